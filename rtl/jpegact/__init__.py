@@ -1,0 +1,1 @@
+"""JPEG-ACT: one file for each box of the accelerator's figures."""

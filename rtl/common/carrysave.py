@@ -1,0 +1,99 @@
+"""Sums of many terms in carry-save form: constant-coefficient dot products without a carry chain per term."""
+
+from amaranth.hdl import Cat, Const
+
+__all__ = ["digits", "levels", "reduce", "rows"]
+
+
+def digits(coefficient, odd=(1,)):
+    """Writes an integer as the shortest sum of ``sign * m * 2**shift`` with ``m`` among ``odd``.
+
+    With ``odd=(1,)`` this is the canonical signed-digit form; with ``(1, 3)`` a multiple of three that has been added
+    up once stands for two digits. Returns a list of ``(sign, m, shift)``.
+
+    Source: A. D. Booth's recoding; multiples as in multiple-constant multiplication.
+    """
+    if coefficient == 0:
+        return []
+    target, limit = coefficient, abs(coefficient).bit_length() + 1
+    steps = [(sign, m, shift) for shift in range(limit) for m in odd for sign in (1, -1)]
+
+    def search(rest, depth, steps):
+        if rest == 0:
+            return []
+        if depth == 0:
+            return None
+        # A term must cancel the lowest set bit that is left, or no shorter sum would need this order.
+        low = (rest & -rest).bit_length() - 1
+        for sign, m, shift in steps:
+            if shift == low:
+                tail = search(rest - sign * m * 2**shift, depth - 1, steps)
+                if tail is not None:
+                    return [(sign, m, shift), *tail]
+        return None
+
+    for depth in range(1, limit + 1):
+        found = search(target, depth, steps)
+        if found is not None:
+            return found
+    raise AssertionError("every integer has a signed-digit form")
+
+
+def rows(terms, constant, width):
+    """Turns signed terms into unsigned rows of ``width`` bits whose sum, modulo ``2**width``, is theirs.
+
+    A two's-complement term is worth its bits with the top one inverted, less that bit's weight; the weights, the
+    ones that negation adds and ``constant`` are folded into one constant row. No sign is ever extended.
+
+    Parameters
+    ----------
+    terms : list of (sign, signed value, shift)
+    constant : int
+        Added to the sum, for instance the half of a rounding.
+    width : int
+        Bits of each row.
+    """
+    result = []
+    for sign, value, shift in terms:
+        top = len(value) - 1
+        body, msb = value[:top], value[top]
+        if sign > 0:
+            bits = Cat(body, ~msb)
+            constant -= 1 << (top + shift)
+        else:
+            # -v = ~v + 1, and the inverted top bit of ~v is the top bit of v.
+            bits = Cat(~body, msb)
+            constant -= (1 << (top + shift)) - (1 << shift)
+        result.append(Cat(Const(0, shift), bits)[:width])
+    constant %= 1 << width
+    if constant:
+        result.append(Const(constant, width))
+    return result
+
+
+def _compress(a, b, c, width):
+    """A row of full adders: three rows in, sum and carry out."""
+    a, b, c = (Cat(row, Const(0, width - len(row))) for row in (a, b, c))
+    return a ^ b ^ c, Cat(Const(0, 1), (a & b) | (c & (a | b)))[:width]
+
+
+def levels(count, target=2):
+    """How many levels of full adders bring ``count`` rows down to ``target``."""
+    result = 0
+    while count > target:
+        count -= count // 3
+        result += 1
+    return result
+
+
+def reduce(terms, width, depth):
+    """Passes rows through ``depth`` levels of full adders (Wallace's tree) and returns the rows that are left."""
+    for _ in range(depth):
+        if len(terms) < 3:
+            break
+        whole = len(terms) - len(terms) % 3
+        merged = []
+        for index in range(0, whole, 3):
+            merged += _compress(*terms[index : index + 3], width)
+        terms = merged + terms[whole:]
+    return terms

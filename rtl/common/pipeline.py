@@ -1,0 +1,47 @@
+"""The rigid pipeline: the one way in which a unit of several stages moves its beats."""
+
+from amaranth.hdl import Signal, Value
+
+__all__ = ["Pipeline"]
+
+
+class Pipeline:
+    """Registers between an input and an output stream that all move together.
+
+    Every stage advances in each cycle in which the last stage is empty or its beat is taken; a stage that holds no
+    beat travels along as a bubble. One enable for the whole unit costs a clock gate and not a multiplexer per
+    flip-flop, and needs no ready chain from stage to stage.
+
+    Throughput: one beat a cycle. Latency: one cycle a stage. Buffering: one beat a stage. Combinational path: from
+    ``o.ready`` to ``i.ready``; none from ``i`` to ``o`` once there is a stage.
+
+    Payload registers are not reset, since ``valid`` tells whether they mean anything.
+
+    Parameters
+    ----------
+    m : Module
+        The module that gets the registers.
+    i, o : stream interfaces
+        ``i.ready`` is driven at once, ``o.valid`` by :meth:`finish`.
+    """
+
+    def __init__(self, m, i, o):
+        self._m, self._o = m, o
+        self._valid = i.valid
+        self.advance = Signal()
+        m.d.comb += [self.advance.eq(~o.valid | o.ready), i.ready.eq(self.advance)]
+
+    def stage(self, *values):
+        """Registers ``values`` and the valid bit; returns the registered values, one for one."""
+        m = self._m
+        valid = Signal(name="valid")
+        registers = [Signal(Value.cast(value).shape(), reset_less=True, name="stage") for value in values]
+        with m.If(self.advance):
+            m.d.sync += valid.eq(self._valid)
+            m.d.sync += [register.eq(value) for register, value in zip(registers, values, strict=True)]
+        self._valid = valid
+        return registers
+
+    def finish(self):
+        """Drives ``o.valid`` from the last stage; the caller drives ``o.payload`` from what it returned."""
+        self._m.d.comb += self._o.valid.eq(self._valid)

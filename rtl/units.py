@@ -1,0 +1,53 @@
+"""The catalogue of units: what there is to simulate, to synthesise and to take away as Verilog."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from amaranth.back import rtlil
+from amaranth.back import verilog as back_verilog
+
+from rtl.jpegact.dct import Dct, Dct8
+from rtl.jpegact.transpose import Transpose
+
+__all__ = ["UNITS", "Unit", "verilog"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of the design: its name on the command line, its class, and its parameters with their defaults."""
+
+    name: str
+    component: Callable
+    summary: str
+    parameters: dict = field(default_factory=dict)
+    paper: str | None = None  # the row of the paper's area table that it stands beside
+
+    def build(self, **overrides):
+        """An instance, with the default parameters but for ``overrides``."""
+        return self.component(**{**self.parameters, **overrides})
+
+
+UNITS = {
+    unit.name: unit
+    for unit in (
+        Unit("transpose", Transpose, "8x8 transpose buffer", {"width": 18, "transposes": True}),
+        Unit("dct8", Dct8, "8-point DCT and iDCT, one pass",
+             {"width": 8, "coefficient_width": 12, "fraction": 3, "direction": "both", "half": False}),
+        Unit("dct", Dct, "8x8 DCT and iDCT", {"direction": "both"}, "DCT + iDCT"),
+    )
+}
+
+
+def verilog(component, name, flatten=False):
+    """The Verilog of a component as a string. The module is called ``name``; a stream ``i`` becomes ``i__payload``,
+    ``i__valid`` and ``i__ready``. ``flatten`` merges everything into one module."""
+    # The default would prefer whatever Yosys happens to be installed, and its version shows in the text.
+    os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
+    if not flatten:
+        return back_verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+    from amaranth._toolchain.yosys import find_yosys
+
+    text = rtlil.convert(component, name=name, emit_src=False)
+    script = f"read_rtlil <<rtlil\n{text}\nrtlil\nproc -nomux -norom\nflatten\nwrite_verilog -noattr -norename\n"
+    return find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script)

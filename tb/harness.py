@@ -1,0 +1,247 @@
+"""Runs a component's Verilog under cocotb, and drives its streams.
+
+A bench is a file with two halves. Its ``@cocotb.test`` coroutines run inside the simulator and use :class:`Bench`;
+its pytest functions run outside and call :func:`simulate`, which builds the component (once for each content) and
+starts the simulator on that same file.
+
+Environment: ``SIM`` (verilator, icarus), ``SEED`` (replays a run), ``WAVES=1`` (leaves a waveform in the run's folder
+under ``build/sim``).
+"""
+
+import fcntl
+import hashlib
+import inspect
+import json
+import os
+import random
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
+from cocotb_tools.runner import get_results, get_runner
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "sim"
+
+
+# ------------------------------------------------------------------------------------------------ outside the simulator
+def simulate(component, module, tests=None, **parameters):
+    """Builds ``component`` and runs the cocotb tests of the file ``module`` on it (all, or those that ``tests``, a
+    regular expression, matches). ``parameters`` reach the tests through :func:`parameters`."""
+    from rtl.units import verilog
+
+    simulator = os.environ.get("SIM", "verilator")
+    waves = bool(os.environ.get("WAVES"))
+    text = verilog(component, "dut", flatten=simulator == "icarus")
+    key = hashlib.sha256(f"{simulator} {waves} {text}".encode()).hexdigest()[:16]
+    build = BUILD / f"{type(component).__name__.lower()}-{key}"
+    build.mkdir(parents=True, exist_ok=True)
+
+    os.environ.setdefault("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include")
+    os.environ["PATH"] = f"{ROOT / 'tb' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    os.environ["PYTHON"] = sys.executable
+    runner = get_runner(simulator)
+    with open(build / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        source, done = build / "dut.v", build / "built"
+        if not done.exists():
+            source.write_text(text)
+            (build / "public.vlt").write_text('`verilator_config\npublic_flat_rw -module "dut" -var "*"\n')
+            sources = [source] + ([build / "public.vlt"] if simulator == "verilator" else [])
+            arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast"] if simulator == "verilator" else []
+            runner.build(sources=sources, hdl_toplevel="dut", build_dir=build, build_args=arguments, waves=waves,
+                         timescale=("1ns", "1ps"), log_file=build / "build.log")
+            done.touch()
+    seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
+    name = Path(module).stem + "-" + hashlib.sha256(json.dumps([tests, parameters], sort_keys=True).encode()
+                                                    ).hexdigest()[:8]
+    folder = build / name
+    folder.mkdir(exist_ok=True)
+    runner.hdl_toplevel_lang = "verilog"
+    dotted = ".".join(Path(module).resolve().relative_to(ROOT).with_suffix("").parts)
+    try:
+        results = runner.test(
+            hdl_toplevel="dut", test_module=dotted, build_dir=build, test_dir=folder, seed=seed, waves=waves,
+            results_xml=str(folder / "results.xml"), test_filter=tests, log_file=folder / "run.log",
+            hdl_toplevel_lang="verilog", extra_env={"TB_PARAMETERS": json.dumps(parameters)})
+        passed, failed = get_results(results)
+    except (SystemExit, RuntimeError):
+        passed, failed = 0, 1
+    if failed or not passed:
+        log = (folder / "run.log").read_text(errors="replace") if (folder / "run.log").exists() else "no log"
+        raise AssertionError(f"{failed} of {passed} cocotb tests failed with SEED={seed}; log: {folder / 'run.log'}\n"
+                             f"{log[-6000:]}")
+
+
+# ------------------------------------------------------------------------------------------------- inside the simulator
+def parameters():
+    """What :func:`simulate` was given."""
+    return json.loads(os.environ.get("TB_PARAMETERS", "{}"))
+
+
+def rng():
+    """A generator that depends on the run's seed and on the test that asks."""
+    caller = inspect.stack()[1].function
+    return np.random.default_rng([cocotb.RANDOM_SEED, zlib.crc32(caller.encode())])
+
+
+def pack(values, width):
+    """Packs integers into one, the first in the least significant bits."""
+    mask = (1 << width) - 1
+    result = 0
+    for value in reversed(list(values)):
+        result = (result << width) | (int(value) & mask)
+    return result
+
+
+def unpack(number, width, count, signed=False):
+    """Undoes :func:`pack`; returns a list of ``count`` integers."""
+    mask, top = (1 << width) - 1, 1 << (width - 1)
+    values = [(number >> (width * k)) & mask for k in range(count)]
+    return [value - 2 * top if value & top else value for value in values] if signed else values
+
+
+# How often a port rests: name -> function of a generator that yields True in cycles in which it rests.
+def _bursts(random):
+    resting = False
+    while True:
+        for _ in range(int(random.integers(1, 24))):
+            yield resting
+        resting = not resting
+
+
+def _chance(probability):
+    def pattern(random):
+        while True:
+            yield from random.random(256) < probability
+    return pattern
+
+
+def _never(random):
+    while True:
+        yield False
+
+
+PATTERNS = {"never": _never, "seldom": _chance(0.1), "half": _chance(0.5), "mostly": _chance(0.9), "bursts": _bursts}
+
+
+@dataclass
+class Run:
+    """What :meth:`Bench.run` saw: the beats of each output and the cycle of each transfer of every port."""
+
+    beats: dict
+    cycles: dict
+
+    def __getitem__(self, port):
+        return self.beats[port]
+
+
+class Bench:
+    """Drives the streams of ``dut`` (ports named ``NAME__payload``, ``NAME__valid``, ``NAME__ready``).
+
+    It checks the stream rules on every output in every cycle: a beat that was offered stays as it is until taken.
+    """
+
+    def __init__(self, dut):
+        self.dut = dut
+        self.clk = dut.clk
+
+    async def start(self):
+        """Starts the clock and resets."""
+        for handle in self.dut:
+            if handle._name.endswith(("__valid", "__ready")) or handle._name == "rst":
+                try:
+                    handle.value = 0
+                except Exception:  # an output cannot be written
+                    continue
+        cocotb.start_soon(Clock(self.clk, 2, "ns").start())
+        await self.reset()
+
+    async def reset(self, cycles=2):
+        """Holds ``rst`` for some cycles."""
+        await FallingEdge(self.clk)
+        self.dut.rst.value = 1
+        await ClockCycles(self.clk, cycles)
+        await FallingEdge(self.clk)
+        self.dut.rst.value = 0
+
+    def _handles(self, port):
+        return [getattr(self.dut, f"{port}__{part}") for part in ("payload", "valid", "ready")]
+
+    async def run(self, sources, sinks, random, idle="never", stall="never", limit=None, until=None):
+        """Sends the integers ``sources[port]`` and collects ``sinks[port]`` beats, all ports at once.
+
+        ``idle`` and ``stall`` name a pattern of :data:`PATTERNS` for the sources and the sinks, or map ports to names.
+        A sink whose count is None collects until all others are done. ``until`` is a function of no argument that
+        ends the run early when true. Fails after ``limit`` cycles (default: generous) without completion.
+        """
+        def resting(port, choice):
+            name = choice if isinstance(choice, str) else choice.get(port, "never")
+            return PATTERNS[name](np.random.default_rng(random.integers(2**63)))
+
+        sending, taking = [], []
+        for port, beats in sources.items():
+            payload, valid, ready = self._handles(port)
+            sending.append([port, payload, valid, ready, iter(beats), resting(port, idle), None])
+        for port in sinks:
+            payload, valid, ready = self._handles(port)
+            taking.append([port, payload, valid, ready, resting(port, stall), None, False])
+        total = sum(len(beats) for beats in sources.values()) + sum(count or 0 for count in sinks.values())
+        limit = limit or 2000 + 100 * total
+        result = Run({port: [] for port in sinks}, {port: [] for port in (*sources, *sinks)})
+        wanted = [(port, count) for port, count in sinks.items() if count is not None]
+
+        cycle = 0
+        await FallingEdge(self.clk)
+        while True:
+            # Between the edges: what both sides offer in this cycle.
+            for state in sending:
+                if state[6] is None and not next(state[5]):
+                    state[6] = next(state[4], None)
+                    if state[6] is not None:
+                        state[1].value = state[6]
+                state[2].value = int(state[6] is not None)
+            for state in taking:
+                state[6] = not next(state[4])
+                state[3].value = int(state[6])
+            await RisingEdge(self.clk)
+            for state in sending:
+                if state[6] is not None and state[3].value == 1:
+                    result.cycles[state[0]].append(cycle)
+                    state[6] = None
+            for state in taking:
+                port, payload, valid, _, _, held, ready = state
+                if valid.value == 1:
+                    value = int(payload.value)
+                    assert held is None or held == value, f"{port}: payload changed before it was taken, cycle {cycle}"
+                    state[5] = None if ready else value
+                    if ready:
+                        result.beats[port].append(value)
+                        result.cycles[port].append(cycle)
+                else:
+                    assert held is None, f"{port}: valid withdrawn before the beat was taken, cycle {cycle}"
+            cycle += 1
+            done = all(len(result.beats[port]) >= count for port, count in wanted) and all(
+                len(result.cycles[port]) == len(beats) for port, beats in sources.items())
+            if done or (until is not None and until()):
+                break
+            assert cycle < limit, f"no end after {cycle} cycles: {({port: len(cycles) for port, cycles in result.cycles.items()})}"
+            await FallingEdge(self.clk)
+        await FallingEdge(self.clk)
+        for state in sending:
+            state[2].value = 0
+        for state in taking:
+            state[3].value = 0
+        return result
+
+    def equal(self, got, expected, what):
+        """Compares lists beat by beat; a mismatch names the seed, the index, and both values."""
+        for index, (one, other) in enumerate(zip(got, expected, strict=False)):
+            assert one == other, f"{what}: SEED={cocotb.RANDOM_SEED} index {index}: expected {other}, got {one}"
+        assert len(got) == len(expected), (
+            f"{what}: SEED={cocotb.RANDOM_SEED}: expected {len(expected)} beats, got {len(got)}")

@@ -1,0 +1,104 @@
+"""Bench of the transpose buffer: every block comes back transposed, or as it was, whatever the ports do."""
+
+import cocotb
+import pytest
+
+from rtl.jpegact.transpose import Transpose
+from tb.harness import PATTERNS, Bench, pack, parameters, rng, simulate, unpack
+
+
+@pytest.mark.parametrize("width, transposes", [(18, True), (8, True), (32, False)])
+def test_transpose(width, transposes):
+    simulate(Transpose(width, transposes), __file__, width=width, transposes=transposes)
+
+
+@pytest.mark.parametrize("width", [0, -1, 1.5, None])
+def test_a_width_that_is_no_positive_integer_is_refused(width):
+    with pytest.raises(ValueError, match="width"):
+        Transpose(width)
+
+
+def beats(blocks, width):
+    """Blocks [n, 8, 8] as beats, ``last`` on the last one."""
+    vectors = blocks.reshape(-1, 8)
+    return [pack(vector, width) | (index == len(vectors) - 1) << (8 * width) for index, vector in enumerate(vectors)]
+
+
+def blocks(random, count, width):
+    return random.integers(-(1 << (width - 1)), 1 << (width - 1), (count, 8, 8))
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def gives_every_block_back(dut, idle, stall):
+    width, transposes = parameters()["width"], parameters()["transposes"]
+    random = rng()
+    bench = Bench(dut)
+    dut.straight.value = 0
+    await bench.start()
+    for count in (1, 2, 7):
+        for straight in (0, 1):
+            dut.straight.value = straight
+            sent = blocks(random, count, width)
+            expected = sent if straight or not transposes else sent.transpose(0, 2, 1)
+            run = await bench.run({"i": beats(sent, width)}, {"o": 8 * count}, random, idle, stall)
+            bench.equal(run["o"], beats(expected, width), f"{count} blocks, straight={straight}")
+
+
+@cocotb.test
+async def moves_a_vector_every_cycle_after_eight(dut):
+    width = parameters()["width"]
+    random = rng()
+    bench = Bench(dut)
+    dut.straight.value = 0
+    await bench.start()
+    sent = blocks(random, 20, width)
+    run = await bench.run({"i": beats(sent, width)}, {"o": 160}, random)
+    assert run.cycles["i"] == list(range(160))
+    assert run.cycles["o"] == list(range(8, 168))
+
+
+@cocotb.test
+async def shows_the_whole_block_with_its_first_vector(dut):
+    width, transposes = parameters()["width"], parameters()["transposes"]
+    random = rng()
+    bench = Bench(dut)
+    dut.straight.value = 0
+    await bench.start()
+    for straight in (0, 1):
+        dut.straight.value = straight
+        for count in (1, 2, 3):
+            sent = blocks(random, count, width)
+            expected = sent if straight or not transposes else sent.transpose(0, 2, 1)
+            stream = beats(sent, width)
+            # Bring the block before the output, look, and let it go.
+            await bench.run({"i": stream[:8]}, {}, random)
+            for index in range(count):
+                rest = stream[8 * (index + 1) : 8 * (index + 2)]
+                if rest:
+                    dut.i__valid.value = 1
+                await cocotb.triggers.FallingEdge(dut.clk)
+                assert dut.o__valid.value == 1
+                cells = unpack(int(dut.cells.value), width, 64, signed=True)
+                assert cells == list(expected[index].reshape(-1)), f"block {index} of {count}"
+                dut.i__valid.value = 0
+                await bench.run({"i": rest}, {"o": 8}, random)
+
+
+@cocotb.test
+async def forgets_everything_at_reset(dut):
+    width, transposes = parameters()["width"], parameters()["transposes"]
+    random = rng()
+    bench = Bench(dut)
+    dut.straight.value = 0
+    await bench.start()
+    for fill in range(1, 24, 3):
+        stream = beats(blocks(random, 3, width), width)
+        await bench.run({"i": stream[:fill]}, {"o": None}, random, limit=200)
+        await bench.reset()
+        sent = blocks(random, 2, width)
+        expected = sent.transpose(0, 2, 1) if transposes else sent
+        run = await bench.run({"i": beats(sent, width)}, {"o": 16}, random)
+        bench.equal(run["o"], beats(expected, width), f"after reset at {fill} vectors")
+
+
