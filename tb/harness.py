@@ -230,7 +230,9 @@ class Bench:
                 len(result.cycles[port]) == len(beats) for port, beats in sources.items())
             if done or (until is not None and until()):
                 break
-            assert cycle < limit, f"no end after {cycle} cycles: {({port: len(cycles) for port, cycles in result.cycles.items()})}"
+            if cycle == limit:
+                progress = {port: len(cycles) for port, cycles in result.cycles.items()}
+                raise AssertionError(f"no end after {cycle} cycles; transfers so far: {progress}")
             await FallingEdge(self.clk)
         await FallingEdge(self.clk)
         for state in sending:

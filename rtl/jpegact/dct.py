@@ -105,7 +105,7 @@ class Dct8(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
-        inverse = {"both": self.inverse, "forward": Const(0), "inverse": Const(1)}[self.direction]
+        inverse = {"both": self.inverse, "forward": Const(0, 1), "inverse": Const(1, 1)}[self.direction]
         bits = self.o_width
 
         # The three parts stand in a ring; `inverse` chooses where the ring is entered and left. What a part takes
@@ -120,7 +120,7 @@ class Dct8(wiring.Component):
         four_o = wires("four", 8, bits)  # s0 s1 s2 s3 o0..o3, or a0 a1 b0 b1 d0..d3
         # Butterfly of 8. Forward: sums and differences of mirror images. Inverse: values from sums and odd parts,
         # where the missing one of the two's complement makes the mirrored half end up one lower (see `half`).
-        carry = ~inverse if self.half else Const(1)
+        carry = ~inverse if self.half else Const(1, 1)
         sums, differences = [], []
         for k in range(4):
             u = Mux(inverse, four_o[k], source[k])
