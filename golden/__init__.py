@@ -1,0 +1,1 @@
+"""The golden model: what every unit computes, in vectorised NumPy, bit for bit."""

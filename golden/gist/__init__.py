@@ -1,0 +1,1 @@
+"""Golden model of Gist's encodings (Jain et al., ISCA 2018)."""

@@ -1,0 +1,23 @@
+"""Binarize: one bit for each value of a ReLU's output (Gist, section III; JPEG-ACT, section II-B1, calls it BRC)."""
+
+import numpy as np
+
+
+def forward(x):
+    """Mask of the positive values of `x` (any shape, memory order), as bytes.
+
+    Bit i (byte i // 8, least significant bit first) is x_i > 0; NaN and -0.0 give 0. The last byte is filled with zeros.
+    """
+    return np.packbits(np.ravel(x) > 0, bitorder="little")
+
+
+def backward(dy, mask):
+    """Gradient through the ReLU: a bit-exact copy of `dy` where the mask's bit is set, +0.0 elsewhere; shape of `dy`.
+
+    Raises ValueError if `mask` has not exactly one bit (rounded up to whole bytes) for each value.
+    """
+    mask = np.asarray(mask, np.uint8)
+    if mask.size != -(-dy.size // 8):
+        raise ValueError(f"mask has {mask.size} bytes, {dy.size} values need {-(-dy.size // 8)}")
+    bits = np.unpackbits(mask, count=dy.size, bitorder="little").reshape(dy.shape)
+    return np.where(bits, dy, np.zeros(1, dy.dtype))

@@ -1,0 +1,106 @@
+"""From a tensor to sectors and blocks (JPEG-ACT, section III-C; docs/formats.md, "Tensor view" and "Sector order").
+
+A sector is 8 consecutive values of one row (32 bytes of float32). A block is 64 values: an 8x8 tile in DCT mode
+("tiled" below), 8 consecutive sectors in every other mode. Rows are padded with zeros on the right to whole sectors,
+tiles also at the bottom, and the last block of the other modes at its end.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+LANES = 8
+BLOCK = 64
+GROUP = 4  # blocks that the 256-byte alignment buffer holds
+
+
+class View(NamedTuple):
+    """A tensor seen as a 2-D array; no data moves."""
+
+    rows: int
+    width: int
+    channels: int  # how many scales there are
+    height: int  # consecutive rows of one channel
+    tileable: bool  # whether the DCT applies: W >= 8 and at least 8 rows (JPEG-ACT, Table II)
+
+    @property
+    def tiles_per_row(self):
+        """Tiles side by side, which is also the sectors of a row."""
+        return -(-self.width // LANES)
+
+    @property
+    def padded_width(self):
+        return LANES * self.tiles_per_row
+
+    @property
+    def channel(self):
+        """Channel (index of the scale) of every row."""
+        return np.arange(self.rows) // self.height % self.channels
+
+    def blocks(self, tiled):
+        """Number of blocks."""
+        return -(-self.rows // LANES) * self.tiles_per_row if tiled else -(-self.rows * self.tiles_per_row // LANES)
+
+
+def view(shape):
+    """View of a tensor of `shape`, NCHW or [N, F] (which counts as [N, F, 1, 1]).
+
+    Raises ValueError for any other number of dimensions and for an empty tensor.
+    """
+    if len(shape) not in (2, 4):
+        raise ValueError(f"shape {tuple(shape)} has {len(shape)} dimensions, legal are 2 (N, F) and 4 (N, C, H, W)")
+    if min(shape) < 1:
+        raise ValueError(f"shape {tuple(shape)} is empty, every dimension has to be at least 1")
+    n, c, h, w = (*map(int, shape), 1, 1)[:4]
+    if w >= LANES:
+        return View(n * c * h, w, c, h, n * c * h >= LANES)
+    if h * w >= LANES:
+        return View(n * c, h * w, c, 1, False)
+    return View(n, c * h * w, 1, 1, False)
+
+
+def split(x, view, tiled):
+    """Blocks of a tensor: `x` of any dtype, in memory order, to [n, 8, 8] (tiled) or [n, 64]."""
+    x = np.reshape(x, (view.rows, view.width))
+    n, tiles = view.blocks(tiled), view.tiles_per_row
+    rows = n // tiles * LANES if tiled else view.rows
+    x = np.pad(x, ((0, rows - view.rows), (0, view.padded_width - view.width)))
+    if tiled:
+        return x.reshape(-1, LANES, tiles, LANES).swapaxes(1, 2).reshape(n, LANES, LANES)
+    return np.pad(x.reshape(-1), (0, n * BLOCK - x.size)).reshape(n, BLOCK)
+
+
+def join(blocks, view, tiled):
+    """The reverse of `split`: [rows, width], the padding dropped."""
+    tiles = view.tiles_per_row
+    if tiled:
+        x = blocks.reshape(-1, tiles, LANES, LANES).swapaxes(1, 2).reshape(-1, view.padded_width)
+    else:
+        x = blocks.reshape(-1)[: view.rows * view.padded_width].reshape(view.rows, view.padded_width)
+    return x[: view.rows, : view.width]
+
+
+def order(view, tiled):
+    """Order in which sectors pass the sector port of a CDU: indices into the sectors in memory order.
+
+    In DCT mode sectors are counted with the padding at the bottom, so index // tiles_per_row may be `view.rows` or more:
+    such a sector is all zeros. A group of four tiles passes row by row wherever it spans one row of tiles or lies in two
+    of them; with one or two tiles a row, a row of tiles at a time, so that addresses ascend.
+    """
+    tiles = view.tiles_per_row
+    n = view.blocks(tiled)
+    if not tiled:
+        return np.arange(view.rows * tiles)
+    together = tiles if tiles <= 2 else GROUP
+    tile = np.arange(math.ceil(n / together) * together).reshape(-1, 1, together)
+    sector = (tile // tiles * LANES + np.arange(LANES)[:, None]) * tiles + tile % tiles
+    return sector[np.broadcast_to(tile < n, sector.shape)]
+
+
+def sectors(x, view, tiled):
+    """Sectors of a tensor as they pass the sector port of a CDU: [n, 8], dtype of `x`."""
+    x = np.reshape(x, (view.rows, view.width))
+    rows = -(-view.rows // LANES) * LANES if tiled else view.rows
+    x = np.pad(x, ((0, rows - view.rows), (0, view.padded_width - view.width)))
+    return x.reshape(-1, LANES)[order(view, tiled)]

@@ -1,0 +1,73 @@
+"""SH, the shift quantizer, and the quantization tables (JPEG-ACT, section III-F, equations 6 and 7; section IV)."""
+
+import numpy as np
+
+from golden.jpegact import dct
+
+# ITU-T T.81, table K.1
+_LUMINANCE = np.array([
+    [16, 11, 10, 16, 24, 40, 51, 61],
+    [12, 12, 14, 19, 26, 58, 60, 55],
+    [14, 13, 16, 24, 40, 57, 69, 56],
+    [14, 17, 22, 29, 51, 87, 80, 62],
+    [18, 22, 37, 56, 68, 109, 103, 77],
+    [24, 35, 55, 64, 81, 104, 113, 92],
+    [49, 64, 78, 87, 103, 121, 120, 101],
+    [72, 92, 95, 98, 112, 100, 103, 99],
+])
+
+
+def _jpeg(quality):
+    """Luminance table at a quality of 50 to 100, by libjpeg's rule."""
+    return np.clip((_LUMINANCE * (200 - 2 * quality) + 50) // 100, 1, 255)
+
+
+TABLES = {
+    "optL": np.full((8, 8), 8),
+    "optH": np.array([
+        [8, 32, 32, 32, 32, 32, 32, 16],
+        [32, 32, 32, 32, 16, 16, 16, 16],
+        [32, 32, 32, 32, 16, 16, 16, 16],
+        [32, 32, 32, 16, 16, 16, 16, 16],
+        [32, 32, 16, 16, 16, 16, 16, 16],
+        [32, 16, 16, 16, 16, 16, 16, 16],
+        [32, 16, 16, 16, 16, 16, 16, 16],
+        [16, 16, 16, 16, 16, 16, 16, 16],
+    ]),
+    "jpeg80": _jpeg(80),
+    "jpeg60": _jpeg(60),
+}
+
+
+def table(name):
+    """Quantization table (DQT values, [8, 8], vertical frequency first) of that name; ValueError if there is none."""
+    if name not in TABLES:
+        raise ValueError(f"unknown DQT {name!r}, legal are {', '.join(TABLES)}, or a table of 64 values")
+    return TABLES[name]
+
+
+def shifts(dqt):
+    """log2 of a table's values, rounded to the nearest integer and at most 7: uint8 [8, 8].
+
+    `dqt` holds 64 numbers from 1 to 255 (the range of a JPEG file). Raises ValueError for anything else.
+    """
+    dqt = np.asarray(dqt)
+    if dqt.size != 64 or dqt.dtype.kind not in "iuf":
+        raise ValueError(f"DQT has {dqt.size} values of type {dqt.dtype}, legal are 64 numbers")
+    if not np.all((dqt >= 1) & (dqt <= 255)):
+        raise ValueError("DQT has a value outside of 1 to 255")
+    return np.minimum(np.rint(np.log2(dqt.reshape(8, 8))), 7).astype(np.uint8)
+
+
+def shift(coefficients, s):
+    """q = clip(floor(C / 2^s + 1/2), -128, 127), int8, of the fixed-point coefficients of `dct.forward`.
+
+    s, 0 to 7, broadcasts to the coefficients [..., 8, 8]. This is the only rounding between C and q.
+    """
+    drop = np.asarray(s, np.int32) + dct.FRACTION_BITS
+    return np.clip((coefficients + (1 << drop - 1)) >> drop, -128, 127).astype(np.int8)
+
+
+def unshift(q, s):
+    """C = q * 2^s, int32 without fraction bits: -16384 to 16256, which `dct.inverse` saturates."""
+    return np.asarray(q, np.int32) << np.asarray(s, np.int32)

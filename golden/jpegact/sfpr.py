@@ -1,0 +1,102 @@
+"""SFPR, scaled fix-point precision reduction (JPEG-ACT, section III-B, equations 4 and 5)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from golden.jpegact import blocks
+
+S = 1.125  # share of the range that may clip: the largest value of a channel lands on 144, and stays 127
+LARGEST = np.float32(2.0**126)  # of k; its reciprocal is still a normal number
+SMALLEST = np.float32(S * 2.0**-121)  # of k other than 0: the scale of the largest float32
+
+_SCALED_MAX = np.float32(S * 2**7)
+_TINY = np.finfo(np.float32).tiny
+
+
+class Scales(NamedTuple):
+    """One pair for each channel, float32: k compresses (a bfloat16 number), r decompresses; both 0 for a zero channel."""
+
+    k: np.ndarray
+    r: np.ndarray
+
+
+class Counts(NamedTuple):
+    """What shows a host that a layer diverges."""
+
+    nans: int
+    saturated: int
+
+
+def _normal(x):
+    """x (float32), with +0.0 in place of subnormals, Inf and NaN."""
+    exponent = x.view(np.uint32) >> 23 & 0xFF
+    return np.where((exponent != 0) & (exponent != 0xFF), x, np.float32(0))
+
+
+def _bfloat16(x):
+    """Positive float32 numbers rounded to the nearest bfloat16, ties to even; still float32."""
+    bits = x.view(np.uint32)
+    return (bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000).view(np.float32)
+
+
+def reciprocal(k):
+    """r = float32(1 / k), rounded to nearest even; 0 where k is 0."""
+    return np.divide(1, k, out=np.zeros_like(k), where=k != 0)
+
+
+def scales(x):
+    """Scales of a float32 tensor (NCHW or [N, F]): k and r of shape (channels,).
+
+    k = bfloat16(float32(144 / m)), at most 2^126, where m is the largest magnitude of the channel; Inf and NaN do not
+    count, subnormals count as 0. Raises ValueError for a shape that has no view.
+    """
+    view = blocks.view(x.shape)
+    largest = np.abs(_normal(x)).reshape(-1, view.channels, view.width * view.height).max(axis=(0, 2))
+    # the limit on k as a limit on the divisor: the quotient is 2^126 exactly, and float32 division rounds once
+    k = _bfloat16(_SCALED_MAX / np.maximum(largest, _SCALED_MAX / LARGEST))
+    k[largest == 0] = 0
+    return Scales(k, reciprocal(k))
+
+
+def _along(scale, x):
+    """Scale as float64, one-dimensional ones along the channels of x."""
+    scale = np.asarray(scale, np.float64)
+    if scale.ndim == 1 and 1 < scale.size and x.ndim > 1 and scale.size == x.shape[1]:
+        return scale.reshape(-1, *[1] * (x.ndim - 2))
+    return scale
+
+
+def _rounded(x, k):
+    """The integers nearest to x * k, ties to even, as float64: the product of 24 and 8 bits is exact there."""
+    return np.where(np.isinf(x), np.copysign(np.inf, _sign(x)), np.rint(_normal(x).astype(np.float64) * _along(k, x)))
+
+
+def _sign(x):
+    return np.where(np.signbit(x), -1.0, 1.0)
+
+
+def quantize(x, k):
+    """y = clip(rne(x * k), -128, 127), int8, shape of `x`.
+
+    x is float32; k is one scale, one for each channel (axis 1 of x), or anything that broadcasts to x. The exact product
+    is rounded once. Subnormal x counts as 0; NaN gives 0, +Inf 127 and -Inf -128, whatever k is (0 included).
+    """
+    return np.clip(_rounded(x, k), -128, 127).astype(np.int8)
+
+
+def counts(x, k):
+    """NaNs of `x`, and values that `quantize` clips (rne(x * k) outside [-128, 127]; Inf counts, NaN does not)."""
+    y = _rounded(x, k)
+    return Counts(int(np.count_nonzero(np.isnan(x))), int(np.count_nonzero((y < -128) | (y > 127))))
+
+
+def dequantize(y, r):
+    """x* = float32(y * r), float32, shape of `y` (int8).
+
+    r as k in `quantize`. The exact product is rounded once, to nearest even. A result below the normal numbers is +0.0,
+    and so is every zero; scales that `scales` gives yield none but zeros, and never overflow.
+    """
+    with np.errstate(over="ignore"):
+        x = (y * _along(r, y)).astype(np.float32)
+    return np.where(np.abs(x) < _TINY, np.float32(0), x)

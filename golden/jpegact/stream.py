@@ -1,0 +1,47 @@
+"""Collector and splitter: the streams of several CDUs as one payload (JPEG-ACT, section III-G, figure 15)."""
+
+import numpy as np
+
+from golden.jpegact.blocks import GROUP
+
+PACKET = 128  # bytes that leave at once
+MAX_CDUS = 8
+
+
+def order(blocks, cdus):
+    """Numbers of the blocks in the order of the payload; int64 [blocks].
+
+    Group g (four consecutive blocks) is CDU g mod `cdus`'s; of every run of `cdus` groups come first the blocks 0, then
+    the blocks 1, and so on; blocks that do not exist are left out. Raises ValueError unless 1 <= cdus <= 8.
+    """
+    if not 1 <= cdus <= MAX_CDUS:
+        raise ValueError(f"cdus is {cdus}, legal are 1 to {MAX_CDUS}")
+    runs = -(-blocks // (GROUP * cdus))
+    number = np.arange(runs * GROUP * cdus).reshape(runs, cdus, GROUP).swapaxes(1, 2).reshape(-1)
+    return number[number < blocks]
+
+
+def _reordered(payload, sizes, source):
+    """Blocks of a payload, picked in the order `source`: payload and sizes."""
+    starts = np.cumsum(sizes) - sizes
+    picked = sizes[source]
+    offset = starts[source] - (np.cumsum(picked) - picked)
+    return payload[np.repeat(offset, picked) + np.arange(payload.size)], picked
+
+
+def interleave(payload, sizes, cdus):
+    """Collector: from blocks in ascending order (payload, uint8, and the size of each in bytes) to the payload's order.
+
+    Returns payload and sizes in the new order. Blocks follow each other with no padding.
+    """
+    return _reordered(payload, sizes, order(sizes.size, cdus))
+
+
+def deinterleave(payload, sizes, cdus):
+    """Splitter: the reverse of `interleave`; `sizes` are in the payload's order, as `zvc.sizes` finds them."""
+    return _reordered(payload, sizes, np.argsort(order(sizes.size, cdus)))
+
+
+def packets(payload):
+    """The payload as the DMA gets it: uint8 [packets, 128], the last one padded with zeros."""
+    return np.pad(payload, (0, -payload.size % PACKET)).reshape(-1, PACKET)
