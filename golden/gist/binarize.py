@@ -6,7 +6,8 @@ import numpy as np
 def forward(x):
     """Mask of the positive values of `x` (any shape, memory order), as bytes.
 
-    Bit i (byte i // 8, least significant bit first) is x_i > 0; NaN and -0.0 give 0. The last byte is filled with zeros.
+    Bit i (byte i // 8, least significant bit first) is x_i > 0; NaN and -0.0 give 0. The last byte is
+    filled with zeros.
     """
     return np.packbits(np.ravel(x) > 0, bitorder="little")
 

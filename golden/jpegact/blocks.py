@@ -84,9 +84,9 @@ def join(blocks, view, tiled):
 def order(view, tiled):
     """Order in which sectors pass the sector port of a CDU: indices into the sectors in memory order.
 
-    In DCT mode sectors are counted with the padding at the bottom, so index // tiles_per_row may be `view.rows` or more:
-    such a sector is all zeros. A group of four tiles passes row by row wherever it spans one row of tiles or lies in two
-    of them; with one or two tiles a row, a row of tiles at a time, so that addresses ascend.
+    In DCT mode sectors are counted with the padding at the bottom, so index // tiles_per_row may be `view.rows` or
+    more: such a sector is all zeros. The group's four tiles pass row by row, even where some lie in the next row of
+    tiles; with one or two tiles a row, each row of tiles passes on its own, so that addresses ascend.
     """
     tiles = view.tiles_per_row
     n = view.blocks(tiled)

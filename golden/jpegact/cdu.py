@@ -16,15 +16,18 @@ MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """A compressed tensor: everything that decompression needs. Raises ValueError for parts that do not fit together."""
+    """A compressed tensor: everything that decompression needs.
+
+    Raises ValueError for parts that do not fit together.
+    """
 
     mode: str  # the one that was used: a tensor too small for jpeg-act has sfpr-zvc
     shape: tuple[int, ...]  # of the tensor, 2 or 4 dimensions
+    dqt: str | None  # name of the table, "custom" for one without; None unless the mode is jpeg-act
+    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode is jpeg-act
+    scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
     cdus: int  # 1 to 8
     payload: bytes
-    dqt: str | None = None  # name of the table, "custom" for one without; None unless the mode is jpeg-act
-    table: np.ndarray | None = None  # shifts, uint8 [8, 8]; None unless the mode is jpeg-act
-    scales: np.ndarray | None = None  # k, float32 [channels]; None in a mode without scales
 
     def __post_init__(self):
         if self.mode not in MODES:
@@ -111,16 +114,15 @@ def compress(x, mode, dqt="optL", cdus=1):
         payload = binarize.forward(data.view(np.float32)) if mode == "brc" else data.reshape(-1).view(np.uint8)
         sizes = np.full(len(data), BLOCK_BYTES[mode])
     payload, _ = stream.interleave(payload, sizes, cdus)
-    return Compressed(
-        mode, x.shape, cdus, payload.tobytes(), name if tiled else None, table if tiled else None, k
-    )
+    name, table = (name, table) if tiled else (None, None)
+    return Compressed(mode, x.shape, name, table, k, cdus, payload.tobytes())
 
 
 def decompress(compressed):
     """The float32 tensor of a Compressed.
 
-    Lossless in modes raw and zvc; 1.0 or +0.0 in mode brc. Raises ValueError if the payload's masks do not add up to its
-    length.
+    Lossless in modes raw and zvc; 1.0 or +0.0 in mode brc. Raises ValueError if the payload's masks do not add up to
+    its length.
     """
     c, view, n = compressed, compressed.view, compressed.blocks
     payload = np.frombuffer(c.payload, np.uint8)

@@ -15,7 +15,7 @@ _TINY = np.finfo(np.float32).tiny
 
 
 class Scales(NamedTuple):
-    """One pair for each channel, float32: k compresses (a bfloat16 number), r decompresses; both 0 for a zero channel."""
+    """A pair for each channel, float32: k compresses (a bfloat16 number), r decompresses; both 0 for a zero channel."""
 
     k: np.ndarray
     r: np.ndarray
@@ -62,25 +62,22 @@ def scales(x):
 def _along(scale, x):
     """Scale as float64, one-dimensional ones along the channels of x."""
     scale = np.asarray(scale, np.float64)
-    if scale.ndim == 1 and 1 < scale.size and x.ndim > 1 and scale.size == x.shape[1]:
+    if scale.ndim == 1 and scale.size > 1 and x.ndim > 1 and scale.size == x.shape[1]:
         return scale.reshape(-1, *[1] * (x.ndim - 2))
     return scale
 
 
 def _rounded(x, k):
     """The integers nearest to x * k, ties to even, as float64: the product of 24 and 8 bits is exact there."""
-    return np.where(np.isinf(x), np.copysign(np.inf, _sign(x)), np.rint(_normal(x).astype(np.float64) * _along(k, x)))
-
-
-def _sign(x):
-    return np.where(np.signbit(x), -1.0, 1.0)
+    y = np.rint(_normal(x).astype(np.float64) * _along(k, x))
+    return np.where(np.isinf(x), np.where(np.signbit(x), -np.inf, np.inf), y)
 
 
 def quantize(x, k):
     """y = clip(rne(x * k), -128, 127), int8, shape of `x`.
 
-    x is float32; k is one scale, one for each channel (axis 1 of x), or anything that broadcasts to x. The exact product
-    is rounded once. Subnormal x counts as 0; NaN gives 0, +Inf 127 and -Inf -128, whatever k is (0 included).
+    x is float32; k is one scale, one for each channel (axis 1 of x), or anything that broadcasts to x. The exact
+    product is rounded once. Subnormal x counts as 0; NaN gives 0, +Inf 127 and -Inf -128, whatever k is (0 included).
     """
     return np.clip(_rounded(x, k), -128, 127).astype(np.int8)
 

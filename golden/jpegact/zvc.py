@@ -32,9 +32,9 @@ def sizes(payload, n, item=1):
     end, lost = payload.size, payload.size + 1
     ones = np.concatenate([[0], np.cumsum(np.bitwise_count(payload), dtype=np.int64)])
     jump = np.full(lost + 1, lost)
-    here = np.arange(max(end - MASK + 1, 0))
-    jump[here] = here + MASK + item * (ones[here + MASK] - ones[here])
-    jump[jump > end] = lost
+    room = max(end - MASK + 1, 0)  # positions where a mask has room
+    jump[:room] = np.arange(MASK, MASK + room) + item * (ones[MASK:] - ones[:room])
+    jump[:room][jump[:room] > end] = lost
     starts = np.zeros(1, np.int64)
     while starts.size <= n:
         starts = np.concatenate([starts, jump[starts]])
