@@ -27,6 +27,7 @@ from cocotb_tools.runner import get_results, get_runner
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "sim"
+SEED = int(os.environ.get("COCOTB_RANDOM_SEED", 0))  # of the run; cocotb.RANDOM_SEED is another one for each test
 
 
 # ------------------------------------------------------------------------------------------------ outside the simulator
@@ -87,7 +88,7 @@ def parameters():
 def rng():
     """A generator that depends on the run's seed and on the test that asks."""
     caller = inspect.stack()[1].function
-    return np.random.default_rng([cocotb.RANDOM_SEED, zlib.crc32(caller.encode())])
+    return np.random.default_rng([SEED, zlib.crc32(caller.encode())])
 
 
 def pack(values, width):
@@ -244,6 +245,6 @@ class Bench:
     def equal(self, got, expected, what):
         """Compares lists beat by beat; a mismatch names the seed, the index, and both values."""
         for index, (one, other) in enumerate(zip(got, expected, strict=False)):
-            assert one == other, f"{what}: SEED={cocotb.RANDOM_SEED} index {index}: expected {other}, got {one}"
+            assert one == other, f"{what}: SEED={SEED} index {index}: expected {other}, got {one}"
         assert len(got) == len(expected), (
-            f"{what}: SEED={cocotb.RANDOM_SEED}: expected {len(expected)} beats, got {len(got)}")
+            f"{what}: SEED={SEED}: expected {len(expected)} beats, got {len(got)}")

@@ -88,12 +88,15 @@ class Dct8(wiring.Component):
         _check_direction(direction)
         self.width, self.coefficient_width = width, coefficient_width
         self.fraction, self.direction, self.half = fraction, direction, bool(half)
-        widths = {"both": (width, coefficient_width), "forward": (width,), "inverse": (coefficient_width,)}[direction]
-        self.i_width = max(widths)
+        # Per direction: bits of the input, of what enters the core, and of what leaves it. Two butterflies precede the
+        # core in one direction and follow it in the other; no product sum of the inverse needs its last bit.
+        widths = {
+            "forward": (width, width + 2, width + 3 + fraction),
+            "inverse": (coefficient_width, coefficient_width, coefficient_width + 2 + fraction),
+        }
+        used = widths.values() if direction == "both" else [widths[direction]]
+        self.i_width, self.core_i_width, self.core_o_width = (max(column) for column in zip(*used, strict=True))
         self.o_width = self.i_width + 3 + fraction
-        # Two butterflies precede the core in one direction only.
-        self.core_width = max({"forward": width + 2, "inverse": coefficient_width}[way]
-                              for way in (DIRECTIONS[1:] if direction == "both" else (direction,)))
         super().__init__(
             {
                 "i": In(stream.Signature(vectors(signed(self.i_width)))),
@@ -113,11 +116,10 @@ class Dct8(wiring.Component):
         def wires(name, count, width):
             return [Signal(signed(width), name=f"{name}_{k}") for k in range(count)]
 
-        core_o = wires("core", 8, bits)  # e0 e1 r0 r1 and four odd ones
+        core_o = wires("core", 8, self.core_o_width)  # e0 e1 r0 r1 and four odd ones
         four_o = wires("four", 8, bits)  # s0 s1 s2 s3 and four odd ones
         source = self.i.payload.data
-        core_o = wires("core", 8, bits - 1)  # e0 e1 r0 r1 o0 o1 o2 o3
-        four_o = wires("four", 8, bits)  # s0 s1 s2 s3 o0..o3, or a0 a1 b0 b1 d0..d3
+
         # Butterfly of 8. Forward: sums and differences of mirror images. Inverse: values from sums and odd parts,
         # where the missing one of the two's complement makes the mirrored half end up one lower (see `half`).
         carry = ~inverse if self.half else Const(1, 1)
@@ -142,7 +144,7 @@ class Dct8(wiring.Component):
 
         # The core sees a0 a1 b0 b1 and the odd differences, or coefficients 0 4 2 6 and 1 3 5 7.
         frequencies = [0, 4, 2, 6, 1, 3, 5, 7]
-        x = [_signed(Mux(inverse, source[frequencies[k]], four[k]), self.core_width) for k in range(8)]
+        x = [_signed(Mux(inverse, source[frequencies[k]], four[k]), self.core_i_width) for k in range(8)]
         m.d.comb += [wire.eq(value) for wire, value in zip(core_o, self._core(pipe, x, inverse), strict=True)]
 
         last = self.i.payload.last
@@ -162,12 +164,12 @@ class Dct8(wiring.Component):
     def _core(self, pipe, x, inverse):
         """Four stages: the transform of the split halves, the same in both directions."""
         drop = CONSTANT_BITS - self.fraction
-        width = self.o_width - 1 + drop  # no output of the core needs the last bit of the butterflies
+        width = self.core_o_width + drop
         half = Mux(inverse, 32, 0) if self.half else 0
 
         # Multiples of three, once for each input, halve the number of terms of the products.
-        direct = [_signed((x[0] + x[1] + half) << self.fraction, self.o_width),
-                  _signed((x[0] - x[1] + half) << self.fraction, self.o_width)]
+        direct = [_signed((x[0] + x[1] + half) << self.fraction, self.core_o_width),
+                  _signed((x[0] - x[1] + half) << self.fraction, self.core_o_width)]
         e0, e1, *x = pipe.stage(*direct, *x[2:], *[_signed(value + (value << 1), len(value) + 2) for value in x[2:]])
         multiples = {1: x[:6], 3: x[6:]}
 
