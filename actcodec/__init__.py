@@ -1,0 +1,3 @@
+"""actcodec: hardware that compresses activations, its golden models, and the command line of both."""
+
+__version__ = "0.1.0"

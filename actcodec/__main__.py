@@ -1,0 +1,5 @@
+"""``python -m actcodec``."""
+
+from actcodec.cli import main
+
+main(prog_name="actcodec")

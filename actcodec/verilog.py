@@ -1,0 +1,71 @@
+"""``actcodec verilog``: a command for every unit of the catalogue, with the unit's parameters as its options."""
+
+import click
+
+from actcodec.files import UserError, replacing
+
+__all__ = ["Verilog"]
+
+
+class Words(click.ParamType):
+    """Words with commas between, as a tuple."""
+
+    name = "word,word,..."
+
+    def convert(self, value, param, ctx):
+        return value if isinstance(value, tuple) else tuple(word.strip() for word in value.split(",") if word.strip())
+
+
+class Verilog(click.Group):
+    """The units of ``rtl.units.UNITS`` as commands. The catalogue is imported only when it is asked for."""
+
+    def list_commands(self, ctx):
+        from rtl.units import UNITS
+
+        return list(UNITS)
+
+    def get_command(self, ctx, name):
+        from rtl.units import UNITS
+
+        return unit_command(UNITS[name]) if name in UNITS else None
+
+    def resolve_command(self, ctx, args):
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise UserError(f"unknown unit {name!r}; there are {', '.join(self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+def unit_command(unit):
+    """The command that prints the Verilog of ``unit``."""
+
+    def convert(output_path, **parameters):
+        from rtl.units import verilog
+
+        try:
+            component = unit.build(**parameters)
+        except ValueError as error:
+            raise UserError(error) from error
+        text = verilog(component, unit.name)
+        if output_path is None:
+            click.echo(text)
+            return
+        with replacing(output_path) as file:
+            file.write(text.encode())
+
+    params = [parameter_option(*item) for item in unit.parameters.items()]
+    params.append(click.Option(["output_path", "-o", "--output"], metavar="FILE",
+                               help="Write to FILE instead of the standard output."))
+    return click.Command(unit.name, callback=convert, params=params, short_help=unit.summary,
+                         help=f"{unit.summary}.\n\n\b\nExamples:\n  actcodec verilog {unit.name}\n"
+                              f"  actcodec verilog {unit.name} -o {unit.name}.v")
+
+
+def parameter_option(name, default):
+    """A parameter of a unit as an option; the type of its default is its type."""
+    option = "--" + name.replace("_", "-")
+    if isinstance(default, bool):
+        return click.Option([name, f"{option}/--no-{option[2:]}"], default=default, show_default=True)
+    kind = Words() if isinstance(default, tuple) else type(default)
+    shown = ",".join(default) if isinstance(default, tuple) else True
+    return click.Option([name, option], type=kind, default=default, show_default=shown)
