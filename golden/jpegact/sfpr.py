@@ -29,7 +29,9 @@ class Counts(NamedTuple):
 
 
 def _normal(x):
-    """x (float32), with +0.0 in place of subnormals, Inf and NaN."""
+    """x (float32), with +0.0 in place of subnormals, Inf and NaN. Raises TypeError for any other dtype."""
+    if x.dtype != np.float32:
+        raise TypeError(f"tensor is {x.dtype}, has to be float32")
     exponent = x.view(np.uint32) >> 23 & 0xFF
     return np.where((exponent != 0) & (exponent != 0xFF), x, np.float32(0))
 
@@ -49,7 +51,7 @@ def scales(x):
     """Scales of a float32 tensor (NCHW or [N, F]): k and r of shape (channels,).
 
     k = bfloat16(float32(144 / m)), at most 2^126, where m is the largest magnitude of the channel; Inf and NaN do not
-    count, subnormals count as 0. Raises ValueError for a shape that has no view.
+    count, subnormals count as 0. Raises ValueError for a shape that has no view, TypeError unless `x` is float32.
     """
     view = blocks.view(x.shape)
     largest = np.abs(_normal(x)).reshape(-1, view.channels, view.width * view.height).max(axis=(0, 2))
@@ -78,6 +80,7 @@ def quantize(x, k):
 
     x is float32; k is one scale, one for each channel (axis 1 of x), or anything that broadcasts to x. The exact
     product is rounded once. Subnormal x counts as 0; NaN gives 0, +Inf 127 and -Inf -128, whatever k is (0 included).
+    Raises TypeError unless `x` is float32.
     """
     return np.clip(_rounded(x, k), -128, 127).astype(np.int8)
 

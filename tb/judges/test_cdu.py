@@ -1,0 +1,165 @@
+"""The whole path against plain loops, on every mode, shape and number of CDUs, and on real activations."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import actcodec
+from golden.jpegact import cdu
+from tb.judges import oracles
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+MODES = pytest.mark.parametrize("mode", cdu.MODES)
+SHAPES = pytest.mark.parametrize("shape", oracles.SHAPES, ids=str)
+SAMPLE = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
+
+
+def awkward(shape):
+    """A half sparse tensor with a huge and a zero channel, -0.0, NaN (quiet, signalling), Inf and subnormals."""
+    random = np.random.default_rng(0)
+    x = (random.standard_normal(shape) * (random.random(shape) > 0.5)).astype(np.float32)
+    x[:, 1:2] *= np.float32(5e37)
+    x[:, 2:3] = 0
+    special = 0x80000000, 0x7FC00000, 0x7F800001, 0xFF800001, 0x7F800000, 0xFF800000, 0x00000001, 0x807FFFFF
+    x.view(np.uint32).flat[: x.size // 8 * 8 : 1 + x.size // 9] = special[: -(-(x.size // 8 * 8) // (1 + x.size // 9))]
+    return x
+
+
+@MODES
+@SHAPES
+def test_payload_equals_the_plain_loops(mode, shape):
+    x = awkward(shape)
+    for cdus in [1, 3, 8] if x.size < 10000 else [5]:
+        c = cdu.compress(x, mode, "optH", cdus)
+        assert c.payload == oracles.payload_of(x, c.mode, "optH", cdus)
+
+
+@MODES
+@SHAPES
+@pytest.mark.parametrize("cdus", range(1, 9))
+def test_round_trip(mode, shape, cdus):
+    x = awkward(shape)
+    y = cdu.decompress(cdu.compress(x, mode, "optL", cdus))
+    assert y.shape == shape
+    assert y.dtype == np.float32
+    if mode in ("raw", "zvc"):
+        assert np.array_equal(y.view(np.uint32), x.view(np.uint32))
+    elif mode == "brc":
+        assert np.array_equal(y.view(np.uint32), (x > 0).astype(np.float32).view(np.uint32))
+    else:
+        assert np.all(np.isfinite(y))
+        assert np.array_equal(y, cdu.decompress(cdu.compress(x, mode)))  # for any number of CDUs
+
+
+@pytest.mark.parametrize("mode, bound", [("sfpr", 0.5), ("sfpr-zvc", 0.5), ("jpeg-act", 80)])
+def test_error_of_finite_values_is_bounded(mode, bound):
+    """Half a step of the scale without the DCT; with it, no more than half of 8 steps in every coefficient."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 24, 40)).astype(np.float32)
+    c = cdu.compress(x, mode)
+    steps = np.abs(cdu.decompress(c) - x) * c.scales.reshape(-1, 1, 1)
+    assert np.all((steps <= bound + 0.01) | (np.abs(x) * c.scales.reshape(-1, 1, 1) > 126))
+
+
+@MODES
+def test_a_tensor_need_not_be_contiguous(mode):
+    x = awkward((3, 9, 12, 10))
+    assert cdu.compress(x.T, mode).payload == cdu.compress(x.T.copy(), mode).payload
+
+
+@pytest.mark.parametrize("shape, mode", [
+    ((1, 1, 8, 8), "jpeg-act"), ((8, 1, 1, 8), "jpeg-act"), ((1, 1, 7, 8), "sfpr-zvc"), ((9, 9, 9, 7), "sfpr-zvc"),
+    ((80, 80), "sfpr-zvc"),
+])  # fmt: skip
+def test_jpeg_act_falls_back_where_there_is_no_tile(shape, mode):
+    c = cdu.compress(awkward(shape), "jpeg-act", "jpeg80")
+    assert c.mode == mode
+    assert (c.dqt, c.table is None) == (("jpeg80", False) if mode == "jpeg-act" else (None, True))
+
+
+@MODES
+def test_ratio_is_bytes_of_the_tensor_over_bytes_of_the_payload(mode):
+    x = awkward((2, 3, 7, 13))
+    c = cdu.compress(x, mode)
+    assert c.payload_bytes == len(c.payload)
+    assert c.ratio == x.nbytes / len(c.payload)
+    assert c.blocks == (12 if mode == "jpeg-act" else 11)
+
+
+def test_a_table_of_ones_own_is_rounded_to_powers_of_two():
+    x = awkward((2, 3, 16, 16))
+    own = np.full((8, 8), 9.5)
+    c = cdu.compress(x, "jpeg-act", own)
+    assert c.dqt == "custom"
+    assert c.payload == cdu.compress(x, "jpeg-act", "optL").payload
+
+
+@pytest.mark.parametrize("kind, mode, dqt, ratio", [
+    ("conv", "jpeg-act", "optL", 5.0), ("conv", "jpeg-act", "optH", 7.0), ("ReLU", "sfpr-zvc", "optL", 6.0),
+    ("ReLU", "brc", "optL", 32.0), ("conv", "sfpr", "optL", 4.0),
+])  # fmt: skip
+def test_real_activations_compress_as_expected(kind, mode, dqt, ratio):
+    with np.load(SAMPLE) as sample:
+        tensors = [x for name, x in sample.items() if name.startswith(kind)]
+    packed = [cdu.compress(x, mode, dqt) for x in tensors]
+    pooled = sum(x.nbytes for x in tensors) / sum(c.payload_bytes for c in packed)
+    assert pooled == pytest.approx(ratio, rel=0.03)
+
+
+@MODES
+@pytest.mark.parametrize("change", [-64, -1, 1, 64])
+def test_a_payload_of_another_length_is_refused(mode, change):
+    c = cdu.compress(awkward((2, 3, 7, 13)), mode, cdus=3)
+    payload = c.payload[:change] if change < 0 else c.payload.ljust(len(c.payload) + change, b"\0")
+    with pytest.raises(ValueError, match="payload"):
+        cdu.decompress(replace(c, payload=payload))
+
+
+@pytest.mark.parametrize("mode", cdu.ITEM)
+def test_a_changed_mask_is_refused(mode):
+    c = cdu.compress(awkward((2, 3, 7, 13)), mode, cdus=3)
+    for bit in range(64):
+        payload = bytearray(c.payload)
+        payload[bit // 8] ^= 1 << bit % 8
+        try:
+            y = cdu.decompress(replace(c, payload=bytes(payload)))
+        except ValueError as error:
+            assert "do not add up" in str(error)
+        else:  # masks of other blocks may make up for it: then it is only another tensor
+            assert y.shape == c.shape
+
+
+@pytest.mark.parametrize("part, wrong", [
+    ("mode", "gzip"), ("shape", (2, 3, 7)), ("shape", (2, 3, 7, 0)), ("shape", (2, 3, 7, 7)), ("cdus", 0), ("cdus", 9),
+    ("table", None), ("table", np.full((8, 8), 8, np.uint8)), ("table", np.zeros(64, np.uint8)),
+    ("scales", None), ("scales", np.ones(2, np.float32)), ("scales", np.ones(3)),
+    ("scales", np.float32([1, 1, np.nan])), ("scales", np.float32([1, 1, np.inf])), ("scales", np.float32([1, 1, -1])),
+    ("scales", np.float32([1, 1, 1.001])), ("scales", np.float32([1, 1, 1e-37])), ("scales", np.float32([1, 1, 2e38])),
+])  # fmt: skip
+def test_parts_that_do_not_fit_together_are_refused(part, wrong):
+    c = cdu.compress(awkward((2, 3, 7, 13)), "jpeg-act")
+    with pytest.raises(ValueError, match=r"mode|shape|cdus|scale"):
+        replace(c, **{part: wrong})
+
+
+@pytest.mark.parametrize("x", [np.zeros((8, 8)), np.zeros((8, 8), np.float16), [[1.0]], np.float32(1), "x"])
+def test_anything_but_a_float32_array_is_a_type_error(x):
+    with pytest.raises(TypeError, match="float32"):
+        cdu.compress(x, "raw")
+
+
+@pytest.mark.parametrize("shape", [(), (8,), (2, 8, 8), (1, 1, 1, 8, 8), (0, 8), (1, 2, 0, 8)])
+def test_other_shapes_are_refused(shape):
+    with pytest.raises(ValueError, match="dimension"):
+        cdu.compress(np.zeros(shape, np.float32), "raw")
+
+
+@pytest.mark.parametrize("mode, dqt, cdus, message", [
+    ("jpeg", "optL", 1, "unknown mode"), ("jpeg-act", "optM", 1, "unknown DQT"), ("jpeg-act", np.ones(8), 1, "DQT"),
+    ("raw", "optL", 0, "cdus"), ("raw", "optL", 9, "cdus"),
+])  # fmt: skip
+def test_wrong_parameters_are_refused(mode, dqt, cdus, message):
+    with pytest.raises(ValueError, match=message):
+        cdu.compress(np.zeros((1, 1, 8, 8), np.float32), mode, dqt, cdus)

@@ -1,0 +1,163 @@
+"""SFPR against exact rational arithmetic, and its scale against ml_dtypes' bfloat16."""
+
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from golden.jpegact import sfpr
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+TINY = Fraction(2) ** -126
+FRACTIONS = [0, 1, 2, 0x2AAAAA, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFE, 0x7FFFFF]
+
+
+def floats(sign, exponent, fraction):
+    """float32 numbers of all combinations of bit fields."""
+    fields = np.meshgrid(np.uint32(sign), np.uint32(exponent), np.uint32(fraction))
+    return (fields[0] << 31 | fields[1] << 23 | fields[2]).ravel().view(np.float32)
+
+
+def every_exponent():
+    """Both signs, all 256 exponents (zero, subnormal, normal, Inf, NaN), special and random fractions."""
+    random = np.random.default_rng(0).integers(0, 1 << 23, 4)
+    return floats([0, 1], np.arange(256), [*FRACTIONS, *random])
+
+
+def quantized(x, k):
+    """The specification of `quantize`, for one value."""
+    if np.isnan(x):
+        return 0
+    if np.isinf(x):
+        return 127 if x > 0 else -128
+    exact = Fraction(float(x)) if abs(Fraction(float(x))) >= TINY else Fraction(0)
+    return max(-128, min(127, round(exact * Fraction(float(k)))))  # round() takes ties to even
+
+
+def to_float32(exact):
+    """The float32 nearest to a positive fraction, ties to even, with unlimited exponent; a Fraction."""
+    unit = Fraction(2) ** (exact.numerator.bit_length() - exact.denominator.bit_length() - 25)
+    while exact / unit >= 1 << 24:
+        unit *= 2
+    return round(exact / unit) * unit
+
+
+def expected_scale(largest):
+    """k and r of a channel, from the specification."""
+    largest = Fraction(float(largest))
+    if largest < TINY:
+        return 0.0, 0.0
+    once = min(to_float32(Fraction(144) / largest), Fraction(2) ** 126)
+    k = np.float32(float(once)).astype(ml_dtypes.bfloat16)
+    return float(k), float(to_float32(1 / Fraction(float(k))))
+
+
+@pytest.mark.parametrize("k", [0.0, 2.0**-126, sfpr.SMALLEST, 0.71484375, 1.0, 1.9921875, 144.0, 3.25e30, sfpr.LARGEST])
+def test_quantize_is_exact_on_every_exponent(k):
+    x = every_exponent()
+    assert sfpr.quantize(x, np.float32(k)).tolist() == [quantized(v, k) for v in x]
+
+
+@pytest.mark.parametrize("k", [2.0**-100, 0.5, 1.0, 1.5, 4.53125, 255.0, 129 * 2.0**90])
+def test_quantize_takes_ties_to_even(k):
+    odd = np.arange(-261, 262, 2)
+    tie = [Fraction(int(n), 2) / Fraction(k) for n in odd]
+    # multiples of k's odd part are ties that a float32 can hold; around all others the neighbours decide
+    x = np.array([float(t) for t in tie], np.float32)
+    exact = [Fraction(float(v)) == t for v, t in zip(x, tie, strict=True)]
+    assert any(exact)
+    x = np.concatenate([x, np.nextafter(x, np.float32(np.inf)), np.nextafter(x, np.float32(-np.inf))])
+    assert sfpr.quantize(x, np.float32(k)).tolist() == [quantized(v, k) for v in x]
+
+
+def test_every_tie_of_a_power_of_two_goes_to_even():
+    x = np.float32((np.arange(-130, 130) + 0.5) / 8)
+    y = sfpr.quantize(x, np.float32(8))
+    assert np.all((y % 2 == 0) | (y == 127))
+
+
+def test_scale_is_the_bfloat16_of_the_exact_quotient_on_every_exponent():
+    largest = floats(0, np.arange(255), [*FRACTIONS, *np.random.default_rng(0).integers(0, 1 << 23, 40)])
+    x = np.zeros((2, largest.size, 3, 8), np.float32)
+    x[0, :, 0, 0] = largest / 2
+    x[1, :, 2, 7] = -largest
+    k, r = sfpr.scales(x)
+    assert list(zip(k.tolist(), r.tolist(), strict=True)) == [expected_scale(v) for v in largest]
+
+
+def test_scales_go_by_channel_over_all_images_and_positions():
+    x = np.random.default_rng(0).standard_normal((3, 5, 9, 11)).astype(np.float32)
+    k, r = sfpr.scales(x)
+    expected = [expected_scale(np.abs(x[:, c]).max()) for c in range(5)]
+    assert list(zip(k.tolist(), r.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    "shape, channels", [((2, 3, 4, 9), 3), ((2, 3, 4, 2), 3), ((2, 3, 7, 1), 1), ((2, 3, 1, 1), 1), ((2, 30), 1)]
+)
+def test_small_channels_share_one_scale(shape, channels):
+    x = np.ones(shape, np.float32)
+    assert sfpr.scales(x).k.shape == sfpr.scales(x).r.shape == (channels,)
+
+
+def test_only_finite_normal_values_make_the_scale():
+    x = np.zeros((1, 6, 8, 8), np.float32)
+    x[0, 0, 0, :4] = np.nan, np.inf, -np.inf, -3
+    x[0, 1, 0, :2] = np.nan, np.inf
+    x[0, 2, 0, 0] = floats(0, 0, 0x7FFFFF).item()
+    x[0, 3, 0, 0] = floats(1, 1, 0).item()
+    x[0, 4, 0, 0] = floats(0, 254, 0x7FFFFF).item()
+    x.view(np.uint32)[0, 5, 0, :2] = 0xFF800001, 0x3F800000  # a signalling NaN
+    k, r = sfpr.scales(x)
+    assert k.tolist() == [48, 0, 0, 2.0**126, sfpr.SMALLEST, 144]
+    assert r[1] == r[2] == 0
+
+
+@pytest.mark.parametrize("k", [sfpr.SMALLEST, 2.0**-119, 0.71484375, 1.0, 144.0, 1.9921875 * 2.0**125, sfpr.LARGEST])
+def test_dequantize_rounds_the_exact_product_once(k):
+    r = sfpr.reciprocal(np.float32([k]))
+    y = np.arange(-128, 128).astype(np.int8)
+    x = sfpr.dequantize(y, r)
+    assert x.dtype == np.float32
+    for value, result in zip(y.tolist(), x.tolist(), strict=True):
+        exact = Fraction(abs(value)) * Fraction(float(r[0]))
+        assert abs(Fraction(result)) == (to_float32(exact) if value else 0)
+        assert np.sign(result) == np.sign(value)
+    assert not np.signbit(x[128])
+
+
+def test_dequantize_gives_positive_zero_for_what_is_not_normal():
+    y = np.arange(-128, 128).astype(np.int8)
+    for r in (0.0, 2.0**-149, 2.0**-134):
+        assert not np.any(sfpr.dequantize(y, np.float32(r)).view(np.uint32))
+
+
+def test_recovered_values_lie_within_half_a_step():
+    x = np.random.default_rng(0).standard_normal((4, 6, 16, 16)).astype(np.float32)
+    k, r = sfpr.scales(x)
+    step = 1 / k.reshape(-1, 1, 1)
+    error = np.abs(sfpr.dequantize(sfpr.quantize(x, k), r) - x)
+    assert np.all((error <= 0.5001 * step) | (np.abs(x) > 126 * step))  # the largest values clip
+
+
+def test_counts_tell_nans_and_clipped_values():
+    x = np.float32([np.nan, -np.nan, np.inf, -np.inf, 127.5, 127.49, -128.5, -128.51, 0, 1e38])
+    assert sfpr.counts(x, np.float32(1)) == (2, 5)
+    assert sfpr.counts(x, np.float32(0)) == (2, 2)
+
+
+def test_anything_but_float32_is_a_type_error():
+    for function in (sfpr.scales, lambda x: sfpr.quantize(x, 1), lambda x: sfpr.counts(x, 1)):
+        with pytest.raises(TypeError, match="float32"):
+            function(np.zeros((1, 1, 8, 8)))
+
+
+def test_scale_is_one_or_one_for_each_channel_or_broadcasts():
+    x = np.random.default_rng(0).standard_normal((2, 3, 5, 3)).astype(np.float32) * 50
+    k = np.float32([1, 2, 3])
+    per_channel = sfpr.quantize(x, k)
+    assert np.array_equal(per_channel, sfpr.quantize(x, k.reshape(3, 1, 1)))
+    assert np.array_equal(per_channel[:, 1:2], sfpr.quantize(x[:, 1:2], k[1:2]))
+    assert np.array_equal(sfpr.dequantize(per_channel, k), sfpr.dequantize(per_channel, k.reshape(3, 1, 1)))
