@@ -75,8 +75,8 @@ class Compressed:
         return 4 * math.prod(self.shape) / self.payload_bytes
 
 
-def _checked_mode(x, mode):
-    """The mode that `x` really gets."""
+def effective_mode(x, mode):
+    """The mode that a tensor really gets: jpeg-act falls back to sfpr-zvc where there is no tile. Raises as `compress`."""
     if not isinstance(x, np.ndarray) or x.dtype != np.float32:
         raise TypeError(f"tensor is {getattr(x, 'dtype', type(x).__name__)}, has to be a float32 array")
     view = blocks.view(x.shape)
@@ -92,7 +92,7 @@ def compress(x, mode, dqt="optL", cdus=1):
     or a table of 64 values (see `quantize`). Raises TypeError unless `x` is a float32 array, ValueError for an empty
     tensor, another number of dimensions, an unknown mode or DQT, and unless 1 <= cdus <= 8.
     """
-    mode = _checked_mode(x, mode)
+    mode = effective_mode(x, mode)
     name, dqt = (dqt, quantize.table(dqt)) if isinstance(dqt, str) else ("custom", dqt)
     table = quantize.shifts(dqt)
     view = blocks.view(x.shape)

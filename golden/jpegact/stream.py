@@ -21,12 +21,12 @@ def order(blocks, cdus):
     return number[number < blocks]
 
 
-def _reordered(payload, sizes, source):
-    """Blocks of a payload, picked in the order `source`: payload and sizes."""
+def reorder(payload, sizes, source):
+    """Blocks picked from a payload in the order `source` (indices of blocks): their payload and their sizes."""
     starts = np.cumsum(sizes) - sizes
     picked = sizes[source]
     offset = starts[source] - (np.cumsum(picked) - picked)
-    return payload[np.repeat(offset, picked) + np.arange(payload.size)], picked
+    return payload[np.repeat(offset, picked) + np.arange(picked.sum())], picked
 
 
 def interleave(payload, sizes, cdus):
@@ -34,12 +34,12 @@ def interleave(payload, sizes, cdus):
 
     Returns payload and sizes in the new order. Blocks follow each other with no padding.
     """
-    return _reordered(payload, sizes, order(sizes.size, cdus))
+    return reorder(payload, sizes, order(sizes.size, cdus))
 
 
 def deinterleave(payload, sizes, cdus):
     """Splitter: the reverse of `interleave`; `sizes` are in the payload's order, as `zvc.sizes` finds them."""
-    return _reordered(payload, sizes, np.argsort(order(sizes.size, cdus)))
+    return reorder(payload, sizes, np.argsort(order(sizes.size, cdus)))
 
 
 def packets(payload):

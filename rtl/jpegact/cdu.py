@@ -1,0 +1,317 @@
+"""The compression/decompression unit: sectors of float32 on one side, a byte stream on the other."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common.packer import Packer, chunk
+from rtl.common.skid import Skid
+from rtl.common.unpacker import Unpacker
+from rtl.gist.binarize import Binarize, Unbinarize
+from rtl.jpegact.align import Align
+from rtl.jpegact.dct import Dct
+from rtl.jpegact.quantize import Shift
+from rtl.jpegact.sfpr import Sfpr
+from rtl.jpegact.transpose import vectors
+from rtl.jpegact.zvc import Zvc
+
+__all__ = ["CDMA", "JPEG_ACT", "MODES", "Cdu", "Config", "Error", "Mode"]
+
+
+class Mode(enum.Enum, shape=3):
+    """What becomes of a block; the numbers are those of the ``.act`` file."""
+
+    RAW = 0
+    SFPR = 1
+    SFPR_ZVC = 2
+    JPEG_ACT = 3
+    BRC = 4
+    ZVC = 5
+
+
+MODES = {"raw": Mode.RAW, "sfpr": Mode.SFPR, "sfpr-zvc": Mode.SFPR_ZVC, "jpeg-act": Mode.JPEG_ACT, "brc": Mode.BRC,
+         "zvc": Mode.ZVC}
+JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")  # the paper's CDU
+CDMA = ("zvc",)  # cDMA+
+SCALED = ("sfpr", "sfpr-zvc", "jpeg-act")  # modes that pass through SFPR
+
+
+class Config(data.Struct):
+    """What a tensor needs to be told before it starts."""
+
+    decompress: 1
+    mode: Mode
+    layout: 2  # tiles in a row of tiles: 0 for one, 1 for two, 2 for more (only jpeg-act looks at it)
+    blocks: 32  # of this tensor in this unit
+    table: data.ArrayLayout(3, 64)  # log2 of the DQT (only jpeg-act looks at it)
+
+
+class Error(data.Struct):
+    """Why a tensor is not what it should be; stands until the next one starts."""
+
+    config: 1  # no block, an unknown layout, or a mode that this unit was built without
+    short: 1  # the byte stream ended early; zeros stand for what was missing
+    excess: 1  # the byte stream went on after the last block; the rest was dropped
+
+
+class Cdu(wiring.Component):
+    """One CDU of JPEG-ACT: compresses or decompresses one tensor (or its share of one) at a time.
+
+    A transfer at ``config`` starts a tensor; the unit takes the next one when ``busy`` has fallen. Compressing, it
+    takes 8 sectors a block at ``sectors_i`` and gives the payload at ``bytes_o``; decompressing, it takes the payload
+    at ``bytes_i`` and gives 8 sectors a block at ``sectors_o``. In the modes that scale, one word of ``scales`` goes
+    with each sector, in the order of sectors::
+
+        compress    sectors_i -> SFPR -> align -> DCT -> SH -> ZVC -> packer -> bytes_o
+        decompress  sectors_o <- SFPR <- align <- iDCT <- SH <- ZVD <- unpacker <- bytes_i
+
+    Modes leave out what they do not need (sfpr-zvc goes from SFPR to ZVC, raw from end to end), and both directions
+    use the same SFPR, alignment buffer, DCT, shifter and block buffer. Hardware for a mode that was not asked for does
+    not exist.
+
+    Throughput: a sector a cycle in both directions as long as nothing else stalls, that is 8 cycles a block; a zvc
+    block that grew past 256 bytes takes one more. Latency: see the README's table, measured by the bench. Buffering:
+    a group of four blocks in the alignment buffer, a block in the DCT's transpose and one in front of ZVC, a beat in
+    each pipeline stage; in the modes that pass a transpose the last block of a tensor leaves because it is the last.
+    Combinational paths: from ``ready`` of an output to ``ready`` of the input in the same direction.
+
+    Source: JPEG-ACT, section III-A, Figure 8; Table II for the modes.
+
+    Parameters
+    ----------
+    modes : tuple of str
+        Which of raw, sfpr, sfpr-zvc, jpeg-act, brc and zvc it can do, at least one. ``JPEG_ACT`` is the unit of the
+        paper, ``CDMA`` is cDMA+.
+
+    Ports
+    -----
+    config : stream of :class:`Config`
+    scales : stream of float32 words, only with modes that scale
+        k when compressing (a bfloat16 in the upper half), r when decompressing.
+    sectors_i, sectors_o : stream of 8 float32 words
+    bytes_i, bytes_o : stream of :func:`chunk` of ``width`` bytes
+        Full beats; the one that carries ``last`` may hold fewer bytes.
+    busy : output
+        A tensor is under way.
+    error : output, :class:`Error`
+    nans, saturated : output, 32 bits, only with modes that scale
+        Values of this tensor that were no number, or beyond the ends of int8, when it was compressed.
+
+    Raises
+    ------
+    ValueError
+        If ``modes`` is empty or names one that does not exist.
+    """
+
+    def __init__(self, modes=JPEG_ACT):
+        modes = tuple(modes)
+        unknown = [mode for mode in modes if mode not in MODES]
+        if not modes or unknown:
+            raise ValueError(f"modes must be one or more of {', '.join(MODES)}, not {modes!r}")
+        self.modes = modes
+        self.width = 32 if {"raw", "zvc"} & set(modes) else 16  # bytes of a beat at the compressed side
+        self.scaled = bool(set(SCALED) & set(modes))
+        sector = data.ArrayLayout(32, 8)
+        ports = {
+            "config": In(stream.Signature(Config)),
+            "sectors_i": In(stream.Signature(sector)),
+            "sectors_o": Out(stream.Signature(sector)),
+            "bytes_i": In(stream.Signature(chunk(self.width))),
+            "bytes_o": Out(stream.Signature(chunk(self.width))),
+            "busy": Out(1),
+            "error": Out(Error),
+        }
+        if self.scaled:
+            ports |= {"scales": In(stream.Signature(32)), "nans": Out(32), "saturated": Out(32)}
+        super().__init__(ports)
+
+    def elaborate(self, platform):
+        m = Module()
+        modes = set(self.modes)
+        config = Signal(Config, reset_less=True)
+        start = Signal()  # a pulse, while the configuration already stands
+        done = Signal()  # a pulse with the last transfer of the tensor
+        running = Signal()
+        compress, decompress = Signal(), Signal()
+        m.d.comb += [compress.eq(running & ~config.decompress), decompress.eq(running & config.decompress)]
+
+        def mode(*names):
+            """Whether the tensor's mode is one of ``names`` (those that this unit does not have never are)."""
+            return Cat(config.mode == MODES[name] for name in names if name in modes).any()
+
+        def link(when, source, sink, *pairs):
+            """Connects two streams while ``when`` holds. ``pairs`` are (target, value) of the payload; without any,
+            the data go lane by lane (low bits to low bits) and ``last`` with them."""
+            if not pairs:
+                pairs = [(sink.payload.data[k], source.payload.data[k]) for k in range(8)]
+                pairs += [(sink.payload.last, source.payload.last)]
+            with m.If(when):
+                m.d.comb += [sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
+                m.d.comb += [target.eq(value) for target, value in pairs]
+
+        # Inner streams: sectors that were counted, rows as the unpacker gives them (counted too), and what enters and
+        # leaves SFPR whichever way it works.
+        words, values = vectors(unsigned(32)), vectors(signed(8))
+        sectors, rows, results = (stream.Signature(words).create(path=[name])
+                                  for name in ("sectors", "rows", "results"))
+
+        # ------------------------------------------------------------------------------------------- the units
+        granule = 1 if modes - {"raw", "zvc"} else 4
+        m.submodules.packer = packer = Packer(granule, 40 if "zvc" in modes else self.width, self.width)
+        m.submodules.unpacker = unpacker = Unpacker(granule, self.width, 64 if "zvc" in modes else self.width)
+        coders = []
+        for name, word, users in (("zvc8", 1, ("sfpr-zvc", "jpeg-act")), ("zvc32", 4, ("zvc",))):
+            if modes & set(users):
+                m.submodules[name] = coder = Zvc(word)
+                coders.append((mode(*users), coder))
+                m.d.comb += [coder.decompress.eq(config.decompress), coder.straight.eq(~mode("jpeg-act")),
+                             coder.blocks.eq(config.blocks), coder.start.eq(start & config.decompress & mode(*users))]
+        zvc = coders[0][1] if coders else None
+
+        if self.scaled:
+            m.submodules.sfpr = sfpr = Sfpr()
+            operands = stream.Signature(words).create(path=["operands"])
+            m.d.comb += [
+                sfpr.decompress.eq(config.decompress),
+                sfpr.clear.eq(start),
+                self.nans.eq(sfpr.nans),
+                self.saturated.eq(sfpr.saturated),
+                # A scale goes with each sector.
+                sfpr.i.valid.eq(operands.valid & self.scales.valid),
+                operands.ready.eq(sfpr.i.ready & self.scales.valid),
+                self.scales.ready.eq(sfpr.i.ready & operands.valid),
+                sfpr.i.payload.scale.eq(self.scales.payload),
+                sfpr.i.payload.last.eq(operands.payload.last),
+            ]
+            for k in range(8):
+                # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
+                m.d.comb += sfpr.i.payload.data[k].eq(Cat(operands.payload.data[k][:8], self.sectors_i.payload[k][8:]))
+            link(compress & mode(*SCALED), sectors, operands)
+            link(decompress, sfpr.o, results)
+            link(decompress & mode("sfpr"), rows, operands)
+            link(compress & mode("sfpr"), sfpr.o, packer.i, *self._bytes(packer, sfpr.o, 8))
+        if "sfpr-zvc" in modes:
+            link(compress & mode("sfpr-zvc"), sfpr.o, zvc.i)
+            link(decompress & mode("sfpr-zvc"), zvc.o, operands)
+        if "jpeg-act" in modes:
+            m.submodules.align = align = Align()
+            m.submodules.dct = dct = Dct()
+            m.submodules.shift = shift = Shift()
+            m.submodules.skid = skid = Skid(values)  # halves the chain of `ready` from the packer to the sectors
+            m.d.comb += [align.decompress.eq(config.decompress), align.layout.eq(config.layout),
+                         align.blocks.eq(config.blocks), align.start.eq(start & mode("jpeg-act")),
+                         dct.inverse.eq(config.decompress), shift.decompress.eq(config.decompress),
+                         shift.table.eq(config.table)]
+            forth, back = compress & mode("jpeg-act"), decompress & mode("jpeg-act")
+            for source, sink in ((sfpr.o, align.i), (align.o, dct.i), (dct.o, shift.i), (shift.o, skid.i),
+                                 (skid.o, zvc.i)):
+                link(forth, source, sink)
+            for source, sink in ((zvc.o, shift.i), (shift.o, dct.i), (dct.o, align.i), (align.o, operands)):
+                link(back, source, sink)
+        if "brc" in modes:
+            m.submodules.binarize = binarize = Binarize()
+            m.submodules.unbinarize = unbinarize = Unbinarize()
+            bits = [(unbinarize.i.payload.bits, rows.payload.data[0][:8]),
+                    (unbinarize.i.payload.last, rows.payload.last)]
+            link(compress & mode("brc"), sectors, binarize.i)
+            link(compress & mode("brc"), binarize.o, packer.i, (packer.i.payload.data[0], binarize.o.payload.bits),
+                 (packer.i.payload.count, 1), (packer.i.payload.last, binarize.o.payload.last))
+            link(decompress & mode("brc"), rows, unbinarize.i, *bits)
+            link(decompress & mode("brc"), unbinarize.o, results)
+        if "raw" in modes:
+            link(compress & mode("raw"), sectors, packer.i, *self._bytes(packer, sectors, 32))
+            link(decompress & mode("raw"), rows, results)
+        if "zvc" in modes:
+            link(compress & mode("zvc"), sectors, coders[-1][1].i)
+            link(decompress & mode("zvc"), coders[-1][1].o, results)
+
+        # ----------------------------------------------------------------------------------- the compressed side
+        for chosen, coder in coders:
+            chunks = coder.chunks.payload
+            link(compress & chosen, coder.chunks, packer.i, (packer.i.payload.data, Value.cast(chunks.data)),
+                 (packer.i.payload.count, chunks.count), (packer.i.payload.last, chunks.last))
+            m.d.comb += coder.bytes.payload.eq(unpacker.o.payload)
+            with m.If(decompress & chosen):
+                m.d.comb += [coder.bytes.valid.eq(unpacker.o.valid), unpacker.o.ready.eq(coder.bytes.ready),
+                             unpacker.take.eq(coder.take)]
+        wiring.connect(m, packer.o, wiring.flipped(self.bytes_o))
+
+        # --------------------------------------------------------------------------------------------- control
+        # Compressing, the sectors are counted; decompressing in a mode that has no coder, the rows of the unpacker.
+        more, final, counted = Signal(), Signal(), Signal()
+        row, blocks, last_block = Signal(3), Signal(32, reset_less=True), Signal(reset_less=True)
+        direct = decompress & mode("raw", "sfpr", "brc")
+        m.d.comb += [
+            final.eq(last_block & (row == 7)),
+            counted.eq((sectors.valid & sectors.ready) | (rows.valid & rows.ready)),
+            sectors.valid.eq(self.sectors_i.valid & more & compress),
+            self.sectors_i.ready.eq(sectors.ready & more & compress),
+            sectors.payload.data.eq(self.sectors_i.payload),
+            sectors.payload.last.eq(final),
+            rows.valid.eq(unpacker.o.valid & more & direct),
+            rows.payload.last.eq(final),
+            self.sectors_o.valid.eq(results.valid),
+            results.ready.eq(self.sectors_o.ready),
+            self.sectors_o.payload.eq(results.payload.data),
+            unpacker.i.payload.eq(self.bytes_i.payload),
+        ]
+        taken = unpacker.o.payload.data
+        for k in range(8):
+            word = Cat(taken[4 * k + j] for j in range(4)) if "raw" in modes else Const(0, 32)
+            m.d.comb += rows.payload.data[k].eq(Mux(mode("raw"), word, taken[k]))
+        with m.If(direct):
+            m.d.comb += [unpacker.o.ready.eq(rows.ready & more),
+                         unpacker.take.eq(Mux(mode("raw"), 32, Mux(mode("brc"), 1, 8)))]
+        with m.If(start):
+            m.d.sync += [row.eq(0), blocks.eq(config.blocks), last_block.eq(config.blocks == 1), more.eq(1)]
+        with m.Elif(counted):
+            m.d.sync += row.eq(row + 1)
+            with m.If(row == 7):
+                m.d.sync += [blocks.eq(blocks - 1), last_block.eq(blocks == 2), more.eq(~last_block)]
+
+        m.d.comb += done.eq(Mux(config.decompress, results.valid & results.ready & results.payload.last,
+                                packer.o.valid & packer.o.ready & packer.o.payload.last))
+        short = Cat((rows.valid & rows.ready & unpacker.o.payload.short),
+                    *[running & chosen & coder.error for chosen, coder in coders]).any()
+        with m.If(decompress & short):
+            m.d.sync += self.error.short.eq(1)
+        with m.FSM():
+            with m.State("idle"):
+                m.d.comb += self.config.ready.eq(1)
+                m.d.sync += config.eq(self.config.payload)
+                with m.If(self.config.valid):
+                    m.d.sync += self.error.eq(0)
+                    m.next = "start"
+            with m.State("start"):
+                m.d.comb += self.busy.eq(1)
+                with m.If((config.blocks == 0) | (config.layout == 3) | ~mode(*modes)):
+                    m.d.sync += self.error.config.eq(1)
+                    m.next = "idle"
+                with m.Else():
+                    m.d.comb += start.eq(1)
+                    m.next = "run"
+            with m.State("run"):
+                m.d.comb += [self.busy.eq(1), running.eq(1), unpacker.i.valid.eq(self.bytes_i.valid & decompress),
+                             self.bytes_i.ready.eq(unpacker.i.ready & decompress)]
+                with m.If(done):
+                    m.next = "idle"
+                    with m.If(config.decompress):
+                        m.next = "close"
+            with m.State("close"):
+                # A stream that is too long goes on being taken, and thrown away, until its `last`.
+                m.d.comb += [self.busy.eq(1), unpacker.next.eq(1)]
+                m.d.sync += self.error.excess.eq(unpacker.excess)
+                m.next = "drain"
+            with m.State("drain"):
+                m.d.comb += [self.busy.eq(1), unpacker.i.valid.eq(self.bytes_i.valid & unpacker.excess),
+                             self.bytes_i.ready.eq(unpacker.i.ready & unpacker.excess)]
+                with m.If(~unpacker.excess):
+                    m.next = "idle"
+        return m
+
+    @staticmethod
+    def _bytes(packer, source, count):
+        """The payload of a chunk of ``count`` bytes: the low bits of a row's lanes, one after the other."""
+        row = Cat(Value.cast(source.payload.data[k])[: count] for k in range(8))
+        return [(packer.i.payload.data, row), (packer.i.payload.count, count),
+                (packer.i.payload.last, source.payload.last)]
