@@ -36,8 +36,9 @@ class Compressed:
         if self.mode == "jpeg-act":
             if not view.tileable:
                 raise ValueError(f"shape {self.shape} is too small for mode jpeg-act")
-            if self.table is None or self.table.shape != (8, 8) or np.any(self.table > 7):
-                raise ValueError("mode jpeg-act needs a table of 8 x 8 shifts, 0 to 7")
+            s = self.table
+            if s is None or s.shape != (8, 8) or s.dtype != np.uint8 or np.any(s > 7):
+                raise ValueError("mode jpeg-act needs a table of 8 x 8 shifts, uint8, 0 to 7")
         if self.mode in SCALED:
             k = self.scales
             if k is None or k.shape != (view.channels,) or k.dtype != np.float32:
@@ -76,7 +77,7 @@ class Compressed:
 
 
 def effective_mode(x, mode):
-    """The mode that a tensor really gets: jpeg-act falls back to sfpr-zvc where there is no tile. Raises as `compress`."""
+    """The mode that a tensor gets: jpeg-act falls back to sfpr-zvc where there is no tile. Raises as `compress` does."""
     if not isinstance(x, np.ndarray) or x.dtype != np.float32:
         raise TypeError(f"tensor is {getattr(x, 'dtype', type(x).__name__)}, has to be a float32 array")
     view = blocks.view(x.shape)

@@ -71,7 +71,7 @@ def _along(scale, x):
 
 def _rounded(x, k):
     """The integers nearest to x * k, ties to even, as float64: the product of 24 and 8 bits is exact there."""
-    y = np.rint(_normal(x).astype(np.float64) * _along(k, x))
+    y = np.rint(_normal(x) * _along(k, x))
     return np.where(np.isinf(x), np.where(np.signbit(x), -np.inf, np.inf), y)
 
 

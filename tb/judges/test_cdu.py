@@ -134,6 +134,7 @@ def test_a_changed_mask_is_refused(mode):
 @pytest.mark.parametrize("part, wrong", [
     ("mode", "gzip"), ("shape", (2, 3, 7)), ("shape", (2, 3, 7, 0)), ("shape", (2, 3, 7, 7)), ("cdus", 0), ("cdus", 9),
     ("table", None), ("table", np.full((8, 8), 8, np.uint8)), ("table", np.zeros(64, np.uint8)),
+    ("table", np.full((8, 8), -1, np.int8)),
     ("scales", None), ("scales", np.ones(2, np.float32)), ("scales", np.ones(3)),
     ("scales", np.float32([1, 1, np.nan])), ("scales", np.float32([1, 1, np.inf])), ("scales", np.float32([1, 1, -1])),
     ("scales", np.float32([1, 1, 1.001])), ("scales", np.float32([1, 1, 1e-37])), ("scales", np.float32([1, 1, 2e38])),

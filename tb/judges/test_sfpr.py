@@ -87,6 +87,15 @@ def test_scale_is_the_bfloat16_of_the_exact_quotient_on_every_exponent():
     assert list(zip(k.tolist(), r.tolist(), strict=True)) == [expected_scale(v) for v in largest]
 
 
+def test_scale_takes_ties_of_bfloat16_to_even():
+    tie = np.arange(257, 512, 2)  # 9 bits, the last one set: between two bfloat16 numbers
+    near = np.float32(144 / tie)
+    x = np.concatenate([near, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(1))])
+    assert np.isin(np.float32(144) / x, tie).sum() > 128
+    k, _ = sfpr.scales(x.reshape(1, -1, 1, 1).repeat(8, axis=3))
+    assert k.tolist() == [expected_scale(v)[0] for v in x]
+
+
 def test_scales_go_by_channel_over_all_images_and_positions():
     x = np.random.default_rng(0).standard_normal((3, 5, 9, 11)).astype(np.float32)
     k, r = sfpr.scales(x)
