@@ -77,7 +77,7 @@ class Compressed:
 
 
 def effective_mode(x, mode):
-    """The mode that a tensor gets: jpeg-act falls back to sfpr-zvc where there is no tile. Raises as `compress` does."""
+    """The mode that a tensor gets: sfpr-zvc in place of jpeg-act where there is no tile. Raises as `compress` does."""
     if not isinstance(x, np.ndarray) or x.dtype != np.float32:
         raise TypeError(f"tensor is {getattr(x, 'dtype', type(x).__name__)}, has to be a float32 array")
     view = blocks.view(x.shape)
