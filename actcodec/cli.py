@@ -101,8 +101,8 @@ def compress(source, target, mode, dqt, cdus, engine, quiet):
     if compressed.mode != mode:
         click.echo(f"note: shape {shape_text(x.shape)} has no 8x8 tiles, so {mode} fell back to {compressed.mode}",
                    err=True)
-    click.echo(f"{target}: {shape_text(x.shape)}, {mode_text(compressed)}, ratio {metrics.ratio(compressed):.2f} "
-               f"({metrics.ratio_with_side(compressed, file_bytes):.2f} with side information){cycles_text(cycles)}")
+    report(target, f"{shape_text(x.shape)}, {mode_text(compressed)}, ratio {metrics.ratio(compressed):.2f} "
+                   f"({metrics.ratio_with_side(compressed, file_bytes):.2f} with side information)", cycles)
 
 
 @main.command()
@@ -128,7 +128,7 @@ def decompress(source, target, engine, quiet):
     with files.replacing(target) as file:
         np.save(file, x)
     if not quiet:
-        click.echo(f"{target}: {shape_text(x.shape)}, from {mode_text(compressed)}{cycles_text(cycles)}")
+        report(target, f"{shape_text(x.shape)}, from {mode_text(compressed)}", cycles)
 
 
 @main.command()
@@ -229,5 +229,7 @@ def mode_text(compressed):
     return f"{compressed.mode} {compressed.dqt}" if compressed.mode == "jpeg-act" else compressed.mode
 
 
-def cycles_text(cycles):
-    return f", {cycles.cycles_per_block:.2f} cycles per block" if cycles else ""
+def report(target, text, cycles):
+    """The line after a command that went well."""
+    speed = f", {cycles.cycles_per_block:.2f} cycles per block" if cycles else ""
+    click.echo(f"{click.format_filename(target)}: {text}{speed}")

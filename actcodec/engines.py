@@ -1,11 +1,11 @@
 """The two engines behind one pair of functions: ``golden`` is the NumPy model, ``rtl`` simulates the hardware."""
 
+from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 
 from actcodec.files import UserError, read_dqt
 
-__all__ = ["ENGINES", "compress", "decompress", "find_dqt"]
+__all__ = ["ENGINES", "compress", "decompress", "find_dqt", "prepare"]
 
 ENGINES = ("golden", "rtl")
 
@@ -19,24 +19,48 @@ def find_dqt(text):
         return text, text
     try:
         return read_dqt(text)
-    except FileNotFoundError as error:
-        raise UserError(f"unknown DQT {text!r}: not one of {', '.join(quantize.TABLES)}, and no such file") from error
+    except OSError as error:
+        names = ", ".join(quantize.TABLES)
+        raise UserError(f"unknown DQT {text!r}: not one of {names}, nor a file: {error.strerror}") from error
 
 
 def compress(engine, x, mode, dqt="optL", cdus=1):
     """``(compressed, cycles)``; cycles is None where nothing was simulated. ``dqt`` as :func:`find_dqt` takes it.
     Both engines return the same ``compressed``."""
+    from golden.jpegact import cdu
+
     name, dqt = find_dqt(dqt)
     if engine == "rtl":
-        compressed, cycles = import_module("actcodec.rtl_engine").compress(x, mode, dqt, cdus)
+        with simulator() as rtl:
+            compressed, cycles = rtl.compress(x, mode, dqt, cdus)
     else:
-        compressed, cycles = import_module("golden.jpegact.cdu").compress(x, mode, dqt, cdus), None
+        compressed, cycles = cdu.compress(x, mode, dqt, cdus), None
     # A table that came from a file has no name of its own in the engines.
     return replace(compressed, dqt=name) if compressed.mode == "jpeg-act" else compressed, cycles
 
 
 def decompress(engine, compressed):
     """``(array, cycles)``, as :func:`compress`. Raises ValueError where the payload contradicts itself."""
+    from golden.jpegact import cdu
+
     if engine == "rtl":
-        return import_module("actcodec.rtl_engine").decompress(compressed)
-    return import_module("golden.jpegact.cdu").decompress(compressed), None
+        with simulator() as rtl:
+            return rtl.decompress(compressed)
+    return cdu.decompress(compressed), None
+
+
+def prepare():
+    """Builds the simulated hardware unless it was built before."""
+    with simulator() as rtl:
+        rtl.prepare()
+
+
+@contextmanager
+def simulator():
+    """The module that simulates, imported only now; its errors (such as no compiler) become the user's."""
+    from actcodec import rtl_engine
+
+    try:
+        yield rtl_engine
+    except rtl_engine.SimulationError as error:
+        raise UserError(f"rtl engine: {error}") from error

@@ -24,7 +24,8 @@ def read_array(path):
     try:
         # Mapped and then copied, because a header that promises more than the file holds is refused before any
         # memory is allocated for it.
-        return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
+        with np.errstate(over="raise"):
+            return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError:
         raise
     except Exception as error:  # a damaged header ends in a dozen different exceptions

@@ -1,0 +1,70 @@
+"""The demo: what it measures and draws, and that a wrong bit does not pass unnoticed."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from actcodec import cli, demo, engines, metrics
+from golden.jpegact import cdu
+
+
+def cycles(compressed):
+    return SimpleNamespace(cycles=8 * compressed.blocks, blocks=compressed.blocks, cycles_per_block=8.0)
+
+
+def hardware(wrong_tensor=None):
+    """A stand-in for the simulated hardware that flips one bit of a tensor; test_engines.py has the real one."""
+    def compress(engine, x, mode, dqt="optL", cdus=1):
+        compressed = cdu.compress(x, mode, dqt, cdus)
+        return compressed, cycles(compressed)
+
+    def decompress(engine, compressed):
+        after = cdu.decompress(compressed)
+        if engine == "rtl" and (compressed.shape, compressed.mode) == wrong_tensor:
+            after.view(np.uint32).reshape(-1)[-1] ^= 1
+        return after, cycles(compressed)
+
+    return {"compress": compress, "decompress": decompress, "prepare": lambda: None}
+
+
+def run(monkeypatch, tmp_path, **kwargs):
+    for name, stand_in in hardware(**kwargs).items():
+        monkeypatch.setattr(engines, name, stand_in)
+    return CliRunner().invoke(cli.main, ["demo", "--output", str(tmp_path / "new" / "folder")])
+
+
+def test_demo_shows_every_tensor_and_leaves_the_picture(monkeypatch, tmp_path):
+    result = run(monkeypatch, tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "Equal to the golden model" in result.output
+    assert all(name in result.output for name in demo.sample())
+    assert "…" not in result.output  # everything fits into 80 columns
+    picture = tmp_path / "new" / "folder" / "demo.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_fails_on_one_wrong_bit(monkeypatch, tmp_path):
+    shape = demo.sample()["conv_layers_6_bn2"].shape
+    result = run(monkeypatch, tmp_path, wrong_tensor=(shape, "sfpr"))
+    assert result.exit_code == 1
+    assert "conv_layers_6_bn2, sfpr: the hardware differs" in result.output
+    assert "Equal to the golden model" not in result.output
+
+
+def test_sample_has_the_ratios_expected_of_resnet_20():
+    for kind, mode, dqt, expected in [("conv", "jpeg-act", "optL", 5.0), ("conv", "jpeg-act", "optH", 7.0),
+                                      ("ReLU", "sfpr-zvc", "optL", 6.0)]:
+        done = [cdu.compress(x, mode, dqt) for name, x in demo.sample().items() if name.startswith(kind)]
+        ratio = sum(map(metrics.tensor_bytes, done)) / sum(c.payload_bytes for c in done)
+        assert ratio == pytest.approx(expected, rel=0.05)
+
+
+def test_metrics_are_the_textbook_ones():
+    x = np.array([3, 4, 0, 0], np.float32)
+    y = np.array([3, 4, 0, 1], np.float32)
+    assert metrics.relative_error(x, y) == pytest.approx(1 / 5)
+    assert metrics.psnr(x, y) == pytest.approx(10 * np.log10(4**2 / 0.25))
+    assert metrics.relative_error(x, x) == 0
+    assert metrics.psnr(x, x) == np.inf

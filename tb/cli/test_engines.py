@@ -1,0 +1,93 @@
+"""The rtl engine, which simulates the generated hardware, against the golden one: same files, same tensors."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from actcodec import cli, container, demo, engines
+
+SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1)]
+TABLES = ["optL", "optH", "jpeg80", "jpeg60"]
+SUBNORMAL = np.float32(1e-41)
+
+
+def awkward(shape, seed):
+    """A tensor with channels of all zeros, huge, tiny and subnormal values, and with NaN, Inf and -0 among them."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=shape).astype(np.float32)
+    x[rng.random(shape) < 0.4] = 0
+    special = np.array([np.nan, -np.nan, np.inf, -np.inf, SUBNORMAL, -SUBNORMAL, -0.0, 1e30, -3e-39], np.float32)
+    where = rng.random(shape) < 0.02
+    x[where] = rng.choice(special, np.count_nonzero(where))
+    channels = [0.0, 3e38, 1e-37, SUBNORMAL, 1.0, np.inf]
+    for channel in range(shape[1]):
+        pick = (channel + seed) % (len(channels) + 3)  # three in nine stay as they are
+        if pick < len(channels) and shape[1] > 1:
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                x[:, channel] *= np.float32(channels[pick])
+    return x
+
+
+def check_equal(x, mode, dqt, cdus):
+    """Both engines write the same file, and each reads it as the other does."""
+    golden, _ = engines.compress("golden", x, mode, dqt, cdus)
+    simulated, cycles = engines.compress("rtl", x, mode, dqt, cdus)
+    assert container.pack(simulated) == container.pack(golden)
+    expected, _ = engines.decompress("golden", simulated)
+    after, back = engines.decompress("rtl", golden)
+    assert (after.shape, after.dtype) == (x.shape, np.float32)
+    np.testing.assert_array_equal(after.view(np.uint32), expected.view(np.uint32))
+    return cycles, back
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("mode", container.MODES)
+def test_engines_agree_on_every_shape_and_mode(mode, shape):
+    number = SHAPES.index(shape) * len(container.MODES) + container.MODES.index(mode)
+    check_equal(awkward(shape, number), mode, TABLES[number % 4], cdus=number % 8 + 1)
+
+
+@pytest.mark.parametrize("cdus", range(1, 9))
+@pytest.mark.parametrize("mode", container.MODES)
+def test_engines_agree_for_every_number_of_cdus(mode, cdus):
+    check_equal(awkward((3, 4, 9, 24), cdus), mode, "optH", cdus)  # 42 tiles, 54 blocks: no multiple of a group
+
+
+@pytest.mark.parametrize("width", [8, 9, 16, 17, 24, 25, 32, 40, 100])
+def test_engines_agree_on_every_class_of_width(width):
+    check_equal(awkward((1, 3, 11, width), width), "jpeg-act", "jpeg80", cdus=2)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "nan", "inf", "one value"])
+@pytest.mark.parametrize("mode", container.MODES)
+def test_engines_agree_on_uniform_tensors(mode, name):
+    x = np.full((1, 2, 8, 16), {"zeros": 0, "ones": 1, "nan": np.nan, "inf": -np.inf, "one value": 0}[name], np.float32)
+    if name == "one value":
+        x[0, 1, 7, 15] = -1
+    check_equal(x, mode, "optL", cdus=1)
+
+
+@pytest.mark.parametrize("mode", container.MODES)
+def test_a_long_tensor_takes_eight_cycles_a_block(mode):
+    x = demo.sample()["ReLU_layers_0_relu1"]
+    for cycles in check_equal(x, mode, "optL", cdus=1):
+        assert cycles.blocks == 1024
+        assert 8 <= cycles.cycles_per_block < 8.2  # what is above 8.00 is the latency
+
+
+def test_commands_give_the_same_files_with_both_engines(tmp_path, monkeypatch):
+    def run(command):
+        result = CliRunner().invoke(cli.main, command.split())
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", awkward((2, 3, 7, 13), 1))
+    (tmp_path / "t.txt").write_text(" ".join(str(2 ** (i % 8)) for i in range(64)))
+    for engine in engines.ENGINES:
+        text = run(f"compress x.npy {engine}.act --mode jpeg-act --dqt t.txt --cdus 2 --engine {engine}")
+        assert ("cycles per block" in text) == (engine == "rtl")
+    assert (tmp_path / "rtl.act").read_bytes() == (tmp_path / "golden.act").read_bytes()
+    for engine in engines.ENGINES:
+        run(f"decompress rtl.act {engine}.npy --engine {engine}")
+    assert (tmp_path / "rtl.npy").read_bytes() == (tmp_path / "golden.npy").read_bytes()
