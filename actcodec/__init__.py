@@ -1,3 +1,1 @@
 """actcodec: hardware that compresses activations, its golden models, and the command line of both."""
-
-__version__ = "0.1.0"

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from actcodec import __version__, container, engines, files, metrics
+from actcodec import container, engines, files, metrics
 from actcodec.verilog import Verilog
 
 __all__ = ["main"]
@@ -44,7 +44,7 @@ class OneLineErrors(click.Group):
 
 
 @click.group(cls=OneLineErrors, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
-@click.version_option(__version__, prog_name="actcodec")
+@click.version_option(package_name="actcodec", prog_name="actcodec")
 def main():
     """Compress the activations of a neural network as the hardware does, and take the hardware away as Verilog.
 
@@ -156,7 +156,7 @@ def info(source, as_json):
     table = Table(show_header=False, box=None)
     for key, value in facts.items():
         table.add_row(key, f"{value:.3f}" if isinstance(value, float) else "-" if value is None else str(value))
-    Console().print(table)
+    Console(markup=False, emoji=False).print(table)  # the name of a DQT is the user's
 
 
 @main.command()

@@ -109,7 +109,7 @@ def run(output):
     if not wrong:
         console.print(f"[bold green]Equal to the golden model, bit for bit: {len(results)} streams and {len(results)} "
                       f"tensors out of the simulated hardware.[/]")
-    console.print(f"Picture: {output / 'demo.png'} ({monotonic() - started:.0f} s)", soft_wrap=True)
+    console.print(f"Picture: {output / 'demo.png'} ({monotonic() - started:.0f} s)", soft_wrap=True, markup=False)
     return not wrong
 
 

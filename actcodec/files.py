@@ -1,6 +1,7 @@
 """Files of the command line: tensors and DQTs in, results out in one piece."""
 
 import os
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -86,8 +87,10 @@ def replacing(path):
     try:
         with open(temporary, "xb") as file:
             yield file
+        if path.exists():
+            shutil.copymode(path, temporary)
         os.replace(temporary, path)
-    except FileNotFoundError as error:
-        raise UserError(f"{path.parent}: no such directory") from error
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)

@@ -7,12 +7,13 @@ import struct
 import subprocess
 import sys
 import zlib
+from importlib.metadata import version
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import __version__, cli, container
+from actcodec import cli, container
 from golden.jpegact import cdu, quantize
 
 COMMANDS = ["compress", "decompress", "info", "units", "verilog", "demo"]
@@ -134,11 +135,12 @@ def test_dqt_values_go_to_the_nearest_power_of_two(folder):
 
 
 def test_name_of_a_dqt_file_is_made_printable_and_short(folder):
-    name = "tab\x1b[31m\udcff" + "ä" * 100
+    name = "tab\x1b[31m[b]:x:\udcff" + "ä" * 100
     with open(name, "w") as file:
         file.write(text_dqt(VALUES))
     succeeds("compress", "x.npy", "y.act", "--mode", "jpeg-act", "--dqt", name)
-    assert container.read("y.act").dqt == "tab?[31m?" + "ä" * 51
+    assert container.read("y.act").dqt == "tab?[31m[b]:x:?" + "ä" * 45
+    assert "tab?[31m[b]:x:?ää" in succeeds("info", "y.act").stdout  # as it is, not as rich's markup
 
 
 # Errors
@@ -208,7 +210,7 @@ USAGE = [
     ("decompress crafted.act out", "invalid payload"), ("expand x.act", "expand"), ("info x.act --yaml", "--yaml"),
     ("verilog alu", "unknown unit 'alu'"), ("verilog dct --speed 3", "--speed"),
     ("verilog dct --direction sideways", "direction"), ("verilog transpose --width x", "--width"),
-    ("verilog dct -o nowhere/dct.v", "no such directory"),
+    ("verilog dct -o nowhere/dct.v", "nowhere/dct.v: No such file"),
 ]
 
 
@@ -243,6 +245,12 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(folder, monke
     assert {name: (folder / name).read_bytes() for name in os.listdir()} == before
 
 
+def test_permissions_of_an_overwritten_file_stay(folder):
+    os.chmod("x.act", 0o600)
+    succeeds("compress", "x.npy", "x.act", "--mode", "raw")
+    assert os.stat("x.act").st_mode & 0o777 == 0o600
+
+
 def test_a_link_and_a_device_stay_what_they_are(folder):
     os.mkdir("store")
     os.symlink("store/real.act", "link.act")
@@ -265,7 +273,7 @@ def test_help_has_examples(command):
 
 
 def test_version():
-    assert __version__ in succeeds("--version").stdout
+    assert succeeds("--version").stdout == f"actcodec, version {version('actcodec')}\n"
 
 
 def test_the_module_is_the_command(tmp_path):
@@ -291,3 +299,25 @@ def test_parameters_of_a_unit_are_options(folder):
     assert text != succeeds("verilog", "transpose", "--width", 5).stdout
     succeeds("verilog", "transpose", "--width", 5, "--no-transposes", "-o", "t.v")
     assert (folder / "t.v").read_text().strip() == text.strip()
+
+
+def test_options_have_the_types_of_the_defaults(monkeypatch):
+    from rtl import units
+
+    seen = {}
+
+    def component(**parameters):
+        seen.update(parameters)
+        raise ValueError("modes is (), legal are\nsome")
+
+    defaults = {"modes": ("raw", "zvc"), "lane_count": 8, "shared": True, "kind": "both"}
+    monkeypatch.setitem(units.UNITS, "part", units.Unit("part", component, "A part", defaults))
+    run("verilog", "part")
+    assert seen == defaults
+    result = run("verilog", "part", "--modes", "sfpr, jpeg-act", "--lane-count", 4, "--no-shared", "--kind", "one")
+    assert seen == {"modes": ("sfpr", "jpeg-act"), "lane_count": 4, "shared": False, "kind": "one"}
+    assert (result.exit_code, result.stderr) == (2, "actcodec: error: modes is (), legal are some\n")
+    run("verilog", "part", "--modes", "")
+    assert seen["modes"] == ()
+    text = succeeds("verilog", "part", "--help").stdout
+    assert "raw,zvc" in text and "--lane-count INTEGER" in text and "--shared / --no-shared" in text
