@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from amaranth.back import rtlil
 from amaranth.back import verilog as back_verilog
 
+from rtl.jpegact.align import Align
 from rtl.jpegact.dct import Dct, Dct8
+from rtl.jpegact.quantize import Shift
 from rtl.jpegact.transpose import Transpose
 
 __all__ = ["UNITS", "Unit", "verilog"]
@@ -31,10 +33,12 @@ class Unit:
 UNITS = {
     unit.name: unit
     for unit in (
+        Unit("align", Align, "alignment buffer between sectors and tiles"),
         Unit("transpose", Transpose, "8x8 transpose buffer", {"width": 18, "transposes": True}),
         Unit("dct8", Dct8, "8-point DCT and iDCT, one pass",
              {"width": 8, "coefficient_width": 12, "fraction": 3, "direction": "both", "half": False}),
         Unit("dct", Dct, "8x8 DCT and iDCT", {"direction": "both"}, "DCT + iDCT"),
+        Unit("quantize", Shift, "SH, quantization by shifts", paper="Quantize (SH)"),
     )
 }
 

@@ -1,0 +1,179 @@
+"""The alignment buffer between sectors of rows and 8x8 tiles."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.jpegact.transpose import vectors
+
+__all__ = ["Align"]
+
+
+def _order(layout, tile, row):
+    """Place of a word in the order of a layout: its index in the group."""
+    return Mux(layout[1], Cat(tile, row), Mux(layout[0], Cat(tile[0], row, tile[1]), Cat(row, tile)))
+
+
+class _Position:
+    """Tile and row of the next word at one of the ports, and where the buffer keeps it.
+
+    The order of tiles is the order of layout 0, so both ports count in the same way. ``lap`` changes with each group:
+    the writing port is in the group of the reading port or in the next one, so one bit tells the groups apart.
+    """
+
+    def __init__(self, m, name, layout, limit, rotates, backwards, start, step):
+        self.tile = Signal(2, name=f"{name}_tile")
+        self.row = Signal(3, name=f"{name}_row")
+        self.lap = Signal(name=f"{name}_lap")
+        self.address = Signal(5, name=f"{name}_address")
+        self.index = Signal(5, name=f"{name}_index")
+        self.ends = Signal(name=f"{name}_ends")  # at the last word of the group
+
+        rotation = Signal(5, init=1, name=f"{name}_rotation")  # one-hot: place k rotates by 2 k bits
+        tile, row = Signal(2, name=f"{name}_next_tile"), Signal(3, name=f"{name}_next_row")
+        final_tile, wraps = self.tile == limit, self.row == 7
+        across = ~final_tile & (layout[1] | (layout[0] & ~self.tile[0]))  # another tile has this row
+        m.d.comb += [
+            self.index.eq(_order(layout, self.tile, self.row)),
+            self.ends.eq(final_tile & wraps),
+            row.eq(self.row + ~across),
+        ]
+        with m.If(self.ends):
+            m.d.comb += tile.eq(0)
+        with m.Elif(across | wraps):
+            m.d.comb += tile.eq(self.tile + 1)
+        with m.Else():
+            m.d.comb += tile.eq(self.tile & Cat(~(layout[0] | layout[1]), ~layout[1]))
+
+        # The rotation of the group that ends will do for the first word of the next, whose address is zero anyway.
+        word = Cat(row, tile)
+        with m.If(step):
+            m.d.sync += [self.tile.eq(tile), self.row.eq(row)]
+            for bit in range(5):
+                m.d.sync += self.address[bit].eq(Cat(rotation[k] & word[(bit - 2 * k) % 5] for k in range(5)).any())
+            with m.If(self.ends):
+                m.d.sync += self.lap.eq(~self.lap)
+                with m.If(rotates):
+                    m.d.sync += rotation.eq(Mux(backwards, rotation.rotate_right(1), rotation.rotate_left(1)))
+        with m.If(start):
+            m.d.sync += rotation.eq(1)
+
+
+class Align(wiring.Component):
+    """Turns sectors, in the order in which memory has them, into tiles, and back.
+
+    A group is four tiles of 8x8 values, 32 words of 8 values. At the sector side its words pass in an order that
+    depends on how many tiles a row of the tensor has (``layout``): row by row over all tiles of the group; row by row
+    over two tiles, then the other two; or tile by tile. At the tile side they always pass tile by tile. Tiles that the
+    last group does not have are left out.
+
+    One copy of 256 bytes is enough for a word in and a word out in every cycle, since a new word takes the place of
+    the word that is read at the same time: with rows over four tiles, the sector order is the tile order with its five
+    index bits rotated by two, so that the addresses of a group are those of the group before rotated by two bits more.
+    Two tiles take half of the buffer, so there the halves take turns and nothing rotates. A second copy would cost
+    2,048 flip-flops, to save two rotations of five bits. Both ports are 8 bytes wide: the DCT takes a row of 8 values
+    in a cycle, which is what the crossbar can bring; the 64-byte port of the paper would serve a DCT that waits seven
+    cycles out of eight, and would need eight banks whose words move apart as the addresses rotate.
+
+    A word may be written once the word in its place was read. A word may be read once the word that completes its
+    tile (compress) or its row over the tiles of the group (decompress) was written.
+
+    Throughput: one word a cycle; reading does not pause once it has begun. Writing may pause only in a last group of
+    fewer than four tiles, where it runs into words that are yet to be read. Latency, first word in to first word out:
+    when compressing 30 cycles for four tiles or more (layout 2), 16 (layout 1), 9 (layout 0); when decompressing 26,
+    10, 2. ``i.ready`` rises three cycles after ``start``. Buffering: 32 words and one at the output. Combinational
+    paths: none from ``i`` to ``o`` or ``o.ready`` to ``i.ready``.
+
+    Source: JPEG-ACT, section III-C, Figure 12.
+
+    Ports
+    -----
+    i : stream of :func:`vectors` of signed 8
+        Words; ``last`` is ignored.
+    o : stream of :func:`vectors` of signed 8
+        ``last`` marks the last word of the tensor.
+    decompress : input
+        Tiles in and sectors out, not sectors in and tiles out.
+    layout : input, 2 bits
+        Tiles in a row of the tensor: 0 one, 1 two, 2 three or more.
+    blocks : input, 32 bits
+        Tiles of the tensor, at least 1; even in layout 1.
+    start : input
+        Begins a tensor. The buffer has to be empty; the other inputs stay constant until the tensor is through.
+    """
+
+    i: In(stream.Signature(vectors(signed(8))))
+    o: Out(stream.Signature(vectors(signed(8))))
+    decompress: In(1)
+    layout: In(2)
+    blocks: In(32)
+    start: In(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=64, depth=32, init=[])
+        write_port, read_port = memory.write_port(), memory.read_port()
+        write, read = Signal(), Signal()  # a word moves
+
+        # Groups: their number is counted down well before it is needed, so that the wide counter is on no path.
+        whole = self.blocks[:2] == 0
+        groups = Signal(30)  # whole groups from the next one on
+        next_final, final = Signal(), Signal()  # the group after the one being written, and this one, is the last
+        begin = Signal(2)
+        writing, reading = Signal(), Signal()  # words of the tensor are yet to be written, to be read
+        m.d.sync += [
+            begin.eq(Cat(self.start, begin[0])),
+            next_final.eq((groups[1:] == 0) & (groups[0] == whole)),
+        ]
+
+        ahead = Signal()  # the writing port is in the group after that of the reading port, or ended there
+        reading_final = Signal()
+        final_tile = (self.blocks[:2] - 1)[:2]
+        sectors, tiles = self.layout & (~self.decompress).replicate(2), self.layout & self.decompress.replicate(2)
+        common = (self.layout[1], self.decompress, self.start)
+        w = _Position(m, "write", sectors, final_tile | (~final).replicate(2), *common, write)
+        r = _Position(m, "read", tiles, final_tile | (~reading_final).replicate(2), *common, read)
+        m.d.comb += [ahead.eq(w.lap ^ r.lap ^ ~writing), reading_final.eq(final & ~ahead)]
+
+        with m.If(self.start):
+            m.d.sync += groups.eq(self.blocks[2:])
+        with m.Elif(begin[1] | (write & w.ends)):
+            m.d.sync += groups.eq(groups - 1)
+            m.d.sync += writing.eq(begin[1] | ~final)
+            with m.If(begin[1] | ~final):
+                m.d.sync += final.eq(next_final)
+        with m.If(begin[1]):
+            m.d.sync += reading.eq(1)
+        with m.Elif(read & r.ends & reading_final):
+            m.d.sync += reading.eq(0)
+
+        # With two tiles a row, writing waits for half of the buffer.
+        in_place = w.index | Mux(self.layout[0], 15, 0)
+        m.d.comb += [
+            self.i.ready.eq(writing & (~ahead | (in_place < r.index))),
+            write.eq(self.i.valid & self.i.ready),
+            write_port.en.eq(write),
+            write_port.addr.eq(w.address),
+            write_port.data.eq(self.i.payload.data.as_value()),
+        ]
+
+        # The last word that has to be there before this one leaves. A last group may not have the tile that is named
+        # here; its words leave once everything was written.
+        completing = Mux(self.decompress, Cat(r.row, r.tile | Cat(self.layout.any(), self.layout[1])),
+                         _order(self.layout, r.tile, Const(7, 3)))
+        readable, advance, valid = Signal(), Signal(), Signal()
+        last = Signal(reset_less=True)
+        m.d.comb += [
+            readable.eq(reading & (~writing | ahead | (w.index > completing))),
+            advance.eq(~self.o.valid | self.o.ready),
+            read.eq(readable & advance),
+            read_port.en.eq(read),
+            read_port.addr.eq(r.address),
+            self.o.payload.data.as_value().eq(read_port.data),
+            self.o.payload.last.eq(last),
+        ]
+        with m.If(advance):
+            m.d.sync += [valid.eq(readable), last.eq(reading_final & r.ends)]
+        m.d.comb += self.o.valid.eq(valid)
+        return m

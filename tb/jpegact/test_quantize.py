@@ -1,0 +1,126 @@
+"""Bench of SH: every shift at every position, in both directions, equal to golden."""
+
+import cocotb
+import numpy as np
+
+from golden.jpegact import quantize
+from rtl.jpegact.quantize import Shift
+from tb.harness import PATTERNS, Bench, pack, rng, simulate
+
+LATENCY = 2
+
+
+def test_quantize():
+    simulate(Shift(), __file__)
+
+
+def beats(blocks, width):
+    """Blocks [n, 8, 8] as columns, ``last`` on the last one."""
+    columns = np.asarray(blocks).transpose(0, 2, 1).reshape(-1, 8)
+    return [pack(column, width) | (index == len(columns) - 1) << (8 * width) for index, column in enumerate(columns)]
+
+
+def expect(blocks, table, decompress):
+    """What the unit has to make of coefficients with 6 fraction bits, or of quantized values."""
+    if decompress:
+        return np.clip(quantize.unshift(blocks, table), -2048, 2047)
+    return quantize.shift(blocks, table)
+
+
+async def check(bench, random, blocks, table, decompress, idle="never", stall="never"):
+    bench.dut.decompress.value = decompress
+    bench.dut.table.value = pack(table.reshape(-1), 3)
+    expected = expect(blocks, table, decompress)
+    run = await bench.run({"i": beats(blocks, 17)}, {"o": 8 * len(blocks)}, random, idle, stall)
+    bench.equal(run["o"], beats(expected, 12), f"decompress={decompress}, {len(blocks)} blocks")
+    return run, expected
+
+
+def stimulus(random, decompress, count):
+    """Values of every magnitude."""
+    if decompress:
+        return random.integers(-128, 128, (count, 8, 8))
+    return random.integers(-65536, 65536, (count, 8, 8)) >> random.integers(0, 16, (count, 8, 8))
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def equals_golden(dut, idle, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for decompress in (0, 1):
+        for count in (1, 5):
+            table = random.integers(0, 8, (8, 8))
+            await check(bench, random, stimulus(random, decompress, count), table, decompress, idle, stall)
+
+
+@cocotb.test
+async def takes_each_shift_from_its_position(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    seen = {}
+    for decompress in (0, 1):
+        for turn in range(8):
+            # A Latin square, turned: every position gets every shift, and no neighbour has the same.
+            table = (np.arange(8)[:, None] * 3 + np.arange(8) + turn) % 8
+            _, expected = await check(bench, random, stimulus(random, decompress, 12), table, decompress)
+            for s in range(8):
+                chosen = expected[:, table == s]
+                low, high, had = seen.get((decompress, s), (0, 0, 0))
+                seen[decompress, s] = min(low, chosen.min()), max(high, chosen.max()), had | (table == s)
+    assert all(np.all(positions) for _, _, positions in seen.values()) and len(seen) == 16
+    for (decompress, s), (low, high, _) in seen.items():
+        limits = (max(-2048, -128 << s), min(2047, 127 << s)) if decompress else (-128, 127)
+        assert low < limits[0] // 2 and high > limits[1] // 2, f"decompress={decompress} s={s}: {low} to {high}"
+        if s < 3 or decompress:  # C is at most 1024
+            assert (low, high) == limits, f"decompress={decompress} s={s}: no saturation, {low} to {high}"
+    for name in quantize.TABLES:
+        for decompress in (0, 1):
+            table = quantize.shifts(quantize.table(name))
+            await check(bench, random, stimulus(random, decompress, 8), table, decompress)
+
+
+@cocotb.test
+async def rounds_every_coefficient_as_golden(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    # Everything around zero, every rounding boundary and its neighbours, and both ends.
+    for s in range(8):
+        table = np.full((8, 8), s)
+        ties = (np.arange(-132, 132)[:, None] * 64 + 32 << s) + np.arange(-33, 34)
+        ends = np.concatenate([np.arange(-65536, -65400), np.arange(65400, 65536)])
+        values = np.unique(np.concatenate([np.arange(-600, 600), ties.reshape(-1), ends]))
+        values = values[(values >= -65536) & (values < 65536)]
+        values = np.resize(random.permutation(values), (-(-len(values) // 64), 8, 8))
+        await check(bench, random, values, table, 0)
+        await check(bench, random, np.arange(-128, 128).reshape(4, 8, 8), table, 1)
+
+
+@cocotb.test
+async def moves_a_vector_every_cycle_after_two(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for decompress in (0, 1):
+        table = random.integers(0, 8, (8, 8))
+        run, _ = await check(bench, random, stimulus(random, decompress, 20), table, decompress)
+        assert run.cycles["i"] == list(range(160))
+        assert run.cycles["o"] == list(range(LATENCY, LATENCY + 160))
+
+
+@cocotb.test
+async def starts_with_the_first_column_after_reset(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for fill in range(1, 12):
+        for decompress in (0, 1):
+            dut.decompress.value = decompress
+            table = random.integers(0, 8, (8, 8))
+            dut.table.value = pack(table.reshape(-1), 3)
+            await bench.run({"i": beats(stimulus(random, decompress, 2), 17)[:fill]}, {"o": None}, random)
+            await bench.reset()
+            await check(bench, random, stimulus(random, decompress, 2), table, decompress)
