@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from amaranth.back import rtlil
 from amaranth.back import verilog as back_verilog
 
+from rtl.gist.binarize import Binarize, Unbinarize
 from rtl.jpegact.align import Align
 from rtl.jpegact.dct import Dct, Dct8
 from rtl.jpegact.quantize import Shift
+from rtl.jpegact.sfpr import Sfpr
 from rtl.jpegact.transpose import Transpose
 
 __all__ = ["UNITS", "Unit", "verilog"]
@@ -33,6 +35,9 @@ class Unit:
 UNITS = {
     unit.name: unit
     for unit in (
+        Unit("sfpr", Sfpr, "SFPR, eight processing elements, both directions", paper="SFPR"),
+        Unit("binarize", Binarize, "one bit for each positive value"),
+        Unit("unbinarize", Unbinarize, "1.0 or 0.0 for each bit"),
         Unit("align", Align, "alignment buffer between sectors and tiles"),
         Unit("transpose", Transpose, "8x8 transpose buffer", {"width": 18, "transposes": True}),
         Unit("dct8", Dct8, "8-point DCT and iDCT, one pass",

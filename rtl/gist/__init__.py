@@ -1,0 +1,1 @@
+"""Gist: one file for each of its encodings."""

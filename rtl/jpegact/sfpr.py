@@ -1,0 +1,206 @@
+"""SFPR, scaled fix-point precision reduction: eight float32 values to eight int8 values and back, every cycle."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common import carrysave
+from rtl.common.pipeline import Pipeline
+
+__all__ = ["Sfpr", "scaled", "words"]
+
+LANES = 8
+PRODUCT = 32  # bits of a significand of 24 times one of 8; both have their top bit set, so it is at least 2**30
+LOW = 6  # the lowest bits of a product: no rounding looks at them but to see whether they are zero
+SHIFTS = 10  # places where the binary point of a product can be if it is to round to something from 0 to 128
+FIRST = 252  # sum of the two biased exponents at which it is in front of the product: value = P * 2**(sum - 284)
+
+words = data.StructLayout({"data": data.ArrayLayout(32, LANES), "last": 1})
+scaled = data.StructLayout({"data": data.ArrayLayout(32, LANES), "scale": 32, "last": 1})
+
+
+def _any(terms):
+    return Cat(*terms).any()
+
+
+def _count(bits):
+    """How many of ``bits`` are set, as a balanced tree."""
+    half = len(bits) // 2
+    return _count(bits[:half]) + _count(bits[half:]) if half else bits[0]
+
+
+class Spe:
+    """One processing element: what a lane computes in each of the four stages.
+
+    Compressing, the significand of x meets that of k, compressed exponents tell where the binary point of the product
+    is, and the integer above it is rounded. Decompressing, the significand of r meets |y|, shifted so that its
+    top bit is set, and the product is rounded to 24 bits. Both directions use the same multiplier of 24 by 8 bits, the
+    same exponent adder, and the same incrementer for the rounding.
+    """
+
+    def __init__(self, m, decompress):
+        self.m, self.decompress = m, decompress
+
+    def _wire(self, value):
+        """A name for a value with several readers, which would otherwise be built once for each of them."""
+        value = Value.cast(value)
+        wire = Signal(value.shape(), name="wire")
+        self.m.d.comb += wire.eq(value)
+        return wire
+
+    def operands(self, word, scale):
+        """Significands without their top bits (always set), the exponent that is added to that of the scale, sign.
+
+        The exponent of an integer is its bit length, so that in both directions 0 stands for a zero.
+        """
+        negative = word[7]
+        magnitude = self._wire(Mux(negative, -word[:8], word[:8])[:8])
+        leading = [self._wire(magnitude[i] & ~magnitude[i + 1:].any()) for i in range(8)]
+        length = Cat(_any(leading[i] for i in range(8) if (i + 1) >> bit & 1) for bit in range(4))
+        # Bit j of the significand is j - 7 places below the leading one.
+        fraction = Cat(_any(leading[i] & magnitude[i + j - 7] for i in range(7 - j, 8)) for j in range(7))
+        return [
+            Mux(self.decompress, scale[:23], word[:23]),
+            Mux(self.decompress, fraction, scale[16:23]),
+            Mux(self.decompress, length, word[23:31]),
+            Mux(self.decompress, negative, word[31]),
+        ]
+
+    def multiply(self, a, b, exponent, sign, scale_exponent):
+        """The product as two rows, the sum of exponents, what is special about the value, sign."""
+        significand = Cat(a, 1)
+        partial = [Cat(0 for _ in range(j)) for j in range(8)]
+        partial = [Cat(partial[j], significand & b[j].replicate(24)) for j in range(7)] + [Cat(partial[7], significand)]
+        rows = partial
+        for _ in range(carrysave.levels(len(partial))):
+            rows = [self._wire(row) for row in carrysave.reduce(rows, PRODUCT, 1)]
+        zero = ~exponent.any() | ~scale_exponent.any()
+        infinite, nan = exponent.all() & ~a.any(), exponent.all() & a.any()
+        return [*rows, exponent + scale_exponent, nan | (zero & ~infinite), infinite, sign]
+
+    def add(self, row, other, exponent, zero, infinite, sign):
+        """The product, and where to round it.
+
+        Compressing, ``select`` has one bit for each place of the binary point, none if the result is 0; ``forced``
+        saturates. Decompressing, it is the exponent of a product of 2**31 or more; ``forced`` takes it as it is, for a
+        zero or an infinity, and bit 8 warns that this product would be one.
+        """
+        product = self._wire((row + other)[:PRODUCT])
+        over = self._wire(~zero & exponent[8])
+        biased = Cat((exponent[:8] | over.replicate(8)) & ~zero.replicate(8), exponent[:8].all(), 0)
+        places = Cat((exponent == FIRST + place) & ~zero & ~infinite for place in range(SHIFTS))
+        return [
+            product[LOW:], product[:LOW].any(),
+            Mux(self.decompress, biased, places),
+            Mux(self.decompress, zero | over, infinite | (~zero & (exponent >= FIRST + SHIFTS))),
+            sign & ~zero,
+        ]
+
+    def round(self, high, low, select, forced, sign):
+        """The result, and whether it saturated."""
+        product = {LOW + index: high[index] for index in range(PRODUCT - LOW)}
+        top = product[31]
+
+        # An integer: `place` bits of the product are above the binary point.
+        integer = [self._wire(_any(select[place] & product[32 - place + j] for place in range(j + 1, SHIFTS)))
+                   for j in range(8)]
+        guard = _any(select[place] & product[31 - place] for place in range(SHIFTS))
+        sticky = _any([low, *(product[i] for i in range(LOW, 32 - SHIFTS)),
+                       *(product[30 - i] & select[:i + 1].any() for i in range(SHIFTS - 1))])
+        up = guard & (integer[0] | sticky)
+
+        # A significand of 24 bits: from the top if that is set, or else from the next.
+        finite = self._wire(self.decompress & ~forced & ~(select[8] & top))
+        fraction = [self._wire(Mux(top, product[8 + j], product[7 + j]) & finite) for j in range(23)]
+        tail = Mux(top, product[7], product[6]) & finite & (fraction[0] | low | (top & product[6]))
+        exponent = (select[:8] - (~top & ~forced))[:8] & self.decompress.replicate(8)
+
+        # -(n + up) = ~n + (1 - up): one incrementer rounds and negates; in a float its carry goes on to the exponent,
+        # up to infinity.
+        value = Cat(Mux(self.decompress, fraction[j], integer[j] ^ sign) if j < 8 else fraction[j] for j in range(23))
+        value = self._wire(Cat(value, exponent))
+        carry = self._wire(Mux(self.decompress, tail, up ^ sign))
+        flips = self._wire((value + 1)[:31] ^ value)
+        result = value ^ (flips & carry.replicate(31))
+        # Beyond int8: bit 7 of the integer, unless it is the magnitude of -128, or a carry into it from 127.
+        beyond = integer[7] ^ (carry & flips[7] & ~value[7]) | (select[9] & top)
+        saturated = self._wire(~self.decompress & (forced | beyond))
+        return [
+            Cat(Mux(saturated, Cat((~sign).replicate(7), sign), result[:8]),
+                result[8] & self.decompress, result[9:], sign & self.decompress),
+            saturated,
+        ]
+
+
+class Sfpr(wiring.Component):
+    """Eight processing elements that compress a sector of float32 to int8, or decompress int8 to float32.
+
+    Compressing, y = clip(rne(x * k), -128, 127), ties to even, the exact product rounded once; subnormal x and NaN give
+    0, infinities saturate whatever k is. Decompressing, x* = float32(y * r), to nearest even; y = 0 gives +0.0, and
+    what is too large gives infinity.
+
+    k has the eight significant bits of a bfloat16, as many as y: a multiplier of 24 by 8 bits serves both directions
+    at less than half the area of one of 24 by 24.
+
+    Throughput: one sector a cycle, each with its own scale. Latency: 4 cycles. Buffering: 4 sectors. Combinational
+    path: ``o.ready`` to ``i.ready``.
+
+    Source: JPEG-ACT, section III-B, equations 4 and 5, Figure 11.
+
+    Ports
+    -----
+    i : stream of ``scaled``
+        ``data``: eight float32 words, or eight int8 in the low bytes of the words. ``scale``: k, of which the upper
+        half is used, or r; both as float32 words, normal or zero. Their sign is ignored and subnormal numbers count as
+        zero; r with an exponent of 255 makes every y but 0 infinite.
+    o : stream of ``words``
+        Eight int8 in the low bytes of the words, the other bytes zero, or eight float32 words.
+    decompress : input
+        Direction, constant while any sector is inside.
+    nans, saturated : output, 32 bits
+        Values of compressed sectors that were NaN, and those with rne(x * k) outside [-128, 127], infinities among
+        them. A sector counts two cycles after it left. A counter stops rather than wraps, within 8 of 2**32.
+    clear : input
+        Sets the counters to zero; whatever left before is forgotten.
+    """
+
+    i: In(stream.Signature(scaled))
+    o: Out(stream.Signature(words))
+    decompress: In(1)
+    nans: Out(32)
+    saturated: Out(32)
+    clear: In(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        pipe = Pipeline(m, self.i, self.o)
+        spe = Spe(m, self.decompress)
+
+        def stage(function, lanes, shared, *passed):
+            """A stage: ``function`` of each lane and the ``shared`` values, and some that are ``passed`` on."""
+            results = [function(*lane, *shared) for lane in lanes]
+            registers = pipe.stage(*[value for result in results for value in result], *passed)
+            size = len(results[0])
+            return [registers[size * k : size * (k + 1)] for k in range(LANES)], registers[size * LANES :]
+
+        source = self.i.payload
+        lanes, (exponent, last) = stage(spe.operands, [[word] for word in source.data], [source.scale],
+                                        source.scale[23:31], source.last)
+        nans = _count([a.any() & x.all() for a, _, x, _ in lanes])
+        lanes, (nans, last) = stage(spe.multiply, lanes, [exponent], nans, last)
+        lanes, (nans, last) = stage(spe.add, lanes, [], nans, last)
+        lanes, (nans, last) = stage(spe.round, lanes, [], nans, last)
+        pipe.finish()
+        m.d.comb += self.o.payload.last.eq(last)
+        m.d.comb += [word.eq(value) for word, (value, _) in zip(self.o.payload.data, lanes, strict=True)]
+
+        leaves = self.o.valid & self.o.ready & ~self.decompress
+        for name, number in (("nans", nans), ("saturated", _count([flag for _, flag in lanes]))):
+            step, counter = Signal(4), Signal(32, name=f"{name}_counter")
+            m.d.comb += getattr(self, name).eq(counter)
+            m.d.sync += step.eq(Mux(leaves & ~self.clear, number, 0))
+            with m.If(self.clear):
+                m.d.sync += counter.eq(0)
+            with m.Elif(~counter[3:].all()):
+                m.d.sync += counter.eq(counter + step)
+        return m
