@@ -10,8 +10,8 @@ from rtl.jpegact.align import Align
 from tb.harness import PATTERNS, Bench, rng, simulate
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 28)  # tiles in a row of the tensor
-# Cycles from the first word in to the first word out, by (decompress, layout), where the first group is whole.
-LATENCY = {(0, 0): 9, (0, 1): 16, (0, 2): 30, (1, 0): 2, (1, 1): 10, (1, 2): 26}
+COUNTS = {0: range(1, 14), 1: range(2, 15, 2), 2: range(1, 26)}  # tiles of a tensor, by layout
+READY = 3  # cycles from start to the first word, of which the bench uses two
 LAST = 1 << 64
 
 
@@ -33,6 +33,16 @@ def sector_order(layout, count):
     return order
 
 
+def latency(decompress, layout, count):
+    """Cycles from the first word in to the first word out: those before the word that completes the first tile
+    (compress), or the first row over the tiles of the group (decompress), and two."""
+    present = min(count, 4, (1, 2, 4)[layout])
+    if not decompress:
+        return 7 * present + 2
+    # A single group that lacks tiles is waited for as a whole.
+    return 8 * count + 1 if layout == 2 and count < 4 else 8 * (present - 1) + 2
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_order_of_this_bench_is_that_of_golden(width):
     for high in (1, 2, 3, 4, 5):
@@ -44,7 +54,7 @@ def test_the_order_of_this_bench_is_that_of_golden(width):
 
 
 class Aligner(Bench):
-    """Starts tensors and knows what has to come out."""
+    """Starts tensors, and knows what has to come out and when."""
 
     async def begin(self, decompress, layout, count):
         self.dut.decompress.value, self.dut.layout.value, self.dut.blocks.value = decompress, layout, count
@@ -52,20 +62,20 @@ class Aligner(Bench):
         await FallingEdge(self.clk)
         self.dut.start.value = 0
 
-    async def tensor(self, random, decompress, layout, count, idle="never", stall="never", settle=4):
-        """One tensor through the buffer, compared word by word. ``last`` at the input is noise."""
-        await self.begin(decompress, layout, count)
-        for _ in range(settle):
-            await FallingEdge(self.clk)
+    def words(self, random, decompress, layout, count):
+        """What to send, with noise for ``last``, and what to expect."""
         words = [int(word) for word in random.integers(0, 1 << 64, 8 * count, np.uint64)]
-        order = sector_order(layout, count)
-        sectors = [words[index] for index in order]
+        sectors = [words[index] for index in sector_order(layout, count)]
         sent, expected = (words, sectors) if decompress else (sectors, words)
-        noise = random.integers(0, 2, len(sent))
-        sent = [word | int(bit) * LAST for word, bit in zip(sent, noise, strict=True)]
-        expected = expected[:-1] + [expected[-1] | LAST]
-        run = await self.run({"i": sent}, {"o": len(sent)}, random, idle, stall)
-        self.equal(run["o"], expected, f"decompress={decompress} layout={layout} {count} tiles {idle} {stall}")
+        return ([word | int(bit) * LAST for word, bit in zip(sent, random.integers(0, 2, len(sent)), strict=True)],
+                expected[:-1] + [expected[-1] | LAST])
+
+    async def tensor(self, random, decompress, layout, count, idle="never", stall="never", until=None):
+        """One tensor through the buffer, compared word by word."""
+        sent, expected = self.words(random, decompress, layout, count)
+        await self.begin(decompress, layout, count)
+        run = await self.run({"i": sent}, {"o": len(sent)}, random, idle, stall, until=until)
+        self.equal(run["o"], expected, f"decompress={decompress} layout={layout} {count} tiles, {idle}, {stall}")
         return run
 
 
@@ -77,12 +87,101 @@ async def prepared(dut):
 
 
 @cocotb.test
-async def gives_every_word_its_place(dut):
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def gives_every_word_its_place(dut, idle, stall):
     random = rng()
     bench = await prepared(dut)
+    # Direction and layout change from tensor to tensor, and the next one starts as soon as one is through.
+    tensors = [(decompress, layout, count) for decompress in (0, 1) for layout, counts in COUNTS.items()
+               for count in random.choice(counts, 6)]
+    for decompress, layout, count in random.permutation(tensors):
+        await bench.tensor(random, int(decompress), int(layout), int(count), idle, stall)
+
+
+@cocotb.test
+async def moves_a_word_every_cycle_for_every_width_and_size(dut):
+    random = rng()
+    bench = await prepared(dut)
+    groups, rotations = set(), set()
     for width in WIDTHS:
         layout = layout_of(width)
-        for count in (1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 22, 28, 56):
-            if layout != 1 or count % 2 == 0:
-                for decompress in (0, 1):
-                    await bench.tensor(random, decompress, layout, count)
+        for count in (*range(1, 14), 14, 20, 23, 28, 32, 56, 260):
+            if layout == 1 and count % 2:
+                continue
+            for decompress in (0, 1):
+                def watch(decompress=decompress):
+                    rotations.add((decompress, int(dut.write_rotation.value), int(dut.read_rotation.value)))
+
+                run = await bench.tensor(random, decompress, layout, count, until=watch)
+                groups.add((decompress, layout, (count - 1) % 4 + 1))
+                first, waited = run.cycles["i"][0], latency(decompress, layout, count)
+                what = f"decompress={decompress} layout={layout} {count} tiles"
+                assert first == READY - 2, what
+                assert run.cycles["o"] == list(range(first + waited, first + waited + 8 * count)), what
+                # Only a last group with absent tiles may have to wait for its places.
+                free = 8 * (count - count % 4 if layout == 2 and not decompress else count)
+                assert run.cycles["i"][:free] == list(range(first, first + free)), what
+    assert len(groups) == 2 * (4 + 2 + 4), "every layout with every size of the last group"
+    for decompress in (0, 1):
+        for port in (1, 2):
+            assert {seen[port] for seen in rotations if seen[0] == decompress} == {1, 2, 4, 8, 16}
+
+
+@cocotb.test
+async def fills_up_and_goes_on_at_full_rate(dut):
+    random = rng()
+    bench = await prepared(dut)
+    for decompress in (0, 1):
+        for layout in (0, 1, 2):
+            sent, expected = bench.words(random, decompress, layout, 24)
+            await bench.begin(decompress, layout, 24)
+            cycles = iter(range(60))
+            run = await bench.run({"i": sent}, {}, random, until=lambda cycles=cycles: next(cycles, None) is None)
+            held = len(run.cycles["i"])
+            assert held == (32 if layout == 1 else 33), f"decompress={decompress} layout={layout}: holds {held}"
+            run = await bench.run({"i": sent[held:]}, {"o": len(sent)}, random)
+            bench.equal(run["o"], expected, f"decompress={decompress} layout={layout} after a long stall")
+            assert run.cycles["o"] == list(range(len(sent)))
+
+
+@cocotb.test
+async def takes_nothing_before_the_start_and_after_the_end(dut):
+    random = rng()
+    bench = await prepared(dut)
+    for decompress in (0, 1):
+        for layout, counts in COUNTS.items():
+            for count in counts[:4]:
+                sent, expected = bench.words(random, decompress, layout, count)
+                await bench.begin(decompress, layout, count)
+                cycles = iter(range(20 * count + 100))
+                run = await bench.run({"i": sent * 2}, {"o": None}, random,
+                                      until=lambda cycles=cycles: next(cycles, None) is None)
+                assert len(run.cycles["i"]) == len(sent)
+                bench.equal(run["o"], expected, f"decompress={decompress} layout={layout} {count} tiles")
+
+
+@cocotb.test
+async def counts_blocks_of_any_number_of_bits(dut):
+    random = rng()
+    bench = await prepared(dut)
+    for bit in range(5, 32):
+        for layout in (0, 2):
+            sent, expected = bench.words(random, 0, layout, 8)
+            await bench.begin(0, layout, (1 << bit) + 1)
+            run = await bench.run({"i": sent}, {"o": 32}, random)
+            bench.equal(run["o"][:32], expected[:32], f"2^{bit} + 1 tiles")
+            await bench.reset()
+
+
+@cocotb.test
+async def forgets_everything_at_reset(dut):
+    random = rng()
+    bench = await prepared(dut)
+    for fill in (0, 1, 7, 8, 29, 31, 32, 33, 40, 63, 100):
+        for decompress in (0, 1):
+            for layout in (0, 1, 2):
+                sent, _ = bench.words(random, decompress, layout, 14)
+                await bench.begin(decompress, layout, 14)
+                await bench.run({"i": sent[:fill]}, {"o": None}, random)
+                await bench.reset()
+                await bench.tensor(random, int(random.integers(2)), layout, 10)
