@@ -1,0 +1,148 @@
+"""The unpacker: gives a stream of full words back in pieces of any number of bytes."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common.packer import check_sizes, chunk
+
+__all__ = ["Unpacker", "window"]
+
+
+def window(size):
+    """Payload of an unpacker's output: the next ``size`` bytes of the stream, lane 0 first, and ``short`` if fewer
+    than were asked for are left of it."""
+    return data.StructLayout({"data": data.ArrayLayout(8, size), "short": 1})
+
+
+class Unpacker(wiring.Component):
+    """Shows the next bytes of a stream and moves on by as many of them as are taken: the reverse of the packer.
+
+    Words stay as they came, in two or three registers; an offset says where in the first one the next byte is, so that
+    one barrel shifter is all. When the offset passes the end of a word, whole words move down.
+
+    Throughput: one piece a cycle, ``i_size`` bytes a cycle on average. Latency: one cycle from a word to its bytes.
+    Buffering: as many words as a piece of ``o_size`` bytes can touch. Combinational paths: ``take`` to ``o.valid`` and
+    ``short``; ``take`` and ``o.ready`` to ``i.ready`` (without them, another word would have to be stored).
+
+    Source: JPEG-ACT, section III-G (the output FIFO of the splitter, popped a variable number of bytes).
+
+    Parameters
+    ----------
+    granule : int
+        Bytes are taken in multiples of it. A power of two.
+    i_size : int
+        Bytes of a word, a power of two.
+    o_size : int
+        Most bytes of a piece.
+
+    Ports
+    -----
+    i : stream of :func:`~rtl.common.packer.chunk` of ``i_size``
+        Full words; the last one of a tensor carries ``last`` and may be partial.
+    take : input
+        Bytes that a transfer at ``o`` consumes, 0 to ``o_size``. Constant while ``o`` is offered and not taken.
+    o : stream of :func:`window` of ``o_size``
+        Valid when ``take`` bytes are there, or when the last word is: then missing bytes are zero, and ``short`` says
+        that some of the ``take`` bytes are missing. Bytes beyond ``take`` are what is known of the following ones:
+        zero once the stream has ended, and otherwise they may change while the piece waits.
+    next : input
+        Pulse: forget what is left of this tensor's stream. A transfer at ``o`` in the same cycle still counts. If the
+        stream's last word has not been received by the end of this cycle, further words are taken and dropped up to
+        that one. What follows is the next tensor, and its first word is not taken before the pulse.
+    ended : output
+        The last word has been received and all its bytes are consumed; until ``next``.
+    excess : output
+        Bytes are left, or the last word has not been received: the opposite of ``ended``.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    def __init__(self, granule=1, i_size=16, o_size=16):
+        check_sizes(granule, "i_size", i_size=i_size, o_size=o_size)
+        self.granule, self.i_size, self.o_size = granule, i_size, o_size
+        super().__init__(
+            {
+                "i": In(stream.Signature(chunk(i_size))),
+                "take": In(range(o_size + 1)),
+                "o": Out(stream.Signature(window(o_size))),
+                "next": In(1),
+                "ended": Out(1),
+                "excess": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+
+        # From here on, all is counted in granules.
+        unit, fine = 8 * self.granule, self.granule.bit_length() - 1
+        word, piece = self.i_size // self.granule, self.o_size // self.granule
+        count = -(-(word - 1 + piece) // word)
+
+        # Words beyond those that are held are zero, but for those that the first word of a tensor will clear.
+        words = [Signal(unit * word, reset_less=True, name=f"word_{k}") for k in range(count)]
+        held = Signal(range(count + 1))  # words
+        offset = Signal(range(word))
+        level = Signal(range(count * word + 1))  # granules from the offset on
+        closed = Signal()  # the last word is in
+        discarding = Signal()  # up to the last word of a stream that was given up
+
+        take, moved = self.take >> fine, Signal(range(word + piece))
+        left = Signal(range(-piece, count * word + 1))
+        taken, accepted = Signal(), Signal()
+        m.d.comb += [
+            moved.eq(offset + take),
+            left.eq(level - take),
+            self.o.valid.eq((left >= 0) | closed),
+            self.o.payload.short.eq((left < 0) & closed),
+            self.ended.eq(closed & (level == 0)),
+            self.excess.eq(~self.ended),
+            taken.eq(self.o.valid & self.o.ready),
+        ]
+        passed = [Signal(name=f"passed_{k}") for k in range(count + 1)]  # words that a transfer finishes, one hot
+        m.d.comb += [passed[k].eq(taken & (moved[len(offset):] == k)) for k in range(1, count + 1)]
+        passes = Signal()
+        m.d.comb += [
+            passes.eq(Cat(passed[1:]).any()),
+            self.i.ready.eq(discarding | (~closed & ((held != count) | passes))),
+            accepted.eq(self.i.valid & self.i.ready & ~discarding),
+        ]
+
+        # A new word goes behind those that stay.
+        i_word = self.i.payload.data.as_value()
+        for k in range(count):
+            here = Mux(passes, Cat(passed[j] & (held == k + j) for j in range(1, count + 1)).any(), held == k)
+            with m.If(passes | (accepted & ((held == k) | (held == 0)))):
+                value = Mux(accepted & here, i_word, 0)
+                for j in range(1, count - k):
+                    value |= Mux(passed[j], words[k + j], 0)
+                m.d.sync += words[k].eq(value)
+
+        with m.If(taken):
+            m.d.sync += offset.eq(moved)
+        rest = Mux(taken, Mux(left < 0, 0, left), level)
+        m.d.sync += [
+            held.eq(held + accepted - Mux(passes, moved[len(offset):], 0)),
+            level.eq(Mux(accepted, rest + (self.i.payload.count >> fine), rest)),
+            closed.eq(closed | (accepted & self.i.payload.last)),
+        ]
+        received = self.i.valid & self.i.ready & self.i.payload.last
+        with m.If(received):
+            m.d.sync += discarding.eq(0)
+        with m.If(self.next):
+            m.d.sync += [offset.eq(0), held.eq(0), level.eq(0), closed.eq(0), discarding.eq(~(closed | received))]
+
+        # The barrel: the coarsest step first, and no more of the words than can still reach the output.
+        shown = Cat(words)
+        for bit in reversed(range(len(offset))):
+            by = unit << bit
+            reach = unit * (piece + (1 << bit) - 1)
+            step = Signal(reach, name=f"shown_{1 << bit}")
+            m.d.comb += step.eq(Mux(offset[bit], shown[by:], shown))
+            shown = step
+        m.d.comb += self.o.payload.data.as_value().eq(shown)
+        return m
