@@ -1,0 +1,333 @@
+"""ZVC and ZVD: zero value compression of blocks of 64 words, and the way back."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common.packer import chunk
+from rtl.common.pipeline import Pipeline
+from rtl.common.unpacker import window
+from rtl.jpegact.transpose import Transpose, vectors
+
+__all__ = ["Decoder", "Encoder", "Zvc"]
+
+MASK = 8  # bytes of a block's mask
+
+
+def _check_word(word):
+    if word not in (1, 4):
+        raise ValueError(f"word must be 1 or 4 bytes, not {word!r}")
+
+
+def _moves(m, nonzero):
+    """Control of the shifter that closes the gaps between the non-zero ones of eight words, or opens them again.
+
+    A word moves down by the number of zero words below it: first those that have to by one, then by two, then by four;
+    in this order no two words meet. Returns, for each of these three steps, a bit for each of the eight positions:
+    the word that is there before the step moves.
+    """
+    # The number of zeros travels with its word, so that each step finds its bit where the word then is.
+    zeros = _wires(m, [Mux(nonzero[k], sum((~nonzero[j] for j in range(k)), start=Const(0, 3))[:3], 0)
+                       for k in range(8)])
+    steps = []
+    for bit in range(3):
+        steps.append(Cat(count[bit] for count in zeros))
+        zeros = _down(m, zeros, 1 << bit, steps[-1])
+    return steps
+
+
+def _wires(m, values):
+    wires = [Signal.like(value, name="wire") for value in values]
+    m.d.comb += [wire.eq(value) for wire, value in zip(wires, values, strict=True)]
+    return wires
+
+
+def _down(m, words, by, moves):
+    """One step of closing gaps: words that do not mean anything are zero, so that merging is an OR."""
+    stay = [Mux(moves[k], 0, words[k]) for k in range(8)]
+    come = [Mux(moves[k], words[k], 0) for k in range(by, 8)] + [0] * by
+    return _wires(m, [one | other for one, other in zip(stay, come, strict=True)])
+
+
+def _close(m, words, steps):
+    """The non-zero words moved together, zeros behind them."""
+    for bit, moves in enumerate(steps):
+        words = _down(m, words, 1 << bit, moves)
+    return words
+
+
+def _open(m, words, steps):
+    """The reverse of :func:`_close`, but for the words that are zero: anything may come out there."""
+    for bit in reversed(range(3)):
+        by = 1 << bit
+        words = _wires(m, words[:by] + [Mux(steps[bit][k], words[k - by], words[k]) for k in range(by, 8)])
+    return words
+
+
+class Encoder(wiring.Component):
+    """ZVC: turns the rows of blocks into chunks of bytes.
+
+    The first chunk of a block has its mask in front of the non-zero words of row 0; seven more follow, one for each
+    row, empty for a row of zeros.
+
+    Throughput: one row a cycle. Latency: 2 cycles. Buffering: two rows. Combinational path: ``chunks.ready`` to
+    ``i.ready``.
+
+    Source: JPEG-ACT, section III-F; sections II-B4 and Figure 4 for the format.
+
+    Parameters
+    ----------
+    word : int
+        Bytes of a word, 1 or 4.
+
+    Ports
+    -----
+    i : stream of :func:`~rtl.jpegact.transpose.vectors` of signed 8 ``word``
+        Eight rows a block.
+    mask : input
+        Bit k set if word k of the block is not zero; read with the first row of a block.
+    chunks : stream of :func:`~rtl.common.packer.chunk` of 8 + 8 ``word``
+
+    Raises
+    ------
+    ValueError
+        If ``word`` is not 1 or 4.
+    """
+
+    def __init__(self, word=1):
+        _check_word(word)
+        self.word = word
+        super().__init__(
+            {
+                "i": In(stream.Signature(vectors(signed(8 * word)))),
+                "mask": In(64),
+                "chunks": Out(stream.Signature(chunk(MASK + 8 * word))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        pipe = Pipeline(m, self.i, self.chunks)
+
+        row = Signal(3)
+        with m.If(self.i.valid & pipe.advance):
+            m.d.sync += row.eq(row + 1)
+        words = [self.i.payload.data[k].as_unsigned() for k in range(8)]
+        nonzero = Signal(8)
+        m.d.comb += nonzero.eq(Cat(word.any() for word in words))
+        *words, count, mask, first, last, one, two, four = pipe.stage(
+            *words, sum(nonzero), self.mask, row == 0, self.i.payload.last, *_moves(m, nonzero))
+
+        values = Cat(_close(m, words, [one, two, four]))
+        values, count, last = pipe.stage(
+            Mux(first, Cat(mask, values), values), (count << (self.word.bit_length() - 1)) + Mux(first, MASK, 0), last)
+        m.d.comb += [
+            self.chunks.payload.data.as_value().eq(values),
+            self.chunks.payload.count.eq(count),
+            self.chunks.payload.last.eq(last),
+        ]
+        pipe.finish()
+        return m
+
+
+class Decoder(wiring.Component):
+    """ZVD: takes blocks from an :class:`~rtl.common.unpacker.Unpacker` and gives their rows back.
+
+    It takes the mask of the first block on its own; then the words of a row in every cycle, and together with those of
+    row 7 the mask of the next block, which lies behind them.
+
+    Throughput: one row a cycle, hence 8 cycles a block (and one more for a tensor). Latency: one cycle from the bytes
+    to their row. Buffering: one row. Combinational paths: ``o.ready`` to ``bytes.ready``; none to ``take``, and the
+    row at ``o`` is a shifter away from registers.
+
+    Source: JPEG-ACT, section III-F; section II-B4 and Figure 4 for the format.
+
+    Parameters
+    ----------
+    word : int
+        Bytes of a word, 1 or 4.
+
+    Ports
+    -----
+    bytes : stream of :func:`~rtl.common.unpacker.window` of 8 + 8 ``word``
+    take : output
+        Bytes that a transfer at ``bytes`` consumes.
+    o : stream of :func:`~rtl.jpegact.transpose.vectors` of signed 8 ``word``
+        Eight rows a block, ``last`` on the last row of the last block.
+    blocks : input
+        How many blocks the stream has; read at ``start``.
+    start : input
+        Pulse that starts a tensor; only while none is under way.
+    error : output
+        The stream was short: missing bytes count as zeros, and all blocks come nevertheless. Until ``start``.
+
+    Raises
+    ------
+    ValueError
+        If ``word`` is not 1 or 4.
+    """
+
+    def __init__(self, word=1):
+        _check_word(word)
+        self.word = word
+        super().__init__(
+            {
+                "bytes": In(stream.Signature(window(MASK + 8 * word))),
+                "take": Out(range(MASK + 8 * word + 1)),
+                "o": Out(stream.Signature(vectors(signed(8 * word)))),
+                "blocks": In(32),
+                "start": In(1),
+                "error": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        log = self.word.bit_length() - 1
+
+        # The state is about what is taken next.
+        active = Signal()
+        first = Signal()  # the mask of the first block, else a row
+        row = Signal(3)
+        mask = Signal(64, reset_less=True)  # of that row and, above, of those behind it
+        remaining = Signal(32)  # blocks behind this one
+        final = Signal()  # there is none; lags, as it is needed in row 7 only
+
+        count = Signal(range(9))
+        next_mask = Signal()  # the transfer has the mask of the next block in it
+        m.d.comb += [
+            count.eq(Mux(first, 0, sum(mask[:8]))),
+            next_mask.eq(first | ((row == 7) & ~final)),
+            self.take.eq(Mux(active, (count << log) + Mux(next_mask, MASK, 0), 0)),
+        ]
+
+        # The row that is being opened.
+        words = Signal(8 * 8 * self.word, reset_less=True)
+        nonzero, one, two, four = (Signal(8, reset_less=True, name=name) for name in ("nonzero", "one", "two", "four"))
+        last = Signal(reset_less=True)
+        advance, taken = Signal(), Signal()
+        m.d.comb += [
+            advance.eq(~self.o.valid | self.o.ready),
+            self.bytes.ready.eq(active & advance),
+            taken.eq(self.bytes.valid & self.bytes.ready),
+        ]
+        shown = self.bytes.payload.data.as_value()
+        with m.If(advance):
+            m.d.sync += [
+                self.o.valid.eq(taken & ~first),
+                words.eq(shown),
+                nonzero.eq(mask[:8]),
+                last.eq((row == 7) & final),
+                Cat(one, two, four).eq(Cat(_moves(m, mask[:8]))),
+            ]
+        opened = _open(m, [words.word_select(k, 8 * self.word) for k in range(8)], [one, two, four])
+        m.d.comb += [self.o.payload.data[k].eq(Mux(nonzero[k], opened[k], 0)) for k in range(8)]
+        m.d.comb += self.o.payload.last.eq(last)
+
+        m.d.sync += final.eq(remaining == 0)
+        with m.If(taken):
+            m.d.sync += [first.eq(0), mask.eq(mask[8:]), self.error.eq(self.error | self.bytes.payload.short)]
+            with m.If(~first):
+                m.d.sync += row.eq(row + 1)
+            with m.If(next_mask):
+                m.d.sync += mask.eq(shown.bit_select(count << (log + 3), 8 * MASK))
+            with m.If(~first & (row == 7)):
+                m.d.sync += [remaining.eq(remaining - 1), active.eq(~final)]
+        with m.If(self.start):
+            m.d.sync += [active.eq(self.blocks != 0), first.eq(1), row.eq(0), remaining.eq(self.blocks - 1),
+                         self.error.eq(0)]
+        return m
+
+
+class Zvc(wiring.Component):
+    """ZVC and ZVD around one block buffer.
+
+    Compressing, the buffer collects a block so that its mask can leave before its words, and transposes it on the way:
+    the DCT gives columns. Decompressing, it turns rows into the columns that the inverse DCT wants; words of 4 bytes,
+    which never need that, pass it by.
+
+    Throughput: one row a cycle in both directions, 8 cycles a block; decompression takes one more a tensor. Latency:
+    compressing 10 cycles from the first row in to its chunk; decompressing, from the first transfer at ``bytes``, 10
+    cycles to the first row (2 for words of 4 bytes). Buffering: a block and two rows. Combinational paths:
+    ``chunks.ready`` to ``i.ready``, ``o.ready`` to ``bytes.ready``.
+
+    Source: JPEG-ACT, section III-F; sections II-B4 and Figure 4 for the format.
+
+    Parameters
+    ----------
+    word : int
+        Bytes of a word: 1, or 4 for cDMA+.
+
+    Ports
+    -----
+    i : stream of :func:`~rtl.jpegact.transpose.vectors` of signed 8 ``word``
+        Blocks to compress: their columns, or rows if ``straight``.
+    chunks : stream of :func:`~rtl.common.packer.chunk` of 8 + 8 ``word``
+        Compressed: eight chunks a block, empty for a row of zeros, the first with the mask in front.
+    bytes, take
+        To decompress: see :class:`Decoder`.
+    o : stream of :func:`~rtl.jpegact.transpose.vectors` of signed 8 ``word``
+        Decompressed blocks: their columns, or rows if ``straight``.
+    decompress, straight : input
+        Constant while a tensor is under way. With words of 4 bytes, ``straight`` has no effect: always rows.
+    blocks, start, error
+        For decompression: see :class:`Decoder`.
+
+    Raises
+    ------
+    ValueError
+        If ``word`` is not 1 or 4.
+    """
+
+    def __init__(self, word=1):
+        _check_word(word)
+        self.word = word
+        values = stream.Signature(vectors(signed(8 * word)))
+        super().__init__(
+            {
+                "i": In(values),
+                "chunks": Out(stream.Signature(chunk(MASK + 8 * word))),
+                "bytes": In(stream.Signature(window(MASK + 8 * word))),
+                "take": Out(range(MASK + 8 * word + 1)),
+                "o": Out(values),
+                "decompress": In(1),
+                "straight": In(1),
+                "blocks": In(32),
+                "start": In(1),
+                "error": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        transposes = self.word == 1
+        m.submodules.buffer = buffer = Transpose(8 * self.word, transposes=transposes)
+        m.submodules.encoder = encoder = Encoder(self.word)
+        m.submodules.decoder = decoder = Decoder(self.word)
+        wiring.connect(m, wiring.flipped(self.bytes), decoder.bytes)
+        wiring.connect(m, encoder.chunks, wiring.flipped(self.chunks))
+        m.d.comb += [
+            buffer.straight.eq(self.straight),
+            encoder.mask.eq(Cat(cell.any() for cell in buffer.cells)),
+            encoder.i.payload.eq(buffer.o.payload),
+            self.take.eq(decoder.take),
+            decoder.blocks.eq(self.blocks),
+            decoder.start.eq(self.start),
+            self.error.eq(decoder.error),
+        ]
+        if not transposes:
+            wiring.connect(m, wiring.flipped(self.i), buffer.i)
+            wiring.connect(m, decoder.o, wiring.flipped(self.o))
+            m.d.comb += [encoder.i.valid.eq(buffer.o.valid), buffer.o.ready.eq(encoder.i.ready)]
+            return m
+        m.d.comb += [
+            buffer.i.payload.eq(Mux(self.decompress, decoder.o.payload, self.i.payload)),
+            buffer.i.valid.eq(Mux(self.decompress, decoder.o.valid, self.i.valid)),
+            self.i.ready.eq(buffer.i.ready & ~self.decompress),
+            decoder.o.ready.eq(buffer.i.ready & self.decompress),
+            self.o.payload.eq(buffer.o.payload),
+            self.o.valid.eq(buffer.o.valid & self.decompress),
+            encoder.i.valid.eq(buffer.o.valid & ~self.decompress),
+            buffer.o.ready.eq(Mux(self.decompress, self.o.ready, encoder.i.ready)),
+        ]
+        return m
