@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from amaranth.back import rtlil
 from amaranth.back import verilog as back_verilog
 
+from rtl.common.packer import Packer
+from rtl.common.unpacker import Unpacker
 from rtl.gist.binarize import Binarize, Unbinarize
 from rtl.jpegact.align import Align
 from rtl.jpegact.dct import Dct, Dct8
 from rtl.jpegact.quantize import Shift
 from rtl.jpegact.sfpr import Sfpr
 from rtl.jpegact.transpose import Transpose
+from rtl.jpegact.zvc import Zvc
 
 __all__ = ["UNITS", "Unit", "verilog"]
 
@@ -44,6 +47,9 @@ UNITS = {
              {"width": 8, "coefficient_width": 12, "fraction": 3, "direction": "both", "half": False}),
         Unit("dct", Dct, "8x8 DCT and iDCT", {"direction": "both"}, "DCT + iDCT"),
         Unit("quantize", Shift, "SH, quantization by shifts", paper="Quantize (SH)"),
+        Unit("zvc", Zvc, "ZVC and ZVD, zeros squeezed out and put back", {"word": 1}, "Coding (ZVC + ZVD)"),
+        Unit("packer", Packer, "chunks of bytes to full words", {"granule": 1, "i_size": 16, "o_size": 16}),
+        Unit("unpacker", Unpacker, "full words to pieces of bytes", {"granule": 1, "i_size": 16, "o_size": 16}),
     )
 }
 
