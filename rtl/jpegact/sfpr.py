@@ -67,18 +67,21 @@ class Spe:
         ]
 
     def multiply(self, a, b, exponent, sign, scale_exponent):
-        """The product as two rows, the sum of exponents, what is special about the value, sign."""
+        """The product as two rows, the sum of exponents, whether the result is 0, whether x is not finite, sign.
+
+        NaN is what is not finite and gives 0.
+        """
         significand = Cat(a, 1)
         partial = [Cat(0 for _ in range(j)) for j in range(8)]
         partial = [Cat(partial[j], significand & b[j].replicate(24)) for j in range(7)] + [Cat(partial[7], significand)]
         rows = partial
         for _ in range(carrysave.levels(len(partial))):
             rows = [self._wire(row) for row in carrysave.reduce(rows, PRODUCT, 1)]
-        zero = ~exponent.any() | ~scale_exponent.any()
-        infinite, nan = exponent.all() & ~a.any(), exponent.all() & a.any()
-        return [*rows, exponent + scale_exponent, nan | (zero & ~infinite), infinite, sign]
+        special = exponent.all()
+        zero = Mux(special, a.any(), ~exponent.any() | ~scale_exponent.any())
+        return [*rows, exponent + scale_exponent, zero, special, sign]
 
-    def add(self, row, other, exponent, zero, infinite, sign):
+    def add(self, row, other, exponent, zero, special, sign):
         """The product, and where to round it.
 
         Compressing, ``select`` has one bit for each place of the binary point, none if the result is 0; ``forced``
@@ -88,11 +91,11 @@ class Spe:
         product = self._wire((row + other)[:PRODUCT])
         over = self._wire(~zero & exponent[8])
         biased = Cat((exponent[:8] | over.replicate(8)) & ~zero.replicate(8), exponent[:8].all(), 0)
-        places = Cat((exponent == FIRST + place) & ~zero & ~infinite for place in range(SHIFTS))
+        places = Cat((exponent == FIRST + place) & ~zero & ~special for place in range(SHIFTS))
         return [
             product[LOW:], product[:LOW].any(),
             Mux(self.decompress, biased, places),
-            Mux(self.decompress, zero | over, infinite | (~zero & (exponent >= FIRST + SHIFTS))),
+            Mux(self.decompress, zero | over, ~zero & (special | (exponent >= FIRST + SHIFTS))),
             sign & ~zero,
         ]
 
@@ -159,7 +162,7 @@ class Sfpr(wiring.Component):
         Direction, constant while any sector is inside.
     nans, saturated : output, 32 bits
         Values of compressed sectors that were NaN, and those with rne(x * k) outside [-128, 127], infinities among
-        them. A sector counts two cycles after it left. A counter stops rather than wraps, within 8 of 2**32.
+        them. A sector counts two cycles after it left. Modulo 2**32.
     clear : input
         Sets the counters to zero; whatever left before is forgotten.
     """
@@ -186,8 +189,8 @@ class Sfpr(wiring.Component):
         source = self.i.payload
         lanes, (exponent, last) = stage(spe.operands, [[word] for word in source.data], [source.scale],
                                         source.scale[23:31], source.last)
-        nans = _count([a.any() & x.all() for a, _, x, _ in lanes])
-        lanes, (nans, last) = stage(spe.multiply, lanes, [exponent], nans, last)
+        lanes, (last,) = stage(spe.multiply, lanes, [exponent], last)
+        nans = _count([zero & special for *_, zero, special, _ in lanes])
         lanes, (nans, last) = stage(spe.add, lanes, [], nans, last)
         lanes, (nans, last) = stage(spe.round, lanes, [], nans, last)
         pipe.finish()
@@ -195,12 +198,8 @@ class Sfpr(wiring.Component):
         m.d.comb += [word.eq(value) for word, (value, _) in zip(self.o.payload.data, lanes, strict=True)]
 
         leaves = self.o.valid & self.o.ready & ~self.decompress
-        for name, number in (("nans", nans), ("saturated", _count([flag for _, flag in lanes]))):
-            step, counter = Signal(4), Signal(32, name=f"{name}_counter")
-            m.d.comb += getattr(self, name).eq(counter)
+        for counter, number in ((self.nans, nans), (self.saturated, _count([flag for _, flag in lanes]))):
+            step = Signal(4)
             m.d.sync += step.eq(Mux(leaves & ~self.clear, number, 0))
-            with m.If(self.clear):
-                m.d.sync += counter.eq(0)
-            with m.Elif(~counter[3:].all()):
-                m.d.sync += counter.eq(counter + step)
+            m.d.sync += counter.eq(Mux(self.clear, 0, counter + step))
         return m
