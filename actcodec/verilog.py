@@ -66,6 +66,6 @@ def parameter_option(name, default):
     option = "--" + name.replace("_", "-")
     if isinstance(default, bool):
         return click.Option([name, f"{option}/--no-{option[2:]}"], default=default, show_default=True)
-    kind = Words() if isinstance(default, tuple) else type(default)
-    shown = ",".join(default) if isinstance(default, tuple) else True
-    return click.Option([name, option], type=kind, default=default, show_default=shown)
+    if isinstance(default, tuple):
+        return click.Option([name, option], type=Words(), default=",".join(default), show_default=True)
+    return click.Option([name, option], type=type(default), default=default, show_default=True)

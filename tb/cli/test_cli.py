@@ -320,4 +320,4 @@ def test_options_have_the_types_of_the_defaults(monkeypatch):
     run("verilog", "part", "--modes", "")
     assert seen["modes"] == ()
     text = succeeds("verilog", "part", "--help").stdout
-    assert "raw,zvc" in text and "--lane-count INTEGER" in text and "--shared / --no-shared" in text
+    assert "[default: raw,zvc]" in text and "--lane-count INTEGER" in text and "--shared / --no-shared" in text
