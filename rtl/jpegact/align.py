@@ -19,10 +19,11 @@ class _Position:
     """Tile and row of the next word at one of the ports, and where the buffer keeps it.
 
     The order of tiles is the order of layout 0, so both ports count in the same way. ``lap`` changes with each group:
-    the writing port is in the group of the reading port or in the next one, so one bit tells the groups apart.
+    the writing port is in the group of the reading port or in the next one, so one bit tells the groups apart. Both
+    ports end a tensor with the same rotation, and the next tensor may begin with any.
     """
 
-    def __init__(self, m, name, layout, limit, rotates, backwards, start, step):
+    def __init__(self, m, name, layout, limit, rotates, backwards, step):
         self.tile = Signal(2, name=f"{name}_tile")
         self.row = Signal(3, name=f"{name}_row")
         self.lap = Signal(name=f"{name}_lap")
@@ -56,8 +57,6 @@ class _Position:
                 m.d.sync += self.lap.eq(~self.lap)
                 with m.If(rotates):
                     m.d.sync += rotation.eq(Mux(backwards, rotation.rotate_right(1), rotation.rotate_left(1)))
-        with m.If(start):
-            m.d.sync += rotation.eq(1)
 
 
 class Align(wiring.Component):
@@ -130,10 +129,11 @@ class Align(wiring.Component):
         ahead = Signal()  # the writing port is in the group after that of the reading port, or ended there
         reading_final = Signal()
         final_tile = (self.blocks[:2] - 1)[:2]
-        sectors, tiles = self.layout & (~self.decompress).replicate(2), self.layout & self.decompress.replicate(2)
-        common = (self.layout[1], self.decompress, self.start)
-        w = _Position(m, "write", sectors, final_tile | (~final).replicate(2), *common, write)
-        r = _Position(m, "read", tiles, final_tile | (~reading_final).replicate(2), *common, read)
+        write_layout = self.layout & (~self.decompress).replicate(2)
+        read_layout = self.layout & self.decompress.replicate(2)
+        common = (self.layout[1], self.decompress)
+        w = _Position(m, "write", write_layout, final_tile | (~final).replicate(2), *common, write)
+        r = _Position(m, "read", read_layout, final_tile | (~reading_final).replicate(2), *common, read)
         m.d.comb += [ahead.eq(w.lap ^ r.lap ^ ~writing), reading_final.eq(final & ~ahead)]
 
         with m.If(self.start):

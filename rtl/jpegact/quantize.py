@@ -67,15 +67,17 @@ class Shift(wiring.Component):
             shifted += [wide[:12], wide[15], (wide[12:15] ^ wide[15].replicate(3)).any()]
         *shifted, last = pipe.stage(*shifted, self.i.payload.last)
 
-        # In both directions a value that does not fit becomes its sign followed by the opposite bits.
+        # The bit below the point is 0 when decompressing, so both directions may add it. In both, a value that does not
+        # fit becomes its sign followed by the opposite bits.
         results = []
         for value, sign, over in zip(shifted[0::3], shifted[1::3], shifted[2::3], strict=True):
-            high = value[8:] ^ sign.replicate(4)
-            rounded = (value[1:9] + value[0])[:8].as_signed()
-            clipped = high.any() | (value[:8].all() & ~sign)
-            q = Mux(clipped, Cat((~sign).replicate(7), sign).as_signed(), rounded)
-            c = Cat(Mux(over, (~sign).replicate(11), value[1:]), sign).as_signed()
-            results.append(Mux(decompress, c, q))
+            wide = (value[8:] ^ sign.replicate(4)).any() | (value[:8].all() & ~sign)
+            clips = over | (wide & ~decompress)
+            rounded = (value[1:9] + value[0])[:8]
+            low = Mux(clips, (~sign).replicate(7), rounded[:7])
+            top = Mux(clips, sign ^ decompress, rounded[7])
+            high = Mux(decompress, Cat(Mux(over, (~sign).replicate(3), value[9:]), sign), top.replicate(4))
+            results.append(Cat(low, top, high).as_signed())
         *results, last = pipe.stage(*results, last)
         pipe.finish()
         m.d.comb += [self.o.payload.data[lane].eq(results[lane]) for lane in range(8)]

@@ -38,10 +38,12 @@ async def check(bench, random, blocks, table, decompress, idle="never", stall="n
 
 def stimulus(random, decompress, count):
     """Values of every magnitude, and often the ends."""
+    shape = (count, 8, 8)
     if decompress:
-        return random.integers(-128, 128, (count, 8, 8))
-    values = random.integers(-65536, 65536, (count, 8, 8)) >> random.integers(0, 16, (count, 8, 8))
-    return np.where(random.random(values.shape) < 0.1, random.choice([-65536, 65535], values.shape), values)
+        values, ends = random.integers(-128, 128, shape), [-128, 127]
+    else:
+        values, ends = random.integers(-65536, 65536, shape) >> random.integers(0, 16, shape), [-65536, 65535]
+    return np.where(random.random(shape) < 0.1, random.choice(ends, shape), values)
 
 
 @cocotb.test
