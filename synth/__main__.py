@@ -8,12 +8,16 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from rtl.jpegact.cdu import CDMA
 from rtl.units import UNITS
 from synth import report
 from synth.flow import SynthesisError, netlist, synthesise
 
 # What is mapped besides the catalogue's defaults, to compare.
-VARIANTS = {"dct": {"forward": {"direction": "forward"}, "inverse": {"direction": "inverse"}}}
+VARIANTS = {
+    "dct": {"forward": {"direction": "forward"}, "inverse": {"direction": "inverse"}},
+    "cdu": {"cDMA+": {"modes": CDMA}},
+}
 
 
 def _work(names):
@@ -45,10 +49,11 @@ def main(units, jobs):
     columns = (TextColumn("mapping to Nangate45"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress, ThreadPoolExecutor(jobs) as pool:
         task = progress.add_task("", total=len(work))
-        # Amaranth elaborates one after the other; Yosys, the long part, runs side by side.
+        # Amaranth elaborates one after the other; Yosys, the long part, runs side by side, and the catalogue's last
+        # units, the largest, go first.
         runs = [pool.submit(_map, unit.name, netlist(unit.build(**parameters), unit.name), progress, task)
-                for _, _, unit, parameters in work]
-        for (label, paper, _, _), run in zip(work, runs, strict=True):
+                for _, _, unit, parameters in reversed(work)]
+        for (label, paper, _, _), run in zip(work, reversed(runs), strict=True):
             try:
                 figures, cached = run.result()
             except SynthesisError as error:

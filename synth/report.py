@@ -84,7 +84,7 @@ def sharing(rows):
 
 def table(rows):
     """The table for the screen."""
-    result = Table(HEADER[0], box=box.SIMPLE, show_edge=False, pad_edge=False)
+    result = Table(HEADER[0], box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     for column in HEADER[1:]:
         result.add_column(column, justify="right", no_wrap=True)
     for line in lines(rows):
