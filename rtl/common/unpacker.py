@@ -18,12 +18,14 @@ def window(size):
 class Unpacker(wiring.Component):
     """Shows the next bytes of a stream and moves on by as many of them as are taken: the reverse of the packer.
 
-    Words stay as they came, in two or three registers; an offset says where in the first one the next byte is, so that
-    one barrel shifter is all. When the offset passes the end of a word, whole words move down.
+    Words stay as they came, in a row of registers; an offset says where in the first one the next byte is, so that one
+    barrel shifter is all. When the offset passes the end of words, the others move down, but only in the next cycle and
+    in front of the barrel: all that ``take`` has to reach within its own cycle is the offset, and a decoder can compute
+    it from the bytes of the cycle before.
 
     Throughput: one piece a cycle, ``i_size`` bytes a cycle on average. Latency: one cycle from a word to its bytes.
-    Buffering: as many words as a piece of ``o_size`` bytes can touch. Combinational paths: ``take`` to ``o.valid`` and
-    ``short``; ``take`` and ``o.ready`` to ``i.ready`` (without them, another word would have to be stored).
+    Buffering: as many words as a piece of ``o_size`` bytes can touch, and one that makes up for their moving late.
+    Combinational path: ``take`` to ``o.valid`` and ``short``.
 
     Source: JPEG-ACT, section III-G (the output FIFO of the splitter, popped a variable number of bytes).
 
@@ -81,11 +83,13 @@ class Unpacker(wiring.Component):
         # From here on, all is counted in granules.
         unit, fine = 8 * self.granule, self.granule.bit_length() - 1
         word, piece = self.i_size // self.granule, self.o_size // self.granule
-        count = -(-(word - 1 + piece) // word)
+        most = (word - 1 + piece) // word  # words that a piece can pass
+        count = -(-(word - 1 + piece) // word) + 1
 
         # Words beyond those that are held are zero, but for those that the first word of a tensor will clear.
         words = [Signal(unit * word, reset_less=True, name=f"word_{k}") for k in range(count)]
-        held = Signal(range(count + 1))  # words
+        held = Signal(range(count + 1))  # words, with those that the last piece passed
+        passed = [Signal(name=f"passed_{k}") for k in range(1, most + 1)]  # how many these are, one hot
         offset = Signal(range(word))
         level = Signal(range(count * word + 1))  # granules from the offset on
         closed = Signal()  # the last word is in
@@ -93,7 +97,7 @@ class Unpacker(wiring.Component):
 
         take, moved = self.take >> fine, Signal(range(word + piece))
         left = Signal(range(-piece, count * word + 1))
-        taken, accepted = Signal(), Signal()
+        passes, taken, accepted = Signal(), Signal(), Signal()
         m.d.comb += [
             moved.eq(offset + take),
             left.eq(level - take),
@@ -102,42 +106,45 @@ class Unpacker(wiring.Component):
             self.ended.eq(closed & (level == 0)),
             self.excess.eq(~self.ended),
             taken.eq(self.o.valid & self.o.ready),
-        ]
-        passed = [Signal(name=f"passed_{k}") for k in range(count + 1)]  # words that a transfer finishes, one hot
-        m.d.comb += [passed[k].eq(taken & (moved[len(offset):] == k)) for k in range(1, count + 1)]
-        passes = Signal()
-        m.d.comb += [
-            passes.eq(Cat(passed[1:]).any()),
+            passes.eq(Cat(passed).any()),
             self.i.ready.eq(discarding | (~closed & ((held != count) | passes))),
             accepted.eq(self.i.valid & self.i.ready & ~discarding),
         ]
+        m.d.sync += [passed[j].eq(taken & (moved[len(offset):] == j + 1)) for j in range(most)]
 
         # A new word goes behind those that stay.
-        i_word = self.i.payload.data.as_value()
+        stay = Signal.like(held)
+        m.d.comb += stay.eq(held - sum((j + 1) * passed[j] for j in range(most)))
+        shown = []
         for k in range(count):
-            here = Mux(passes, Cat(passed[j] & (held == k + j) for j in range(1, count + 1)).any(), held == k)
+            come = Signal(unit * word, name=f"come_{k}")
+            for j in range(min(most, count - 1 - k)):
+                with m.If(passed[j]):
+                    m.d.comb += come.eq(words[k + j + 1])
             with m.If(passes | (accepted & ((held == k) | (held == 0)))):
-                value = Mux(accepted & here, i_word, 0)
-                for j in range(1, count - k):
-                    value |= Mux(passed[j], words[k + j], 0)
-                m.d.sync += words[k].eq(value)
+                m.d.sync += words[k].eq(come | Mux(accepted & (stay == k), self.i.payload.data.as_value(), 0))
+            shown.append(come | Mux(passes, 0, words[k]))
 
-        with m.If(taken):
-            m.d.sync += offset.eq(moved)
-        rest = Mux(taken, Mux(left < 0, 0, left), level)
+        grown = Signal.like(level)
+        m.d.comb += grown.eq(level + Mux(accepted, self.i.payload.count >> fine, 0))
         m.d.sync += [
-            held.eq(held + accepted - Mux(passes, moved[len(offset):], 0)),
-            level.eq(Mux(accepted, rest + (self.i.payload.count >> fine), rest)),
+            held.eq(stay + accepted),
+            level.eq(grown),
             closed.eq(closed | (accepted & self.i.payload.last)),
         ]
+        with m.If(taken):
+            m.d.sync += [offset.eq(moved), level.eq(Mux(left < 0, 0, grown - take))]
         received = self.i.valid & self.i.ready & self.i.payload.last
         with m.If(received):
             m.d.sync += discarding.eq(0)
         with m.If(self.next):
-            m.d.sync += [offset.eq(0), held.eq(0), level.eq(0), closed.eq(0), discarding.eq(~(closed | received))]
+            m.d.sync += [
+                Cat(passed).eq(0), offset.eq(0), held.eq(0), level.eq(0), closed.eq(0),
+                discarding.eq(~(closed | received)),
+            ]
 
         # The barrel: the coarsest step first, and no more of the words than can still reach the output.
-        shown = Cat(words)
+        shown = Cat(shown)
         for bit in reversed(range(len(offset))):
             by = unit << bit
             reach = unit * (piece + (1 << bit) - 1)
