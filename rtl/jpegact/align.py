@@ -67,13 +67,15 @@ class Align(wiring.Component):
     over two tiles, then the other two; or tile by tile. At the tile side they always pass tile by tile. Tiles that the
     last group does not have are left out.
 
-    One copy of 256 bytes is enough for a word in and a word out in every cycle, since a new word takes the place of
-    the word that is read at the same time: with rows over four tiles, the sector order is the tile order with its five
-    index bits rotated by two, so that the addresses of a group are those of the group before rotated by two bits more.
-    Two tiles take half of the buffer, so there the halves take turns and nothing rotates. A second copy would cost
-    2,048 flip-flops, to save two rotations of five bits. Both ports are 8 bytes wide: the DCT takes a row of 8 values
-    in a cycle, which is what the crossbar can bring; the 64-byte port of the paper would serve a DCT that waits seven
-    cycles out of eight, and would need eight banks whose words move apart as the addresses rotate.
+    One copy of 256 bytes is enough for a word in and a word out in every cycle, since each word takes the place of
+    the one that was read at the same index of the group before. With rows over four tiles, the sector order is the
+    tile order with its five index bits rotated by two, so the addresses of a group are those of the group before
+    rotated by two bits more. Two tiles take half of the buffer, so there the halves take turns and nothing rotates. A
+    second copy would add 2,048 flip-flops and save two rotations of five bits: 27,090 um2 and not 14,452 in Nangate45.
+
+    Both ports are 8 bytes wide: the DCT takes a row of 8 values in a cycle, which is what the crossbar can bring. The
+    64-byte port of the paper would serve a DCT that waits seven cycles out of eight, and eight banks would have to
+    give one word each, wherever the rotation has put them.
 
     A word may be written once the word in its place was read. A word may be read once the word that completes its
     tile (compress) or its row over the tiles of the group (decompress) was written.
