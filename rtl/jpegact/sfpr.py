@@ -1,10 +1,9 @@
 """SFPR, scaled fix-point precision reduction: eight float32 values to eight int8 values and back, every cycle."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common import carrysave
 from rtl.common.pipeline import Pipeline
 
 __all__ = ["Sfpr", "scaled", "words"]
@@ -48,6 +47,30 @@ class Spe:
         self.m.d.comb += wire.eq(value)
         return wire
 
+    def _adders(self, columns, height):
+        """A level of the multiplier's tree: the bits of each weight, summed to at most ``height`` bits.
+
+        Full adders as long as a column has three bits; half adders only where the height demands it, or to finish the
+        lowest column with two bits, which then needs no second register (K. Bickerstaff, M. Schulte, E. Swartzlander,
+        "Reduced area multipliers", ASAP 1993).
+        """
+        result = [[] for _ in range(len(columns) + 1)]
+        lowest = True
+        for weight, column in enumerate(columns):
+            rest = list(column)
+            while len(rest) > 2:
+                (x, y, z), rest = rest[:3], rest[3:]
+                half = self._wire(x ^ y)
+                result[weight].append(self._wire(half ^ z))
+                result[weight + 1].append(self._wire((x & y) | (half & z)))
+            if len(rest) == 2 and (len(result[weight]) + 2 > height or (lowest and len(column) == 2)):
+                x, y = rest
+                rest = [self._wire(x ^ y)]
+                result[weight + 1].append(self._wire(x & y))
+            result[weight] += rest
+            lowest &= len(column) == 1
+        return result[:-1]
+
     def operands(self, word, scale):
         """Significands without their top bits (always set), the exponent that is added to that of the scale, sign.
 
@@ -71,14 +94,31 @@ class Spe:
 
         NaN is what is not finite and gives 0.
         """
-        significand = Cat(a, 1)
-        partial = [Cat(0 for _ in range(j)) for j in range(8)]
-        partial = [Cat(partial[j], significand & b[j].replicate(24)) for j in range(7)] + [Cat(partial[7], significand)]
-        rows = partial
-        for _ in range(carrysave.levels(len(partial))):
-            rows = [self._wire(row) for row in carrysave.reduce(rows, PRODUCT, 1)]
+        # Booth's digits of b, -2 to 2, the fifth 1 since the top bit of b is set. A row is the one's complement where
+        # its digit is negative; one more bit makes it the two's complement. Sign bits are worth the inverted bit less
+        # its weight, and these weights add up to a constant.
+        a, b = Cat(a, 1), Cat(b, 1)
+        columns = [[] for _ in range(PRODUCT)]
+        for digit in range(4):
+            below, middle, negative = b[2 * digit - 1] if digit else 0, b[2 * digit], b[2 * digit + 1]
+            one = self._wire(middle ^ below)
+            two = self._wire(Mux(negative, ~(middle | below), middle & below))
+            multiple = (Cat(a, 0) & one.replicate(25)) | (Cat(0, a) & two.replicate(25))
+            row = self._wire(Cat(multiple ^ negative.replicate(25), ~negative))
+            for weight, bit in enumerate(row, 2 * digit):
+                columns[weight].append(bit)
+            columns[2 * digit].append(negative)
+        for weight, bit in enumerate(a, 8):
+            columns[weight].append(bit)
+        constant = -sum(1 << (25 + 2 * digit) for digit in range(4))
+        for weight in range(PRODUCT):
+            if constant >> weight & 1:
+                columns[weight].append(C(1, 1))
+        for height in (4, 3, 2):
+            columns = self._adders(columns, height)
+        rows = [Cat(column[index] if index < len(column) else C(0, 1) for column in columns) for index in range(2)]
         special = exponent.all()
-        zero = Mux(special, a.any(), ~exponent.any() | ~scale_exponent.any())
+        zero = Mux(special, a[:23].any(), ~exponent.any() | ~scale_exponent.any())
         return [*rows, exponent + scale_exponent, zero, special, sign]
 
     def add(self, row, other, exponent, zero, special, sign):
@@ -116,21 +156,24 @@ class Spe:
         finite = self._wire(self.decompress & ~forced & ~(select[8] & top))
         fraction = [self._wire(Mux(top, product[8 + j], product[7 + j]) & finite) for j in range(23)]
         tail = Mux(top, product[7], product[6]) & finite & (fraction[0] | low | (top & product[6]))
-        exponent = (select[:8] - (~top & ~forced))[:8] & self.decompress.replicate(8)
 
-        # -(n + up) = ~n + (1 - up): one incrementer rounds and negates; in a float its carry goes on to the exponent,
-        # up to infinity.
-        value = Cat(Mux(self.decompress, fraction[j], integer[j] ^ sign) if j < 8 else fraction[j] for j in range(23))
-        value = self._wire(Cat(value, exponent))
+        # -(n + up) = ~n + (1 - up): one incrementer rounds and negates. In a float its carry goes on to the exponent,
+        # up to infinity; both ways that the exponent can move are ready when the carry comes.
+        value = self._wire(Cat(Mux(self.decompress, fraction[j], integer[j] ^ sign) if j < 8 else fraction[j]
+                               for j in range(23)))
         carry = self._wire(Mux(self.decompress, tail, up ^ sign))
-        flips = self._wire((value + 1)[:31] ^ value)
-        result = value ^ (flips & carry.replicate(31))
+        flips = self._wire((value + 1) ^ value)
+        result = value ^ (flips[:23] & carry.replicate(23))
+        exponent = select[:8]
+        higher, lower = ((exponent + 1) ^ exponent)[:8], ((exponent - 1) ^ exponent)[:8]
+        moved = Mux(carry & flips[23], higher & top.replicate(8), lower & (~top & ~forced).replicate(8))
         # Beyond int8: bit 7 of the integer, unless it is the magnitude of -128, or a carry into it from 127.
         beyond = integer[7] ^ (carry & flips[7] & ~value[7]) | (select[9] & top)
         saturated = self._wire(~self.decompress & (forced | beyond))
         return [
             Cat(Mux(saturated, Cat((~sign).replicate(7), sign), result[:8]),
-                result[8] & self.decompress, result[9:], sign & self.decompress),
+                result[8] & self.decompress, result[9:],
+                Cat(exponent ^ moved, sign) & self.decompress.replicate(9)),
             saturated,
         ]
 
