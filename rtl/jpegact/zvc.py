@@ -190,13 +190,15 @@ class Decoder(wiring.Component):
         first = Signal()  # the mask of the first block, else a row
         row = Signal(3)
         mask = Signal(64, reset_less=True)  # of that row and, above, of those behind it
-        remaining = Signal(32)  # blocks behind this one
+        remaining = Signal(32)  # blocks whose mask has not been taken
         final = Signal()  # there is none; lags, as it is needed in row 7 only
 
-        count = Signal(range(9))
+        # Words of the row. In row 0 they are counted in the cycle after the mask has come, in others a cycle ahead: in
+        # row 7 the count also says where the next mask is.
+        count, ahead = Signal(range(9)), Signal(range(9))
         next_mask = Signal()  # the transfer has the mask of the next block in it
         m.d.comb += [
-            count.eq(Mux(first, 0, sum(mask[:8]))),
+            count.eq(Mux((row == 0) & ~first, sum(mask[:8]), ahead)),
             next_mask.eq(first | ((row == 7) & ~final)),
             self.take.eq(Mux(active, (count << log) + Mux(next_mask, MASK, 0), 0)),
         ]
@@ -226,15 +228,16 @@ class Decoder(wiring.Component):
 
         m.d.sync += final.eq(remaining == 0)
         with m.If(taken):
-            m.d.sync += [first.eq(0), mask.eq(mask[8:]), self.error.eq(self.error | self.bytes.payload.short)]
+            m.d.sync += [first.eq(0), mask.eq(mask[8:]), ahead.eq(sum(mask[8:16])),
+                         self.error.eq(self.error | self.bytes.payload.short)]
             with m.If(~first):
                 m.d.sync += row.eq(row + 1)
             with m.If(next_mask):
-                m.d.sync += mask.eq(shown.bit_select(count << (log + 3), 8 * MASK))
+                m.d.sync += [mask.eq(shown.bit_select(ahead << (log + 3), 8 * MASK)), remaining.eq(remaining - 1)]
             with m.If(~first & (row == 7)):
-                m.d.sync += [remaining.eq(remaining - 1), active.eq(~final)]
+                m.d.sync += active.eq(~final)
         with m.If(self.start):
-            m.d.sync += [active.eq(self.blocks != 0), first.eq(1), row.eq(0), remaining.eq(self.blocks - 1),
+            m.d.sync += [active.eq(self.blocks != 0), first.eq(1), row.eq(0), ahead.eq(0), remaining.eq(self.blocks),
                          self.error.eq(0)]
         return m
 
