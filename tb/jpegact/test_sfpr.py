@@ -222,6 +222,29 @@ async def rounds_every_tie_to_even(dut):
 
 
 @cocotb.test
+async def sees_the_lowest_bits_beside_a_tie(dut):
+    random = rng()
+    bench = await start(dut)
+    words, scales, seen = [], [], set()
+    for place in range(10):
+        for integer in range((1 << place) >> 2, 1 << min(place, 8)):
+            tie = (2 * integer + 1) << (31 - place)
+            for k in range(128 + integer % 5, 256, 1 if place < 4 else 5):
+                for x in (tie // k, tie // k + 1):  # significands whose product is less than one of k away
+                    away = x * k - tie
+                    if 1 << 23 <= x < 1 << 24 and 0 < abs(away) < 64:
+                        sign, exponent = int(random.integers(2)), int(random.integers(10, 240))
+                        words.append(sign << 31 | (FIRST + place - exponent) << 23 | x & 0x7F_FFFF)
+                        scales.append(exponent << 23 | (k & 0x7F) << 16)
+                        seen.add((place, away > 0, integer & 1))
+    # The first place has only integer 0, the second only 1: 0 and a half is the smallest product there, none near it.
+    assert len(seen) == 2 + 2 + 8 * 4, seen
+    words, scales = sectors(words, scales)
+    await check(bench, random, 0, words, scales)
+    assert await count(bench) == counts(words, scales)
+
+
+@cocotb.test
 async def tells_saturation_from_the_ends_of_the_range(dut):
     random = rng()
     bench = await start(dut)
