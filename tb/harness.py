@@ -27,6 +27,7 @@ from cocotb_tools.runner import get_results, get_runner
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "sim"
+WAVEFORMS = []  # left by the runs of this process
 SEED = int(os.environ.get("COCOTB_RANDOM_SEED", 0))  # of the run; cocotb.RANDOM_SEED is another one for each test
 
 
@@ -73,6 +74,7 @@ def simulate(component, module, tests=None, **parameters):
         passed, failed = get_results(results)
     except (SystemExit, RuntimeError):
         passed, failed = 0, 1
+    WAVEFORMS.extend(sorted(folder.glob("*.[vf][cs][dt]")) if waves else [])
     if failed or not passed:
         log = (folder / "run.log").read_text(errors="replace") if (folder / "run.log").exists() else "no log"
         raise AssertionError(f"{failed} of {passed} cocotb tests failed with SEED={seed}; log: {folder / 'run.log'}\n"

@@ -13,9 +13,9 @@ COEFFICIENT_MIN, COEFFICIENT_MAX = -2048, 2047  # the inverse saturates to this 
 
 _DROP = 8, 11  # bits that the first and the second pass round away
 
-# sqrt(2) cos(j pi / 16) * 2^11, where K1 and K7 are one unit off the nearest integer: they take fewer adders so, and
-# accuracy stays well inside the bounds. K4 is exact, and stands in row 0 as well.
-_K = np.array([2048, 2840, 2676, 2408, 2048, 1609, 1108, 566], np.float64)
+# sqrt(2) cos(j pi / 16) * 2^11; K4 is exact, and stands for the constant row 0 as well
+_K = np.rint(np.sqrt(2) * np.cos(np.arange(8) * np.pi / 16) * 2**11)
+_K[0] = _K[4]
 
 
 def _cosine(j):

@@ -1,42 +1,31 @@
 """Sums of many terms in carry-save form: constant-coefficient dot products without a carry chain per term."""
 
+from functools import cache
+
 from amaranth.hdl import Cat, Const
 
 __all__ = ["digits", "levels", "reduce", "rows"]
 
 
+@cache
 def digits(coefficient, odd=(1,)):
     """Writes an integer as the shortest sum of ``sign * m * 2**shift`` with ``m`` among ``odd``.
 
-    With ``odd=(1,)`` this is the canonical signed-digit form; with ``(1, 3)`` a multiple of three that has been added
-    up once stands for two digits. Returns a list of ``(sign, m, shift)``.
-
-    Source: A. D. Booth's recoding; multiples as in multiple-constant multiplication.
+    With ``odd=(1,)`` it is as short as the canonical signed-digit form; with ``(1, 3)`` a multiple of three that has
+    been added up once stands for two digits. Returns a tuple of ``(sign, m, shift)``.
     """
     if coefficient == 0:
-        return []
-    target, limit = coefficient, abs(coefficient).bit_length() + 1
-    steps = [(sign, m, shift) for shift in range(limit) for m in odd for sign in (1, -1)]
-
-    def search(rest, depth, steps):
-        if rest == 0:
-            return []
-        if depth == 0:
-            return None
-        # A term must cancel the lowest set bit that is left, or no shorter sum would need this order.
-        low = (rest & -rest).bit_length() - 1
-        for sign, m, shift in steps:
-            if shift == low:
-                tail = search(rest - sign * m * 2**shift, depth - 1, steps)
-                if tail is not None:
-                    return [(sign, m, shift), *tail]
-        return None
-
-    for depth in range(1, limit + 1):
-        found = search(target, depth, steps)
-        if found is not None:
-            return found
-    raise AssertionError("every integer has a signed-digit form")
+        return ()
+    low = (coefficient & -coefficient).bit_length() - 1
+    number = coefficient >> low
+    if abs(number) in odd:
+        return ((1 if number > 0 else -1, abs(number), low),)
+    # Some term must cancel the lowest bit; what is left is even and smaller.
+    return min(
+        (((sign, m, low), *((s, n, shift + low) for s, n, shift in digits(number - sign * m, odd)))
+         for m in odd for sign in (1, -1)),
+        key=len,
+    )
 
 
 def rows(terms, constant, width):

@@ -56,6 +56,8 @@ class Unpacker(wiring.Component):
         The last word has been received and all its bytes are consumed; until ``next``.
     excess : output
         Bytes are left, or the last word has not been received: the opposite of ``ended``.
+    discarding : output
+        Words of a stream that was given up are still to come, and are taken to be dropped.
 
     Raises
     ------
@@ -74,6 +76,7 @@ class Unpacker(wiring.Component):
                 "next": In(1),
                 "ended": Out(1),
                 "excess": Out(1),
+                "discarding": Out(1),
             }
         )
 
@@ -93,7 +96,6 @@ class Unpacker(wiring.Component):
         offset = Signal(range(word))
         level = Signal(range(count * word + 1))  # granules from the offset on
         closed = Signal()  # the last word is in
-        discarding = Signal()  # up to the last word of a stream that was given up
 
         take, moved = self.take >> fine, Signal(range(word + piece))
         left = Signal(range(-piece, count * word + 1))
@@ -107,8 +109,8 @@ class Unpacker(wiring.Component):
             self.excess.eq(~self.ended),
             taken.eq(self.o.valid & self.o.ready),
             passes.eq(Cat(passed).any()),
-            self.i.ready.eq(discarding | (~closed & ((held != count) | passes))),
-            accepted.eq(self.i.valid & self.i.ready & ~discarding),
+            self.i.ready.eq(self.discarding | (~closed & ((held != count) | passes))),
+            accepted.eq(self.i.valid & self.i.ready & ~self.discarding),
         ]
         m.d.sync += [passed[j].eq(taken & (moved[len(offset):] == j + 1)) for j in range(most)]
 
@@ -136,11 +138,11 @@ class Unpacker(wiring.Component):
             m.d.sync += [offset.eq(moved), level.eq(Mux(left < 0, 0, grown - take))]
         received = self.i.valid & self.i.ready & self.i.payload.last
         with m.If(received):
-            m.d.sync += discarding.eq(0)
+            m.d.sync += self.discarding.eq(0)
         with m.If(self.next):
             m.d.sync += [
                 Cat(passed).eq(0), offset.eq(0), held.eq(0), level.eq(0), closed.eq(0),
-                discarding.eq(~(closed | received)),
+                self.discarding.eq(~(closed | received)),
             ]
 
         # The barrel: the coarsest step first, and no more of the words than can still reach the output.

@@ -151,14 +151,14 @@ class Cdu(wiring.Component):
 
         # Inner streams: sectors that were counted, rows as the unpacker gives them (counted too), and what enters and
         # leaves SFPR whichever way it works.
-        words, values = vectors(unsigned(32)), vectors(signed(8))
+        words = vectors(unsigned(32))
         sectors, rows, results = (stream.Signature(words).create(path=[name])
                                   for name in ("sectors", "rows", "results"))
 
         # ------------------------------------------------------------------------------------------- the units
         granule = 1 if modes - {"raw", "zvc"} else 4
         m.submodules.packer = packer = Packer(granule, 40 if "zvc" in modes else self.width, self.width)
-        m.submodules.unpacker = unpacker = Unpacker(granule, self.width, 64 if "zvc" in modes else self.width)
+        m.submodules.unpacker = unpacker = Unpacker(granule, self.width, 40 if "zvc" in modes else self.width)
         coders = []
         for name, word, users in (("zvc8", 1, ("sfpr-zvc", "jpeg-act")), ("zvc32", 4, ("zvc",))):
             if modes & set(users):
@@ -190,24 +190,27 @@ class Cdu(wiring.Component):
             link(decompress, sfpr.o, results)
             link(decompress & mode("sfpr"), rows, operands)
             link(compress & mode("sfpr"), sfpr.o, packer.i, *self._bytes(packer, sfpr.o, 8))
+        if coders and coders[0][1].word == 1:
+            # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in
+            # the other: without a register on the way, their chains of `ready` would close to rings.
+            m.submodules.skid = skid = Skid(vectors(signed(12 if "jpeg-act" in modes else 8)))
+            link(compress, skid.o, zvc.i)
         if "sfpr-zvc" in modes:
-            link(compress & mode("sfpr-zvc"), sfpr.o, zvc.i)
+            link(compress & mode("sfpr-zvc"), sfpr.o, skid.i)
             link(decompress & mode("sfpr-zvc"), zvc.o, operands)
         if "jpeg-act" in modes:
             m.submodules.align = align = Align()
             m.submodules.dct = dct = Dct()
             m.submodules.shift = shift = Shift()
-            m.submodules.skid = skid = Skid(values)  # halves the chain of `ready` from the packer to the sectors
             m.d.comb += [align.decompress.eq(config.decompress), align.layout.eq(config.layout),
                          align.blocks.eq(config.blocks), align.start.eq(start & mode("jpeg-act")),
                          dct.inverse.eq(config.decompress), shift.decompress.eq(config.decompress),
                          shift.table.eq(config.table)]
-            forth, back = compress & mode("jpeg-act"), decompress & mode("jpeg-act")
-            for source, sink in ((sfpr.o, align.i), (align.o, dct.i), (dct.o, shift.i), (shift.o, skid.i),
-                                 (skid.o, zvc.i)):
-                link(forth, source, sink)
-            for source, sink in ((zvc.o, shift.i), (shift.o, dct.i), (dct.o, align.i), (align.o, operands)):
-                link(back, source, sink)
+            link(mode("jpeg-act"), shift.o, skid.i)
+            for source, sink in ((sfpr.o, align.i), (align.o, dct.i), (dct.o, shift.i)):
+                link(compress & mode("jpeg-act"), source, sink)
+            for source, sink in ((zvc.o, shift.i), (skid.o, dct.i), (dct.o, align.i), (align.o, operands)):
+                link(decompress & mode("jpeg-act"), source, sink)
         if "brc" in modes:
             m.submodules.binarize = binarize = Binarize()
             m.submodules.unbinarize = unbinarize = Unbinarize()
@@ -230,7 +233,8 @@ class Cdu(wiring.Component):
             chunks = coder.chunks.payload
             link(compress & chosen, coder.chunks, packer.i, (packer.i.payload.data, Value.cast(chunks.data)),
                  (packer.i.payload.count, chunks.count), (packer.i.payload.last, chunks.last))
-            m.d.comb += coder.bytes.payload.eq(unpacker.o.payload)
+            m.d.comb += [Value.cast(coder.bytes.payload.data).eq(Value.cast(unpacker.o.payload.data)),
+                         coder.bytes.payload.short.eq(unpacker.o.payload.short)]
             with m.If(decompress & chosen):
                 m.d.comb += [coder.bytes.valid.eq(unpacker.o.valid), unpacker.o.ready.eq(coder.bytes.ready),
                              unpacker.take.eq(coder.take)]
@@ -303,9 +307,9 @@ class Cdu(wiring.Component):
                 m.d.sync += self.error.excess.eq(unpacker.excess)
                 m.next = "drain"
             with m.State("drain"):
-                m.d.comb += [self.busy.eq(1), unpacker.i.valid.eq(self.bytes_i.valid & unpacker.excess),
-                             self.bytes_i.ready.eq(unpacker.i.ready & unpacker.excess)]
-                with m.If(~unpacker.excess):
+                m.d.comb += [self.busy.eq(1), unpacker.i.valid.eq(self.bytes_i.valid & unpacker.discarding),
+                             self.bytes_i.ready.eq(unpacker.discarding)]
+                with m.If(~unpacker.discarding):
                     m.next = "idle"
         return m
 

@@ -10,9 +10,9 @@ from rtl.jpegact.transpose import Transpose, vectors
 
 __all__ = ["Dct", "Dct8"]
 
-# sqrt(2) cos(k pi / 16) with 11 fraction bits, each moved by at most one unit to a number that takes fewer adders.
+# sqrt(2) cos(k pi / 16) with 11 fraction bits, rounded to the nearest.
 CONSTANT_BITS = 11
-CONSTANTS = {1: 2840, 2: 2676, 3: 2408, 5: 1609, 6: 1108, 7: 566}
+CONSTANTS = {1: 2841, 2: 2676, 3: 2408, 5: 1609, 6: 1108, 7: 565}
 # Odd coefficients from odd differences, as indices into CONSTANTS with their sign. The matrix is symmetric: a 4-point
 # DCT-IV is its own inverse, so one copy serves both directions.
 ODD = [[1, 3, 5, 7], [3, -7, -1, -5], [5, -1, 7, 3], [7, -5, 3, -1]]

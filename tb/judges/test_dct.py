@@ -69,13 +69,11 @@ def test_zero_in_gives_zero_out():
     assert not dct.inverse(zero).any()
 
 
-@pytest.mark.parametrize("largest, bound", [(1024, 1), (2048, 2)])
-def test_inverse_holds_for_any_coefficients(largest, bound):
+@pytest.mark.parametrize("largest", [1024, 2048])
+def test_inverse_is_within_one_for_any_coefficients(largest):
     """No block has coefficients above 1024; a corrupt stream may, where pixels nearly all saturate."""
     coefficients = np.random.default_rng(0).integers(-largest, largest, (50000, 8, 8))
-    error = np.abs(dct.inverse(coefficients) - exact_inverse(coefficients))
-    assert error.max() <= bound
-    assert np.mean(error > 1) < 1e-4
+    assert np.abs(dct.inverse(coefficients) - exact_inverse(coefficients)).max() <= 1
 
 
 def test_inverse_saturates_coefficients_first():

@@ -1,0 +1,38 @@
+# Every target brings what it needs: Python packages into .venv at locked versions, the rest with apt (as root).
+PYTHON ?= python3
+SIM ?= verilator
+BIN := .venv/bin
+JOBS ?= $(shell nproc)
+
+# Amaranth would prefer whatever Yosys is installed; its own gives the same Verilog everywhere.
+export AMARANTH_USE_YOSYS := builtin
+export SIM SEED WAVES PYTHON
+
+.PHONY: help setup demo sim synth lint clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 16
+	@echo
+	@echo '  make sim UNIT=dct SEED=7 WAVES=1   one bench, a replayed seed, a waveform'
+	@echo '  make sim SIM=icarus                Icarus Verilog in place of Verilator'
+	@echo '  make synth UNIT=dct                one unit'
+
+setup:  ## install what the other targets need (they call it themselves)
+	@scripts/setup.sh $(if $(filter icarus,$(SIM)),iverilog)
+
+demo: setup  ## compress a ResNet's activations with the simulated hardware; table, and picture in build/
+	@$(BIN)/actcodec demo --output build
+
+# A waveform belongs to one process; otherwise benches run side by side.
+sim: setup  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
+	@$(BIN)/python -m pytest $(if $(WAVES),-n 0,-n $(JOBS)) \
+	    $(if $(UNIT),$(or $(shell find tb -name 'test_$(UNIT).py'),$(error no bench tb/**/test_$(UNIT).py)),tb)
+
+synth: setup  ## map every unit to Nangate45 and print areas beside the paper's (UNIT=)
+	@$(BIN)/python -m synth $(UNIT) --jobs $(JOBS)
+
+lint: setup  ## ruff
+	@$(BIN)/ruff check .
+
+clean:  ## remove build products (.venv stays)
+	rm -rf build .pytest_cache .ruff_cache

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Makes .venv with every Python package at its locked version. What PyPI lacks comes from apt when this runs as root;
+# otherwise the missing packages are named. Usage: scripts/setup.sh [iverilog]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+
+fail() { echo "setup: $*" >&2; exit 1; }
+apt_packages=()
+# need COMMAND PACKAGE: asks for PACKAGE when COMMAND (any shell command) fails
+need() { eval "$1" >/dev/null 2>&1 || apt_packages+=("$2"); }
+install() {
+    [ ${#apt_packages[@]} -eq 0 ] && return
+    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+        fail "please install: ${apt_packages[*]} (for instance: sudo apt-get install ${apt_packages[*]})"
+    fi
+    echo "setup: installing ${apt_packages[*]} with apt"
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends "${apt_packages[@]}" >/dev/null
+    apt_packages=()
+}
+
+need "command -v $python" python3
+need "command -v g++" g++
+need "command -v make" make
+need "command -v perl" perl
+for command in "$@"; do need "command -v $command" "$command"; done
+install
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    fail "needs Python 3.11 or newer, $python is $("$python" --version 2>&1); choose one with make PYTHON=..."
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+need "$python -c 'import ensurepip, venv'" "python$version-venv"
+install
+
+stamp=.venv/lock.sha256
+wanted=$(cat requirements*.lock pyproject.toml scripts/setup.sh | sha256sum)
+[ -f $stamp ] && [ "$(cat $stamp)" = "$wanted" ] && exit 0
+echo "setup: installing the locked Python packages into .venv"
+[ -x .venv/bin/python ] || "$python" -m venv .venv
+pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
+pip install -r requirements.lock
+[ -f requirements-synth.lock ] && pip install --no-deps -r requirements-synth.lock
+pip install --no-deps --no-build-isolation -e .
+# cocotb loads Python into the simulator as a shared library, which Debian packages on its own.
+need ".venv/bin/python -c 'from find_libpython import find_libpython; assert find_libpython()'" "libpython$version"
+install
+echo "$wanted" >$stamp

@@ -1,0 +1,67 @@
+"""Bench of the rigid pipeline: any number of stages keeps every beat, in order, whatever the ports do."""
+
+import cocotb
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common.pipeline import Pipeline
+from tb.harness import PATTERNS, Bench, parameters, rng, simulate
+
+
+class Increment(wiring.Component):
+    """Adds one in each of some stages."""
+
+    i: In(stream.Signature(16))
+    o: Out(stream.Signature(16))
+
+    def __init__(self, stages):
+        self.stages = stages
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        pipe = Pipeline(m, self.i, self.o)
+        value = self.i.payload
+        for _ in range(self.stages):
+            (value,) = pipe.stage((value + 1)[:16])
+        pipe.finish()
+        m.d.comb += self.o.payload.eq(value)
+        return m
+
+
+@pytest.mark.parametrize("stages", [1, 5])
+def test_pipeline(stages):
+    simulate(Increment(stages), __file__, stages=stages)
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def keeps_every_beat_in_order(dut, idle, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    sent = [int(value) for value in random.integers(0, 1 << 16, 200)]
+    run = await bench.run({"i": sent}, {"o": len(sent)}, random, idle, stall)
+    bench.equal(run["o"], [(value + parameters()["stages"]) % 65536 for value in sent], f"idle={idle} stall={stall}")
+
+
+@cocotb.test
+async def takes_a_cycle_a_stage_and_a_beat_a_cycle(dut):
+    bench = Bench(dut)
+    await bench.start()
+    run = await bench.run({"i": range(50)}, {"o": 50}, rng())
+    assert run.cycles["i"] == list(range(50))
+    assert run.cycles["o"] == [parameters()["stages"] + cycle for cycle in range(50)]
+
+
+@cocotb.test
+async def is_empty_after_reset(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    await bench.run({"i": range(parameters()["stages"])}, {}, random)
+    await bench.reset()
+    run = await bench.run({"i": [9]}, {"o": 1}, random)
+    assert run["o"] == [9 + parameters()["stages"]]
