@@ -19,7 +19,13 @@ def _check_word(word):
         raise ValueError(f"word must be 1 or 4 bytes, not {word!r}")
 
 
-def _moves(m, nonzero):
+def _zeros(m, nonzero):
+    """How many of eight words that are zero lie below each one that is not; 0 for words that are."""
+    return _wires(m, [Mux(nonzero[k], sum((~nonzero[j] for j in range(k)), start=Const(0, 3))[:3], 0)
+                      for k in range(8)])
+
+
+def _moves(m, zeros):
     """Control of the shifter that closes the gaps between the non-zero ones of eight words, or opens them again.
 
     A word moves down by the number of zero words below it: first those that have to by one, then by two, then by four;
@@ -27,8 +33,6 @@ def _moves(m, nonzero):
     the word that is there before the step moves.
     """
     # The number of zeros travels with its word, so that each step finds its bit where the word then is.
-    zeros = _wires(m, [Mux(nonzero[k], sum((~nonzero[j] for j in range(k)), start=Const(0, 3))[:3], 0)
-                       for k in range(8)])
     steps = []
     for bit in range(3):
         steps.append(Cat(count[bit] for count in zeros))
@@ -115,10 +119,10 @@ class Encoder(wiring.Component):
         words = [self.i.payload.data[k].as_unsigned() for k in range(8)]
         nonzero = Signal(8)
         m.d.comb += nonzero.eq(Cat(word.any() for word in words))
-        *words, count, mask, first, last, one, two, four = pipe.stage(
-            *words, sum(nonzero), self.mask, row == 0, self.i.payload.last, *_moves(m, nonzero))
+        staged = pipe.stage(*words, *_zeros(m, nonzero), sum(nonzero), self.mask, row == 0, self.i.payload.last)
+        words, zeros, (count, mask, first, last) = staged[:8], staged[8:16], staged[16:]
 
-        values = Cat(_close(m, words, [one, two, four]))
+        values = Cat(_close(m, words, _moves(m, zeros)))
         values, count, last = pipe.stage(
             Mux(first, Cat(mask, values), values), (count << (self.word.bit_length() - 1)) + Mux(first, MASK, 0), last)
         m.d.comb += [
@@ -220,7 +224,7 @@ class Decoder(wiring.Component):
                 words.eq(shown),
                 nonzero.eq(mask[:8]),
                 last.eq((row == 7) & final),
-                Cat(one, two, four).eq(Cat(_moves(m, mask[:8]))),
+                Cat(one, two, four).eq(Cat(_moves(m, _zeros(m, mask[:8])))),
             ]
         opened = _open(m, [words.word_select(k, 8 * self.word) for k in range(8)], [one, two, four])
         m.d.comb += [self.o.payload.data[k].eq(Mux(nonzero[k], opened[k], 0)) for k in range(8)]
