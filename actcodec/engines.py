@@ -63,4 +63,4 @@ def simulator():
     try:
         yield rtl_engine
     except rtl_engine.SimulationError as error:
-        raise UserError(f"rtl engine: {error}") from error
+        raise UserError(error) from error
