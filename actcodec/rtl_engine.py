@@ -115,7 +115,8 @@ class Cycles:
 
 
 class _Port(ctypes.Structure):
-    _fields_ = [("beats", ctypes.c_void_p)] + [(name, ctypes.c_int64) for name in ("count", "capacity", "first", "last")]
+    _fields_ = [("beats", ctypes.c_void_p)]
+    _fields_ += [(name, ctypes.c_int64) for name in ("count", "capacity", "first", "last")]
 
 
 def _cache_folder():

@@ -55,7 +55,8 @@ class Unpacker(wiring.Component):
     ended : output
         The last word has been received and all its bytes are consumed; until ``next``.
     excess : output
-        Bytes are left, or the last word has not been received: the opposite of ``ended``.
+        Bytes are left (a part of a granule among them), or the last word has not been received: the opposite of
+        ``ended``.
     discarding : output
         Words of a stream that was given up are still to come, and are taken to be dropped.
 
@@ -96,6 +97,7 @@ class Unpacker(wiring.Component):
         offset = Signal(range(word))
         level = Signal(range(count * word + 1))  # granules from the offset on
         closed = Signal()  # the last word is in
+        ragged = Signal()  # and with it a part of a granule, which nobody can take
 
         take, moved = self.take >> fine, Signal(range(word + piece))
         left = Signal(range(-piece, count * word + 1))
@@ -105,7 +107,7 @@ class Unpacker(wiring.Component):
             left.eq(level - take),
             self.o.valid.eq((left >= 0) | closed),
             self.o.payload.short.eq((left < 0) & closed),
-            self.ended.eq(closed & (level == 0)),
+            self.ended.eq(closed & (level == 0) & ~ragged),
             self.excess.eq(~self.ended),
             taken.eq(self.o.valid & self.o.ready),
             passes.eq(Cat(passed).any()),
@@ -133,6 +135,7 @@ class Unpacker(wiring.Component):
             held.eq(stay + accepted),
             level.eq(grown),
             closed.eq(closed | (accepted & self.i.payload.last)),
+            ragged.eq(ragged | (accepted & self.i.payload.count[:fine].any())),
         ]
         with m.If(taken):
             m.d.sync += [offset.eq(moved), level.eq(Mux(left < 0, 0, grown - take))]
@@ -141,7 +144,7 @@ class Unpacker(wiring.Component):
             m.d.sync += self.discarding.eq(0)
         with m.If(self.next):
             m.d.sync += [
-                Cat(passed).eq(0), offset.eq(0), held.eq(0), level.eq(0), closed.eq(0),
+                Cat(passed).eq(0), offset.eq(0), held.eq(0), level.eq(0), closed.eq(0), ragged.eq(0),
                 self.discarding.eq(~(closed | received)),
             ]
 

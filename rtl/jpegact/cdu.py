@@ -304,7 +304,7 @@ class Cdu(wiring.Component):
             with m.State("close"):
                 # A stream that is too long goes on being taken, and thrown away, until its `last`.
                 m.d.comb += [self.busy.eq(1), unpacker.next.eq(1)]
-                m.d.sync += self.error.excess.eq(unpacker.excess)
+                m.d.sync += self.error.excess.eq(unpacker.excess & ~self.error.short)
                 m.next = "drain"
             with m.State("drain"):
                 m.d.comb += [self.busy.eq(1), unpacker.i.valid.eq(self.bytes_i.valid & unpacker.discarding),

@@ -1,0 +1,317 @@
+"""Bench of the CDU: whole tensors through the RTL, both ways, in every mode and configuration, against golden."""
+
+import cocotb
+import numpy as np
+import pytest
+from cocotb.triggers import FallingEdge
+
+from golden.jpegact import blocks, cdu, quantize, sfpr
+from rtl.jpegact.cdu import CDMA, JPEG_ACT, MODES, Cdu
+from tb.harness import PATTERNS, ROOT, SEED, Bench, pack, parameters, rng, simulate
+
+ALL = tuple(MODES)
+SAMPLE = ROOT / "actcodec" / "data" / "resnet20.npz"
+# One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
+SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
+          (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4)]
+# Cycles from the first beat in to the first beat out, on a tensor of many full blocks. Compressing, what is narrower
+# than a beat of the byte stream waits until that is full.
+COMPRESS_LATENCY = {"raw": lambda width: 2, "sfpr": lambda width: 5 + width // 8, "brc": lambda width: 2 + width,
+                    "zvc": lambda width: 11}
+DECOMPRESS_LATENCY = {"raw": 1, "sfpr": 5, "brc": 1, "zvc": 3}
+
+
+@pytest.mark.parametrize("modes", [JPEG_ACT, CDMA, ALL, ("raw",), ("brc",), ("sfpr", "raw"), ("jpeg-act",)],
+                         ids="+".join)
+def test_cdu(modes):
+    simulate(Cdu(modes), __file__, "equals_golden|refuses|flags|recovers|rate", modes=modes)
+
+
+def test_real_activations():
+    simulate(Cdu(ALL), __file__, "real", modes=ALL)
+
+
+@pytest.mark.parametrize("modes", [(), ("zip",), ("sfpr", "jpeg")])
+def test_modes_that_do_not_exist_are_refused(modes):
+    with pytest.raises(ValueError, match="modes must be one or more of raw, sfpr"):
+        Cdu(modes)
+
+
+class Driver:
+    """What golden knows of a tensor, as beats of the CDU's ports."""
+
+    def __init__(self, dut):
+        self.dut, self.bench = dut, Bench(dut)
+        self.modes = parameters()["modes"]
+        self.width = 32 if {"raw", "zvc"} & set(self.modes) else 16
+
+    def config(self, decompress, mode, layout, count, table):
+        table = np.zeros(64, int) if table is None else table.reshape(-1)
+        return (decompress | MODES[mode].value << 1 | layout << 4 | count << 6 | pack(table, 3) << 38)
+
+    def beats(self, compressed, x):
+        """(configuration without direction, k and r for each sector, sectors, decompressed sectors, bytes)."""
+        c, view = compressed, compressed.view
+        index, count = blocks.order(view, c.tiled), 8 * c.blocks
+        rows = index // view.tiles_per_row
+        scales = []
+        for values in (c.scales, sfpr.reciprocal(c.scales)) if c.scales is not None else ():
+            words = np.zeros(count, np.uint32)
+            real = np.flatnonzero(rows < view.rows)
+            words[real] = values.view(np.uint32)[view.channel[rows[real]]]
+            scales.append([int(word) for word in words])
+        sectors = []
+        for tensor in (x, cdu.decompress(c)):
+            array = blocks.sectors(np.ascontiguousarray(tensor).view(np.uint32), view, c.tiled)
+            array = np.pad(array, ((0, count - len(array)), (0, 0)))
+            sectors.append([pack(row, 32) for row in array])
+        return min(view.tiles_per_row - 1, 2), scales, *sectors, self.chunks(c.payload)
+
+    def chunks(self, payload):
+        """Beats of the byte stream."""
+        count = -(-len(payload) // self.width)
+        beats = []
+        for index in range(count):
+            piece = payload[index * self.width : (index + 1) * self.width]
+            beats.append(int.from_bytes(piece, "little") | len(piece) << 8 * self.width
+                         | (index == count - 1) << (8 * self.width + self.width.bit_length()))
+        return beats
+
+    async def compress(self, x, mode, random, dqt="optL", idle="never", stall="never"):
+        """Compresses and compares; returns golden's result and the run."""
+        c = cdu.compress(x, mode, dqt)
+        layout, scales, sectors, _, chunks = self.beats(c, x)
+        sources = {"config": [self.config(0, c.mode, layout, c.blocks, c.table)], "sectors_i": sectors}
+        if scales:
+            sources["scales"] = scales[0]
+        run = await self.bench.run(sources, {"bytes_o": len(chunks)}, random, idle, stall)
+        self.bench.equal(run["bytes_o"], chunks, f"compress {c.mode} {x.shape}")
+        await self.rest()
+        assert self.dut.error.value == 0
+        if scales:
+            counts = sfpr.counts(x.reshape(c.view.rows, c.view.width), c.scales[c.view.channel, None])
+            got = (int(self.dut.nans.value), int(self.dut.saturated.value))
+            assert got == tuple(counts), f"SEED={SEED} {c.mode} {x.shape}: NaNs and saturated {got}, not {counts}"
+        return c, run
+
+    async def decompress(self, c, x, random, idle="never", stall="never", chunks=None, error=0):
+        """Decompresses golden's result (or other ``chunks``) and compares what must be equal."""
+        layout, scales, _, sectors, good = self.beats(c, x)
+        sources = {"config": [self.config(1, c.mode, layout, c.blocks, c.table)],
+                   "bytes_i": good if chunks is None else chunks}
+        if scales:
+            sources["scales"] = scales[1]
+        run = await self.bench.run(sources, {"sectors_o": len(sectors)}, random, idle, stall)
+        # Padding has whatever its scale of zero gives; only what a tensor has is compared.
+        if error != 1 << 1:
+            self.bench.equal(self.real(run["sectors_o"], c), self.real(sectors, c), f"decompress {c.mode} {x.shape}")
+        await self.rest()
+        assert int(self.dut.error.value) == error, f"error {int(self.dut.error.value)}, not {error}"
+        return run
+
+    def real(self, sectors, c):
+        """The values of sectors that belong to the tensor: the bits of the padding masked."""
+        view = c.view
+        index = blocks.order(view, c.tiled)
+        row, column = index // view.tiles_per_row, index % view.tiles_per_row
+        kept = np.where(row < view.rows, np.minimum(view.width - 8 * column, 8), 0)
+        return [sector & ((1 << 32 * int(n)) - 1) for sector, n in zip(sectors, kept, strict=False)]
+
+    async def rest(self):
+        """Waits until the unit is idle."""
+        for _ in range(8):
+            if self.dut.busy.value == 0:
+                return
+            await FallingEdge(self.dut.clk)
+        raise AssertionError("busy after the last beat")
+
+
+def tensor(random, shape, sparse=False):
+    """Random values, some of every kind that float32 has."""
+    x = random.standard_normal(shape).astype(np.float32)
+    if sparse:
+        x = np.maximum(x, 0)
+    special = np.array([np.nan, -np.nan, np.inf, -np.inf, 1e-42, -1e-42, -0.0, 0.0, 3e38, -3e38, 1e-37], np.float32)
+    flat = x.reshape(-1)
+    if random.random() < 0.7:
+        where = random.random(flat.size) < 0.05
+        flat[where] = random.choice(special[:8] if random.random() < 0.7 else special, int(where.sum()))
+    if x.ndim == 4:
+        kind = random.integers(6)
+        x[:, random.integers(shape[1])] *= np.float32([0, 1, 1e-38, 1e38, 1e3, 1e-5][kind])
+    return x
+
+
+@cocotb.test
+async def equals_golden_for_every_mode_and_shape(dut):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    patterns = list(PATTERNS)
+    turn = 0
+    for shape in SHAPES:
+        for mode in driver.modes:
+            for sparse in (False, True):
+                idle, stall = patterns[turn % 5], patterns[turn // 5 % 5]
+                turn += 1 + (turn % 5 == 4)  # the pairs take turns over the modes
+                with np.errstate(all="ignore"):
+                    x = tensor(random, shape, sparse)
+                if cdu.effective_mode(x, mode) not in driver.modes:
+                    continue  # too small for tiles, and this unit has nothing to fall back to
+                dqt = random.choice(["optL", "optH", "jpeg80", "jpeg60"])
+                c, _ = await driver.compress(x, mode, random, str(dqt), idle, stall)
+                await driver.decompress(c, x, random, stall, idle)
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def equals_golden_whatever_the_ports_do(dut, idle, stall):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    modes = list(driver.modes)
+    random.shuffle(modes)
+    for mode in modes:  # tensors follow each other in different modes and directions
+        x = tensor(random, [(1, 3, 9, 24), (1, 5, 8, 8), (1, 2, 13, 16)][random.integers(3)], random.random() < 0.5)
+        c, _ = await driver.compress(x, mode, random, "optH", idle, stall)
+        await driver.decompress(c, x, random, idle, stall)
+
+
+@cocotb.test
+async def equals_golden_for_random_tables(dut):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    if "jpeg-act" in driver.modes:
+        used = set()
+        for _ in range(8):
+            dqt = 2.0 ** random.integers(0, 8, (8, 8))
+            x = tensor(random, (1, 2, 16, 40))
+            c, _ = await driver.compress(x, "jpeg-act", random, dqt)
+            used |= set(enumerate(quantize.shifts(dqt).reshape(-1).tolist()))
+            await driver.decompress(c, x, random)
+        assert {shift for _, shift in used} == set(range(8))
+
+
+@cocotb.test
+async def rate_is_eight_cycles_a_block(dut):
+    """A sector in every cycle, and out in every cycle, on tensors whose words are all non-zero or mostly zero."""
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    for mode in driver.modes:
+        for shape in ((1, 4, 16, 64), (1, 4, 32, 24), (1, 4, 64, 16), (1, 4, 64, 8)):
+            for density in (1, 0.3):
+                x = random.uniform(0.5, 1, shape).astype(np.float32) * (random.random(shape) < density)
+                x = x.astype(np.float32)
+                c, run = await driver.compress(x, mode, random, np.ones((8, 8)))
+                if mode == "zvc" and density == 1:
+                    assert c.payload_bytes == 264 * c.blocks
+                    span = run.cycles["sectors_i"][-1] - run.cycles["sectors_i"][0] + 1
+                    assert 8 * c.blocks <= span <= 9 * c.blocks, f"zvc, all non-zero: {span} cycles in"
+                    continue
+                cycles = run.cycles["sectors_i"]
+                assert cycles == list(range(cycles[0], cycles[0] + 8 * c.blocks)), f"compress {mode} {shape} {density}"
+                first = run.cycles["bytes_o"][0] - cycles[0]
+                if density == 1 and mode in COMPRESS_LATENCY:
+                    assert first == COMPRESS_LATENCY[mode](driver.width), f"compress {mode}: latency {first}"
+                run = await driver.decompress(c, x, random)
+                cycles = run.cycles["sectors_o"]
+                whole = list(range(cycles[0], cycles[0] + 8 * c.blocks))
+                assert cycles == whole, f"decompress {mode} {shape} {density}"
+                first = cycles[0] - run.cycles["bytes_i"][0]
+                if density == 1 and mode in DECOMPRESS_LATENCY:
+                    assert first == DECOMPRESS_LATENCY[mode], f"decompress {mode}: latency {first}"
+
+
+@cocotb.test
+async def refuses_a_configuration_it_cannot_do(dut):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    absent = [mode for mode in ALL if mode not in driver.modes]
+    bad = [driver.config(0, driver.modes[0], 0, 0, None), driver.config(1, driver.modes[0], 3, 1, None)]
+    bad += [driver.config(direction, mode, 0, 1, None) for mode in absent for direction in (0, 1)]
+    bad += [driver.config(0, "raw", 0, 1, None) | code << 1 for code in (6, 7)]
+    for number in bad:
+        await driver.bench.run({"config": [number]}, {}, random)
+        await driver.rest()
+        assert int(dut.error.value) == 1
+        x = tensor(random, (1, 1, 8, 8))
+        c, _ = await driver.compress(x, driver.modes[0], random)
+        await driver.decompress(c, x, random)
+
+
+@cocotb.test
+@cocotb.parametrize(stall=["never", "half", "bursts"])
+async def flags_a_stream_that_is_short_or_long_and_goes_on(dut, stall):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    for mode in driver.modes:
+        x = tensor(random, (1, 3, 16, 24), True)
+        c = cdu.compress(x, mode, "optL")
+        for cut in (1, driver.width, c.payload_bytes // 2, c.payload_bytes - 1):
+            await driver.decompress(c, x, random, "never", stall, driver.chunks(c.payload[:-cut]), error=2)
+        for more in (1, driver.width - 1, driver.width, 5 * driver.width + 3):
+            junk = random.bytes(more)
+            await driver.decompress(c, x, random, "never", stall, driver.chunks(c.payload + junk), error=4)
+        await driver.decompress(c, x, random, stall=stall)
+
+
+@cocotb.test
+async def flags_or_survives_any_garbage(dut):
+    """Masks that do not add up: the unit gives as many sectors as it must, and works afterwards."""
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    for mode in driver.modes:
+        x = tensor(random, (1, 2, 16, 16))
+        c = cdu.compress(x, mode, "jpeg60")
+        layout, scales, _, sectors, _ = driver.beats(c, x)
+        for _ in range(6):
+            garbage = driver.chunks(random.bytes(int(random.integers(1, 2 * c.payload_bytes))))
+            sources = {"config": [driver.config(1, c.mode, layout, c.blocks, c.table)], "bytes_i": garbage}
+            if scales:
+                sources["scales"] = scales[1]
+            await driver.bench.run(sources, {"sectors_o": len(sectors)}, random, "seldom", "seldom")
+            await driver.rest()
+        await driver.decompress(c, x, random)
+
+
+@cocotb.test
+async def recovers_from_a_reset_at_any_moment(dut):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    for mode in driver.modes:
+        x = tensor(random, (1, 4, 16, 24))
+        c = cdu.compress(x, mode, "optL")
+        layout, scales, sectors, _, chunks = driver.beats(c, x)
+        for direction in (0, 1):
+            source = ("bytes_i", chunks) if direction else ("sectors_i", sectors)
+            sink = "sectors_o" if direction else "bytes_o"
+            sources = {"config": [driver.config(direction, c.mode, layout, c.blocks, c.table)], source[0]: source[1]}
+            if scales:
+                sources["scales"] = scales[direction]
+            for moment in random.integers(1, len(sectors), 3):
+                left = iter(range(int(moment)))
+                await driver.bench.run(sources, {sink: None}, random, "seldom", "seldom",
+                                       until=lambda left=left: next(left, None) is None)
+                await driver.bench.reset()
+                await driver.compress(x, mode, random)
+                await driver.decompress(c, x, random)
+
+
+@cocotb.test
+async def real_activations_in_every_mode(dut):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    with np.load(SAMPLE) as sample:
+        for name, x in sample.items():
+            x = x[:1]
+            for mode in driver.modes:
+                c, run = await driver.compress(x, mode, random, "optH")
+                assert run.cycles["sectors_i"][-1] - run.cycles["sectors_i"][0] + 1 <= 9 * c.blocks, name
+                await driver.decompress(c, x, random)
