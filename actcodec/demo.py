@@ -53,7 +53,7 @@ class Result:
 
 def sample():
     """The activations that come with the package: {producing layer: float32 NCHW}. ``conv*`` are dense, ``ReLU*``
-    sparse; from a ResNet-20 trained on CIFAR-10, a batch of 8."""
+    sparse; from a ResNet-20 trained on CIFAR-10, a batch of 4."""
     data = resources.files("actcodec").joinpath("data/resnet20.npz").read_bytes()
     with np.load(io.BytesIO(data), allow_pickle=False) as tensors:
         return dict(tensors)

@@ -44,7 +44,8 @@ def simulate(component, module, tests=None, **parameters):
     build = BUILD / f"{type(component).__name__.lower()}-{key}"
     build.mkdir(parents=True, exist_ok=True)
 
-    os.environ.setdefault("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include")
+    # The wheel lacks this variable; set outright, since under make there are other flags, of no use to this one.
+    os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
     os.environ["PATH"] = f"{ROOT / 'tb' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     os.environ["PYTHON"] = sys.executable
     runner = get_runner(simulator)

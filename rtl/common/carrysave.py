@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from amaranth.hdl import Cat, Const
+from amaranth.hdl import Cat, Const, Signal
 
 __all__ = ["digits", "levels", "reduce", "rows"]
 
@@ -60,12 +60,6 @@ def rows(terms, constant, width):
     return result
 
 
-def _compress(a, b, c, width):
-    """A row of full adders: three rows in, sum and carry out."""
-    a, b, c = (Cat(row, Const(0, width - len(row))) for row in (a, b, c))
-    return a ^ b ^ c, Cat(Const(0, 1), (a & b) | (c & (a | b)))[:width]
-
-
 def levels(count, target=2):
     """How many levels of full adders bring ``count`` rows down to ``target``."""
     result = 0
@@ -75,14 +69,19 @@ def levels(count, target=2):
     return result
 
 
-def reduce(terms, width, depth):
-    """Passes rows through ``depth`` levels of full adders (Wallace's tree) and returns the rows that are left."""
+def reduce(m, rows, width, depth):
+    """Passes rows of ``width`` bits through ``depth`` levels of full adders (Wallace's tree) and returns the rows that
+    are left: of three rows that meet, a row of sums and a row of carries."""
     for _ in range(depth):
-        if len(terms) < 3:
+        if len(rows) < 3:
             break
-        whole = len(terms) - len(terms) % 3
+        whole = len(rows) - len(rows) % 3
         merged = []
         for index in range(0, whole, 3):
-            merged += _compress(*terms[index : index + 3], width)
-        terms = merged + terms[whole:]
-    return terms
+            a, b, c = (Cat(row, Const(0, width - len(row))) for row in rows[index : index + 3])
+            # Signals, not expressions: what comes next reads each of them several times.
+            total, carry = Signal(width, name="sum"), Signal(width, name="carry")
+            m.d.comb += [total.eq(a ^ b ^ c), carry.eq(Cat(Const(0, 1), (a & b) | (c & (a | b))))]
+            merged += [total, carry]
+        rows = merged + rows[whole:]
+    return rows

@@ -145,7 +145,7 @@ class Dct8(wiring.Component):
         # The core sees a0 a1 b0 b1 and the odd differences, or coefficients 0 4 2 6 and 1 3 5 7.
         frequencies = [0, 4, 2, 6, 1, 3, 5, 7]
         x = [_signed(Mux(inverse, source[frequencies[k]], four[k]), self.core_i_width) for k in range(8)]
-        m.d.comb += [wire.eq(value) for wire, value in zip(core_o, self._core(pipe, x, inverse), strict=True)]
+        m.d.comb += [wire.eq(value) for wire, value in zip(core_o, self._core(m, pipe, x, inverse), strict=True)]
 
         last = self.i.payload.last
         for _ in range(6):
@@ -161,7 +161,7 @@ class Dct8(wiring.Component):
         m.d.comb += self.o.payload.last.eq(last)
         return m
 
-    def _core(self, pipe, x, inverse):
+    def _core(self, m, pipe, x, inverse):
         """Four stages: the transform of the split halves, the same in both directions."""
         drop = CONSTANT_BITS - self.fraction
         width = self.core_o_width + drop
@@ -185,7 +185,7 @@ class Dct8(wiring.Component):
         # The tree of full adders takes two stages, the carry chain one.
         depth = max(carrysave.levels(len(rows)) for rows in products)
         for part in (depth - depth // 2, depth // 2):
-            products = [carrysave.reduce(rows, width, part) for rows in products]
+            products = [carrysave.reduce(m, rows, width, part) for rows in products]
             registers = iter(pipe.stage(e0, e1, *[row for rows in products for row in rows]))
             e0, e1 = next(registers), next(registers)
             products = [[next(registers) for _ in rows] for rows in products]

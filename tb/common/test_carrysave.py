@@ -29,7 +29,7 @@ class Dot(wiring.Component):
         terms = [(sign, self.i[k], shift) for k, coefficient in enumerate(COEFFICIENTS)
                  for sign, _, shift in carrysave.digits(coefficient)]
         rows = carrysave.rows(terms, self.constant, BITS)
-        rows = carrysave.reduce(rows, BITS, carrysave.levels(len(rows)))
+        rows = carrysave.reduce(m, rows, BITS, carrysave.levels(len(rows)))
         assert len(rows) == 2
         m.d.comb += self.o.eq(rows[0] + rows[1])
         return m
