@@ -202,11 +202,11 @@ class Dct(wiring.Component):
     (vector j holds all vertical frequencies of horizontal frequency j). Inverse: takes columns of integer
     coefficients of 12 bits, gives rows of values, rounded and saturated to 8 bits.
 
-    Throughput: one vector a cycle. Latency: 20 cycles from the first vector in to the first vector out. Buffering:
-    76 vectors and values as in :class:`Dct8` and :class:`Transpose`; a block that is not the last waits for the
-    next one to push it through the transpose. Combinational path: ``o.ready`` to ``i.ready``.
+    Throughput: one vector a cycle. Latency: 20 cycles from the first vector in to the first vector out. Buffering: 12
+    vectors in the passes and a block in the transpose, where it waits for the next one to push it out unless it is the
+    last. Combinational paths: ``o.ready`` to ``i.ready``, none from ``i`` to ``o``.
 
-    Accuracy, measured: forward within 0.25 of the exact coefficient; inverse within the limits of IEEE Std 1180-1990.
+    Accuracy, measured: forward within 0.2 of the exact coefficient; inverse within the limits of IEEE Std 1180-1990.
 
     Source: JPEG-ACT, section III-D, Figure 13.
 
