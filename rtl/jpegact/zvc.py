@@ -1,9 +1,10 @@
 """ZVC and ZVD: zero value compression of blocks of 64 words, and the way back."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.common import gaps
 from rtl.common.packer import chunk
 from rtl.common.pipeline import Pipeline
 from rtl.common.unpacker import window
@@ -17,55 +18,6 @@ MASK = 8  # bytes of a block's mask
 def _check_word(word):
     if word not in (1, 4):
         raise ValueError(f"word must be 1 or 4 bytes, not {word!r}")
-
-
-def _zeros(m, nonzero):
-    """How many of eight words that are zero lie below each one that is not; 0 for words that are."""
-    return _wires(m, [Mux(nonzero[k], sum((~nonzero[j] for j in range(k)), start=Const(0, 3))[:3], 0)
-                      for k in range(8)])
-
-
-def _moves(m, zeros):
-    """Control of the shifter that closes the gaps between the non-zero ones of eight words, or opens them again.
-
-    A word moves down by the number of zero words below it: first those that have to by one, then by two, then by four;
-    in this order no two words meet. Returns, for each of these three steps, a bit for each of the eight positions:
-    the word that is there before the step moves.
-    """
-    # The number of zeros travels with its word, so that each step finds its bit where the word then is.
-    steps = []
-    for bit in range(3):
-        steps.append(Cat(count[bit] for count in zeros))
-        zeros = _down(m, zeros, 1 << bit, steps[-1])
-    return steps
-
-
-def _wires(m, values):
-    wires = [Signal.like(value, name="wire") for value in values]
-    m.d.comb += [wire.eq(value) for wire, value in zip(wires, values, strict=True)]
-    return wires
-
-
-def _down(m, words, by, moves):
-    """One step of closing gaps: words that do not mean anything are zero, so that merging is an OR."""
-    stay = [Mux(moves[k], 0, words[k]) for k in range(8)]
-    come = [Mux(moves[k], words[k], 0) for k in range(by, 8)] + [0] * by
-    return _wires(m, [one | other for one, other in zip(stay, come, strict=True)])
-
-
-def _close(m, words, steps):
-    """The non-zero words moved together, zeros behind them."""
-    for bit, moves in enumerate(steps):
-        words = _down(m, words, 1 << bit, moves)
-    return words
-
-
-def _open(m, words, steps):
-    """The reverse of :func:`_close`, but for the words that are zero: anything may come out there."""
-    for bit in reversed(range(3)):
-        by = 1 << bit
-        words = _wires(m, words[:by] + [Mux(steps[bit][k], words[k - by], words[k]) for k in range(by, 8)])
-    return words
 
 
 class Encoder(wiring.Component):
@@ -119,10 +71,10 @@ class Encoder(wiring.Component):
         words = [self.i.payload.data[k].as_unsigned() for k in range(8)]
         nonzero = Signal(8)
         m.d.comb += nonzero.eq(Cat(word.any() for word in words))
-        staged = pipe.stage(*words, *_zeros(m, nonzero), sum(nonzero), self.mask, row == 0, self.i.payload.last)
+        staged = pipe.stage(*words, *gaps.zeros(m, nonzero), sum(nonzero), self.mask, row == 0, self.i.payload.last)
         words, zeros, (count, mask, first, last) = staged[:8], staged[8:16], staged[16:]
 
-        values = Cat(_close(m, words, _moves(m, zeros)))
+        values = Cat(gaps.close(m, words, gaps.moves(m, zeros)))
         values, count, last = pipe.stage(
             Mux(first, Cat(mask, values), values), (count << (self.word.bit_length() - 1)) + Mux(first, MASK, 0), last)
         m.d.comb += [
@@ -224,9 +176,9 @@ class Decoder(wiring.Component):
                 words.eq(shown),
                 nonzero.eq(mask[:8]),
                 last.eq((row == 7) & final),
-                Cat(one, two, four).eq(Cat(_moves(m, _zeros(m, mask[:8])))),
+                Cat(one, two, four).eq(Cat(gaps.moves(m, gaps.zeros(m, mask[:8])))),
             ]
-        opened = _open(m, [words.word_select(k, 8 * self.word) for k in range(8)], [one, two, four])
+        opened = gaps.reopen(m, [words.word_select(k, 8 * self.word) for k in range(8)], [one, two, four])
         m.d.comb += [self.o.payload.data[k].eq(Mux(nonzero[k], opened[k], 0)) for k in range(8)]
         m.d.comb += self.o.payload.last.eq(last)
 
