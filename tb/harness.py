@@ -110,6 +110,28 @@ def unpack(number, width, count, signed=False):
     return [value - 2 * top if value & top else value for value in values] if signed else values
 
 
+def beats(vectors, width):
+    """Vectors [..., n] of integers as payloads: ``n`` values of ``width`` bits, then ``last``, set on the last one."""
+    values = np.ascontiguousarray(vectors, "<i8")
+    size = values.shape[-1]
+    bits = np.unpackbits(values.reshape(-1, size, 1).view(np.uint8), axis=2, count=width, bitorder="little")
+    rows = np.packbits(bits.reshape(-1, size * width), axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") | (k == len(rows) - 1) << size * width
+            for k, row in enumerate(rows)]
+
+
+def chunk(content, last, size):
+    """Up to ``size`` bytes as the payload of a stream of chunks: the bytes, how many they are, and ``last``."""
+    count = 8 * size
+    return int.from_bytes(bytes(content), "little") | len(content) << count | last << count + size.bit_length()
+
+
+def chunks(content, size):
+    """Bytes as full chunks, of which only the last may have less than ``size``; no bytes are an empty chunk."""
+    starts = range(0, max(len(content), 1), size)
+    return [chunk(content[start : start + size], start == starts[-1], size) for start in starts]
+
+
 # How often a port rests: name -> function of a generator that yields True in cycles in which it rests.
 def _bursts(random):
     resting = False
@@ -189,13 +211,13 @@ class Bench:
             return PATTERNS[name](np.random.default_rng(random.integers(2**63)))
 
         sending, taking = [], []
-        for port, beats in sources.items():
+        for port, stream in sources.items():
             payload, valid, ready = self._handles(port)
-            sending.append([port, payload, valid, ready, iter(beats), resting(port, idle), None])
+            sending.append([port, payload, valid, ready, iter(stream), resting(port, idle), None])
         for port in sinks:
             payload, valid, ready = self._handles(port)
             taking.append([port, payload, valid, ready, resting(port, stall), None, False])
-        total = sum(len(beats) for beats in sources.values()) + sum(count or 0 for count in sinks.values())
+        total = sum(map(len, sources.values())) + sum(count or 0 for count in sinks.values())
         limit = limit or 2000 + 100 * total
         result = Run({port: [] for port in sinks}, {port: [] for port in (*sources, *sinks)})
         wanted = [(port, count) for port, count in sinks.items() if count is not None]
@@ -231,7 +253,7 @@ class Bench:
                     assert held is None, f"{port}: valid withdrawn before the beat was taken, cycle {cycle}"
             cycle += 1
             done = all(len(result.beats[port]) >= count for port, count in wanted) and all(
-                len(result.cycles[port]) == len(beats) for port, beats in sources.items())
+                len(result.cycles[port]) == len(stream) for port, stream in sources.items())
             if done or (until is not None and until()):
                 break
             if cycle == limit:

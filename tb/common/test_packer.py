@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rtl.common.packer import Packer
-from tb.harness import PATTERNS, Bench, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, Bench, chunk, chunks, parameters, rng, simulate
 
 CONFIGURATIONS = [(1, 16, 16), (1, 40, 32), (4, 40, 32), (2, 4, 8)]
 
@@ -25,24 +25,18 @@ def test_sizes_that_do_not_fit_are_refused(name, sizes):
         Packer(*sizes)
 
 
-def beat(chunk, last, size):
-    count_width = size.bit_length()
-    return pack(chunk, 8) | len(chunk) << (8 * size) | last << (8 * size + count_width)
-
-
 def beats(tensor, size):
-    """A tensor's chunks as beats, ``last`` on the last one."""
-    return [beat(chunk, k == len(tensor) - 1, size) for k, chunk in enumerate(tensor)]
+    """A tensor's pieces as chunks, ``last`` on the last one."""
+    return [chunk(piece, k == len(tensor) - 1, size) for k, piece in enumerate(tensor)]
 
 
 def words(tensor, size):
-    """What the packer makes of a tensor's chunks."""
-    data = np.concatenate(tensor)
-    return beats([data[k : k + size] for k in range(0, max(len(data), 1), size)], size)
+    """What the packer makes of a tensor's pieces."""
+    return chunks(np.concatenate(tensor), size)
 
 
-def chunks(random, counts):
-    return [random.integers(1, 256, count) for count in counts]
+def pieces(random, counts):
+    return [random.integers(1, 256, count, np.uint8) for count in counts]
 
 
 def counts(random, kind, length, granule, size):
@@ -69,7 +63,7 @@ async def packs_every_byte_in_order(dut, idle, stall):
     sent, expected = [], []
     for kind in KINDS:
         for length in (1, 2, 3, int(random.integers(4, 40))):
-            tensor = chunks(random, counts(random, kind, length, granule, i_size))
+            tensor = pieces(random, counts(random, kind, length, granule, i_size))
             sent += beats(tensor, i_size)
             expected += words(tensor, o_size)
     run = await bench.run({"i": sent}, {"o": len(expected)}, random, idle, stall)
@@ -87,7 +81,7 @@ async def ends_a_tensor_at_every_fill(dut):
     for fill in range(0, 2 * o_size + granule, granule):
         for count in range(0, i_size + granule, granule):
             before = [min(i_size, fill - k) for k in range(0, fill, i_size)]
-            tensor = chunks(random, [*before, count])
+            tensor = pieces(random, [*before, count])
             sent += beats(tensor, i_size)
             expected += words(tensor, o_size)
             seen.add(((fill + count) % o_size, count == 0))
@@ -105,7 +99,7 @@ async def takes_a_chunk_every_cycle(dut):
     await bench.start()
     size = min(i_size, o_size)
     for kind in KINDS:
-        tensor = chunks(random, counts(random, kind, 200, granule, size))
+        tensor = pieces(random, counts(random, kind, 200, granule, size))
         expected = words(tensor, o_size)
         # The first cycle after reset is not counted.
         run = await bench.run({"i": beats(tensor, i_size)}, {"o": len(expected)}, random)
@@ -135,14 +129,14 @@ async def takes_eight_chunks_of_256_bytes_in_eight_cycles(dut):
             rows[index % 8] = 24
         rows[0] += 8
         blocks += list(rows)
-    tensor = chunks(random, blocks)
+    tensor = pieces(random, blocks)
     expected = words(tensor, o_size)
     run = await bench.run({"i": beats(tensor, i_size)}, {"o": len(expected)}, random)
     bench.equal(run["o"], expected, "words")
     first = run.cycles["i"][0]
     assert run.cycles["i"] == list(range(first, first + 512))
     # Full blocks, of 264 bytes, take one more cycle in most cases, never two.
-    tensor = chunks(random, [40, *[32] * 7] * 64)
+    tensor = pieces(random, [40, *[32] * 7] * 64)
     expected = words(tensor, o_size)
     run = await bench.run({"i": beats(tensor, i_size)}, {"o": len(expected)}, random)
     bench.equal(run["o"], expected, "words of full blocks")
@@ -158,13 +152,13 @@ async def forgets_everything_at_reset(dut):
     bench = Bench(dut)
     await bench.start()
     for fill in range(1, 12):
-        tensor = chunks(random, counts(random, "any", fill, granule, i_size))
+        tensor = pieces(random, counts(random, "any", fill, granule, i_size))
         sent = beats(tensor, i_size)
         last = fill % 2 == 0  # both in the middle of a tensor and at its end
-        await bench.run({"i": sent if last else [*sent[:-1], beat(tensor[-1], 0, i_size)]}, {"o": None}, random,
+        await bench.run({"i": sent if last else [*sent[:-1], chunk(tensor[-1], 0, i_size)]}, {"o": None}, random,
                         stall="half")
         await bench.reset()
-        tensor = chunks(random, counts(random, "any", 5, granule, i_size))
+        tensor = pieces(random, counts(random, "any", 5, granule, i_size))
         expected = words(tensor, o_size)
         run = await bench.run({"i": beats(tensor, i_size)}, {"o": len(expected)}, random)
         bench.equal(run["o"], expected, f"after reset at {fill} chunks")

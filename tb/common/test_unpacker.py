@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.common.packer import chunk
 from rtl.common.unpacker import Unpacker
-from tb.harness import PATTERNS, Bench, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, Bench, chunks, pack, parameters, rng, simulate
 
 CONFIGURATIONS = [(1, 16, 16), (4, 32, 40), (1, 32, 64)]
 
@@ -60,18 +60,11 @@ def test_sizes_that_do_not_fit_are_refused(name, sizes):
         Unpacker(*sizes)
 
 
-def words(stream_, size):
-    """A stream of bytes as beats of full words."""
-    pieces = [stream_[k : k + size] for k in range(0, len(stream_), size)]
-    return [pack(piece, 8) | len(piece) << (8 * size) | (k == len(pieces) - 1) << (8 * size + size.bit_length())
-            for k, piece in enumerate(pieces)]
-
-
-def pieces(stream_, takes, size):
+def pieces(content, takes, size):
     """What the takes get."""
     result, at = [], 0
     for take in map(int, takes):
-        piece = stream_[at : at + take]
+        piece = content[at : at + take]
         result.append(pack(piece, 8) | (len(piece) < take) << (8 * size))
         at += len(piece)
     return result
@@ -114,8 +107,8 @@ async def gives_every_byte_in_order(dut, idle, stall):
         takes = drawn(random, kind, 24, granule, o_size)
         total = max(int(takes.sum()), granule)
         takes = np.append(takes, 0 if takes.any() else granule)
-        content = random.integers(0, 256, total)
-        run = await bench.run({"i": words(content, i_size), "takes": takes.tolist()}, {"o": len(takes)}, random,
+        content = random.integers(0, 256, total, np.uint8)
+        run = await bench.run({"i": chunks(content, i_size), "takes": takes.tolist()}, {"o": len(takes)}, random,
                               idles, stall)
         bench.equal(run["o"], pieces(content, takes, o_size), kind)
         assert (dut.ended.value, dut.excess.value) == (1, 0)
@@ -132,14 +125,14 @@ async def fills_a_short_stream_with_zeros(dut, idle):
     seen = set()
     for length in range(granule, 2 * i_size + 2 * granule, granule):
         for missing in (0, granule, o_size, 3 * o_size):
-            content = random.integers(1, 256, length)
+            content = random.integers(1, 256, length, np.uint8)
             takes = []
             while sum(takes) < length + missing:
                 most = min(o_size, length + missing - sum(takes)) // granule
                 takes.append(granule * int(random.integers(1, most + 1)))
             takes += [0, granule, 0, o_size]
             expected = pieces(content, takes, o_size)
-            run = await bench.run({"i": words(content, i_size), "takes": takes}, {"o": len(takes)}, random, idle)
+            run = await bench.run({"i": chunks(content, i_size), "takes": takes}, {"o": len(takes)}, random, idle)
             bench.equal(run["o"], expected, f"{length} bytes, {missing} missing")
             assert (dut.ended.value, dut.excess.value, dut.i__ready.value) == (1, 0, 0)
             assert int(dut.peek.value) == 0
@@ -156,10 +149,10 @@ async def forgets_the_rest_of_a_stream_that_is_too_long(dut):
     bench = await started(dut)
     for length in range(1, 9):
         for accepted in range(length + 1):
-            content, follower = (random.integers(1, 256, count * i_size - granule) for count in (length, 4))
+            content, follower = (random.integers(1, 256, count * i_size - granule, np.uint8) for count in (length, 4))
             takes = [o_size] * (accepted * i_size // o_size)
             # Bring in some words, and take from them as much as there is of whole pieces.
-            sent = words(content, i_size)
+            sent = chunks(content, i_size)
             run = await bench.run({"i": sent[:accepted], "takes": takes[:-1]}, {"o": len(takes[:-1])}, random) \
                 if takes[:-1] else await bench.run({"i": sent[: min(accepted, 2)]}, {}, random)
             accepted = len(run.cycles["i"])
@@ -174,7 +167,7 @@ async def forgets_the_rest_of_a_stream_that_is_too_long(dut):
             rest = sent[accepted + bool(with_word) :]
             takes = drawn(random, "any", 100, granule, o_size)
             expected = pieces(follower, takes, o_size)
-            run = await bench.run({"i": rest + words(follower, i_size), "takes": takes.tolist()},
+            run = await bench.run({"i": rest + chunks(follower, i_size), "takes": takes.tolist()},
                                   {"o": len(takes)}, random, {"i": "half"})
             bench.equal(run["o"], expected, f"{length} words, {accepted} of them before next")
             await forget(dut, bench.clk)
@@ -188,8 +181,8 @@ async def keeps_up_with_its_input(dut):
     bench = await started(dut)
     for size in {i_size, min(o_size, i_size + i_size // 4)}:
         takes = np.full(200, size)
-        content = random.integers(0, 256, int(takes.sum()))
-        run = await bench.run({"i": words(content, i_size), "takes": takes.tolist()}, {"o": 200}, random)
+        content = random.integers(0, 256, int(takes.sum()), np.uint8)
+        run = await bench.run({"i": chunks(content, i_size), "takes": takes.tolist()}, {"o": 200}, random)
         bench.equal(run["o"], pieces(content, takes, o_size), size)
         arrival = [-(-size * (k + 1) // i_size) for k in range(200)]  # the cycle behind that of the last byte
         assert run.cycles["o"] == arrival
@@ -214,9 +207,9 @@ async def gives_blocks_of_256_bytes_in_eight_cycles(dut):
             rows[index % 8] = 24
         rows[7] += 8
         takes += rows.tolist()
-    content = random.integers(0, 256, sum(takes) + 4 * i_size)
+    content = random.integers(0, 256, sum(takes) + 4 * i_size, np.uint8)
     # Words come first, so that the buffer is full.
-    sent = words(content, i_size)
+    sent = chunks(content, i_size)
     await bench.run({"i": sent[:3]}, {}, random)
     takes += [i_size] * 4
     run = await bench.run({"i": sent[3:], "takes": takes}, {"o": len(takes)}, random)
@@ -230,12 +223,12 @@ async def forgets_everything_at_reset(dut):
     random = rng()
     bench = await started(dut)
     for fill in range(1, 12):
-        content = random.integers(0, 256, fill * i_size - granule)
+        content = random.integers(0, 256, fill * i_size - granule, np.uint8)
         takes = drawn(random, "any", 30, granule, o_size)
-        await bench.run({"i": words(content, i_size)}, {"o": None}, random, until=lambda: dut.i__ready.value == 0)
+        await bench.run({"i": chunks(content, i_size)}, {"o": None}, random, until=lambda: dut.i__ready.value == 0)
         if fill % 2:  # also while it drops what is left of a stream
             await forget(dut, bench.clk)
         await bench.reset()
-        content = random.integers(0, 256, 4 * i_size)
-        run = await bench.run({"i": words(content, i_size), "takes": takes.tolist()}, {"o": 30}, random)
+        content = random.integers(0, 256, 4 * i_size, np.uint8)
+        run = await bench.run({"i": chunks(content, i_size), "takes": takes.tolist()}, {"o": 30}, random)
         bench.equal(run["o"], pieces(content, takes, o_size), f"after reset at {fill} words")

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.gist import binarize
 from rtl.gist.binarize import Binarize, Unbinarize, words
-from tb.harness import PATTERNS, Bench, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, Bench, beats, pack, parameters, rng, simulate
 
 CORNERS = {
     "+0": 0, "-0": 1 << 31, "+subnormal": 1, "-subnormal": 1 << 31 | 1, "+largest subnormal": 0x7F_FFFF,
@@ -48,19 +48,14 @@ def stimulus(random, count):
     return np.where(random.random((count, 8)) < 0.5, words, random.choice(list(CORNERS.values()), (count, 8)))
 
 
-def packed(rows, width):
-    """Beats of lanes of ``width`` bits, ``last`` on the last one."""
-    return [pack(row, width) | (index == len(rows) - 1) << (8 * width) for index, row in enumerate(rows)]
-
-
 async def check(bench, random, words, idle="never", stall="never"):
     """Sectors to masks, or on to ones and zeros, compared beat by beat."""
     positive = words.astype(np.uint32).view(np.float32) > 0
     assert binarize.forward(words.astype(np.uint32).view(np.float32)).tolist() == [
         pack(row, 1) for row in positive.tolist()]
     ones = np.where(positive, np.float32(1), np.float32(0)).view(np.uint32)
-    expected = packed(ones, 32) if parameters()["back"] else packed(positive, 1)
-    run = await bench.run({"i": packed(words, 32)}, {"o": len(words)}, random, idle, stall)
+    expected = beats(ones, 32) if parameters()["back"] else beats(positive, 1)
+    run = await bench.run({"i": beats(words, 32)}, {"o": len(words)}, random, idle, stall)
     bench.equal(run["o"], expected, f"{len(words)} sectors")
     return run
 
@@ -105,7 +100,7 @@ async def forgets_everything_at_reset(dut):
     random = rng()
     bench = Bench(dut)
     await bench.start()
-    await bench.run({"i": packed(stimulus(random, 1), 32)}, {}, random)
+    await bench.run({"i": beats(stimulus(random, 1), 32)}, {}, random)
     assert dut.o__valid.value == 1
     await bench.reset()
     assert dut.o__valid.value == 0

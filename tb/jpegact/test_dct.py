@@ -6,7 +6,7 @@ import pytest
 
 from golden.jpegact import dct
 from rtl.jpegact.dct import Dct, Dct8
-from tb.harness import PATTERNS, Bench, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, Bench, beats, parameters, rng, simulate
 
 LATENCY = 20
 I_WIDTH = {"both": 12, "forward": 8, "inverse": 12}
@@ -34,11 +34,6 @@ def test_a_pass_refuses_what_is_out_of_range(parameter, value):
 def directions():
     """The values of the input ``inverse`` that the component under test can serve."""
     return {"both": (0, 1), "forward": (0,), "inverse": (1,)}[parameters()["direction"]]
-
-
-def beats(blocks, width):
-    vectors = np.asarray(blocks).reshape(-1, 8)
-    return [pack(vector, width) | (index == len(vectors) - 1) << (8 * width) for index, vector in enumerate(vectors)]
 
 
 def stimulus(random, inverse, count):

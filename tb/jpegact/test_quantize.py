@@ -5,7 +5,7 @@ import numpy as np
 
 from golden.jpegact import quantize
 from rtl.jpegact.quantize import Shift
-from tb.harness import PATTERNS, Bench, pack, rng, simulate
+from tb.harness import PATTERNS, Bench, beats, pack, rng, simulate
 
 LATENCY = 2
 
@@ -14,10 +14,9 @@ def test_quantize():
     simulate(Shift(), __file__)
 
 
-def beats(blocks, width):
-    """Blocks [n, 8, 8] as columns, ``last`` on the last one."""
-    columns = np.asarray(blocks).transpose(0, 2, 1).reshape(-1, 8)
-    return [pack(column, width) | (index == len(columns) - 1) << (8 * width) for index, column in enumerate(columns)]
+def columns(blocks):
+    """Blocks in the order in which the unit sees them: column by column."""
+    return blocks.transpose(0, 2, 1)
 
 
 def expect(blocks, table, decompress):
@@ -31,8 +30,8 @@ async def check(bench, random, blocks, table, decompress, idle="never", stall="n
     bench.dut.decompress.value = decompress
     bench.dut.table.value = pack(table.reshape(-1), 3)
     expected = expect(blocks, table, decompress)
-    run = await bench.run({"i": beats(blocks, 17)}, {"o": 8 * len(blocks)}, random, idle, stall)
-    bench.equal(run["o"], beats(expected, 12), f"decompress={decompress}, {len(blocks)} blocks")
+    run = await bench.run({"i": beats(columns(blocks), 17)}, {"o": 8 * len(blocks)}, random, idle, stall)
+    bench.equal(run["o"], beats(columns(expected), 12), f"decompress={decompress}, {len(blocks)} blocks")
     return run, expected
 
 
@@ -123,6 +122,6 @@ async def starts_with_the_first_column_after_reset(dut):
             dut.decompress.value = decompress
             table = random.integers(0, 8, (8, 8))
             dut.table.value = pack(table.reshape(-1), 3)
-            await bench.run({"i": beats(stimulus(random, decompress, 2), 17)[:fill]}, {"o": None}, random)
+            await bench.run({"i": beats(columns(stimulus(random, decompress, 2)), 17)[:fill]}, {"o": None}, random)
             await bench.reset()
             await check(bench, random, stimulus(random, decompress, 2), table, decompress)

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 import actcodec
 from golden.jpegact import sfpr
 from rtl.jpegact.sfpr import Sfpr
-from tb.harness import PATTERNS, Bench, rng, simulate
+from tb.harness import PATTERNS, Bench, beats, rng, simulate
 
 LATENCY = 4
 INFINITY = 0x7F80_0000
@@ -52,12 +52,9 @@ def counts(words, scales):
 
 
 # ------------------------------------------------------------------------------------------------------------- the unit
-def beats(words, scales=None):
-    """Sectors [n, 8], each with its scale if there is one, ``last`` on the last one."""
-    columns = [words] if scales is None else [words, np.asarray(scales).reshape(-1, 1)]
-    sectors = np.ascontiguousarray(np.hstack(columns), "<u4")
-    return [int.from_bytes(sector.tobytes(), "little") | (index == len(sectors) - 1) << (32 * len(sector))
-            for index, sector in enumerate(sectors)]
+def scaled(words, scales):
+    """Sectors [n, 8], each with its scale, as beats."""
+    return beats(np.column_stack([words, scales]), 32)
 
 
 async def start(dut):
@@ -70,8 +67,8 @@ async def start(dut):
 async def check(bench, random, decompress, words, scales, idle="never", stall="never"):
     """Sectors through the unit, compared beat by beat."""
     bench.dut.decompress.value = decompress
-    expected = beats((decompressed if decompress else compressed)(words, scales))
-    run = await bench.run({"i": beats(words, scales)}, {"o": len(words)}, random, idle, stall)
+    expected = beats((decompressed if decompress else compressed)(words, scales), 32)
+    run = await bench.run({"i": scaled(words, scales)}, {"o": len(words)}, random, idle, stall)
     bench.equal(run["o"], expected, f"decompress={decompress}")
     return run
 
@@ -333,7 +330,7 @@ async def forgets_everything_at_reset_and_counts_at_clear(dut):
     for fill in range(1, 10):
         for decompress in (0, 1):
             dut.decompress.value = decompress
-            await bench.run({"i": beats(*stimulus(random, decompress, min(fill, LATENCY)))}, {}, random)
+            await bench.run({"i": scaled(*stimulus(random, decompress, min(fill, LATENCY)))}, {}, random)
             await bench.run({}, {"o": None}, random, until=iter([False] * (fill - 1) + [True]).__next__)
             await bench.reset()
             assert await count(bench) == (0, 0)

@@ -4,7 +4,7 @@ import cocotb
 import pytest
 
 from rtl.jpegact.transpose import Transpose
-from tb.harness import PATTERNS, Bench, pack, parameters, rng, simulate, unpack
+from tb.harness import PATTERNS, Bench, beats, parameters, rng, simulate, unpack
 
 
 @pytest.mark.parametrize("width, transposes", [(18, True), (8, True), (32, False)])
@@ -16,12 +16,6 @@ def test_transpose(width, transposes):
 def test_a_width_that_is_no_positive_integer_is_refused(width):
     with pytest.raises(ValueError, match="width"):
         Transpose(width)
-
-
-def beats(blocks, width):
-    """Blocks [n, 8, 8] as beats, ``last`` on the last one."""
-    vectors = blocks.reshape(-1, 8)
-    return [pack(vector, width) | (index == len(vectors) - 1) << (8 * width) for index, vector in enumerate(vectors)]
 
 
 def blocks(random, count, width):

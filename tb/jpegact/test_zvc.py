@@ -15,7 +15,7 @@ from rtl.common.packer import Packer, chunk
 from rtl.common.unpacker import Unpacker
 from rtl.jpegact.transpose import vectors
 from rtl.jpegact.zvc import Decoder, Encoder, Zvc
-from tb.harness import PATTERNS, Bench, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, Bench, beats, chunks, parameters, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
 
@@ -83,16 +83,7 @@ def sparse(random, count, word):
 def rows(blocks, word, transposed):
     """Blocks [n, 64] as beats of rows, or of columns."""
     square = blocks.reshape(-1, 8, 8)
-    lines = (square.transpose(0, 2, 1) if transposed else square).reshape(-1, 8).tolist()
-    return [pack(line, 8 * word) | (k == len(lines) - 1) << (64 * word) for k, line in enumerate(lines)]
-
-
-def words(payload, word):
-    """Payload as beats of full words."""
-    size = 16 if word == 1 else 32
-    pieces = [payload[k : k + size].tolist() for k in range(0, max(len(payload), 1), size)]
-    return [pack(piece, 8) | len(piece) << (8 * size) | (k == len(pieces) - 1) << (8 * size + size.bit_length())
-            for k, piece in enumerate(pieces)]
+    return beats(square.transpose(0, 2, 1) if transposed else square, 8 * word)
 
 
 def lenient(payload, count, word):
@@ -133,7 +124,7 @@ class Codecs(Bench):
     async def compress(self, blocks, random, straight=1, **patterns):
         """Compresses one tensor and compares."""
         self.dut.decompress.value, self.dut.straight.value = 0, straight
-        expected = words(zvc.encode(blocks)[0], self.word)
+        expected = chunks(zvc.encode(blocks)[0], self.size)
         run = await self.run({"i": rows(blocks, self.word, not straight and self.word == 1)},
                              {"packed": len(expected)}, random, **patterns)
         self.equal(run["packed"], expected, f"payload of {len(blocks)} blocks, straight={straight}")
@@ -144,7 +135,7 @@ class Codecs(Bench):
         self.dut.decompress.value, self.dut.straight.value = 1, straight
         self.dut.blocks.value = len(expected)
         await self.pulse("start")
-        run = await self.run({"unpacked": words(payload, self.word)}, {"o": 8 * len(expected)}, random, **patterns)
+        run = await self.run({"unpacked": chunks(payload, self.size)}, {"o": 8 * len(expected)}, random, **patterns)
         self.equal(run["o"], rows(expected, self.word, not straight and self.word == 1),
                    f"{len(expected)} blocks, straight={straight}")
         assert self.dut.o__valid.value == 0
@@ -289,7 +280,7 @@ async def leaves_what_does_not_belong_to_its_blocks(dut):
         dut.decompress.value, dut.straight.value = 1, 1
         dut.blocks.value = count
         await bench.pulse("start")
-        sent, taken = words(payload, bench.word), sizes[:count].sum()
+        sent, taken = chunks(payload, bench.size), sizes[:count].sum()
         run = await bench.run({"unpacked": sent[: -(-taken // bench.size)]}, {"o": 8 * count}, random, stall="half")
         bench.equal(run["o"], rows(blocks[:count], bench.word, False), f"{count} of 12 blocks")
         assert (dut.error.value, dut.excess.value) == (0, 1)
@@ -309,7 +300,7 @@ async def forgets_everything_at_reset(dut):
             dut.blocks.value = 5
             await bench.pulse("start")
             payload, _ = zvc.encode(blocks)
-            sent = words(payload, bench.word)
+            sent = chunks(payload, bench.size)
             await bench.run({"unpacked": sent}, {"o": fill // 2}, random, limit=400,
                             until=lambda: dut.unpacked__ready.value == 0)
         else:
