@@ -43,7 +43,8 @@ class Unpacker(wiring.Component):
     i : stream of :func:`~rtl.common.packer.chunk` of ``i_size``
         Full words; the last one of a tensor carries ``last`` and may be partial.
     take : input
-        Bytes that a transfer at ``o`` consumes, 0 to ``o_size``. Constant while ``o`` is offered and not taken.
+        Bytes that a transfer at ``o`` consumes, 0 to ``o_size``. Constant while ``o`` is offered and not taken, but for
+        the time between tensors.
     o : stream of :func:`window` of ``o_size``
         Valid when ``take`` bytes are there, or when the last word is: then missing bytes are zero, and ``short`` says
         that some of the ``take`` bytes are missing. Bytes beyond ``take`` are what is known of the following ones:

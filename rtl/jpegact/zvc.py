@@ -107,7 +107,7 @@ class Decoder(wiring.Component):
     -----
     bytes : stream of :func:`~rtl.common.unpacker.window` of 8 + 8 ``word``
     take : output
-        Bytes that a transfer at ``bytes`` consumes.
+        Bytes that a transfer at ``bytes`` consumes. Between tensors, when there is none, it may be anything.
     o : stream of :func:`~rtl.jpegact.transpose.vectors` of signed 8 ``word``
         Eight rows a block, ``last`` on the last row of the last block.
     blocks : input
@@ -156,7 +156,7 @@ class Decoder(wiring.Component):
         m.d.comb += [
             count.eq(Mux((row == 0) & ~first, sum(mask[:8]), ahead)),
             next_mask.eq(first | ((row == 7) & ~final)),
-            self.take.eq(Mux(active, (count << log) + Mux(next_mask, MASK, 0), 0)),
+            self.take.eq((count << log) + Mux(next_mask, MASK, 0)),
         ]
 
         # The row that is being opened.
