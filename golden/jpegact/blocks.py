@@ -60,12 +60,15 @@ def view(shape):
     return View(n, c * h * w, 1, 1, False)
 
 
+def _padded(x, view, tiled):
+    """A tensor in whole sectors: [rows, padded width], rows a multiple of 8 if tiled."""
+    bottom = -view.rows % LANES if tiled else 0
+    return np.pad(np.reshape(x, (view.rows, view.width)), ((0, bottom), (0, view.padded_width - view.width)))
+
+
 def split(x, view, tiled):
     """Blocks of a tensor: `x` of any dtype, in memory order, to [n, 8, 8] (tiled) or [n, 64]."""
-    x = np.reshape(x, (view.rows, view.width))
-    n, tiles = view.blocks(tiled), view.tiles_per_row
-    rows = n // tiles * LANES if tiled else view.rows
-    x = np.pad(x, ((0, rows - view.rows), (0, view.padded_width - view.width)))
+    x, n, tiles = _padded(x, view, tiled), view.blocks(tiled), view.tiles_per_row
     if tiled:
         return x.reshape(-1, LANES, tiles, LANES).swapaxes(1, 2).reshape(n, LANES, LANES)
     return np.pad(x.reshape(-1), (0, n * BLOCK - x.size)).reshape(n, BLOCK)
@@ -100,7 +103,4 @@ def order(view, tiled):
 
 def sectors(x, view, tiled):
     """Sectors of a tensor as they pass the sector port of a CDU: [n, 8], dtype of `x`."""
-    x = np.reshape(x, (view.rows, view.width))
-    rows = -(-view.rows // LANES) * LANES if tiled else view.rows
-    x = np.pad(x, ((0, rows - view.rows), (0, view.padded_width - view.width)))
-    return x.reshape(-1, LANES)[order(view, tiled)]
+    return _padded(x, view, tiled).reshape(-1, LANES)[order(view, tiled)]

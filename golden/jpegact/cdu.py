@@ -91,7 +91,7 @@ def compress(x, mode, dqt="optL", cdus=1):
 
     `mode` is one of MODES; jpeg-act falls back to sfpr-zvc where W < 8 or N * C * H < 8. `dqt` is the name of a table
     or a table of 64 values (see `quantize`). Raises TypeError unless `x` is a float32 array, ValueError for an empty
-    tensor, another number of dimensions, an unknown mode or DQT, and unless 1 <= cdus <= 8.
+    tensor, another number of dimensions, an unknown mode or DQT, and unless `cdus` is an int, 1 to 8.
     """
     mode = effective_mode(x, mode)
     name, dqt = (dqt, quantize.table(dqt)) if isinstance(dqt, str) else ("custom", dqt)

@@ -49,14 +49,15 @@ def table(name):
 def shifts(dqt):
     """log2 of a table's values, rounded to the nearest integer and at most 7: uint8 [8, 8].
 
-    `dqt` holds 64 numbers from 1 to 255 (the range of a JPEG file). Raises ValueError for anything else.
+    `dqt` holds 64 finite numbers, 1 or more. Raises ValueError for anything else.
     """
     dqt = np.asarray(dqt)
     if dqt.size != 64 or dqt.dtype.kind not in "iuf":
         raise ValueError(f"DQT has {dqt.size} values of type {dqt.dtype}, legal are 64 numbers")
-    if not np.all((dqt >= 1) & (dqt <= 255)):
-        raise ValueError("DQT has a value outside of 1 to 255")
-    return np.minimum(np.rint(np.log2(dqt.reshape(8, 8))), 7).astype(np.uint8)
+    if not np.all(np.isfinite(dqt) & (dqt >= 1)):
+        raise ValueError("DQT has a value that is below 1 or not finite")
+    # In float64: NumPy's log2 of small types is a float16, in which values that are not halfway can seem so.
+    return np.minimum(np.rint(np.log2(dqt.reshape(8, 8), dtype=np.float64)), 7).astype(np.uint8)
 
 
 def shift(coefficients, s):

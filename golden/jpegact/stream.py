@@ -12,10 +12,10 @@ def order(blocks, cdus):
     """Numbers of the blocks in the order of the payload; int64 [blocks].
 
     Group g (four consecutive blocks) is CDU g mod `cdus`'s; of every run of `cdus` groups come first the blocks 0, then
-    the blocks 1, and so on; blocks that do not exist are left out. Raises ValueError unless 1 <= cdus <= 8.
+    the blocks 1, and so on; blocks that do not exist are left out. Raises ValueError unless `cdus` is an int, 1 to 8.
     """
-    if not 1 <= cdus <= MAX_CDUS:
-        raise ValueError(f"cdus is {cdus}, legal are 1 to {MAX_CDUS}")
+    if type(cdus) is not int or not 1 <= cdus <= MAX_CDUS:  # True and 2.0 are none
+        raise ValueError(f"cdus is {cdus!r}, legal are the integers 1 to {MAX_CDUS}")
     runs = -(-blocks // (GROUP * cdus))
     number = np.arange(runs * GROUP * cdus).reshape(runs, cdus, GROUP).swapaxes(1, 2).reshape(-1)
     return number[number < blocks]

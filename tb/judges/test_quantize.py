@@ -57,7 +57,26 @@ def test_optimised_tables_are_powers_of_two():
         assert quantize.table(name)[0, 0] == 8  # JPEG-ACT, section IV: the mean is fixed to 8
 
 
-@pytest.mark.parametrize("bad", [np.ones(63), np.zeros((8, 8)), np.full((8, 8), 256), np.full(64, np.nan), ["8"] * 64])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64, np.float16, np.float32, np.float64])
+def test_shifts_depend_on_values_not_on_their_type(dtype):
+    for table in np.resize(np.arange(1, 256), (4, 8, 8)):
+        assert np.array_equal(quantize.shifts(table.astype(dtype)), quantize.shifts(table))
+
+
+def test_a_value_just_off_halfway_goes_to_its_own_side():
+    values = np.float16([11.3125, 11.320, 90.5, 90.5625])  # sqrt(2) * 8 is 11.3137, sqrt(2) * 64 is 90.5097
+    assert quantize.shifts(np.resize(values, 64))[0, :4].tolist() == [3, 4, 6, 7]
+
+
+@pytest.mark.parametrize("value", [128, 255, 256, 1e6, 1e308, 2**63])
+def test_large_values_shift_by_7(value):
+    assert np.all(quantize.shifts(np.full(64, value)) == 7)
+
+
+@pytest.mark.parametrize("bad", [
+    np.ones(63), np.zeros((8, 8)), np.full(64, 0.999), np.full(64, -8), np.full(64, np.nan), np.full(64, np.inf),
+    ["8"] * 64,
+])  # fmt: skip
 def test_other_tables_are_refused(bad):
     with pytest.raises(ValueError, match="DQT"):
         quantize.shifts(bad)

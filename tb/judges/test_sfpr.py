@@ -8,7 +8,7 @@ import pytest
 
 from golden.jpegact import sfpr
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 TINY = Fraction(2) ** -126
 FRACTIONS = [0, 1, 2, 0x2AAAAA, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFE, 0x7FFFFF]

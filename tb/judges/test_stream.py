@@ -42,7 +42,7 @@ def test_packets_are_padded_with_zeros(length, count):
     assert packets.tobytes() == bytes([7] * length).ljust(128 * count, b"\0")
 
 
-@pytest.mark.parametrize("cdus", [0, 9, -1])
+@pytest.mark.parametrize("cdus", [0, 9, -1, True, 2.0, "2", None, np.int64(2)])
 def test_other_numbers_of_cdus_are_refused(cdus):
-    with pytest.raises(ValueError, match="legal are 1 to 8"):
+    with pytest.raises(ValueError, match="legal are the integers 1 to 8"):
         stream.order(4, cdus)

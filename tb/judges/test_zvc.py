@@ -62,3 +62,45 @@ def test_a_changed_mask_of_the_last_block_is_refused():
         changed[payload.size - sizes[-1] + bit // 8] ^= 1 << bit % 8
         with pytest.raises(ValueError, match="do not add up"):
             zvc.decode(changed, sizes.size)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "?", "<f4", ">f4", "<i4", ">u4"])
+def test_items_of_any_type_count_by_their_bits(dtype):
+    bits = blocks_of_every_population(np.uint8 if dtype[-1] in "1?" else np.uint32)
+    bits = bits != 0 if dtype == "?" else bits
+    data = bits.view(dtype) if dtype[0] != ">" else bits.byteswap().view(dtype)
+    expected, sizes = zvc.encode(bits)
+    payload, found = zvc.encode(data)
+    assert np.array_equal(payload, expected)
+    assert np.array_equal(found, sizes)
+    assert zvc.decode(payload, len(data), dtype).tobytes() == data.tobytes()
+
+
+def test_negative_zero_is_not_zero():
+    payload, sizes = zvc.encode(np.full((1, 64), -0.0, np.float32))
+    assert sizes.tolist() == [8 + 4 * 64]
+    assert np.all(np.signbit(zvc.decode(payload, 1, np.float32)))
+
+
+@ITEMS
+def test_blocks_may_be_tiles_and_payloads_bytes(dtype):
+    data, item = blocks_of_every_population(dtype), np.dtype(dtype).itemsize
+    for count in (0, 650):
+        payload, sizes = zvc.encode(data[:count])
+        assert np.array_equal(zvc.encode(data[:count].reshape(-1, 8, 8))[0], payload)
+        assert np.array_equal(zvc.sizes(payload.tobytes(), count, item), sizes)
+        assert np.array_equal(zvc.decode(payload.tobytes(), count, dtype), data[:count])
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.float64, np.complex64, object])
+def test_items_of_another_size_are_refused(dtype):
+    with pytest.raises(ValueError, match="legal are 1 and 4"):
+        zvc.encode(np.zeros((1, 64), dtype))
+    with pytest.raises(ValueError, match="legal are 1 and 4"):
+        zvc.decode(bytes(8), 1, dtype)
+
+
+@pytest.mark.parametrize("shape", [(64,), (2, 63), (2, 4, 16), (1, 1, 8, 8)])
+def test_blocks_of_another_shape_are_refused(shape):
+    with pytest.raises(ValueError, match="shape of the blocks"):
+        zvc.encode(np.zeros(shape, np.uint8))
