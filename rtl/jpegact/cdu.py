@@ -41,7 +41,7 @@ class Config(data.Struct):
 
     decompress: 1
     mode: Mode
-    layout: 2  # tiles in a row of tiles: 0 for one, 1 for two, 2 for more (only jpeg-act looks at it)
+    layout: 2  # tiles in a row of the tensor: 0 for one, 1 for two, 2 for more (only jpeg-act looks at it)
     blocks: 32  # of this tensor in this unit
     table: data.ArrayLayout(3, 64)  # log2 of the DQT (only jpeg-act looks at it)
 
@@ -49,7 +49,7 @@ class Config(data.Struct):
 class Error(data.Struct):
     """Why a tensor is not what it should be; stands until the next one starts."""
 
-    config: 1  # no block, an unknown layout, or a mode that this unit was built without
+    config: 1  # no block, a mode that this unit was built without, layout 3, or an odd number of blocks in layout 1
     short: 1  # the byte stream ended early; zeros stand for what was missing
     excess: 1  # the byte stream went on after the last block; the rest was dropped
 
@@ -70,10 +70,21 @@ class Cdu(wiring.Component):
     not exist.
 
     Throughput: a sector a cycle in both directions as long as nothing else stalls, that is 8 cycles a block; a zvc
-    block that grew past 256 bytes takes one more. Latency: see the README's table, measured by the bench. Buffering:
-    a group of four blocks in the alignment buffer, a block in the DCT's transpose and one in front of ZVC, a beat in
-    each pipeline stage; in the modes that pass a transpose the last block of a tensor leaves because it is the last.
-    Combinational paths: from ``ready`` of an output to ``ready`` of the input in the same direction.
+    block that grew past 256 bytes takes one more. Latency: below. Buffering: a group of four blocks in the alignment
+    buffer, a block in the DCT's transpose and one in front of ZVC, a beat in each pipeline stage; in the modes that
+    pass a transpose the last block of a tensor leaves because it is the last.
+    Combinational paths: ``bytes_o.ready`` to ``sectors_i.ready`` and ``scales.ready`` in modes raw, sfpr, brc and zvc;
+    ``sectors_o.ready`` to ``scales.ready``; from ``valid`` of ``sectors_i`` and of ``scales`` to ``ready`` of the
+    other one, since they go together.
+
+    Latency, cycles from the first beat in to the first beat out (a beat of the byte stream has to be full first; here
+    it has 16 bytes, 32 in raw and zvc):
+
+    ==========  ===  ====  ========  ===  ==========================  ===
+    mode        raw  sfpr  sfpr-zvc  brc  jpeg-act, layout 0 / 1 / 2  zvc
+    compress      2     7        17   18                48 / 55 / 69   11
+    decompress    1     5        15    1                40 / 48 / 64    3
+    ==========  ===  ====  ========  ===  ==========================  ===
 
     Source: JPEG-ACT, section III-A, Figure 8; Table II for the modes.
 
@@ -90,7 +101,7 @@ class Cdu(wiring.Component):
         k when compressing (a bfloat16 in the upper half), r when decompressing.
     sectors_i, sectors_o : stream of 8 float32 words
     bytes_i, bytes_o : stream of :func:`chunk` of ``width`` bytes
-        Full beats; the one that carries ``last`` may hold fewer bytes.
+        Full beats; the one that carries ``last`` holds 1 to ``width`` bytes.
     busy : output
         A tensor is under way.
     error : output, :class:`Error`
@@ -104,11 +115,9 @@ class Cdu(wiring.Component):
     """
 
     def __init__(self, modes=JPEG_ACT):
-        modes = tuple(modes)
-        unknown = [mode for mode in modes if mode not in MODES]
-        if not modes or unknown:
-            raise ValueError(f"modes must be one or more of {', '.join(MODES)}, not {modes!r}")
-        self.modes = modes
+        if not isinstance(modes, tuple | list) or not modes or any(mode not in tuple(MODES) for mode in modes):
+            raise ValueError(f"modes must be one or more of {', '.join(MODES)}, in a tuple, not {modes!r}")
+        self.modes = tuple(dict.fromkeys(modes))
         self.width = 32 if {"raw", "zvc"} & set(modes) else 16  # bytes of a beat at the compressed side
         self.scaled = bool(set(SCALED) & set(modes))
         sector = data.ArrayLayout(32, 8)
@@ -160,13 +169,12 @@ class Cdu(wiring.Component):
         m.submodules.packer = packer = Packer(granule, 40 if "zvc" in modes else self.width, self.width)
         m.submodules.unpacker = unpacker = Unpacker(granule, self.width, 40 if "zvc" in modes else self.width)
         coders = []
-        for name, word, users in (("zvc8", 1, ("sfpr-zvc", "jpeg-act")), ("zvc32", 4, ("zvc",))):
-            if modes & set(users):
-                m.submodules[name] = coder = Zvc(word)
-                coders.append((mode(*users), coder))
-                m.d.comb += [coder.decompress.eq(config.decompress), coder.straight.eq(~mode("jpeg-act")),
-                             coder.blocks.eq(config.blocks), coder.start.eq(start & config.decompress & mode(*users))]
-        zvc = coders[0][1] if coders else None
+        if modes & {"sfpr-zvc", "jpeg-act"}:
+            m.submodules.zvc8 = zvc8 = Zvc(1)
+            coders.append((mode("sfpr-zvc", "jpeg-act"), zvc8))
+        if "zvc" in modes:
+            m.submodules.zvc32 = zvc32 = Zvc(4)
+            coders.append((mode("zvc"), zvc32))
 
         if self.scaled:
             m.submodules.sfpr = sfpr = Sfpr()
@@ -190,14 +198,14 @@ class Cdu(wiring.Component):
             link(decompress, sfpr.o, results)
             link(decompress & mode("sfpr"), rows, operands)
             link(compress & mode("sfpr"), sfpr.o, packer.i, *self._bytes(packer, sfpr.o, 8))
-        if coders and coders[0][1].word == 1:
+        if modes & {"sfpr-zvc", "jpeg-act"}:
             # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in
             # the other: without a register on the way, their chains of `ready` would close to rings.
             m.submodules.skid = skid = Skid(vectors(signed(12 if "jpeg-act" in modes else 8)))
-            link(compress, skid.o, zvc.i)
+            link(compress, skid.o, zvc8.i)
         if "sfpr-zvc" in modes:
             link(compress & mode("sfpr-zvc"), sfpr.o, skid.i)
-            link(decompress & mode("sfpr-zvc"), zvc.o, operands)
+            link(decompress & mode("sfpr-zvc"), zvc8.o, operands)
         if "jpeg-act" in modes:
             m.submodules.align = align = Align()
             m.submodules.dct = dct = Dct()
@@ -209,7 +217,7 @@ class Cdu(wiring.Component):
             link(mode("jpeg-act"), shift.o, skid.i)
             for source, sink in ((sfpr.o, align.i), (align.o, dct.i), (dct.o, shift.i)):
                 link(compress & mode("jpeg-act"), source, sink)
-            for source, sink in ((zvc.o, shift.i), (skid.o, dct.i), (dct.o, align.i), (align.o, operands)):
+            for source, sink in ((zvc8.o, shift.i), (skid.o, dct.i), (dct.o, align.i), (align.o, operands)):
                 link(decompress & mode("jpeg-act"), source, sink)
         if "brc" in modes:
             m.submodules.binarize = binarize = Binarize()
@@ -225,15 +233,17 @@ class Cdu(wiring.Component):
             link(compress & mode("raw"), sectors, packer.i, *self._bytes(packer, sectors, 32))
             link(decompress & mode("raw"), rows, results)
         if "zvc" in modes:
-            link(compress & mode("zvc"), sectors, coders[-1][1].i)
-            link(decompress & mode("zvc"), coders[-1][1].o, results)
+            link(compress & mode("zvc"), sectors, zvc32.i)
+            link(decompress & mode("zvc"), zvc32.o, results)
 
         # ----------------------------------------------------------------------------------- the compressed side
         for chosen, coder in coders:
             chunks = coder.chunks.payload
             link(compress & chosen, coder.chunks, packer.i, (packer.i.payload.data, Value.cast(chunks.data)),
                  (packer.i.payload.count, chunks.count), (packer.i.payload.last, chunks.last))
-            m.d.comb += [Value.cast(coder.bytes.payload.data).eq(Value.cast(unpacker.o.payload.data)),
+            m.d.comb += [coder.decompress.eq(config.decompress), coder.straight.eq(~mode("jpeg-act")),
+                         coder.blocks.eq(config.blocks), coder.start.eq(start & config.decompress & chosen),
+                         Value.cast(coder.bytes.payload.data).eq(Value.cast(unpacker.o.payload.data)),
                          coder.bytes.payload.short.eq(unpacker.o.payload.short)]
             with m.If(decompress & chosen):
                 m.d.comb += [coder.bytes.valid.eq(unpacker.o.valid), unpacker.o.ready.eq(coder.bytes.ready),
@@ -275,8 +285,8 @@ class Cdu(wiring.Component):
 
         m.d.comb += done.eq(Mux(config.decompress, results.valid & results.ready & results.payload.last,
                                 packer.o.valid & packer.o.ready & packer.o.payload.last))
-        short = Cat((rows.valid & rows.ready & unpacker.o.payload.short),
-                    *[running & chosen & coder.error for chosen, coder in coders]).any()
+        short = Cat(rows.valid & rows.ready & unpacker.o.payload.short,
+                    *[chosen & coder.error for chosen, coder in coders]).any()
         with m.If(decompress & short):
             m.d.sync += self.error.short.eq(1)
         with m.FSM():
@@ -288,7 +298,8 @@ class Cdu(wiring.Component):
                     m.next = "start"
             with m.State("start"):
                 m.d.comb += self.busy.eq(1)
-                with m.If((config.blocks == 0) | (config.layout == 3) | ~mode(*modes)):
+                layout = (config.layout == 3) | ((config.layout == 1) & config.blocks[0])
+                with m.If((config.blocks == 0) | ~mode(*modes) | (mode("jpeg-act") & layout)):
                     m.d.sync += self.error.config.eq(1)
                     m.next = "idle"
                 with m.Else():
