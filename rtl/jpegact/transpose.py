@@ -40,9 +40,9 @@ class Transpose(wiring.Component):
     i, o : stream of :func:`vectors`
     straight : input
         Gives blocks back as they came. May change only while the buffer is empty.
-    cells : output, 64 values
-        While ``o.valid`` and the first vector of a block is at ``o``: the whole block, in the order in which it will
-        leave.
+    nonzero : output, 64 bits
+        While ``o.valid`` and the first vector of a block is at ``o``: which values of the block are not zero, in the
+        order in which they will leave.
 
     Raises
     ------
@@ -61,7 +61,7 @@ class Transpose(wiring.Component):
                 "i": In(stream.Signature(payload)),
                 "o": Out(stream.Signature(payload)),
                 "straight": In(1),
-                "cells": Out(data.ArrayLayout(signed(width), 64)),
+                "nonzero": Out(64),
             }
         )
 
@@ -99,8 +99,11 @@ class Transpose(wiring.Component):
         for k in range(8):
             m.d.comb += self.o.payload.data[k].eq(
                 Mux(left, cells[7 - k][0], cells[7][k]) if self.transposes else cells[7][k])
-        for k in range(64):
-            a, b = 7 - k // 8, k % 8
-            m.d.comb += self.cells[k].eq(Mux(left, cells[7 - b][7 - a], cells[a][b]) if self.transposes
-                                         else cells[a][b])
+        some = [[Signal(name=f"some_{a}_{b}") for b in range(8)] for a in range(8)]
+        for a in range(8):
+            for b in range(8):
+                m.d.comb += some[a][b].eq(cells[a][b].any())
+                k = 8 * (7 - a) + b
+                m.d.comb += self.nonzero[k].eq(Mux(left, some[7 - b][7 - a], some[a][b]) if self.transposes
+                                               else some[a][b])
         return m

@@ -267,7 +267,7 @@ class Zvc(wiring.Component):
         wiring.connect(m, encoder.chunks, wiring.flipped(self.chunks))
         m.d.comb += [
             buffer.straight.eq(self.straight),
-            encoder.mask.eq(Cat(cell.any() for cell in buffer.cells)),
+            encoder.mask.eq(buffer.nonzero),
             encoder.i.payload.eq(buffer.o.payload),
             self.take.eq(decoder.take),
             decoder.blocks.eq(self.blocks),
