@@ -154,6 +154,7 @@ def _never(random):
 
 
 PATTERNS = {"never": _never, "seldom": _chance(0.1), "half": _chance(0.5), "mostly": _chance(0.9), "bursts": _bursts}
+STALLS = [*PATTERNS, "shy"]  # a shy sink is ready only once it has seen valid: a source that waits for ready never ends
 
 
 @dataclass
@@ -170,7 +171,9 @@ class Run:
 class Bench:
     """Drives the streams of ``dut`` (ports named ``NAME__payload``, ``NAME__valid``, ``NAME__ready``).
 
-    It checks the stream rules on every output in every cycle: a beat that was offered stays as it is until taken.
+    In every cycle of :meth:`run` it checks the stream rule on the ports in ``sinks``, and on no others: a beat that was
+    offered stays as it is until taken. That valid does not wait for ready shows with the stall "shy" alone, as a run
+    without an end.
     """
 
     def __init__(self, dut):
@@ -202,13 +205,15 @@ class Bench:
     async def run(self, sources, sinks, random, idle="never", stall="never", limit=None, until=None):
         """Sends the integers ``sources[port]`` and collects ``sinks[port]`` beats, all ports at once.
 
-        ``idle`` and ``stall`` name a pattern of :data:`PATTERNS` for the sources and the sinks, or map ports to names.
-        A sink whose count is None collects until all others are done. ``until`` is a function of no argument that
-        ends the run early when true. Fails after ``limit`` cycles (default: generous) without completion.
+        ``idle`` names one of :data:`PATTERNS` for the sources and ``stall`` one of :data:`STALLS` for the sinks, or
+        they map ports to names. A sink whose count is None collects until all others are done. ``until`` is a function
+        of no argument that ends the run early when true. Fails after ``limit`` cycles (default: generous) without
+        completion.
         """
         def resting(port, choice):
             name = choice if isinstance(choice, str) else choice.get(port, "never")
-            return PATTERNS[name](np.random.default_rng(random.integers(2**63)))
+            generator = np.random.default_rng(random.integers(2**63))
+            return PATTERNS[name](generator) if name != "shy" else None
 
         sending, taking = [], []
         for port, stream in sources.items():
@@ -233,7 +238,7 @@ class Bench:
                         state[1].value = state[6]
                 state[2].value = int(state[6] is not None)
             for state in taking:
-                state[6] = not next(state[4])
+                state[6] = not next(state[4]) if state[4] is not None else state[5] is not None
                 state[3].value = int(state[6])
             await RisingEdge(self.clk)
             for state in sending:

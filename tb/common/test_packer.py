@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rtl.common.packer import Packer
-from tb.harness import PATTERNS, Bench, chunk, chunks, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, chunk, chunks, parameters, rng, simulate
 
 CONFIGURATIONS = [(1, 16, 16), (1, 40, 32), (4, 40, 32), (2, 4, 8)]
 
@@ -54,7 +54,7 @@ KINDS = ("any", "full", "tiny", "nearly", "sparse")
 
 
 @cocotb.test
-@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def packs_every_byte_in_order(dut, idle, stall):
     granule, i_size, o_size = parameters().values()
     random = rng()

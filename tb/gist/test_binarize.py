@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.gist import binarize
 from rtl.gist.binarize import Binarize, Unbinarize, words
-from tb.harness import PATTERNS, Bench, beats, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, rng, simulate
 
 CORNERS = {
     "+0": 0, "-0": 1 << 31, "+subnormal": 1, "-subnormal": 1 << 31 | 1, "+largest subnormal": 0x7F_FFFF,
@@ -61,7 +61,7 @@ async def check(bench, random, words, idle="never", stall="never"):
 
 
 @cocotb.test
-@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden(dut, idle, stall):
     random = rng()
     bench = Bench(dut)

@@ -7,7 +7,7 @@ from cocotb.triggers import FallingEdge
 
 from golden.jpegact import blocks
 from rtl.jpegact.align import Align
-from tb.harness import PATTERNS, Bench, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 28)  # tiles in a row of the tensor
 COUNTS = {0: range(1, 14), 1: range(2, 15, 2), 2: range(1, 26)}  # tiles of a tensor, by layout
@@ -87,7 +87,7 @@ async def prepared(dut):
 
 
 @cocotb.test
-@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def gives_every_word_its_place(dut, idle, stall):
     random = rng()
     bench = await prepared(dut)

@@ -6,7 +6,7 @@ import pytest
 
 from golden.jpegact import dct
 from rtl.jpegact.dct import Dct, Dct8
-from tb.harness import PATTERNS, Bench, beats, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, beats, parameters, rng, simulate
 
 LATENCY = 20
 I_WIDTH = {"both": 12, "forward": 8, "inverse": 12}
@@ -67,7 +67,7 @@ async def check(bench, random, inverse, blocks, idle="never", stall="never"):
 
 
 @cocotb.test
-@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden(dut, idle, stall):
     random = rng()
     bench = Bench(dut)

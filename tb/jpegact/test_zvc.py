@@ -15,7 +15,7 @@ from rtl.common.packer import Packer, chunk
 from rtl.common.unpacker import Unpacker
 from rtl.jpegact.transpose import vectors
 from rtl.jpegact.zvc import Decoder, Encoder, Zvc
-from tb.harness import PATTERNS, Bench, beats, chunks, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, beats, chunks, parameters, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
 
@@ -149,7 +149,7 @@ class Codecs(Bench):
 
 
 @cocotb.test
-@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def goes_both_ways_whatever_the_ports_do(dut, idle, stall):
     random = rng()
     bench = await Codecs(dut).begin()
