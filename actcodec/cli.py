@@ -68,8 +68,8 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing b
 @click.argument("target", metavar="OUT.act")
 @click.option("--mode", type=click.Choice(container.MODES), required=True, help="How to compress; see below.")
 @click.option("--dqt", metavar="optL|optH|jpeg80|jpeg60|FILE", default="optL",
-              help="Table of mode jpeg-act: a name, or a file of 64 values (text or .npy), 1 to 255, each taken to "
-                   "the nearest power of two.")
+              help="Table of mode jpeg-act: a name, or a file of 64 values, 1 or more (text or .npy), each taken "
+                   "to the nearest power of two up to 128.")
 @click.option("--cdus", type=click.IntRange(1, 8), default=1, help="Compression units that share the work.")
 @engine_option
 @quiet_option
@@ -101,7 +101,7 @@ def compress(source, target, mode, dqt, cdus, engine, quiet):
     if compressed.mode != mode:
         click.echo(f"note: shape {shape_text(x.shape)} has no 8x8 tiles, so {mode} fell back to {compressed.mode}",
                    err=True)
-    report(target, f"{shape_text(x.shape)}, {mode_text(compressed)}, ratio {metrics.ratio(compressed):.2f} "
+    report(target, f"{shape_text(x.shape)}, {mode_text(compressed)}, ratio {compressed.ratio:.2f} "
                    f"({metrics.ratio_with_side(compressed, file_bytes):.2f} with side information)", cycles)
 
 
@@ -148,7 +148,7 @@ def info(source, as_json):
     file_bytes = len(container.pack(compressed))
     facts = {"mode": compressed.mode, "dqt": compressed.dqt, "shape": list(compressed.shape),
              "cdus": compressed.cdus, "payload_bytes": len(compressed.payload),
-             "side_bytes": file_bytes - len(compressed.payload), "ratio": metrics.ratio(compressed),
+             "side_bytes": file_bytes - len(compressed.payload), "ratio": compressed.ratio,
              "ratio_with_side": metrics.ratio_with_side(compressed, file_bytes)}
     if as_json:
         click.echo(json.dumps(facts))
@@ -198,7 +198,7 @@ def demo(output):
     \b
     Examples:
       actcodec demo
-      actcodec demo --output /tmp/demo
+      actcodec demo --output pictures
     """
     from actcodec.demo import run
 

@@ -20,7 +20,6 @@ MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
 
 HEADER = struct.Struct("<4sBBBBQ")  # magic, version, mode, CDUs, dimensions, bytes of payload
 CRC = struct.Struct("<I")
-SCALED = ("sfpr", "sfpr-zvc", "jpeg-act")
 BLOCK_BYTES = {"raw": (256, 256), "sfpr": (64, 64), "sfpr-zvc": (8, 72), "jpeg-act": (8, 72), "brc": (8, 8),
                "zvc": (8, 264)}
 """Fewest and most bytes that a block can have."""
@@ -32,13 +31,15 @@ class ContainerError(UserError):
 
 def pack(compressed):
     """The bytes of the .act file of a ``golden.jpegact.cdu.Compressed``."""
+    from golden.jpegact import cdu
+
     c = compressed
     parts = [HEADER.pack(MAGIC, VERSION, MODES.index(c.mode), c.cdus, len(c.shape), len(c.payload)),
              struct.pack(f"<{len(c.shape)}I", *c.shape)]
     if c.mode == "jpeg-act":
         name = c.dqt.encode()
         parts += [bytes([len(name)]), name, pack_shifts(c.table)]
-    if c.mode in SCALED:
+    if c.mode in cdu.SCALED:
         words = np.ascontiguousarray(c.scales, dtype=np.float32).view(np.uint32)
         parts.append((words >> 16).astype("<u2").tobytes())  # exact: a scale is a bfloat16
     data = b"".join([*parts, bytes(c.payload)])
@@ -71,7 +72,7 @@ def unpack_body(mode, shape, cdus, payload_bytes, rest):
             if not dqt.isprintable():
                 raise ContainerError("invalid DQT name")
             table = unpack_shifts(rest.take(24, "DQT"))
-        if mode in SCALED:
+        if mode in cdu.SCALED:
             words = np.frombuffer(rest.take(2 * view.channels, "scales"), dtype="<u2")
             scales = (words.astype(np.uint32) << 16).view(np.float32)
         count = view.blocks(mode == "jpeg-act")

@@ -35,6 +35,8 @@ class Result:
     ratio: float
     compress_cycles: float  # a block
     decompress_cycles: float  # a block
+    compress_latency: int  # cycles from the first beat in to the first beat out
+    decompress_latency: int
     bytes_per_cycle: float  # payload bytes over the cycles of compression, from the first sector to the last byte
     equal: bool  # whether file and tensor equal golden's, bit for bit
 
@@ -65,8 +67,9 @@ def measure(tensor, kind, x, mode, dqt):
     compressed, forward = engines.compress("rtl", x, mode, dqt or "optL")
     expected, _ = engines.decompress("golden", golden)
     after, backward = engines.decompress("rtl", golden)
-    return Result(tensor, kind, mode, dqt, x, after, metrics.ratio(golden), forward.cycles_per_block,
-                  backward.cycles_per_block, len(compressed.payload) / forward.cycles,
+    return Result(tensor, kind, mode, dqt, x, after, golden.ratio, forward.cycles_per_block,
+                  backward.cycles_per_block, forward.latency, backward.latency,
+                  len(compressed.payload) / forward.cycles,
                   container.pack(compressed) == container.pack(golden) and after.tobytes() == expected.tobytes())
 
 
@@ -103,6 +106,8 @@ def run(output):
     for kind in RUNS:
         ratios = ", ".join(f"{label} {ratio:.2f}" for label, ratio in totals(results, kind).items())
         console.print(f"Ratio of all {kind} tensors together: {ratios}")
+    text = ", ".join(f"{mode} {cycles}" for mode, cycles in latencies(results).items())
+    console.print(f"Cycles from the first beat in to the first out, compressing/decompressing: {text}")
     wrong = [result for result in results if not result.equal]
     for result in wrong:
         console.print(f"[bold red]{result.tensor}, {result.label}: the hardware differs from the golden model[/]")
@@ -121,6 +126,15 @@ def totals(results, kind):
             before, after = sums.get(r.label, (0, 0))
             sums[r.label] = before + r.before.nbytes, after + r.before.nbytes / r.ratio
     return {label: before / after for label, (before, after) in sums.items()}
+
+
+def latencies(results):
+    """Latency in each mode, compressing/decompressing, as text: one number, or the smallest to the largest."""
+    found = {}
+    for r in results:
+        found.setdefault(r.mode, []).append((r.compress_latency, r.decompress_latency))
+    return {mode: "/".join("-".join(map(str, sorted({min(way), max(way)}))) for way in zip(*both, strict=True))
+            for mode, both in found.items()}
 
 
 def table(results):

@@ -1,6 +1,7 @@
 """Files of the command line: tensors and DQTs in, results out in one piece."""
 
 import os
+import secrets
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,22 +35,23 @@ def read_array(path):
 
 
 def read_tensor(path):
-    """The tensor in a .npy file: float32, [N, C, H, W] or [N, F], contiguous. Raises :class:`UserError` for
-    anything else."""
+    """The tensor in a .npy file: float32 (of either byte order in the file), [N, C, H, W] or [N, F], contiguous.
+    Raises :class:`UserError` for anything else."""
     x = read_array(path)
-    if x.dtype != np.float32:
+    if x.dtype.newbyteorder("=") != np.float32:
         raise UserError(f"{path}: dtype is {x.dtype}; actcodec takes float32")
     if x.ndim not in (2, 4):
         raise UserError(f"{path}: shape is {x.shape}; actcodec takes [N, C, H, W] or [N, F]")
     if not x.size:
         raise UserError(f"{path}: shape is {x.shape}; no dimension may be 0")
-    return np.ascontiguousarray(x)
+    return np.ascontiguousarray(x, np.float32)
 
 
 def read_dqt(path):
-    """The DQT in ``path`` as ``(name, table)``: float64 [8, 8], values 1 to 255, vertical frequency first.
+    """The DQT in ``path`` as ``(name, table)``: float64 [8, 8], vertical frequency first.
 
     The file is a .npy of 64 numbers or text: 64 numbers with white space or commas between, ``#`` starts a comment.
+    They are finite, and 1 or more.
     The name is the file's, cut to :data:`NAME_LIMIT` printable characters. Raises :class:`UserError`."""
     path = Path(path)
     if path.suffix == ".npy":
@@ -67,9 +69,9 @@ def read_dqt(path):
     values = np.asarray(values, dtype=np.float64)
     if values.size != 64:
         raise UserError(f"{path}: {values.size} numbers; a DQT has 64")
-    wrong = values[~((values >= 1) & (values <= 255))]
+    wrong = values[~(np.isfinite(values) & (values >= 1))]
     if wrong.size:
-        raise UserError(f"{path}: {wrong[0]:g} is not a DQT value: they go from 1 to 255")
+        raise UserError(f"{path}: {wrong[0]:g} is not a DQT value: they are finite, and 1 or more")
     name = "".join(c if c.isprintable() else "?" for c in path.name)[:NAME_LIMIT]
     return name, values.reshape(8, 8)
 
@@ -83,9 +85,10 @@ def replacing(path):
         with open(path, "wb") as file:
             yield file
         return
-    temporary = path.with_name(f".actcodec-{os.getpid()}")
+    temporary, created = path.with_name(f".actcodec-{os.getpid()}-{secrets.token_hex(4)}"), False
     try:
         with open(temporary, "xb") as file:
+            created = True
             yield file
         if path.exists():
             shutil.copymode(path, temporary)
@@ -93,4 +96,5 @@ def replacing(path):
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if created:
+            temporary.unlink(missing_ok=True)

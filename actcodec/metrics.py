@@ -4,17 +4,12 @@ import math
 
 import numpy as np
 
-__all__ = ["psnr", "ratio", "ratio_with_side", "relative_error", "tensor_bytes"]
+__all__ = ["psnr", "ratio_with_side", "relative_error", "tensor_bytes"]
 
 
 def tensor_bytes(compressed):
     """Bytes of the float32 tensor."""
     return 4 * math.prod(compressed.shape)
-
-
-def ratio(compressed):
-    """Bytes of the tensor over bytes of the payload."""
-    return tensor_bytes(compressed) / len(compressed.payload)
 
 
 def ratio_with_side(compressed, file_bytes):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, container
+from actcodec import cli, container, files
 from golden.jpegact import cdu, quantize
 
 COMMANDS = ["compress", "decompress", "info", "units", "verilog", "demo"]
@@ -66,6 +66,19 @@ def test_info_counts_every_byte(folder, mode):
     assert facts["ratio_with_side"] == 4 * 2 * 5 * 9 * 19 / size
     text = succeeds("info", "y.act").stdout
     assert all(key in text for key in facts)
+
+
+def test_byte_order_of_the_input_does_not_matter(folder):
+    x = np.load("x.npy")
+    x.view(np.uint32)[0, 0, 0, :3] = 0x7F800001, 0xFFC01234, 0x80000000  # bits that a conversion of values might lose
+    for name, dtype in [("little", "<f4"), ("big", ">f4")]:
+        np.save(f"{name}.npy", x.astype("<f4").view(np.uint32).astype(f"{dtype[0]}u4").view(dtype))
+        for mode in ("raw", "jpeg-act"):
+            succeeds("compress", f"{name}.npy", f"{name}-{mode}.act", "--mode", mode)
+    for mode in ("raw", "jpeg-act"):
+        assert (folder / f"little-{mode}.act").read_bytes() == (folder / f"big-{mode}.act").read_bytes()
+    succeeds("decompress", "big-raw.act", "back.npy")
+    assert (folder / "back.npy").read_bytes() == (folder / "little.npy").read_bytes()
 
 
 def test_a_2d_tensor_keeps_its_shape(folder):
@@ -128,7 +141,7 @@ def test_dqt_from_text(folder, text):
 
 
 def test_dqt_values_go_to_the_nearest_power_of_two(folder):
-    values = [1, 1.4, 1.5, 2, 5, 6, 11, 12] + [181, 182, 255, 90, 91, 45, 46, 3] * 7
+    values = [1, 1.4, 1.5, 2, 5, 6, 11, 12] + [181, 1e300, 256, 90, 91, 45, 46, 3] * 7
     (folder / "t").write_text(" ".join(map(str, values)))
     succeeds("compress", "x.npy", "y.act", "--mode", "jpeg-act", "--dqt", "t")
     assert container.read("y.act").table[:2].tolist() == [[0, 0, 1, 1, 2, 3, 3, 4], [7, 7, 7, 6, 7, 5, 6, 2]]
@@ -157,7 +170,7 @@ def crafted():
 
 FILES = {
     "f64.npy": lambda p: npy(p, np.ones((1, 1, 8, 8))), "f16.npy": lambda p: npy(p, np.ones((1, 1, 8, 8), np.float16)),
-    "int.npy": lambda p: npy(p, np.ones((1, 1, 8, 8), np.int32)), "big.npy": lambda p: npy(p, np.ones((8, 8), ">f4")),
+    "int.npy": lambda p: npy(p, np.ones((1, 1, 8, 8), np.int32)), "big.npy": lambda p: npy(p, np.ones((8, 8), ">f8")),
     "1d.npy": lambda p: npy(p, np.ones(8, np.float32)), "3d.npy": lambda p: npy(p, np.ones((8, 8, 8), np.float32)),
     "5d.npy": lambda p: npy(p, np.ones((1,) * 5, np.float32)), "0d.npy": lambda p: npy(p, np.float32(1)),
     "empty.npy": lambda p: npy(p, np.ones((2, 0), np.float32)),
@@ -172,7 +185,7 @@ FILES = {
     "word.txt": lambda p: p.write_text("eight " * 64), "nothing.txt": lambda p: p.write_text("# nothing\n"),
     "null.txt": lambda p: p.write_text("0 " * 64), "minus.txt": lambda p: p.write_text("-8 " * 64),
     "nan.txt": lambda p: p.write_text("nan " * 64), "inf.txt": lambda p: p.write_text("inf " * 64),
-    "large.txt": lambda p: p.write_text("256 " * 64), "binary.txt": lambda p: p.write_bytes(bytes(range(256))),
+    "low.txt": lambda p: p.write_text("0.999 " * 64), "binary.txt": lambda p: p.write_bytes(bytes(range(256))),
     "few.dqt.npy": lambda p: npy(p, np.full(63, 8)), "complex.dqt.npy": lambda p: npy(p, np.full(64, 8j)),
     "cut.act": lambda p: p.write_bytes(p.with_name("x.act").read_bytes()[:-5]),
     "longer.act": lambda p: p.write_bytes(p.with_name("x.act").read_bytes() + b"x"),
@@ -183,7 +196,7 @@ FILES = {
 
 COMPRESS = [(f"compress {name} out --mode raw", what) for name, what in [
     ("f64.npy", "dtype is float64"), ("f16.npy", "dtype is float16"), ("int.npy", "dtype is int32"),
-    ("big.npy", "dtype is >f4"), ("1d.npy", r"shape is \(8,\)"), ("3d.npy", "shape is"), ("5d.npy", "shape is"),
+    ("big.npy", "dtype is >f8"), ("1d.npy", r"shape is \(8,\)"), ("3d.npy", "shape is"), ("5d.npy", "shape is"),
     ("0d.npy", "shape is"), ("empty.npy", "may be 0"), ("object.npy", "not a readable"), ("zero.npy", "not a .npy"),
     ("text.npy", "not a .npy"), ("cut.npy", "not a readable"), ("head.npy", "not a readable"),
     ("huge.npy", "not a readable"), ("zip.npy", "not a .npy"), ("x.act", "not a .npy"),
@@ -192,7 +205,7 @@ COMPRESS = [(f"compress {name} out --mode raw", what) for name, what in [
 DQTS = [(f"compress x.npy out --mode jpeg-act --dqt {name}", what) for name, what in [
     ("optM", "unknown DQT 'optM'"), ("few.txt", "63 numbers"), ("many.txt", "65 numbers"), ("word.txt", "eight"),
     ("nothing.txt", "0 numbers"), ("null.txt", "0 is not"), ("minus.txt", "-8 is not"), ("nan.txt", "nan is not"),
-    ("inf.txt", "inf is not"), ("large.txt", "256 is not"), ("binary.txt", "not a DQT"), ("few.dqt.npy", "63 numbers"),
+    ("inf.txt", "inf is not"), ("low.txt", "0.999 is not"), ("binary.txt", "not a DQT"), ("few.dqt.npy", "63 numbers"),
     ("complex.dqt.npy", "complex128"), ("text.npy", "not a .npy"), (".", "Is a directory"), ("''", "unknown DQT ''"),
 ]]
 READS = [(f"{command} {name} {out}", what) for command, out in [("decompress", "out"), ("info", "--json")]
@@ -243,6 +256,22 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(folder, monke
     assert result.exit_code == code
     assert "Traceback" not in result.output
     assert {name: (folder / name).read_bytes() for name in os.listdir()} == before
+
+
+def test_two_writers_in_one_process_do_not_meet(tmp_path):
+    with files.replacing(tmp_path / "x") as first, files.replacing(tmp_path / "x") as second:
+        first.write(b"first")
+        second.write(b"second")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x", b"first")]
+
+
+def test_a_foreign_file_of_the_temporary_name_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0" * (2 * size))
+    foreign = tmp_path / f".actcodec-{os.getpid()}-00000000"
+    foreign.write_text("foreign")
+    with pytest.raises(files.UserError, match="File exists"), files.replacing(tmp_path / "x"):
+        pass
+    assert [(path, path.read_text()) for path in tmp_path.iterdir()] == [(foreign, "foreign")]
 
 
 def test_permissions_of_an_overwritten_file_stay(folder):

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, demo, engines, metrics
+from actcodec import cli, container, demo, engines, metrics
 from golden.jpegact import cdu
 
 
 def cycles(compressed):
-    return SimpleNamespace(cycles=8 * compressed.blocks, blocks=compressed.blocks, cycles_per_block=8.0)
+    return SimpleNamespace(cycles=8 * compressed.blocks, blocks=compressed.blocks, cycles_per_block=8.0,
+                           latency=98 + compressed.shape[1] % 3)
 
 
 def hardware(wrong_tensor=None):
@@ -40,6 +41,8 @@ def test_demo_shows_every_tensor_and_leaves_the_picture(monkeypatch, tmp_path):
     assert result.exit_code == 0, result.output
     assert "Equal to the golden model" in result.output
     assert all(name in result.output for name in demo.sample())
+    words = " ".join(result.output.split())
+    assert all(f"{mode} 99-100/99-100" in words for mode in container.MODES)
     assert "…" not in result.output  # everything fits into 80 columns
     picture = tmp_path / "new" / "folder" / "demo.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
