@@ -38,7 +38,7 @@ def simulate(component, module, tests=None, **parameters):
     from rtl.units import verilog
 
     simulator = os.environ.get("SIM", "verilator")
-    waves = bool(os.environ.get("WAVES"))
+    waves = os.environ.get("WAVES", "") not in ("", "0")
     text = verilog(component, "dut", flatten=simulator == "icarus")
     key = hashlib.sha256(f"{simulator} {waves} {text}".encode()).hexdigest()[:16]
     build = BUILD / f"{type(component).__name__.lower()}-{key}"
