@@ -11,7 +11,7 @@ from cocotb.triggers import FallingEdge
 from golden.jpegact import blocks, cdu, quantize, sfpr
 from rtl.jpegact.cdu import CDMA, JPEG_ACT, MODES, Cdu
 from rtl.units import verilog
-from tb.harness import PATTERNS, ROOT, SEED, Bench, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, ROOT, SEED, Bench, chunks, pack, parameters, rng, simulate
 
 ALL = tuple(MODES)
 SAMPLE = ROOT / "actcodec" / "data" / "resnet20.npz"
@@ -80,17 +80,7 @@ class Driver:
             array = blocks.sectors(np.ascontiguousarray(tensor).view(np.uint32), view, c.tiled)
             array = np.pad(array, ((0, count - len(array)), (0, 0)))
             sectors.append([pack(row, 32) for row in array])
-        return min(view.tiles_per_row - 1, 2), scales, *sectors, self.chunks(c.payload)
-
-    def chunks(self, payload):
-        """Beats of the byte stream."""
-        count = -(-len(payload) // self.width)
-        beats = []
-        for index in range(count):
-            piece = payload[index * self.width : (index + 1) * self.width]
-            beats.append(int.from_bytes(piece, "little") | len(piece) << 8 * self.width
-                         | (index == count - 1) << (8 * self.width + self.width.bit_length()))
-        return beats
+        return min(view.tiles_per_row - 1, 2), scales, *sectors, chunks(c.payload, self.width)
 
     async def compress(self, x, mode, random, dqt="optL", idle="never", stall="never"):
         """Compresses and compares; returns golden's result and the run."""
@@ -309,14 +299,14 @@ async def flags_a_stream_that_is_short_or_long_and_goes_on(dut, stall):
         x = tensor(random, (1, 3, 16, 24), True)
         c = cdu.compress(x, mode, "optL")
         for cut in (1, driver.width, c.payload_bytes // 2, c.payload_bytes - 1):
-            run = await driver.decompress(c, x, random, "never", stall, driver.chunks(c.payload[:-cut]), error=2)
+            run = await driver.decompress(c, x, random, "never", stall, chunks(c.payload[:-cut], driver.width), error=2)
             if mode in cdu.BLOCK_BYTES:
                 filled = replace(c, payload=c.payload[:-cut] + bytes(cut))
                 driver.bench.equal(driver.real(run["sectors_o"], c), driver.real(driver.beats(filled, x)[3], c),
                                    f"{mode} short of {cut}")
         for more in (1, driver.width - 1, driver.width, 5 * driver.width + 3):
             junk = random.bytes(more)
-            await driver.decompress(c, x, random, "never", stall, driver.chunks(c.payload + junk), error=4)
+            await driver.decompress(c, x, random, "never", stall, chunks(c.payload + junk, driver.width), error=4)
         await driver.decompress(c, x, random, stall=stall)
 
 
@@ -331,7 +321,7 @@ async def flags_or_survives_any_garbage(dut):
         c = cdu.compress(x, mode, "jpeg60")
         layout, scales, _, sectors, _ = driver.beats(c, x)
         for _ in range(6):
-            garbage = driver.chunks(random.bytes(int(random.integers(1, 2 * c.payload_bytes))))
+            garbage = chunks(random.bytes(int(random.integers(1, 2 * c.payload_bytes))), driver.width)
             sources = {"config": [driver.config(1, c.mode, layout, c.blocks, c.table)], "bytes_i": garbage}
             if scales:
                 sources["scales"] = scales[1]
