@@ -53,11 +53,8 @@ class Unpacker(wiring.Component):
         Pulse: forget what is left of this tensor's stream. A transfer at ``o`` in the same cycle still counts. If the
         stream's last word has not been received by the end of this cycle, further words are taken and dropped up to
         that one. What follows is the next tensor, and its first word is not taken before the pulse.
-    ended : output
-        The last word has been received and all its bytes are consumed; until ``next``.
     excess : output
-        Bytes are left (a part of a granule among them), or the last word has not been received: the opposite of
-        ``ended``.
+        Bytes are left (a part of a granule among them), or the last word has not been received.
     discarding : output
         Words of a stream that was given up are still to come, and are taken to be dropped.
 
@@ -76,7 +73,6 @@ class Unpacker(wiring.Component):
                 "take": In(range(o_size + 1)),
                 "o": Out(stream.Signature(window(o_size))),
                 "next": In(1),
-                "ended": Out(1),
                 "excess": Out(1),
                 "discarding": Out(1),
             }
@@ -108,8 +104,7 @@ class Unpacker(wiring.Component):
             left.eq(level - take),
             self.o.valid.eq((left >= 0) | closed),
             self.o.payload.short.eq((left < 0) & closed),
-            self.ended.eq(closed & (level == 0) & ~ragged),
-            self.excess.eq(~self.ended),
+            self.excess.eq(~closed | (level != 0) | ragged),
             taken.eq(self.o.valid & self.o.ready),
             passes.eq(Cat(passed).any()),
             self.i.ready.eq(self.discarding | (~closed & ((held != count) | passes))),
