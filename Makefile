@@ -8,6 +8,18 @@ JOBS ?= $(shell nproc)
 export AMARANTH_USE_YOSYS := builtin
 export SIM SEED WAVES PYTHON
 
+# Wrong variables are told at once, before anything is set up.
+ifeq ($(filter verilator.1 icarus.1,$(SIM).$(words $(SIM))),)  # exactly one of the two
+$(error SIM=$(SIM): choose verilator or icarus)
+endif
+
+# The benches of the names in UNIT. These two units are proven along with a relative.
+bench_dct8 := dct
+bench_unbinarize := binarize
+names := $(sort dct8 unbinarize $(patsubst test_%.py,%,$(notdir $(wildcard tb/*/test_*.py))))
+benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
+    $(error UNIT=$(unit): choose from $(names))))
+
 .PHONY: help setup demo sim synth lint clean
 
 help:  ## list the targets
@@ -25,8 +37,7 @@ demo: setup  ## compress a ResNet's activations with the simulated hardware; tab
 
 # A waveform belongs to one process; otherwise benches run side by side.
 sim: setup  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
-	@$(BIN)/python -m pytest $(if $(WAVES),-n 0,-n $(JOBS)) \
-	    $(if $(UNIT),$(or $(shell find tb -name 'test_$(UNIT).py'),$(error no bench tb/**/test_$(UNIT).py)),tb)
+	@$(BIN)/python -m pytest -n $(if $(filter-out 0,$(WAVES)),0,$(JOBS)) $(or $(benches),tb)
 
 synth: setup  ## map every unit to Nangate45 and print areas beside the paper's (UNIT=)
 	@$(BIN)/python -m synth $(UNIT) --jobs $(JOBS)

@@ -32,11 +32,14 @@ version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 need "$python -c 'import ensurepip, venv'" "python$version-venv"
 install
 
-stamp=.venv/lock.sha256
-wanted=$(cat requirements*.lock pyproject.toml scripts/setup.sh | sha256sum)
-[ -f $stamp ] && [ "$(cat $stamp)" = "$wanted" ] && exit 0
+# A virtual environment works in one place and with one Python only: elsewhere it is made anew.
+stamp=.venv/stamp
+home="Python $version in $(pwd -P)"
+wanted="$home $(cat requirements*.lock pyproject.toml scripts/setup.sh | sha256sum)"
+found=$(cat $stamp 2>/dev/null || true)
+[ "$found" = "$wanted" ] && exit 0
 echo "setup: installing the locked Python packages into .venv"
-[ -x .venv/bin/python ] || "$python" -m venv .venv
+[[ "$found" = "$home "* && -x .venv/bin/python ]] || "$python" -m venv --clear .venv
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
 pip install -r requirements.lock
 [ -f requirements-synth.lock ] && pip install --no-deps -r requirements-synth.lock

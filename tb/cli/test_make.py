@@ -1,0 +1,83 @@
+"""make and its set-up: what they run, and that a wrong variable is told before anything is done."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rtl.units import UNITS
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {key: value for key, value in os.environ.items()
+               if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "SIM", "UNIT", "SEED", "WAVES")}
+
+
+def make(*words):
+    """What make would run."""
+    return subprocess.run(["make", "-n", "--no-print-directory", *words], cwd=ROOT, env=ENVIRONMENT, text=True,
+                          capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_every_unit_has_a_bench(unit):
+    last = make("sim", f"UNIT={unit}", "JOBS=3").stdout.splitlines()[-1]
+    command, benches = last.split(" -n 3 ")
+    assert command.endswith("python -m pytest")
+    name = {"dct8": "dct", "unbinarize": "binarize"}.get(unit, unit)
+    assert any(bench.endswith(f"/test_{name}.py") and not bench.startswith("tb/judges") for bench in benches.split())
+    assert all((ROOT / bench).is_file() for bench in benches.split())
+
+
+@pytest.mark.parametrize("variable", ["UNIT=nope", "UNIT=dct nope", "SIM=questa", "SIM=", "SIM=verilator icarus"])
+def test_a_wrong_variable_is_told_in_one_line_before_anything_runs(variable):
+    result = make("sim", variable)
+    assert result.returncode
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert variable.split("=")[0] + "=" in result.stderr and ": choose" in result.stderr
+
+
+@pytest.mark.parametrize(("waves", "processes"), [([], 3), (["WAVES="], 3), (["WAVES=0"], 3), (["WAVES=1"], 0)])
+def test_a_waveform_is_made_by_one_process(waves, processes):
+    assert f"pytest -n {processes} tb\n" in make("sim", "JOBS=3", *waves).stdout
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout with nothing but the set-up, and a Python whose virtual environments do nothing."""
+    folder = tmp_path / "here"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "scripts/setup.sh").write_bytes((ROOT / "scripts/setup.sh").read_bytes())
+    for name in ("requirements.lock", "pyproject.toml"):
+        (folder / name).write_text("")
+    fake = tmp_path / "python"
+    fake.write_text(f"""#!/bin/sh
+[ "$1" = -m ] || {{ [ -n "$FAKE" ] && case "$2" in *print*) echo "$FAKE"; exit; esac; exec {sys.executable} "$@"; }}
+echo "$@"
+mkdir -p .venv/bin && printf '#!/bin/sh\\nexit 0\\n' >.venv/bin/python && chmod +x .venv/bin/python
+""")
+    fake.chmod(0o755)
+    return folder
+
+
+def setup(checkout, **variables):
+    """Lines that the set-up prints; the calls of the virtual environment's maker are among them."""
+    result = subprocess.run(["bash", checkout / "scripts/setup.sh"], text=True, capture_output=True, check=False,
+                            env={**ENVIRONMENT, "PYTHON": str(checkout.parent / "python"), **variables})
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_set_up_is_done_once_and_anew_for_another_place_or_python(checkout):
+    anew, updated = ["-m venv --clear .venv"], []
+    assert setup(checkout)[1:] == anew
+    assert setup(checkout) == []
+    (checkout / "requirements.lock").write_text("another")
+    assert setup(checkout)[1:] == updated
+    assert setup(checkout) == []
+    moved = checkout.rename(checkout.parent / "there")
+    assert setup(moved)[1:] == anew
+    assert setup(moved) == []
+    assert setup(moved, FAKE="3.99")[1:] == anew
