@@ -5,12 +5,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common.pipeline import Pipeline
+from rtl.common.vectors import words
 
 __all__ = ["Binarize", "Unbinarize", "masks", "words"]
 
 ONE = 0x3F80_0000  # 1.0 as float32
 
-words = data.StructLayout({"data": data.ArrayLayout(32, 8), "last": 1})
 masks = data.StructLayout({"bits": 8, "last": 1})
 
 

@@ -6,7 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.common import carrysave
 from rtl.common.pipeline import Pipeline
-from rtl.jpegact.transpose import Transpose, vectors
+from rtl.common.vectors import vectors
+from rtl.jpegact.transpose import Transpose
 
 __all__ = ["Dct", "Dct8"]
 

@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common.pipeline import Pipeline
-from rtl.jpegact.transpose import vectors
+from rtl.common.vectors import vectors
 
 __all__ = ["Shift"]
 

@@ -5,8 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common.pipeline import Pipeline
+from rtl.common.vectors import words
 
-__all__ = ["Sfpr", "scaled", "words"]
+__all__ = ["Sfpr", "scaled"]
 
 LANES = 8
 PRODUCT = 32  # bits of a significand of 24 times one of 8; both have their top bit set, so it is at least 2**30
@@ -14,7 +15,6 @@ LOW = 6  # the lowest bits of a product: no rounding looks at them but to see wh
 SHIFTS = 10  # places where the binary point of a product can be if it is to round to something from 0 to 128
 FIRST = 252  # sum of the two biased exponents at which it is in front of the product: value = P * 2**(sum - 284)
 
-words = data.StructLayout({"data": data.ArrayLayout(32, LANES), "last": 1})
 scaled = data.StructLayout({"data": data.ArrayLayout(32, LANES), "scale": 32, "last": 1})
 
 

@@ -1,15 +1,12 @@
 """The 8x8 transpose buffer between two passes of the DCT, and in front of ZVC."""
 
 from amaranth.hdl import Module, Mux, Signal, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Transpose", "vectors"]
+from rtl.common.vectors import vectors
 
-
-def vectors(shape):
-    """Payload of a stream that carries blocks: eight values a beat, ``last`` on the last beat of a tensor."""
-    return data.StructLayout({"data": data.ArrayLayout(shape, 8), "last": 1})
+__all__ = ["Transpose"]
 
 
 class Transpose(wiring.Component):

@@ -8,7 +8,8 @@ from rtl.common import gaps
 from rtl.common.packer import chunk
 from rtl.common.pipeline import Pipeline
 from rtl.common.unpacker import window
-from rtl.jpegact.transpose import Transpose, vectors
+from rtl.common.vectors import vectors
+from rtl.jpegact.transpose import Transpose
 
 __all__ = ["Decoder", "Encoder", "Zvc"]
 
@@ -38,7 +39,7 @@ class Encoder(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~rtl.jpegact.transpose.vectors` of signed 8 ``word``
+    i : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
         Eight rows a block.
     mask : input
         Bit k set if word k of the block is not zero; read with the first row of a block.
@@ -108,7 +109,7 @@ class Decoder(wiring.Component):
     bytes : stream of :func:`~rtl.common.unpacker.window` of 8 + 8 ``word``
     take : output
         Bytes that a transfer at ``bytes`` consumes. Between tensors, when there is none, it may be anything.
-    o : stream of :func:`~rtl.jpegact.transpose.vectors` of signed 8 ``word``
+    o : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
         Eight rows a block, ``last`` on the last row of the last block.
     blocks : input
         How many blocks the stream has; read at ``start``.
@@ -219,13 +220,13 @@ class Zvc(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~rtl.jpegact.transpose.vectors` of signed 8 ``word``
+    i : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
         Blocks to compress: their columns, or rows if ``straight``.
     chunks : stream of :func:`~rtl.common.packer.chunk` of 8 + 8 ``word``
         Compressed: eight chunks a block, empty for a row of zeros, the first with the mask in front.
     bytes, take
         To decompress: see :class:`Decoder`.
-    o : stream of :func:`~rtl.jpegact.transpose.vectors` of signed 8 ``word``
+    o : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
         Decompressed blocks: their columns, or rows if ``straight``.
     decompress, straight : input
         Constant while a tensor is under way. With words of 4 bytes, ``straight`` has no effect: always rows.
