@@ -21,6 +21,7 @@ from pathlib import Path
 
 import cocotb
 import numpy as np
+from amaranth.lib.wiring import In
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
 from cocotb_tools.runner import get_results, get_runner
@@ -66,12 +67,15 @@ def simulate(component, module, tests=None, **parameters):
     folder = build / name
     folder.mkdir(exist_ok=True)
     runner.hdl_toplevel_lang = "verilog"
+    inputs = ["__".join(map(str, path)) for path, member, _ in component.signature.flatten(component)
+              if member.flow is In]
     dotted = ".".join(Path(module).resolve().relative_to(ROOT).with_suffix("").parts)
     try:
         results = runner.test(
             hdl_toplevel="dut", test_module=dotted, build_dir=build, test_dir=folder, seed=seed, waves=waves,
             results_xml=str(folder / "results.xml"), test_filter=tests, log_file=folder / "run.log",
-            hdl_toplevel_lang="verilog", extra_env={"TB_PARAMETERS": json.dumps(parameters)})
+            hdl_toplevel_lang="verilog",
+            extra_env={"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs)})
         passed, failed = get_results(results)
     except (SystemExit, RuntimeError):
         passed, failed = 0, 1
@@ -181,13 +185,9 @@ class Bench:
         self.clk = dut.clk
 
     async def start(self):
-        """Starts the clock and resets."""
-        for handle in self.dut:
-            if handle._name.endswith(("__valid", "__ready")) or handle._name == "rst":
-                try:
-                    handle.value = 0
-                except Exception:  # an output cannot be written
-                    continue
+        """Sets all inputs to zero, starts the clock, and resets."""
+        for name in json.loads(os.environ["TB_INPUTS"]):
+            getattr(self.dut, name).value = 0
         cocotb.start_soon(Clock(self.clk, 2, "ns").start())
         await self.reset()
 

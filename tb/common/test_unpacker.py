@@ -91,7 +91,6 @@ async def forget(dut, clk):
 
 async def started(dut):
     bench = Bench(dut)
-    dut.next.value = 0
     await bench.start()
     return bench
 

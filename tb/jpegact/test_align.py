@@ -81,7 +81,6 @@ class Aligner(Bench):
 
 async def prepared(dut):
     bench = Aligner(dut)
-    dut.start.value = 0
     await bench.start()
     return bench
 

@@ -58,7 +58,6 @@ def scaled(words, scales):
 
 
 async def start(dut):
-    dut.decompress.value = dut.clear.value = 0
     bench = Bench(dut)
     await bench.start()
     return bench

@@ -28,7 +28,6 @@ async def gives_every_block_back(dut, idle, stall):
     width, transposes = parameters()["width"], parameters()["transposes"]
     random = rng()
     bench = Bench(dut)
-    dut.straight.value = 0
     await bench.start()
     for count in (1, 2, 7):
         for straight in (0, 1):
@@ -44,7 +43,6 @@ async def moves_a_vector_every_cycle_after_eight(dut):
     width = parameters()["width"]
     random = rng()
     bench = Bench(dut)
-    dut.straight.value = 0
     await bench.start()
     for straight in (0, 1):
         dut.straight.value = straight
@@ -59,7 +57,6 @@ async def shows_which_values_are_not_zero_with_the_first_vector(dut):
     width, transposes = parameters()["width"], parameters()["transposes"]
     random = rng()
     bench = Bench(dut)
-    dut.straight.value = 0
     await bench.start()
     for straight in (0, 1):
         dut.straight.value = straight
@@ -86,7 +83,6 @@ async def forgets_everything_at_reset(dut):
     width, transposes = parameters()["width"], parameters()["transposes"]
     random = rng()
     bench = Bench(dut)
-    dut.straight.value = 0
     await bench.start()
     for fill in range(1, 24, 3):
         for straight in (0, 1):

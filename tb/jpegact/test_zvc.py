@@ -111,8 +111,6 @@ class Codecs(Bench):
         self.size = 16 if self.word == 1 else 32
 
     async def begin(self):
-        for name in ("decompress", "straight", "blocks", "start", "next"):
-            getattr(self.dut, name).value = 0
         await self.start()
         return self
 
