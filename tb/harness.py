@@ -76,14 +76,16 @@ def simulate(component, module, tests=None, **parameters):
             results_xml=str(folder / "results.xml"), test_filter=tests, log_file=folder / "run.log",
             hdl_toplevel_lang="verilog",
             extra_env={"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs)})
-        passed, failed = get_results(results)
+        good = get_results(results)
+        good = good[0] > 0 and good[1] == 0
     except (SystemExit, RuntimeError):
-        passed, failed = 0, 1
+        good = False
     WAVEFORMS.extend(sorted(folder.glob("*.[vf][cs][dt]")) if waves else [])
-    if failed or not passed:
-        log = (folder / "run.log").read_text(errors="replace") if (folder / "run.log").exists() else "no log"
-        raise AssertionError(f"{failed} of {passed} cocotb tests failed with SEED={seed}; log: {folder / 'run.log'}\n"
-                             f"{log[-6000:]}")
+    if not good:
+        path = folder / "run.log"
+        log = path.read_text(errors="replace") if path.exists() else "the simulator did not start"
+        causes = "\n".join(dict.fromkeys(line.strip() for line in log.splitlines() if "Error: " in line))
+        raise AssertionError(f"cocotb tests failed with SEED={seed}; log: {path}\n{causes[:4000] or log[-4000:]}")
 
 
 # ------------------------------------------------------------------------------------------------- inside the simulator

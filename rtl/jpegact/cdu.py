@@ -1,18 +1,19 @@
 """The compression/decompression unit: sectors of float32 on one side, a byte stream on the other."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common.packer import Packer, chunk
+from rtl.common.pipeline import Pipeline
 from rtl.common.skid import Skid
 from rtl.common.unpacker import Unpacker
+from rtl.common.vectors import vectors, words
 from rtl.gist.binarize import Binarize, Unbinarize
 from rtl.jpegact.align import Align
 from rtl.jpegact.dct import Dct
 from rtl.jpegact.quantize import Shift
 from rtl.jpegact.sfpr import Sfpr
-from rtl.jpegact.transpose import vectors
 from rtl.jpegact.zvc import Zvc
 
 __all__ = ["CDMA", "JPEG_ACT", "MODES", "Cdu", "Config", "Error", "Mode"]
@@ -83,7 +84,7 @@ class Cdu(wiring.Component):
     ==========  ===  ====  ========  ===  ==========================  ===
     mode        raw  sfpr  sfpr-zvc  brc  jpeg-act, layout 0 / 1 / 2  zvc
     compress      2     7        17   18                48 / 55 / 69   11
-    decompress    1     5        15    1                40 / 48 / 64    3
+    decompress    2     6        15    2                40 / 48 / 64    3
     ==========  ===  ====  ========  ===  ==========================  ===
 
     Source: JPEG-ACT, section III-A, Figure 8; Table II for the modes.
@@ -158,11 +159,10 @@ class Cdu(wiring.Component):
                 m.d.comb += [sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
                 m.d.comb += [target.eq(value) for target, value in pairs]
 
-        # Inner streams: sectors that were counted, rows as the unpacker gives them (counted too), and what enters and
-        # leaves SFPR whichever way it works.
-        words = vectors(unsigned(32))
-        sectors, rows, results = (stream.Signature(words).create(path=[name])
-                                  for name in ("sectors", "rows", "results"))
+        # Inner streams: sectors that were counted; rows taken from the unpacker, counted too, and a cycle later; what
+        # is to leave as sectors.
+        sectors, taken, rows, results = (stream.Signature(words).create(path=[name])
+                                         for name in ("sectors", "taken", "rows", "results"))
 
         # ------------------------------------------------------------------------------------------- the units
         granule = 1 if modes - {"raw", "zvc"} else 4
@@ -257,25 +257,31 @@ class Cdu(wiring.Component):
         direct = decompress & mode("raw", "sfpr", "brc")
         m.d.comb += [
             final.eq(last_block & (row == 7)),
-            counted.eq((sectors.valid & sectors.ready) | (rows.valid & rows.ready)),
+            counted.eq((sectors.valid & sectors.ready) | (taken.valid & taken.ready)),
             sectors.valid.eq(self.sectors_i.valid & more & compress),
             self.sectors_i.ready.eq(sectors.ready & more & compress),
             sectors.payload.data.eq(self.sectors_i.payload),
             sectors.payload.last.eq(final),
-            rows.valid.eq(unpacker.o.valid & more & direct),
-            rows.payload.last.eq(final),
+            taken.valid.eq(unpacker.o.valid & more & direct),
+            taken.payload.last.eq(final),
             self.sectors_o.valid.eq(results.valid),
             results.ready.eq(self.sectors_o.ready),
             self.sectors_o.payload.eq(results.payload.data),
             unpacker.i.payload.eq(self.bytes_i.payload),
         ]
-        taken = unpacker.o.payload.data
+        shown = unpacker.o.payload.data
         for k in range(8):
-            word = Cat(taken[4 * k + j] for j in range(4)) if "raw" in modes else Const(0, 32)
-            m.d.comb += rows.payload.data[k].eq(Mux(mode("raw"), word, taken[k]))
+            word = Cat(shown[4 * k + j] for j in range(4)) if "raw" in modes else Const(0, 32)
+            m.d.comb += taken.payload.data[k].eq(Mux(mode("raw"), word, shown[k]))
         with m.If(direct):
-            m.d.comb += [unpacker.o.ready.eq(rows.ready & more),
+            m.d.comb += [unpacker.o.ready.eq(taken.ready & more),
                          unpacker.take.eq(Mux(mode("raw"), 32, Mux(mode("brc"), 1, 8)))]
+        # A register between the unpacker's shifter and what SFPR does with a row before its first one.
+        pipe = Pipeline(m, taken, rows)
+        *row_words, row_last = pipe.stage(*taken.payload.data, taken.payload.last)
+        pipe.finish()
+        m.d.comb += [target.eq(word) for target, word in zip(rows.payload.data, row_words, strict=True)]
+        m.d.comb += rows.payload.last.eq(row_last)
         with m.If(start):
             m.d.sync += [row.eq(0), blocks.eq(config.blocks), last_block.eq(config.blocks == 1), more.eq(1)]
         with m.Elif(counted):
@@ -285,7 +291,7 @@ class Cdu(wiring.Component):
 
         m.d.comb += done.eq(Mux(config.decompress, results.valid & results.ready & results.payload.last,
                                 packer.o.valid & packer.o.ready & packer.o.payload.last))
-        short = Cat(rows.valid & rows.ready & unpacker.o.payload.short,
+        short = Cat(taken.valid & taken.ready & unpacker.o.payload.short,
                     *[chosen & coder.error for chosen, coder in coders]).any()
         with m.If(decompress & short):
             m.d.sync += self.error.short.eq(1)
@@ -299,7 +305,7 @@ class Cdu(wiring.Component):
             with m.State("start"):
                 m.d.comb += self.busy.eq(1)
                 layout = (config.layout == 3) | ((config.layout == 1) & config.blocks[0])
-                with m.If((config.blocks == 0) | ~mode(*modes) | (mode("jpeg-act") & layout)):
+                with m.If((config.blocks == 0) | ~mode(*self.modes) | (mode("jpeg-act") & layout)):
                     m.d.sync += self.error.config.eq(1)
                     m.next = "idle"
                 with m.Else():
