@@ -233,7 +233,7 @@ class Simulator:
     """One simulated CDU, able to do ``mode``."""
 
     def __init__(self, mode):
-        from rtl.jpegact.cdu import MODES
+        from rtl.jpegact.config import MODES
 
         self.modes = next(modes for modes in CONFIGURATIONS if mode in modes)
         self.mode = MODES[mode].value

@@ -1,7 +1,7 @@
 """The compression/decompression unit: sectors of float32 on one side, a byte stream on the other."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common.packer import Packer, chunk
@@ -11,48 +11,17 @@ from rtl.common.unpacker import Unpacker
 from rtl.common.vectors import vectors, words
 from rtl.gist.binarize import Binarize, Unbinarize
 from rtl.jpegact.align import Align
+from rtl.jpegact.config import MODES, Config, Error
 from rtl.jpegact.dct import Dct
 from rtl.jpegact.quantize import Shift
 from rtl.jpegact.sfpr import Sfpr
 from rtl.jpegact.zvc import Zvc
 
-__all__ = ["CDMA", "JPEG_ACT", "MODES", "Cdu", "Config", "Error", "Mode"]
+__all__ = ["CDMA", "JPEG_ACT", "Cdu"]
 
-
-class Mode(enum.Enum, shape=3):
-    """What becomes of a block; the numbers are those of the ``.act`` file."""
-
-    RAW = 0
-    SFPR = 1
-    SFPR_ZVC = 2
-    JPEG_ACT = 3
-    BRC = 4
-    ZVC = 5
-
-
-MODES = {"raw": Mode.RAW, "sfpr": Mode.SFPR, "sfpr-zvc": Mode.SFPR_ZVC, "jpeg-act": Mode.JPEG_ACT, "brc": Mode.BRC,
-         "zvc": Mode.ZVC}
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")  # the paper's CDU
 CDMA = ("zvc",)  # cDMA+
 SCALED = ("sfpr", "sfpr-zvc", "jpeg-act")  # modes that pass through SFPR
-
-
-class Config(data.Struct):
-    """What a tensor needs to be told before it starts."""
-
-    decompress: 1
-    mode: Mode
-    layout: 2  # tiles in a row of the tensor: 0 for one, 1 for two, 2 for more (only jpeg-act looks at it)
-    blocks: 32  # of this tensor in this unit
-    table: data.ArrayLayout(3, 64)  # log2 of the DQT (only jpeg-act looks at it)
-
-
-class Error(data.Struct):
-    """Why a tensor is not what it should be; stands until the next one starts."""
-
-    config: 1  # no block, a mode that this unit was built without, layout 3, or an odd number of blocks in layout 1
-    short: 1  # the byte stream ended early; zeros stand for what was missing
-    excess: 1  # the byte stream went on after the last block; the rest was dropped
 
 
 class Cdu(wiring.Component):

@@ -9,7 +9,8 @@ import pytest
 from cocotb.triggers import FallingEdge
 
 from golden.jpegact import blocks, cdu, quantize, sfpr
-from rtl.jpegact.cdu import CDMA, JPEG_ACT, MODES, Cdu
+from rtl.jpegact.cdu import CDMA, JPEG_ACT, Cdu
+from rtl.jpegact.config import MODES
 from rtl.units import verilog
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, parameters, rng, simulate
 
