@@ -37,7 +37,7 @@ demo: setup  ## compress a ResNet's activations with the simulated hardware; tab
 
 # A waveform belongs to one process; otherwise benches run side by side.
 sim: setup  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
-	@$(BIN)/python -m pytest -n $(if $(filter-out 0,$(WAVES)),0,$(JOBS)) $(or $(benches),tb)
+	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(or $(benches),tb)
 
 synth: setup  ## map every unit to Nangate45 and print areas beside the paper's (UNIT=)
 	@$(BIN)/python -m synth $(UNIT) --jobs $(JOBS)

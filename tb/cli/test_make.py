@@ -23,7 +23,7 @@ def make(*words):
 @pytest.mark.parametrize("unit", UNITS)
 def test_every_unit_has_a_bench(unit):
     last = make("sim", f"UNIT={unit}", "JOBS=3").stdout.splitlines()[-1]
-    command, benches = last.split(" -n 3 ")
+    command, benches = last.split(" -n 3 --dist worksteal ")
     assert command.endswith("python -m pytest")
     name = {"dct8": "dct", "unbinarize": "binarize"}.get(unit, unit)
     assert any(bench.endswith(f"/test_{name}.py") and not bench.startswith("tb/judges") for bench in benches.split())
@@ -39,9 +39,11 @@ def test_a_wrong_variable_is_told_in_one_line_before_anything_runs(variable):
     assert variable.split("=")[0] + "=" in result.stderr and ": choose" in result.stderr
 
 
-@pytest.mark.parametrize(("waves", "processes"), [([], 3), (["WAVES="], 3), (["WAVES=0"], 3), (["WAVES=1"], 0)])
-def test_a_waveform_is_made_by_one_process(waves, processes):
-    assert f"pytest -n {processes} tb\n" in make("sim", "JOBS=3", *waves).stdout
+@pytest.mark.parametrize("waves, options", [
+    ([], "-n 3 --dist worksteal"), (["WAVES="], "-n 3 --dist worksteal"), (["WAVES=0"], "-n 3 --dist worksteal"),
+    (["WAVES=1"], "-n 0")])
+def test_a_waveform_is_made_by_one_process(waves, options):
+    assert f"pytest {options} tb\n" in make("sim", "JOBS=3", *waves).stdout
 
 
 @pytest.fixture
