@@ -116,7 +116,8 @@ class Cdu(wiring.Component):
 
         def mode(*names):
             """Whether the tensor's mode is one of ``names`` (those that this unit does not have never are)."""
-            return Cat(config.mode == MODES[name] for name in names if name in modes).any()
+            chosen = [config.mode == MODES[name] for name in names if name in modes]
+            return Cat(chosen).any() if chosen else Const(0, 1)
 
         def link(when, source, sink, *pairs):
             """Connects two streams while ``when`` holds. ``pairs`` are (target, value) of the payload; without any,
