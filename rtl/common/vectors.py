@@ -1,9 +1,9 @@
-"""Payload of the streams that carry eight values a beat: a row or column of a block, or a sector."""
+"""Payloads that many units share: eight values (a row or column of a block, or a sector), and where a sector lies."""
 
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-__all__ = ["vectors", "words"]
+__all__ = ["place", "vectors", "words"]
 
 
 def vectors(shape):
@@ -12,3 +12,10 @@ def vectors(shape):
 
 
 words = vectors(unsigned(32))  # of float32, mostly; int8 in their low bytes
+
+
+def place(address_width):
+    """Where a sector lies: byte address of its first value (a multiple of 4), how many values it has (0 to 8; a sector
+    of padding has none and touches no memory), the index of its scale, which of the two scales at hand it uses, and
+    ``last`` on the last sector of a tensor."""
+    return data.StructLayout({"address": address_width, "words": 4, "channel": 32, "slot": 1, "last": 1})
