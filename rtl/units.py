@@ -66,5 +66,5 @@ def verilog(component, name, flatten=False):
     from amaranth._toolchain.yosys import find_yosys
 
     text = rtlil.convert(component, name=name, emit_src=False)
-    script = f"read_rtlil <<rtlil\n{text}\nrtlil\nproc -nomux -norom\nflatten\nwrite_verilog -noattr -norename\n"
+    script = f"read_rtlil <<rtlil\n{text}\nrtlil\nproc -norom\nflatten\nwrite_verilog -noattr\n"
     return find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script)
