@@ -3,7 +3,7 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-__all__ = ["place", "vectors", "words"]
+__all__ = ["place", "sectors", "vectors", "words"]
 
 
 def vectors(shape):
@@ -13,13 +13,13 @@ def vectors(shape):
 
 words = vectors(unsigned(32))  # of float32, mostly; int8 in their low bytes
 
+# A sector of a flat array of float32: ``count`` valid values from lane 0 up, 8 in all but the last sector, where there
+# may be any number of them, 0 included. Values beyond are zero; whoever sends a sector sees to that.
+sectors = data.StructLayout({"data": data.ArrayLayout(32, 8), "count": range(9), "last": 1})
+
 
 def place(address_width):
     """Where a sector lies: byte address of its first value (a multiple of 4), how many values it has (0 to 8; a sector
     of padding has none and touches no memory), the index of its scale, which of the two scales at hand it uses, and
     ``last`` on the last sector of a tensor."""
     return data.StructLayout({"address": address_width, "words": 4, "channel": 32, "slot": 1, "last": 1})
-
-# A sector of a flat array of float32: ``count`` valid values from lane 0 up, 8 in all but the last sector, where there
-# may be any number of them, 0 included. Values beyond are zero; whoever sends a sector sees to that.
-sectors = data.StructLayout({"data": data.ArrayLayout(32, 8), "count": range(9), "last": 1})
