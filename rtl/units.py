@@ -8,6 +8,7 @@ from amaranth.back import rtlil
 from amaranth.back import verilog as back_verilog
 
 from rtl.common.packer import Packer
+from rtl.common.shared import collect
 from rtl.common.unpacker import Unpacker
 from rtl.gist.binarize import Binarize, Unbinarize
 from rtl.jpegact.align import Align
@@ -58,11 +59,14 @@ UNITS = {
 
 def verilog(component, name, flatten=False):
     """The Verilog of a component as a string. The module is called ``name``; a stream ``i`` becomes ``i__payload``,
-    ``i__valid`` and ``i__ready``. ``flatten`` merges everything into one module."""
+    ``i__valid`` and ``i__ready``. What the component has several of and calls shared is written once, as a module
+    ``name_part``. ``flatten`` merges everything into one module."""
     # The default would prefer whatever Yosys happens to be installed, and its version shows in the text.
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     if not flatten:
-        return back_verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+        with collect(f"{name}_") as parts:
+            text = back_verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+        return "".join([text, *(verilog(part, module) for module, part in parts.items())])
     from amaranth._toolchain.yosys import find_yosys
 
     text = rtlil.convert(component, name=name, emit_src=False)

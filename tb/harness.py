@@ -14,12 +14,14 @@ import inspect
 import json
 import os
 import random
+import re
 import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import cocotb
+import cocotb_tools.runner
 import numpy as np
 from amaranth.lib.wiring import In
 from cocotb.clock import Clock
@@ -33,6 +35,15 @@ SEED = int(os.environ.get("COCOTB_RANDOM_SEED", 0))  # of the run; cocotb.RANDOM
 
 
 # ------------------------------------------------------------------------------------------------ outside the simulator
+class Verilator(cocotb_tools.runner.Verilator):
+    """cocotb's runner, also for designs of which Verilator compiles parts on their own."""
+
+    def _build_command(self):
+        verilate, make = super()._build_command()
+        hierarchical = "--hierarchical" in verilate
+        return [verilate, ["Vtop_hier.mk" if hierarchical and part == "Vtop.mk" else part for part in make]]
+
+
 def simulate(component, module, tests=None, **parameters):
     """Builds ``component`` and runs the cocotb tests of the file ``module`` on it (all, or those that ``tests``, a
     regular expression, matches). ``parameters`` reach the tests through :func:`parameters`."""
@@ -46,18 +57,24 @@ def simulate(component, module, tests=None, **parameters):
     build.mkdir(parents=True, exist_ok=True)
 
     # The wheel lacks this variable; set outright, since under make there are other flags, of no use to this one.
-    os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
+    # Most of a bench's time is its build: compilers need not try hard.
+    os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
     os.environ["PATH"] = f"{ROOT / 'tb' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     os.environ["PYTHON"] = sys.executable
-    runner = get_runner(simulator)
+    runner = Verilator() if simulator == "verilator" else get_runner(simulator)
     with open(build / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         source, done = build / "dut.v", build / "built"
         if not done.exists():
             source.write_text(text)
-            (build / "public.vlt").write_text('`verilator_config\npublic_flat_rw -module "dut" -var "*"\n')
-            sources = [source] + ([build / "public.vlt"] if simulator == "verilator" else [])
-            arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast"] if simulator == "verilator" else []
+            sources, arguments = [source], []
+            if simulator == "verilator":
+                parts = re.findall(r"^module (dut_\w+)", text, re.MULTILINE)  # those that the design has several of
+                control = [f'hier_block -module "{part}"\n' for part in parts]
+                (build / "control.vlt").write_text(
+                    "".join(['`verilator_config\npublic_flat_rw -module "dut" -var "*"\n', *control]))
+                sources.append(build / "control.vlt")
+                arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast"] + ["--hierarchical"] * bool(parts)
             runner.build(sources=sources, hdl_toplevel="dut", build_dir=build, build_args=arguments, waves=waves,
                          timescale=("1ns", "1ps"), log_file=build / "build.log")
             done.touch()

@@ -1,0 +1,53 @@
+"""Units of which a design has several: one Verilog module for all of them."""
+
+from contextlib import contextmanager
+
+from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+__all__ = ["collect", "shared"]
+
+_collected = None  # prefix of names, and name -> component, while somebody collects
+
+
+@contextmanager
+def collect(prefix):
+    """While this is open, :func:`shared` leaves components out of the design that is elaborated, and puts them into
+    the dictionary that is given here, by the names of the modules that it expects for them, all with ``prefix``."""
+    global _collected
+    before, _collected = _collected, (prefix, {})
+    try:
+        yield _collected[1]
+    finally:
+        _collected = before
+
+
+def shared(name, build):
+    """What ``build()`` returns, or, while somebody collects, an instance of a module called after ``name`` with its
+    ports.
+
+    Amaranth writes a module for each submodule, even where they are alike. For units as large as a lane of the
+    accelerator, one text is easier to read, and takes a simulator or a synthesis tool a fraction of the time.
+    ``name`` stands for the class and its parameters: the same name, the same hardware.
+    """
+    if _collected is None:
+        return build()
+    prefix, components = _collected
+    if prefix + name not in components:
+        components[prefix + name] = build()
+    return _Instance(prefix + name, components[prefix + name].signature)
+
+
+class _Instance(wiring.Component):
+    def __init__(self, name, signature):
+        self.name = name
+        super().__init__(signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        ports = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        for path, member, value in self.signature.flatten(self):
+            ports[("i_" if member.flow is In else "o_") + "__".join(map(str, path))] = value
+        m.submodules.instance = Instance(self.name, **ports)
+        return m
