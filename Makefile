@@ -30,13 +30,14 @@ help:  ## list the targets
 	@echo '  make synth UNIT=dct                one unit'
 
 setup:  ## install what the other targets need (they call it themselves)
-	@scripts/setup.sh $(if $(filter icarus,$(SIM)),iverilog)
+	@scripts/setup.sh
 
 demo: setup  ## compress a ResNet's activations with the simulated hardware; table, and picture in build/
 	@$(BIN)/actcodec demo --output build
 
 # A waveform belongs to one process; otherwise benches run side by side.
-sim: setup  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
+sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
+	@scripts/setup.sh judges $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(or $(benches),tb)
 
 synth: setup  ## map every unit to Nangate45 and print areas beside the paper's (UNIT=)

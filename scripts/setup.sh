@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes .venv with every Python package at its locked version. What PyPI lacks comes from apt when this runs as root;
-# otherwise the missing packages are named. Usage: scripts/setup.sh [iverilog]
+# otherwise the missing packages are named. Usage: scripts/setup.sh [judges] [iverilog]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -24,7 +24,10 @@ need "command -v $python" python3
 need "command -v g++" g++
 need "command -v make" make
 need "command -v perl" perl
-for command in "$@"; do need "command -v $command" "$command"; done
+judges=
+for word in "$@"; do
+    if [ "$word" = judges ]; then judges=requirements-judges.lock; else need "command -v $word" "$word"; fi
+done
 install
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "needs Python 3.11 or newer, $python is $("$python" --version 2>&1); choose one with make PYTHON=..."
@@ -37,14 +40,20 @@ stamp=.venv/stamp
 home="Python $version in $(pwd -P)"
 wanted="$home $(cat requirements*.lock pyproject.toml scripts/setup.sh | sha256sum)"
 found=$(cat $stamp 2>/dev/null || true)
-[ "$found" = "$wanted" ] && exit 0
-echo "setup: installing the locked Python packages into .venv"
-[[ "$found" = "$home "* && -x .venv/bin/python ]] || "$python" -m venv --clear .venv
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
-pip install -r requirements.lock
-[ -f requirements-synth.lock ] && pip install --no-deps -r requirements-synth.lock
-pip install --no-deps --no-build-isolation -e .
-# cocotb loads Python into the simulator as a shared library, which Debian packages on its own.
-need ".venv/bin/python -c 'from find_libpython import find_libpython; assert find_libpython()'" "libpython$version"
-install
-echo "$wanted" >$stamp
+if [ "$found" != "$wanted" ]; then
+    echo "setup: installing the locked Python packages into .venv"
+    [[ "$found" = "$home "* && -x .venv/bin/python ]] || "$python" -m venv --clear .venv
+    pip install -r requirements.lock
+    [ ! -f requirements-synth.lock ] || pip install --no-deps -r requirements-synth.lock
+    pip install --no-deps --no-build-isolation -e .
+    # cocotb loads Python into the simulator as a shared library, which Debian packages on its own.
+    need ".venv/bin/python -c 'from find_libpython import find_libpython; assert find_libpython()'" "libpython$version"
+    install
+    echo "$wanted" >$stamp
+fi
+if [ "$judges" ] && ! cmp -s $judges .venv/$judges; then
+    echo "setup: installing PyTorch, which judges the golden model"
+    pip install --no-deps --retries 1 -r $judges
+    cp $judges .venv/
+fi
