@@ -1,0 +1,62 @@
+"""SSDC, sparse storage and dense compute: the narrow CSR (Gist, sections III-A and IV-A).
+
+A tensor, flat in memory order, is seen as rows of 256 values, the last of which may be shorter, so that a column fits
+in a byte. Stored are the non-zero values in order, the column of each, and how many each row has. Both +0.0 and -0.0
+are zero; everything else, NaN and subnormal numbers among it, is kept bit for bit. The values may then be reduced by
+DPR: what is zero is decided before, so a value that DPR rounds to zero stays.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from golden.gist import dpr
+
+ROW = 256  # values
+
+
+class Encoded(NamedTuple):
+    """The three arrays of a tensor."""
+
+    values: np.ndarray  # float32, or uint8: what `dpr.encode` makes of them
+    columns: np.ndarray  # uint8, one for each value
+    counts: np.ndarray  # uint16, little endian: non-zero values, one for each row
+
+
+def encode(x, form=None):
+    """The arrays of `x` (float32, any shape); `form` names one of DPR's formats, or is None for values in full."""
+    bits = np.ascontiguousarray(x, "<f4").reshape(-1).view("<u4")
+    places = np.flatnonzero(bits << 1)  # without the sign
+    values = bits[places].view("<f4")
+    counts = np.bincount(places // ROW, minlength=-(-bits.size // ROW)).astype("<u2")
+    return Encoded(dpr.encode(values, form) if form else values, (places % ROW).astype(np.uint8), counts)
+
+
+def decode(encoded, length, form=None):
+    """The `length` values (float32) of which `encode` made the arrays; the reverse of it, but that -0.0 is now +0.0.
+
+    Raises ValueError if the arrays do not fit together: if a row counts more values than it has room for, if its
+    columns do not ascend or lie beyond its end, or if an array has another length than the counts ask for.
+    """
+    values, columns, counts = encoded.values, np.asarray(encoded.columns), np.asarray(encoded.counts).astype(np.int64)
+    rows = -(-length // ROW)
+    if counts.size != rows:
+        raise ValueError(f"{counts.size} row counts, {length} values need {rows}")
+    room = np.minimum(ROW, length - ROW * np.arange(rows))
+    if np.any(counts > room):
+        row = int(np.argmax(counts > room))
+        raise ValueError(f"row {row} counts {counts[row]} values and has room for {room[row]}")
+    total = int(counts.sum())
+    if columns.size != total:
+        raise ValueError(f"{columns.size} columns, the row counts ask for {total}")
+    # Rows ascend, so places ascend exactly if the columns of each row do.
+    places = ROW * np.repeat(np.arange(rows), counts) + columns
+    if np.any(np.diff(places) <= 0) or (total and places[-1] >= length):
+        raise ValueError("columns do not ascend, or lie beyond the end of a row")
+    needed = 4 * -(-total // (dpr.named(form).per_word if form else 1))
+    if values.nbytes != needed:
+        raise ValueError(f"{values.nbytes} bytes of values, the row counts ask for {needed}")
+    values = dpr.decode(values, form, total) if form else np.asarray(values, "<f4")
+    dense = np.zeros(length, np.float32)
+    dense.view(np.uint32)[places] = values.view(np.uint32)
+    return dense
