@@ -1,0 +1,249 @@
+"""The host's side of the accelerator: what software writes and reads to have a tensor compressed or decompressed.
+
+Written once, as coroutines, against two small interfaces (:class:`Bus`, :class:`Memory`): under cocotb or asyncio they
+are awaited; a host whose accesses return at once wraps them in :class:`Plain` and calls :func:`run`. docs/registers.md
+has the registers. Needs NumPy, for the scales, but no Amaranth.
+
+The stream belongs to the DMA engine: what takes the payload, or gives it, has to be at work when a tensor starts.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from rtl.jpegact.register_map import BITS, COUNTERS, MAGIC, MAJOR, MODES, VALUES, ErrorCode
+
+__all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "run"]
+
+
+class Bus(Protocol):
+    """The registers: words of 32 bits at byte addresses from the accelerator's first one on."""
+
+    async def read(self, address: int) -> int: ...
+
+    async def write(self, address: int, value: int) -> None: ...
+
+
+class Memory(Protocol):
+    """The memory that the accelerator works on, at the addresses that it sees."""
+
+    async def read(self, address: int, size: int) -> bytes: ...
+
+    async def write(self, address: int, data: bytes) -> None: ...
+
+
+class Plain:
+    """Makes a :class:`Bus` or :class:`Memory` of an object whose ``read`` and ``write`` are ordinary functions."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    async def read(self, *arguments):
+        return self.inner.read(*arguments)
+
+    async def write(self, *arguments):
+        self.inner.write(*arguments)
+
+
+def run(coroutine):
+    """The result of a coroutine that never has to wait, as those of a driver on :class:`Plain` interfaces.
+
+    Raises RuntimeError if it waits after all.
+    """
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    raise RuntimeError("the coroutine waits for something; it needs an event loop")
+
+
+class AcceleratorError(RuntimeError):
+    """The accelerator ended a tensor with an error; ``code`` is an ``ErrorCode``."""
+
+    def __init__(self, code):
+        self.code = code
+        name = getattr(code, "name", "which this driver does not know")
+        super().__init__(f"the accelerator reports error {int(code)}, {name}")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What became of a tensor; with the payload, it is what decompression needs."""
+
+    mode: str  # the one that was used: a tensor too small for jpeg-act has sfpr-zvc
+    scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
+    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode is jpeg-act
+    counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
+
+
+class Driver:
+    """One accelerator, made by :meth:`open`. ``cdus``, ``modes`` and ``address_width`` say what it has.
+
+    One tensor at a time. Tensors are contiguous unless ``stride`` tells the bytes from one row of their view to the
+    next. ``scale_table`` is the address, a multiple of 32, of room for a float32 word for each channel, rounded up to
+    32 bytes; only the modes that scale need it.
+    """
+
+    def __init__(self, bus, memory, wait=None):
+        self.bus, self.memory, self.wait = bus, memory, wait
+        self.cdus = self.modes = self.address_width = None
+
+    @classmethod
+    async def open(cls, bus, memory, wait=None):
+        """Looks whether there is an accelerator that this driver knows, and what it can do.
+
+        ``wait`` is a coroutine function without arguments. It is awaited before each look at the status while a tensor
+        is under way: it waits for the interrupt, or for a while, or raises when patience is over. Without it, the
+        status is read all the time. Raises RuntimeError for another device and for another major version.
+        """
+        self = cls(bus, memory, wait)
+        magic, major = await self.get("magic", "major")
+        if magic != MAGIC:
+            raise RuntimeError(f"no accelerator: the magic number is {magic:#010x}, not {MAGIC:#010x}")
+        if major != MAJOR:
+            raise RuntimeError(f"the accelerator's registers have version {major}, this driver knows version {MAJOR}")
+        self.cdus, modes, self.address_width = await self.get("cdus", "modes", "address_width")
+        self.modes = tuple(name for code, name in enumerate(MODES) if modes >> code & 1)
+        await self.put(done_enable=1, error_enable=0)
+        return self
+
+    # ------------------------------------------------------------------------------------------------------ registers
+    async def get(self, *names):
+        """The values of that name, as a list; every word is read once."""
+        words, values = {}, dict.fromkeys(names, 0)
+        for bits in BITS:
+            if bits.name in values:
+                if bits.address not in words:
+                    words[bits.address] = await self.bus.read(bits.address)
+                values[bits.name] |= (words[bits.address] >> bits.low & (1 << bits.width) - 1) << bits.part
+        return [values[name] for name in names]
+
+    async def put(self, **values):
+        """Writes all words that hold any of these values; what else is in them becomes 0. Raises ValueError for a value
+        that does not fit, before anything is written."""
+        words = {}
+        for name, value in values.items():
+            if not 0 <= value < 1 << VALUES[name].width:
+                raise ValueError(f"{name} is {value}, has to fit {VALUES[name].width} bits")
+        for bits in BITS:
+            if bits.name in values:
+                piece = values[bits.name] >> bits.part & (1 << bits.width) - 1
+                words[bits.address] = words.get(bits.address, 0) | piece << bits.low
+        for address, word in words.items():
+            await self.bus.write(address, word)
+
+    # -------------------------------------------------------------------------------------------------------- tensors
+    async def compress(self, address, shape, mode, dqt="optL", *, scales=None, scale_table=None, stride=None):
+        """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
+
+        ``dqt`` as in ``golden.jpegact.cdu.compress``, and as there jpeg-act falls back to sfpr-zvc where the tensor has
+        no tiles. ``scales`` are the k of all channels (``golden.jpegact.sfpr.scales``); without them the tensor is read
+        to find them. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
+        """
+        from golden.jpegact import blocks, quantize, sfpr
+
+        job = self._job(address, shape, mode, False, stride)
+        mode = MODES[job["mode"]]
+        table = None
+        if mode == "jpeg-act":
+            table = quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
+        if _scaled(mode) and scales is None:
+            view = blocks.view(shape)
+            rows = await self._rows(address, view, job["stride"])
+            scales = sfpr.scales(rows.reshape(shape)).k
+        return await self._tensor(job, scales, scales, table, scale_table)
+
+    async def decompress(self, address, shape, mode, *, scales=None, table=None, scale_table=None, stride=None):
+        """Decompresses the stream into the room for a float32 tensor of ``shape`` at ``address``; :class:`Result`.
+
+        ``mode`` (falling back as in :meth:`compress`), ``scales`` (k) and ``table`` (shifts) are those of the result of
+        compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
+        """
+        from golden.jpegact import sfpr
+
+        job = self._job(address, shape, mode, True, stride)
+        back = None if scales is None else sfpr.reciprocal(np.asarray(scales, np.float32))
+        return await self._tensor(job, scales, back, table, scale_table)
+
+    async def reset(self):
+        """Soft reset: gives up whatever is under way, and returns when the accelerator is at rest. What is left of a
+        stream is the DMA engine's to clear."""
+        await self.put(reset=1)
+        while (await self.get("busy"))[0]:
+            pass
+        await self.put(done_pending=1, error_pending=1)
+
+    def _job(self, address, shape, mode, decompress, stride):
+        """The values of the descriptor, checked."""
+        from golden.jpegact import blocks
+
+        view = blocks.view(shape)
+        if mode not in MODES:
+            raise ValueError(f"unknown mode {mode!r}, legal are {', '.join(MODES)}")
+        if mode == "jpeg-act" and not view.tileable:
+            mode = "sfpr-zvc"
+        if mode not in self.modes:
+            raise ValueError(f"mode {mode} was not built in, there are {', '.join(self.modes)}")
+        stride = 4 * view.width if stride is None else stride
+        if stride % 4 or stride < 4 * view.width:
+            raise ValueError(f"stride is {stride}, has to be a multiple of 4 and at least {4 * view.width}")
+        self._check("address of the tensor", address, 4, (view.rows - 1) * stride + 4 * view.width)
+        return {"mode": MODES.index(mode), "decompress": int(decompress), "base": address, "rows": view.rows,
+                "width": view.width, "stride": stride, "height": view.height, "channels": view.channels}
+
+    def _check(self, what, address, multiple, size):
+        if address % multiple or not 0 <= address <= (1 << self.address_width) - size:
+            raise ValueError(f"{what} is {address:#x}, has to be a multiple of {multiple}, and {size} bytes have to "
+                             f"fit below 2^{self.address_width}")
+
+    async def _rows(self, address, view, stride):
+        """The tensor in memory, float32 [rows, width]."""
+        size = 4 * view.width
+        if stride == size:
+            data = await self.memory.read(address, size * view.rows)
+        else:
+            data = b"".join([await self.memory.read(address + row * stride, size) for row in range(view.rows)])
+        return np.frombuffer(data, "<f4").reshape(view.rows, view.width)
+
+    async def _tensor(self, job, scales, words, table, scale_table):
+        """Has a tensor done: ``words`` go into the scale table, k or r."""
+        mode = MODES[job["mode"]]
+        if _scaled(mode):
+            scales, words = np.asarray(scales, np.float32), np.asarray(words, "<f4")
+            if words.shape != (job["channels"],):
+                raise ValueError(f"mode {mode} needs {job['channels']} scales, there are {words.size}")
+            if scale_table is None:
+                raise ValueError(f"mode {mode} needs a scale_table")
+            self._check("scale_table", scale_table, 32, 4 * words.size)
+            await self.memory.write(scale_table, words.tobytes())
+            job |= {"scales": scale_table}
+        else:
+            scales = None
+        if mode == "jpeg-act":
+            table = np.asarray(table)
+            if table.shape != (8, 8) or np.any((table < 0) | (table > 7)):
+                raise ValueError("mode jpeg-act needs a table of 8 x 8 shifts, 0 to 7")
+            job |= {"table": sum(int(s) << 3 * k for k, s in enumerate(table.reshape(-1)))}
+        else:
+            table = None
+        await self.put(**job)
+        await self.put(done_pending=1, error_pending=1)
+        await self.put(start=1)
+        done = 0
+        while not done:
+            if self.wait is not None:
+                await self.wait()
+            done, error = await self.get("done", "error")
+        await self.put(done_pending=1, error_pending=1)
+        if error:
+            raise AcceleratorError(ErrorCode(error) if error in iter(ErrorCode) else error)
+        counters = dict(zip(COUNTERS, await self.get(*COUNTERS), strict=True))
+        return Result(mode, scales, table, counters)
+
+
+def _scaled(mode):
+    from golden.jpegact import cdu
+
+    return mode in cdu.SCALED
