@@ -181,7 +181,7 @@ class Host:
         assert self.dut.interrupt.value == self.model.interrupt
 
     def accesses(self, count):
-        """Random writes: mostly where there is a register, often all ones or all zeros, all strobes; each pulse once."""
+        """Random writes: mostly where there is a register, often all ones or zeros, any strobes; each pulse once."""
         random, result = self.random, []
         for _ in range(count):
             address = int(random.choice(WORDS)) if random.random() < 0.9 else int(random.integers(256))

@@ -1,0 +1,346 @@
+"""The driver against an accelerator of Python: registers made from the map, and golden behind them."""
+
+import asyncio
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from actcodec import driver
+from golden.gist import binarize
+from golden.jpegact import blocks, cdu, dct, quantize, sfpr, stream, zvc
+from rtl.jpegact.register_map import COUNTERS, MAP, MODES, ErrorCode
+from tb.harness import ROOT
+from tb.jpegact.register_model import OKAY, RegisterModel
+
+SHAPES = [(2, 3, 8, 16), (1, 5, 9, 13), (2, 4, 14, 7), (3, 40, 1, 1), (1, 1, 1, 1), (3, 20), (2, 3, 2, 4),
+          (1, 2, 3, 40)]
+OFFSETS = {register.name: register.offset for register in MAP}
+TENSOR, BACK, SCALES = 0x1004, 0x9010, 0x20000  # rows may start at any multiple of 4
+UNTOUCHED = 0xA5
+
+
+class Accelerator(RegisterModel):
+    """Sees no more of a tensor than its descriptor; ends it some looks at the registers after its start."""
+
+    def __init__(self, looks=3, fail=0, **parameters):
+        super().__init__(**parameters)
+        self.memory = bytearray([UNTOUCHED]) * 0x30000
+        self.looks, self.fail, self.left = looks, fail, 0
+        self.payload, self.writes, self.reads = b"", [], []
+
+    def access_memory(self, address, size):
+        self.reads.append((address, size))
+        return bytes(self.memory[address : address + size])
+
+    def read(self, address):
+        self.left -= 1
+        if self.values["busy"] and self.left <= 0:
+            self.end()
+        data, response = super().read(address)
+        assert response == OKAY
+        return data
+
+    def write(self, address, value):
+        self.writes.append((address, value))
+        count = len(self.pulses)
+        assert super().write(address, value) == OKAY
+        if self.pulses[count:]:
+            self.values["busy"], self.values["error"], self.left = 1, 0, self.looks
+
+    def end(self):
+        if self.pulses[-1] == "reset":
+            self.values["busy"] = 0
+            return
+        if not self.fail:
+            self.decompress() if self.values["decompress"] else self.compress()
+            self.values |= {name: 2**33 + k for k, name in enumerate(COUNTERS)}
+            self.values["bytes_out"] = len(self.payload)
+        self.finish(self.fail)
+
+    def descriptor(self):
+        v = self.values
+        view = blocks.View(v["rows"], v["width"], v["channels"], v["height"], True)
+        rows = np.ndarray((view.rows, view.width), "<f4", self.memory, v["base"], (v["stride"], 4))
+        mode, scales = MODES[v["mode"]], None
+        if mode in cdu.SCALED:
+            scales = np.frombuffer(self.memory, "<f4", view.channels, v["scales"]).copy()[view.channel, None]
+        table = np.array([v["table"] >> 3 * k & 7 for k in range(64)]).reshape(8, 8)
+        return mode, view, mode == "jpeg-act", rows, scales, table
+
+    def compress(self):
+        mode, view, tiled, rows, k, table = self.descriptor()
+        data = blocks.split(rows.copy().view(np.uint32) if k is None else sfpr.quantize(rows.copy(), k), view, tiled)
+        if tiled:
+            data = quantize.shift(dct.forward(data), table)
+        data = data.reshape(-1, 64)
+        sizes = np.full(len(data), cdu.BLOCK_BYTES.get(mode, 0))
+        if mode in cdu.ITEM:
+            data, sizes = zvc.encode(data)
+        elif mode == "brc":
+            data = binarize.forward(data.view(np.float32))
+        data = np.ascontiguousarray(data).view(np.uint8).reshape(-1)
+        self.payload = stream.interleave(data, sizes, self.values["cdus"])[0].tobytes()
+
+    def decompress(self):
+        mode, view, tiled, rows, r, table = self.descriptor()
+        payload, n = np.frombuffer(self.payload, np.uint8), view.blocks(tiled)
+        item = cdu.ITEM.get(mode)
+        sizes = zvc.sizes(payload, n, item.itemsize) if item else np.full(n, cdu.BLOCK_BYTES[mode])
+        payload, _ = stream.deinterleave(payload, sizes, self.values["cdus"])
+        data = zvc.decode(payload, n, item) if item else payload
+        if mode == "brc":
+            data = binarize.backward(np.ones((n, 64), np.float32), payload)
+        if r is not None:
+            data = data.view(np.int8)
+            if tiled:
+                data = dct.inverse(quantize.unshift(data.reshape(-1, 8, 8), table))
+            rows[:] = sfpr.dequantize(blocks.join(data, view, tiled), r)
+        else:
+            rows[:] = blocks.join(data.view(np.float32), view, tiled)
+
+
+class PlainMemory:
+    """The accelerator's memory as a host sees it."""
+
+    def __init__(self, device):
+        self.read = device.access_memory
+        self.device = device
+
+    def write(self, address, data):
+        self.device.memory[address : address + len(data)] = data
+
+
+class Slow:
+    """A bus or memory of which every access takes a turn of the event loop."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    async def read(self, *arguments):
+        await asyncio.sleep(0)
+        return self.inner.read(*arguments)
+
+    async def write(self, *arguments):
+        await asyncio.sleep(0)
+        self.inner.write(*arguments)
+
+
+def opened(device, wait=None):
+    return driver.run(driver.Driver.open(driver.Plain(device), driver.Plain(PlainMemory(device)), wait))
+
+
+def tensor(shape, seed=1):
+    random = np.random.default_rng(seed)
+    return np.where(random.random(shape) < 0.5, 0, random.normal(size=shape)).astype(np.float32)
+
+
+def lay(device, x, stride=None, address=TENSOR):
+    """Puts a tensor into memory, row by row of its view."""
+    view = blocks.view(x.shape)
+    stride = stride or 4 * view.width
+    for row, values in enumerate(x.reshape(view.rows, view.width)):
+        device.memory[address + row * stride : address + row * stride + 4 * view.width] = values.tobytes()
+
+
+def equal(result, expected):
+    assert result.mode == expected.mode
+    for name, other in (("scales", expected.scales), ("table", expected.table)):
+        one = getattr(result, name)
+        assert (one is None) == (other is None) and (one is None or np.array_equal(one, other)), name
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("mode", MODES)
+def test_tensors_go_there_and_back(mode, shape):
+    device, x = Accelerator(cdus=3), tensor(shape)
+    host, expected = opened(device), cdu.compress(x, mode, "optH", 3)
+    lay(device, x)
+    result = driver.run(host.compress(TENSOR, shape, mode, "optH", scale_table=SCALES))
+    equal(result, expected)
+    assert device.payload == expected.payload
+    assert result.counters == {name: 2**33 + k for k, name in enumerate(COUNTERS)} | {"bytes_out": len(device.payload)}
+
+    # As asked for, or as it came out.
+    for again in (mode, result.mode):
+        device.memory[BACK - 64 : BACK + 0x8000] = bytes([UNTOUCHED]) * 0x8040
+        back = driver.run(host.decompress(BACK, shape, again, scales=result.scales, table=result.table,
+                                          scale_table=SCALES))
+        equal(back, expected)
+        assert device.memory[BACK : BACK + x.nbytes] == cdu.decompress(expected).tobytes()
+        assert set(device.memory[BACK - 64 : BACK]) | set(device.memory[BACK + x.nbytes : BACK + 0x8000]) == {UNTOUCHED}
+    assert device.pulses == ["start"] * 3
+
+
+@pytest.mark.parametrize("mode", ["jpeg-act", "zvc"])
+def test_rows_may_lie_apart(mode):
+    device, x = Accelerator(cdus=1), tensor((2, 3, 8, 13))
+    host, stride = opened(device), 4 * 13 + 20
+    lay(device, x, stride)
+    result = driver.run(host.compress(TENSOR, x.shape, mode, "jpeg80", scale_table=SCALES, stride=stride))
+    expected = cdu.compress(x, mode, "jpeg80")
+    equal(result, expected)
+    assert device.payload == expected.payload
+    driver.run(host.decompress(BACK, x.shape, mode, scales=result.scales, table=result.table, scale_table=SCALES,
+                               stride=stride))
+    rows = np.ndarray((48, stride // 4), "<f4", device.memory, BACK)
+    assert np.array_equal(rows[:, :13], cdu.decompress(expected).reshape(48, 13))
+    assert set(rows[:, 13:].tobytes()) == {UNTOUCHED}
+
+
+def test_scales_that_are_known_save_reading_the_tensor():
+    device, x = Accelerator(), tensor((2, 3, 8, 16))
+    lay(device, x)
+    k = np.float32([2.0, 4.0, 8.0])
+    result = driver.run(opened(device).compress(TENSOR, x.shape, "sfpr", scales=k, scale_table=SCALES))
+    assert not device.reads and np.array_equal(result.scales, k)
+    assert device.payload == sfpr.quantize(x, k).tobytes()
+
+
+def test_a_table_of_numbers_is_taken():
+    device, x, dqt = Accelerator(), tensor((1, 1, 8, 8)), np.arange(1, 65)
+    lay(device, x)
+    result = driver.run(opened(device).compress(TENSOR, x.shape, "jpeg-act", dqt, scale_table=SCALES))
+    assert device.payload == cdu.compress(x, "jpeg-act", dqt).payload
+    assert np.array_equal(result.table, quantize.shifts(dqt))
+
+
+def test_the_same_code_runs_in_an_event_loop():
+    device, x, waits = Accelerator(looks=20), tensor((2, 3, 8, 16)), []
+    lay(device, x)
+
+    async def interrupt():
+        waits.append(device.interrupt)
+        while not device.interrupt:
+            await asyncio.sleep(0)
+            device.read(OFFSETS["CYCLES"])  # time goes by
+
+    async def session():
+        host = await driver.Driver.open(Slow(device), Slow(PlainMemory(device)), interrupt)
+        return await host.compress(TENSOR, x.shape, "jpeg-act", scale_table=SCALES)
+
+    equal(asyncio.run(session()), cdu.compress(x, "jpeg-act"))
+    assert waits == [0], "one wait for each tensor"
+    assert device.interrupt == 0, "cleared"
+    looks = [address for address, _ in device.writes].count(OFFSETS["CONTROL"])
+    assert looks == 1
+
+
+def test_what_is_pending_from_before_does_not_end_the_wait():
+    device, x = Accelerator(), tensor((1, 1, 8, 8))
+    host = opened(device)
+    lay(device, x)
+    device.finish(ErrorCode.READ)
+    assert device.interrupt
+    seen = []
+
+    async def wait():
+        seen.append(device.interrupt)
+
+    host.wait = wait
+    driver.run(host.compress(TENSOR, x.shape, "raw"))
+    assert seen[0] == 0
+
+
+def test_patience_can_end():
+    async def wait():
+        raise TimeoutError
+
+    device = Accelerator(looks=10**9)
+    host = opened(device, wait)
+    with pytest.raises(TimeoutError):
+        driver.run(host.compress(TENSOR, (1, 1, 8, 8), "raw"))
+    device.looks = 5
+    driver.run(host.reset())
+    assert device.pulses == ["start", "reset"] and device.values["busy"] == 0
+    host.wait = None
+    driver.run(host.compress(TENSOR, (1, 1, 8, 8), "raw"))
+    assert len(device.payload) == 256
+
+
+@pytest.mark.parametrize("code", [*(code for code in ErrorCode if code), 9], ids=str)
+@pytest.mark.parametrize("decompress", [False, True])
+def test_an_error_has_its_name(code, decompress):
+    device = Accelerator(fail=int(code))
+    host = opened(device)
+    job = (host.decompress if decompress else host.compress)(TENSOR, (1, 1, 8, 8), "zvc")
+    with pytest.raises(driver.AcceleratorError, match=f"error {int(code)}, {getattr(code, 'name', 'which')}") as caught:
+        driver.run(job)
+    assert caught.value.code == code and not device.interrupt
+    device.fail = 0  # and the next tensor runs
+    driver.run(host.compress(TENSOR, (1, 1, 8, 8), "raw"))
+    assert len(device.payload) == 256
+
+
+def test_another_device_is_refused():
+    for name, value, message in (("magic", 0xDEADBEEF, "0xdeadbeef"), ("major", 2, "version 2")):
+        device = Accelerator()
+        device.values[name] = value
+        with pytest.raises(RuntimeError, match=message):
+            opened(device)
+        assert not device.writes
+    device = Accelerator()
+    device.values["minor"] = 7
+    assert opened(device).cdus == 1
+
+
+def test_capabilities_are_read():
+    host = opened(Accelerator(cdus=5, modes=0b101000, address_width=40))
+    assert (host.cdus, host.modes, host.address_width) == (5, ("jpeg-act", "zvc"), 40)
+
+
+GOOD = {"address": TENSOR, "shape": (2, 3, 8, 16), "mode": "jpeg-act", "scale_table": SCALES}
+WRONG = {
+    "tensor between words": ({"address": TENSOR + 2}, "multiple of 4"),
+    "negative address": ({"address": -4}, "has to"),
+    "tensor beyond the end": ({"address": 2**40 - 4 * 767}, "fit below"),
+    "scale table between words of memory": ({"scale_table": SCALES + 4}, "multiple of 32"),
+    "scale table beyond the end": ({"scale_table": 2**40}, "fit below"),
+    "no scale table": ({"scale_table": None}, "needs a scale_table"),
+    "too few scales": ({"scales": np.float32([1, 2])}, "needs 3 scales"),
+    "short stride": ({"stride": 60}, "at least 64"),
+    "odd stride": ({"stride": 66}, "multiple of 4"),
+    "stride beyond its register": ({"stride": 2**32, "scales": np.float32([1, 1, 1])}, "stride .* 32 bits"),
+    "unknown mode": ({"mode": "png"}, "unknown mode"),
+    "mode that is not there": ({"mode": "raw"}, "mode raw was not built in"),
+    "three dimensions": ({"shape": (2, 3, 4)}, "3 dimensions"),
+    "empty tensor": ({"shape": (0, 3, 8, 8)}, "empty"),
+    "unknown table": ({"dqt": "optX"}, "unknown DQT"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_is_refused_before_it_starts(case):
+    device = Accelerator(modes=0b001100, address_width=40)
+    host, (change, message) = opened(device), WRONG[case]
+    writes = len(device.writes)
+    with pytest.raises(ValueError, match=message):
+        driver.run(host.compress(**GOOD | change))
+    assert len(device.writes) == writes
+    driver.run(host.compress(**GOOD))
+
+
+@pytest.mark.parametrize("change", [{"table": None}, {"table": np.full((8, 8), 8)}, {"table": np.zeros(64)},
+                                    {"scales": None}], ids=str)
+def test_decompression_needs_scales_and_table(change):
+    device = Accelerator()
+    arguments = {"scales": np.float32([1, 1, 1]), "table": np.zeros((8, 8), np.uint8)} | GOOD | change
+    with pytest.raises(ValueError, match="needs"):
+        driver.run(opened(device).decompress(**arguments))
+    assert not device.pulses
+
+
+def test_run_refuses_to_wait():
+    async def waits():
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="event loop"):
+        driver.run(waits())
+
+
+def test_a_host_needs_no_amaranth():
+    code = ("import sys; sys.modules['amaranth'] = None\n"
+            "import numpy, actcodec.driver, golden.jpegact.cdu, rtl.jpegact.register_map\n"
+            "assert not [name for name in sys.modules if name.startswith('amaranth.')]\n")
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
