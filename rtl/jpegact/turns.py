@@ -1,0 +1,158 @@
+"""What collector and splitter agree on: the order of blocks, and the pieces in which they move."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.jpegact.config import MODES
+
+__all__ = ["GROUP", "MASK", "MAX_CDUS", "PACKET", "Sizes", "Turns", "check_cdus"]
+
+PACKET = 128  # bytes that DMA moves at once
+MASK = 8  # bytes of a block's mask
+GROUP = 4  # blocks that a CDU works on before it is the next one's turn to be given some
+MAX_CDUS = 8
+
+
+def check_cdus(cdus):
+    """Raises ValueError unless ``cdus`` is an int from 1 to 8."""
+    if type(cdus) is not int or not 1 <= cdus <= MAX_CDUS:
+        raise ValueError(f"cdus must be an integer from 1 to {MAX_CDUS}, not {cdus!r}")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of everything, for ``cdus`` CDUs that can do ``modes``.
+
+    A CDU makes a block in eight cycles, so that four of them leave two cycles for each block: a block of up to 72 bytes
+    moves in two pieces of a half, and in one where there are more CDUs. Blocks of words of 4 bytes move in packets.
+
+    Raises
+    ------
+    ValueError
+        If ``cdus`` is not 1 to 8, or ``modes`` is empty or names one that does not exist.
+    """
+
+    cdus: int
+    modes: tuple
+
+    def __post_init__(self):
+        check_cdus(self.cdus)
+        if not isinstance(self.modes, tuple | list) or not self.modes or any(
+                mode not in tuple(MODES) for mode in self.modes):
+            raise ValueError(f"modes must be one or more of {', '.join(MODES)}, in a tuple, not {self.modes!r}")
+
+    @property
+    def wide(self):
+        """Some blocks have words of 4 bytes."""
+        return bool({"raw", "zvc"} & set(self.modes))
+
+    @property
+    def granule(self):
+        """All sizes are multiples of it."""
+        return 1 if set(self.modes) - {"raw", "zvc"} else 4
+
+    @property
+    def row(self):
+        """A row of a block without its zeros."""
+        return 32 if self.wide else 8
+
+    @property
+    def block(self):
+        """The longest block."""
+        return MASK + 8 * self.row
+
+    @property
+    def hurried(self):
+        """There must be a block in every cycle, not in every other one."""
+        return self.cdus > 4
+
+    @property
+    def piece(self):
+        """What moves in a cycle."""
+        return PACKET if self.wide else self.block if self.hurried else self.block // 2
+
+    @property
+    def pieces(self):
+        """Of the longest block."""
+        return -(-self.block // self.piece)
+
+    @property
+    def early(self):
+        """Rows at the beginning of a block that lie in its first piece, whatever their masks are."""
+        return min((self.piece - MASK) // self.row, 8)
+
+
+class Turns(wiring.Component):
+    """Whose block is next: of every run of ``cdus`` groups first the blocks 0, then the blocks 1, and so on.
+
+    Throughput: one block a cycle, those that do not exist are skipped in no time. Combinational path: none.
+
+    Source: JPEG-ACT, section III-G (round robin).
+
+    Parameters
+    ----------
+    cdus : int
+        1 to 8.
+
+    Ports
+    -----
+    blocks : input
+        Of the tensor, read at ``start``.
+    start : input
+        Pulse that starts a tensor.
+    next : input
+        Pulse: the block has been dealt with.
+    active : output
+        There is a block.
+    turn : output
+        The CDU to which it belongs.
+    final : output
+        It is the last one of that CDU.
+    last : output
+        It is the last one of all.
+
+    Raises
+    ------
+    ValueError
+        If ``cdus`` is not 1 to 8.
+    """
+
+    def __init__(self, cdus):
+        check_cdus(cdus)
+        self.cdus = cdus
+        super().__init__({"blocks": In(32), "start": In(1), "next": In(1), "active": Out(1), "turn": Out(range(cdus)),
+                          "final": Out(1), "last": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        run = GROUP * self.cdus
+        left = Signal(32, reset_less=True)  # blocks of this run of groups and those behind it
+        index = Signal(2, reset_less=True)  # in the group
+
+        # No question is about more than two runs.
+        bits = (2 * run).bit_length()
+        near = Signal(bits)
+        m.d.comb += near.eq(Mux(left[bits:].any(), -1, left[:bits]))
+        place = Signal(bits)  # of the block in the run, in memory's order
+        m.d.comb += place.eq(Cat(index, self.turn))
+        across, down, over = Signal(), Signal(), Signal()
+        m.d.comb += [
+            across.eq((self.turn != self.cdus - 1) & (near > place + GROUP)),
+            down.eq((index != GROUP - 1) & (near > index + 1)),
+            over.eq(near > run),
+            self.last.eq(~(across | down | over)),
+            self.final.eq(((index == GROUP - 1) | (near <= place + 1)) & (near <= (self.turn << 2) + run)),
+        ]
+        with m.If(self.next):
+            with m.If(across):
+                m.d.sync += self.turn.eq(self.turn + 1)
+            with m.Else():
+                m.d.sync += [self.turn.eq(0), index.eq(Mux(down, index + 1, 0)), self.active.eq(down | over)]
+                with m.If(~down):
+                    m.d.sync += left.eq(left - run)
+        with m.If(self.start):
+            m.d.sync += [left.eq(self.blocks), index.eq(0), self.turn.eq(0), self.active.eq(self.blocks != 0)]
+        return m

@@ -1,0 +1,155 @@
+"""Bench of the collector: blocks of several CDUs come out in golden's order, in full packets."""
+
+import cocotb
+import numpy as np
+import pytest
+from cocotb.triggers import FallingEdge
+
+from golden.jpegact import stream
+from rtl.jpegact.cdu import JPEG_ACT
+from rtl.jpegact.collector import Collector
+from rtl.jpegact.config import MODES
+from tb.harness import PATTERNS, SEED, STALLS, Bench, parameters, rng, simulate
+from tb.jpegact import payloads
+
+ALL = tuple(MODES)
+
+
+@pytest.mark.parametrize("cdus, modes", [(1, JPEG_ACT), (3, JPEG_ACT), (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL)],
+                         ids=lambda value: str(value) if isinstance(value, int) else "+".join(value))
+def test_collector(cdus, modes):
+    simulate(Collector(cdus, modes), __file__, cdus=cdus, modes=modes)
+
+
+@pytest.mark.parametrize("cdus, modes, name", [
+    (0, JPEG_ACT, "cdus"), (9, JPEG_ACT, "cdus"), (True, JPEG_ACT, "cdus"), (2.0, JPEG_ACT, "cdus"), (4, (), "modes"),
+    (4, ("zip",), "modes"), (4, "raw", "modes")])
+def test_parameters_out_of_range_are_refused(cdus, modes, name):
+    with pytest.raises(ValueError, match=name):
+        Collector(cdus, modes)
+
+
+class Driver:
+    def __init__(self, dut):
+        self.dut, self.bench = dut, Bench(dut)
+        self.cdus, self.modes = parameters().values()
+        self.size = 8 + payloads.row_bytes(self.modes)
+
+    async def begin(self, count):
+        self.dut.blocks.value = count
+        self.dut.start.value = 1
+        await FallingEdge(self.dut.clk)
+        self.dut.start.value = 0
+
+    def sources(self, payload, sizes, mode):
+        sources = {f"i__{c}": [] for c in range(self.cdus)}
+        for c, block in zip(payloads.owner(len(sizes), self.cdus), payloads.cut(payload, sizes), strict=True):
+            sources[f"i__{c}"] += payloads.chunks(block, mode, self.size)
+        return sources
+
+    async def collect(self, mode, payload, sizes, random, idle="never", stall="never"):
+        """Sends one tensor's blocks and compares the packets."""
+        expected = payloads.packets(stream.interleave(payload, sizes, self.cdus)[0])
+        await self.begin(len(sizes))
+        run = await self.bench.run(self.sources(payload, sizes, mode), {"o": len(expected)}, random, idle, stall)
+        self.bench.equal(run["o"], expected, f"{self.cdus} CDUs, {mode}, {len(sizes)} blocks")
+        assert int(self.dut.o__valid.value) == 0, "a packet too many"
+        return run
+
+
+@cocotb.test
+async def equals_golden_for_every_number_of_blocks(dut):
+    """Groups that are not full, CDUs without a block, and every fill of the last packet's end."""
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    ends = set()
+    for count in range(1, 8 * driver.cdus + 3):
+        for mode in driver.modes:
+            payload, sizes = payloads.blocks(random, mode, count, str(random.choice(payloads.KINDS)))
+            await driver.collect(mode, payload, sizes, random)
+            ends.add(len(payload) % stream.PACKET * 2 // stream.PACKET if len(payload) % stream.PACKET else 2)
+    assert ends == {0, 1, 2}, f"SEED={SEED}: no packet ends in its first half, its second half, or is full: {ends}"
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def equals_golden_whatever_the_ports_do(dut, idle, stall):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    for mode in driver.modes:
+        for kind in payloads.KINDS if mode in payloads.ITEMS else ("any",):
+            payload, sizes = payloads.blocks(random, mode, int(random.integers(1, 60)), kind)
+            await driver.collect(mode, payload, sizes, random, idle, stall)
+
+
+@cocotb.test
+async def waits_for_a_cdu_that_is_late(dut):
+    """Turns are fixed: one slow CDU holds up the others, and nothing is lost."""
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    for late in range(driver.cdus):
+        mode = driver.modes[int(random.integers(len(driver.modes)))]
+        payload, sizes = payloads.blocks(random, mode, 12 * driver.cdus)
+        await driver.collect(mode, payload, sizes, random, {f"i__{late}": "mostly"})
+
+
+@cocotb.test
+async def rate_is_eight_cycles_for_a_block_of_each(dut):
+    """However long they are: a CDU waits for its first turn and never again."""
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    turn = 1 if driver.cdus > 4 else 2
+    for mode in driver.modes:
+        for kind in ("full", "zero", "any") if mode in payloads.ITEMS else ("any",):
+            count = 40
+            payload, sizes = payloads.blocks(random, mode, count * driver.cdus, kind)
+            run = await driver.collect(mode, payload, sizes, random)
+            spans = [cycles[-1] - cycles[0] + 1 for port, cycles in run.cycles.items() if port != "o"]
+            assert max(spans) <= 8 * count + turn * (driver.cdus - 1) + 1, f"{mode} {kind}: {spans}"
+
+
+@cocotb.test
+async def latency(dut):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    mode = "jpeg-act"
+    for kind, count in (("zero", 16), ("full", 1)):
+        # 128 bytes are one packet, and the last one; 72 bytes are a packet that is not full.
+        payload, sizes = payloads.blocks(random, mode, count, kind)
+        run = await driver.collect(mode, payload, sizes, random)
+        last = max(max(cycles) for port, cycles in run.cycles.items() if port != "o" and cycles)
+        got = run.cycles["o"][-1] - last
+        cocotb.log.info(f"latency {kind}: {got}")
+
+
+@cocotb.test
+async def recovers_from_a_reset_at_any_moment(dut):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    for mode in driver.modes:
+        payload, sizes = payloads.blocks(random, mode, 10 * driver.cdus)
+        for moment in random.integers(1, 80, 4):
+            left = iter(range(int(moment)))
+            await driver.begin(len(sizes))
+            await driver.bench.run(driver.sources(payload, sizes, mode), {"o": None}, random, "seldom", "half",
+                                   until=lambda left=left: next(left, None) is None)
+            await driver.bench.reset()
+            few, lengths = payloads.blocks(random, mode, int(random.integers(1, 20)))
+            await driver.collect(mode, few, lengths, random)
+
+
+def test_golden_keeps_what_the_bench_feeds():
+    """The bench's chunks, put together again, are the blocks they were cut from."""
+    random = np.random.default_rng(1)
+    for mode in ALL:
+        payload, sizes = payloads.blocks(random, mode, 9)
+        joined = b"".join(
+            (bytes(byte for byte, _ in rows) if mode in payloads.ITEMS else b"") + b"".join(row for _, row in rows)
+            for rows in (payloads.split(block, mode) for block in payloads.cut(payload, sizes)))
+        assert joined == payload.tobytes()
