@@ -1,0 +1,238 @@
+"""SSDC, sparse storage and dense compute: the three arrays of the narrow CSR to the dense tensor."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common import gaps
+from rtl.common.packer import chunk
+from rtl.common.pieces import Split
+from rtl.common.unpacker import Unpacker
+from rtl.common.vectors import sectors
+
+__all__ = ["Decoder", "Error"]
+
+# What was wrong with a tensor's arrays: a row counts more values than it has room for; columns do not ascend or lie
+# beyond their row's end; an array ended early; an array went on behind what the length or the counts ask for.
+Error = data.StructLayout({"count": 1, "column": 1, "short": 1, "excess": 1})
+
+# A column, whether there is one, and whether it is not greater than the one before.
+entry = data.StructLayout({"column": 8, "exists": 1, "falls": 1})
+
+
+class Decoder(wiring.Component):
+    """Takes the arrays that :class:`~rtl.gist.ssdc.Encoder` gives and restores the tensor. A zero is +0.0.
+
+    A window of two pieces of eight columns moves along their array. The columns of a sector always lie in it, since
+    they are eight at most and the first piece leaves with its last column. So a sector's mask is found by comparing all
+    of the window with the sector's number, without a shifter, and tells how many values are next and where they go.
+
+    Throughput: one sector a cycle. Latency: 7 cycles from the length to the first sector, if the arrays are there.
+    Buffering: 16 columns, a row's count, three sectors of values, a mask and a sector. Words of columns and counts wait
+    at their ports until all of them is used, so no array may have to come far ahead of the others. Combinational paths:
+    ``columns`` and ``counts`` to their ``ready``, ``o.ready`` to all of these; the sector at ``o`` is a shifter away
+    from registers.
+
+    Whatever the arrays are, all sectors come, and all three are taken up to their ``last``. From the sector on in which
+    a count or the columns are found to be wrong or missing all is zero: that of the first such column, or one before
+    it. A value that is missing is zero.
+
+    Source: Gist, section III-A, "Sparse Storage and Dense Compute"; section IV-A, the Narrow Value Optimization.
+
+    Ports
+    -----
+    length : stream of 32 bits
+        Values of the tensor; taken once the tensor before is done with. 0 gives one empty sector.
+    values : stream of ``sectors``
+        Full ones, but the last of a tensor.
+    columns, counts : stream of :func:`~rtl.common.packer.chunk` of 32
+        Full words, but the last of a tensor.
+    o : stream of ``sectors``
+    error : output, :data:`Error`
+        Complete when ``length.ready`` rises, until the next length is taken. ``excess`` only tells of tensors whose
+        counts and columns were good.
+    """
+
+    length: In(stream.Signature(32))
+    values: In(stream.Signature(sectors))
+    columns: In(stream.Signature(chunk(32)))
+    counts: In(stream.Signature(chunk(32)))
+    o: Out(stream.Signature(sectors))
+    error: Out(Error)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.values = values = Unpacker(4, 32, 32)
+        m.submodules.columns = columns = Split(8)
+        m.submodules.counts = counts = Split(2)
+        wiring.connect(m, wiring.flipped(self.columns), columns.i)
+        wiring.connect(m, wiring.flipped(self.counts), counts.i)
+        m.d.comb += [
+            values.i.valid.eq(self.values.valid),
+            self.values.ready.eq(values.i.ready),
+            values.i.payload.data.as_value().eq(self.values.payload.data.as_value()),
+            values.i.payload.count.eq(self.values.payload.count << 2),
+            values.i.payload.last.eq(self.values.payload.last),
+        ]
+
+        busy = Signal()  # from a length to the end of all arrays
+        giving = Signal()  # sectors are to come
+        lost = Signal()  # counts and columns can no longer be trusted
+        drop, advance, go, bad = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += drop.eq(lost | ~giving)
+
+        # Rows and sectors. A row is open once its count has come.
+        opened, sector = Signal(), Signal(5)
+        behind = Signal(24, reset_less=True)  # rows behind the next one to be opened
+        next_last, row_last = Signal(), Signal()  # whether the next row, and this one, is the last; the former lags
+        end = Signal(8, reset_less=True)  # last column of the last row
+        size = Signal(range(9), reset_less=True)  # values of the last sector
+        final, opens = Signal(), Signal()
+        m.d.comb += final.eq(row_last & (sector == end[3:]))
+
+        # The next row's count.
+        counted, counts_closed, wants_count = Signal(), Signal(), Signal()
+        count = Signal(range(512), reset_less=True)
+        large, whole, some = (Signal(reset_less=True, name=name) for name in ("large", "whole", "some"))
+        number, bad_count = counts.o.payload.data.as_value(), Signal()
+        m.d.comb += [
+            opens.eq(giving & (counted | lost) & (~opened | (go & sector.all() & ~final))),
+            bad_count.eq(large | (next_last & (count > end + 1))),
+            wants_count.eq(busy & (~counted | opens | drop)),
+            counts.o.ready.eq(wants_count & ~counts_closed),
+        ]
+        with m.If(opens):
+            m.d.sync += counted.eq(0)
+        with m.If(wants_count & (counts_closed | counts.o.valid)):
+            m.d.sync += [
+                counted.eq(1), count.eq(number), large.eq(number[9:].any() | (number[8] & number[:8].any())),
+                whole.eq(~counts_closed & counts.o.payload.count[1]),
+                some.eq(~counts_closed & counts.o.payload.count.any()),
+                counts_closed.eq(counts_closed | counts.o.payload.last),
+            ]
+
+        # The window of columns. Behind the end of the array come pieces without any.
+        window = [Signal(entry, reset_less=True, name=f"entry_{k}") for k in range(16)]
+        here, there = Signal(), Signal()  # its pieces have come
+        columns_closed, wants_piece, leaves, moves = Signal(), Signal(), Signal(), Signal()
+        piece = columns.o.payload
+        m.d.comb += [
+            moves.eq(~here | leaves),
+            wants_piece.eq(busy & (~there | moves | drop)),
+            columns.o.ready.eq(wants_piece & ~columns_closed),
+        ]
+        with m.If(moves):
+            m.d.sync += [here.eq(there), there.eq(0)]
+            m.d.sync += [window[k].eq(window[k + 8]) for k in range(8)]
+        with m.If(wants_piece & (columns_closed | columns.o.valid)):
+            m.d.sync += [there.eq(1), columns_closed.eq(columns_closed | piece.last)]
+            before = window[15].column
+            for k, new in enumerate(window[8:]):
+                exists = ~columns_closed & (k < piece.count)
+                m.d.sync += [new.column.eq(piece.data[k]), new.exists.eq(exists),
+                             new.falls.eq(exists & (piece.data[k] <= before))]
+                before = piece.data[k]
+
+        # The entries of the row that are to come, and of them those of the sector.
+        pending = Signal(8)  # of the first piece; of the second, all are
+        stop = Signal(range(512))  # the entry behind the row
+        below, row, match = Signal(16), Signal(16), Signal(16)
+        m.d.comb += [
+            below.eq(Cat(stop[4:].any() | (stop[:4] > k) for k in range(16))),
+            row.eq(below & Cat(pending, Const(0xFF, 8))),
+            match.eq(Cat(row[k] & (one.column[3:] == sector) for k, one in enumerate(window))),
+            leaves.eq(go & match[7]),
+        ]
+        grown = Signal.like(stop)
+        m.d.comb += grown.eq(stop + Mux(opens, count, 0))
+        m.d.sync += stop.eq(Cat(grown[:3], (grown[3:] - leaves)[:6]))
+        with m.If(go):
+            m.d.sync += pending.eq(Mux(match[7], ~match[8:], pending & ~match[:8]))
+
+        # All columns of the row that the window has are looked at, so that those before the sector cannot be in the
+        # way. Only that which is next need not ascend: it is the row's first, or was in the second piece before.
+        mask, inside = Signal(8), Signal(8)
+        bad_column, missing, further = Signal(), Signal(), Signal()
+        m.d.comb += [
+            mask.eq(Cat(Cat(match[k] & (one.column[:3] == lane) for k, one in enumerate(window)).any()
+                        for lane in range(8))),
+            inside.eq(Cat(size > lane for lane in range(8))),
+            bad_column.eq(
+                Cat(row[k] & window[k].falls & (pending[k - 1] if k < 8 else 1) for k in range(1, 16)).any()
+                | (final & ((row & ~match).any() | (mask & ~inside).any()))),
+            missing.eq(Cat(row[k] & ~one.exists for k, one in enumerate(window)).any()),
+            further.eq(Cat(~below[k] & one.exists for k, one in enumerate(window)).any()),
+            bad.eq(bad_column | missing),
+        ]
+
+        # The mask that takes its values next. Behind the last one, a probe takes a value that should not be there.
+        full, asks, probe = Signal(), Signal(), Signal(reset_less=True)
+        chosen, good = Signal(8, reset_less=True), Signal(8)
+        take, chosen_size = Signal(range(9), reset_less=True), Signal(range(9), reset_less=True)
+        chosen_last, passes = Signal(reset_less=True), Signal()
+        m.d.comb += [
+            passes.eq(values.o.valid & values.o.ready),
+            advance.eq(~full | passes),
+            go.eq(giving & opened & advance & (lost | (here & there))),
+            good.eq(mask & ~(lost | bad).replicate(8)),
+            values.take.eq(take << 2),
+            values.next.eq(passes & probe),
+        ]
+        with m.If(advance):
+            m.d.sync += [
+                full.eq(go | asks), asks.eq(go & final), probe.eq(asks), chosen.eq(good),
+                take.eq(Mux(asks, 1, sum(good))), chosen_size.eq(Mux(final, size, 8)), chosen_last.eq(final),
+            ]
+
+        # The sector that is being opened.
+        words = Signal(256, reset_less=True)
+        nonzero, one, two, four = (Signal(8, reset_less=True, name=name) for name in ("nonzero", "one", "two", "four"))
+        o_size, o_last, free = Signal(range(9), reset_less=True), Signal(reset_less=True), Signal()
+        m.d.comb += [free.eq(~self.o.valid | self.o.ready), values.o.ready.eq(full & free)]
+        with m.If(free):
+            m.d.sync += [
+                self.o.valid.eq(passes & ~probe), words.eq(values.o.payload.data.as_value()), nonzero.eq(chosen),
+                Cat(one, two, four).eq(Cat(gaps.moves(m, gaps.zeros(m, chosen)))),
+                o_size.eq(chosen_size), o_last.eq(chosen_last),
+            ]
+        spread = gaps.reopen(m, [words.word_select(k, 32) for k in range(8)], [one, two, four])
+        m.d.comb += [self.o.payload.data[k].eq(Mux(nonzero[k], spread[k], 0)) for k in range(8)]
+        m.d.comb += [self.o.payload.count.eq(o_size), self.o.payload.last.eq(o_last)]
+
+        # From one tensor to the next.
+        done = ~(giving | asks | full | values.discarding) & columns_closed & counts_closed
+        checks, checks_row, found = Signal(), Signal(), Signal(Error)
+        m.d.comb += [
+            self.length.ready.eq(~busy),
+            checks.eq(go & ~lost),
+            checks_row.eq(opens & ~lost & ~(go & bad)),
+            found.count.eq(checks_row & whole & bad_count),
+            found.column.eq(checks & bad_column),
+            found.short.eq((checks & missing) | (checks_row & ~whole) | (passes & ~probe & values.o.payload.short)),
+            found.excess.eq(~lost & ((checks & final & further & ~bad) | (busy & ~giving & counted & some)
+                                     | (passes & probe & ~values.o.payload.short))),
+        ]
+        m.d.sync += [
+            next_last.eq(behind == 0),
+            self.error.eq(self.error.as_value() | found.as_value()),
+            lost.eq(lost | (checks & bad) | (checks_row & (bad_count | ~whole))),
+        ]
+        with m.If(go):
+            m.d.sync += [sector.eq(sector + 1), giving.eq(~final)]
+            with m.If(sector.all()):
+                m.d.sync += opened.eq(0)
+        with m.If(opens):
+            m.d.sync += [opened.eq(1), row_last.eq(next_last), behind.eq(behind - 1)]
+        with m.If(busy & done):
+            m.d.sync += busy.eq(0)
+        with m.If(self.length.valid & ~busy):
+            length = self.length.payload
+            some_values = length.any()
+            m.d.sync += [
+                busy.eq(1), giving.eq(1), lost.eq(0), self.error.eq(0), counted.eq(0), counts_closed.eq(0),
+                here.eq(0), there.eq(0), columns_closed.eq(0), pending.eq(0xFF), stop.eq(0), sector.eq(0),
+                # Without values there is no row to wait for.
+                opened.eq(~some_values), row_last.eq(~some_values), Cat(end, behind).eq(length - some_values),
+                size.eq(Cat(length[:3], some_values & ~length[:3].any())),
+            ]
+        return m

@@ -1,0 +1,321 @@
+"""Bench of SSDC: arrays and restored tensors are golden's, at a sector a cycle, and bad arrays are told of."""
+
+import cocotb
+import numpy as np
+
+from golden.gist import ssdc
+from rtl.gist.ssdc import Encoder
+from rtl.gist.ssdc_decoder import Decoder
+from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, rng, simulate
+
+ROW = 256
+ARRAYS = ("values", "columns", "counts")
+CORNERS = [1, 1 << 31 | 1, 0x7F_FFFF, 0x80_0000, 0x3F80_0000, 0x7F7F_FFFF, 0x7F80_0000, 0xFF80_0000, 0x7F80_0001,
+           0xFFC0_0000, 0x7FFF_FFFF, 0xFFFF_FFFF]
+LENGTHS = [1, 7, 8, 9, 15, 16, 17, 247, 248, 249, 255, 256, 257, 264, 511, 512, 513, 1000, 16 * ROW, 17 * ROW + 3]
+
+
+def test_encoder():
+    simulate(Encoder(), __file__, r"\.encoder_")
+
+
+def test_decoder():
+    simulate(Decoder(), __file__, r"\.decoder_")
+
+
+# ---------------------------------------------------------------------------------------------------------- stimuli
+def dense(random, length):
+    """Words that are not zero: random ones, corner cases, those with one bit set."""
+    words = random.integers(0, 2**32, length, np.uint32)
+    words = np.where(random.random(length) < 0.2, random.choice(CORNERS, length), words)
+    words = np.where(random.random(length) < 0.2, 1 << random.integers(0, 31, length), words).astype(np.uint32)
+    return np.where(words << 1 == 0, 1, words).astype(np.uint32)
+
+
+def sparse(random, length, density=None):
+    """Words of which a share is not zero, each row of its own density if None is given; zeros have either sign."""
+    density = np.repeat(random.random(-(-length // ROW)), ROW)[:length] if density is None else density
+    zeros = random.integers(0, 2, length, np.uint32) << 31
+    return np.where(random.random(length) < density, dense(random, length), zeros).astype(np.uint32)
+
+
+def runs(random, length):
+    """Runs of zeros and of others, up to some rows long."""
+    lengths = np.round(2 ** random.uniform(0, 11, length)).astype(int)
+    flags = np.repeat(np.arange(length) % 2, lengths)[:length]
+    return np.where(flags, dense(random, length), 0).astype(np.uint32)
+
+
+def encoded(words):
+    """Golden's arrays, of words."""
+    arrays = ssdc.encode(words.view(np.float32))
+    return arrays._replace(values=arrays.values.view(np.uint32))
+
+
+def sectors(words):
+    """Words as sectors; none are an empty one."""
+    starts = range(0, max(len(words), 1), 8)
+    return [pack(words[k : k + 8], 32) | len(words[k : k + 8]) << 256 | (k == starts[-1]) << 260 for k in starts]
+
+
+def beats(arrays):
+    """Arrays as what goes through the ports named like them."""
+    return {"values": sectors(arrays.values), "columns": chunks(arrays.columns.tobytes(), 32),
+            "counts": chunks(arrays.counts.tobytes(), 32)}
+
+
+def shuffled(random, patterns, ports):
+    """A pattern for each port, no port with that of another if there are enough."""
+    return dict(zip(ports, random.permutation(np.resize(random.permutation(patterns), len(ports))), strict=True))
+
+
+async def started(dut):
+    bench = Bench(dut)
+    await bench.start()
+    return bench
+
+
+# ---------------------------------------------------------------------------------------------------------- encoder
+async def encode(bench, words, random, idle="never", stall="never"):
+    """Encodes a tensor and compares the arrays."""
+    expected = beats(encoded(words))
+    run = await bench.run({"i": sectors(words)}, {port: len(expected[port]) for port in ARRAYS}, random, idle, stall)
+    for port in ARRAYS:
+        bench.equal(run[port], expected[port], f"{port} of {len(words)}")
+        assert getattr(bench.dut, f"{port}__valid").value == 0
+    return run
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def encoder_equals_golden_whatever_the_ports_do(dut, idle, stall):
+    random = rng()
+    bench = await started(dut)
+    for length in (1, 300, 1500):
+        await encode(bench, sparse(random, length), random, idle, stall)
+        await encode(bench, sparse(random, length), random, idle, shuffled(random, STALLS, ARRAYS))
+
+
+@cocotb.test
+async def encoder_waits_for_each_output_on_its_own(dut):
+    """One output rests while the two others are taken at once."""
+    random = rng()
+    bench = await started(dut)
+    for port in ARRAYS:
+        for stall in ("mostly", "bursts", "shy"):
+            await encode(bench, sparse(random, 20 * ROW + 5, 0.9), random, "never", {port: stall})
+
+
+@cocotb.test
+async def encoder_handles_every_length_and_density(dut):
+    random = rng()
+    bench = await started(dut)
+    await encode(bench, np.zeros(0, np.uint32), random)
+    for length in LENGTHS:
+        for words in (sparse(random, length), sparse(random, length, 0.02), np.zeros(length, np.uint32),
+                      np.full(length, 1 << 31, np.uint32), dense(random, length), runs(random, length)):
+            await encode(bench, words, random)
+
+
+@cocotb.test
+async def encoder_handles_a_single_value_at_each_position(dut):
+    """And a single zero."""
+    random = rng()
+    bench = await started(dut)
+    for position in range(0, 300, 7):
+        words = dense(random, 300)
+        await encode(bench, np.where(np.arange(300) == position, 0, words).astype(np.uint32), random)
+        await encode(bench, np.where(np.arange(300) == position, words, 0).astype(np.uint32), random)
+
+
+@cocotb.test
+async def encoder_handles_every_mask_of_a_sector(dut):
+    random = rng()
+    bench = await started(dut)
+    masks = np.unpackbits(random.permutation(256).astype(np.uint8)).astype(bool)
+    await encode(bench, np.where(masks, dense(random, 2048), 0).astype(np.uint32), random)
+
+
+@cocotb.test
+async def encoder_makes_no_row_of_an_empty_sector(dut):
+    """Whole sectors, and the end of the tensor in an empty one behind them."""
+    random = rng()
+    bench = await started(dut)
+    for length in (8, 248, 256, 264, 512):
+        words = sparse(random, length)
+        sent = [beat & ~(1 << 260) for beat in sectors(words)] + [1 << 260]
+        expected = beats(encoded(words))
+        run = await bench.run({"i": sent}, {port: len(expected[port]) for port in ARRAYS}, random)
+        assert run.beats == expected, f"SEED={SEED} {length}"
+
+
+@cocotb.test
+async def encoder_compresses_real_activations(dut):
+    random = rng()
+    bench = await started(dut)
+    tensors = np.load(ROOT / "actcodec" / "data" / "resnet20.npz")
+    relus = [name for name in tensors if "relu" in name.lower()]
+    assert len(relus) >= 2
+    for name in relus:
+        words = np.ascontiguousarray(tensors[name]).reshape(-1)[:8000].view(np.uint32)
+        assert 0.2 < np.count_nonzero(words) / words.size < 0.8
+        await encode(bench, words, random)
+
+
+@cocotb.test
+async def encoder_takes_a_sector_every_cycle(dut):
+    random = rng()
+    bench = await started(dut)
+    count = 32 * 32  # two words of row counts
+    for words in (dense(random, 8 * count), sparse(random, 8 * count), np.zeros(8 * count, np.uint32)):
+        run = await encode(bench, words, random)
+        assert run.cycles["i"] == list(range(count))
+        assert run.cycles["counts"][0] == 32 * 16 - 1 + 3
+        if words.all():
+            # A full rest waits for the next chunk to know whether it was the last.
+            assert run.cycles["values"] == list(range(4, 4 + count - 1)) + [count + 3]
+            assert run.cycles["columns"] == list(range(8, count + 4, 4)) + [count + 4]
+
+
+@cocotb.test
+async def encoder_forgets_everything_at_reset(dut):
+    random = rng()
+    bench = await started(dut)
+    for fill in range(1, 80, 7):
+        await bench.run({"i": sectors(sparse(random, 1000))[:fill]}, dict.fromkeys(ARRAYS), random)
+        await bench.reset()
+        await encode(bench, sparse(random, 500), random)
+
+
+# ---------------------------------------------------------------------------------------------------------- decoder
+def lenient(arrays, length):
+    """What the decoder makes of any arrays: words, and errors as (count, column, short, excess)."""
+    values, columns = arrays.values.tolist(), arrays.columns.tolist()
+    counts = arrays.counts.tobytes()
+    words, error = np.zeros(length, np.uint32), np.zeros(4, bool)
+    used, done, stop, lost = 0, 0, 0, False
+    for first in range(0, length, ROW):
+        width = min(ROW, length - first)
+        row, counts = counts[:2], counts[2:]
+        if not lost:
+            count = int.from_bytes(row, "little")
+            short, large = len(row) < 2, len(row) == 2 and count > width
+            error |= [large, False, short, False]
+            lost, stop = short or large, stop + count
+        for start in range(0, width, 8):
+            if lost:
+                break
+            end = start + 8 >= width
+            window = range(done, min(stop, done // 8 * 8 + 16))
+            missing = any(k >= len(columns) for k in window)
+            bad = any(columns[k] <= columns[k - 1] for k in window if done < k < len(columns))
+            match = [k for k in window if (columns[k] if k < len(columns) else 0) // 8 == start // 8]
+            if end and first + ROW >= length:
+                bad |= len(match) < len(window) or any(columns[k] >= width for k in match if k < len(columns))
+            error |= [False, bad, missing, False]
+            lost = bad or missing
+            if not lost:
+                for k in match:
+                    words[first + columns[k]] = values[used] if used < len(values) else 0
+                    error[2] |= used >= len(values)
+                    used += 1
+                done += len(match)
+    error[3] = not lost and (used < len(values) or done < len(columns) or len(counts) > 0)
+    return words, tuple(map(bool, error))
+
+
+async def decode(bench, arrays, length, random, idle="never", stall="never"):
+    """Decodes arrays, good or bad, and compares the tensor and the errors."""
+    expected, error = lenient(arrays, length)
+    sources = {"length": [length], **beats(arrays)}
+    run = await bench.run(sources, {"o": max(-(-length // 8), 1)}, random, idle, stall)
+    bench.equal(run["o"], sectors(expected), f"{length} words")
+    limit = 200
+    while not bench.dut.length__ready.value:
+        await cocotb.triggers.FallingEdge(bench.clk)
+        limit -= 1
+        assert limit, "the tensor does not come to an end"
+    found = int(bench.dut.error.value)
+    assert found == pack(error, 1), f"SEED={SEED} {length} words: expected {error}, got {found:04b}"
+    assert bench.dut.o__valid.value == 0
+    return run
+
+
+async def restore(bench, words, random, idle="never", stall="never"):
+    """Decodes good arrays."""
+    arrays = encoded(words)
+    expected, error = lenient(arrays, len(words))
+    assert not any(error)
+    assert expected.tolist() == ssdc.decode(arrays._replace(values=arrays.values.view(np.float32)), len(words)).view(
+        np.uint32).tolist()
+    return await decode(bench, arrays, len(words), random, idle, stall)
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def decoder_equals_golden_whatever_the_ports_do(dut, idle, stall):
+    random = rng()
+    bench = await started(dut)
+    for length in (1, 300, 1500):
+        await restore(bench, sparse(random, length), random, idle, stall)
+        await restore(bench, sparse(random, length), random, shuffled(random, list(PATTERNS), ARRAYS), stall)
+
+
+@cocotb.test
+async def decoder_waits_for_each_array_on_its_own(dut):
+    random = rng()
+    bench = await started(dut)
+    for port in ("length", *ARRAYS):
+        for idle in ("mostly", "bursts"):
+            await restore(bench, sparse(random, 20 * ROW + 5, 0.9), random, {port: idle})
+
+
+@cocotb.test
+async def decoder_handles_every_length_and_density(dut):
+    random = rng()
+    bench = await started(dut)
+    await restore(bench, np.zeros(0, np.uint32), random)
+    for length in LENGTHS:
+        for words in (sparse(random, length), sparse(random, length, 0.02), np.zeros(length, np.uint32),
+                      dense(random, length), runs(random, length)):
+            await restore(bench, words, random)
+
+
+@cocotb.test
+async def decoder_handles_a_single_value_at_each_position(dut):
+    """And a single zero."""
+    random = rng()
+    bench = await started(dut)
+    for position in range(0, 300, 7):
+        words = dense(random, 300)
+        await restore(bench, np.where(np.arange(300) == position, 0, words).astype(np.uint32), random)
+        await restore(bench, np.where(np.arange(300) == position, words, 0).astype(np.uint32), random)
+
+
+@cocotb.test
+async def decoder_handles_every_mask_of_a_sector(dut):
+    random = rng()
+    bench = await started(dut)
+    masks = np.unpackbits(random.permutation(256).astype(np.uint8)).astype(bool)
+    await restore(bench, np.where(masks, dense(random, 2048), 0).astype(np.uint32), random)
+
+
+@cocotb.test
+async def decoder_restores_real_activations(dut):
+    random = rng()
+    bench = await started(dut)
+    tensors = np.load(ROOT / "actcodec" / "data" / "resnet20.npz")
+    for name in (name for name in tensors if "relu" in name.lower()):
+        await restore(bench, np.ascontiguousarray(tensors[name]).reshape(-1)[:8000].view(np.uint32), random)
+
+
+@cocotb.test
+async def decoder_gives_a_sector_every_cycle(dut):
+    random = rng()
+    bench = await started(dut)
+    count = 32 * 40
+    for words in (dense(random, 8 * count), sparse(random, 8 * count), np.zeros(8 * count, np.uint32)):
+        run = await restore(bench, words, random)
+        assert run.cycles["length"] == [0]
+        assert run.cycles["o"] == list(range(run.cycles["o"][0], run.cycles["o"][0] + count))
+        dut._log.info("latency %d", run.cycles["o"][0])
