@@ -12,8 +12,8 @@ from rich.table import Table
 
 from actcodec import container, engines, files, metrics
 from actcodec.verilog import Verilog
+from golden.gist.dpr import FORMATS
 from golden.gist.networks import NETWORKS
-from golden.gist.schedule import DPR
 
 __all__ = ["main"]
 
@@ -195,7 +195,7 @@ main.add_command(Verilog(name="verilog", subcommand_metavar="UNIT [OPTIONS]", he
 @click.option("--minibatch", type=click.IntRange(1), show_default="64; resnet-50: 32", help="Samples in a minibatch.")
 @click.option("--sparsity", multiple=True, metavar="S|LAYER=S", show_default="0.8",
               help="Share of zeros that a ReLU leaves, in all layers or in one; may be given several times.")
-@click.option("--dpr", type=click.Choice(list(DPR)), show_default="the smallest that keeps the accuracy",
+@click.option("--dpr", type=click.Choice(list(FORMATS)), show_default="the smallest that keeps the accuracy",
               help="Format of lossy encoding.")
 @click.option("--plot", metavar="FILE.png", help="Draw stacked bars.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of networks.")

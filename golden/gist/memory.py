@@ -35,9 +35,10 @@ def share(plan, apart=()):
     life, or founds one. What is in `apart` is not shared: each has a group of its own.
     """
     spans = lives(plan)
-    groups = [[name] for name in spans if name in apart]
+    alone = [[name] for name in spans if name in apart]
+    together = sorted((name for name in spans if name not in apart), key=lambda name: -plan.sizes[name])
     shared, busy = [], []  # smallest group first; busy has a bit for each step
-    for name in sorted(spans.keys() - set(apart), key=lambda name: (-plan.sizes[name], spans[name])):
+    for name in together:
         first, last = spans[name]
         life = (2 << last) - (1 << first)
         fits = next((i for i, taken in enumerate(busy) if not taken & life), None)
@@ -47,7 +48,7 @@ def share(plan, apart=()):
         else:
             shared[fits].append(name)
             busy[fits] |= life
-    return groups + shared[::-1]
+    return alone + shared[::-1]
 
 
 def static(plan, share_stashed=True):
@@ -55,7 +56,7 @@ def static(plan, share_stashed=True):
 
     Without `share_stashed` it is the paper's investigation baseline: stashed maps, encoded or not, share with nothing.
     """
-    apart = () if share_stashed else [name for name, kind in plan.categories.items() if kind != IMMEDIATE]
+    apart = () if share_stashed else {name for name, kind in plan.categories.items() if kind != IMMEDIATE}
     total = Counter(dict.fromkeys(CATEGORIES, 0))
     for group in share(plan, apart):
         total[plan.categories[group[0]]] += plan.sizes[group[0]]

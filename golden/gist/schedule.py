@@ -24,14 +24,14 @@ every schedule, the baseline's too; docs/gist-memory.md says why.
 
 from dataclasses import dataclass, field
 
+from golden.gist import dpr, ssdc
 from golden.gist.networks import POOLS
 
-__all__ = ["BASELINE", "CATEGORIES", "DPR", "LOSSLESS", "SPARSITY", "Options", "Schedule", "Step", "build",
+__all__ = ["BASELINE", "CATEGORIES", "LOSSLESS", "SPARSITY", "Options", "Schedule", "Step", "build",
            "category", "dense_bytes", "map_bytes", "mask_bytes", "sparsities", "ssdc_bytes"]
 
 RELU_POOL, RELU_CONV, OTHER, IMMEDIATE = CATEGORIES = (
     "ReLU-Pool", "ReLU/Pool-Conv", "other stashed", "immediately consumed")
-DPR = {"fp16": 2, "fp10": 3, "fp8": 4}  # values in a 32-bit word
 READS_INPUT = ("conv", "fc", "bn", "maxpool", "lrn")
 READS_OUTPUT = ("relu", "softmax", "maxpool", "lrn")
 SPARSITY = 0.8  # of ReLU outputs: the only figure in the paper's text (VGG16, section III-A)
@@ -42,6 +42,7 @@ class Options:
     """Which of Gist's techniques are on. `dpr` is a format of DPR, or None.
 
     `decode` false is the paper's optimized software (section V-H): the backward pass reads encoded maps directly.
+    Raises ValueError for an unknown format.
     """
 
     ssdc: bool = False
@@ -51,8 +52,8 @@ class Options:
     decode: bool = True
 
     def __post_init__(self):
-        if self.dpr not in (None, *DPR):
-            raise ValueError(f"dpr is {self.dpr!r}, must be None, {', '.join(DPR)}")
+        if self.dpr is not None:
+            dpr.named(self.dpr)
 
 
 BASELINE = Options()
@@ -92,15 +93,15 @@ def map_bytes(outputs):
     return -(-outputs // 2)
 
 
-def dense_bytes(values, dpr=None):
+def dense_bytes(values, form=None):
     """Float32, or whole 32-bit words of a DPR format."""
-    return 4 * (-(-values // DPR[dpr]) if dpr else values)
+    return 4 * -(-values // (dpr.named(form).per_word if form else 1))
 
 
-def ssdc_bytes(values, sparsity, dpr=None):
-    """Narrow CSR: the non-zero values, a byte of column each, two bytes for each row of 256."""
+def ssdc_bytes(values, sparsity, form=None):
+    """Narrow CSR: the non-zero values, a byte of column each, two bytes of count for each row."""
     nonzero = values - round(sparsity * values)
-    return dense_bytes(nonzero, dpr) + nonzero + 2 * -(-values // 256)
+    return dense_bytes(nonzero, form) + nonzero + 2 * -(-values // ssdc.ROW)
 
 
 def category(graph, readers, node):
@@ -158,7 +159,8 @@ class _Builder:
         self.readers = graph.consumers()
         self.categories = {node.name: category(graph, self.readers, node) for node in graph}
         self.binarized = {name for name, kind in self.categories.items() if options.binarize and kind == RELU_POOL}
-        self.stashed = {name for node in graph for name in self.reads_back(node)}
+        # The loss is read as soon as it is made: nothing to stash.
+        self.stashed = {name for node in graph if node.op != "softmax" for name in self.reads_back(node)}
         # What only a ReLU reads: the ReLU may work in its buffer, unless it is stashed.
         only = {node.inputs[0]: node.name for node in graph if node.op == "relu" and node.inputs != ("input",)
                 and self.readers[node.inputs[0]] == [node.name]}
