@@ -155,6 +155,15 @@ def chunks(content, size):
     return [chunk(content[start : start + size], start == starts[-1], size) for start in starts]
 
 
+def sectors(words, empty=False):
+    """A flat array of 32-bit words as payloads of 8 words, how many of them count, and ``last``; none are one beat of
+    none, and ``empty`` puts such a beat behind the others."""
+    words = np.asarray(words, "<u4")
+    starts = range(0, len(words) + 8 * empty if len(words) else 1, 8)
+    return [int.from_bytes(part.tobytes(), "little") | len(part) << 256 | (start == starts[-1]) << 260
+            for start in starts for part in [words[start : start + 8]]]
+
+
 # How often a port rests: name -> function of a generator that yields True in cycles in which it rests.
 def _bursts(random):
     resting = False

@@ -1,0 +1,29 @@
+"""Bitpack and Bitunpack: float32 cut to its most significant bytes (A2DTWP, section III)."""
+
+import numpy as np
+
+
+def _check(roundto):
+    if roundto not in (1, 2, 3, 4):
+        raise ValueError(f"RoundTo must be 1, 2, 3 or 4 bytes, not {roundto!r}")
+
+
+def pack(x, roundto):
+    """The `roundto` most significant bytes of each float32 of `x` (any shape, memory order), without rounding, little
+    endian inside, back to back: uint8."""
+    _check(roundto)
+    words = np.ravel(np.asarray(x, np.float32)).view(np.uint32).astype("<u4")
+    return words.view(np.uint8).reshape(-1, 4)[:, 4 - roundto :].reshape(-1)
+
+
+def unpack(content, roundto, count):
+    """The first `count` values (float32) of what :func:`pack` gave; the bytes that it dropped are zero.
+
+    Raises ValueError if `content` has too few bytes for so many values.
+    """
+    _check(roundto)
+    content = np.asarray(content, np.uint8)
+    if content.size < count * roundto:
+        raise ValueError(f"{count} values of {roundto} bytes need {count * roundto} bytes, there are {content.size}")
+    kept = content[: count * roundto].reshape(count, roundto)
+    return np.pad(kept, ((0, 0), (4 - roundto, 0))).reshape(-1).view("<u4").astype(np.uint32).view(np.float32)

@@ -1,0 +1,104 @@
+"""DPR, delayed precision reduction: float32 as FP16, FP10 or FP8, packed into 32-bit words (Gist, section III-A and
+Figure 6)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Format:
+    """A small floating-point format, laid out as IEEE 754 does it: sign, biased exponent, mantissa; the exponent of all
+    ones is reserved."""
+
+    exponent: int  # bits
+    mantissa: int  # bits
+    per_word: int  # values in a 32-bit word
+
+    @property
+    def width(self):
+        return 1 + self.exponent + self.mantissa
+
+    @property
+    def bias(self):
+        return (1 << self.exponent - 1) - 1
+
+    @property
+    def largest(self):
+        """The largest finite number."""
+        return float(np.ldexp(2 - 2.0**-self.mantissa, self.bias))
+
+    @property
+    def smallest(self):
+        """The smallest positive normal number."""
+        return float(np.ldexp(1.0, 1 - self.bias))
+
+
+FORMATS = {"fp16": Format(5, 10, 2), "fp10": Format(5, 4, 3), "fp8": Format(4, 3, 4)}
+
+
+def named(name):
+    """The format of that name; ValueError if there is none."""
+    if name not in FORMATS:
+        raise ValueError(f"unknown DPR format {name!r}, legal are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def quantize(x, name):
+    """Codes (uint16, shape of `x`) of the numbers of the format `name` next to float32 values, ties to even.
+
+    Rounds as if the exponent had no lower bound; what is then below the smallest normal number becomes zero, and what
+    is beyond the largest one, or infinite, becomes that one, both with the sign of `x`. A NaN becomes the quiet NaN
+    (top mantissa bit alone) with its sign.
+    """
+    form = named(name)
+    x = np.asarray(x, np.float32)
+    nan = np.isnan(x)
+    magnitude = np.where(nan, 0, np.minimum(np.abs(x), np.float32(2.0**127))).astype(np.float64)
+    fraction, exponent = np.frexp(magnitude)  # 0.5 <= fraction < 1
+    rounded = np.ldexp(np.rint(np.ldexp(fraction, form.mantissa + 1)), exponent - form.mantissa - 1)
+    rounded = np.where(rounded < form.smallest, 0, np.minimum(rounded, form.largest))
+    fraction, exponent = np.frexp(rounded)
+    codes = np.ldexp(2 * fraction - 1, form.mantissa).astype(np.int64) + (exponent - 1 + form.bias << form.mantissa)
+    codes = np.where(rounded == 0, 0, codes)
+    codes = np.where(nan, (1 << form.exponent) - 1 << form.mantissa | 1 << form.mantissa - 1, codes)
+    return (codes | np.signbit(x).astype(np.int64) << form.width - 1).astype(np.uint16)
+
+
+def dequantize(codes, name):
+    """The float32 values that codes stand for, all exactly: subnormal numbers and infinity too, and of a NaN its
+    mantissa, in the top bits."""
+    form = named(name)
+    codes = np.asarray(codes).astype(np.int64)
+    mantissa, exponent = codes & (1 << form.mantissa) - 1, codes >> form.mantissa & (1 << form.exponent) - 1
+    hidden = (exponent > 0).astype(np.int64) << form.mantissa
+    values = np.ldexp((hidden + mantissa).astype(np.float32), np.maximum(exponent, 1) - form.bias - form.mantissa)
+    special = 255 << 23 | mantissa << 23 - form.mantissa
+    bits = np.where(exponent == (1 << form.exponent) - 1, special, values.view(np.uint32))
+    return (bits | (codes >> form.width - 1 & 1) << 31).astype(np.uint32).view(np.float32)
+
+
+def encode(x, name):
+    """The values of `x` (any shape, memory order) as bytes: 2, 3 or 4 codes to a 32-bit word, the first one in the
+    least significant bits, words little endian. The last word is filled with zeros."""
+    form = named(name)
+    codes = quantize(np.ravel(x), name).astype(np.uint32)
+    codes = np.pad(codes, (0, -codes.size % form.per_word)).reshape(-1, form.per_word)
+    shifts = np.arange(form.per_word, dtype=np.uint32) * np.uint32(form.width)
+    return np.bitwise_or.reduce(codes << shifts, axis=1).astype("<u4").view(np.uint8)
+
+
+def decode(content, name, count):
+    """The first `count` values (float32) of what :func:`encode` gave, or of a longer array of words.
+
+    Raises ValueError if `content` has too few bytes for so many values.
+    """
+    form = named(name)
+    content = np.asarray(content, np.uint8)
+    needed = 4 * -(-count // form.per_word)
+    if content.size < needed:
+        raise ValueError(f"{count} values of {name} need {needed} bytes, there are {content.size}")
+    words = content[:needed].view("<u4").astype(np.uint32)
+    shifts = np.arange(form.per_word, dtype=np.uint32) * np.uint32(form.width)
+    codes = words[:, None] >> shifts & np.uint32((1 << form.width) - 1)
+    return dequantize(codes.reshape(-1)[:count], name)

@@ -1,0 +1,161 @@
+"""DPR: float32 as FP16, FP10 or FP8, packed into sectors, and back."""
+
+from amaranth.hdl import Cat, Const, Module, Mux
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common.minifloat import WIDTH, Format, check_formats, narrow, rounding, widen
+from rtl.common.packer import chunk
+from rtl.common.pipeline import Pipeline
+from rtl.common.vectors import sectors
+from rtl.gist.bitpack import Bitpack, Bitunpack, Error, values
+
+__all__ = ["DprDecode", "DprEncode", "Format"]
+
+
+def width(form, formats):
+    """Which of ``formats`` a run-time format is, the last one if none of them."""
+    result = Const(len(formats) - 1, 2)
+    for index, name in enumerate(formats[:-1]):
+        result = Mux(form == name, index, result)
+    return result
+
+
+class DprEncode(wiring.Component):
+    """Rounds float32 values to a smaller format and packs 2, 3 or 4 of them into a 32-bit word.
+
+    Rounds to nearest, ties to even, as if the exponent had no lower bound; what is then below the smallest normal
+    number becomes zero, what is beyond the largest one, or infinite, becomes that one, both with their sign. A NaN
+    becomes the quiet NaN with its sign.
+
+    Throughput: one sector of values a cycle. Latency: 2 cycles from the values that fill a packed sector to that
+    sector. Buffering: a sector of values and a packed one. Combinational path: ``o.ready`` to ``i.ready``.
+
+    Source: Gist, section III-A, "DPR", Figure 6.
+
+    Parameters
+    ----------
+    formats : tuple of :class:`Format`
+        Those that it can do.
+
+    Ports
+    -----
+    i : stream of :data:`~rtl.common.vectors.sectors`
+    o : stream of :func:`~rtl.common.packer.chunk` of 32 bytes
+        Sectors of the packed array, which has whole words: the last sector may be partial. A tensor of no values gives
+        one of no bytes, and so does a last beat of no values behind a full sector.
+    format : input, :class:`Format`
+        Constant while any value is inside. One that the unit does not have means the last that it has.
+
+    Raises
+    ------
+    ValueError
+        If ``formats`` names none or something else.
+    """
+
+    def __init__(self, formats=tuple(Format)):
+        self.formats = check_formats(formats)
+        super().__init__({
+            "i": In(stream.Signature(sectors)),
+            "o": Out(stream.Signature(chunk(32))),
+            "format": In(Format),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        most = max(WIDTH[form] for form in self.formats)
+        m.submodules.pack = pack = Bitpack(tuple(WIDTH[form] for form in self.formats))
+        pipe = Pipeline(m, self.i, pack.i)
+        lanes = [rounding(word, self.format, self.formats) for word in self.i.payload.data]
+        *registers, count, last = pipe.stage(*(value for lane in lanes for value in lane), self.i.payload.count,
+                                             self.i.payload.last)
+        pipe.finish()
+        each = len(lanes[0])
+        for lane in range(8):
+            code = narrow(m, self.format, self.formats, *registers[each * lane : each * (lane + 1)])
+            m.d.comb += pack.i.payload.data[lane].eq(code[16 - most :])
+        m.d.comb += [
+            pack.i.payload.count.eq(count),
+            pack.i.payload.last.eq(last),
+            pack.width.eq(width(self.format, self.formats)),
+            self.o.valid.eq(pack.o.valid),
+            pack.o.ready.eq(self.o.ready),
+            self.o.payload.data.eq(pack.o.payload.data),
+            self.o.payload.count.eq((pack.o.payload.count + 3) & ~3),
+            self.o.payload.last.eq(pack.o.payload.last),
+        ]
+        return m
+
+
+class DprDecode(wiring.Component):
+    """Takes packed values of a smaller format apart and converts them to float32, exactly.
+
+    Every code is converted, subnormal numbers, infinities and NaNs among them. For the length of a tensor, and for
+    arrays that are too short or too long, see :class:`~rtl.gist.bitpack.Bitunpack`, of which this is the one for the
+    widths of the formats.
+
+    Throughput: one sector of values a cycle; a tensor takes three more to start and to end. Latency: 2 cycles from a
+    packed sector to its first values; three from ``length``. Buffering: two sectors of values. Combinational path:
+    ``o.ready`` to ``i.ready`` .
+
+    Source: Gist, section III-A, "DPR", Figure 6.
+
+    Parameters
+    ----------
+    formats : tuple of :class:`Format`
+        Those that it can do.
+
+    Ports
+    -----
+    length : stream of 32 bits
+        Values of the tensor that starts; taken when the one before has left. None at all give one sector of none.
+    i : stream of :func:`~rtl.common.packer.chunk` of 32 bytes
+        The packed array; of no bytes, one empty chunk.
+    o : stream of :data:`~rtl.common.vectors.sectors`
+    format : input, :class:`Format`
+        Constant from ``length`` to the last sector. One that the unit does not have means the last that it has.
+    error : output, :class:`~rtl.gist.bitpack.Error`
+
+    Raises
+    ------
+    ValueError
+        If ``formats`` names none or something else.
+    """
+
+    def __init__(self, formats=tuple(Format)):
+        self.formats = check_formats(formats)
+        super().__init__({
+            "length": In(stream.Signature(32)),
+            "i": In(stream.Signature(chunk(32))),
+            "o": Out(stream.Signature(sectors)),
+            "format": In(Format),
+            "error": Out(Error),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        most = max(WIDTH[form] for form in self.formats)
+        m.submodules.unpack = unpack = Bitunpack(tuple(WIDTH[form] for form in self.formats))
+        wiring.connect(m, wiring.flipped(self.i), unpack.i)
+        m.d.comb += [
+            unpack.width.eq(width(self.format, self.formats)),
+            unpack.length.payload.eq(self.length.payload),
+            # Not while values of the last tensor, and of its format, are here.
+            unpack.length.valid.eq(self.length.valid & ~self.o.valid),
+            self.length.ready.eq(unpack.length.ready & ~self.o.valid),
+            self.error.eq(unpack.error),
+        ]
+        pipe = Pipeline(m, unpack.o, self.o)
+        codes = [Cat(Const(0, 16 - most), code) for code in unpack.o.payload.data]
+        words = [widen(m, code, self.format, self.formats) for code in codes]
+        # The low bits of every word are zero and need no register.
+        *registers, count, last = pipe.stage(*(word[13:] for word in words), unpack.o.payload.count,
+                                             unpack.o.payload.last)
+        pipe.finish()
+        m.d.comb += [word.eq(Cat(Const(0, 13), register)) for word, register in zip(self.o.payload.data, registers,
+                                                                                  strict=True)]
+        m.d.comb += [self.o.payload.count.eq(count), self.o.payload.last.eq(last)]
+        return m
+
+
+assert values(32) == sectors

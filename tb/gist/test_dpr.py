@@ -1,0 +1,242 @@
+"""Bench of DPR: every rounding boundary, every code, every length, and arrays that end too soon or go on."""
+
+import cocotb
+import numpy as np
+import pytest
+
+from actcodec import demo
+from golden.gist import dpr
+from rtl.common.minifloat import Format
+from rtl.gist.dpr import DprDecode, DprEncode
+from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, rng, sectors, simulate
+
+SECTOR = 32  # bytes
+PER_SECTOR = {"fp16": 16, "fp10": 24, "fp8": 32}  # values
+ALL = tuple(form.name for form in Format)
+
+
+@pytest.mark.parametrize("formats", [ALL, ("FP8", "FP10")])
+def test_encode(formats):
+    simulate(DprEncode(tuple(Format[name] for name in formats)), __file__, r"\bencodes|both", decodes=False,
+             formats=formats)
+
+
+@pytest.mark.parametrize("formats", [ALL, ("FP10",)])
+def test_decode(formats):
+    simulate(DprDecode(tuple(Format[name] for name in formats)), __file__, r"\bdecodes|both", decodes=True,
+             formats=formats)
+
+
+@pytest.mark.parametrize("unit", [DprEncode, DprDecode])
+@pytest.mark.parametrize("formats", [(), Format.FP8, "FP8", ("FP8",), (Format.FP8, 1)])
+def test_other_formats_are_refused(unit, formats):
+    with pytest.raises(ValueError, match="formats must be"):
+        unit(formats)
+
+
+def words(x):
+    return np.asarray(x, np.float32).view(np.uint32)
+
+
+def names():
+    return [name.lower() for name in parameters()["formats"]]
+
+
+def stimulus(random, count):
+    """Values of every kind: bit patterns, and numbers around the range of the formats."""
+    patterns = random.integers(0, 2**32, count, np.uint32).view(np.float32)
+    numbers = np.ldexp(random.normal(0, 1, count), random.integers(-18, 18, count)).astype(np.float32)
+    return np.where(random.random(count) < 0.3, patterns, numbers)
+
+
+async def encode(bench, random, x, name, idle="never", stall="never", empty=False):
+    bench.dut.format.value = Format[name.upper()].value
+    content = dpr.encode(x, name)
+    expected = chunks(content, SECTOR)
+    if empty and x.size and x.size % PER_SECTOR[name] == 0:  # the full sector left before the end was known
+        expected = chunks(np.append(content, np.uint8(1)), SECTOR)[:-1] + chunks([], SECTOR)
+    run = await bench.run({"i": sectors(words(x), empty)}, {"o": len(expected)}, random, idle, stall)
+    bench.equal(run["o"], expected, f"{name}, {x.size} values")
+    return run
+
+
+async def decode(bench, random, content, name, count, idle="never", stall="never", short=False, excess=False):
+    """Sends an array (bytes, or payloads), and compares values and errors."""
+    dut = bench.dut
+    dut.format.value = Format[name.upper()].value
+    sent = chunks(content, SECTOR) if isinstance(content, np.ndarray) else content
+    have = np.frombuffer(b"".join((beat & (1 << 256) - 1).to_bytes(SECTOR, "little") for beat in sent), np.uint8)
+    have = np.pad(have, (0, 4 * count))
+    expected = sectors(words(dpr.decode(have, name, count)))
+    run = await bench.run({"length": [count], "i": sent}, {"o": len(expected)}, random, idle, stall)
+    what = f"{name}, {count} values of {len(sent)} sectors"
+    bench.equal(run["o"], expected, what)
+    assert dut.length__ready.value == 1, f"{what}: not ready for the next tensor"
+    error = dut.error.value.to_unsigned()
+    assert (error & 1, error >> 1) == (short, excess), what
+    return run
+
+
+def codes_of(random, name, count):
+    """An array of any codes at all."""
+    per_word, width = dpr.named(name).per_word, dpr.named(name).width
+    array = random.integers(0, 2**32, -(-count // per_word), np.uint32)
+    filled = per_word - -count % per_word if count else 0
+    if count:
+        array[-1] &= (1 << width * filled) - 1
+    return (array & np.uint32((1 << width * per_word) - 1)).astype("<u4").view(np.uint8)
+
+
+async def check(bench, random, count, name, idle="never", stall="never"):
+    if parameters()["decodes"]:
+        return await decode(bench, random, codes_of(random, name, count), name, count, idle, stall)
+    return await encode(bench, random, stimulus(random, count), name, idle, stall)
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def both_equal_golden(dut, idle, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in random.permutation(names()):
+        for count in (1, int(random.integers(2, 64)), int(random.integers(64, 300))):
+            await check(bench, random, count, str(name), idle, stall)
+
+
+@cocotb.test
+async def both_take_every_length(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in names():
+        for count in range(100):
+            await check(bench, random, count, name)
+
+
+@cocotb.test
+async def both_move_a_sector_every_cycle(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in names():
+        beats = PER_SECTOR[name] // 8  # in a packed sector
+        run = await check(bench, random, 64 * PER_SECTOR[name], name)
+        if parameters()["decodes"]:
+            assert run.cycles["length"] == [0], name
+            assert run.cycles["o"] == list(range(3, 3 + 64 * beats)), name
+            assert run.cycles["i"] == list(range(beats, 64 * beats + 1, beats)), name
+        else:
+            assert run.cycles["i"] == list(range(64 * beats)), name
+            assert run.cycles["o"] == list(range(beats + 1, 64 * beats + 2, beats)), name
+
+
+@cocotb.test
+async def both_carry_real_activations(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in names():
+        for x in demo.sample().values():
+            x = x.reshape(-1)[: 1000 + int(random.integers(32))]
+            if parameters()["decodes"]:
+                await decode(bench, random, dpr.encode(x, name), name, x.size)
+            else:
+                await encode(bench, random, x, name)
+
+
+@cocotb.test
+async def both_forget_everything_at_reset(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in names():
+        for fill in range(1, 8):
+            dut.format.value = Format[name.upper()].value
+            if parameters()["decodes"]:
+                sent = chunks(codes_of(random, name, 200), SECTOR)[: -(-8 * fill // PER_SECTOR[name])]
+                await bench.run({"length": [200], "i": sent}, {"o": None}, random, stall="half",
+                                until=lambda: dut.o__valid.value == 1)
+            else:
+                await bench.run({"i": sectors(words(stimulus(random, 200)))[:fill]}, {"o": None}, random, stall="half")
+            await bench.reset()
+            assert dut.o__valid.value == 0
+            await check(bench, random, 77, name)
+
+
+@cocotb.test
+async def both_take_a_format_that_they_lack_for_their_last(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    last = names()[-1]
+    for form in {0, 1, 2, 3} - {Format[name.upper()].value for name in names()}:
+        dut.format.value = form
+        content = codes_of(random, last, 50)
+        x = dpr.decode(content, last, 50)
+        if parameters()["decodes"]:
+            run = await bench.run({"length": [50], "i": chunks(content, SECTOR)}, {"o": 7}, random)
+            bench.equal(run["o"], sectors(words(x)), f"format {form}")
+        else:
+            expected = chunks(dpr.encode(x, last), SECTOR)
+            run = await bench.run({"i": sectors(words(x))}, {"o": len(expected)}, random)
+            bench.equal(run["o"], expected, f"format {form}")
+
+
+@cocotb.test
+async def encodes_a_tensor_whose_last_beat_is_empty(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in names():
+        for count in (0, 8, 16, 24, 32, 48, 96):
+            await encode(bench, random, stimulus(random, count), name, "half", "half", empty=True)
+
+
+@cocotb.test
+async def encodes_tensors_back_to_back(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in names():
+        dut.format.value = Format[name.upper()].value
+        tensors = [stimulus(random, int(count)) for count in random.integers(0, 70, 50)]
+        expected = [beat for x in tensors for beat in chunks(dpr.encode(x, name), SECTOR)]
+        sent = [beat for x in tensors for beat in sectors(words(x))]
+        run = await bench.run({"i": sent}, {"o": len(expected)}, random)
+        bench.equal(run["o"], expected, name)
+        assert run.cycles["i"] == list(range(len(sent))), name
+
+
+@cocotb.test
+async def decodes_what_ends_too_soon(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for idle, stall in (("never", "never"), ("half", "half")):
+        for name in names():
+            per_word, width = dpr.named(name).per_word, dpr.named(name).width
+            for count in (1, 7, 8, 9, 24, 25, 48, 49, 64, 100):
+                content = codes_of(random, name, count)
+                size = len(content)
+                # Of the last word, FP16 and FP8 need no more than the bytes of their values.
+                needed = size if name == "fp10" else size - (-count % per_word) * width // 8
+                for cut in {0, 1, size // 2, size - SECTOR, needed - 1} & set(range(needed)):
+                    await decode(bench, random, content[:cut], name, count, idle, stall, short=True)
+                await decode(bench, random, content[:needed], name, count, idle, stall)
+
+
+@cocotb.test
+async def decodes_what_goes_on(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for idle, stall in (("never", "never"), ("half", "half")):
+        for name in names():
+            for count in (0, 1, 8, 24, 25, 32, 48, 96, 100):
+                content = codes_of(random, name, count)
+                padded = -(-len(content) // SECTOR) * SECTOR
+                for size in (padded, padded + 1, padded + 100):
+                    longer = np.append(content, random.integers(1, 256, size - len(content), np.uint8))
+                    await decode(bench, random, longer, name, count, idle, stall, excess=size > padded)
+                await check(bench, random, count, name)
