@@ -1,0 +1,244 @@
+"""Bench of max pooling's forward pass: maxima and places equal golden's, and a value moves in every cycle."""
+
+from pathlib import Path
+
+import cocotb
+import numpy as np
+import pytest
+from cocotb.triggers import ClockCycles
+
+import actcodec
+from golden.gist import maxpool
+from rtl.gist.maxpool import LATENCY, MaxPool
+from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
+
+WIDTH = 40  # of the widest map here
+LEGAL = [(k, s, p) for k in (2, 3) for s in (1, 2, 3) for p in (0, 1)]
+CONFIG, SHORT, EXCESS = 1, 2, 4
+SPECIAL = np.array([0, 1 << 31, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0000, 0xFFC0_0001, 0x7F80_0001, 1, 1 << 31 | 1,
+                    0x3F80_0000, 0xBF80_0000, 0x7F7F_FFFF], np.uint32)
+ACTIVATIONS = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
+
+
+def test_maxpool():
+    simulate(MaxPool(WIDTH), __file__)
+
+
+@pytest.mark.parametrize("width", [0, 1, 4097, 8.0, None])
+def test_illegal_width(width):
+    with pytest.raises(ValueError, match=f"width must be 2 to 4096 values, not {width!r}"):
+        MaxPool(width)
+
+
+def configuration(planes, height, width, k, stride, padding):
+    return planes | height << 32 | width << 48 | k << 64 | stride << 66 | padding << 68
+
+
+def words(values, ends=True):
+    """Values of 32 bits as beats, the last one marked."""
+    flat = np.ravel(values).astype(np.int64)
+    return [int(word) | (ends and k == len(flat) - 1) << 32 for k, word in enumerate(flat)]
+
+
+def byte_beats(packed):
+    return [int(byte) | (k == len(packed) - 1) << 8 for k, byte in enumerate(packed)]
+
+
+def random_map(random, shape):
+    """Words [planes, height, width] of one of several kinds, named."""
+    kind = random.choice(["normal", "ties", "relu", "special", "zeros", "low", "bits"])
+    values = {
+        "normal": lambda: random.normal(size=shape), "ties": lambda: random.integers(-1, 2, shape),
+        "relu": lambda: np.maximum(random.normal(size=shape), 0), "zeros": lambda: random.choice([0.0, -0.0], shape),
+        "low": lambda: random.choice([-np.inf, -3e38], shape),
+    }
+    if kind in values:
+        return kind, values[kind]().astype(np.float32).view(np.uint32)
+    if kind == "special":
+        return kind, random.choice(SPECIAL, shape)
+    return kind, random.integers(0, 2**32, shape, np.uint32)
+
+
+def expected(x, k, s, p):
+    y, place = maxpool.forward(x.view(np.float32), k, s, p)
+    return words(y.view(np.uint32)), byte_beats(maxpool.pack(place)), place
+
+
+def steps(shape, k, p):
+    """Cycles in which the unit moves a value on, from the first value of a tensor to the last window."""
+    planes, height, width = shape
+    more = k == 2 and p
+    return planes * (height + more) * (width + more) + (width + more + 1 if p else 0)
+
+
+async def check(bench, random, tensors, idle="never", stall="never"):
+    """Tensors, [(words, k, s, p)], one behind the other, without waiting for the outputs of the one before."""
+    sources, y, places = {"config": [], "i": []}, [], []
+    for x, *pooling in tensors:
+        sources["config"].append(configuration(*x.shape, *pooling))
+        sources["i"] += words(x)
+        maxima, packed, _ = expected(x, *pooling)
+        y += maxima
+        places += packed
+    run = await bench.run(sources, {"y": len(y), "map": len(places)}, random, idle, stall)
+    what = str([(x.shape, *pooling) for x, *pooling in tensors])
+    bench.equal(run["y"], y, f"y of {what}")
+    bench.equal(run["map"], places, f"map of {what}")
+    assert bench.dut.error.value == 0
+    return run
+
+
+def shapes(random, k, p, count):
+    least = max(k - 2 * p, 1)
+    for _ in range(count):
+        yield (int(random.integers(1, 4)), *(int(least + random.integers(0, 9)) for _ in range(2)))
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def equals_golden(dut, idle, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    tensors = []
+    for index in random.permutation(len(LEGAL))[:4]:
+        k, s, p = LEGAL[index]
+        tensors += [(random_map(random, shape)[1], k, s, p) for shape in shapes(random, k, p, 1)]
+    await check(bench, random, tensors, idle, stall)
+
+
+@cocotb.test
+@cocotb.parametrize(pooling=[f"{k}{s}{p}" for k, s, p in LEGAL])
+async def equals_golden_in_every_pooling(dut, pooling):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    k, s, p = map(int, pooling)
+    seen, least = set(), max(k - 2 * p, 1)
+    several = [(2, least, least), (3, least, 9), (3, 9, least), (1, 7, WIDTH), (2, 6, WIDTH - 1)]
+    for shape in several + list(shapes(random, k, p, 25)):
+        kind, x = random_map(random, shape)
+        await check(bench, random, [(x, k, s, p)])
+        seen |= {kind, *expected(x, k, s, p)[2].ravel().tolist()}
+    assert seen >= {*range(k * k), "normal", "ties", "relu", "special"}, seen
+
+
+@cocotb.test
+async def equals_golden_on_real_activations(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    with np.load(ACTIVATIONS) as file:
+        for name in [name for name in file.files if name.lower().startswith("relu")][:2]:
+            x = file[name].astype(np.float32).view(np.uint32)[0, :3]
+            assert (x == 0).mean() > 0.2
+            await check(bench, random, [(x, 3, 2, 1), (x, 2, 2, 0), (x, 3, 1, 1)], "seldom", "seldom")
+
+
+@cocotb.test
+async def takes_a_value_every_cycle(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for k, s, p in LEGAL:
+        for shape in ((3, 5, 8), (2, 3, WIDTH), (5, 9, 1), (4, 3, 3)):
+            if min(shape[1:]) + 2 * p < k:
+                continue
+            x = random_map(random, shape)[1]
+            run = await check(bench, random, [(x, k, s, p)])
+            taken, made = run.cycles["i"], run.cycles["y"]
+            begin, total = run.cycles["config"][0] + 2, steps(shape, k, p)
+            if k == 3 or not p:
+                assert taken == list(range(begin, begin + x.size))
+            else:
+                assert len(taken) == x.size and taken[-1] == begin + shape[0] * (shape[1] + 1) * (shape[2] + 1) - 1
+            places = [(maxpool.size(n, k, s, p) - 1) * s + k - p for n in shape[1:]]  # one behind the last window's end
+            if not p:
+                assert made[-1] == taken[-1] - (shape[2] - places[1]) - (shape[1] - places[0]) * shape[2] + LATENCY
+            assert made[-1] < begin + total + LATENCY
+            if s == 1 and p:
+                assert made[-1] == begin + total - 1 + LATENCY
+
+
+@cocotb.test
+async def starts_the_next_tensor_soon(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    x = random_map(random, (1, 6, 6))[1]
+    for k, s, p in LEGAL:
+        run = await check(bench, random, [(x, k, s, p)] * 3)
+        gap = np.diff(run.cycles["config"])
+        assert gap.tolist() == [steps(x.shape, k, p) + 4] * 2, (k, s, p, gap)
+
+
+@cocotb.test
+async def refuses_what_is_no_pooling(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    good = dict(planes=1, height=4, width=4, k=2, stride=2, padding=0)
+    bad = [dict(planes=0), dict(height=0), dict(width=0), dict(width=WIDTH + 1), dict(width=65535), dict(k=0),
+           dict(k=1), dict(stride=0), dict(padding=2), dict(padding=3), dict(height=1), dict(width=1),
+           dict(k=3, height=2), dict(k=3, width=2), dict(k=3, height=2, width=2)]  # fmt: skip
+    for change in bad:
+        await bench.run({"config": [configuration(**{**good, **change})]}, {}, random)
+        await ClockCycles(dut.clk, 3)
+        assert dut.error.value == CONFIG, change
+        assert dut.i__ready.value == 0
+        await check(bench, random, [(random_map(random, (1, 4, 4))[1], 2, 2, 0)])
+    await check(bench, random, [(random_map(random, (2, 1, WIDTH))[1], 3, 2, 1)])
+
+
+@cocotb.test
+async def completes_a_stream_that_ends_early_with_zeros(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for k, s, p in LEGAL:
+        shape = (2, 5, 6)
+        x = random_map(random, shape)[1]
+        cut = int(random.integers(1, x.size))
+        zeroed = np.where(np.arange(x.size).reshape(shape) < cut, x, 0).astype(np.uint32)
+        y, packed, _ = expected(zeroed, k, s, p)
+        run = await bench.run({"config": [configuration(*shape, k, s, p)], "i": words(x.ravel()[:cut])},
+                              {"y": len(y), "map": len(packed)}, random, "seldom", "half")
+        bench.equal(run["y"], y, "y of a short stream")
+        bench.equal(run["map"], packed, "map of a short stream")
+        assert dut.error.value == SHORT
+        await check(bench, random, [(x, k, s, p)])
+
+
+@cocotb.test
+async def drains_a_stream_that_goes_on(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for k, s, p in LEGAL:
+        x = random_map(random, (2, 5, 6))[1]
+        y, packed, _ = expected(x, k, s, p)
+        more = words(x, ends=False) + words(random.integers(0, 2**32, int(random.integers(1, 80))))
+        run = await bench.run({"config": [configuration(*x.shape, k, s, p)], "i": more},
+                              {"y": len(y), "map": len(packed)}, random, "seldom", "half")
+        bench.equal(run["y"], y, "y of a long stream")
+        bench.equal(run["map"], packed, "map of a long stream")
+        assert dut.error.value == EXCESS
+        await check(bench, random, [(x, k, s, p)])
+
+
+@cocotb.test
+async def starts_anew_after_reset(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for fill in range(1, 60, 3):
+        k, s, p = LEGAL[fill % len(LEGAL)]
+        x = random_map(random, (2, 5, 6))[1]
+        beats = words(x)[:fill]
+        await bench.run({"config": [configuration(*x.shape, k, s, p)], "i": beats}, {"y": None, "map": None}, random,
+                        stall={"y": "half"})
+        await bench.reset()
+        assert not dut.y__valid.value and not dut.map__valid.value
+        await check(bench, random, [(x, k, s, p)])
+
+
