@@ -1,0 +1,180 @@
+"""From sectors to memory: the side of a CDU that writes."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO, SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from rtl.common import axi
+from rtl.common.bursts import LIMIT, Bursts
+from rtl.common.skid import Skid
+from rtl.common.vectors import place
+from rtl.jpegact.beats import Beats, masks, rotate
+
+__all__ = ["Writer"]
+
+DEPTH = 16  # steps for which bursts can be formed before the sectors are here
+WINDOW = 12  # of them a burst may have; the others keep sectors moving until it has left
+GRANTED = 4  # bursts that are offered and lack data
+
+_work = data.StructLayout({"beat": 1, "final": 1, "second": 1, "offset": 3, "end": 4, "last": 1})
+
+
+class Writer(wiring.Component):
+    """Writes the sectors of a tensor over AXI4.
+
+    Each sector goes to its place: rotated to the words of the beats that it touches, and merged with what the sectors
+    before have left of the same beat, so that a beat is written once if the sectors that touch it follow each other.
+    Only the bytes that sectors have are written, by strobes.
+
+    Places run ahead of the sectors by up to 16 steps, in which bursts are formed; what each step does with the data
+    waits in a FIFO. Data never come before the address of their burst is offered, and never wait for it to be
+    taken.
+
+    Throughput: one beat, and one sector, a cycle: a sector takes as many cycles as it begins new beats, at least one.
+    Buffering: a beat, two beats and two bursts at the outputs, 16 steps. Combinational paths: none; ``sectors.ready``
+    comes from registers, over a few gates. The last beat of a tensor leaves because it is the last; in between, one
+    may wait for the next sector.
+
+    Source: JPEG-ACT, section III-C, Figures 7 and 8.
+
+    Parameters
+    ----------
+    address_width : int
+        Bits of a byte address, 12 to 64.
+    outstanding : int
+        Most bursts without a response, at least 1. Full rate needs as many as beats, if every beat is a burst, pass in
+        the latency of memory.
+
+    Ports
+    -----
+    places : stream of :func:`~rtl.common.vectors.place`
+        Those of a tensor come after its ``start`` and end with ``last``.
+    sectors : stream of 8 words
+        One for each place, padding too.
+    axi : :class:`~rtl.common.axi.Write`
+    start : input
+        A pulse in front of each tensor, while not ``busy``.
+    abort : input
+        Give up: no more bursts begin, and those that have get their beats without strobes. Held until ``busy``
+        falls; then the unit is as after reset.
+    busy : output
+        From ``start`` until the last response.
+    error : output
+        A response was not OKAY; stands until the next ``start``.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    def __init__(self, address_width=40, outstanding=384):
+        if not isinstance(outstanding, int) or outstanding < 1:
+            raise ValueError(f"outstanding must be at least 1 burst, not {outstanding!r}")
+        self.address_width, self.outstanding = address_width, outstanding
+        self._beats, self._bursts = Beats(address_width), Bursts(address_width, window=WINDOW)
+        super().__init__({
+            "places": In(stream.Signature(place(address_width))),
+            "sectors": In(stream.Signature(data.ArrayLayout(32, 8))),
+            "axi": Out(axi.Write(address_width)),
+            "start": In(1),
+            "abort": In(1),
+            "busy": Out(1),
+            "error": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        beats, bursts = self._beats, self._bursts
+        steps = SyncFIFOBuffered(width=len(Const(0, _work.size)), depth=DEPTH)
+        for name, unit in {"beats": beats, "bursts": bursts, "steps": steps}.items():
+            m.submodules[name] = ResetInserter(self.abort)(unit)
+        # What is here was promised to memory, or is on offer.
+        m.submodules.granted = granted = SyncFIFO(width=(LIMIT - 1).bit_length(), depth=GRANTED)
+        m.submodules.aw = aw = Skid(axi.address(self.address_width))
+        m.submodules.w = w = Skid(data.StructLayout({"data": data.ArrayLayout(32, 8), "strobe": 8, "last": 1}))
+        wiring.connect(m, wiring.flipped(self.places), beats.i)
+        wiring.connect(m, aw.o, wiring.flipped(self.axi.aw))
+
+        # Bursts, and what is to be done for them.
+        step, entry = beats.o.payload, Signal(_work)
+        room, offers, answers = Signal(), Signal(), Signal()
+        under_way = Signal(range(self.outstanding + 1))
+        m.d.comb += [
+            beats.gather.eq(1),
+            entry.eq(Cat(step.burst.beat, step.final, step.second, step.offset, step.end, step.burst.last)),
+            steps.w_data.eq(entry),
+            steps.w_en.eq(beats.o.valid & bursts.i.ready),
+            bursts.i.payload.eq(step.burst),
+            bursts.i.valid.eq(beats.o.valid & steps.w_rdy),
+            beats.o.ready.eq(bursts.i.ready & steps.w_rdy),
+            room.eq((under_way != self.outstanding) & granted.w_rdy),
+            aw.i.payload.eq(bursts.o.payload),
+            aw.i.valid.eq(bursts.o.valid & room),
+            bursts.o.ready.eq(aw.i.ready & room),
+            offers.eq(aw.i.valid & aw.i.ready),
+            granted.w_en.eq(offers),
+            granted.w_data.eq(bursts.o.payload.length),
+            self.axi.b.ready.eq(1),
+            answers.eq(self.axi.b.valid),
+        ]
+        m.d.sync += under_way.eq(under_way + offers - answers)
+
+        # Data. A beat stays open until the next one begins, or the tensor has ended (closing).
+        work = data.View(_work, steps.r_data)
+        held = [Signal(32, reset_less=True, name=f"held_{k}") for k in range(8)]
+        strobe = Signal(8, reset_less=True)
+        open_, closing = Signal(), Signal()
+        ready, works, emits, moves = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            ready.eq(steps.r_rdy & ~closing & ~(work.beat & open_ & ~(granted.r_rdy & w.i.ready))),
+            self.sectors.ready.eq(ready & work.final),
+            works.eq(ready & self.sectors.valid),
+            steps.r_en.eq(works),
+            emits.eq(closing | (steps.r_rdy & work.beat & open_ & self.sectors.valid)),
+            w.i.valid.eq(granted.r_rdy & (emits | self.abort)),
+            moves.eq(w.i.valid & w.i.ready),
+        ]
+        first, second = masks(m, work)
+        splits = work.final & work.second & ~closing  # the held beat gets its end, and the next one its beginning
+        completed, stored = Signal(8), Signal(8)
+        m.d.comb += [completed.eq(first & splits.replicate(8)), stored.eq(Mux(splits, second, first))]
+        sector = [Signal(32, name=f"sector_{k}") for k in range(8)]
+        m.d.comb += Cat(sector).eq(self.sectors.payload)
+        rotated = rotate(m, sector, (-work.offset)[:3])
+        with m.If(works):
+            m.d.sync += strobe.eq(stored | Mux(work.beat, 0, strobe))
+            m.d.sync += [open_.eq(open_ | work.beat), closing.eq(work.last & (open_ | work.beat))]
+            for k in range(8):
+                with m.If(stored[k]):
+                    m.d.sync += held[k].eq(rotated[k])
+        with m.If(closing & moves):
+            m.d.sync += [open_.eq(0), closing.eq(0)]
+        with m.If(self.abort):
+            m.d.sync += [open_.eq(0), closing.eq(0)]
+
+        count = Signal(range(LIMIT))  # beats of the burst that have left
+        m.d.comb += [
+            granted.r_en.eq(moves & w.i.payload.last),
+            w.i.payload.last.eq(count == granted.r_data),
+            w.i.payload.strobe.eq((strobe | completed) & (~self.abort).replicate(8)),
+            self.axi.w.valid.eq(w.o.valid),
+            w.o.ready.eq(self.axi.w.ready),
+            self.axi.w.payload.data.eq(w.o.payload.data.as_value()),
+            self.axi.w.payload.strobe.eq(Cat(bit.replicate(4) for bit in w.o.payload.strobe)),
+            self.axi.w.payload.last.eq(w.o.payload.last),
+        ]
+        m.d.comb += [w.i.payload.data[k].eq(Mux(completed[k], rotated[k], held[k])) for k in range(8)]
+        with m.If(moves):
+            m.d.sync += count.eq(Mux(w.i.payload.last, 0, count + 1))
+
+        writing = Signal()
+        m.d.comb += self.busy.eq(writing | (under_way != 0))
+        with m.If(self.start):
+            m.d.sync += [writing.eq(1), self.error.eq(0)]
+        with m.Elif((works & work.last & ~work.beat & ~open_) | (closing & moves) | self.abort):
+            m.d.sync += writing.eq(0)
+        with m.If(answers & (self.axi.b.payload.resp != 0)):
+            m.d.sync += self.error.eq(1)
+        return m
