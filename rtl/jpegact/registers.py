@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -27,7 +27,7 @@ class Registers(wiring.Component):
     response 2 cycles, from a read's address to its data 1. Buffering: the two answers. Combinational paths: none
     between channels; all outputs come from registers but ``ar.ready``, which is the inverse of ``r.valid``.
 
-    Source: issue of the accelerator; JPEG-ACT, section III-A, leaves the interface open.
+    Source: the bus is AMBA's (IHI 0022, AXI4-Lite); JPEG-ACT leaves open how a host talks to the accelerator.
 
     Parameters
     ----------
@@ -70,7 +70,8 @@ class Registers(wiring.Component):
             raise ValueError(f"address_width must be 32 to 64, not {address_width!r}")
         self.fixed = {"cdus": cdus, "modes": sum(1 << MODES[mode].value for mode in set(modes)),
                       "address_width": address_width}
-        widths = {name: address_width if name in ADDRESSES else info.width for name, info in VALUES.items()}
+        self.widths = widths = {name: address_width if name in ADDRESSES else info.width
+                                for name, info in VALUES.items()}
         super().__init__({
             "aw": In(stream.Signature(ADDRESS_BITS)),
             "w": In(stream.Signature(data.StructLayout({"data": 32, "strb": 4}))),
@@ -89,56 +90,60 @@ class Registers(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        values = {}
-        for name, info in VALUES.items():
-            if info.access == "fixed":
-                reset = self.fixed[name] if info.reset is None else info.reset
-                values[name] = Const(reset, info.width)
-            elif info.held:
-                values[name] = Value.cast(self.control[name])
-            elif name in self.status.shape().members:
-                values[name] = self.status[name]
-            elif info.access == "pulse":
-                values[name] = Const(0, info.width)
-            else:
-                values[name] = Signal(info.width, init=info.reset, name=name)
         words = {address: list(pieces) for address, pieces in groupby(BITS, lambda bits: bits.address)}
 
+        # What is stored: a register for each byte, since bytes have enables of their own. Reset writes zeros into them:
+        # a flip-flop with both reset and enable gets no clock gate.
+        values = {name: Const(0, info.width) if info.access == "pulse" else Cat() for name, info in VALUES.items()}
+        stored = {}  # (address, lane) -> [(name, register, what is written to it)]
+        for bits in BITS:
+            info = VALUES[bits.name]
+            for lane in range(4) if info.access in ("rw", "w1c") else ():
+                low, high = max(bits.low, 8 * lane), min(bits.low + bits.width, 8 * lane + 8)
+                start = bits.part + low - bits.low
+                width = min(high - low, self.widths[bits.name] - start)
+                if width > 0:
+                    register = Signal(width, reset_less=info.access == "rw", name=f"{bits.name}_{start}")
+                    values[bits.name] = Cat(values[bits.name], register)
+                    stored.setdefault((bits.address, lane), []).append((bits.name, register, low))
+        m.d.comb += [Value.cast(self.control[name]).eq(values[name]) for name in self.control.shape().members]
+        values |= {name: self.status[name] for name in self.status.shape().members} | {"done": Signal(name="done_0")}
+        values |= {name: Const(self.fixed.get(name, info.reset), info.width) for name, info in VALUES.items()
+                   if info.access == "fixed"}
+
         # ------------------------------------------------------------------------------------------------------ write
-        take, written = Signal(), Signal()  # both halves are there; the address is one that can be written now
-        strobes, address = self.w.payload.strb, self.aw.payload[2:]
+        take, legal = Signal(), Signal()  # both halves are there; the address can be written now
+        content, strobes, address = self.w.payload.data, self.w.payload.strb, self.aw.payload[2:]
         m.d.comb += [self.aw.ready.eq(take), self.w.ready.eq(take)]
-        m.d.sync += [take.eq(self.aw.valid & self.w.valid & ~take & ~self.b.valid), self.start.eq(0), self.reset.eq(0)]
+        m.d.sync += take.eq(self.aw.valid & self.w.valid & ~take & ~self.b.valid)
         with m.If(self.b.ready):
             m.d.sync += self.b.valid.eq(0)
+        with m.If(take):
+            m.d.sync += [self.b.valid.eq(1), self.b.payload.eq(Mux(legal, OKAY, SLVERR))]
         with m.Switch(address):
             for place, pieces in words.items():
                 with m.Case(place >> 2):
-                    held = any(VALUES[bits.name].held for bits in pieces)
-                    m.d.comb += written.eq(~self.status.busy if held else 1)
-        with m.If(take):
-            m.d.sync += [self.b.valid.eq(1), self.b.payload.eq(0)]
-            with m.If(~written):
-                m.d.sync += self.b.payload.eq(SLVERR)
-        for place, pieces in words.items():
-            changes = [bits for bits in pieces if VALUES[bits.name].access in ("rw", "w1c", "pulse")]
-            for lane in range(4):
-                here = [bits for bits in changes if bits.low < 8 * lane + 8 and bits.low + bits.width > 8 * lane]
-                if not here:
-                    continue
-                with m.If(take & written & (address == place >> 2) & strobes[lane]):
-                    for bits in here:
-                        self._write(m, values, bits, lane)
+                    m.d.comb += legal.eq(~self.status.busy if VALUES[pieces[0].name].held else 1)
+        clear, entered = ResetSignal(), Signal(32)
+        m.d.comb += entered.eq(Mux(clear, 0, content))
+        for (place, lane), registers in stored.items():
+            with m.If((take & legal & (address == place >> 2) & strobes[lane]) | clear):
+                for name, register, low in registers:
+                    new = entered[low : low + len(register)]
+                    m.d.sync += register.eq(new if VALUES[name].access == "rw" else register & ~new)
+
+        pulses = {bits.name: (take & (address == bits.address >> 2) & strobes[bits.low // 8] & content[bits.low])
+                  for bits in BITS if VALUES[bits.name].access == "pulse"}
+        m.d.sync += [self.reset.eq(pulses["reset"]),
+                     self.start.eq(pulses["start"] & ~pulses["reset"] & ~self.status.busy)]
 
         # The end of a tensor comes after the writes, and so wins over them.
-        done, pending = values["done"], (values["done_pending"], values["error_pending"])
+        done, pending = values["done"], Cat(values["done_pending"], values["error_pending"])
         with m.If(self.start | self.reset):
             m.d.sync += done.eq(0)
         with m.If(self.done):
-            m.d.sync += [done.eq(1), pending[0].eq(1)]
-            with m.If(self.status.error != 0):
-                m.d.sync += pending[1].eq(1)
-        m.d.sync += self.interrupt.eq((Cat(pending) & Cat(values["done_enable"], values["error_enable"])).any())
+            m.d.sync += [done.eq(1), pending.eq(pending | Cat(1, self.status.error != 0))]
+        m.d.sync += self.interrupt.eq((pending & Cat(values["done_enable"], values["error_enable"])).any())
 
         # ------------------------------------------------------------------------------------------------------- read
         m.d.comb += self.ar.ready.eq(~self.r.valid)
@@ -151,24 +156,6 @@ class Registers(wiring.Component):
                     with m.Case(place >> 2):
                         m.d.sync += [self.r.payload.data.eq(self._word(values, pieces)), self.r.payload.resp.eq(OKAY)]
         return m
-
-    def _write(self, m, values, bits, lane):
-        """Writes what byte ``lane`` of the word has of ``bits``."""
-        low, high = max(bits.low, 8 * lane), min(bits.low + bits.width, 8 * lane + 8)
-        new = self.w.payload.data[low:high]
-        start = bits.part + low - bits.low
-        target = values[bits.name][start : start + high - low]
-        access = VALUES[bits.name].access
-        if bits.name == "start":
-            # Both pulses are bits of the same byte.
-            other = next(piece for piece in BITS if piece.name == "reset")
-            m.d.sync += self.start.eq(new & ~self.w.payload.data[other.low] & ~self.status.busy)
-        elif access == "pulse":
-            m.d.sync += getattr(self, bits.name).eq(new)
-        elif access == "w1c":
-            m.d.sync += target.eq(target & ~new)
-        else:
-            m.d.sync += target.eq(new)  # of an address, there may be nothing here
 
     @staticmethod
     def _word(values, pieces):
