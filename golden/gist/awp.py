@@ -1,0 +1,76 @@
+"""AWP, adaptive weight precision: how many bytes Bitpack keeps of a weight (A2DTWP, section II, Algorithm 1)."""
+
+import numpy as np
+
+STEP = 8  # bits that a layer starts with, and that it gains at a time: N of section V-A
+INTERVALS = {"alexnet": 4000, "vgg": 4000, "resnet": 2000}  # batches
+THRESHOLDS = {"alexnet": -5e-2, "vgg": -2e-3, "resnet": -2e-5}
+
+
+class Awp:
+    """The precision of every layer's weights while a network is trained.
+
+    Call :meth:`update` after each batch with the l2 norms of the layers' weights. A batch counts if the norm of a layer
+    changed by less than `threshold`, relative to the batch before (thresholds are negative: the norm has to shrink).
+    After `interval` such batches, which need not follow one another, the layer gains `step` bits.
+
+    Parameters
+    ----------
+    layers : int
+        Number of layers, 1 or more.
+    threshold : float
+        T; the paper's are in `THRESHOLDS`.
+    interval : int
+        Batches, 1 or more; the paper's are in `INTERVALS`.
+    start, step : int
+        Bits at first, 1 to 32, and those gained at a time, 1 or more.
+
+    Attributes
+    ----------
+    bits : int array
+        Of each layer, at most 32.
+    roundto : int array
+        Bytes that Bitpack keeps of each layer: bits, rounded up.
+
+    Raises ValueError if a parameter is out of range.
+    """
+
+    def __init__(self, layers, threshold, interval, start=STEP, step=STEP):
+        for name, value, most in (("layers", layers, None), ("interval", interval, None), ("start", start, 32),
+                                  ("step", step, None)):
+            if not isinstance(value, int) or value < 1 or (most and value > most):
+                raise ValueError(f"{name} must be an integer from 1{f' to {most}' if most else ''}, not {value!r}")
+        if not np.isfinite(threshold):
+            raise ValueError(f"threshold must be a finite number, not {threshold!r}")
+        self.threshold, self.interval, self.step = threshold, interval, step
+        self.bits = np.full(layers, start)
+        self._counts = np.zeros(layers, np.int64)
+        self._norms = None
+
+    @property
+    def roundto(self):
+        return -(-self.bits // 8)
+
+    def update(self, norms):
+        """Takes the l2 norm of each layer's weights after a batch, and returns `roundto` for the next one.
+
+        The first batch has none before it and counts for nothing, nor does a change from a norm of zero. Raises
+        ValueError if the number of norms is not that of the layers.
+        """
+        norms = np.asarray(norms, np.float64)
+        if norms.shape != self.bits.shape:
+            raise ValueError(f"norms have shape {norms.shape}, not {self.bits.shape}")
+        if self._norms is not None:
+            change = np.divide(norms - self._norms, self._norms, out=np.full(norms.shape, np.inf),
+                               where=self._norms > 0)
+            self._counts += change < self.threshold
+            gains = self._counts == self.interval
+            self.bits = np.where(gains, np.minimum(self.bits + self.step, 32), self.bits)
+            self._counts[gains] = 0
+        self._norms = norms
+        return self.roundto
+
+
+def norms(weights):
+    """l2 norms of a list of arrays, one for each layer."""
+    return np.array([np.linalg.norm(np.ravel(w).astype(np.float64)) for w in weights])
