@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["ADDRESS_BITS", "BITS", "MAP", "MODES", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
+__all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR", "MODES", "VALUES",
+           "Bits", "ErrorCode", "Field", "Register", "markdown"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 1, 0
