@@ -15,7 +15,7 @@ from rtl.jpegact.config import MODES, Config, Error
 from rtl.jpegact.dct import Dct
 from rtl.jpegact.quantize import Shift
 from rtl.jpegact.sfpr import Sfpr
-from rtl.jpegact.zvc import Zvc
+from rtl.jpegact.zvc import MASK, Zvc, rows
 
 __all__ = ["CDMA", "JPEG_ACT", "Cdu"]
 
@@ -63,6 +63,9 @@ class Cdu(wiring.Component):
     modes : tuple of str
         Which of raw, sfpr, sfpr-zvc, jpeg-act, brc and zvc it can do, at least one. ``JPEG_ACT`` is the unit of the
         paper, ``CDMA`` is cDMA+.
+    packed : bool
+        False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
+        and a splitter, which know where it ends.
 
     Ports
     -----
@@ -71,7 +74,10 @@ class Cdu(wiring.Component):
         k when compressing (a bfloat16 in the upper half), r when decompressing.
     sectors_i, sectors_o : stream of 8 float32 words
     bytes_i, bytes_o : stream of :func:`chunk` of ``width`` bytes
-        Full beats; the one that carries ``last`` holds 1 to ``width`` bytes.
+        Full beats; the one that carries ``last`` holds 1 to ``width`` bytes. If not ``packed``, there is no
+        ``bytes_i``, and ``bytes_o`` has chunks of any size, eight a block, the mask in the first one.
+    rows_i : stream of :func:`~rtl.jpegact.zvc.rows`, only if not ``packed``
+        Eight a block. A row that carries ``last`` too early means nothing, and ends the stream.
     busy : output
         A tensor is under way.
     error : output, :class:`Error`
@@ -84,18 +90,23 @@ class Cdu(wiring.Component):
         If ``modes`` is empty or names one that does not exist.
     """
 
-    def __init__(self, modes=JPEG_ACT):
+    def __init__(self, modes=JPEG_ACT, packed=True):
         if not isinstance(modes, tuple | list) or not modes or any(mode not in tuple(MODES) for mode in modes):
             raise ValueError(f"modes must be one or more of {', '.join(MODES)}, in a tuple, not {modes!r}")
         self.modes = tuple(dict.fromkeys(modes))
-        self.width = 32 if {"raw", "zvc"} & set(modes) else 16  # bytes of a beat at the compressed side
+        self.packed = bool(packed)
+        wide = {"raw", "zvc"} & set(modes)
+        row = 32 if wide else 8
+        # Bytes of a beat at the compressed side.
+        self.width = MASK + row if not packed else 32 if wide else 16
         self.scaled = bool(set(SCALED) & set(modes))
         sector = data.ArrayLayout(32, 8)
         ports = {
             "config": In(stream.Signature(Config)),
             "sectors_i": In(stream.Signature(sector)),
             "sectors_o": Out(stream.Signature(sector)),
-            "bytes_i": In(stream.Signature(chunk(self.width))),
+            **({"bytes_i": In(stream.Signature(chunk(self.width)))} if packed
+               else {"rows_i": In(stream.Signature(rows(row)))}),
             "bytes_o": Out(stream.Signature(chunk(self.width))),
             "busy": Out(1),
             "error": Out(Error),
@@ -136,14 +147,21 @@ class Cdu(wiring.Component):
 
         # ------------------------------------------------------------------------------------------- the units
         granule = 1 if modes - {"raw", "zvc"} else 4
-        m.submodules.packer = packer = Packer(granule, 40 if "zvc" in modes else self.width, self.width)
-        m.submodules.unpacker = unpacker = Unpacker(granule, self.width, 40 if "zvc" in modes else self.width)
+        if self.packed:
+            m.submodules.packer = packer = Packer(granule, 40 if "zvc" in modes else self.width, self.width)
+            m.submodules.unpacker = unpacker = Unpacker(granule, self.width, 40 if "zvc" in modes else self.width)
+            wiring.connect(m, packer.o, wiring.flipped(self.bytes_o))
+            given, shown = packer.i, unpacker.o.payload.data
+        else:
+            given, shown = stream.Signature(chunk(self.width)).create(path=["given"]), Signal(data.ArrayLayout(
+                8, self.width - MASK), name="shown")
+            wiring.connect(m, given, wiring.flipped(self.bytes_o))
         coders = []
         if modes & {"sfpr-zvc", "jpeg-act"}:
-            m.submodules.zvc8 = zvc8 = Zvc(1)
+            m.submodules.zvc8 = zvc8 = Zvc(1, self.packed)
             coders.append((mode("sfpr-zvc", "jpeg-act"), zvc8))
         if "zvc" in modes:
-            m.submodules.zvc32 = zvc32 = Zvc(4)
+            m.submodules.zvc32 = zvc32 = Zvc(4, self.packed)
             coders.append((mode("zvc"), zvc32))
 
         if self.scaled:
@@ -167,7 +185,7 @@ class Cdu(wiring.Component):
             link(compress & mode(*SCALED), sectors, operands)
             link(decompress, sfpr.o, results)
             link(decompress & mode("sfpr"), rows, operands)
-            link(compress & mode("sfpr"), sfpr.o, packer.i, *self._bytes(packer, sfpr.o, 8))
+            link(compress & mode("sfpr"), sfpr.o, given, *self._bytes(given, sfpr.o, 8))
         if modes & {"sfpr-zvc", "jpeg-act"}:
             # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in
             # the other: without a register on the way, their chains of `ready` would close to rings.
@@ -195,12 +213,12 @@ class Cdu(wiring.Component):
             bits = [(unbinarize.i.payload.bits, rows.payload.data[0][:8]),
                     (unbinarize.i.payload.last, rows.payload.last)]
             link(compress & mode("brc"), sectors, binarize.i)
-            link(compress & mode("brc"), binarize.o, packer.i, (packer.i.payload.data[0], binarize.o.payload.bits),
-                 (packer.i.payload.count, 1), (packer.i.payload.last, binarize.o.payload.last))
+            link(compress & mode("brc"), binarize.o, given, (given.payload.data[0], binarize.o.payload.bits),
+                 (given.payload.count, 1), (given.payload.last, binarize.o.payload.last))
             link(decompress & mode("brc"), rows, unbinarize.i, *bits)
             link(decompress & mode("brc"), unbinarize.o, results)
         if "raw" in modes:
-            link(compress & mode("raw"), sectors, packer.i, *self._bytes(packer, sectors, 32))
+            link(compress & mode("raw"), sectors, given, *self._bytes(given, sectors, 32))
             link(decompress & mode("raw"), rows, results)
         if "zvc" in modes:
             link(compress & mode("zvc"), sectors, zvc32.i)
@@ -209,43 +227,37 @@ class Cdu(wiring.Component):
         # ----------------------------------------------------------------------------------- the compressed side
         for chosen, coder in coders:
             chunks = coder.chunks.payload
-            link(compress & chosen, coder.chunks, packer.i, (packer.i.payload.data, Value.cast(chunks.data)),
-                 (packer.i.payload.count, chunks.count), (packer.i.payload.last, chunks.last))
-            m.d.comb += [coder.decompress.eq(config.decompress), coder.straight.eq(~mode("jpeg-act")),
-                         coder.blocks.eq(config.blocks), coder.start.eq(start & config.decompress & chosen),
-                         Value.cast(coder.bytes.payload.data).eq(Value.cast(unpacker.o.payload.data)),
-                         coder.bytes.payload.short.eq(unpacker.o.payload.short)]
-            with m.If(decompress & chosen):
-                m.d.comb += [coder.bytes.valid.eq(unpacker.o.valid), unpacker.o.ready.eq(coder.bytes.ready),
-                             unpacker.take.eq(coder.take)]
-        wiring.connect(m, packer.o, wiring.flipped(self.bytes_o))
+            link(compress & chosen, coder.chunks, given, (given.payload.data, Value.cast(chunks.data)),
+                 (given.payload.count, chunks.count), (given.payload.last, chunks.last))
+            m.d.comb += [coder.decompress.eq(config.decompress), coder.straight.eq(~mode("jpeg-act"))]
+            if self.packed:
+                m.d.comb += [coder.blocks.eq(config.blocks), coder.start.eq(start & config.decompress & chosen),
+                             Value.cast(coder.bytes.payload.data).eq(Value.cast(unpacker.o.payload.data)),
+                             coder.bytes.payload.short.eq(unpacker.o.payload.short)]
+                with m.If(decompress & chosen):
+                    m.d.comb += [coder.bytes.valid.eq(unpacker.o.valid), unpacker.o.ready.eq(coder.bytes.ready),
+                                 unpacker.take.eq(coder.take)]
 
         # --------------------------------------------------------------------------------------------- control
         # Compressing, the sectors are counted; decompressing in a mode that has no coder, the rows of the unpacker.
-        more, final, counted = Signal(), Signal(), Signal()
+        more, final, counted, fetched = Signal(), Signal(), Signal(), Signal()
         row, blocks, last_block = Signal(3), Signal(32, reset_less=True), Signal(reset_less=True)
         direct = decompress & mode("raw", "sfpr", "brc")
         m.d.comb += [
             final.eq(last_block & (row == 7)),
-            counted.eq((sectors.valid & sectors.ready) | (taken.valid & taken.ready)),
+            counted.eq((sectors.valid & sectors.ready) | fetched),
             sectors.valid.eq(self.sectors_i.valid & more & compress),
             self.sectors_i.ready.eq(sectors.ready & more & compress),
             sectors.payload.data.eq(self.sectors_i.payload),
             sectors.payload.last.eq(final),
-            taken.valid.eq(unpacker.o.valid & more & direct),
             taken.payload.last.eq(final),
             self.sectors_o.valid.eq(results.valid),
             results.ready.eq(self.sectors_o.ready),
             self.sectors_o.payload.eq(results.payload.data),
-            unpacker.i.payload.eq(self.bytes_i.payload),
         ]
-        shown = unpacker.o.payload.data
         for k in range(8):
             word = Cat(shown[4 * k + j] for j in range(4)) if "raw" in modes else Const(0, 32)
             m.d.comb += taken.payload.data[k].eq(Mux(mode("raw"), word, shown[k]))
-        with m.If(direct):
-            m.d.comb += [unpacker.o.ready.eq(taken.ready & more),
-                         unpacker.take.eq(Mux(mode("raw"), 32, Mux(mode("brc"), 1, 8)))]
         # A register between the unpacker's shifter and what SFPR does with a row before its first one.
         pipe = Pipeline(m, taken, rows)
         *row_words, row_last = pipe.stage(*taken.payload.data, taken.payload.last)
@@ -260,9 +272,49 @@ class Cdu(wiring.Component):
                 m.d.sync += [blocks.eq(blocks - 1), last_block.eq(blocks == 2), more.eq(~last_block)]
 
         m.d.comb += done.eq(Mux(config.decompress, results.valid & results.ready & results.payload.last,
-                                packer.o.valid & packer.o.ready & packer.o.payload.last))
-        short = Cat(taken.valid & taken.ready & unpacker.o.payload.short,
-                    *[chosen & coder.error for chosen, coder in coders]).any()
+                                self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.payload.last))
+        # The compressed side gives while `feeding`, is told of the tensor's end by `closing`, and drops what is `left`.
+        feeding, closing, dropping, short, excess, left = (
+            Signal(name=name) for name in ("feeding", "closing", "dropping", "short", "excess", "left"))
+        if self.packed:
+            m.d.comb += [
+                unpacker.i.payload.eq(self.bytes_i.payload),
+                unpacker.i.valid.eq(self.bytes_i.valid & (feeding | left)),
+                self.bytes_i.ready.eq(unpacker.i.ready & (feeding | left)),
+                unpacker.next.eq(closing),
+                excess.eq(unpacker.excess),
+                left.eq(unpacker.discarding),
+                taken.valid.eq(unpacker.o.valid & more & direct),
+                fetched.eq(taken.valid & taken.ready),
+                short.eq(Cat(fetched & unpacker.o.payload.short, *[chosen & coder.error for chosen, coder in coders]
+                             ).any()),
+            ]
+            with m.If(direct):
+                m.d.comb += [unpacker.o.ready.eq(taken.ready & more),
+                             unpacker.take.eq(Mux(mode("raw"), 32, Mux(mode("brc"), 1, 8)))]
+        else:
+            # Once the stream has ended, `left` falls, and rows of zeros follow.
+            row_i, valid, ready, absent = self.rows_i.payload, Signal(), Signal(), Signal()
+            m.d.comb += [
+                absent.eq(~left | (row_i.last & ~final)),
+                valid.eq(feeding & more & (self.rows_i.valid | ~left)),
+                fetched.eq(valid & ready),
+                self.rows_i.ready.eq(left & ((feeding & more & ready) | dropping)),
+                shown.as_value().eq(Mux(absent, 0, row_i.data.as_value())),
+                short.eq(fetched & absent),
+                excess.eq(left),
+            ]
+            for chosen, sink in [(direct, taken)] + [(decompress & chosen, coder.rows) for chosen, coder in coders]:
+                with m.If(chosen):
+                    m.d.comb += [sink.valid.eq(valid), ready.eq(sink.ready)]
+            for _, coder in coders:
+                m.d.comb += [Value.cast(coder.rows.payload.data).eq(Value.cast(row_i.data)),
+                             coder.rows.payload.mask.eq(Mux(absent, 0, row_i.mask)),
+                             coder.rows.payload.last.eq(final)]
+            with m.If(start):
+                m.d.sync += left.eq(config.decompress)
+            with m.Elif(self.rows_i.valid & self.rows_i.ready & row_i.last):
+                m.d.sync += left.eq(0)
         with m.If(decompress & short):
             m.d.sync += self.error.short.eq(1)
         with m.FSM():
@@ -282,27 +334,25 @@ class Cdu(wiring.Component):
                     m.d.comb += start.eq(1)
                     m.next = "run"
             with m.State("run"):
-                m.d.comb += [self.busy.eq(1), running.eq(1), unpacker.i.valid.eq(self.bytes_i.valid & decompress),
-                             self.bytes_i.ready.eq(unpacker.i.ready & decompress)]
+                m.d.comb += [self.busy.eq(1), running.eq(1), feeding.eq(config.decompress)]
                 with m.If(done):
                     m.next = "idle"
                     with m.If(config.decompress):
                         m.next = "close"
             with m.State("close"):
                 # A stream that is too long goes on being taken, and thrown away, until its `last`.
-                m.d.comb += [self.busy.eq(1), unpacker.next.eq(1)]
-                m.d.sync += self.error.excess.eq(unpacker.excess & ~self.error.short)
+                m.d.comb += [self.busy.eq(1), closing.eq(1)]
+                m.d.sync += self.error.excess.eq(excess & ~self.error.short)
                 m.next = "drain"
             with m.State("drain"):
-                m.d.comb += [self.busy.eq(1), unpacker.i.valid.eq(self.bytes_i.valid & unpacker.discarding),
-                             self.bytes_i.ready.eq(unpacker.discarding)]
-                with m.If(~unpacker.discarding):
+                m.d.comb += [self.busy.eq(1), dropping.eq(1)]
+                with m.If(~left):
                     m.next = "idle"
         return m
 
     @staticmethod
-    def _bytes(packer, source, count):
+    def _bytes(sink, source, count):
         """The payload of a chunk of ``count`` bytes: the low bits of a row's lanes, one after the other."""
         row = Cat(Value.cast(source.payload.data[k])[: count] for k in range(8))
-        return [(packer.i.payload.data, row), (packer.i.payload.count, count),
-                (packer.i.payload.last, source.payload.last)]
+        return [(sink.payload.data, row), (sink.payload.count, count),
+                (sink.payload.last, source.payload.last)]

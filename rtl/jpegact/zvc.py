@@ -1,7 +1,7 @@
 """ZVC and ZVD: zero value compression of blocks of 64 words, and the way back."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common import gaps
@@ -11,9 +11,15 @@ from rtl.common.unpacker import window
 from rtl.common.vectors import vectors
 from rtl.jpegact.transpose import Transpose
 
-__all__ = ["Decoder", "Encoder", "Zvc"]
+__all__ = ["Decoder", "Encoder", "Opener", "Zvc", "rows"]
 
 MASK = 8  # bytes of a block's mask
+
+
+def rows(size):
+    """Payload of a compressed block's rows: up to ``size`` bytes of words that are not zero, with anything behind them;
+    the row's part of the mask, which means nothing in modes that have none; and ``last``."""
+    return data.StructLayout({"data": data.ArrayLayout(8, size), "mask": 8, "last": 1})
 
 
 def _check_word(word):
@@ -84,6 +90,56 @@ class Encoder(wiring.Component):
             self.chunks.payload.last.eq(last),
         ]
         pipe.finish()
+        return m
+
+
+class Opener(wiring.Component):
+    """Puts the zeros back between the words of rows.
+
+    Throughput: one row a cycle. Latency: one cycle. Buffering: one row. Combinational path: ``o.ready`` to ``i.ready``.
+
+    Source: JPEG-ACT, section III-F.
+
+    Parameters
+    ----------
+    word : int
+        Bytes of a word, 1 or 4.
+
+    Ports
+    -----
+    i : stream of :func:`rows` of 8 ``word``
+    o : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
+
+    Raises
+    ------
+    ValueError
+        If ``word`` is not 1 or 4.
+    """
+
+    def __init__(self, word=1):
+        _check_word(word)
+        self.word = word
+        super().__init__({"i": In(stream.Signature(rows(8 * word))),
+                          "o": Out(stream.Signature(vectors(signed(8 * word))))})
+
+    def elaborate(self, platform):
+        m = Module()
+        words = Signal(8 * 8 * self.word, reset_less=True)
+        nonzero, one, two, four = (Signal(8, reset_less=True, name=name) for name in ("nonzero", "one", "two", "four"))
+        last = Signal(reset_less=True)
+        mask = self.i.payload.mask
+        m.d.comb += self.i.ready.eq(~self.o.valid | self.o.ready)
+        with m.If(self.i.ready):
+            m.d.sync += [
+                self.o.valid.eq(self.i.valid),
+                words.eq(self.i.payload.data.as_value()),
+                nonzero.eq(mask),
+                last.eq(self.i.payload.last),
+                Cat(one, two, four).eq(Cat(gaps.moves(m, gaps.zeros(m, mask)))),
+            ]
+        opened = gaps.reopen(m, [words.word_select(k, 8 * self.word) for k in range(8)], [one, two, four])
+        m.d.comb += [self.o.payload.data[k].eq(Mux(nonzero[k], opened[k], 0)) for k in range(8)]
+        m.d.comb += self.o.payload.last.eq(last)
         return m
 
 
@@ -160,28 +216,18 @@ class Decoder(wiring.Component):
             self.take.eq((count << log) + Mux(next_mask, MASK, 0)),
         ]
 
-        # The row that is being opened.
-        words = Signal(8 * 8 * self.word, reset_less=True)
-        nonzero, one, two, four = (Signal(8, reset_less=True, name=name) for name in ("nonzero", "one", "two", "four"))
-        last = Signal(reset_less=True)
-        advance, taken = Signal(), Signal()
-        m.d.comb += [
-            advance.eq(~self.o.valid | self.o.ready),
-            self.bytes.ready.eq(active & advance),
-            taken.eq(self.bytes.valid & self.bytes.ready),
-        ]
+        m.submodules.opener = opener = Opener(self.word)
+        wiring.connect(m, opener.o, wiring.flipped(self.o))
         shown = self.bytes.payload.data.as_value()
-        with m.If(advance):
-            m.d.sync += [
-                self.o.valid.eq(taken & ~first),
-                words.eq(shown),
-                nonzero.eq(mask[:8]),
-                last.eq((row == 7) & final),
-                Cat(one, two, four).eq(Cat(gaps.moves(m, gaps.zeros(m, mask[:8])))),
-            ]
-        opened = gaps.reopen(m, [words.word_select(k, 8 * self.word) for k in range(8)], [one, two, four])
-        m.d.comb += [self.o.payload.data[k].eq(Mux(nonzero[k], opened[k], 0)) for k in range(8)]
-        m.d.comb += self.o.payload.last.eq(last)
+        taken = Signal()
+        m.d.comb += [
+            self.bytes.ready.eq(active & opener.i.ready),
+            taken.eq(self.bytes.valid & self.bytes.ready),
+            opener.i.valid.eq(self.bytes.valid & active & ~first),
+            opener.i.payload.data.as_value().eq(shown),
+            opener.i.payload.mask.eq(mask[:8]),
+            opener.i.payload.last.eq((row == 7) & final),
+        ]
 
         m.d.sync += final.eq(remaining == 0)
         with m.If(taken):
@@ -217,6 +263,8 @@ class Zvc(wiring.Component):
     ----------
     word : int
         Bytes of a word: 1, or 4 for cDMA+.
+    packed : bool
+        False: compressed blocks come row by row, and nothing has to look for their masks.
 
     Ports
     -----
@@ -224,38 +272,39 @@ class Zvc(wiring.Component):
         Blocks to compress: their columns, or rows if ``straight``.
     chunks : stream of :func:`~rtl.common.packer.chunk` of 8 + 8 ``word``
         Compressed: eight chunks a block, empty for a row of zeros, the first with the mask in front.
-    bytes, take
-        To decompress: see :class:`Decoder`.
+    bytes, take, blocks, start, error
+        To decompress, if ``packed``: see :class:`Decoder`.
+    rows : stream of :func:`rows` of 8 ``word``
+        To decompress, otherwise.
     o : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
         Decompressed blocks: their columns, or rows if ``straight``.
     decompress, straight : input
         Constant while a tensor is under way. With words of 4 bytes, ``straight`` has no effect: always rows.
-    blocks, start, error
-        For decompression: see :class:`Decoder`.
-
     Raises
     ------
     ValueError
         If ``word`` is not 1 or 4.
     """
 
-    def __init__(self, word=1):
+    def __init__(self, word=1, packed=True):
         _check_word(word)
-        self.word = word
+        self.word, self.packed = word, bool(packed)
         values = stream.Signature(vectors(signed(8 * word)))
         super().__init__(
             {
                 "i": In(values),
                 "chunks": Out(stream.Signature(chunk(MASK + 8 * word))),
-                "bytes": In(stream.Signature(window(MASK + 8 * word))),
-                "take": Out(range(MASK + 8 * word + 1)),
                 "o": Out(values),
                 "decompress": In(1),
                 "straight": In(1),
+            }
+            | ({
+                "bytes": In(stream.Signature(window(MASK + 8 * word))),
+                "take": Out(range(MASK + 8 * word + 1)),
                 "blocks": In(32),
                 "start": In(1),
                 "error": Out(1),
-            }
+            } if packed else {"rows": In(stream.Signature(rows(8 * word)))})
         )
 
     def elaborate(self, platform):
@@ -263,17 +312,18 @@ class Zvc(wiring.Component):
         transposes = self.word == 1
         m.submodules.buffer = buffer = Transpose(8 * self.word, transposes=transposes)
         m.submodules.encoder = encoder = Encoder(self.word)
-        m.submodules.decoder = decoder = Decoder(self.word)
-        wiring.connect(m, wiring.flipped(self.bytes), decoder.bytes)
+        m.submodules.decoder = decoder = Decoder(self.word) if self.packed else Opener(self.word)
+        if self.packed:
+            wiring.connect(m, wiring.flipped(self.bytes), decoder.bytes)
+            m.d.comb += [self.take.eq(decoder.take), decoder.blocks.eq(self.blocks), decoder.start.eq(self.start),
+                         self.error.eq(decoder.error)]
+        else:
+            wiring.connect(m, wiring.flipped(self.rows), decoder.i)
         wiring.connect(m, encoder.chunks, wiring.flipped(self.chunks))
         m.d.comb += [
             buffer.straight.eq(self.straight),
             encoder.mask.eq(buffer.nonzero),
             encoder.i.payload.eq(buffer.o.payload),
-            self.take.eq(decoder.take),
-            decoder.blocks.eq(self.blocks),
-            decoder.start.eq(self.start),
-            self.error.eq(decoder.error),
         ]
         if not transposes:
             wiring.connect(m, wiring.flipped(self.i), buffer.i)

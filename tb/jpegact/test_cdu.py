@@ -9,10 +9,11 @@ import pytest
 from amaranth.back import rtlil
 from cocotb.triggers import FallingEdge
 
-from golden.jpegact import blocks, cdu, quantize, sfpr
+from golden.jpegact import blocks, cdu, quantize, sfpr, zvc
 from rtl.jpegact.cdu import CDMA, JPEG_ACT, Cdu
 from rtl.jpegact.config import MODES
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, parameters, rng, simulate
+from tb.jpegact import payloads
 
 ALL = tuple(MODES)
 SAMPLE = ROOT / "actcodec" / "data" / "resnet20.npz"
@@ -24,14 +25,23 @@ SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 1
 COMPRESS_LATENCY = {
     16: {"sfpr": 7, "sfpr-zvc": 17, "brc": 18, "jpeg-act": (48, 55, 69)},
     32: {"raw": 2, "sfpr": 9, "sfpr-zvc": 19, "brc": 34, "jpeg-act": (50, 57, 71), "zvc": 11},
+    40: {"raw": 0, "sfpr": 4, "sfpr-zvc": 15, "brc": 1, "jpeg-act": (46, 53, 67), "zvc": 10},
 }
-DECOMPRESS_LATENCY = {"raw": 2, "sfpr": 6, "sfpr-zvc": 15, "brc": 2, "jpeg-act": (40, 48, 64), "zvc": 3}
+DECOMPRESS_LATENCY = {  # with and without an unpacker
+    True: {"raw": 2, "sfpr": 6, "sfpr-zvc": 15, "brc": 2, "jpeg-act": (40, 48, 64), "zvc": 3},
+    False: {"raw": 1, "sfpr": 5, "sfpr-zvc": 13, "brc": 1, "jpeg-act": (38, 46, 62), "zvc": 1},
+}
 
 
 @pytest.mark.parametrize("modes", [JPEG_ACT, CDMA, ALL, ("raw",), ("brc",), ("sfpr", "raw"), ("jpeg-act",)],
                          ids="+".join)
 def test_cdu(modes):
     simulate(Cdu(modes), __file__, "equals_golden|queue|refuses|flags|recovers|rate", modes=modes)
+
+
+def test_without_packer_and_unpacker():
+    simulate(Cdu(ALL, packed=False), __file__, "equals_golden|queue|refuses|recovers|rate|rows", modes=ALL,
+             packed=False)
 
 
 def test_real_activations():
@@ -59,7 +69,10 @@ class Driver:
     def __init__(self, dut):
         self.dut, self.bench = dut, Bench(dut)
         self.modes = parameters()["modes"]
-        self.width = 32 if {"raw", "zvc"} & set(self.modes) else 16
+        self.packed = parameters().get("packed", True)
+        row = payloads.row_bytes(self.modes)
+        self.width = 8 + row if not self.packed else max(row, 16)
+        self.bytes_i = "bytes_i" if self.packed else "rows_i"
 
     def config(self, decompress, mode, layout, count, table):
         table = np.zeros(64, int) if table is None else table.reshape(-1)
@@ -81,7 +94,30 @@ class Driver:
             array = blocks.sectors(np.ascontiguousarray(tensor).view(np.uint32), view, c.tiled)
             array = np.pad(array, ((0, count - len(array)), (0, 0)))
             sectors.append([pack(row, 32) for row in array])
-        return min(view.tiles_per_row - 1, 2), scales, *sectors, chunks(c.payload, self.width)
+        return min(view.tiles_per_row - 1, 2), scales, *sectors, self.compressed(c)
+
+    def compressed(self, c):
+        """The bytes as they leave."""
+        if self.packed:
+            return chunks(c.payload, self.width)
+        beats = [beat for block in self.blocks(c) for beat in payloads.chunks(block, c.mode, self.width)]
+        return [*beats[:-1], beats[-1] | 1 << 8 * self.width + self.width.bit_length()]
+
+    def given(self, c):
+        """The bytes as they come in; what lies behind the words of a row means nothing."""
+        if self.packed:
+            return self.compressed(c)
+        size = self.width - 8
+        rows = [row for block in self.blocks(c) for row in payloads.split(block, c.mode)]
+        return [int.from_bytes(words.ljust(size, b"\xa5"), "little") | mask << 8 * size
+                | (k == len(rows) - 1) << 8 * size + 8 for k, (mask, words) in enumerate(rows)]
+
+    @staticmethod
+    def blocks(c):
+        payload = np.frombuffer(c.payload, np.uint8)
+        sizes = (zvc.sizes(payload, c.blocks, payloads.ITEMS[c.mode]) if c.mode in payloads.ITEMS
+                 else np.full(c.blocks, cdu.BLOCK_BYTES[c.mode]))
+        return payloads.cut(payload, sizes)
 
     async def compress(self, x, mode, random, dqt="optL", idle="never", stall="never"):
         """Compresses and compares; returns golden's result and the run."""
@@ -102,9 +138,9 @@ class Driver:
 
     async def decompress(self, c, x, random, idle="never", stall="never", chunks=None, error=0):
         """Decompresses golden's result (or other ``chunks``) and compares what must be equal."""
-        layout, scales, _, sectors, good = self.beats(c, x)
+        layout, scales, _, sectors, _ = self.beats(c, x)
         sources = {"config": [self.config(1, c.mode, layout, c.blocks, c.table)],
-                   "bytes_i": good if chunks is None else chunks}
+                   self.bytes_i: self.given(c) if chunks is None else chunks}
         if scales:
             sources["scales"] = scales[1]
         run = await self.bench.run(sources, {"sectors_o": len(sectors)}, random, idle, stall)
@@ -224,9 +260,9 @@ async def rate_is_eight_cycles_a_block(dut):
                     check_latency(first, COMPRESS_LATENCY[driver.width][mode], layout, f"compress {mode} {shape}")
                 run = await driver.decompress(c, x, random)
                 check_rate(run.cycles["sectors_o"], c.blocks, longest, f"decompress {mode} {shape} {density}")
-                first = run.cycles["sectors_o"][0] - run.cycles["bytes_i"][0]
+                first = run.cycles["sectors_o"][0] - run.cycles[driver.bytes_i][0]
                 if density == 1:
-                    check_latency(first, DECOMPRESS_LATENCY[mode], layout, f"decompress {mode} {shape}")
+                    check_latency(first, DECOMPRESS_LATENCY[driver.packed][mode], layout, f"decompress {mode} {shape}")
 
 
 def check_rate(cycles, count, longest, what):
@@ -249,7 +285,7 @@ async def queue_of_tensors_in_changing_modes_and_directions(dut, idle, stall):
     await driver.bench.start()
     jobs = [(mode, direction) for mode in driver.modes for direction in (0, 1)] * 2
     random.shuffle(jobs)
-    sources = {"config": [], "sectors_i": [], "bytes_i": [], "scales": []}
+    sources = {"config": [], "sectors_i": [], driver.bytes_i: [], "scales": []}
     sinks, kept = {"sectors_o": [], "bytes_o": []}, []
     for mode, direction in jobs:
         x = tensor(random, [(1, 3, 9, 24), (1, 5, 8, 8), (1, 2, 13, 16)][random.integers(3)], random.random() < 0.5)
@@ -257,7 +293,7 @@ async def queue_of_tensors_in_changing_modes_and_directions(dut, idle, stall):
         layout, scales, sectors, restored, chunks = driver.beats(c, x)
         sources["config"].append(driver.config(int(direction), c.mode, layout, c.blocks, c.table))
         sources["scales"] += scales[direction] if scales else []
-        sources["bytes_i" if direction else "sectors_i"] += chunks if direction else sectors
+        sources[driver.bytes_i if direction else "sectors_i"] += driver.given(c) if direction else sectors
         sinks["sectors_o" if direction else "bytes_o"] += restored if direction else chunks
         if direction:
             kept += driver.real([(1 << 256) - 1] * len(restored), c)
@@ -312,6 +348,34 @@ async def flags_a_stream_that_is_short_or_long_and_goes_on(dut, stall):
 
 
 @cocotb.test
+@cocotb.parametrize(stall=["never", "half", "bursts", "shy"])
+async def rows_that_end_early_or_late_are_flagged(dut, stall):
+    """A last row that comes too early stands for zeros, and so does all that would follow."""
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    last = 1 << 8 * (driver.width - 8) + 8
+    for mode in driver.modes:
+        x = tensor(random, (1, 3, 16, 24), True)
+        c = cdu.compress(x, mode, "optL")
+        rows = driver.given(c)
+        whole = driver.blocks(c)
+        for kept in (0, 1, len(whole) // 2, len(whole) - 1):
+            cut = [*rows[: 8 * kept], random.integers(0, 256) | last]
+            zero = bytes(cdu.BLOCK_BYTES.get(mode, 8))
+            filled = replace(c, payload=b"".join([b.tobytes() for b in whole[:kept]] + [zero] * (len(whole) - kept)))
+            run = await driver.decompress(c, x, random, "never", stall, cut, error=2)
+            driver.bench.equal(driver.real(run["sectors_o"], c), driver.real(driver.beats(filled, x)[3], c),
+                               f"{mode} short after {kept} blocks")
+        await driver.decompress(c, x, random, "seldom", stall, [*rows[: 8 * len(whole) - 3], rows[-1]], error=2)
+        for more in (1, 8, 30):
+            junk = [int(number) for number in random.integers(0, 1 << 60, more)]
+            await driver.decompress(c, x, random, "seldom", stall, [*rows[:-1], rows[-1] & ~last, *junk[1:],
+                                                                    junk[0] | last], error=4)
+        await driver.decompress(c, x, random, stall=stall)
+
+
+@cocotb.test
 async def flags_or_survives_any_garbage(dut):
     """Masks that do not add up: the unit gives as many sectors as it must, and works afterwards."""
     random = rng()
@@ -340,9 +404,9 @@ async def recovers_from_a_reset_at_any_moment(dut):
     for mode in driver.modes:
         x = tensor(random, (1, 4, 16, 24))
         c = cdu.compress(x, mode, "optL")
-        layout, scales, sectors, _, chunks = driver.beats(c, x)
+        layout, scales, sectors, _, _ = driver.beats(c, x)
         for direction in (0, 1):
-            source = ("bytes_i", chunks) if direction else ("sectors_i", sectors)
+            source = (driver.bytes_i, driver.given(c)) if direction else ("sectors_i", sectors)
             sink = "sectors_o" if direction else "bytes_o"
             sources = {"config": [driver.config(direction, c.mode, layout, c.blocks, c.table)], source[0]: source[1]}
             if scales:
