@@ -27,7 +27,8 @@ class Decoder(wiring.Component):
     they are eight at most and the first piece leaves with its last column. So a sector's mask is found by comparing all
     of the window with the sector's number, without a shifter, and tells how many values are next and where they go.
 
-    Throughput: one sector a cycle. Latency: 7 cycles from the length to the first sector, if the arrays are there.
+    Throughput: one sector a cycle within a tensor, and 7 cycles between two. Latency: 6 cycles from the length to the
+    first sector, if the arrays are there.
     Buffering: 16 columns, a row's count, three sectors of values, a mask and a sector. Words of columns and counts wait
     at their ports until all of them is used, so no array may have to come far ahead of the others. Combinational paths:
     ``columns`` and ``counts`` to their ``ready``, ``o.ready`` to all of these; the sector at ``o`` is a shifter away
@@ -78,12 +79,14 @@ class Decoder(wiring.Component):
         busy = Signal()  # from a length to the end of all arrays
         giving = Signal()  # sectors are to come
         lost = Signal()  # counts and columns can no longer be trusted
-        drop, advance, go, bad = Signal(), Signal(), Signal(), Signal()
-        m.d.comb += drop.eq(lost | ~giving)
+        held = Signal()  # the last mask that was found is still to be judged
+        drop, advance, go = Signal(), Signal(), Signal()
+        m.d.comb += drop.eq(lost | ~(giving | held))
 
         # Rows and sectors. A row is open once its count has come.
         opened, sector = Signal(), Signal(5)
-        behind = Signal(24, reset_less=True)  # rows behind the next one to be opened
+        behind = Signal(24, reset_less=True)  # full rows to be opened
+        partial = Signal(reset_less=True)  # and one that is not full
         next_last, row_last = Signal(), Signal()  # whether the next row, and this one, is the last; the former lags
         end = Signal(8, reset_less=True)  # last column of the last row
         size = Signal(range(9), reset_less=True)  # values of the last sector
@@ -94,15 +97,16 @@ class Decoder(wiring.Component):
         counted, counts_closed, wants_count = Signal(), Signal(), Signal()
         count = Signal(range(512), reset_less=True)
         large, whole, some = (Signal(reset_less=True, name=name) for name in ("large", "whole", "some"))
-        number, bad_count = counts.o.payload.data.as_value(), Signal()
+        bad_count, no_count = Signal(reset_less=True), Signal(reset_less=True)  # of this row
+        number = counts.o.payload.data.as_value()
         m.d.comb += [
             opens.eq(giving & (counted | lost) & (~opened | (go & sector.all() & ~final))),
-            bad_count.eq(large | (next_last & (count > end + 1))),
             wants_count.eq(busy & (~counted | opens | drop)),
             counts.o.ready.eq(wants_count & ~counts_closed),
         ]
         with m.If(opens):
-            m.d.sync += counted.eq(0)
+            m.d.sync += [counted.eq(0), no_count.eq(~whole),
+                         bad_count.eq(whole & (large | (next_last & (count > end + 1))))]
         with m.If(wants_count & (counts_closed | counts.o.valid)):
             m.d.sync += [
                 counted.eq(1), count.eq(number), large.eq(number[9:].any() | (number[8] & number[:8].any())),
@@ -144,44 +148,57 @@ class Decoder(wiring.Component):
             leaves.eq(go & match[7]),
         ]
         grown = Signal.like(stop)
-        m.d.comb += grown.eq(stop + Mux(opens, count, 0))
-        m.d.sync += stop.eq(Cat(grown[:3], (grown[3:] - leaves)[:6]))
+        m.d.comb += grown.eq(Mux(opens, (stop + count)[:9], stop))
+        m.d.sync += stop.eq(Cat(grown[:3], Mux(leaves, grown[3:] - 1, grown[3:])))
         with m.If(go):
             m.d.sync += pending.eq(Mux(match[7], ~match[8:], pending & ~match[:8]))
 
         # All columns of the row that the window has are looked at, so that those before the sector cannot be in the
         # way. Only that which is next need not ascend: it is the row's first, or was in the second piece before.
-        mask, inside = Signal(8), Signal(8)
-        bad_column, missing, further = Signal(), Signal(), Signal()
+        mask, unordered, missing, further = Signal(8), Signal(), Signal(), Signal()
         m.d.comb += [
             mask.eq(Cat(Cat(match[k] & (one.column[:3] == lane) for k, one in enumerate(window)).any()
                         for lane in range(8))),
-            inside.eq(Cat(size > lane for lane in range(8))),
-            bad_column.eq(
-                Cat(row[k] & window[k].falls & (pending[k - 1] if k < 8 else 1) for k in range(1, 16)).any()
-                | (final & ((row & ~match).any() | (mask & ~inside).any()))),
+            unordered.eq(Cat(row[k] & window[k].falls & (pending[k - 1] if k < 8 else 1) for k in range(1, 16)).any()
+                         | (final & (row & ~match).any())),
             missing.eq(Cat(row[k] & ~one.exists for k, one in enumerate(window)).any()),
             further.eq(Cat(~below[k] & one.exists for k, one in enumerate(window)).any()),
-            bad.eq(bad_column | missing),
+            go.eq(giving & opened & advance & (lost | (here & there))),
+        ]
+        # The mask that was found, and with it what was found to be wrong.
+        found, flaws = Signal(8, reset_less=True), Signal(Error, reset_less=True)
+        found_last = Signal(reset_less=True)
+        good_row = ~(bad_count | no_count)
+        with m.If(advance):
+            m.d.sync += [
+                held.eq(go), found.eq(mask), found_last.eq(final), flaws.count.eq(bad_count),
+                flaws.column.eq(good_row & unordered), flaws.short.eq(no_count | (good_row & missing)),
+                flaws.excess.eq(final & further),
+            ]
+        inside, spills, bad = Signal(8), Signal(), Signal()
+        m.d.comb += [
+            inside.eq(Cat(size > lane for lane in range(8))),
+            spills.eq(found_last & (found & ~inside).any()),
+            bad.eq(flaws.count | flaws.column | flaws.short | spills),
         ]
 
         # The mask that takes its values next. Behind the last one, a probe takes a value that should not be there.
         full, asks, probe = Signal(), Signal(), Signal(reset_less=True)
-        chosen, good = Signal(8, reset_less=True), Signal(8)
+        chosen, wrong = Signal(8, reset_less=True), Signal()
         take, chosen_size = Signal(range(9), reset_less=True), Signal(range(9), reset_less=True)
         chosen_last, passes = Signal(reset_less=True), Signal()
         m.d.comb += [
             passes.eq(values.o.valid & values.o.ready),
             advance.eq(~full | passes),
-            go.eq(giving & opened & advance & (lost | (here & there))),
-            good.eq(mask & ~(lost | bad).replicate(8)),
+            wrong.eq(lost | bad | ~held),
             values.take.eq(take << 2),
             values.next.eq(passes & probe),
         ]
         with m.If(advance):
             m.d.sync += [
-                full.eq(go | asks), asks.eq(go & final), probe.eq(asks), chosen.eq(good),
-                take.eq(Mux(asks, 1, sum(good))), chosen_size.eq(Mux(final, size, 8)), chosen_last.eq(final),
+                full.eq(held | asks), asks.eq(held & found_last), probe.eq(asks), chosen.eq(Mux(wrong, 0, found)),
+                take.eq(Mux(wrong, 0, sum(found)) | asks), chosen_size.eq(Mux(found_last, size, 8)),
+                chosen_last.eq(found_last),
             ]
 
         # The sector that is being opened.
@@ -200,22 +217,22 @@ class Decoder(wiring.Component):
         m.d.comb += [self.o.payload.count.eq(o_size), self.o.payload.last.eq(o_last)]
 
         # From one tensor to the next.
-        done = ~(giving | asks | full | values.discarding) & columns_closed & counts_closed
-        checks, checks_row, found = Signal(), Signal(), Signal(Error)
+        done = ~(giving | held | asks | full | values.discarding) & columns_closed & counts_closed
+        judges, errors = Signal(), Signal(Error)
+        short = values.o.payload.short
         m.d.comb += [
             self.length.ready.eq(~busy),
-            checks.eq(go & ~lost),
-            checks_row.eq(opens & ~lost & ~(go & bad)),
-            found.count.eq(checks_row & whole & bad_count),
-            found.column.eq(checks & bad_column),
-            found.short.eq((checks & missing) | (checks_row & ~whole) | (passes & ~probe & values.o.payload.short)),
-            found.excess.eq(~lost & ((checks & final & further & ~bad) | (busy & ~giving & counted & some)
-                                     | (passes & probe & ~values.o.payload.short))),
+            judges.eq(held & advance & ~lost),
+            errors.count.eq(judges & flaws.count),
+            errors.column.eq(judges & (flaws.column | spills)),
+            errors.short.eq((judges & flaws.short) | (passes & ~probe & short)),
+            errors.excess.eq((judges & flaws.excess & ~bad)
+                             | (~lost & ((passes & probe & ~short) | (busy & ~(giving | held) & counted & some)))),
         ]
         m.d.sync += [
-            next_last.eq(behind == 0),
-            self.error.eq(self.error.as_value() | found.as_value()),
-            lost.eq(lost | (checks & bad) | (checks_row & (bad_count | ~whole))),
+            next_last.eq(~behind[1:].any() & (behind[0] ^ partial)),
+            self.error.eq(self.error.as_value() | errors.as_value()),
+            lost.eq(lost | (judges & bad)),
         ]
         with m.If(go):
             m.d.sync += [sector.eq(sector + 1), giving.eq(~final)]
@@ -232,7 +249,8 @@ class Decoder(wiring.Component):
                 busy.eq(1), giving.eq(1), lost.eq(0), self.error.eq(0), counted.eq(0), counts_closed.eq(0),
                 here.eq(0), there.eq(0), columns_closed.eq(0), pending.eq(0xFF), stop.eq(0), sector.eq(0),
                 # Without values there is no row to wait for.
-                opened.eq(~some_values), row_last.eq(~some_values), Cat(end, behind).eq(length - some_values),
+                opened.eq(~some_values), row_last.eq(~some_values), Cat(bad_count, no_count).eq(0),
+                end.eq(Mux(some_values, length[:8] - 1, 0)), behind.eq(length[8:]), partial.eq(length[:8].any()),
                 size.eq(Cat(length[:3], some_values & ~length[:3].any())),
             ]
         return m
