@@ -109,6 +109,39 @@ def test_gradients_of_a_shared_map_accumulate():
     assert "conv2 gradient" in built.sizes  # sum does not work in place
 
 
+@pytest.mark.parametrize(("op", "reads"), [
+    ("conv", {"relu1"}), ("fc", {"relu1"}), ("bn", {"relu1"}), ("relu", {"x"}), ("maxpool", {"relu1", "x"}),
+    ("lrn", {"relu1", "x"}), ("dropout", {"x mask"}), ("avgpool", set()), ("concat", set()), ("sum", set())])
+def test_what_the_backward_pass_reads(op, reads):
+    g = networks.Graph("one", (2, 8, 8))
+    x = g.conv_relu("input", 1, 2, 3, pad=1)
+    more = {"conv": (2, 1), "fc": (5,), "maxpool": (2, 2)}.get(op, ())
+    g.softmax(getattr(g, op)([x] if op in ("concat", "sum") else x, "x", *more))
+    built = schedule.build(g, 3)
+    step = next(step for step in built.steps if step.name == "x backward")
+    assert set(step.reads) - {"x gradient"} == reads
+    assert "x gradient" in step.reads
+    assert step.writes == ["x gradient" if op == "relu" else "relu1 gradient"]
+    if op == "dropout":
+        assert built.sizes["x mask"] == built.sizes["x"] == 4 * 3 * 2 * 8 * 8
+
+
+def test_a_relu_leaves_alone_what_others_need():
+    """In place neither over a map with another reader, nor over one that is stashed."""
+    g = networks.Graph("needed", (2, 8, 8))
+    x = g.conv("input", "shared", 2, 3, pad=1)
+    y = g.maxpool(g.conv(x, "conv", 2, 1), "stashed", 2, 2)
+    g.softmax(g.fc(g.relu(x, "relu_shared"), "fc1", 3), "loss1")
+    g.softmax(g.fc(g.relu(y, "relu_stashed"), "fc2", 3), "loss2")
+    built = schedule.build(g, 1, Options(inplace=True))
+    steps = {step.name: step for step in built.steps}
+    assert steps["relu_shared"].reads == ["shared"] and steps["relu_shared"].writes == ["relu_shared"]
+    assert steps["relu_shared backward"].writes == ["shared gradient"]
+    assert steps["relu_stashed"].reads == ["stashed"] and steps["relu_stashed"].writes == ["relu_stashed"]
+    assert steps["relu_stashed backward"].writes == ["relu_stashed gradient"]  # no one else adds to that gradient
+    assert "stashed" in steps["stashed backward"].reads
+
+
 def branch(*readers):
     """A ReLU with the given readers, each of which goes to a softmax."""
     g = networks.Graph("branch", (2, 8, 8))
