@@ -56,6 +56,7 @@ def main():
       actcodec info conv1.act
       actcodec decompress conv1.act back.npy --engine rtl
       actcodec units
+      actcodec mfr vgg16
       actcodec demo
     """
 
