@@ -1,157 +1,94 @@
-"""Sharing, dynamic allocation and the ratios, against hand-made schedules, brute force and a simulation."""
+"""Memory traffic against what others wrote: strided views of NumPy, and itertools.groupby over single words."""
 
-from itertools import combinations, product
+from itertools import groupby
 
 import numpy as np
 import pytest
 
-from golden.gist import memory, networks, schedule
-from golden.gist.schedule import BASELINE, CATEGORIES, LOSSLESS, Options, Schedule, Step
-from tb.judges.test_schedule import NETWORKS, SOME, network, plan, tiny
+from golden.jpegact import memory
+from golden.jpegact.memory import Places
+
+SHAPES = [(1, 8, 32), (5, 28, 112), (7, 13, 60), (9, 3, 12), (4, 32, 260), (6, 224, 1000)]  # rows, width, stride
 
 
-def random_plan(random):
-    """A schedule of a few data structures with random sizes and lives."""
-    steps = [Step(str(i), [], []) for i in range(8)]
-    built = Schedule(steps)
-    for i in range(random.integers(1, 8)):
-        first, last = np.sort(random.integers(0, len(steps), 2))
-        name = built.data(f"d{i}", int(random.integers(1, 9)), CATEGORIES[random.integers(4)])
-        steps[first].writes.append(name)
-        steps[last].reads.append(name)
-    return built
+def rows(count, width, stride, base):
+    """Places of the sectors of an array of rows."""
+    row, tile = np.divmod(np.arange(count * -(-width // 8)), -(-width // 8))
+    words = np.minimum(width - 8 * tile, 8)
+    return Places(base + row * stride + 32 * tile, words, row // 2, row % 2)
 
 
-def simulated(built):
-    """Peak of a step-by-step allocation: allocate what a step names first, free what no later step names."""
-    live, peak = {}, 0
-    for i, step in enumerate(built.steps):
-        for name in (*step.reads, *step.writes):
-            live[name] = built.sizes[name]
-        peak = max(peak, sum(live.values()))
-        for name in list(live):
-            if not any(name in later.reads or name in later.writes for later in built.steps[i + 1:]):
-                del live[name]
-    assert not live
-    return peak
+@pytest.mark.parametrize("base", [0, 4, 28, 4092])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gather_and_scatter_are_a_strided_view(shape, base):
+    count, width, stride = shape
+    random = np.random.default_rng(base)
+    words = random.integers(0, 1 << 32, 8192).astype(np.uint32)
+    places = rows(count, width, stride, base)
+    view = np.lib.stride_tricks.as_strided(words[base // 4 :], (count, width), (stride, 4))
+    padded = np.pad(view, ((0, 0), (0, -width % 8))).reshape(-1, 8)
+    assert np.array_equal(memory.gather(words, places), padded)
+
+    sectors = random.integers(0, 1 << 32, padded.shape).astype(np.uint32)
+    after = memory.scatter(words, places, sectors)
+    expected = words.copy()
+    view = np.lib.stride_tricks.as_strided(expected[base // 4 :], (count, width), (stride, 4))
+    view[...] = sectors.reshape(count, -1)[:, :width]
+    assert np.array_equal(after, expected)
 
 
-def check_groups(built, groups):
-    spans = memory.lives(built)
-    members = [name for group in groups for name in group]
-    assert len(members) == len(set(members)) and set(members) == set(spans)
-    for group in groups:
-        assert built.sizes[group[0]] == max(built.sizes[name] for name in group)
-        steps = [{*range(spans[name][0], spans[name][1] + 1)} for name in group]
-        assert not any(a & b for a, b in combinations(steps, 2))
+def anywhere(seed):
+    random = np.random.default_rng(seed)
+    count = 400
+    word = np.where(random.random(count) < 0.2, random.integers(0, 4000, count), 0)
+    word = np.abs(np.cumsum(random.integers(0, 12, count)) + word)
+    return Places(4 * word, random.integers(0, 9, count), random.integers(0, 60, count), random.integers(0, 2, count))
 
 
-def partitions(names):
-    """All ways to form groups of `names`."""
-    if not names:
-        yield []
-        return
-    for rest in partitions(names[1:]):
-        yield [[names[0]], *rest]
-        for i, group in enumerate(rest):
-            yield [*rest[:i], [names[0], *group], *rest[i + 1:]]
+@pytest.mark.parametrize("places", [*(rows(*shape, 20) for shape in SHAPES), *map(anywhere, range(8))])
+def test_beats_are_the_runs_of_equal_beats_of_the_words(places):
+    words = [address // 4 + k for address, count in zip(places.address.tolist(), places.words.tolist(), strict=True)
+             for k in range(count)]
+    assert memory.beats(places).index.tolist() == [beat for beat, _ in groupby(word // 8 for word in words)]
 
 
-def test_footprint_of_the_tiny_baseline():
-    built = schedule.build(tiny(), 2)
-    assert built.sizes == {
-        "conv1": 256, "relu1": 256, "relu1 gradient": 256, "pool1": 64, "pool1 gradient": 64, "conv2": 128,
-        "relu2": 128, "relu2 gradient": 128, "fc": 24, "fc gradient": 24, "loss": 24}
-    assert [set(group) for group in memory.share(built)] == [
-        {"conv1", "conv2", "relu1 gradient", "relu2 gradient", "fc"}, {"relu1"}, {"relu2", "pool1 gradient"},
-        {"pool1"}, {"loss"}, {"fc gradient"}]
-    assert memory.static(built) == dict(zip(CATEGORIES, (256, 64, 128, 256 + 24 + 24), strict=True))
-    # in pool1's backward pass: relu1, pool1 and both gradients
-    assert memory.dynamic(built) == dict(zip(CATEGORIES, (256, 64, 0, 64 + 256), strict=True))
-    # {conv1, conv2, relu1 gradient, relu2 gradient, loss} and {pool1 gradient, fc, fc gradient} share
-    alone = memory.static(built, share_stashed=False)
-    assert alone == dict(zip(CATEGORIES, (256, 64, 128, 256 + 64), strict=True))
+@pytest.mark.parametrize("places", [*(rows(*shape, 20) for shape in SHAPES), *map(anywhere, range(8))])
+def test_lines_of_scales_are_the_runs_of_equal_lines_of_each_slot(places):
+    table = 0x8000
+    found = memory.beats(places, table, gather=False)
+    assert found.scale.all()
+    for slot in (0, 1):
+        lines = (places.channel[places.slot == slot] // 8).tolist()
+        assert (found.index[places.slot[found.sector] == slot] - table // 32).tolist() == [
+            line for line, _ in groupby(lines)]
+    both = memory.beats(places, table)
+    assert both.index[~both.scale].tolist() == memory.beats(places).index.tolist()
+    assert np.array_equal(both.index[both.scale], found.index) and (np.diff(both.sector) >= 0).all()
+    first = np.flatnonzero(both.scale)
+    assert (both.sector[first] != np.append(-1, both.sector)[first]).all(), "a line comes in front of its sector"
 
 
-@SOME
-def test_members_of_a_group_never_live_together(name, options):
-    built = plan(name, options)
-    check_groups(built, memory.share(built))
-    apart = {data for data, kind in built.categories.items() if kind != CATEGORIES[3]}
-    groups = memory.share(built, apart)
-    check_groups(built, groups)
-    assert all(len(group) == 1 for group in groups if apart & set(group))
+@pytest.mark.parametrize("places", [*(rows(*shape, 20) for shape in SHAPES), *map(anywhere, range(8))])
+@pytest.mark.parametrize("table", [None, 0x8000])
+def test_bursts_are_the_runs_of_ascending_beats_in_a_block(places, table):
+    found = memory.beats(places, table)
+    # A run has the same distance between a beat's index and its number; a line of scales is nobody's neighbour.
+    keys = [(index - k, index // 8, k if scale else -1)
+            for k, (index, scale) in enumerate(zip(found.index.tolist(), found.scale.tolist(), strict=True))]
+    runs = [list(run) for _, run in groupby(range(len(keys)), key=keys.__getitem__)]
+    address, length = memory.bursts(found)
+    assert length.tolist() == [len(run) for run in runs]
+    assert address.tolist() == [32 * int(found.index[run[0]]) for run in runs]
+    assert (address % 4096 + 32 * length <= 4096).all()
 
 
-@SOME
-def test_dynamic_is_a_simulation_and_the_lower_bound(name, options):
-    built = plan(name, options)
-    dynamic, static = sum(memory.dynamic(built).values()), sum(memory.static(built).values())
-    assert dynamic == simulated(built)
-    assert dynamic <= static <= sum(built.sizes.values())
-    assert dynamic <= sum(memory.static(built, share_stashed=False).values()) <= sum(built.sizes.values())
+def test_scales_are_words_of_the_table():
+    words = np.arange(1024, dtype=np.uint32)
+    places = Places(*np.zeros((3, 5), int)[:2], np.array([0, 7, 8, 100, 3]), np.zeros(5, int))
+    assert memory.scales(words, places, 0x400).tolist() == [256, 263, 264, 356, 259]
 
 
-def test_sharing_against_all_groupings():
-    """Never below the best of all groupings, and at the best for most small schedules."""
-    random, best = np.random.default_rng(4), 0
-    for _ in range(200):
-        built = random_plan(random)
-        spans, groups = memory.lives(built), memory.share(built)
-        check_groups(built, groups)
-        busy = {name: {*range(spans[name][0], spans[name][1] + 1)} for name in spans}
-        least = min(sum(max(built.sizes[name] for name in group) for group in grouping)
-                    for grouping in partitions(list(spans))
-                    if not any(busy[a] & busy[b] for group in grouping for a, b in combinations(group, 2)))
-        static = sum(memory.static(built).values())
-        assert simulated(built) == sum(memory.dynamic(built).values()) <= least <= static
-        best += static == least
-    assert 150 < best < 200  # greedy is not optimal
-
-
-def test_figure_7():
-    """A stashed map X of 10 and four small ones of at most 8 take 18; with X encoded to 2 it is 12."""
-    small = {"A": (8, 1, 2), "B": (6, 3, 4), "C": (8, 5, 6), "D": (7, 7, 8)}
-
-    def total(data):
-        built = Schedule([Step(str(i), [], []) for i in range(10)])
-        for name, (size, first, last) in data.items():
-            built.data(name, size, CATEGORIES[3])
-            built.steps[first].writes.append(name)
-            built.steps[last].reads.append(name)
-        return sum(memory.static(built).values())
-
-    assert total(small | {"X": (10, 0, 9)}) == 18
-    assert total(small | {"X": (10, 0, 0), "encoded": (2, 0, 9), "decoded": (10, 9, 9)}) == 12
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_ratios_follow_from_the_footprints(name):
-    bars = memory.evaluate(network(name), 2, "fp8")
-    assert [bar.figure for bar in bars] == [8] * 3 + [10] * 5 + [13] * 2 + [17] * 4
-    for bar in bars:
-        assert list(bar.bytes) == list(CATEGORIES)
-        assert bar.mfr == bars[0 if bar.figure in (8, 17) else 3].total / bar.total
-    assert bars[0].mfr == bars[3].mfr == 1
-    assert bars[1].bytes == memory.static(plan(name, LOSSLESS))
-    assert bars[5].bytes == memory.static(plan(name, Options(binarize=True)), share_stashed=False)
-    assert bars[-1].bytes == memory.dynamic(plan(name, Options(True, True, True, "fp8", decode=False)))
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize("options", [Options(*flags) for flags in product([False, True], repeat=3)], ids=str)
-def test_dpr_shrinks_what_is_stashed_and_no_smaller_format_grows_it(name, options):
-    def stashed(form):
-        built = schedule.build(network(name), 2, Options(options.ssdc, options.binarize, options.inplace, form))
-        return sum(size for data, size in built.sizes.items() if built.categories[data] != CATEGORIES[3])
-
-    sizes = [stashed(form) for form in (None, "fp16", "fp10", "fp8")]
-    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 4
-
-
-def test_alexnet_with_lrn_leaves_binarize_next_to_nothing():
-    """Why the paper's AlexNet, which gains 1.26x by Binarize alone, had no lrn between ReLU and pool."""
-    g = networks.alexnet(lrn=True)
-    base, binarized = (sum(memory.static(schedule.build(g, 64, options), share_stashed=False).values())
-                       for options in (BASELINE, Options(binarize=True)))
-    assert 1 < base / binarized < 1.05
+def test_a_tensor_of_padding_touches_nothing():
+    places = Places(np.arange(0, 64, 4), np.zeros(16, int), np.zeros(16, int), np.zeros(16, int))
+    assert memory.beats(places).index.size == 0 and all(part.size == 0 for part in memory.bursts(memory.beats(places)))
+    assert not memory.gather(np.ones(64, np.uint32), places).any()
