@@ -39,20 +39,21 @@ class Axis:
     """A counter along the rows or the columns of a map, which knows where a window starts.
 
     ``position`` stands at the start of a window every ``stride`` steps from ``first`` (0 or 1) on, ``hit``, as long as
-    the window ends in the padded map; ``final`` says that no other follows. The last start needs no division: it is
-    the last hit that is not beyond ``size`` + 2 ``padding`` - ``k``.
+    the window ends in the padded map; ``final`` says that no other follows, ``edge`` that a window would end with the
+    padded map. The number of windows, a quotient, is not needed.
     """
 
     def __init__(self, m, bits, stride):
         self._m, self._stride = m, stride
         self.position = Signal(bits)
         self.phase = Signal(2)
-        self.hit, self.final = Signal(), Signal()
+        self.hit, self.final, self.edge = Signal(), Signal(), Signal()
         self._limit, self._final = Signal(bits), Signal(bits)
         self._first = Signal()
         m.d.comb += [
             self.hit.eq((self.phase == 0) & (self.position <= self._limit) & ~(self._first & (self.position == 0))),
             self.final.eq(self.position >= self._final),
+            self.edge.eq(self.position == self._limit),
         ]
 
     def load(self, size, k, padding, first=0):
