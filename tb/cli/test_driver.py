@@ -212,9 +212,12 @@ def test_the_same_code_runs_in_an_event_loop():
 
     async def interrupt():
         waits.append(device.interrupt)
-        while not device.interrupt:
+        for _ in range(100):
+            if device.interrupt:
+                return
             await asyncio.sleep(0)
             device.read(OFFSETS["CYCLES"])  # time goes by
+        raise TimeoutError
 
     async def session():
         host = await driver.Driver.open(Slow(device), Slow(PlainMemory(device)), interrupt)
