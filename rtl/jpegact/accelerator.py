@@ -1,0 +1,280 @@
+"""The offload accelerator: several CDUs between memory and a DMA engine, under the control of a host."""
+
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common import axi, axis
+from rtl.common.counter import Counter
+from rtl.common.shared import shared
+from rtl.jpegact.cdu import JPEG_ACT, SCALED
+from rtl.jpegact.collector import Collector
+from rtl.jpegact.config import MODES
+from rtl.jpegact.lane import Lane
+from rtl.jpegact.plan import Plan
+from rtl.jpegact.register_map import ADDRESS_BITS, ErrorCode
+from rtl.jpegact.registers import Registers
+from rtl.jpegact.splitter import Splitter
+from rtl.jpegact.turns import PACKET, check_cdus
+
+__all__ = ["Accelerator"]
+
+AXIL = {
+    "awaddr": In(ADDRESS_BITS), "awprot": In(3), "awvalid": In(1), "awready": Out(1),
+    "wdata": In(32), "wstrb": In(4), "wvalid": In(1), "wready": Out(1),
+    "bresp": Out(2), "bvalid": Out(1), "bready": In(1),
+    "araddr": In(ADDRESS_BITS), "arprot": In(3), "arvalid": In(1), "arready": Out(1),
+    "rdata": Out(32), "rresp": Out(2), "rvalid": Out(1), "rready": In(1),
+}
+SETTLE = 16  # cycles until all counters have added up
+
+
+class Accelerator(wiring.Component):
+    """JPEG-ACT's offload accelerator.
+
+    Compressing, ``cdus`` lanes read a tensor from memory, each with its own port, and the collector sends what they
+    make of it as one stream of packets; decompressing, the splitter takes that stream and the lanes write::
+
+        memory <-> lane 0 (address generator, CDU) <-> collector -> m_axis
+               <-> lane 1                          <-> splitter  <- s_axis
+        host   <-> registers -> plan
+
+    A host describes a tensor in the registers (docs/registers.md) and starts it. The plan turns the description into
+    what each lane needs; the lanes run; the interrupt tells the end. Whatever goes wrong ends in an error code there,
+    never in a hang: a stream that is short is completed with zeros, one that is too long is drained, a tensor with a
+    memory error runs to its end. Nothing outside the tensor is ever written.
+
+    The stream has a frame for each tensor, with ``tlast`` on its last beat. All beats have 128 bytes but the last one,
+    whose ``tkeep`` shows its true length; bytes beyond are zero. At ``s_axis`` anything else is an error, as is a null
+    beat before the last.
+
+    A soft reset waits for memory: what was asked for is taken, bursts that were offered are completed without strobes.
+    A frame that has begun at ``m_axis`` is ended by a null beat with ``tlast``; what is still to come of one that has
+    begun at ``s_axis`` is dropped, also when the next tensor has been started.
+
+    Throughput: a sector a cycle in each lane, 8 cycles a block, as long as memory and the stream keep up; scales are
+    read over the same ports. Latency: some 60 cycles from the start to the first read, then memory's, then the CDU's.
+    Buffering: that of its parts. Combinational paths: from ``m_axis_tready`` and ``s_axis_tvalid``, none to another
+    port.
+
+    Source: JPEG-ACT, section III-A, Figures 7, 8, 12 and 15.
+
+    Parameters
+    ----------
+    cdus : int
+        Lanes, 1 to 8.
+    modes : tuple of str
+        Those of the CDUs (see :class:`~rtl.jpegact.cdu.Cdu`).
+    address_width : int
+        Bits of a byte address, 32 to 64.
+    outstanding : int
+        Beats of 32 bytes that a lane may have asked for and not yet got: the latency of memory that it can hide, in
+        cycles, and a few more.
+
+    Ports
+    -----
+    s_axil_* : AXI4-Lite slave
+    m_axi_0_*, m_axi_1_*, ... : AXI4 masters of 256 bits, one for each lane
+    m_axis_*, s_axis_* : AXI4-Stream of 1024 bits
+    interrupt : output
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    def __init__(self, cdus=4, modes=JPEG_ACT, address_width=40, outstanding=384):
+        check_cdus(cdus)
+        self.cdus, self.modes, self.address_width, self.outstanding = cdus, tuple(modes), address_width, outstanding
+        self._registers = Registers(cdus, modes, address_width)
+        memory = {}
+        for lane in range(cdus):
+            memory |= axi.ports(f"m_axi_{lane}_", address_width)
+        super().__init__({
+            **{f"s_axil_{name}": member for name, member in AXIL.items()},
+            **memory,
+            **axis.ports("m_axis_", PACKET, Out),
+            **axis.ports("s_axis_", PACKET, In),
+            "interrupt": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.registers = registers = self._registers
+        control, status = registers.control, registers.status
+        clear = Signal()  # everything but the registers is to be as after reset
+        m.submodules.plan = plan = ResetInserter(clear)(Plan(self.cdus, self.address_width))
+        m.submodules.collector = collector = ResetInserter(clear)(Collector(self.cdus, self.modes))
+        m.submodules.splitter = splitter = ResetInserter(clear)(Splitter(self.cdus, self.modes))
+        m.submodules.sender = sender = axis.Sender(PACKET)
+        m.submodules.receiver = receiver = axis.Receiver(PACKET)
+        self._connect_host(m)
+        axis.connect(m, self, "m_axis_", sender.o)
+        axis.connect(m, self, "s_axis_", receiver.i)
+        wiring.connect(m, collector.o, sender.i)
+        wiring.connect(m, receiver.o, splitter.i)
+
+        def mode(*names):
+            return Cat(control.mode == MODES[name] for name in names if name in self.modes).any()
+
+        launch, abort = Signal(), Signal()
+        idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
+        m.d.comb += [plan.descriptor[name].eq(control[name])
+                     for name in ("base", "rows", "width", "stride", "height", "channels")]
+        m.d.comb += [
+            plan.descriptor.tiled.eq(mode("jpeg-act")),
+            collector.blocks.eq(plan.blocks),
+            collector.start.eq(launch & ~control.decompress),
+            splitter.mode.eq(control.mode),
+            splitter.blocks.eq(plan.blocks),
+            splitter.start.eq(launch & control.decompress),
+            receiver.abort.eq(clear),
+            sender.abort.eq(abort),
+        ]
+
+        # ------------------------------------------------------------------------------------------------- the lanes
+        lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
+        for k in range(self.cdus):
+            m.submodules[f"lane_{k}"] = lane = shared("lane", lambda: Lane(
+                self.modes, self.address_width, self.outstanding))
+            lanes.append(lane)
+            axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)
+            wiring.connect(m, lane.chunks, collector.i[k])
+            wiring.connect(m, splitter.o[k], lane.rows)
+            m.d.comb += [
+                used[k].eq(plan.shares[k].blocks != 0),
+                lane.start.eq(launch & used[k]),
+                lane.share.eq(plan.shares[k]),
+                lane.course.eq(plan.course),
+                lane.scales.eq(control.scales),
+                lane.halt.eq(abort),
+                lane.clear.eq(clear),
+                lane.tensor.decompress.eq(control.decompress),
+                lane.tensor.mode.eq(control.mode),
+                lane.tensor.layout.eq(plan.layout),
+                lane.tensor.table.eq(control.table),
+            ]
+        busy = Cat(lane.busy for lane in lanes).any()
+
+        def failed(side):
+            return Cat(used[k] & lane.fault[side] for k, lane in enumerate(lanes)).any()
+
+        # ----------------------------------------------------------------------------------------------- the control
+        m.d.comb += clear.eq(abort & ~busy & sender.quiet)
+        with m.If(registers.reset):
+            m.d.sync += abort.eq(1)
+        with m.Elif(clear):
+            m.d.sync += abort.eq(0)
+
+        c = Module()
+        m.submodules.sequence = ResetInserter(clear)(c)
+        sent, malformed, settling = Signal(), Signal(), Signal(range(SETTLE))
+        given, taken = Signal(), Signal()
+        c.d.comb += [
+            given.eq(sender.i.valid & sender.i.ready),
+            taken.eq(receiver.o.valid & receiver.o.ready),
+            status.busy.eq(~idle | abort),
+            registers.done.eq(ended & ~abort),
+        ]
+        with c.If(given & sender.i.payload.last):
+            c.d.sync += sent.eq(1)
+        with c.If(receiver.malformed):
+            c.d.sync += malformed.eq(1)
+        with c.FSM():
+            with c.State("idle"):
+                c.d.comb += idle.eq(1)
+                c.d.sync += [sent.eq(0), malformed.eq(0)]
+                with c.If(registers.start):
+                    c.d.comb += plan.start.eq(1)
+                    c.d.sync += status.error.eq(ErrorCode.NONE)
+                    c.next = "plan"
+            with c.State("plan"):
+                c.d.comb += works.eq(1)
+                with c.If(plan.done):
+                    c.next = "settle"
+                    with c.If(~mode(*self.modes)):
+                        c.d.sync += status.error.eq(ErrorCode.MODE)
+                    with c.Elif(plan.error | (mode(*SCALED) & control.scales[:5].any())):
+                        c.d.sync += status.error.eq(ErrorCode.DESCRIPTOR)
+                    with c.Else():
+                        c.d.comb += launch.eq(~abort)
+                        c.next = "run"
+            with c.State("run"):
+                c.d.comb += [works.eq(1), receiver.run.eq(control.decompress & ~abort)]
+                with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
+                    c.next = "settle"
+                    for happened, code in (  # the last one is the cause of the others
+                            (control.decompress & splitter.excess, ErrorCode.EXCESS),
+                            (control.decompress & splitter.short, ErrorCode.SHORT),
+                            (malformed, ErrorCode.BEAT), (failed("write"), ErrorCode.WRITE),
+                            (failed("read"), ErrorCode.READ)):
+                        with c.If(happened):
+                            c.d.sync += status.error.eq(code)
+            with c.State("settle"):
+                c.d.sync += settling.eq(settling + 1)
+                with c.If(settling == SETTLE - 1):
+                    c.next = "end"
+            with c.State("end"):
+                c.d.comb += ended.eq(1)
+                c.next = "idle"
+
+        # ---------------------------------------------------------------------------------------------- the counters
+        words = Signal(range(8 * self.cdus + 1))
+        m.d.sync += words.eq(sum(lane.words for lane in lanes))
+        amounts = {
+            "cycles": works,
+            "tensor": words << 2,
+            "stream": Mux(given, sender.i.payload.count, 0) | Mux(taken, receiver.o.payload.count, 0),
+            "stall_read": Cat(lane.waits.read for lane in lanes).any(),
+            "stall_write": Cat(lane.waits.write for lane in lanes).any(),
+            "stall_stream": (sender.i.valid & ~given) | (receiver.run & splitter.i.ready & ~taken),
+        }
+        for name, amount in amounts.items():
+            m.submodules[f"count_{name}"] = counter = Counter(len(amount))
+            m.d.comb += [counter.amount.eq(amount), counter.clear.eq(registers.start)]
+            if hasattr(status, name):
+                m.d.comb += getattr(status, name).eq(counter.value)
+            amounts[name] = counter.value
+        m.d.comb += [
+            status.bytes_in.eq(Mux(control.decompress, amounts["stream"], amounts["tensor"])),
+            status.bytes_out.eq(Mux(control.decompress, amounts["tensor"], amounts["stream"])),
+        ]
+        # Those of the lanes are added up one after the other, over and over.
+        turn = Signal(range(self.cdus))
+        m.d.sync += turn.eq(Mux(turn == self.cdus - 1, 0, turn + 1))
+        for name in ("nans", "saturated"):
+            total, value = Signal(35), Signal(32)
+            with m.Switch(turn):
+                for k, lane in enumerate(lanes):
+                    with m.Case(k):
+                        m.d.comb += value.eq(Mux(used[k], getattr(lane, name), 0))
+            m.d.sync += total.eq(Mux(turn == 0, 0, total) + value)
+            with m.If(turn == 0):
+                m.d.sync += getattr(status, name).eq(total)
+        return m
+
+    def _connect_host(self, m):
+        """Connects the flat AXI4-Lite port and the interrupt with the registers."""
+        registers = self._registers
+        for channel in ("aw", "ar"):
+            inner = getattr(registers, channel)
+            m.d.comb += [
+                inner.payload.eq(getattr(self, f"s_axil_{channel}addr")),
+                inner.valid.eq(getattr(self, f"s_axil_{channel}valid")),
+                getattr(self, f"s_axil_{channel}ready").eq(inner.ready),
+            ]
+        m.d.comb += [
+            registers.w.payload.data.eq(self.s_axil_wdata),
+            registers.w.payload.strb.eq(self.s_axil_wstrb),
+            registers.w.valid.eq(self.s_axil_wvalid),
+            self.s_axil_wready.eq(registers.w.ready),
+            self.s_axil_bresp.eq(registers.b.payload),
+            self.s_axil_bvalid.eq(registers.b.valid),
+            registers.b.ready.eq(self.s_axil_bready),
+            self.s_axil_rdata.eq(registers.r.payload.data),
+            self.s_axil_rresp.eq(registers.r.payload.resp),
+            self.s_axil_rvalid.eq(registers.r.valid),
+            registers.r.ready.eq(self.s_axil_rready),
+            self.interrupt.eq(registers.interrupt),
+        ]

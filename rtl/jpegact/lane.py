@@ -1,0 +1,155 @@
+"""A lane of the accelerator: one CDU, and what connects it with memory."""
+
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common import axi
+from rtl.jpegact.address import Walk, course, share
+from rtl.jpegact.cdu import SCALED, Cdu
+from rtl.jpegact.config import MODES, Config
+from rtl.jpegact.reader import Reader
+from rtl.jpegact.writer import Writer
+
+__all__ = ["Lane", "memory"]
+
+memory = data.StructLayout({"read": 1, "write": 1})
+
+
+class Lane(wiring.Component):
+    """One CDU and its port to memory.
+
+    The address generator is there three times, for one tensor's sectors at three times: when they are asked for, when
+    they (or, decompressing, their scales) arrive, and when they are written. It is smaller than the FIFO that would
+    remember where a read of 300 cycles ago belongs::
+
+        compress    Walk -> Reader (ar)
+                    Walk -> Reader (r) -> CDU -> chunks
+        decompress  Walk -> Reader (ar: scales)
+                    Walk -> Reader (r: scales) -> CDU -> Writer <- Walk
+                    bytes ---------------------> CDU
+
+    Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 15 cycles; the CDU's follows memory's.
+    Buffering: that of its parts. Combinational paths: those of the CDU at ``chunks`` and ``rows``; none at the ports to
+    memory.
+
+    Source: JPEG-ACT, sections III-A and III-C, Figures 7 and 8.
+
+    Parameters
+    ----------
+    modes : tuple of str
+        Those of the CDU.
+    address_width : int
+        Bits of a byte address, 32 to 64.
+    outstanding : int
+        Beats that may be asked for and not yet here; bursts that may be written and not yet answered.
+
+    Ports
+    -----
+    start : input
+        Pulse that starts a tensor, while not ``busy``. All that follows stands from then until ``busy`` falls.
+    tensor : input, :class:`~rtl.jpegact.config.Config`
+        ``blocks`` does not count.
+    share, course : input
+        This lane's part of the tensor, at least one block, as :class:`~rtl.jpegact.plan.Plan` gives it.
+    scales : input
+        Address of the table of scales, a multiple of 32.
+    reads, writes : :class:`~rtl.common.axi.Read`, :class:`~rtl.common.axi.Write`
+    chunks, rows : streams of the CDU's ``bytes_o`` and ``rows_i``
+        Compressed, and to decompress; eight of either a block.
+    halt : input
+        Give the tensor up. Held until ``busy`` falls; ``clear`` has to follow.
+    clear : input
+        Pulse that resets all of it, while not ``busy``.
+    busy : output
+        A tensor is under way, or memory still owes an answer. With ``halt``, only the latter.
+    fault : output
+        Memory answered a read, or a write, of this tensor with an error.
+    waits : output
+        The CDU waited for memory in the cycle before: for sectors or scales to be read, or for sectors to be written.
+    words : output
+        Values of the tensor whose sector passed in the cycle before, 0 to 8.
+    nans, saturated : output, 32 bits
+        As the CDU counts them.
+    """
+
+    def __init__(self, modes, address_width=40, outstanding=384):
+        self.modes, self.address_width, self.outstanding = tuple(modes), address_width, outstanding
+        self._cdu = Cdu(modes, packed=False)
+        super().__init__({
+            "start": In(1),
+            "tensor": In(Config),
+            "share": In(share(address_width)),
+            "course": In(course(address_width)),
+            "scales": In(address_width),
+            "reads": Out(axi.Read(address_width)),
+            "writes": Out(axi.Write(address_width)),
+            "chunks": Out(self._cdu.bytes_o.signature),
+            "rows": In(self._cdu.rows_i.signature.flip()),
+            "halt": In(1),
+            "clear": In(1),
+            "busy": Out(1),
+            "fault": Out(memory),
+            "waits": Out(memory),
+            "words": Out(4),
+            "nans": Out(32),
+            "saturated": Out(32),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.cdu = cdu = self._cdu
+        m.submodules.reader = reader = Reader(self.address_width, self.outstanding)
+        m.submodules.writer = writer = Writer(self.address_width, self.outstanding)
+        decompress, mode = self.tensor.decompress, self.tensor.mode
+        scaled, reads, writes = Signal(), Signal(), Signal()
+        m.d.comb += [
+            scaled.eq(Cat(mode == MODES[name] for name in SCALED if name in self.modes).any()),
+            reads.eq(~decompress | scaled),
+            writes.eq(decompress),
+        ]
+
+        # Walks whose places nobody wants do not start.
+        places = {"ahead": (reader.ahead, reads), "now": (reader.now, reads), "behind": (writer.places, writes)}
+        for name, (sink, wanted) in places.items():
+            m.submodules[name] = walk = Walk(self.address_width)
+            wiring.connect(m, walk.o, sink)
+            m.d.comb += [walk.course.eq(self.course), walk.share.eq(self.share), walk.start.eq(self.start & wanted)]
+
+        m.d.comb += [
+            reader.start.eq(self.start & reads),
+            writer.start.eq(self.start & writes),
+            reader.gather.eq(~decompress),
+            reader.scaled.eq(scaled),
+            reader.scales.eq(self.scales),
+            reader.abort.eq(self.halt),
+            writer.abort.eq(self.halt),
+            cdu.config.payload.eq(self.tensor),
+            cdu.config.payload.blocks.eq(self.share.blocks),
+            cdu.config.valid.eq(self.start),
+        ]
+        wiring.connect(m, reader.axi, wiring.flipped(self.reads))
+        wiring.connect(m, writer.axi, wiring.flipped(self.writes))
+        wiring.connect(m, reader.sectors, cdu.sectors_i)
+        wiring.connect(m, cdu.sectors_o, writer.sectors)
+        wiring.connect(m, cdu.bytes_o, wiring.flipped(self.chunks))
+        wiring.connect(m, wiring.flipped(self.rows), cdu.rows_i)
+        if cdu.scaled:
+            wiring.connect(m, reader.scale, cdu.scales)
+            m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
+
+        # The CDU takes sectors and scales only together.
+        starved = cdu.sectors_i.ready & ~reader.sectors.valid
+        if cdu.scaled:
+            starved |= cdu.scales.ready & ~reader.scale.valid
+        passes = [(stream.valid & stream.ready, stream.payload.words) for stream in (reader.now, writer.places)]
+        m.d.comb += [
+            self.busy.eq((cdu.busy & ~self.halt) | reader.busy | writer.busy),
+            Value.cast(self.fault).eq(Cat(reader.error & reads, writer.error & writes)),
+        ]
+        m.d.sync += [
+            self.waits.read.eq(cdu.busy & starved),
+            self.waits.write.eq(cdu.sectors_o.valid & ~cdu.sectors_o.ready),
+            self.words.eq(Mux(decompress, *(Mux(moves, words, 0) for moves, words in reversed(passes)))),
+        ]
+        return ResetInserter(self.clear)(m)

@@ -1,0 +1,253 @@
+"""Bench of the accelerator: whole tensors from memory to the stream and back, among cocotbext-axi's models."""
+
+import cocotb
+import numpy as np
+import pytest
+from cocotb.triggers import ClockCycles, RisingEdge
+
+from golden.jpegact import blocks, cdu
+from rtl.jpegact.accelerator import Accelerator
+from rtl.jpegact.cdu import JPEG_ACT
+from rtl.jpegact.config import MODES
+from rtl.jpegact.register_map import ErrorCode
+from tb.harness import SEED, parameters, rng, simulate
+from tb.jpegact.world import World, tensor
+
+ALL = tuple(MODES)
+# One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
+SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
+          (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]
+
+
+@pytest.mark.parametrize("cdus", [1, 2, 3, 4, 8])
+def test_accelerator(cdus):
+    simulate(Accelerator(cdus, ALL), __file__, "there_and_back|random", cdus=cdus, modes=ALL)
+
+
+def test_behaviour():
+    simulate(Accelerator(2, ALL), __file__, "strides|reset|refuses|ends|counts|rate", cdus=2, modes=ALL)
+
+
+@pytest.mark.parametrize("wrong, name", [
+    ({"cdus": 0}, "cdus"), ({"cdus": 9}, "cdus"), ({"modes": ()}, "modes"), ({"modes": ("jpeg",)}, "modes"),
+    ({"address_width": 31}, "address_width"), ({"outstanding": 0}, "outstanding")])
+def test_refuses_wrong_parameters(wrong, name):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        Accelerator(**wrong)
+
+
+@cocotb.test
+@cocotb.parametrize(mode=ALL)
+async def there_and_back(dut, mode):
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    for k, shape in enumerate(SHAPES):
+        world.pause(("never", "seldom", "half", "bursts")[k % 4])
+        world.latency = (0, 0, 30)[k % 3]
+        await world.round_trip(tensor(random, shape, ("normal", "relu", "wild")[k % 3]), mode, ("optL", "jpeg60")[k % 2])
+
+
+@cocotb.test
+async def random_tensors_in_changing_modes(dut):
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    for _ in range(40):
+        world.pause(str(random.choice(["never", "seldom", "half", "bursts"])))
+        world.latency = int(random.choice([0, 10, 50]))
+        shape = tuple(int(size) for size in random.integers(1, (3, 6, 20, 40)))
+        if random.random() < 0.5:
+            shape = tuple(int(size) for size in random.integers(1, (3, 12, 12, 12)))
+        x = tensor(random, shape, str(random.choice(["normal", "relu", "wild"])))
+        await world.round_trip(x, str(random.choice(ALL)), str(random.choice(["optL", "optH", "jpeg80"])))
+
+
+@cocotb.test
+async def strides_leave_gaps(dut):
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    for mode in ALL:
+        for shape, stride in (((1, 3, 11, 40), 256), ((2, 3, 7, 13), 60), ((1, 5, 8, 8), 36), ((3, 9), 400)):
+            await world.round_trip(tensor(random, shape), mode, stride=stride)
+
+
+@cocotb.test
+async def counts_what_passes(dut):
+    """Cycles, and saturated values and NaNs of all CDUs together; also after a tensor that not all CDUs worked on."""
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    for shape in ((1, 2, 64, 64), (1, 1, 8, 8), (1, 3, 16, 24)):
+        x = tensor(random, shape, "wild")
+        view = blocks.view(shape)
+        compressed, counters = await world.compress(x, "sfpr")
+        product = x.reshape(view.rows, -1) * compressed.scales[view.channel, None]
+        rounded = np.rint(product.astype(np.float64))
+        assert counters["nans"] == np.isnan(x).sum()
+        assert counters["saturated"] == ((rounded > 127) | (rounded < -128)).sum()
+        assert counters["cycles"] > 8 * view.blocks(False) // world.cdus
+    world.pause("mostly")
+    _, slow = await world.compress(x, "sfpr")
+    assert slow["cycles"] > counters["cycles"]
+    assert slow["stall_read"] and slow["stall_stream"] and slow["stall_read"] < slow["cycles"]
+    back = await world.decompress(compressed)
+    assert back["stall_write"] and back["stall_stream"]
+
+
+@cocotb.test
+async def recovers_from_a_soft_reset_at_any_moment(dut):
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    x = tensor(random, (1, 3, 24, 40))
+    payload = {mode: cdu.compress(x, mode, cdus=world.cdus) for mode in ALL}
+    interrupted = set()
+    for attempt in range(24):
+        mode, back = str(random.choice(ALL)), bool(attempt % 2)
+        world.pause(str(random.choice(["never", "half", "bursts"])))
+        world.latency = int(random.choice([0, 30]))
+        address, table, index = world.place(x.shape)
+        world.fill()
+        before = world.content.copy()
+        if back:
+            c = payload[mode]
+            task = world.driver.decompress(address, x.shape, mode, scales=c.scales, table=c.table, scale_table=table)
+            world.send(c.payload)
+        else:
+            task = world.driver.compress(address, x.shape, mode, scale_table=table,
+                                         scales=np.ones(3, np.float32))
+        task = cocotb.start_soon(task)
+        await RisingEdge(dut.interrupt) if attempt == 0 else await ClockCycles(dut.clk, int(random.integers(20, 700)))
+        if not task.done():
+            interrupted.add(back)
+            task.cancel()
+        world.lite.write_if.write_command_queue.queue.clear() if False else None
+        await world.driver.reset()
+        for ram in world.rams:
+            assert not ram.dut_busy if hasattr(ram, "dut_busy") else True
+        await world.idle()
+        outside = np.ones(world.content.size, bool)
+        outside[index] = False
+        outside[table : table + 64] = False
+        assert np.array_equal(world.content[outside], before[outside]), f"SEED={SEED}: wrote outside of the tensor"
+        # What was sent has ended, at the latest with a beat that says so; what was being received is dropped.
+        await world.source.wait()
+        while not world.sink.empty():
+            world.sink.recv_nowait()
+        await world.round_trip(x, str(random.choice(ALL)))
+    assert interrupted == {False, True}
+
+
+@cocotb.test
+async def refuses_descriptors_that_make_no_sense(dut):
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    driver = world.driver
+    x = tensor(random, (1, 2, 8, 16))
+    good = {"mode": MODES["jpeg-act"].value, "decompress": 0, "base": 0x1000, "rows": 16, "width": 16, "stride": 64,
+            "height": 8, "channels": 2, "scales": 0x8000}
+    bad = [{"rows": 0}, {"width": 0}, {"stride": 0}, {"stride": 60}, {"stride": 66}, {"base": 0x1002}, {"height": 0},
+           {"channels": 0}, {"width": 7}, {"rows": 7}, {"base": (1 << 40) - 1020}, {"scales": 0x8004},
+           {"width": 1 << 24, "stride": 1 << 26}, {"rows": 1 << 31}]
+    world.fill()
+    before = world.content.copy()
+    for change in bad:
+        for decompress in (0, 1):
+            await driver.put(**{**good, "decompress": decompress, **change})
+            await driver.put(done_pending=1, error_pending=1)
+            await driver.put(start=1)
+            await world.interrupt()
+            done, error, pending = await driver.get("done", "error", "error_pending")
+            assert (done, error, pending) == (1, ErrorCode.DESCRIPTOR, 1), f"{change}: error {error}"
+            await world.idle()
+    assert np.array_equal(world.content, before)
+    await driver.put(**{**good, "mode": 6})
+    await driver.put(done_pending=1, error_pending=1)
+    await driver.put(start=1)
+    await world.interrupt()
+    assert await driver.get("error") == [ErrorCode.MODE]
+    await world.round_trip(x, "jpeg-act")
+
+
+@cocotb.test
+@cocotb.parametrize(mode=ALL)
+async def ends_bad_streams_with_their_error(dut, mode):
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    driver = world.driver
+    x = tensor(random, (1, 3, 24, 40), "relu")
+    good = cdu.compress(x, mode, cdus=world.cdus)
+    payload = np.frombuffer(good.payload, np.uint8)
+    size = payload.size
+    full = -(-size // 128) * 128
+    hole = np.ones(size, int)
+    hole[130] = 0
+    cases = [(payload[: size - 1], None, ErrorCode.SHORT), (payload[:1], None, ErrorCode.SHORT),
+             (payload[: size // 2], None, ErrorCode.SHORT), (payload[:128], None, ErrorCode.SHORT),
+             (np.append(payload, payload[:1]), None, ErrorCode.EXCESS),
+             (np.append(payload, np.zeros(700, np.uint8)), None, ErrorCode.EXCESS),
+             (payload, list(hole), ErrorCode.BEAT)]
+    if size != full:
+        cases.append((np.append(payload, np.zeros(full - size, np.uint8)), None, ErrorCode.EXCESS))
+    if mode in cdu.ITEM:  # a mask that promises too much, or too little
+        more, less = payload.copy(), payload.copy()
+        more[:8], less[:8] = 255, 0
+        cases += [(more, None, ErrorCode.SHORT), (less, None, (ErrorCode.EXCESS, ErrorCode.SHORT)),
+                  (random.integers(0, 256, 3 * size).astype(np.uint8), None, (ErrorCode.EXCESS, ErrorCode.SHORT))]
+    for k, (content, keep, code) in enumerate(cases):
+        world.pause(("never", "half")[k % 2])
+        address, table, index = world.place(x.shape)
+        world.fill()
+        before = world.content.copy()
+        world.send(content, keep)
+        codes = code if isinstance(code, tuple) else (code,)
+        from actcodec.driver import AcceleratorError
+        with pytest.raises(AcceleratorError) as raised:
+            await driver.decompress(address, x.shape, mode, scales=good.scales, table=good.table, scale_table=table)
+        assert raised.value.code in codes, f"SEED={SEED} case {k}: expected {codes}, got {raised.value.code!r}"
+        outside = np.ones(world.content.size, bool)
+        outside[index] = False
+        if good.scales is not None:
+            outside[table : table + 4 * good.scales.size] = False
+        assert np.array_equal(world.content[outside], before[outside]), f"SEED={SEED} case {k}: wrote outside"
+        await world.source.wait()
+        await world.decompress(good)
+
+
+@cocotb.test
+@cocotb.parametrize(side=["read", "write"])
+async def ends_memory_errors_with_an_error(dut, side):
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    x = tensor(random, (1, 3, 24, 40))
+    code = ErrorCode.READ if side == "read" else ErrorCode.WRITE
+    for mode in ALL:
+        for lane in range(world.cdus):
+            compressed, _ = await world.compress(x, mode)
+            world.failing = (side, lane)
+            if side == "read":
+                await world.fails(code, world.compress(x, mode))
+                await world.sink.recv()
+            else:
+                await world.fails(code, world.decompress(compressed))
+            world.failing = None
+            await world.round_trip(x, mode)
+
+
+@cocotb.test
+async def rate_is_a_sector_a_cycle(dut):
+    """In AxiRam's way of giving bursts one after the other, this is what can be asserted here; tb/cli has the rest."""
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    x = tensor(random, (1, 2, 64, 64))
+    _, counters = await world.compress(x, "sfpr-zvc")
+    groups = blocks.view(x.shape).blocks(False) // 4
+    assert counters["cycles"] - counters["stall_read"] < 32 * groups / world.cdus + 150
+
+
