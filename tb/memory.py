@@ -26,14 +26,15 @@ class Memory:
     first beat, or from its last beat to its response. ``pause`` names one of the harness's PATTERNS for all channels,
     or maps channels to them. ``order`` says what has to come before the other: "any", "address" (no beat is taken
     before its address) or "data" (an address is taken only after all beats of its burst). Beats whose index is in
-    ``errors`` answer SLVERR or DECERR. ``reads`` and ``writes`` log (address, beats, cycle).
+    ``errors`` answer SLVERR or DECERR. ``reads`` and ``writes`` log (address, beats, cycle), ``data`` the cycles in
+    which beats were written.
     """
 
     def __init__(self, dut, prefix, size, random, latency=3, pause="never", order="any", errors=()):
         self.dut, self.latency, self.order, self.errors = dut, latency, order, set(errors)
         self.words = np.zeros(size // 4, np.uint32)
-        self.reads, self.writes = [], []
-        self.cycle = self.beats = 0
+        self.reads, self.writes, self.data = [], [], []
+        self.cycle = 0
         self.outstanding = self.most = 0  # beats asked for and not taken: now, and at the most
         self._pins = {channel: {name: getattr(dut, f"{prefix}{channel}{name}") for name in (*names, "valid", "ready")
                                 if hasattr(dut, f"{prefix}{channel}{name}")} for channel, names in CHANNELS.items()}
@@ -106,7 +107,7 @@ class Memory:
         beat = self._sample("w")
         if beat:
             self._w.append(beat)
-            self.beats += 1
+            self.data.append(self.cycle)
         self._write()
         for channel, queue in (("r", self._r), ("b", self._b)):
             if self._taking[channel] and self._pins[channel]["ready"].value == 1:

@@ -202,6 +202,23 @@ async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base):
 
 
 @cocotb.test
+@cocotb.parametrize(latency=[1, 30])
+async def asks_after_four_cycles_and_gives_a_sector_after_one(dut, latency):
+    random = rng()
+    bench, memory = await world(dut, random, latency=latency)
+    for gather, scaled in MODES[:3]:
+        await begin(dut, gather, scaled)
+        start, before, stream = memory.cycle + 1, len(memory.reads), make.payloads(make.rows(0, 8, 1))
+        run = await bench.run({"ahead": stream, "now": stream}, {"sectors": gather, "scale": scaled}, random)
+        await ends(dut)
+        asked = [burst[2] - start for burst in memory.reads[before:]]
+        assert asked == {(1, 1): [4, 5], (1, 0): [4], (0, 1): [5]}[gather, scaled]
+        # A sector without a beat of its own takes a cycle after that of its scale.
+        for port in ["sectors"] * gather + ["scale"] * scaled:
+            assert run.cycles[port] == [asked[-1] + latency + 1 + (not gather)]
+
+
+@cocotb.test
 async def single_beats_run_at_full_rate_too(dut):
     random = rng()
     bench, memory = await world(dut, random, latency=LATENCY)

@@ -169,7 +169,7 @@ async def a_tensor_of_padding_writes_nothing(dut):
         places = make.rows(0x40, 8, count)
         places.words[:] = 0
         await check(bench, memory, random, places)
-    assert not memory.writes and not memory.beats
+    assert not memory.writes and not memory.data
 
 
 @cocotb.test
@@ -185,6 +185,21 @@ async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base, stri
     late = got - np.cumsum(steps)
     assert late.max() <= WINDOW + 4, late.max()
     assert (late[40:] == late[40]).all(), "no pause once it has begun"
+
+
+@cocotb.test
+@cocotb.parametrize(offset=[0, 4])
+async def leaves_at_once(dut, offset):
+    random = rng()
+    bench, memory = await world(dut, random)
+    await begin(dut)
+    start, places = memory.cycle + 1, make.rows(offset, 8, 1)
+    run = await bench.run({"places": make.payloads(places), "sectors": [0]}, {}, random)
+    await ends(dut)
+    beats = 1 + (offset > 0)
+    assert [burst[2] - start for burst in memory.writes] == [3 + beats]
+    assert run.cycles["sectors"] == [3 + beats]
+    assert [cycle - start for cycle in memory.data] == [6, 7][:beats]
 
 
 @cocotb.test
