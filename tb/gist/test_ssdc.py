@@ -2,11 +2,18 @@
 
 import cocotb
 import numpy as np
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
 
-from golden.gist import ssdc
+from golden.gist import dpr, ssdc
+from rtl.common import vectors
+from rtl.common.minifloat import Format
+from rtl.common.packer import chunk
+from rtl.gist.dpr import DprDecode, DprEncode
 from rtl.gist.ssdc import Encoder
-from rtl.gist.ssdc_decoder import Decoder
-from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, rng, simulate
+from rtl.gist.ssdc_decoder import Decoder, Error
+from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, rng, sectors, simulate
 
 ROW = 256
 ARRAYS = ("values", "columns", "counts")
@@ -21,6 +28,44 @@ def test_encoder():
 
 def test_decoder():
     simulate(Decoder(), __file__, r"\.decoder_")
+
+
+class Reduced(wiring.Component):
+    """Both directions with DPR behind, or in front of, the values."""
+
+    i: In(stream.Signature(vectors.sectors))
+    packed: Out(stream.Signature(chunk(32)))
+    columns: Out(stream.Signature(chunk(32)))
+    counts: Out(stream.Signature(chunk(32)))
+    length: In(stream.Signature(32))
+    total: In(stream.Signature(32))
+    unpacked: In(stream.Signature(chunk(32)))
+    columns_back: In(stream.Signature(chunk(32)))
+    counts_back: In(stream.Signature(chunk(32)))
+    o: Out(stream.Signature(vectors.sectors))
+    error: Out(Error)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.there = there = Encoder()
+        m.submodules.back = back = Decoder()
+        m.submodules.pack = pack = DprEncode((Format.FP8,))
+        m.submodules.unpack = unpack = DprDecode((Format.FP8,))
+        for source, sink in (
+            (wiring.flipped(self.i), there.i), (there.values, pack.i), (pack.o, wiring.flipped(self.packed)),
+            (there.columns, wiring.flipped(self.columns)), (there.counts, wiring.flipped(self.counts)),
+            (wiring.flipped(self.length), back.length), (wiring.flipped(self.total), unpack.length),
+            (wiring.flipped(self.unpacked), unpack.i), (unpack.o, back.values),
+            (wiring.flipped(self.columns_back), back.columns), (wiring.flipped(self.counts_back), back.counts),
+            (back.o, wiring.flipped(self.o)),
+        ):
+            wiring.connect(m, source, sink)
+        m.d.comb += self.error.eq(back.error)
+        return m
+
+
+def test_values_of_dpr():
+    simulate(Reduced(), __file__, r"\.reduced_")
 
 
 # ---------------------------------------------------------------------------------------------------------- stimuli
@@ -50,12 +95,6 @@ def encoded(words):
     """Golden's arrays, of words."""
     arrays = ssdc.encode(words.view(np.float32))
     return arrays._replace(values=arrays.values.view(np.uint32))
-
-
-def sectors(words):
-    """Words as sectors; none are an empty one."""
-    starts = range(0, max(len(words), 1), 8)
-    return [pack(words[k : k + 8], 32) | len(words[k : k + 8]) << 256 | (k == starts[-1]) << 260 for k in starts]
 
 
 def beats(arrays):
@@ -143,9 +182,8 @@ async def encoder_makes_no_row_of_an_empty_sector(dut):
     bench = await started(dut)
     for length in (8, 248, 256, 264, 512):
         words = sparse(random, length)
-        sent = [beat & ~(1 << 260) for beat in sectors(words)] + [1 << 260]
         expected = beats(encoded(words))
-        run = await bench.run({"i": sent}, {port: len(expected[port]) for port in ARRAYS}, random)
+        run = await bench.run({"i": sectors(words, empty=True)}, {port: len(expected[port]) for port in ARRAYS}, random)
         assert run.beats == expected, f"SEED={SEED} {length}"
 
 
@@ -453,9 +491,11 @@ async def decoder_takes_arrays_that_end_with_an_empty_word(dut):
     random = rng()
     bench = await started(dut)
     words = dense(random, 16 * ROW)
-    sources = beats(encoded(words))
-    for port, top in (("values", 260), ("columns", 262), ("counts", 262)):
-        sources[port] = [beat & ~(1 << top) for beat in sources[port]] + [1 << top]
+    arrays = encoded(words)
+    sources = {"values": sectors(arrays.values, empty=True)}
+    for port in ("columns", "counts"):
+        full = chunks(getattr(arrays, port).tobytes(), 32)
+        sources[port] = [beat & ~(1 << 262) for beat in full] + [1 << 262]
     for _ in range(2):
         run = await bench.run({"length": [len(words)], **sources}, {"o": 512}, random, stall="seldom")
         bench.equal(run["o"], sectors(words), "words")
@@ -474,3 +514,30 @@ async def decoder_forgets_everything_at_reset(dut):
         await bench.reset()
         assert (dut.o__valid.value, dut.length__ready.value, int(dut.error.value)) == (0, 1, 0)
         await restore(bench, sparse(random, 300), random)
+
+
+# ---------------------------------------------------------------------------------------------------------- with DPR
+@cocotb.test
+@cocotb.parametrize(pace=["never", "half"])
+async def reduced_values_go_both_ways(dut, pace):
+    """In FP8, in which many values are zero, and stay."""
+    random = rng()
+    bench = await started(dut)
+    for length in (1, 100, 2 * ROW, 1500):
+        for density in (0, 0.5, 1):
+            x = np.where(random.random(length) < density,
+                         np.ldexp(random.normal(0, 1, length), random.integers(-15, 8, length)), 0).astype(np.float32)
+            arrays = ssdc.encode(x, "fp8")
+            restored = ssdc.decode(arrays, length, "fp8")
+            assert density == 0 or length < 100 or (dpr.quantize(x[x != 0], "fp8") & 127 == 0).any()
+            packed, columns, counts = (chunks(array.tobytes(), 32) for array in arrays)
+            ports = {"packed": packed, "columns": columns, "counts": counts}
+            run = await bench.run({"i": sectors(x.view(np.uint32))},
+                                  {port: len(expected) for port, expected in ports.items()}, random, pace, pace)
+            for port, expected in ports.items():
+                bench.equal(run[port], expected, f"{port} of {length}")
+            run = await bench.run(
+                {"length": [length], "total": [len(arrays.columns)], "unpacked": packed, "columns_back": columns,
+                 "counts_back": counts}, {"o": -(-length // 8)}, random, pace, pace)
+            bench.equal(run["o"], sectors(restored.view(np.uint32)), f"{length} values")
+            assert dut.error.value == 0
