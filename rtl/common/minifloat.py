@@ -6,6 +6,9 @@ FP16 with six bits of the mantissa cut off.
 Source: Gist, section III-A, "DPR".
 """
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Const, Mux, Signal
 from amaranth.lib import enum
 
@@ -103,32 +106,24 @@ def widen(m, code, form, formats):
     Subnormal numbers, infinities and NaNs (with their mantissa in the top bits) are what they are in the format. Bits
     below the code's width have to be zero.
     """
-    mantissas, exponents, fields, bases = {}, {}, {}, {}
-    for name in formats:
-        narrow_exponent = name is Format.FP8
-        width, low = (4, 3) if narrow_exponent else (5, 4)
-        field = code[15 - width : 15]
-        mantissas[name] = code[5 - width : 15 - width]
-        # Plus 120 or 112: the top bit, and above the low ones its complement.
-        exponents[name] = Cat(field[:low], (~field[low]).replicate(7 - low), field[low])
-        fields[name] = Cat(field.any(), field.all())
-        bases[name] = Const(120 if narrow_exponent else 112, 8)
-    mantissa, exponent, base = Signal(10), Signal(8), Signal(8)
-    normal, special = Signal(), Signal()
-    m.d.comb += [mantissa.eq(choose(form, mantissas)), base.eq(choose(form, bases)),
-                 Cat(normal, special).eq(choose(form, fields))]
+    eight = choose(form, {name: Const(name is Format.FP8, 1) for name in formats})  # whose exponent has 4 bits
+    mantissa, field, exponent, fraction = Signal(10), Signal(5), Signal(8), Signal(10)
+    m.d.comb += Cat(mantissa, field).eq(Mux(eight, code[1:15], code[:15]))
 
-    # A subnormal number is shifted up to its first one, which is dropped.
-    shifted, zeros = mantissa, []
-    for step in (8, 4, 2, 1):
-        lacks = Signal(name=f"lacks_{step}")
-        moved = Signal(10, name=f"moved_{step}")
-        m.d.comb += [lacks.eq(~shifted[10 - step:].any()), moved.eq(Mux(lacks, shifted << step, shifted))]
-        shifted, zeros = moved, [lacks, *zeros]
-    with m.If(special):
-        m.d.comb += exponent.eq(255)
-    with m.Elif(normal):
-        m.d.comb += exponent.eq(choose(form, exponents))
-    with m.Elif(mantissa.any()):
-        m.d.comb += exponent.eq(base - Cat(zeros))
-    return Cat(Const(0, 13), Mux(normal, mantissa, shifted << 1)[:10], exponent, code[15])
+    # A subnormal number is shifted up until its first one, which is dropped, is out.
+    first = [mantissa[k] & ~mantissa[k + 1 :].any() for k in range(10)]
+    with m.If(~field.any()):
+        m.d.comb += [
+            exponent.eq(reduce(or_, (Mux(one, Mux(eight, 111 + k, 103 + k), 0) for k, one in enumerate(first)))),
+            fraction.eq(reduce(or_, (Mux(one, mantissa << 10 - k, 0) for k, one in enumerate(first)))),
+        ]
+    with m.Else():
+        # Plus 112 or 120: the top bit, and above the low ones its complement.
+        m.d.comb += [
+            exponent.eq(Mux(eight, Cat(field[:3], (~field[3]).replicate(4), field[3]),
+                            Cat(field[:4], (~field[4]).replicate(3), field[4]))),
+            fraction.eq(mantissa),
+        ]
+        with m.If(field[:4].all() & (field[4] | eight)):
+            m.d.comb += exponent.eq(255)
+    return Cat(Const(0, 13), fraction, exponent, code[15])

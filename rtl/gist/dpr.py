@@ -14,7 +14,9 @@ __all__ = ["DprDecode", "DprEncode", "Format"]
 
 
 def width(form, formats):
-    """Which of ``formats`` a run-time format is, the last one if none of them."""
+    """The index that a run-time format has among ``formats``; none, or the last one, if it is not there."""
+    if formats == tuple(Format):
+        return form.as_value()
     result = Const(len(formats) - 1, 2)
     for index, name in enumerate(formats[:-1]):
         result = Mux(form == name, index, result)
@@ -96,7 +98,7 @@ class DprDecode(wiring.Component):
 
     Throughput: one sector of values a cycle; a tensor takes three more to start and to end. Latency: 2 cycles from a
     packed sector to its first values; three from ``length``. Buffering: two sectors of values. Combinational path:
-    ``o.ready`` to ``i.ready`` .
+    ``o.ready`` to ``i.ready``.
 
     Source: Gist, section III-A, "DPR", Figure 6.
 
