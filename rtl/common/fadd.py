@@ -46,7 +46,10 @@ def add(m, pipe, a, b, *carry):
 
     # 3.
     total = Cat(1, Const(0, 3), large) + Cat(minus, aligned ^ minus.replicate(27), minus)
-    exponent, total, sign, minus, nan, *carry = pipe.stage(exponent, total[1:29], sign, minus, nan, *carry)
+    exponent, total, sign, minus, nan, *carry = pipe.stage(exponent + 2, total[1:29], sign, minus, nan, *carry)
+
+    def up_by(bit):
+        return wire(Mux(zeros[bit], Cat(Const(0, 1 << bit), total[:28 - (1 << bit)]), total))
 
     # 4. The leading one to the top. Each nibble tells how many zeros it leads with while it is found out which of them
     # has the leading one.
@@ -59,20 +62,24 @@ def add(m, pipe, a, b, *carry):
     upper, lower = Mux(four, leads[1], leads[0]), Mux(four, leads[3], leads[2])
     lead = wire(Mux(sixteen, Mux(eight, leads[6], Mux(four, leads[5], leads[4])), Mux(eight, lower, upper)))
     zeros = Cat(lead, four, eight, sixteen)
-    for bit in reversed(range(5)):
-        total = wire(Mux(zeros[bit], Cat(Const(0, 1 << bit), total[:28 - (1 << bit)]), total))
+    for bit in (4, 3, 2):
+        total = up_by(bit)
     exponent, total, zeros, sign, minus, nan, *carry = pipe.stage(
         exponent, total, zeros, sign, minus, nan, *carry)
 
-    # 5. Rounding can only carry into the exponent if all bits of the fraction are set, and leaves none set then.
+    # 5. Rounding carries into the exponent only if all bits of the fraction are set, and leaves none set then.
+    for bit in (1, 0):
+        total = up_by(bit)
+    fraction = total[4:27]
     up = wire(total[3] & (total[4] | total[:3].any()))
-    fraction = total[4:27] + up
-    exact, higher = wire(exponent + 1 - zeros), wire(exponent + 2 - zeros)
+    carries = wire(up & fraction.all())
+    down = ~Cat(zeros, Const(0, 5))  # -1 - zeros; two are in the exponent since the third stage
+    exact, higher = wire((exponent + down)[:10].as_signed()), wire((exponent + down + 1)[:10])
     none = wire(~total[27])
     under = none | (exact < 1)  # nothing rounds here: no more than one bit was shifted out, and it has come back
-    infinite = wire(exponent.all() | (exact == 255) | (fraction[23] & (exact == 254)))
-    result = Mux(nan, QUIET_NAN, Cat(Mux(under | infinite, 0, fraction[:23]),
-                                     Mux(infinite, 0xFF, Mux(under, 0, Mux(fraction[23], higher[:8], exact[:8]))),
+    infinite = wire((exponent == 257) | (exact == 255) | (carries & (exact == 254)))
+    result = Mux(nan, QUIET_NAN, Cat(Mux(under | infinite, 0, Mux(up, (fraction + 1)[:23], fraction)),
+                                     Mux(infinite, 0xFF, Mux(under, 0, Mux(carries, higher[:8], exact[:8]))),
                                      sign & ~(none & minus)))
     return pipe.stage(result, *carry)
 

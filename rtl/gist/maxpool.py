@@ -89,11 +89,11 @@ class MaxPool(wiring.Component):
 
         # What comes: a raster of width + extra columns and height + extra rows.
         x, y, planes = Signal(column), Signal(17), Signal(32)
-        x_end, y_end = Signal(column), Signal(17)
+        x_end, y_end, last_plane = Signal(column), Signal(17), Signal()
         running, flushing, step = Signal(), Signal(), Signal()
         last_column, last_row = Signal(), Signal()
         m.d.comb += [last_column.eq(x == x_end), last_row.eq(y == y_end)]
-        final = last_column & last_row & (planes == 1)
+        final = last_column & last_row & last_plane
         virtual = Signal()
         m.d.comb += virtual.eq(flushing | (extra & ((x == 0) | (y == 0))))
 
@@ -131,7 +131,8 @@ class MaxPool(wiring.Component):
                 m.d.sync += [
                     error.config.eq(bad), watch.ended.eq(bad), extra.eq(pads),
                     x.eq(0), y.eq(0), x_end.eq(config.width - ~pads), y_end.eq(config.height - ~pads),
-                    planes.eq(config.planes), known.eq(0), row_known.eq(0), centre_known.eq(0), flushing.eq(0),
+                    planes.eq(config.planes), last_plane.eq(config.planes == 1), flushing.eq(0),
+                    known.eq(0), row_known.eq(0), centre_known.eq(0),
                 ]
                 with m.If(bad):
                     m.next = "idle"
@@ -145,7 +146,7 @@ class MaxPool(wiring.Component):
                     with m.If(last_column):
                         m.d.sync += y.eq(Mux(last_row & ~flushing, 0, y + 1))
                         with m.If(last_row & ~flushing):
-                            m.d.sync += planes.eq(planes - 1)
+                            m.d.sync += [planes.eq(planes - 1), last_plane.eq(last_plane | (planes == 2))]
                     with m.If(final):
                         m.d.sync += flushing.eq(1)
                     with m.If(Mux(flushing, (x == 0) & (y == 1), final & ~padded)):
@@ -162,7 +163,7 @@ class MaxPool(wiring.Component):
             m.d.sync += [
                 newest.eq(Mux(watch.ended, 0, self.i.payload.data)), older.eq(newest),
                 best.eq(Mux(takes, newest, older)), later.eq(takes & three),
-                first_column.eq(x == 0), first_row.eq(y == 0), known.eq(1), plane_final.eq(flushing | (planes == 1)),
+                first_column.eq(x == 0), first_row.eq(y == 0), known.eq(1), plane_final.eq(last_plane),
                 top.eq(first_row), row_known.eq(known), row_final.eq(plane_final),
             ]
             with m.If(first_column):

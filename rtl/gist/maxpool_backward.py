@@ -80,7 +80,7 @@ class MaxPoolBackward(wiring.Component):
         # Rows and columns start with those of the padding, and a row lasts until its first sums are back.
         columns = Axis(m, range(max(self.width + 1, LOOP)), stride)
         rows = Axis(m, 17, stride)
-        planes = Signal(32)
+        planes, last_plane = Signal(32), Signal()
         x_end, x_last, y_last = Signal.like(columns.position), Signal.like(columns.position), Signal(17)
         first_row, outside = Signal(), Signal()
         bottom = rows.position == y_last
@@ -88,7 +88,7 @@ class MaxPoolBackward(wiring.Component):
             first_row.eq(rows.position == 0),
             outside.eq((padded & (columns.position == 0)) | (columns.position > x_last)),
         ]
-        final = bottom & (columns.position == x_last) & (planes == 1)
+        final = bottom & (columns.position == x_last) & last_plane
 
         fed = stream.Signature(0).create()
         pipe = Pipeline(m, fed, self.dx)
@@ -96,7 +96,7 @@ class MaxPoolBackward(wiring.Component):
         has_dy, has_place, final_load = Signal(), Signal(), Signal()
         m.d.comb += [
             load.eq(columns.hit & rows.hit),
-            final_load.eq(columns.final & rows.final & (planes == 1)),
+            final_load.eq(columns.final & rows.final & last_plane),
             has_dy.eq(self.dy.valid | gradients.ended),
             has_place.eq(self.map.valid | places.ended),
             step.eq(running & pipe.advance & (~load | (has_dy & has_place))),
@@ -135,7 +135,7 @@ class MaxPoolBackward(wiring.Component):
                 m.d.sync += [
                     error.config.eq(bad), gradients.ended.eq(bad), places.ended.eq(bad), second.eq(0),
                     x_last.eq(end), x_end.eq(Mux(end < LOOP - 1, LOOP - 1, end)), y_last.eq(config.height - ~padded),
-                    planes.eq(config.planes),
+                    planes.eq(config.planes), last_plane.eq(config.planes == 1),
                 ]
                 with m.If(bad):
                     m.next = "idle"
@@ -149,7 +149,8 @@ class MaxPoolBackward(wiring.Component):
                     columns.move(columns.position == x_end)
                     with m.If(columns.position == x_end):
                         rows.move(bottom)
-                        m.d.sync += planes.eq(planes - bottom)
+                        with m.If(bottom):
+                            m.d.sync += [planes.eq(planes - 1), last_plane.eq(last_plane | (planes == 2))]
                     with m.If(load):
                         m.d.sync += second.eq(~second)
                     with m.If(present & ~legal):

@@ -48,7 +48,8 @@ class Axis:
         self.position = Signal(bits)
         self.phase = Signal(2)
         self.hit, self.final, self.edge = Signal(), Signal(), Signal()
-        self._limit, self._final = Signal(bits), Signal(bits)
+        self._limit = Signal(bits)
+        self._final = Signal(signed(len(self._limit) + 1))  # below 0 where one stride is more than the map
         self._first = Signal()
         m.d.comb += [
             self.hit.eq((self.phase == 0) & (self.position <= self._limit) & ~(self._first & (self.position == 0))),
@@ -60,13 +61,10 @@ class Axis:
         """Assigns what is known of the tensor; returns 1 if it has no window. ``k`` is 2 or 3 here, whatever it is."""
         three = k[0]
         limit = Signal(signed(3))  # beyond the size
-        final = Signal(signed(len(size) + 2))
-        self._m.d.comb += [
-            limit.eq(Mux(padding, -three, -2 - three) + first),
-            final.eq(size + (limit - self._stride + 1)[:4].as_signed()),
-        ]
+        self._m.d.comb += limit.eq(Mux(padding, -three, -2 - three) + first)
         self._m.d.sync += [
-            self._limit.eq(size + limit), self._final.eq(Mux(final < 0, 0, final)), self._first.eq(first),
+            self._limit.eq(size + limit), self._first.eq(first),
+            self._final.eq(size + (limit - self._stride + 1)[:4].as_signed()),
         ]
         return size < Mux(padding, 1, 2 + three)
 
