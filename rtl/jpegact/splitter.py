@@ -212,34 +212,37 @@ class Splitter(wiring.Component):
         # ------------------------------------------------------------------------------------------ the ring
         running, closed, discarding = Signal(), Signal(), Signal()  # closed: all of the stream is in
         stop = Signal()
-        held, passed = Signal(range(BANKS + 1)), Signal(range(BANKS + 1))  # banks, with those passed in the last cycle
-        fill = Signal(range(BANKS))  # the next bank to be filled
+        base = Signal(range(2 * ring))  # where the block begins; the top bit tells an empty ring from a full one
+        fill = Signal(range(2 * BANKS))  # the next bank to be filled, likewise
+        free = Signal(range(BANKS + 1))
         parts = packet // bank
         part = Signal(range(parts))  # of the packet that goes there
-        left, load, filling, finished = Signal(range(BANKS + 1)), Signal(range(BANKS + 1)), Signal(), Signal()
-        room, rest, come = Signal(range(ring + 1)), Signal(range(packet + 1)), Signal(range(packet + 1))
+        come, room = Signal(range(packet + 1)), Signal(range(packet + 1))
+        left, load, filling, finished = Signal(range(parts + 1)), Signal(range(parts + 1)), Signal(), Signal()
         m.d.comb += [
-            left.eq(parts - part),
-            load.eq(Mux(BANKS - held + passed < left, BANKS - held + passed, left)),
-            room.eq(load * bank),
-            rest.eq(Mux(self.i.payload.count >> fine > part * bank, (self.i.payload.count >> fine) - part * bank, 0)),
-            finished.eq(self.i.payload.last & (rest <= room)),
+            free.eq((base[(bank - 1).bit_length() :] - fill + BANKS)[: len(fill)]),
+            # Parts that are nothing but padding do not count.
+            come.eq(self.i.payload.count >> fine),
+            left.eq(Mux(self.i.payload.last, (come + bank - 1) >> (bank - 1).bit_length(), parts) - part),
+            load.eq(Mux(left <= free, left, free)),
+            finished.eq(self.i.payload.last & (left <= free)),
+            room.eq(load * bank - Mux(finished, (-come)[: (bank - 1).bit_length()], 0)),
             filling.eq(self.i.valid & running & ~closed & ~stop),
-            come.eq(Mux(rest <= room, rest, room)),
-            self.i.ready.eq(discarding | (running & ~closed & ~stop & ((load == left) | finished))),
+            self.i.ready.eq(discarding | (running & ~closed & ~stop & (left <= free))),
         ]
         banks = [Signal(unit * bank, reset_less=True, name=f"bank_{k}") for k in range(BANKS)]
         source = self.i.payload.data.as_value()
         for k in range(BANKS):
-            with m.If(filling & ((k - fill)[: len(fill)] < load)):
+            with m.If(filling & ((k - fill)[: len(fill) - 1] < load)):
                 m.d.sync += banks[k].eq(source.word_select(k % parts, unit * bank))
         with m.If(filling):
             m.d.sync += [fill.eq(fill + load), part.eq(part + load), closed.eq(finished)]
-        m.d.sync += held.eq(held - passed + Mux(filling, load, 0))
 
         # ---------------------------------------------------------------------------------------- the blocks
-        base, look = Signal(range(ring)), Signal(range(ring))  # where the block begins, where its next piece does
-        level = Signal(range(ring + 1))  # from the block's beginning on
+        look = Signal(range(ring))  # where the block's next piece begins
+        # From the block's beginning to the stream's end, as far as known; negative once that has proved to lie inside
+        # of the block.
+        level = Signal(range(-most, ring + 1))
         shown = Cat(banks, banks)
         for bit in reversed(range(len(look))):
             window = Signal(unit * (piece + (1 << bit) - 1), name=f"shown_{1 << bit}")
@@ -250,30 +253,23 @@ class Splitter(wiring.Component):
             "data": unit * piece, "load": sizes.pieces, "whole": 1, "final": 1, "turn": len(turns.turn)}))
         step = Signal(range(max(sizes.pieces, 2)))
         moved = Signal()
+        # A block's length is a constant of the mode and what its mask adds.
+        masked, words = mode(*MASKED), Signal(range(65))
+        fixed = Signal(range(sizes.block + 1))
+        m.d.sync += fixed.eq(mode.choose({name: 8 * ROWS.get(name, 1) for name in sizes.modes}))
         counts = [Signal(4, name=f"count_{k}") for k in range(MASK)]
         for k, count in enumerate(counts):
-            bits = sum(shown[8 * k : 8 * k + 8])
-            if sizes.hurried and sizes.pieces == 1:
-                m.d.comb += count.eq(bits)
-            elif not sizes.hurried:
-                with m.If(step == 0):
-                    m.d.sync += count.eq(bits)
-            else:
-                kept = Signal(4, name=f"kept_{k}")
-                m.d.comb += count.eq(Mux(step == 0, bits, kept))
-                m.d.sync += kept.eq(count)
-        words, length = Signal(range(65)), Signal(range(most + 1))
-        masked = {"sfpr-zvc": words, "jpeg-act": words, "zvc": words << 2}
-        bytes_ = Signal(range(sizes.block + 1))
-        m.d.comb += [
-            words.eq(sum(counts)),
-            bytes_.eq(mode.choose({**{name: MASK + count for name, count in masked.items()},
-                                   **{name: 8 * count for name, count in ROWS.items()}})),
-            length.eq(bytes_ >> fine),
-        ]
+            bits = Mux(masked, sum(shown[8 * k : 8 * k + 8]), 0)
+            kept = Signal(4, name=f"kept_{k}")
+            with m.If(step == 0):
+                m.d.sync += kept.eq(bits)
+            m.d.comb += count.eq(Mux(step == 0, bits, kept) if sizes.hurried else kept)
+        words = sum(counts)
+        if sizes.wide:
+            words = Mux(mode("zvc"), words << 2, words)
+        length = (fixed >> fine) + (words >> fine)
 
-        whole, there, broken = Signal(), Signal(), Signal()
-        nothing = Signal()  # not even the shortest block is there
+        whole, there = Signal(), Signal()
         with m.Switch(step):
             for k in range(sizes.pieces):
                 with m.Case(k):
@@ -282,13 +278,10 @@ class Splitter(wiring.Component):
                         m.d.comb += whole.eq(1)
                     elif k or sizes.hurried:
                         m.d.comb += whole.eq(length <= piece * (k + 1))
-        after = Signal(range(-most, ring + 1))
-        reached = Signal(range(bank + most))
+        lacking = Signal()  # not even the shortest block is there, or one was not
         m.d.comb += [
-            after.eq(level - length),
-            broken.eq(moved & whole & (after < 0)),
-            nothing.eq((step == 0) & closed & (level < MASK // granule)),
-            skid.i.valid.eq(running & turns.active & ~stop & (there | closed) & ~nothing),
+            lacking.eq(running & (step == 0) & closed & ((level < 0) | (turns.active & (level < MASK // granule)))),
+            skid.i.valid.eq(running & turns.active & ~stop & (there | closed) & ~lacking),
             skid.i.payload.data.eq(shown),
             skid.i.payload.load.eq(1 << step),
             skid.i.payload.whole.eq(whole),
@@ -296,14 +289,14 @@ class Splitter(wiring.Component):
             skid.i.payload.turn.eq(turns.turn),
             moved.eq(skid.i.valid & skid.i.ready),
             turns.next.eq(moved & whole),
-            reached.eq(base[: (bank - 1).bit_length()] + length),
         ]
-        m.d.sync += [passed.eq(0), level.eq(level + Mux(filling, come, 0) - Mux(moved & whole, length, 0))]
+        grown = Signal.like(level)
+        m.d.comb += grown.eq(level + Mux(filling, room, 0))
+        m.d.sync += level.eq(grown)
         with m.If(moved):
             m.d.sync += [step.eq(step + 1), look.eq(look + piece)]
             with m.If(whole):
-                m.d.sync += [step.eq(0), base.eq(base + length), look.eq(base + length),
-                             passed.eq(reached[(bank - 1).bit_length() :])]
+                m.d.sync += [step.eq(0), base.eq(base + length), look.eq(base + length), level.eq(grown - length)]
 
         # ------------------------------------------------------------------------------------------- the CDUs
         waiting = Signal(sizes.cdus)
@@ -329,14 +322,14 @@ class Splitter(wiring.Component):
         # --------------------------------------------------------------------------------------------- control
         m.d.comb += [stop.eq(running & (~turns.active | self.short)),
                      self.busy.eq(running | discarding | waiting.any())]
-        with m.If(broken | (running & turns.active & ~stop & nothing)):
+        with m.If(lacking):
             m.d.sync += self.short.eq(1)
         with m.If(stop):
             m.d.sync += [running.eq(0), discarding.eq(~closed),
-                         self.excess.eq(~self.short & (~closed | (level != 0)))]
+                         self.excess.eq(~self.short & (~closed | (level > 0)))]
         with m.If(discarding & self.i.valid & self.i.payload.last):
             m.d.sync += discarding.eq(0)
         with m.If(self.start):
-            m.d.sync += [running.eq(1), closed.eq(0), held.eq(0), fill.eq(0), part.eq(0), base.eq(0), look.eq(0),
+            m.d.sync += [running.eq(1), closed.eq(0), fill.eq(0), part.eq(0), base.eq(0), look.eq(0),
                          level.eq(0), step.eq(0), self.short.eq(0), self.excess.eq(0)]
         return m

@@ -123,8 +123,7 @@ async def reverses_golden_whatever_the_ports_do(dut, idle, stall):
     driver = Driver(dut)
     await driver.bench.start()
     for mode in driver.modes:
-        for kind in payloads.KINDS if mode in payloads.ITEMS else ("any",):
-            await driver.good(mode, int(random.integers(1, 60)), random, kind, idle, stall)
+        await driver.good(mode, int(random.integers(1, 60)), random, str(random.choice(payloads.KINDS)), idle, stall)
 
 
 @cocotb.test
@@ -149,12 +148,10 @@ async def rate_is_eight_cycles_for_a_block_of_each(dut):
             count = 40
             run = await driver.good(mode, count * driver.cdus, random, kind)
             spans = [cycles[-1] - cycles[0] + 1 for port, cycles in run.cycles.items() if port != "i"]
-            cocotb.log.info(f"rate {mode} {kind}: {spans}")
             # The ring of 4 CDUs is too short for such blocks once in nine packets.
             stalls = count // 4 if driver.cdus == 4 and kind != "zero" else 0
             assert max(spans) <= 8 * count + stalls, f"{mode} {kind}: {spans}"
-            first = run.cycles["o__0"][0] - run.cycles["i"][0]
-            cocotb.log.info(f"latency {mode} {kind}: {first}")
+            assert run.cycles["o__0"][0] - run.cycles["i"][0] == 3  # the docstring's latency
 
 
 @cocotb.test
