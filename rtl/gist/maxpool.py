@@ -89,13 +89,14 @@ class MaxPool(wiring.Component):
 
         # What comes: a raster of width + extra columns and height + extra rows.
         x, y, planes = Signal(column), Signal(17), Signal(32)
-        x_end, y_end, last_plane = Signal(column), Signal(17), Signal()
+        x_end, y_end = Signal(column), Signal(17)
+        first_x, first_y, last_plane = Signal(), Signal(), Signal()
         running, flushing, step = Signal(), Signal(), Signal()
         last_column, last_row = Signal(), Signal()
         m.d.comb += [last_column.eq(x == x_end), last_row.eq(y == y_end)]
         final = last_column & last_row & last_plane
         virtual = Signal()
-        m.d.comb += virtual.eq(flushing | (extra & ((x == 0) | (y == 0))))
+        m.d.comb += virtual.eq(flushing | (extra & (first_x | first_y)))
 
         # What is done: the centres of windows of 3, or the first values of windows of 2, a row and a value behind.
         columns, rows = Axis(m, len(x), config.stride), Axis(m, len(y), config.stride)
@@ -130,7 +131,8 @@ class MaxPool(wiring.Component):
                        | (config.width > self.width) | ~config.k[1] | (config.stride == 0) | config.padding[1])
                 m.d.sync += [
                     error.config.eq(bad), watch.ended.eq(bad), extra.eq(pads),
-                    x.eq(0), y.eq(0), x_end.eq(config.width - ~pads), y_end.eq(config.height - ~pads),
+                    x.eq(0), y.eq(0), first_x.eq(1), first_y.eq(1),
+                    x_end.eq(config.width - ~pads), y_end.eq(config.height - ~pads),
                     planes.eq(config.planes), last_plane.eq(config.planes == 1), flushing.eq(0),
                     known.eq(0), row_known.eq(0), centre_known.eq(0),
                 ]
@@ -142,14 +144,14 @@ class MaxPool(wiring.Component):
                 m.d.comb += running.eq(1)
                 watch.transfer(self.i.valid & self.i.ready, final)
                 with m.If(step):
-                    m.d.sync += x.eq(Mux(last_column, 0, x + 1))
+                    m.d.sync += [x.eq(Mux(last_column, 0, x + 1)), first_x.eq(last_column)]
                     with m.If(last_column):
-                        m.d.sync += y.eq(Mux(last_row & ~flushing, 0, y + 1))
+                        m.d.sync += [y.eq(Mux(last_row & ~flushing, 0, y + 1)), first_y.eq(last_row & ~flushing)]
                         with m.If(last_row & ~flushing):
                             m.d.sync += [planes.eq(planes - 1), last_plane.eq(last_plane | (planes == 2))]
                     with m.If(final):
                         m.d.sync += flushing.eq(1)
-                    with m.If(Mux(flushing, (x == 0) & (y == 1), final & ~padded)):
+                    with m.If(Mux(flushing, first_x & ~first_y, final & ~padded)):
                         m.next = "idle"
         with m.If(~running & self.i.valid & self.i.ready):
             m.d.sync += watch.ended.eq(self.i.payload.last)
@@ -163,7 +165,7 @@ class MaxPool(wiring.Component):
             m.d.sync += [
                 newest.eq(Mux(watch.ended, 0, self.i.payload.data)), older.eq(newest),
                 best.eq(Mux(takes, newest, older)), later.eq(takes & three),
-                first_column.eq(x == 0), first_row.eq(y == 0), known.eq(1), plane_final.eq(last_plane),
+                first_column.eq(first_x), first_row.eq(first_y), known.eq(1), plane_final.eq(last_plane),
                 top.eq(first_row), row_known.eq(known), row_final.eq(plane_final),
             ]
             with m.If(first_column):
