@@ -98,21 +98,17 @@ async def both_move_a_sector_every_cycle(dut):
     random = rng()
     bench = Bench(dut)
     await bench.start()
-    wide, narrow = ("o", "i") if parameters()["unpacks"] else ("i", "o")
+    # Beats of values at which sectors of the array move, in a period of four.
+    unpacking = {1: [3], 2: [1, 3], 3: [0, 1, 3], 4: [0, 1, 2, 3]}
+    packing = {**unpacking, 3: [1, 2, 3]}
     for roundto in ROUNDTO:
         run = await check(bench, random, 1024, roundto)
-        first = run.cycles[wide][0]
-        assert run.cycles[wide] == list(range(first, first + 128)), roundto
-        # The values that fill sector n move in the cycle before it, or after it on the way back.
-        filling = (np.arange(len(run[narrow] if narrow == "o" else run.cycles["i"])) + 1) * SECTOR
-        filling = -(-filling // (8 * roundto)) - 1
         if parameters()["unpacks"]:
-            assert run.cycles["length"] == [0] and run.cycles["o"][0] == 2
-            starts = np.arange(128) * 8 * roundto // SECTOR
-            assert all(run.cycles["i"][sector] <= cycle - 1 for sector, cycle in zip(
-                starts, run.cycles["o"], strict=True) if cycle - 1 in run.cycles["i"])
+            assert run.cycles["length"] == [0] and run.cycles["o"] == list(range(2, 130)), roundto
+            assert run.cycles["i"] == [1 + k + j for k in range(0, 128, 4) for j in unpacking[roundto]], roundto
         else:
-            assert run.cycles["o"] == [run.cycles["i"][k] + 1 for k in filling]
+            assert run.cycles["i"] == list(range(128)), roundto
+            assert run.cycles["o"] == [1 + k + j for k in range(0, 128, 4) for j in packing[roundto]], roundto
 
 
 @cocotb.test
@@ -161,6 +157,23 @@ async def packs_tensors_back_to_back(dut):
         more = sum(8 * roundto * (len(x) // 8) % SECTOR + roundto * (len(x) % 8) > SECTOR
                    or (roundto == 3 and len(x) % 8 == 0 and len(x) % 32 in (16, 24)) for x in tensors)
         assert run.cycles["i"][-1] - run.cycles["i"][0] - len(sent) + 1 in (more, more - 1), roundto
+
+
+@cocotb.test
+@cocotb.parametrize(stall=["never", "half"])
+async def unpacks_tensors_whose_lengths_queue(dut, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for roundto in ROUNDTO:
+        dut.width.value = roundto - 1
+        tensors = [stimulus(random, int(count)) for count in random.choice(LENGTHS, 30)]
+        expected = [beat for x in tensors for beat in sectors(words(
+            bitpack.unpack(bitpack.pack(x, roundto), roundto, len(x))))]
+        sent = [beat for x in tensors for beat in chunks(bitpack.pack(x, roundto), SECTOR)]
+        run = await bench.run({"length": [len(x) for x in tensors], "i": sent}, {"o": len(expected)}, random,
+                              stall=stall)
+        bench.equal(run["o"], expected, f"RoundTo {roundto}")
 
 
 @cocotb.test

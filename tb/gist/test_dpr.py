@@ -209,6 +209,23 @@ async def encodes_tensors_back_to_back(dut):
 
 
 @cocotb.test
+@cocotb.parametrize(stall=["never", "half"])
+async def decodes_tensors_whose_lengths_queue(dut, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in names():
+        dut.format.value = Format[name.upper()].value
+        counts = random.integers(0, 70, 30).tolist()
+        arrays = [codes_of(random, name, count) for count in counts]
+        expected = [beat for content, count in zip(arrays, counts, strict=True)
+                    for beat in sectors(words(dpr.decode(content, name, count)))]
+        sent = [beat for content in arrays for beat in chunks(content, SECTOR)]
+        run = await bench.run({"length": counts, "i": sent}, {"o": len(expected)}, random, stall=stall)
+        bench.equal(run["o"], expected, name)
+
+
+@cocotb.test
 async def decodes_what_ends_too_soon(dut):
     random = rng()
     bench = Bench(dut)
