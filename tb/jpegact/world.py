@@ -95,7 +95,7 @@ class World:
         stride = stride or 4 * view.width
         address = 4 * int(self.random.integers(64) if word is None else word)
         index = (address + stride * np.arange(view.rows)[:, None] + np.arange(4 * view.width)).reshape(-1)
-        table = -(-(index[-1] + 1) // 32) * 32 + 32 * int(self.random.integers(4))
+        table = -(-(int(index[-1]) + 1) // 32) * 32 + 32 * int(self.random.integers(4))
         assert table + 4 * view.channels + 64 <= SIZE, "the tensor is too large for the memory"
         return address, table, index
 
@@ -183,7 +183,7 @@ class Registers:
         return int.from_bytes((await self.lite.read(address, 4)).data, "little")
 
     async def write(self, address, value):
-        await self.lite.write(address, value.to_bytes(4, "little"))
+        await self.lite.write(address, int(value).to_bytes(4, "little"))
 
 
 class Contents:
