@@ -10,10 +10,10 @@ from rtl.common.pieces import Join
 from rtl.common.pipeline import Pipeline
 from rtl.common.vectors import sectors
 
-__all__ = ["Encoder"]
+__all__ = ["SsdcEncode"]
 
 
-class Encoder(wiring.Component):
+class SsdcEncode(wiring.Component):
     """Takes a tensor as a flat array, in rows of 256 values, and gives its non-zero values in order, the column of each
     (a byte), and for each row how many it has (two bytes, little endian). The last row may be shorter.
 

@@ -11,8 +11,8 @@ from rtl.common import vectors
 from rtl.common.minifloat import Format
 from rtl.common.packer import chunk
 from rtl.gist.dpr import DprDecode, DprEncode
-from rtl.gist.ssdc import Encoder
-from rtl.gist.ssdc_decoder import Decoder, Error
+from rtl.gist.ssdc import SsdcEncode
+from rtl.gist.ssdc_decode import Error, SsdcDecode
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, rng, sectors, simulate
 
 ROW = 256
@@ -23,11 +23,11 @@ LENGTHS = [1, 7, 8, 9, 15, 16, 17, 247, 248, 249, 255, 256, 257, 264, 511, 512, 
 
 
 def test_encoder():
-    simulate(Encoder(), __file__, r"\.encoder_")
+    simulate(SsdcEncode(), __file__, r"\.encoder_")
 
 
 def test_decoder():
-    simulate(Decoder(), __file__, r"\.decoder_")
+    simulate(SsdcDecode(), __file__, r"\.decoder_")
 
 
 class Reduced(wiring.Component):
@@ -47,8 +47,8 @@ class Reduced(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.there = there = Encoder()
-        m.submodules.back = back = Decoder()
+        m.submodules.there = there = SsdcEncode()
+        m.submodules.back = back = SsdcDecode()
         m.submodules.pack = pack = DprEncode((Format.FP8,))
         m.submodules.unpack = unpack = DprDecode((Format.FP8,))
         for source, sink in (
@@ -185,6 +185,21 @@ async def encoder_makes_no_row_of_an_empty_sector(dut):
         expected = beats(encoded(words))
         run = await bench.run({"i": sectors(words, empty=True)}, {port: len(expected[port]) for port in ARRAYS}, random)
         assert run.beats == expected, f"SEED={SEED} {length}"
+
+
+@cocotb.test
+@cocotb.parametrize(idle=["never", "bursts"], stall=["never", "half", "shy"])
+async def encoder_keeps_tensors_apart(dut, idle, stall):
+    """Directly one behind the other, and nothing in some."""
+    random = rng()
+    bench = await started(dut)
+    tensors = [sparse(random, int(length)) for length in random.permutation([0, 0, *LENGTHS[:-2]])]
+    expected = [beats(encoded(words)) for words in tensors]
+    expected = {port: [beat for arrays in expected for beat in arrays[port]] for port in ARRAYS}
+    run = await bench.run({"i": [beat for words in tensors for beat in sectors(words)]},
+                          {port: len(expected[port]) for port in ARRAYS}, random, idle, stall)
+    for port in ARRAYS:
+        bench.equal(run[port], expected[port], port)
 
 
 @cocotb.test

@@ -10,7 +10,7 @@ from rtl.common.pieces import Split
 from rtl.common.unpacker import Unpacker
 from rtl.common.vectors import sectors
 
-__all__ = ["Decoder", "Error"]
+__all__ = ["Error", "SsdcDecode"]
 
 # What was wrong with a tensor's arrays: a row counts more values than it has room for; columns do not ascend or lie
 # beyond their row's end; an array ended early; an array went on behind what the length or the counts ask for.
@@ -20,8 +20,8 @@ Error = data.StructLayout({"count": 1, "column": 1, "short": 1, "excess": 1})
 entry = data.StructLayout({"column": 8, "exists": 1, "falls": 1})
 
 
-class Decoder(wiring.Component):
-    """Takes the arrays that :class:`~rtl.gist.ssdc.Encoder` gives and restores the tensor. A zero is +0.0.
+class SsdcDecode(wiring.Component):
+    """Takes the arrays that :class:`~rtl.gist.ssdc.SsdcEncode` gives and restores the tensor. A zero is +0.0.
 
     A window of two pieces of eight columns moves along their array. The columns of a sector always lie in it, since
     they are eight at most and the first piece leaves with its last column. So a sector's mask is found by comparing all
@@ -165,6 +165,7 @@ class Decoder(wiring.Component):
             further.eq(Cat(~below[k] & one.exists for k, one in enumerate(window)).any()),
             go.eq(giving & opened & advance & (lost | (here & there))),
         ]
+
         # The mask that was found, and with it what was found to be wrong.
         found, flaws = Signal(8, reset_less=True), Signal(Error, reset_less=True)
         found_last = Signal(reset_less=True)
