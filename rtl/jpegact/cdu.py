@@ -335,10 +335,12 @@ class Cdu(wiring.Component):
                     m.next = "run"
             with m.State("run"):
                 m.d.comb += [self.busy.eq(1), running.eq(1), feeding.eq(config.decompress)]
+                # Without a packer, SFPR has yet to count the values of the row that has just left.
                 with m.If(done):
-                    m.next = "idle"
-                    with m.If(config.decompress):
-                        m.next = "close"
+                    m.next = "close"
+                    if self.packed:
+                        with m.If(~config.decompress):
+                            m.next = "idle"
             with m.State("close"):
                 # A stream that is too long goes on being taken, and thrown away, until its `last`.
                 m.d.comb += [self.busy.eq(1), closing.eq(1)]

@@ -102,7 +102,7 @@ class Collector(wiring.Component):
 
     Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle: eight cycles for a block of each. With
     modes raw or zvc: 128 bytes a cycle, a block in up to three. Latency: from a block's eighth chunk in to the packet
-    that it completes, 5 cycles (4 with more than 4 CDUs, or modes raw or zvc). Buffering: a block for each CDU, two
+    that it completes, 5 cycles (3 with more than 4 CDUs, or modes raw or zvc). Buffering: a block for each CDU, two
     pieces, and what the packer holds. Combinational paths: none.
 
     Source: JPEG-ACT, section III-G, Figure 15a.
@@ -149,7 +149,16 @@ class Collector(wiring.Component):
         m.d.comb += [turns.blocks.eq(self.blocks), turns.start.eq(self.start)]
         m.submodules.skid = skid = Skid(chunk(piece))
         m.submodules.packer = packer = Packer(sizes.granule, piece, min(1 << (piece - 1).bit_length(), PACKET))
-        wiring.connect(m, skid.o, packer.i)
+        piece_o = skid.o.payload
+        m.d.comb += [
+            packer.i.valid.eq(skid.o.valid),
+            skid.o.ready.eq(packer.i.ready),
+            # What lies behind the end is left over from other blocks.
+            packer.i.payload.data.as_value().eq(Cat(
+                Mux(piece_o.count > k, piece_o.data[k], 0) for k in range(piece))),
+            packer.i.payload.count.eq(piece_o.count),
+            packer.i.payload.last.eq(piece_o.last),
+        ]
 
         step = Signal(range(max(sizes.pieces, 2)))  # pieces of the block that have been taken
         full, level, rest = Signal(), Signal(range(sizes.block + 1)), Signal(range(sizes.block + 1))
@@ -161,9 +170,7 @@ class Collector(wiring.Component):
             skid.i.valid.eq(turns.active & (full | (step != 0))),
             moved.eq(skid.i.valid & skid.i.ready),
             turns.next.eq(moved & final),
-            # What lies behind the end is left over from other blocks.
-            skid.i.payload.data.as_value().eq(Cat(
-                Mux(count > k, shown.word_select(k, 8), 0) for k in range(piece))),
+            skid.i.payload.data.as_value().eq(shown),
             skid.i.payload.count.eq(count),
             skid.i.payload.last.eq(final & turns.last),
         ]

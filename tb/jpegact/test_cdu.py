@@ -361,7 +361,7 @@ async def rows_that_end_early_or_late_are_flagged(dut, stall):
         rows = driver.given(c)
         whole = driver.blocks(c)
         for kept in (0, 1, len(whole) // 2, len(whole) - 1):
-            cut = [*rows[: 8 * kept], random.integers(0, 256) | last]
+            cut = [*rows[: 8 * kept], int(random.integers(0, 256)) | last]
             zero = bytes(cdu.BLOCK_BYTES.get(mode, 8))
             filled = replace(c, payload=b"".join([b.tobytes() for b in whole[:kept]] + [zero] * (len(whole) - kept)))
             run = await driver.decompress(c, x, random, "never", stall, cut, error=2)
