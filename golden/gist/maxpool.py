@@ -1,4 +1,4 @@
-"""Max pooling with the map from Y to X: for each output the place of the maximum in its window (Gist, section III-B).
+"""Max pooling with the map from Y to X: for each output the place of the maximum in its window (Gist, section IV-A).
 
 Tensors are [..., H, W], any number of planes. A place is i * k + j for row i and column j of the k x k window, counted
 from the window's corner whether that lies in the padding or not.

@@ -43,7 +43,7 @@ class MaxPool(wiring.Component):
     value that completes a window. Buffering: three values, ``width`` + 1 words of 69 bits, two outputs. Combinational
     paths: ``y.ready`` and ``map.ready`` to ``i.ready``.
 
-    Source: Gist, section III-B and Figure 6: "MaxPool: Y to X map" in 4 bits; PyTorch's ``max_pool2d``.
+    Source: Gist, section IV-A and Figure 4b, the mapping from Y to X in 4 bits; PyTorch's ``max_pool2d``.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class MaxPoolBackward(wiring.Component):
     Combinational paths: ``dx.ready`` to ``dy.ready`` and ``map.ready``, and between these: each needs the other's
     ``valid``.
 
-    Source: Gist, section III-B and Figure 6; PyTorch's ``max_pool2d``.
+    Source: Gist, section IV-A and Figure 4b; PyTorch's ``max_pool2d``.
 
     Parameters
     ----------

@@ -59,21 +59,17 @@ def outputs(shape, k, s, p):
 
 
 def tensor(random, shape, k, s, p, kind=None):
-    """Gradients and places; the places of a pooled map, or any legal ones, or those of as many sums as there can be."""
-    kind = kind or random.choice(["pooled", "legal", "crowded"])
+    """Gradients and places: of a pooled map, of one with peaks where windows overlap, or any legal ones."""
+    kind = kind or random.choice(["pooled", "crowded", "any"])
     dy = gradients(random, outputs(shape, k, s, p))
-    if kind == "pooled":
-        place = maxpool.forward(random_map(random, shape)[1].view(np.float32), k, s, p)[1]
-    else:
-        # Of random places the largest of a random order wins; of the crowded ones, a few peaks do.
-        order = random.random((shape[0], *shape[1:])).astype(np.float32)
-        if kind == "crowded":
-            order[:, ::2, ::2] += 1
-            place = maxpool.forward(order, k, s, p)[1]
-        else:
-            place = random.integers(0, k * k, dy.shape).astype(np.uint8)
-            fine = maxpool.legal(place, *shape[1:], k, s, p)
-            place = np.where(fine, place, maxpool.forward(order, k, s, p)[1])
+    x = random_map(random, shape)[1].view(np.float32)
+    if kind == "crowded":
+        x = random.random(shape).astype(np.float32)
+        x[:, ::2, ::2] += 1
+    place = maxpool.forward(x, k, s, p)[1]
+    if kind == "any":
+        other = random.integers(0, k * k, dy.shape).astype(np.uint8)
+        place = np.where(maxpool.legal(other, *shape[1:], k, s, p), other, place)
     return shape, dy, place, k, s, p
 
 
