@@ -9,14 +9,56 @@ from collections import deque
 from itertools import repeat
 
 import numpy as np
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 from cocotb.triggers import FallingEdge, RisingEdge
 
+from rtl.common import axi
 from tb.harness import PATTERNS
 
-BEAT = 32
 BURST = ("addr", "len", "size", "burst", "id", "cache", "prot")
 CHANNELS = {"ar": BURST, "aw": BURST, "w": ("data", "strb", "last"), "r": ("data", "resp", "last", "id"),
             "b": ("resp", "id")}
+
+
+class Flat(wiring.Component):
+    """A unit whose port ``axi`` is flat, called ``m_axi_``."""
+
+    def __init__(self, unit):
+        self.unit = unit
+        members = {name: member for name, member in unit.signature.members.items() if name != "axi"}
+        super().__init__(members | axi.ports("m_axi_", unit.address_width))
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.unit = unit = self.unit
+        axi.connect(m, self, "m_axi_", **{"reads" if hasattr(unit.axi, "ar") else "writes": unit.axi})
+        for name, member in unit.signature.members.items():
+            if member.is_signature and name != "axi":
+                wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(unit, name))
+            elif member.is_port:
+                inside, outside = getattr(unit, name), getattr(self, name)
+                m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)
+        return m
+
+
+async def begin(dut):
+    """A pulse of ``start``."""
+    await FallingEdge(dut.clk)
+    dut.start.value = 1
+    await FallingEdge(dut.clk)
+    dut.start.value = 0
+    assert dut.busy.value == 1 and dut.error.value == 0
+
+
+async def ends(dut, limit=2000):
+    """Waits until ``busy`` has fallen."""
+    for _ in range(limit):
+        await FallingEdge(dut.clk)
+        if dut.busy.value == 0:
+            return
+    raise AssertionError(f"busy for {limit} cycles")
 
 
 class Memory:
@@ -67,8 +109,9 @@ class Memory:
     def _burst(self, fields):
         address, beats = fields["addr"], fields["len"] + 1
         assert (fields["size"], fields["burst"]) == (5, 1), "not an INCR burst of 32 bytes a beat"
-        assert address % BEAT == 0 and address % 4096 + beats * BEAT <= 4096, f"burst of {beats} at {address:#x}"
-        assert address + beats * BEAT <= self.words.nbytes, f"burst of {beats} at {address:#x} is outside"
+        size = beats * axi.BEAT
+        assert address % axi.BEAT == 0 and address % 4096 + size <= 4096, f"burst of {beats} at {address:#x}"
+        assert address + size <= self.words.nbytes, f"burst of {beats} at {address:#x} is outside"
         return address, beats
 
     def _resp(self, index):
@@ -79,12 +122,12 @@ class Memory:
         while self._aw and len(self._w) >= self._aw[0][1]:
             address, beats = self._aw.popleft()
             resp = 0
-            for index in range(address // BEAT, address // BEAT + beats):
+            for index in range(address // axi.BEAT, address // axi.BEAT + beats):
                 fields = self._w.popleft()
-                assert fields["last"] == (index == address // BEAT + beats - 1), f"WLAST in cycle {self.cycle}"
+                assert fields["last"] == (index == address // axi.BEAT + beats - 1), f"WLAST in cycle {self.cycle}"
                 strobe = np.unpackbits(np.uint32([fields["strb"]]).view(np.uint8), bitorder="little").astype(bool)
-                content = np.frombuffer(fields["data"].to_bytes(BEAT, "little"), np.uint8)
-                self.words.view(np.uint8)[index * BEAT : (index + 1) * BEAT][strobe] = content[strobe]
+                content = np.frombuffer(fields["data"].to_bytes(axi.BEAT, "little"), np.uint8)
+                self.words.view(np.uint8)[index * axi.BEAT : (index + 1) * axi.BEAT][strobe] = content[strobe]
                 resp = resp or self._resp(index)
             self._b.append((self.cycle + self.latency, {"resp": resp, "id": 0}))
 
@@ -96,9 +139,9 @@ class Memory:
             self.reads.append((address, beats, self.cycle))
             self.outstanding += beats
             self.most = max(self.most, self.outstanding)
-            for index in range(address // BEAT, address // BEAT + beats):
+            for index in range(address // axi.BEAT, address // axi.BEAT + beats):
                 self._r.append((self.cycle + self.latency, {"index": index, "id": 0, "resp": self._resp(index),
-                                                            "last": index == address // BEAT + beats - 1}))
+                                                            "last": index == address // axi.BEAT + beats - 1}))
         burst = self._sample("aw")
         if burst:
             address, beats = self._burst(burst)

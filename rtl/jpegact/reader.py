@@ -24,9 +24,10 @@ class Reader(wiring.Component):
     put together from both and rotated to lane 0. Words that a sector does not have are zero.
 
     Throughput: one beat, and one sector, a cycle: a sector takes as many cycles as it needs new beats, at least one.
-    Latency: 4 cycles from a place to its burst's ``ar`` and 1 from a beat to its sector. Buffering: the last beat, two
-    lines of scales, two sectors and two scales at the outputs, two bursts. Combinational paths: none; ``r.ready``
-    comes from registers, over a few gates. ``sectors`` and ``scale`` may each be two ahead of the other.
+    Latency: 4 cycles from the place that ends a burst to its ``ar``, 1 from a beat to its sector. Buffering: the last
+    beat, two lines of scales, two sectors and two scales at the outputs (so that each may be two ahead of the other),
+    two bursts. Combinational paths: ``r.valid`` to ``now.ready``, ``abort`` to ``r.ready``. Else ``r.ready`` comes
+    from registers, over a few gates.
 
     Source: JPEG-ACT, section III-C, Figures 7 and 8.
 

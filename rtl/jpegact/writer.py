@@ -1,6 +1,6 @@
 """From sectors to memory: the side of a CDU that writes."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO, SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
@@ -28,13 +28,13 @@ class Writer(wiring.Component):
     Only the bytes that sectors have are written, by strobes.
 
     Places run ahead of the sectors by up to 16 steps, in which bursts are formed; what each step does with the data
-    waits in a FIFO. Data never come before the address of their burst is offered, and never wait for it to be
-    taken.
+    waits in a FIFO. Data come once their burst stands in line at ``aw``, and never wait for it to be taken.
 
     Throughput: one beat, and one sector, a cycle: a sector takes as many cycles as it begins new beats, at least one.
-    Buffering: a beat, two beats and two bursts at the outputs, 16 steps. Combinational paths: none; ``sectors.ready``
-    comes from registers, over a few gates. The last beat of a tensor leaves because it is the last; in between, one
-    may wait for the next sector.
+    Latency: 4 cycles from the place that ends a burst to its ``aw``; a beat leaves 1 cycle after the sector that
+    begins the next one, or 2 after the last sector of the tensor. Until then it waits. Buffering: a beat, two beats
+    and two bursts at the outputs, 16 steps. Combinational paths: none; ``sectors.ready`` comes from registers, over a
+    few gates.
 
     Source: JPEG-ACT, section III-C, Figures 7 and 8.
 
@@ -87,7 +87,7 @@ class Writer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         beats, bursts = self._beats, self._bursts
-        steps = SyncFIFOBuffered(width=len(Const(0, _work.size)), depth=DEPTH)
+        steps = SyncFIFOBuffered(width=_work.size, depth=DEPTH)
         for name, unit in {"beats": beats, "bursts": bursts, "steps": steps}.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
         # What is here was promised to memory, or is on offer.

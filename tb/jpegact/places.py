@@ -46,6 +46,16 @@ def some(random, kind):
     return rows(base, width, count, stride, int(random.integers(1, 5)), kind == "tiles")
 
 
+def cases():
+    """Tensors that meet what chance may leave out: bursts of every length, and one that meets a border of 4 KiB; lines
+    of scales in front of sectors of every kind; every kind of last sector; many sectors in few beats."""
+    padding = rows(0, 8, 9, height=1)
+    padding.words[8] = 0
+    return [*(rows(0, 8 * count, 3, 256) for count in range(1, 9)), rows(0xF00, 8, 40), rows(0, 8, 20, height=1),
+            rows(4, 8, 20, height=1), rows(4, 2, 20, height=1), padding, rows(0, 8, 3, tiled=True), rows(0, 2, 2),
+            rows(4, 8, 1), rows(0x40, 9, 20)]
+
+
 KINDS = ("rows", "strided", "tiles", "anything")
 
 

@@ -5,56 +5,27 @@ import re
 import cocotb
 import numpy as np
 import pytest
-from amaranth.hdl import Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In
 from cocotb.triggers import ClockCycles, FallingEdge
 from cocotbext.axi import AxiRamRead, AxiReadBus
 
 from golden.jpegact import memory as golden
-from rtl.common import axi
 from rtl.jpegact.reader import Reader
 from tb.harness import PATTERNS, STALLS, Bench, pack, parameters, rng, simulate
 from tb.jpegact import places as make
-from tb.memory import Memory
+from tb.memory import Flat, Memory, ends
+from tb.memory import begin as start
 
 OUTSTANDING = 384
 LATENCY = 300
 MODES = [(1, 1), (1, 0), (0, 1), (0, 0)]  # gather, scaled
 
 
-class Flat(wiring.Component):
-    """The reader with a flat AXI4 port."""
-
-    def __init__(self, **arguments):
-        self.reader = Reader(**arguments)
-        members = dict(self.reader.signature.members)
-        port = members.pop("axi")
-        assert port.flow != In
-        super().__init__(members | axi.ports("m_axi_", self.reader.address_width))
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.reader = reader = self.reader
-        axi.connect(m, self, "m_axi_", reads=reader.axi)
-        for name, member in self.reader.signature.members.items():
-            if name == "axi":
-                continue
-            inner, outer = getattr(reader, name), getattr(self, name)
-            if member.is_signature:
-                pair = (wiring.flipped(outer), inner)
-                wiring.connect(m, *pair)
-            else:
-                m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
-        return m
-
-
 def test_reader():
-    simulate(Flat(), __file__, tests="^(?!.*few)")
+    simulate(Flat(Reader()), __file__, tests="^(?!.*few)")
 
 
 def test_reader_with_few_reads_outstanding():
-    simulate(Flat(outstanding=16, address_width=16), __file__, tests="few", outstanding=16, width=16)
+    simulate(Flat(Reader(16, 16)), __file__, tests="few", outstanding=16, width=16)
 
 
 @pytest.mark.parametrize("arguments", [{"outstanding": 7}, {"outstanding": 8.0}, {"address_width": 11},
@@ -65,27 +36,10 @@ def test_parameters_out_of_range_are_refused(arguments):
         Reader(**arguments)
 
 
-async def pulse(dut, name):
-    """One cycle of ``name``."""
-    await FallingEdge(dut.clk)
-    getattr(dut, name).value = 1
-    await FallingEdge(dut.clk)
-    getattr(dut, name).value = 0
-
-
-async def ends(dut, limit=1000):
-    """Waits until ``busy`` has fallen."""
-    for _ in range(limit):
-        await FallingEdge(dut.clk)
-        if dut.busy.value == 0:
-            return
-    raise AssertionError(f"busy for {limit} cycles")
-
-
 async def begin(dut, gather, scaled):
+    """Starts a tensor."""
     dut.gather.value, dut.scaled.value, dut.scales.value = gather, scaled, make.TABLE
-    await pulse(dut, "start")
-    assert dut.busy.value == 1 and dut.error.value == 0
+    await start(dut)
 
 
 def expect(words, places, gather, scaled):
@@ -137,8 +91,7 @@ async def meets_every_case(dut):
     random = rng()
     bench, memory = await world(dut, random)
     seen = set()
-    for turn in range(40):
-        places = make.some(random, make.KINDS[turn % 4])
+    for places in [*make.cases(), *(make.some(random, kind) for kind in make.KINDS * 8)]:
         beats = golden.beats(places, make.TABLE)
         start, length = golden.bursts(beats)
         counts = np.bincount(beats.sector[~beats.scale], minlength=len(places.words))
@@ -208,10 +161,10 @@ async def asks_after_four_cycles_and_gives_a_sector_after_one(dut, latency):
     bench, memory = await world(dut, random, latency=latency)
     for gather, scaled in MODES[:3]:
         await begin(dut, gather, scaled)
-        start, before, stream = memory.cycle + 1, len(memory.reads), make.payloads(make.rows(0, 8, 1))
+        first, before, stream = memory.cycle + 1, len(memory.reads), make.payloads(make.rows(0, 8, 1))
         run = await bench.run({"ahead": stream, "now": stream}, {"sectors": gather, "scale": scaled}, random)
         await ends(dut)
-        asked = [burst[2] - start for burst in memory.reads[before:]]
+        asked = [burst[2] - first for burst in memory.reads[before:]]
         assert asked == {(1, 1): [4, 5], (1, 0): [4], (0, 1): [5]}[gather, scaled]
         # A sector without a beat of its own takes a cycle after that of its scale.
         for port in ["sectors"] * gather + ["scale"] * scaled:

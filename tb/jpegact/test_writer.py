@@ -5,47 +5,24 @@ import re
 import cocotb
 import numpy as np
 import pytest
-from amaranth.hdl import Module
-from amaranth.lib import wiring
 from cocotb.triggers import ClockCycles, FallingEdge
 from cocotbext.axi import AxiRamWrite, AxiWriteBus
 
 from golden.jpegact import memory as golden
-from rtl.common import axi
 from rtl.jpegact.writer import WINDOW, Writer
 from tb.harness import PATTERNS, SEED, Bench, pack, parameters, rng, simulate
 from tb.jpegact import places as make
-from tb.memory import Memory
+from tb.memory import Flat, Memory, begin, ends
 
 LATENCY = 300
 
 
-class Flat(wiring.Component):
-    """The writer with a flat AXI4 port."""
-
-    def __init__(self, **arguments):
-        self.writer = Writer(**arguments)
-        members = dict(self.writer.signature.members)
-        del members["axi"]
-        super().__init__(members | axi.ports("m_axi_", self.writer.address_width))
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.writer = writer = self.writer
-        axi.connect(m, self, "m_axi_", writes=writer.axi)
-        for name in ("places", "sectors"):
-            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(writer, name))
-        m.d.comb += [writer.start.eq(self.start), writer.abort.eq(self.abort), self.busy.eq(writer.busy),
-                     self.error.eq(writer.error)]
-        return m
-
-
 def test_writer():
-    simulate(Flat(), __file__, tests="^(?!.*few)")
+    simulate(Flat(Writer()), __file__, tests="^(?!.*few)")
 
 
 def test_writer_with_few_writes_outstanding():
-    simulate(Flat(outstanding=3, address_width=16), __file__, tests="few", outstanding=3, width=16)
+    simulate(Flat(Writer(16, 3)), __file__, tests="few", outstanding=3, width=16)
 
 
 @pytest.mark.parametrize("arguments", [{"outstanding": 0}, {"outstanding": 8.0}, {"address_width": 11},
@@ -54,24 +31,6 @@ def test_parameters_out_of_range_are_refused(arguments):
     (name, value), = arguments.items()
     with pytest.raises(ValueError, match=rf"{name} must be .*not {re.escape(repr(value))}"):
         Writer(**arguments)
-
-
-async def begin(dut):
-    """A pulse of ``start``."""
-    await FallingEdge(dut.clk)
-    dut.start.value = 1
-    await FallingEdge(dut.clk)
-    dut.start.value = 0
-    assert dut.busy.value == 1 and dut.error.value == 0
-
-
-async def ends(dut, limit=2000):
-    """Waits until ``busy`` has fallen."""
-    for _ in range(limit):
-        await FallingEdge(dut.clk)
-        if dut.busy.value == 0:
-            return
-    raise AssertionError(f"busy for {limit} cycles")
 
 
 def same_memory(words, expected, what):
@@ -140,8 +99,7 @@ async def meets_every_case(dut):
     random = rng()
     bench, memory = await world(dut, random)
     seen = set()
-    for turn in range(60):
-        places = make.some(random, make.KINDS[turn % 4])
+    for places in [*make.cases(), *(make.some(random, kind) for kind in make.KINDS * 8)]:
         beats = golden.beats(places)
         start, length = golden.bursts(beats)
         counts = np.bincount(beats.sector, minlength=len(places.words)).tolist()
