@@ -141,7 +141,7 @@ class Walk(wiring.Component):
     of the part of it that lies in the next row of tiles, are found meanwhile (:class:`Advance`): a group takes 32
     cycles, its preparation some 20.
 
-    Throughput: a place a cycle. Latency: 9 cycles from ``start``. Buffering: the start of a group. Combinational
+    Throughput: a place a cycle. Latency: 8 cycles from ``start``. Buffering: the start of a group. Combinational
     paths: none.
 
     Source: JPEG-ACT, section III-C, Figure 12.

@@ -1,0 +1,184 @@
+"""Bench of the plan of a tensor: equal to Python's integers, for tensors of any size, legal or not."""
+
+import re
+
+import cocotb
+import pytest
+from cocotb.triggers import FallingEdge, RisingEdge
+
+from golden.jpegact.blocks import View
+from rtl.jpegact.address import course, share
+from rtl.jpegact.plan import Plan
+from tb.harness import Bench, parameters, rng, simulate
+from tb.jpegact.addresses import Addresses, describe, fields
+
+
+@pytest.mark.parametrize("cdus, address_width", [(1, 40), (3, 33), (8, 64)])
+def test_plan(cdus, address_width):
+    simulate(Addresses(cdus, address_width), __file__, cdus=cdus, width=address_width)
+
+
+@pytest.mark.parametrize("arguments", [{"cdus": 0}, {"cdus": 9}, {"cdus": 2.0}, {"address_width": 31},
+                                       {"address_width": 65}])
+def test_parameters_out_of_range_are_refused(arguments):
+    (name, value), = arguments.items()
+    with pytest.raises(ValueError, match=f"{name} must be .*not {re.escape(repr(value))}"):
+        Plan(**arguments)
+
+
+def wrong(view, tiled, base, stride, width):
+    """Why there is no such tensor: "sight", "size", or None."""
+    if (0 in view[:4] or view.rows >= 1 << 31 or view.width > (1 << 24) - 8
+            or max(view.height, view.channels) >= 1 << 24 or base % 4 or stride % 4 or stride < 4 * view.width
+            or (tiled and min(view.rows, view.width) < 8)):
+        return "sight"
+    end = base + (view.rows - 1) * stride + 4 * view.width
+    return "size" if end > 1 << width or view.blocks(tiled) > (1 << 32) - 4 else None
+
+
+def expect(view, tiled, base, stride, cdus, width):
+    """Blocks and layout, course, and of each CDU its share, without a start if it has no block."""
+    tiles, count = view.tiles_per_row, view.blocks(tiled)
+    raster = not tiled or tiles in (1, 2, 4)
+
+    def row(number, tile=0):
+        return {"tile": tile, "left": -number, "height": number % view.height,
+                "channel": number // view.height % view.channels, "line": number * stride % (1 << width)}
+
+    def group(number):
+        line, tile = divmod((32 if raster else 4) * number, tiles)
+        return row(line if raster else 8 * line, tile)
+
+    shares = []
+    for c in range(cdus):
+        groups = max(-(-count // 4) - c + cdus - 1, 0) // cdus
+        final = groups and c + (groups - 1) * cdus == (count - 1) // 4
+        mine = 4 * groups - (-count % 4 if final else 0)
+        shares.append({"start": group(c) if mine else None, "blocks": mine})
+    path = {"raster": int(raster), "base": base, "rows": view.rows, "tiles": tiles, "tail": (view.width - 1) % 8 + 1,
+            "stride": stride, "height": view.height, "top": view.channels - 1, "group": group(cdus),
+            "unit": row(1 if raster else 8)}
+    return {"blocks": count, "layout": min(tiles, 3) - 1, "course": path, "shares": shares}
+
+
+def latency(view, tiled, cdus):
+    """Cycles from start to done."""
+    tiles = view.tiles_per_row
+    size = 4 if tiled and tiles not in (1, 2, 4) else 32
+    carries = sum((size * c % tiles + size % tiles) >= tiles for c in range(cdus))
+    return max(68, 36 + 5 * cdus + 4 * carries)
+
+
+async def check(bench, view, tiled, base, stride):
+    """One tensor: why there is none, and the cycles until that was known."""
+    dut, cdus, width = bench.dut, parameters()["cdus"], parameters()["width"]
+    what = f"{view} tiled={tiled} base={base:#x} stride={stride}"
+    await FallingEdge(bench.clk)
+    dut.descriptor.value = describe(view, tiled, base, stride, width)
+    dut.start.value = 1
+    cycles = 0
+    await RisingEdge(bench.clk)
+    while dut.done.value == 0:
+        cycles += 1
+        assert cycles < 300, f"{what}: no end"
+        await FallingEdge(bench.clk)
+        dut.start.value = 0
+        await RisingEdge(bench.clk)
+    cause = wrong(view, tiled, base, stride, width)
+    assert dut.error.value == (cause is not None), f"{what}: {cause}"
+    assert cycles == (3 if cause == "sight" else latency(view, tiled, cdus)), f"{what}: {cycles} cycles"
+    if cause is None:
+        shares = [fields(share(width), int(getattr(dut, f"shares__{c}").value)) for c in range(cdus)]
+        shares = [mine if mine["blocks"] else mine | {"start": None} for mine in shares]
+        got = {"blocks": int(dut.blocks.value), "layout": int(dut.layout.value),
+               "course": fields(course(width), int(dut.course.value)), "shares": shares}
+        expected = expect(view, tiled, base, stride, cdus, width)
+        for name, value in expected.items():
+            assert got[name] == value, f"{what}: {name}: expected {value}, got {got[name]}"
+    await RisingEdge(bench.clk)
+    assert dut.done.value == 0, what
+    await FallingEdge(bench.clk)
+    # Walks that have begun do not matter here, nor do they hinder what comes.
+    await bench.reset(1)
+    return cause
+
+
+async def begin(dut):
+    bench = Bench(dut)
+    await bench.start()
+    return bench
+
+
+@cocotb.test
+async def equals_integers(dut):
+    random = rng()
+    bench, width = await begin(dut), parameters()["width"]
+    seen = []
+    for _ in range(700):
+        rows, columns, height, channels, pad, base = (
+            int(random.integers(1, 1 << int(random.integers(1, bits + 1)), dtype="u8"))
+            for bits in (31, 24, 24, 24, 16, width))
+        if random.random() < 0.3:
+            columns = int(random.choice([8, 16, 24, 28, 32, 56, 224]))
+        stride = 4 * (columns + (pad if random.random() < 0.3 else 0))
+        seen.append(await check(bench, View(rows, columns, channels, height, True), int(random.integers(2)),
+                                base & -4, min(stride, 2**32 - 4)))
+    assert seen.count(None) > 200 and seen.count("size") > 20
+
+
+@cocotb.test
+async def finds_what_is_wrong(dut):
+    bench, width = await begin(dut), parameters()["width"]
+    good = {"rows": 24, "width": 40, "channels": 3, "height": 4, "tiled": 1, "base": 64, "stride": 160}
+    ends = {"rows": [0, 1, 7, 8, 9, 2**31 - 1, 2**31, 2**32 - 1],
+            "width": [0, 1, 7, 8, 9, 39, 40, 41, 2**24 - 9, 2**24 - 8, 2**24 - 7, 2**24 - 1, 2**24,
+                      2**24 + 8, 2**32 - 1],
+            "channels": [0, 1, 2**24 - 1, 2**24, 2**31, 2**32 - 1],
+            "height": [0, 1, 2**24 - 1, 2**24, 2**31, 2**32 - 1],
+            "base": [1, 2, 3, 4], "stride": [0, 156, 157, 158, 159, 160, 161, 162, 164, 2**32 - 4]}
+    seen = {}
+    for name, values in ends.items():
+        for value in values:
+            for tiled in (0, 1):
+                case = good | {name: value, "tiled": tiled}
+                if name == "width" and value > 41:
+                    case["stride"] = min(4 * value, 2**32 - 4)
+                view = View(case["rows"], case["width"], case["channels"], case["height"], True)
+                cause = await check(bench, view, tiled, case["base"], case["stride"])
+                seen.setdefault(name, set()).add(cause)
+    assert all({None, "sight"} <= causes for causes in seen.values())
+
+    # The end of the address space, and its neighbours.
+    for rows, columns, stride in ((1, 8, 32), (8, 8, 32), (9, 13, 64), (100, 224, 1000), (3, 5, 2**26)):
+        for tiled in (0, 1) if min(rows, columns) >= 8 else (0,):
+            last = (1 << width) - (rows - 1) * stride - 4 * columns
+            for base, expected in ((last - 4, None), (last, None), (last + 4, "size"), ((1 << width) - 4, "size")):
+                assert await check(bench, View(rows, columns, 2, 3, True), tiled, base, stride) == expected
+    # The largest numbers of blocks. Rows may lie upon each other nowhere, so these need many addresses.
+    for tiles, rows, tiled in ((16, 2**31 - 1, 0), (16, 2**31 - 4, 0), (17, 2**31 - 1, 0), (32, 2**30, 0),
+                               (32, 2**30 - 1, 0), (16, 2**31 - 8, 1), (16, 2**31 - 1, 1), (15, 2**31 - 1, 1),
+                               (2**18, 2**17, 1), (2**18, 2**17 - 1, 0), (2**18 - 1, 2**17, 1),
+                               (2**21 - 1, 2**31 - 1, 0), (2**21 - 1, 2**31 - 1, 1)):
+        await check(bench, View(rows, 8 * tiles, 2, 3, True), tiled, 0, 32 * tiles)
+
+
+@cocotb.test
+async def counts_blocks_of_few_groups(dut):
+    bench = await begin(dut)
+    for count in range(1, 4 * 2 * parameters()["cdus"] + 6):
+        await check(bench, View(8 * count, 8, 2, 3, True), 1, 0, 32)
+        await check(bench, View(count, 64, 2, 3, True), 0, 0, 256)
+
+
+@cocotb.test
+async def starts_again_after_reset(dut):
+    bench = await begin(dut)
+    for cycles in (1, 2, 3, 20, 36, 40, 44, 66, 67, 69):
+        await FallingEdge(bench.clk)
+        dut.descriptor.value = describe(View(500, 40, 3, 3, True), 1, 64, 160, parameters()["width"])
+        dut.start.value = 1
+        for _ in range(cycles):
+            await FallingEdge(bench.clk)
+            dut.start.value = 0
+        await bench.reset()
+        await check(bench, View(24, 24, 3, 5, True), 1, 64, 100)
