@@ -51,9 +51,9 @@ def cases():
     of scales in front of sectors of every kind; every kind of last sector; many sectors in few beats."""
     padding = rows(0, 8, 9, height=1)
     padding.words[8] = 0
-    return [*(rows(0, 8 * count, 3, 256) for count in range(1, 9)), rows(0xF00, 8, 40), rows(0, 8, 20, height=1),
-            rows(4, 8, 20, height=1), rows(4, 2, 20, height=1), padding, rows(0, 8, 3, tiled=True), rows(0, 2, 2),
-            rows(4, 8, 1), rows(0x40, 9, 20)]
+    return [*(rows(0, 8 * count, 3, 256) for count in range(1, 9)), rows(0xF80, 8, 40), rows(4, 8, 3, 96),
+            rows(0, 8, 20, height=1), rows(4, 8, 20, height=1), rows(4, 2, 20, height=1), padding,
+            rows(0, 8, 3, tiled=True), rows(0, 2, 2), rows(4, 8, 1), rows(0x40, 9, 20)]
 
 
 KINDS = ("rows", "strided", "tiles", "anything")
