@@ -155,31 +155,32 @@ class SsdcDecode(wiring.Component):
 
         # All columns of the row that the window has are looked at, so that those before the sector cannot be in the
         # way. Only that which is next need not ascend: it is the row's first, or was in the second piece before.
-        mask, unordered, missing, further = Signal(8), Signal(), Signal(), Signal()
+        mask, exists, unordered, missing, further = Signal(8), Signal(16), Signal(), Signal(), Signal()
         m.d.comb += [
             mask.eq(Cat(Cat(match[k] & (one.column[:3] == lane) for k, one in enumerate(window)).any()
                         for lane in range(8))),
             unordered.eq(Cat(row[k] & window[k].falls & (pending[k - 1] if k < 8 else 1) for k in range(1, 16)).any()
-                         | (final & (row & ~match).any())),
-            missing.eq(Cat(row[k] & ~one.exists for k, one in enumerate(window)).any()),
-            further.eq(Cat(~below[k] & one.exists for k, one in enumerate(window)).any()),
+                         | (final & (row & exists & ~match).any())),
+            exists.eq(Cat(one.exists for one in window)),
+            missing.eq((row & ~exists).any()),
+            further.eq((exists & ~below).any()),
             go.eq(giving & opened & advance & (lost | (here & there))),
         ]
 
         # The mask that was found, and with it what was found to be wrong.
         found, flaws = Signal(8, reset_less=True), Signal(Error, reset_less=True)
-        found_last = Signal(reset_less=True)
+        found_last, bounded = Signal(reset_less=True), Signal(reset_less=True)
         good_row = ~(bad_count | no_count)
         with m.If(advance):
             m.d.sync += [
                 held.eq(go), found.eq(mask), found_last.eq(final), flaws.count.eq(bad_count),
                 flaws.column.eq(good_row & unordered), flaws.short.eq(no_count | (good_row & missing)),
-                flaws.excess.eq(final & further),
+                flaws.excess.eq(final & further), bounded.eq(final & good_row),
             ]
         inside, spills, bad = Signal(8), Signal(), Signal()
         m.d.comb += [
             inside.eq(Cat(size > lane for lane in range(8))),
-            spills.eq(found_last & (found & ~inside).any()),
+            spills.eq(bounded & (found & ~inside).any()),
             bad.eq(flaws.count | flaws.column | flaws.short | spills),
         ]
 

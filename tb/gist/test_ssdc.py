@@ -264,7 +264,7 @@ def lenient(arrays, length):
             bad = any(columns[k] <= columns[k - 1] for k in window if done < k < len(columns))
             match = [k for k in window if (columns[k] if k < len(columns) else 0) // 8 == start // 8]
             if end and first + ROW >= length:
-                bad |= len(match) < len(window) or any(columns[k] >= width for k in match if k < len(columns))
+                bad |= any(k not in match or columns[k] >= width for k in window if k < len(columns))
             error |= [False, bad, missing, False]
             lost = bad or missing
             if not lost:
@@ -422,6 +422,8 @@ def spoiled(random, arrays, length):
         for value in (last, last | 7, min(last + 8, 255), 255):
             if value >= last:
                 yield f"column {value} in a last row of {last}", changed("columns", -1, value), column
+        yield "a count too large above a column beyond the row", changed("columns", -1, last)._replace(
+            counts=changed("counts", -1, 300).counts), count
     total, size = len(arrays.columns), 2 * rows
     for cut in {1, total, int(random.integers(1, total + 1))}:
         yield f"{cut} columns less", arrays._replace(columns=arrays.columns[: total - cut]), short
