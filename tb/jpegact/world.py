@@ -1,7 +1,6 @@
 """What stands around the accelerator in its benches: memory, DMA engine and host, all cocotbext-axi's models."""
 
 import mmap
-from contextlib import suppress
 
 import numpy as np
 from cocotb.triggers import ClockCycles, First, RisingEdge
@@ -71,16 +70,19 @@ class World:
             await write(address, data)
         return failing
 
-    def pause(self, name):
-        """``name`` is one of the harness's PATTERNS, for all channels."""
-        channels = [self.source, self.sink]
-        for slave in (*self.rams, self.lite):
-            channels += [slave.write_if.aw_channel, slave.write_if.w_channel, slave.write_if.b_channel,
-                         slave.read_if.ar_channel, slave.read_if.r_channel]
-        for channel in channels:
-            generator = np.random.default_rng(self.random.integers(2**63))
-            channel.set_pause_generator(None if name == "never" else PATTERNS[name](generator))
-            channel.pause = False
+    def pause(self, name, only=("memory", "stream", "host")):
+        """``name`` is one of the harness's PATTERNS, for all channels of these sides; the others never rest."""
+        sides = {"stream": [self.source, self.sink]}
+        for side, slaves in (("memory", self.rams), ("host", [self.lite])):
+            sides[side] = [channel for slave in slaves for channel in (
+                slave.write_if.aw_channel, slave.write_if.w_channel, slave.write_if.b_channel,
+                slave.read_if.ar_channel, slave.read_if.r_channel)]
+        for side, channels in sides.items():
+            for channel in channels:
+                generator = np.random.default_rng(self.random.integers(2**63))
+                rests = name != "never" and side in only
+                channel.set_pause_generator(PATTERNS[name](generator) if rests else None)
+                channel.pause = False
 
     async def interrupt(self):
         """Waits for it."""
@@ -125,14 +127,16 @@ class World:
         assert np.array_equal(self.content, before), f"{what}: memory has changed"
         return expected, result.counters
 
-    async def decompress(self, compressed, stride=None, word=None, payload=None):
-        """Has it decompressed (or ``payload`` in its place) and compares memory with golden; the counters."""
+    async def decompress(self, compressed, stride=None, word=None, send=True):
+        """Has it decompressed and compares memory with golden; the counters. Without ``send``, its payload waits at the
+        stream already."""
         expected = cdu.decompress(compressed)
         address, table, index = self.place(compressed.shape, stride, word)
         self.fill()
         before = self.content.copy()
         before[index] = expected.view(np.uint8).reshape(-1)
-        self.send(compressed.payload)
+        if send:
+            self.send(compressed.payload)
         result = await self.driver.decompress(
             address, compressed.shape, compressed.mode, scales=compressed.scales, table=compressed.table,
             scale_table=table, stride=stride)
@@ -141,16 +145,16 @@ class World:
             before[words] = self.content[words]
         what = f"{compressed.mode} {compressed.shape} from {self.cdus} CDUs, stride {stride}, address {address:#x}"
         wrong = np.flatnonzero(self.content != before)[:1]
-        assert not wrong.size, (f"{what}, SEED={SEED}: memory at {wrong[0]:#x}, {np.searchsorted(index, wrong[0])} bytes "
-                                f"into the tensor: expected {before[wrong[0]]}, got {self.content[wrong[0]]}")
+        assert not wrong.size, (
+            f"{what}, SEED={SEED}: memory at {wrong[0]:#x}, {np.searchsorted(index, wrong[0])} bytes into the tensor: "
+            f"expected {before[wrong[0]]}, got {self.content[wrong[0]]}")
         assert result.counters["bytes_in"] == compressed.payload_bytes
         assert result.counters["bytes_out"] == expected.nbytes
         return result.counters
 
     def send(self, payload, keep=None):
         """Gives a frame to the DMA engine."""
-        payload = bytes(payload)
-        self.source.send_nowait(AxiStreamFrame(payload, tkeep=keep))
+        self.source.send_nowait(AxiStreamFrame(bytes(payload), tkeep=keep))
 
     async def round_trip(self, x, mode, dqt="optL", stride=None):
         """There and back."""
@@ -166,11 +170,11 @@ class World:
         else:
             raise AssertionError(f"SEED={SEED}: expected {code!r}, got {ErrorCode.NONE!r}")
 
-    async def idle(self):
-        """A few cycles in which nothing may move at the streams."""
-        with suppress(ValueError):
-            await ClockCycles(self.dut.clk, 5)
-        assert self.sink.empty() and self.dut.m_axis_tvalid.value == 0
+    async def quiet(self):
+        """Nothing moves at the stream that leaves."""
+        for _ in range(5):
+            await RisingEdge(self.dut.clk)
+            assert self.dut.m_axis_tvalid.value == 0, f"SEED={SEED}: a beat after the end"
 
 
 class Registers:
