@@ -66,7 +66,7 @@ class Lane(wiring.Component):
     fault : output
         Memory answered a read, or a write, of this tensor with an error.
     waits : output
-        The CDU waited for memory in the cycle before: for sectors or scales to be read, or for sectors to be written.
+        In the cycle before, sectors or scales that the CDU needs were not there yet, or sectors could not be written.
     words : output
         Values of the tensor whose sector passed in the cycle before, 0 to 8.
     nans, saturated : output, 32 bits
@@ -138,17 +138,15 @@ class Lane(wiring.Component):
             wiring.connect(m, reader.scale, cdu.scales)
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
 
-        # The CDU takes sectors and scales only together.
-        starved = cdu.sectors_i.ready & ~reader.sectors.valid
-        if cdu.scaled:
-            starved |= cdu.scales.ready & ~reader.scale.valid
+        # The CDU takes sectors and scales only together, and is ready for the one when it has the other.
+        starved = ((reader.gather & ~reader.sectors.valid) | (reader.scaled & ~reader.scale.valid))
         passes = [(stream.valid & stream.ready, stream.payload.words) for stream in (reader.now, writer.places)]
         m.d.comb += [
             self.busy.eq((cdu.busy & ~self.halt) | reader.busy | writer.busy),
             Value.cast(self.fault).eq(Cat(reader.error & reads, writer.error & writes)),
         ]
         m.d.sync += [
-            self.waits.read.eq(cdu.busy & starved),
+            self.waits.read.eq(reader.busy & starved),
             self.waits.write.eq(cdu.sectors_o.valid & ~cdu.sectors_o.ready),
             self.words.eq(Mux(decompress, *(Mux(moves, words, 0) for moves, words in reversed(passes)))),
         ]

@@ -205,7 +205,7 @@ async def ends_bad_streams_with_their_error(dut, mode):
     if mode in cdu.ITEM:  # a mask that promises too much, or too little
         more, less = payload.copy(), payload.copy()
         more[:8], less[:8] = 255, 0
-        cases += [(more, None, ErrorCode.SHORT), (less, None, (ErrorCode.EXCESS, ErrorCode.SHORT)),
+        cases += [(more, None, (ErrorCode.EXCESS, ErrorCode.SHORT)), (less, None, (ErrorCode.EXCESS, ErrorCode.SHORT)),
                   (random.integers(0, 256, 3 * size).astype(np.uint8), None, (ErrorCode.EXCESS, ErrorCode.SHORT))]
     for k, (content, keep, code) in enumerate(cases):
         world.pause(("never", "half")[k % 2])
