@@ -1,30 +1,29 @@
-"""The rtl engine: the same tensors and files as the golden model, through a simulation of the generated hardware.
+"""The rtl engine: the same tensors and files as the golden model, through a simulation of the accelerator.
 
-With several CDUs, each one runs on its own groups; the collector's and splitter's interleaving is golden's.
+What drives it is the driver of real hardware (driver.py); only memory, DMA engine and bus are simulated with it.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from actcodec.simulator import SimulationError, Simulator, prepare
-from golden.jpegact import blocks, cdu, quantize, sfpr, stream, zvc
+from actcodec.driver import AcceleratorError, Driver, Plain, run
+from actcodec.simulator import SimulationError, Simulator, configuration, prepare
+from golden.jpegact import cdu, stream
+from rtl.jpegact.register_map import ErrorCode
 
-__all__ = ["Cycles", "SimulationError", "compress", "decompress", "prepare"]
+__all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "prepare"]
 
-LAYOUT_LIMIT = 2  # rows of tiles with three tiles or more are all alike
+BAD_PAYLOAD = (ErrorCode.SHORT, ErrorCode.EXCESS)
 
 
 @dataclass(frozen=True)
 class Cycles:
-    """What the simulation counted, from the first beat in to the last beat out.
+    """What the accelerator's counters and the simulation say of a tensor."""
 
-    With several CDUs, which work side by side, ``cycles`` is the slowest one's.
-    """
-
-    cycles: int
-    blocks: int  # of that CDU
-    latency: int  # from the first beat in to the first beat out
+    cycles: int  # the accelerator's counter: from its start to its end
+    blocks: int  # of the CDU that has most of them; the others work side by side with it
+    latency: int  # from the first beat in to the first one out: memory's and packets of the stream
     bytes: int  # of the whole payload
     nans: int = 0
     saturated: int = 0
@@ -34,115 +33,85 @@ class Cycles:
         return self.cycles / self.blocks
 
 
-def _shares(total, cdus):
-    """The numbers of the groups of each CDU that has any."""
-    groups = np.arange(-(-total // blocks.GROUP))
-    return [groups[unit::cdus] for unit in range(min(cdus, len(groups)))]
+class Host:
+    """A tensor of ``shape`` in the memory of an accelerator of its own, simulated for ``mode``.
+
+    ``options`` go to :class:`~actcodec.simulator.Simulator`. Afterwards ``counters`` are the accelerator's.
+    """
+
+    def __init__(self, shape, mode, cdus, **options):
+        self.shape, self.cdus = shape, cdus
+        self.size = 4 * int(np.prod(shape))
+        self.table = -(-self.size // 32) * 32  # of scales, behind the tensor
+        self.simulator = Simulator(configuration(mode), cdus, self.table + self.size + 32, **options)
+        memory = Contents(self.simulator.memory)
+        self.driver = run(Driver.open(Plain(self.simulator), Plain(memory), self._wait))
+
+    async def _wait(self):
+        self.simulator.wait()
+
+    def compress(self, x, mode, dqt="optL"):
+        """The driver's result, and the payload."""
+        self.simulator.memory[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+        result = self._run(self.driver.compress(0, self.shape, mode, dqt, scale_table=self.table))
+        return result, self.simulator.received()
+
+    def decompress(self, compressed):
+        """The driver's result, and the tensor."""
+        c = compressed
+        self.simulator.send(c.payload)
+        result = self._run(self.driver.decompress(0, c.shape, c.mode, scales=c.scales, table=c.table,
+                                                  scale_table=self.table))
+        return result, self.simulator.memory[: self.size].view(np.float32).reshape(c.shape).copy()
+
+    def _run(self, coroutine):
+        try:
+            return run(coroutine)
+        except AcceleratorError as error:
+            if error.code in BAD_PAYLOAD:
+                raise ValueError(str(error)) from error
+            raise SimulationError(str(error)) from error
+
+    def cycles(self, result, compressed, decompressing):
+        """:class:`Cycles` of the tensor that was done last, the first one of this host."""
+        passed = self.simulator.traffic()
+        sides = [passed["received"]], passed["written"]
+        if not decompressing:
+            sides = passed["read"], [passed["sent"]]
+        first = [min(traffic.first for traffic in side if traffic.count) for side in sides]
+        most = 4 * -(-compressed.blocks // 4 // self.cdus)
+        counters = result.counters
+        return Cycles(counters["cycles"], min(compressed.blocks, most), first[1] - first[0], compressed.payload_bytes,
+                      counters["nans"], counters["saturated"])
 
 
-def _members(groups, size, total):
-    """The indices of all members of some groups, ``size`` to a group, ``total`` in all."""
-    index = (groups[:, None] * size + np.arange(size)).reshape(-1)
-    return index[index < total]
+class Contents:
+    """The driver's view of an array."""
 
+    def __init__(self, array):
+        self.array = array
 
-def _sector_scales(view, tiled, scales, count):
-    """A scale's bits for each sector in the order of the port; those that are padding get zero."""
-    rows = blocks.order(view, tiled) // view.tiles_per_row
-    words = np.zeros(count, np.uint32)
-    real = np.flatnonzero(rows < view.rows)
-    words[real] = scales.astype(np.float32).view(np.uint32)[view.channel[rows[real]]]
-    return words.reshape(-1, 1)
+    def read(self, address, size):
+        return self.array[address : address + size].tobytes()
 
-
-def _sizes(compressed_mode, payload, count):
-    item = cdu.ITEM.get(compressed_mode)
-    return zvc.sizes(payload, count, item.itemsize) if item else np.full(count, cdu.BLOCK_BYTES[compressed_mode])
+    def write(self, address, data):
+        self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
 
 
 def compress(x, mode, dqt="optL", cdus=1):
     """As golden's ``cdu.compress``, by simulated hardware. Returns (Compressed, :class:`Cycles`)."""
     mode = cdu.effective_mode(x, mode)
-    view, tiled = blocks.view(x.shape), mode == "jpeg-act"
-    name, dqt = (dqt, quantize.table(dqt)) if isinstance(dqt, str) else ("custom", dqt)
-    table, k = quantize.shifts(dqt), None
-    total = view.blocks(tiled)
-    stream.order(0, cdus)
-    sectors = blocks.sectors(np.ascontiguousarray(x).view(np.uint32), view, tiled)
-    sectors = np.pad(sectors, ((0, 8 * total - len(sectors)), (0, 0)))
-    inputs = {"sectors_i": sectors}
-    if mode in cdu.SCALED:
-        k = sfpr.scales(x).k
-        inputs["scales"] = _sector_scales(view, tiled, k, 8 * total)
-
-    unit = Simulator(mode)
-    members, payloads, sizes, stats = [], [], [], []
-    for groups in _shares(total, cdus):
-        mine, ports = _members(groups, 4, total), _members(groups, 32, 8 * total)
-        outputs, cycles, latency, counts = unit.run(
-            0, min(view.tiles_per_row - 1, LAYOUT_LIMIT), len(mine), table,
-            {name: beats[ports] for name, beats in inputs.items()}, {"bytes_o": 264 * len(mine) // unit.width + 1})
-        if counts[0]:
-            raise SimulationError(f"the simulated CDU reports error {counts[0]} while compressing")
-        members.append(mine)
-        payloads.append(_bytes(outputs["bytes_o"], unit.width))
-        sizes.append(_sizes(mode, payloads[-1], len(mine)))
-        stats.append((cycles, len(mine), latency, *counts[1:]))
-    ascending = np.argsort(np.concatenate(members))
-    payload, sizes = stream.reorder(np.concatenate(payloads), np.concatenate(sizes), ascending)
-    payload, _ = stream.interleave(payload, sizes, cdus)
-    result = cdu.Compressed(mode, x.shape, name if tiled else None, table if tiled else None, k, cdus,
-                            payload.tobytes())
-    return result, _total(stats, result)
+    stream.order(0, cdus)  # checks
+    host = Host(x.shape, mode, cdus)
+    result, payload = host.compress(x, mode, dqt)
+    name = None if result.table is None else dqt if isinstance(dqt, str) else "custom"
+    compressed = cdu.Compressed(result.mode, x.shape, name, result.table, result.scales, cdus, payload)
+    return compressed, host.cycles(result, compressed, False)
 
 
 def decompress(compressed):
-    """As golden's ``cdu.decompress``, by simulated hardware. Returns (tensor, :class:`Cycles`)."""
-    c, view, total = compressed, compressed.view, compressed.blocks
-    payload = np.frombuffer(c.payload, np.uint8)
-    payload, sizes = stream.deinterleave(payload, _sizes(c.mode, payload, total), c.cdus)
-    scales = _sector_scales(view, c.tiled, sfpr.reciprocal(c.scales), 8 * total) if c.scales is not None else None
-    table = c.table if c.table is not None else np.zeros((8, 8), np.uint8)
-
-    unit = Simulator(c.mode)
-    sectors, stats = np.zeros((8 * total, 8), np.uint32), []
-    for groups in _shares(total, c.cdus):
-        mine, ports = _members(groups, 4, total), _members(groups, 32, 8 * total)
-        inputs = {"bytes_i": _beats(stream.reorder(payload, sizes, mine)[0], unit.width)}
-        if scales is not None:
-            inputs["scales"] = scales[ports]
-        outputs, cycles, latency, counts = unit.run(
-            1, min(view.tiles_per_row - 1, LAYOUT_LIMIT), len(mine), table, inputs, {"sectors_o": len(ports)})
-        if counts[0]:
-            raise SimulationError(f"the simulated CDU reports error {counts[0]} while decompressing")
-        sectors[ports] = outputs["sectors_o"]
-        stats.append((cycles, len(mine), latency, *counts[1:]))
-
-    index = blocks.order(view, c.tiled)
-    memory = np.zeros((max(index) + 1, 8), np.uint32)
-    memory[index] = sectors[: len(index)]
-    x = memory.reshape(-1, view.padded_width)[: view.rows, : view.width]
-    return np.ascontiguousarray(x).view(np.float32).reshape(c.shape), _total(stats, c)
-
-
-def _total(stats, compressed):
-    cycles, count, latency, *_ = max(stats)
-    return Cycles(cycles, count, latency, compressed.payload_bytes, *(sum(s[k] for s in stats) for k in (3, 4)))
-
-
-def _bytes(beats, width):
-    """The bytes of chunks: all beats are full, but for the last one."""
-    if not len(beats):
-        return np.zeros(0, np.uint8)
-    count = beats[-1, width // 4] & (2 * width - 1)
-    data = beats[:, : width // 4].astype("<u4").view(np.uint8).reshape(-1)
-    return data[: (len(beats) - 1) * width + count]
-
-
-def _beats(payload, width):
-    """Bytes as chunks, the last of which carries ``last``."""
-    count = -(-payload.size // width)
-    data = np.pad(payload, (0, count * width - payload.size)).view("<u4").reshape(count, width // 4)
-    control = np.full((count, 1), width, np.uint32)
-    control[-1] = (payload.size - width * (count - 1)) | 2 * width
-    return np.concatenate([data, control], axis=1)
+    """As golden's ``cdu.decompress``, by simulated hardware. Returns (tensor, :class:`Cycles`). Raises ValueError for
+    a payload that ends too soon or goes on too long."""
+    host = Host(compressed.shape, compressed.mode, compressed.cdus)
+    result, x = host.decompress(compressed)
+    return x, host.cycles(result, compressed, True)
