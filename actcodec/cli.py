@@ -10,8 +10,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from actcodec import container, engines, files, metrics
-from actcodec.verilog import Verilog
+from actcodec import container, engines, files, gist, metrics
+from actcodec.verilog import Verilog, written
 from golden.gist.dpr import FORMATS
 from golden.gist.networks import NETWORKS
 
@@ -69,11 +69,13 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing b
 @main.command()
 @click.argument("source", metavar="IN.npy")
 @click.argument("target", metavar="OUT.act")
-@click.option("--mode", type=click.Choice(container.MODES), required=True, help="How to compress; see below.")
+@click.option("--mode", metavar="MODE", type=click.Choice(container.MODES), required=True,
+              help="How to compress; see above.")
 @click.option("--dqt", metavar="optL|optH|jpeg80|jpeg60|FILE", default="optL",
               help="Table of mode jpeg-act: a name, or a file of 64 values, 1 or more (text or .npy), each taken "
                    "to the nearest power of two up to 128.")
-@click.option("--cdus", type=click.IntRange(1, 8), default=1, help="Compression units that share the work.")
+@click.option("--cdus", type=click.IntRange(1, 8), default=1,
+              help="Compression units that share the work; 1 in the modes of Gist and A2DTWP.")
 @engine_option
 @quiet_option
 def compress(source, target, mode, dqt, cdus, engine, quiet):
@@ -89,12 +91,23 @@ def compress(source, target, mode, dqt, cdus, engine, quiet):
       raw        anything, as it is
 
     \b
+    Modes of Gist and A2DTWP:
+      binarize   as brc, but without padding
+      ssdc       ReLU to conv: values that are not zero, and where; lossless but for -0
+      dpr-fp16, dpr-fp10, dpr-fp8      anything, as smaller floats; lossy
+      ssdc-fp16, ssdc-fp10, ssdc-fp8   ssdc, and dpr of its values; lossy
+      bitpack-1, bitpack-2, bitpack-3  weights: the top bytes of each; lossy
+
+    \b
     Examples:
       actcodec compress conv1.npy conv1.act --mode jpeg-act
       actcodec compress conv1.npy conv1.act --mode jpeg-act --dqt my_table.txt --cdus 4
       actcodec compress relu1.npy relu1.act --mode sfpr-zvc --engine rtl
+      actcodec compress relu1.npy relu1.act --mode ssdc-fp8
     """
     check_target(target, source)
+    if mode in gist.MODES and cdus != 1:
+        raise files.UserError(f"--cdus is {cdus}; mode {mode} does not use CDUs")
     x = files.read_tensor(source)
     with simulating(engine, quiet):
         compressed, cycles = engines.compress(engine, x, mode, dqt, cdus)
@@ -175,7 +188,7 @@ def units():
 
     table = Table("unit", "what it is", "parameters", box=None, header_style="bold")
     for unit in UNITS.values():
-        defaults = (f"{key}={','.join(v) if isinstance(v, tuple) else v}" for key, v in unit.parameters.items())
+        defaults = (f"{key}={written(value)}" for key, value in unit.parameters.items())
         table.add_row(unit.name, unit.summary, " ".join(defaults))
     Console().print(table)
 

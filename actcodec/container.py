@@ -9,16 +9,18 @@ import zlib
 
 import numpy as np
 
+from actcodec import gist
 from actcodec.files import UserError, replacing
 
 __all__ = ["MAGIC", "MODES", "VERSION", "ContainerError", "pack", "read", "unpack", "write"]
 
 MAGIC = b"\x89ACT"
 VERSION = 1
-MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
+MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc", *gist.MODES)
 """The modes in the order of their codes."""
 
 HEADER = struct.Struct("<4sBBBBQ")  # magic, version, mode, CDUs, dimensions, bytes of payload
+NONZERO = struct.Struct("<Q")  # values that SSDC stored
 CRC = struct.Struct("<I")
 BLOCK_BYTES = {"raw": (256, 256), "sfpr": (64, 64), "sfpr-zvc": (8, 72), "jpeg-act": (8, 72), "brc": (8, 8),
                "zvc": (8, 264)}
@@ -30,7 +32,7 @@ class ContainerError(UserError):
 
 
 def pack(compressed):
-    """The bytes of the .act file of a ``golden.jpegact.cdu.Compressed``."""
+    """The bytes of the .act file of a ``golden.jpegact.cdu.Compressed`` or a ``gist.Compressed``."""
     from golden.jpegact import cdu
 
     c = compressed
@@ -39,6 +41,8 @@ def pack(compressed):
     if c.mode == "jpeg-act":
         name = c.dqt.encode()
         parts += [bytes([len(name)]), name, pack_shifts(c.table)]
+    if c.mode in gist.MODES and c.nonzero is not None:
+        parts.append(NONZERO.pack(c.nonzero))
     if c.mode in cdu.SCALED:
         words = np.ascontiguousarray(c.scales, dtype=np.float32).view(np.uint32)
         parts.append((words >> 16).astype("<u2").tobytes())  # exact: a scale is a bfloat16
@@ -47,7 +51,8 @@ def pack(compressed):
 
 
 def unpack(data):
-    """The ``golden.jpegact.cdu.Compressed`` in the bytes of an .act file. Raises :class:`ContainerError`."""
+    """The ``golden.jpegact.cdu.Compressed``, or ``gist.Compressed``, in the bytes of an .act file. Raises
+    :class:`ContainerError`."""
     check_header(data)
     if len(data) < HEADER.size + CRC.size or CRC.unpack(data[-CRC.size:])[0] != zlib.crc32(data[:-CRC.size]):
         raise ContainerError("truncated or altered: the CRC-32 does not match")
@@ -57,33 +62,45 @@ def unpack(data):
         raise ContainerError(f"invalid header: mode {mode}, {cdus} CDUs, {dimensions} dimensions")
     mode, rest = MODES[mode], Reader(data[HEADER.size:-CRC.size])
     shape = struct.unpack(f"<{dimensions}I", rest.take(4 * dimensions, "shape"))
-    return unpack_body(mode, shape, cdus, payload_bytes, rest)
+    try:
+        if mode in gist.MODES:
+            return unpack_gist(mode, shape, cdus, payload_bytes, rest)
+        return unpack_cdu(mode, shape, cdus, payload_bytes, rest)
+    except ValueError as error:
+        raise ContainerError(f"invalid: {error}") from error
 
 
-def unpack_body(mode, shape, cdus, payload_bytes, rest):
-    """The part of the file after its shape."""
+def unpack_gist(mode, shape, cdus, payload_bytes, rest):
+    """The part of the file after its shape, in a mode of Gist. Raises ValueError, as the next function does."""
+    if cdus != 1:
+        raise ContainerError(f"invalid header: {cdus} CDUs in mode {mode}")
+    nonzero = NONZERO.unpack(rest.take(NONZERO.size, "number of values"))[0] if mode.startswith("ssdc") else None
+    payload = rest.take(payload_bytes, "payload")
+    rest.end()
+    return gist.Compressed(mode, shape, payload, nonzero)
+
+
+def unpack_cdu(mode, shape, cdus, payload_bytes, rest):
+    """The part of the file after its shape, in a mode of the CDU."""
     from golden.jpegact import blocks, cdu
 
     dqt = table = scales = None
-    try:
-        view = blocks.view(shape)
-        if mode == "jpeg-act":
-            dqt = rest.take(rest.take(1, "DQT's name")[0], "DQT's name").decode()
-            if not dqt.isprintable():
-                raise ContainerError("invalid DQT name")
-            table = unpack_shifts(rest.take(24, "DQT"))
-        if mode in cdu.SCALED:
-            words = np.frombuffer(rest.take(2 * view.channels, "scales"), dtype="<u2")
-            scales = (words.astype(np.uint32) << 16).view(np.float32)
-        count = view.blocks(mode == "jpeg-act")
-        least, most = (count * size for size in BLOCK_BYTES[mode])
-        if not least <= payload_bytes <= most:
-            raise ContainerError(f"a payload of {payload_bytes} bytes cannot hold {count} blocks of mode {mode}")
-        payload = rest.take(payload_bytes, "payload")
-        rest.end()
-        return cdu.Compressed(mode, shape, dqt, table, scales, cdus, payload)
-    except ValueError as error:
-        raise ContainerError(f"invalid: {error}") from error
+    view = blocks.view(shape)
+    if mode == "jpeg-act":
+        dqt = rest.take(rest.take(1, "DQT's name")[0], "DQT's name").decode()
+        if not dqt.isprintable():
+            raise ContainerError("invalid DQT name")
+        table = unpack_shifts(rest.take(24, "DQT"))
+    if mode in cdu.SCALED:
+        words = np.frombuffer(rest.take(2 * view.channels, "scales"), dtype="<u2")
+        scales = (words.astype(np.uint32) << 16).view(np.float32)
+    count = view.blocks(mode == "jpeg-act")
+    least, most = (count * size for size in BLOCK_BYTES[mode])
+    if not least <= payload_bytes <= most:
+        raise ContainerError(f"a payload of {payload_bytes} bytes cannot hold {count} blocks of mode {mode}")
+    payload = rest.take(payload_bytes, "payload")
+    rest.end()
+    return cdu.Compressed(mode, shape, dqt, table, scales, cdus, payload)
 
 
 class Reader:

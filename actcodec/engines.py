@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import replace
 
+from actcodec import gist
 from actcodec.files import UserError, read_dqt
 
 __all__ = ["ENGINES", "compress", "decompress", "find_dqt", "prepare"]
@@ -27,26 +28,22 @@ def find_dqt(text):
 def compress(engine, x, mode, dqt="optL", cdus=1):
     """``(compressed, cycles)``; cycles is None where nothing was simulated. ``dqt`` as :func:`find_dqt` takes it.
     Both engines return the same ``compressed``."""
-    from golden.jpegact import cdu
-
     name, dqt = find_dqt(dqt)
     if engine == "rtl":
-        with simulator() as rtl:
+        with simulator(mode) as rtl:
             compressed, cycles = rtl.compress(x, mode, dqt, cdus)
     else:
-        compressed, cycles = cdu.compress(x, mode, dqt, cdus), None
+        compressed, cycles = model(mode).compress(x, mode, dqt, cdus), None
     # A table that came from a file has no name of its own in the engines.
     return replace(compressed, dqt=name) if compressed.mode == "jpeg-act" else compressed, cycles
 
 
 def decompress(engine, compressed):
     """``(array, cycles)``, as :func:`compress`. Raises ValueError where the payload contradicts itself."""
-    from golden.jpegact import cdu
-
     if engine == "rtl":
-        with simulator() as rtl:
+        with simulator(compressed.mode) as rtl:
             return rtl.decompress(compressed)
-    return cdu.decompress(compressed), None
+    return model(compressed.mode).decompress(compressed), None
 
 
 def prepare():
@@ -55,12 +52,21 @@ def prepare():
         rtl.prepare()
 
 
-@contextmanager
-def simulator():
-    """The module that simulates, imported only now; its errors (such as no compiler) become the user's."""
-    from actcodec import rtl_engine
+def model(mode):
+    """The module that is the golden engine of ``mode``."""
+    from golden.jpegact import cdu
 
+    return gist if mode in gist.MODES else cdu
+
+
+@contextmanager
+def simulator(mode=None):
+    """The module that simulates ``mode``, imported only now; its errors (such as no compiler) become the user's."""
+    if mode in gist.MODES:
+        from actcodec import gist_engine as rtl
+    else:
+        from actcodec import rtl_engine as rtl
     try:
-        yield rtl_engine
-    except rtl_engine.SimulationError as error:
+        yield rtl
+    except rtl.SimulationError as error:
         raise UserError(error) from error

@@ -32,13 +32,13 @@ def encode(x, form=None):
     return Encoded(dpr.encode(values, form) if form else values, (places % ROW).astype(np.uint8), counts)
 
 
-def decode(encoded, length, form=None):
-    """The `length` values (float32) of which `encode` made the arrays; the reverse of it, but that -0.0 is now +0.0.
+def places(encoded, length, form=None):
+    """Where the values of `encoded` stand among the `length` values of the tensor: ascending integers.
 
     Raises ValueError if the arrays do not fit together: if a row counts more values than it has room for, if its
     columns do not ascend or lie beyond its end, or if an array has another length than the counts ask for.
     """
-    values, columns, counts = encoded.values, np.asarray(encoded.columns), np.asarray(encoded.counts).astype(np.int64)
+    columns, counts = np.asarray(encoded.columns), np.asarray(encoded.counts).astype(np.int64)
     rows = -(-length // ROW)
     if counts.size != rows:
         raise ValueError(f"{counts.size} row counts, {length} values need {rows}")
@@ -50,13 +50,22 @@ def decode(encoded, length, form=None):
     if columns.size != total:
         raise ValueError(f"{columns.size} columns, the row counts ask for {total}")
     # Rows ascend, so places ascend exactly if the columns of each row do.
-    places = ROW * np.repeat(np.arange(rows), counts) + columns
-    if np.any(np.diff(places) <= 0) or (total and places[-1] >= length):
+    found = ROW * np.repeat(np.arange(rows), counts) + columns
+    if np.any(np.diff(found) <= 0) or (total and found[-1] >= length):
         raise ValueError("columns do not ascend, or lie beyond the end of a row")
     needed = 4 * -(-total // (dpr.named(form).per_word if form else 1))
-    if values.nbytes != needed:
-        raise ValueError(f"{values.nbytes} bytes of values, the row counts ask for {needed}")
-    values = dpr.decode(values, form, total) if form else np.asarray(values, "<f4")
+    if encoded.values.nbytes != needed:
+        raise ValueError(f"{encoded.values.nbytes} bytes of values, the row counts ask for {needed}")
+    return found
+
+
+def decode(encoded, length, form=None):
+    """The `length` values (float32) of which `encode` made the arrays; the reverse of it, but that -0.0 is now +0.0.
+
+    Raises ValueError as `places` does.
+    """
+    found = places(encoded, length, form)
+    values = dpr.decode(encoded.values, form, found.size) if form else np.asarray(encoded.values, "<f4")
     dense = np.zeros(length, np.float32)
-    dense.view(np.uint32)[places] = values.view(np.uint32)
+    dense.view(np.uint32)[found] = values.view(np.uint32)
     return dense

@@ -40,7 +40,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("mode", container.MODES)
+@pytest.mark.parametrize("mode", cdu.MODES)
 @pytest.mark.parametrize("cdus", [1, 2, 3, 4, 5, 6, 7, 8])
 def test_round_trip_is_the_golden_model(folder, mode, cdus):
     x = np.load("x.npy")
@@ -52,7 +52,7 @@ def test_round_trip_is_the_golden_model(folder, mode, cdus):
     assert sorted(os.listdir()) == ["x.act", "x.npy", "y.act", "y.npy"]
 
 
-@pytest.mark.parametrize("mode", container.MODES)
+@pytest.mark.parametrize("mode", cdu.MODES)
 def test_info_counts_every_byte(folder, mode):
     succeeds("compress", "x.npy", "y.act", "--mode", mode, "--cdus", 2)
     facts = json.loads(succeeds("info", "y.act", "--json").stdout)

@@ -6,7 +6,7 @@ import zlib
 import numpy as np
 import pytest
 
-from actcodec import container
+from actcodec import container, engines, gist
 from actcodec.container import MODES, ContainerError, pack, unpack
 from golden.jpegact import cdu
 
@@ -17,7 +17,7 @@ def tensor(shape, seed=0):
 
 
 def compressed(shape=(2, 2, 4, 9), mode="jpeg-act", cdus=3):
-    return cdu.compress(tensor(shape), mode, "optH", cdus)
+    return engines.compress("golden", tensor(shape), mode, "optH", 1 if mode in gist.MODES else cdus)[0]
 
 
 def sealed(data):
@@ -35,8 +35,8 @@ def test_reading_gives_what_was_written(tmp_path, shape, mode, cdus):
     assert size == (tmp_path / "x.act").stat().st_size
     assert (after.mode, after.shape, after.dqt, after.cdus) == (before.mode, before.shape, before.dqt, before.cdus)
     assert after.payload == before.payload
-    np.testing.assert_array_equal(after.table, before.table)
-    np.testing.assert_array_equal(after.scales, before.scales)
+    for name in ("table", "scales", "nonzero"):
+        np.testing.assert_array_equal(getattr(after, name, None), getattr(before, name, None))
     assert pack(after) == pack(before)
 
 
@@ -84,6 +84,27 @@ def test_foreign_files_are_named_so(data):
         unpack(data)
 
 
+@pytest.mark.parametrize("mode", gist.MODES)
+def test_layout_of_the_modes_of_gist_is_the_documented_one(mode):
+    x = tensor((2, 3, 7, 13))  # 546 values
+    c = compressed(x.shape, mode)
+    nonzero = struct.pack("<Q", 364) if mode.startswith("ssdc") else b""
+    assert pack(c) == sealed(b"\x89ACT" + bytes([1, 6 + gist.MODES.index(mode), 1, 4])
+                             + len(c.payload).to_bytes(8, "little") + struct.pack("<4I", 2, 3, 7, 13) + nonzero
+                             + c.payload)
+    rows = [np.flatnonzero(row) for row in np.split(x.reshape(-1), [256, 512])]
+    arrays = {"ssdc": x[x != 0].tobytes(), "ssdc-fp16": x[x != 0].astype("<f2").tobytes()}
+    tail = bytes(np.concatenate(rows).astype(np.uint8)) + struct.pack("<3H", *map(len, rows))
+    if mode in arrays:
+        assert c.payload == arrays[mode] + tail
+    elif mode.startswith("ssdc"):
+        assert len(c.payload) == {"ssdc-fp10": 488, "ssdc-fp8": 364}[mode] + len(tail)
+    else:
+        size = {"binarize": 69, "dpr-fp16": 1092, "dpr-fp10": 728, "dpr-fp8": 548, "bitpack-1": 546,
+                "bitpack-2": 1092, "bitpack-3": 1638}
+        assert len(c.payload) == size[mode]
+
+
 def test_later_versions_are_named_so():
     data = bytearray(pack(compressed()))
     data[4] = 2
@@ -101,7 +122,7 @@ def test_the_header_that_the_next_tests_break_is_right():
 
 
 @pytest.mark.parametrize("broken", [
-    {"mode": 6}, {"mode": 255}, {"cdus": 0}, {"cdus": 9}, {"dimensions": 3}, {"dimensions": 0},
+    {"mode": 17}, {"mode": 255}, {"cdus": 0}, {"cdus": 9}, {"dimensions": 3}, {"dimensions": 0},
     {"shape": (1, 1, 0, 8)}, {"shape": (1, 1, 8, 9)}, {"shape": (1, 2, 8, 8)},
     {"shape": (2**32 - 1,) * 4}, {"mode": 4, "shape": (2**32 - 1,) * 4, "payload": 2**64 - 1},
     {"mode": 1, "shape": (1, 2**31, 1, 8), "payload": 2**34}, {"payload": 63}, {"payload": 65}, {"payload": 2**63},
@@ -110,6 +131,13 @@ def test_the_header_that_the_next_tests_break_is_right():
     {"mode": 3, "payload": 8, "rest": b"\x01\xff" + bytes(24 + 2 + 8)},
     {"mode": 3, "payload": 8, "rest": b"\x01\x1b" + bytes(24 + 2 + 8)},
     {"mode": 3, "payload": 8, "rest": b"\xff" + bytes(24 + 2 + 8)},
+    *({"mode": mode, "cdus": 2, "shape": (1, 1, 1, 8), "payload": size, "rest": bytes(size)}
+      for mode, size in ((6, 1), (11, 16), (14, 8))),
+    *({"mode": mode, "shape": (1, 1, 0, 8), "payload": 0, "rest": b""} for mode in (6, 11, 14)),
+    *({"mode": mode, "shape": (1, 1, 1, 9), "payload": size + change, "rest": bytes(size + change)}
+      for mode, size in ((6, 2), (11, 20), (12, 12), (13, 12), (14, 9), (15, 18), (16, 27)) for change in (-1, 1)),
+    *({"mode": mode, "shape": (2**32 - 1,) * 4, "payload": size, "rest": bytes(size)}
+      for mode, size in ((6, 64), (7, 72), (11, 64), (14, 64))),
 ], ids=str)
 def test_contradictions_behind_a_right_crc_are_refused_without_allocating(broken):
     with pytest.raises(ContainerError):
@@ -120,3 +148,41 @@ def test_masks_that_contradict_the_payload_are_refused():
     c = unpack(header(mode=2, payload=8, rest=bytes(2) + b"\xff" + bytes(7)))
     with pytest.raises(ValueError, match="masks"):
         cdu.decompress(c)
+
+
+def ssdc(nonzero=3, shape=(1, 1, 2, 150), values=bytes(12), columns=(0, 255, 43), counts=(2, 1), mode=7, cdus=1):
+    content = values + bytes(columns) + struct.pack(f"<{len(counts)}H", *counts)
+    return header(mode, cdus, 4, len(content), shape, struct.pack("<Q", nonzero) + content)
+
+
+def test_the_arrays_of_ssdc_that_the_next_tests_break_are_right():
+    for mode, words in ((7, 3), (8, 2), (9, 1), (10, 1)):
+        assert unpack(ssdc(mode=mode, values=bytes(4 * words))).nonzero == 3
+    assert unpack(ssdc(0, values=b"", columns=(), counts=(0, 0))).ratio == 300
+
+
+@pytest.mark.parametrize(("broken", "what"), [
+    ({"cdus": 2}, "2 CDUs in mode ssdc"),
+    ({"counts": (257, 1)}, "row 0 counts 257 values and has room for 256"),
+    ({"counts": (2, 45)}, "row 1 counts 45 values and has room for 44"),
+    ({"counts": (1, 1)}, "3 columns, the row counts ask for 2"),
+    ({"counts": (2, 2)}, "3 columns, the row counts ask for 4"),
+    ({"columns": (255, 255, 43)}, "columns do not ascend"), ({"columns": (9, 8, 43)}, "columns do not ascend"),
+    ({"columns": (0, 255, 44)}, "columns do not ascend, or lie beyond"),
+    ({"nonzero": 2}, "payload has 19 bytes, mode ssdc asks for 14"),
+    ({"nonzero": 4}, "asks for 24"), ({"nonzero": 2**64 - 1}, "asks for"), ({"nonzero": 0}, "asks for"),
+    ({"counts": (2, 1, 0)}, "payload has 21 bytes, mode ssdc asks for 19"), ({"counts": (2,)}, "payload has 17 bytes"),
+    ({"columns": (0, 255)}, "payload has 18 bytes"), ({"columns": (0, 255, 43, 44)}, "payload has 20 bytes"),
+    ({"values": bytes(8)}, "payload has 15 bytes"), ({"values": bytes(16)}, "payload has 23 bytes"),
+    ({"mode": 8}, "mode ssdc-fp16 asks for 15"), ({"mode": 9}, "mode ssdc-fp10 asks for 11"),
+    ({"mode": 10}, "mode ssdc-fp8 asks for 11"), ({"shape": (1, 1, 0, 8)}, "empty"),
+    ({"shape": (2**32 - 1,) * 4}, "payload has 19 bytes"),
+], ids=str)
+def test_arrays_of_ssdc_that_contradict_each_other_are_refused(broken, what):
+    with pytest.raises(ContainerError, match=what):
+        unpack(ssdc(**broken))
+
+
+def test_a_file_of_ssdc_that_ends_in_its_number_of_values_is_refused():
+    with pytest.raises(ContainerError, match="ends within its number of values"):
+        unpack(header(mode=7, payload=0, shape=(1, 1, 1, 1), rest=bytes(7)))

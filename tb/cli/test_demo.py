@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, container, demo, engines, metrics
+from actcodec import cli, demo, engines, metrics
 from golden.jpegact import cdu
 
 
@@ -42,7 +42,7 @@ def test_demo_shows_every_tensor_and_leaves_the_picture(monkeypatch, tmp_path):
     assert "Equal to the golden model" in result.output
     assert all(name in result.output for name in demo.sample())
     words = " ".join(result.output.split())
-    assert all(f"{mode} 99-100/99-100" in words for mode in container.MODES)
+    assert all(f"{mode} 99-100/99-100" in words for mode in cdu.MODES)
     assert "…" not in result.output  # everything fits into 80 columns
     picture = tmp_path / "new" / "folder" / "demo.png"
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from actcodec import cli, container, demo, engines
+from golden.jpegact import cdu
 
 SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1)]
 TABLES = ["optL", "optH", "jpeg80", "jpeg60"]
@@ -41,14 +42,14 @@ def check_equal(x, mode, dqt, cdus):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("mode", container.MODES)
+@pytest.mark.parametrize("mode", cdu.MODES)
 def test_engines_agree_on_every_shape_and_mode(mode, shape):
-    number = SHAPES.index(shape) * len(container.MODES) + container.MODES.index(mode)
+    number = SHAPES.index(shape) * len(cdu.MODES) + cdu.MODES.index(mode)
     check_equal(awkward(shape, number), mode, TABLES[number % 4], cdus=number % 8 + 1)
 
 
 @pytest.mark.parametrize("cdus", range(1, 9))
-@pytest.mark.parametrize("mode", container.MODES)
+@pytest.mark.parametrize("mode", cdu.MODES)
 def test_engines_agree_for_every_number_of_cdus(mode, cdus):
     check_equal(awkward((3, 4, 9, 24), cdus), mode, "optH", cdus)  # 42 tiles, 54 blocks: no multiple of a group
 
@@ -59,7 +60,7 @@ def test_engines_agree_on_every_class_of_width(width):
 
 
 @pytest.mark.parametrize("name", ["zeros", "ones", "nan", "inf", "one value"])
-@pytest.mark.parametrize("mode", container.MODES)
+@pytest.mark.parametrize("mode", cdu.MODES)
 def test_engines_agree_on_uniform_tensors(mode, name):
     x = np.full((1, 2, 8, 16), {"zeros": 0, "ones": 1, "nan": np.nan, "inf": -np.inf, "one value": 0}[name], np.float32)
     if name == "one value":
@@ -67,7 +68,7 @@ def test_engines_agree_on_uniform_tensors(mode, name):
     check_equal(x, mode, "optL", cdus=1)
 
 
-@pytest.mark.parametrize("mode", container.MODES)
+@pytest.mark.parametrize("mode", cdu.MODES)
 def test_a_long_tensor_takes_eight_cycles_a_block(mode):
     x = demo.sample()["ReLU_layers_0_relu1"]
     for cycles in check_equal(x, mode, "optL", cdus=1):
