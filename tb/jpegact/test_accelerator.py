@@ -1,11 +1,12 @@
 """Bench of the accelerator: whole tensors from memory to the stream and back, among cocotbext-axi's models."""
 
+from dataclasses import replace
+
 import cocotb
 import numpy as np
 import pytest
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from actcodec.driver import AcceleratorError
 from golden.jpegact import blocks, cdu
 from rtl.jpegact.accelerator import Accelerator
 from rtl.jpegact.config import MODES
@@ -89,14 +90,13 @@ async def counts_what_passes(dut):
         assert counters["nans"] == np.isnan(x).sum()
         assert counters["saturated"] == ((rounded > 127) | (rounded < -128)).sum()
         assert counters["cycles"] > 8 * view.blocks(False) // world.cdus
-    quick = counters
-    for side in ("memory", "stream"):
+    there, back = counters, await world.decompress(compressed)
+    for side, stalls in (("memory", ("stall_read", "stall_write")), ("stream", ("stall_stream", "stall_stream"))):
         world.pause("mostly", only=side)
         _, slow = await world.compress(x, "sfpr")
-        assert slow["cycles"] > quick["cycles"] and slow["stall_write"] == 0
-        back = await world.decompress(compressed)
-        assert back["stall_write" if side == "memory" else "stall_stream"] > back["cycles"] // 4
-        assert slow["stall_read" if side == "memory" else "stall_stream"] > slow["cycles"] // 4
+        assert slow["cycles"] >= there["cycles"] and slow[stalls[0]] > there[stalls[0]] and slow["stall_write"] == 0
+        slow = await world.decompress(compressed)
+        assert slow["cycles"] >= back["cycles"] and slow[stalls[1]] > back[stalls[1]]
 
 
 @cocotb.test
@@ -205,18 +205,20 @@ async def ends_bad_streams_with_their_error(dut, mode):
     if mode in cdu.ITEM:  # a mask that promises too much, or too little
         more, less = payload.copy(), payload.copy()
         more[:8], less[:8] = 255, 0
-        cases += [(more, None, (ErrorCode.EXCESS, ErrorCode.SHORT)), (less, None, (ErrorCode.EXCESS, ErrorCode.SHORT)),
-                  (random.integers(0, 256, 3 * size).astype(np.uint8), None, (ErrorCode.EXCESS, ErrorCode.SHORT))]
-    for k, (content, keep, code) in enumerate(cases):
+        for wrong in (more, less, random.integers(0, 256, 3 * size).astype(np.uint8)):
+            try:  # wrong masks may add up after all
+                cdu.decompress(replace(good, payload=wrong.tobytes()))
+            except ValueError:
+                cases.append((wrong, None, ErrorCode.EXCESS, ErrorCode.SHORT))
+    for k, (content, keep, *codes) in enumerate(cases):
         world.pause(("never", "half")[k % 2])
         address, table, index = world.place(x.shape)
         world.fill()
         before = world.content.copy()
         world.send(content, keep)
-        codes = code if isinstance(code, tuple) else (code,)
-        with pytest.raises(AcceleratorError) as raised:
-            await driver.decompress(address, x.shape, mode, scales=good.scales, table=good.table, scale_table=table)
-        assert raised.value.code in codes, f"SEED={SEED} case {k}: expected {codes}, got {raised.value.code!r}"
+        dut._log.info("case %d", k)
+        await world.fails(driver.decompress(address, x.shape, mode, scales=good.scales, table=good.table,
+                                            scale_table=table), *codes)
         outside = np.ones(world.content.size, bool)
         outside[index] = False
         if good.scales is not None:
@@ -239,9 +241,9 @@ async def ends_memory_errors_with_an_error(dut, side):
             compressed, _ = await world.compress(x, mode)
             world.failing = (side, lane)
             if side == "read":
-                await world.fails(code, world.compress(x, mode))
+                await world.fails(world.compress(x, mode), code)
                 await world.sink.recv()
             else:
-                await world.fails(code, world.decompress(compressed))
+                await world.fails(world.decompress(compressed), code)
             world.failing = None
             await world.round_trip(x, mode)
