@@ -13,14 +13,21 @@ ifeq ($(filter verilator.1 icarus.1,$(SIM).$(words $(SIM))),)  # exactly one of 
 $(error SIM=$(SIM): choose verilator or icarus)
 endif
 
-# The benches of the names in UNIT. These two units are proven along with a relative.
+# The benches of the names in UNIT. These units are proven along with a relative.
 bench_dct8 := dct
 bench_unbinarize := binarize
-names := $(sort dct8 unbinarize $(patsubst test_%.py,%,$(notdir $(wildcard tb/*/test_*.py))))
+bench_bitunpack := bitpack
+bench_dpr_encode := dpr
+bench_dpr_decode := dpr
+bench_ssdc_encode := ssdc
+bench_ssdc_decode := ssdc
+bench_walk := address
+bench_lane := accelerator
+names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst test_%.py,%,$(notdir $(wildcard tb/*/test_*.py))))
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim synth lint clean
+.PHONY: help setup demo sim synth verilog lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 16
@@ -42,6 +49,11 @@ sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=i
 
 synth: setup  ## map every unit to Nangate45 and print areas beside the paper's (UNIT=)
 	@$(BIN)/python -m synth $(UNIT) --jobs $(JOBS)
+
+verilog: setup  ## write the Verilog of the accelerator and of every unit to build/verilog, and lint it
+	@$(BIN)/python -m rtl.units build/verilog
+	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
+	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
 
 lint: setup  ## ruff
 	@$(BIN)/ruff check .

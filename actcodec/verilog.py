@@ -1,19 +1,38 @@
 """``actcodec verilog``: a command for every unit of the catalogue, with the unit's parameters as its options."""
 
+from enum import Enum
+
 import click
 
 from actcodec.files import UserError, replacing
 
-__all__ = ["Verilog"]
+__all__ = ["Verilog", "written"]
 
 
 class Words(click.ParamType):
-    """Words with commas between, as a tuple."""
+    """Words with commas between, as a tuple; numbers, or members of an enumeration, if ``default`` has such."""
 
     name = "word,word,..."
 
+    def __init__(self, default):
+        self.kind = type(default[0])
+
     def convert(self, value, param, ctx):
-        return value if isinstance(value, tuple) else tuple(word.strip() for word in value.split(",") if word.strip())
+        if isinstance(value, tuple):
+            return value
+        words = [word.strip() for word in value.split(",") if word.strip()]
+        try:
+            return tuple(self.kind[word.upper()] if issubclass(self.kind, Enum) else self.kind(word) for word in words)
+        except (KeyError, ValueError):
+            known = [member.name.lower() for member in self.kind] if issubclass(self.kind, Enum) else ["numbers"]
+            self.fail(f"{value!r}: must be {', '.join(known)}, with commas between", param, ctx)
+
+
+def written(value):
+    """The default of a parameter as one types it."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return ",".join(part.name.lower() if isinstance(part, Enum) else str(part) for part in value)
 
 
 class Verilog(click.Group):
@@ -67,5 +86,5 @@ def parameter_option(name, default):
     if isinstance(default, bool):
         return click.Option([name, f"{option}/--no-{option[2:]}"], default=default, show_default=True)
     if isinstance(default, tuple):
-        return click.Option([name, option], type=Words(), default=",".join(default), show_default=True)
+        return click.Option([name, option], type=Words(default), default=written(default), show_default=True)
     return click.Option([name, option], type=type(default), default=default, show_default=True)

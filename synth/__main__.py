@@ -23,7 +23,9 @@ VARIANTS = {
 def _work(names):
     """(label, row of the paper, catalogue entry, parameters) of everything to map."""
     for name in names:
-        yield name, UNITS[name].paper, UNITS[name], {}
+        parameters = UNITS[name].synth
+        differs = ", ".join(f"{key} {value}" for key, value in parameters.items())
+        yield f"{name} ({differs})" if differs else name, UNITS[name].paper, UNITS[name], parameters
         for variant, parameters in VARIANTS.get(name, {}).items():
             yield f"{name} ({variant})", None, UNITS[name], parameters
 
@@ -35,8 +37,11 @@ def _map(name, text, progress, task):
         progress.advance(task)
 
 
+MAPPED = [unit.name for unit in UNITS.values() if unit.synth is not None]
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("units", nargs=-1, type=click.Choice(list(UNITS)), metavar="[UNIT ...]")
+@click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Units mapped at the same time.")
 def main(units, jobs):
     """Maps UNITs (default: all) to Nangate45 and prints area beside Table IV of the paper.
@@ -44,7 +49,7 @@ def main(units, jobs):
     A run over all of them also leaves build/synth/report.json and report.md.
     """
     start, console = monotonic(), Console()
-    work = list(_work(units or UNITS))
+    work = list(_work(units or MAPPED))
     rows, errors, remembered = [], [], 0
     columns = (TextColumn("mapping to Nangate45"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress, ThreadPoolExecutor(jobs) as pool:
@@ -62,11 +67,12 @@ def main(units, jobs):
                 remembered += cached
                 rows.append(report.Row(label, paper, figures))
 
+    rows += report.sums(rows)
     console.print(report.table(rows))
     for note in (report.sharing(rows), *report.NOTES):
         if note:
             console.print(note, style="dim", highlight=False)
-    console.print(f"{len(rows)} mapped, {remembered} of them remembered, in {monotonic() - start:.0f} s")
+    console.print(f"{len(work) - len(errors)} mapped, {remembered} of them remembered, in {monotonic() - start:.0f} s")
     for error in errors:
         console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
     if errors:

@@ -1,14 +1,14 @@
 """What a run says: the table on screen, and the same as JSON and as Markdown."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from rich import box
 from rich.table import Table
 
 from synth.flow import BUILD, NAND2, PERIOD, TARGET, Figures
 
-__all__ = ["NOTES", "PAPER", "Row", "lines", "sharing", "table", "write"]
+__all__ = ["NOTES", "PAPER", "Row", "lines", "sharing", "sums", "table", "write"]
 
 # Areas in um2 of what is built here, too. Source: JPEG-ACT, Table IV.
 PAPER = {
@@ -16,6 +16,7 @@ PAPER = {
     "DCT + iDCT": 229118,
     "Quantize (SH)": 1593,
     "Coding (ZVC + ZVD)": 21519,
+    "Collector + Splitter": 173445,
 }
 # The paper gives no figure for a CDU; this is the sum of the parts that its JPEG-ACT configuration has.
 PAPER["CDU"] = sum(PAPER[part] for part in ("SFPR", "DCT + iDCT", "Quantize (SH)", "Coding (ZVC + ZVD)"))
@@ -66,6 +67,18 @@ def lines(rows):
         )
         for row in rows
     ]
+
+
+def sums(rows):
+    """Rows that stand beside one of the paper's together, if all their parts are there."""
+    figures = {row.label: row.figures for row in rows}
+    if not {"collector", "splitter"} <= set(figures):
+        return []
+    parts = [figures["collector"], figures["splitter"]]
+    slowest = max(parts, key=lambda part: part.delay)
+    added = {name: sum(getattr(part, name) for part in parts)
+             for name in ("area", "sequential", "cells", "flops", "gates", "ungated")}
+    return [Row("collector + splitter", "Collector + Splitter", replace(slowest, **added))]
 
 
 def sharing(rows):

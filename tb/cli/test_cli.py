@@ -350,3 +350,17 @@ def test_options_have_the_types_of_the_defaults(monkeypatch):
     assert seen["modes"] == ()
     text = succeeds("verilog", "part", "--help").stdout
     assert "[default: raw,zvc]" in text and "--lane-count INTEGER" in text and "--shared / --no-shared" in text
+
+
+@pytest.mark.parametrize("unit, option, default, values, seen", [
+    ("bitpack", "widths", "8,16,24,32", "16, 8", "widths=(16, 8)"),
+    ("dpr_encode", "formats", "fp16,fp10,fp8", "FP8,fp16", "formats=(<Format.FP8: 2>, <Format.FP16: 0>)")])
+def test_numbers_and_names_of_constants_are_words_too(monkeypatch, unit, option, default, values, seen):
+    from rtl import units
+
+    monkeypatch.setattr(units, "verilog", lambda component, name: f"{option}={getattr(component, option)}")
+    assert succeeds("verilog", unit, f"--{option}", values).stdout.strip() == seen
+    assert f"[default: {default}]" in succeeds("verilog", unit, "--help").stdout
+    assert f" {option}={default}" in succeeds("units").stdout
+    result = run("verilog", unit, f"--{option}", "8,many")
+    assert result.exit_code == 2 and f"--{option}" in result.stderr and "'8,many': must be" in result.stderr

@@ -105,5 +105,16 @@ def test_the_report_stands_beside_the_paper(tmp_path):
     assert report.PAPER["CDU"] == 297154
 
 
+def test_collector_and_splitter_stand_beside_the_paper_together():
+    def row(label, area, delay):
+        return report.Row(label, None, Figures(area, area / 2, 9, 3, 1, delay, f"{label}.x", "fast", 2 * area))
+
+    rows = [row("collector", 50.0, 300.0), row("align", 1.0, 900.0), row("splitter", 30.0, 400.0)]
+    total, = report.sums(rows)
+    assert (total.paper, report.PAPER[total.paper]) == ("Collector + Splitter", 173445)
+    assert total.figures == Figures(80.0, 40.0, 18, 6, 2, 400.0, "splitter.x", "fast", 160.0)
+    assert report.sums(rows[:2]) == []
+
+
 def test_every_unit_that_names_a_row_of_the_paper_finds_it():
     assert {unit.paper for unit in UNITS.values()} - {None} <= set(report.PAPER)
