@@ -25,6 +25,12 @@ def ports(prefix, size, flow):
     return {prefix + name: member if flow == Out else member.flip() for name, member in axis(size).members.items()}
 
 
+def check_size(size):
+    """Raises ValueError unless ``size`` is a power of two, at least 2."""
+    if not isinstance(size, int) or size < 2 or size & (size - 1):
+        raise ValueError(f"size must be a power of two of bytes, at least 2, not {size!r}")
+
+
 def connect(m, component, prefix, port):
     """Connects the flat port ``prefix`` of ``component`` with the port of a unit inside."""
     for name in NAMES:
@@ -37,12 +43,12 @@ class Sender(wiring.Component):
     """Sends chunks as frames.
 
     Throughput: one beat a cycle. Latency and buffering: none; the chunks should come from registers. Combinational
-    paths: ``i`` to ``o``, ``o.tready`` to ``i.ready``.
+    paths: ``i`` to ``o``, ``o.tready`` to ``i.ready``, ``abort`` to both.
 
     Parameters
     ----------
     size : int
-        Bytes of a beat, a power of two.
+        Bytes of a beat, a power of two, at least 2.
 
     Ports
     -----
@@ -55,9 +61,15 @@ class Sender(wiring.Component):
         beat without bytes ends it.
     quiet : output
         With ``abort``: that has been done, and ``i`` may be reset.
+
+    Raises
+    ------
+    ValueError
+        If ``size`` is no power of two, or 1.
     """
 
     def __init__(self, size=128):
+        check_size(size)
         self.size = size
         super().__init__({"i": In(stream.Signature(chunk(size))), "o": Out(axis(size)), "abort": In(1),
                           "quiet": Out(1)})
@@ -72,7 +84,8 @@ class Sender(wiring.Component):
             closing.eq(stopped & begun),
             self.quiet.eq(stopped & ~begun),
             o.tvalid.eq(Mux(stopped, closing, i.valid & (held | ~self.abort))),
-            o.tdata.eq(i.payload.data.as_value()),
+            # Whatever comes at i meanwhile: an offered beat stays as it is.
+            o.tdata.eq(Mux(stopped, 0, i.payload.data.as_value())),
             o.tkeep.eq(Mux(stopped, 0, Cat(i.payload.count > k for k in range(self.size)))),
             o.tlast.eq(stopped | i.payload.last),
             i.ready.eq(o.tready & ~stopped & (held | ~self.abort)),
@@ -95,7 +108,7 @@ class Receiver(wiring.Component):
     Parameters
     ----------
     size : int
-        Bytes of a beat, a power of two.
+        Bytes of a beat, a power of two, at least 2.
 
     Ports
     -----
@@ -112,12 +125,11 @@ class Receiver(wiring.Component):
     Raises
     ------
     ValueError
-        If ``size`` is no power of two.
+        If ``size`` is no power of two, or 1.
     """
 
     def __init__(self, size=128):
-        if not isinstance(size, int) or size < 2 or size & (size - 1):
-            raise ValueError(f"size must be a power of two of bytes, at least 2, not {size!r}")
+        check_size(size)
         self.size = size
         super().__init__({"i": In(axis(size)), "o": Out(stream.Signature(chunk(size))), "run": In(1), "abort": In(1),
                           "malformed": Out(1)})

@@ -1,0 +1,408 @@
+"""Bench of the AXI4-Stream edges: frames against cocotbext-axi's source and sink, given up at any moment, malformed."""
+
+import cocotb
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from cocotb.triggers import FallingEdge, RisingEdge
+from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
+
+from rtl.common import axis
+from rtl.common.packer import chunk as chunk_layout
+from tb.harness import PATTERNS, STALLS, Bench, chunk, chunks, parameters, rng, simulate
+
+MANY = 10**6  # beats: a run that something else ends
+
+
+class Edges(wiring.Component):
+    """Sender and receiver, side by side, with flat ports."""
+
+    def __init__(self, size):
+        self.size = size
+        super().__init__({
+            **axis.ports("m_axis_", size, Out), **axis.ports("s_axis_", size, In),
+            "i": In(stream.Signature(chunk_layout(size))), "o": Out(stream.Signature(chunk_layout(size))),
+            "stop": In(1), "quiet": Out(1), "run": In(1), "drop": In(1), "malformed": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.sender = sender = axis.Sender(self.size)
+        m.submodules.receiver = receiver = axis.Receiver(self.size)
+        axis.connect(m, self, "m_axis_", sender.o)
+        axis.connect(m, self, "s_axis_", receiver.i)
+        wiring.connect(m, wiring.flipped(self.i), sender.i)
+        wiring.connect(m, receiver.o, wiring.flipped(self.o))
+        m.d.comb += [sender.abort.eq(self.stop), self.quiet.eq(sender.quiet), receiver.run.eq(self.run),
+                     receiver.abort.eq(self.drop), self.malformed.eq(receiver.malformed)]
+        return m
+
+
+def test_axis():
+    simulate(Edges(16), __file__, size=16)
+
+
+def test_size_of_a_packet():
+    simulate(Edges(128), __file__, tests="frames_of_any_length.*(half.*half|never.*never)", size=128)
+
+
+@pytest.mark.parametrize("unit", [axis.Sender, axis.Receiver])
+@pytest.mark.parametrize("size", [0, 1, 12, -16, 16.0])
+def test_other_sizes_are_refused(unit, size):
+    with pytest.raises(ValueError, match=f"size must be a power of two of bytes, at least 2, not {size!r}"):
+        unit(size)
+
+
+class Watch:
+    """Notes in every cycle what passes the flat ports, and checks that an offered beat stays until taken."""
+
+    def __init__(self, dut):
+        self.sent, self.received = [], []  # beats of the master; of the slave
+        self.passed = 0  # chunks of ``o``
+        self.flags = []  # which beats that passed were malformed
+        self.times = []  # cycles of beats sent
+        self.cycle, self.held = 0, None
+        self.quiet = self.stop = None  # first cycles in which they are high
+        self.held_at_stop = False
+        cocotb.start_soon(self._run(dut))
+
+    async def _run(self, dut):
+        master, slave = ([getattr(dut, f"{prefix}_axis_{name}") for name in
+                          ("tvalid", "tready", "tdata", "tkeep", "tlast")] for prefix in "ms")
+        while True:
+            await RisingEdge(dut.clk)
+            if dut.rst.value == 1:
+                self.held = None
+                continue
+            if dut.stop.value == 1 and self.stop is None:
+                self.stop, self.held_at_stop = self.cycle, self.held is not None
+            valid, ready, *beat = [int(handle.value) for handle in master]
+            assert self.held is None or (valid and beat == self.held), f"cycle {self.cycle}: an offered beat changed"
+            self.held = beat if valid and not ready else None
+            if valid and ready:
+                self.sent.append(tuple(beat))
+                self.times.append(self.cycle)
+            valid, ready, *beat = [int(handle.value) for handle in slave]
+            if valid and ready:
+                self.received.append(tuple(beat))
+            passes = dut.o__valid.value == 1 and dut.o__ready.value == 1
+            if dut.malformed.value == 1:
+                assert passes, f"cycle {self.cycle}: nothing is taken"
+                self.flags.append(self.passed)
+            self.passed += passes
+            if dut.quiet.value == 1:
+                assert dut.stop.value == 1 or self.stop is not None
+                self.quiet = self.cycle if self.quiet is None else self.quiet
+            self.cycle += 1
+
+
+async def begin(dut):
+    bench = Bench(dut)
+    await bench.start()
+    return bench, Watch(dut)
+
+
+def sink(dut, random, pause):
+    result = AxiStreamSink(AxiStreamBus.from_prefix(dut, "m_axis"), dut.clk, dut.rst)
+    result.log.setLevel("WARNING")
+    result.set_pause_generator(PATTERNS[pause](random))
+    return result
+
+
+def source(dut, random, pause):
+    result = AxiStreamSource(AxiStreamBus.from_prefix(dut, "s_axis"), dut.clk, dut.rst)
+    result.log.setLevel("WARNING")
+    result.set_pause_generator(PATTERNS[pause](random))
+    return result
+
+
+def contents(random, size, count):
+    """Bytes of ``count`` frames of any length, and of some that fill their beats, or almost, or just not."""
+    near = [k * size + d for k in (1, 2, 3) for d in (-1, 0, 1)]
+    lengths = [1, *near, *random.integers(1, 8 * size, count).tolist()]
+    random.shuffle(lengths)
+    return [random.bytes(length) for length in lengths]
+
+
+def beat(content, last, size):
+    """A chunk as a beat: data, keep, last."""
+    return int.from_bytes(content, "little"), (1 << len(content)) - 1, int(last)
+
+
+def split(content, size):
+    """A frame's beats; without bytes, one that is empty."""
+    starts = range(0, max(len(content), 1), size)
+    return [(content[start : start + size], start == starts[-1]) for start in starts]
+
+
+# ----------------------------------------------------------------------------------------------------------- both sides
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), pause=list(PATTERNS))
+async def sends_frames_of_any_length(dut, idle, pause):
+    random, size = rng(), parameters()["size"]
+    bench, watch = await begin(dut)
+    receiver = sink(dut, random, pause)
+    frames = contents(random, size, 30)
+    run = await bench.run({"i": [one for frame in frames for one in chunks(frame, size)]}, {}, random, idle)
+    for frame in frames:
+        assert bytes((await receiver.recv()).tdata) == frame
+    assert receiver.empty()
+    bench.equal(watch.sent, [beat(*one, size) for frame in frames for one in split(frame, size)], f"{idle} {pause}")
+    if idle == pause == "never":
+        assert np.diff(run.cycles["i"]).tolist() == [1] * (len(watch.sent) - 1)
+
+
+@cocotb.test
+@cocotb.parametrize(pause=list(PATTERNS), stall=STALLS)
+async def receives_frames_of_any_length(dut, pause, stall):
+    random, size = rng(), parameters()["size"]
+    bench, watch = await begin(dut)
+    dut.run.value = 1
+    frames = contents(random, size, 30)
+    sender = source(dut, random, pause)
+    for frame in frames:
+        sender.send_nowait(frame)
+    expected = [one for frame in frames for one in chunks(frame, size)]
+    run = await bench.run({}, {"o": len(expected)}, random, stall=stall)
+    bench.equal(run["o"], expected, f"{pause} {stall}")
+    assert not watch.flags
+    if pause == stall == "never":
+        assert np.diff(run.cycles["o"]).tolist() == [1] * (len(expected) - 1)
+
+
+@cocotb.test
+async def passes_without_a_cycle(dut):
+    bench, _ = await begin(dut)
+    size = parameters()["size"]
+    dut.i__payload.value, dut.i__valid.value, dut.m_axis_tready.value = chunk(b"\x05", 1, size), 1, 1
+    dut.s_axis_tdata.value, dut.s_axis_tkeep.value, dut.s_axis_tlast.value, dut.s_axis_tvalid.value = 0xFF07, 1, 1, 1
+    dut.run.value, dut.o__ready.value = 1, 1
+    await RisingEdge(bench.clk)
+    assert (dut.m_axis_tvalid.value, dut.m_axis_tdata.value, dut.m_axis_tkeep.value) == (1, 5, 1)
+    assert dut.o__valid.value == 1 and int(dut.o__payload.value) == chunk(b"\x07", 1, size)
+    assert dut.i__ready.value == 1 and dut.s_axis_tready.value == 1
+
+
+# --------------------------------------------------------------------------------------------------------------- sender
+@cocotb.test
+async def sends_an_empty_frame_as_a_beat_without_bytes(dut):
+    random, size = rng(), parameters()["size"]
+    bench, watch = await begin(dut)
+    sink(dut, random, "half")
+    await bench.run({"i": [*chunks(b"", size), *chunks(b"x", size)]}, {}, random)
+    assert watch.sent == [(0, 0, 1), (ord("x"), 1, 1)]
+
+
+@cocotb.test
+@cocotb.parametrize(idle=["never", "half", "mostly"], pause=["never", "half", "bursts"])
+async def gives_a_frame_up_at_any_moment(dut, idle, pause):
+    random, size = rng(), parameters()["size"]
+    bench, watch = await begin(dut)
+    receiver = sink(dut, random, pause)
+    seen = set()
+    for moment in range(60):
+        lengths = [3 * size, 5, 2 * size + 1, 1, size, *[2 * size] * 40][moment % 5 :]
+        beats = [one for length in lengths for one in split(random.bytes(length), size)]
+        watch.sent, watch.times, watch.stop, watch.quiet = [], [], None, None
+
+        async def stop(moment):
+            for _ in range(moment + 1):
+                await FallingEdge(bench.clk)
+            dut.stop.value = 1
+
+        cocotb.start_soon(stop(moment))
+        run = await bench.run({"i": [chunk(*one, size) for one in beats]}, {}, random, idle,
+                              until=lambda: watch.quiet is not None)
+        before = sum(time < watch.stop for time in watch.times)
+        gone = beats[: before + watch.held_at_stop]
+        open_ = bool(gone) and not gone[-1][1]
+        expected = [beat(*one, size) for one in gone] + [(0, 0, 1)] * open_
+        what = f"idle={idle} pause={pause} moment={moment}"
+        bench.equal(watch.sent, expected, what)
+        assert len(run.cycles["i"]) == len(gone), what
+        assert watch.quiet == max([watch.stop, *watch.times]) + 1, what
+        seen.add((watch.held_at_stop, open_))
+        for _ in range(int(random.integers(4))):
+            await FallingEdge(bench.clk)
+            assert dut.quiet.value == 1 and dut.m_axis_tvalid.value == 0 and dut.i__ready.value == 0
+        dut.stop.value = 0
+        await FallingEdge(bench.clk)
+        assert dut.quiet.value == 0
+        while not receiver.empty():
+            receiver.recv_nowait()
+        frame = random.bytes(int(random.integers(1, 4 * size)))
+        await bench.run({"i": chunks(frame, size)}, {}, random, idle)
+        assert bytes((await receiver.recv()).tdata) == frame, f"{what}: the frame behind"
+    if idle != "mostly" and pause in ("half", "bursts"):
+        assert len(seen) == 4, f"idle={idle} pause={pause}: {seen}"
+
+
+@cocotb.test
+async def ends_no_frame_that_a_reset_has_ended(dut):
+    random, size = rng(), parameters()["size"]
+    bench, watch = await begin(dut)
+    for resting in (False, True):
+        dut.m_axis_tready.value = 1
+        await bench.run({"i": [chunk(bytes(size), 0, size)] * 2}, {}, random)
+        if resting:
+            dut.stop.value, dut.m_axis_tready.value = 1, 0
+            await FallingEdge(bench.clk)
+            await FallingEdge(bench.clk)
+            assert dut.m_axis_tvalid.value == 1 and dut.m_axis_tkeep.value == 0
+        await bench.reset()
+        watch.sent = []
+        dut.stop.value, dut.m_axis_tready.value = 1, 1
+        for _ in range(3):
+            await FallingEdge(bench.clk)
+        assert dut.quiet.value == 1 and not watch.sent
+        dut.stop.value = 0
+        await FallingEdge(bench.clk)
+
+
+# ------------------------------------------------------------------------------------------------------------- receiver
+def frame_of(beats, size):
+    """Beats (data, keep) as cocotbext-axi's frame."""
+    return AxiStreamFrame(b"".join(data.to_bytes(size, "little") for data, _ in beats),
+                          tkeep=[keep >> k & 1 for _, keep in beats for k in range(size)])
+
+
+def received(data, keep, last, size):
+    """What a beat comes to: its chunk, and whether it is malformed."""
+    length = keep.bit_length()
+    gaps = keep != (1 << length) - 1
+    wrong = gaps or (length < size and not last)
+    lanes = bytes(byte if keep >> k & 1 else 0 for k, byte in enumerate(data.to_bytes(size, "little")))
+    return chunk(lanes if wrong else lanes[:length], last, size), wrong
+
+
+def strange(random, size):
+    """Beats of a frame, many of them malformed."""
+    full, result = (1 << size) - 1, []
+    for _ in range(int(random.integers(1, 6))):
+        kind = int(random.integers(5))
+        length = int(random.integers(size + 1))
+        keep = [full, full, (1 << length) - 1, (full >> length << length) & full,
+                full & ~(1 << int(random.integers(size)))][kind]
+        keep = int(random.integers(1 << size)) if random.random() < 0.2 else keep
+        result.append((int.from_bytes(random.bytes(size), "little"), keep))
+    return result
+
+
+def with_last(frame):
+    return [(*one, k == len(frame) - 1) for k, one in enumerate(frame)]
+
+
+@cocotb.test
+@cocotb.parametrize(pause=["never", "half"], stall=["never", "half", "bursts", "shy"])
+async def flags_malformed_beats_when_it_takes_them(dut, pause, stall):
+    random, size = rng(), parameters()["size"]
+    bench, watch = await begin(dut)
+    dut.run.value = 1
+    full = (1 << size) - 1
+    # Every single hole, every length, each in front of the last beat and as the last one.
+    single = [full & ~(1 << k) for k in range(size)] + [(1 << k) - 1 for k in range(size + 1)] + [2, 1 << size - 1]
+    frames = [strange(random, size) for _ in range(60)]
+    frames += [[(full, keep)] for keep in single] + [[(full, keep), (full, full)] for keep in single]
+    random.shuffle(frames)
+    sender = source(dut, random, pause)
+    for frame in frames:
+        sender.send_nowait(frame_of(frame, size))
+    expected = [received(*one, size) for frame in frames for one in with_last(frame)]
+    run = await bench.run({}, {"o": len(expected)}, random, stall=stall)
+    bench.equal(run["o"], [one for one, _ in expected], f"{pause} {stall}")
+    bench.equal(watch.flags, [k for k, (_, wrong) in enumerate(expected) if wrong], f"{pause} {stall}: flags")
+
+
+@cocotb.test
+@cocotb.parametrize(pause=["never", "half", "mostly"], stall=["never", "half", "shy"])
+async def drops_the_rest_of_a_frame(dut, pause, stall):
+    random, size = rng(), parameters()["size"]
+    bench, watch = await begin(dut)
+    sender = source(dut, random, pause)
+    frames = [strange(random, size) for _ in range(160)]
+    for frame in frames:
+        sender.send_nowait(frame_of(frame, size))
+    beats = [one for frame in frames for one in with_last(frame)]
+    got, told, seen = [], [], set()
+
+    async def rest(most):
+        for _ in range(int(random.integers(most + 1))):
+            come = len(watch.received)
+            await FallingEdge(bench.clk)
+            seen.add(("comes", len(watch.received) > come))
+
+    while len(watch.received) < 400 and len(told) < 200:
+        dut.run.value = 1
+        ending = iter([*[False] * int(random.integers(12)), True])
+        got += (await bench.run({}, {"o": MANY}, random, stall=stall, until=ending.__next__))["o"]
+        dut.run.value = 0
+        await rest(2)
+        if random.random() < 0.8:
+            told.append(len(watch.received))
+            dut.drop.value = 1
+            await FallingEdge(bench.clk)
+            dut.drop.value = 0
+            seen.add(("rests", len(watch.received) > told[-1]))
+        await rest(6 if random.random() < 0.5 else 0)
+    # To the end, so that what is still to be dropped comes while it runs.
+    dut.run.value = 1
+    dropped = set()
+    for place in told:
+        while place and not beats[place - 1][2]:
+            dropped.add(place)
+            place += 1
+    passed = [k for k in range(len(beats)) if k not in dropped]
+    got += (await bench.run({}, {"o": len(passed) - len(got)}, random, stall=stall))["o"]
+    expected = [received(*beats[k], size) for k in passed]
+    bench.equal(got, [one for one, _ in expected], f"{pause} {stall}")
+    bench.equal(watch.flags, [k for k, (_, wrong) in enumerate(expected) if wrong], f"{pause} {stall}: flags")
+    bench.equal(watch.received, beats[: len(watch.received)], "beats that came")
+    seen |= {("open", place > 0 and not beats[place - 1][2]) for place in told}
+    assert {("open", False), ("open", True), ("comes", False), ("comes", True)} <= seen
+    assert len(dropped) > 40 and len(passed) > 60
+
+
+@cocotb.test
+async def drops_what_comes_while_it_runs_and_nobody_is_ready(dut):
+    random, size = rng(), parameters()["size"]
+    bench, watch = await begin(dut)
+    sender = source(dut, random, "never")
+    full = (1 << size) - 1
+    frames = [[(one, full)] * 5 for one in (1, 2)]
+    dut.run.value = 1
+    for frame in frames:
+        sender.send_nowait(frame_of(frame, size))
+    await bench.run({}, {"o": 2}, random)
+    dut.run.value = 0
+    dut.drop.value = 1
+    await FallingEdge(bench.clk)
+    dut.drop.value = 0
+    dut.run.value = 1
+    for _ in range(6):
+        await FallingEdge(bench.clk)
+    assert len(watch.received) == 5 and dut.o__valid.value == 1, "the first frame has gone, and no more"
+    run = await bench.run({}, {"o": 5}, random)
+    bench.equal(run["o"], [one for one, _ in [received(*one, size) for one in with_last(frames[1])]], "the second")
+
+
+@cocotb.test
+async def forgets_a_frame_in_reset(dut):
+    random, size = rng(), parameters()["size"]
+    bench, _ = await begin(dut)
+    sender = source(dut, random, "never")
+    for dropping in (False, True):
+        dut.run.value = 1
+        sender.send_nowait(frame_of([(7, (1 << size) - 1)] * 3, size))
+        await bench.run({}, {"o": 1}, random)
+        dut.run.value, sender.pause = 0, True
+        if dropping:
+            dut.drop.value = 1
+            await FallingEdge(bench.clk)
+            dut.drop.value = 0
+        await bench.reset()
+        dut.drop.value = 1
+        await FallingEdge(bench.clk)
+        dut.drop.value = 0
+        await FallingEdge(bench.clk)
+        assert dut.s_axis_tready.value == 0, "nothing to drop"
