@@ -109,6 +109,8 @@ class Reader(wiring.Component):
         m.d.comb += [
             room.eq(under_way <= self.outstanding - LIMIT),
             bursts.i.payload.eq(ahead.o.payload.burst),
+            # Nothing joins a line of scales, and the next beat may be thousands of steps away.
+            bursts.i.payload.last.eq(ahead.o.payload.burst.last | ahead.o.payload.scale),
             bursts.i.valid.eq(ahead.o.valid),
             ahead.o.ready.eq(bursts.i.ready),
             ar.i.payload.eq(bursts.o.payload),

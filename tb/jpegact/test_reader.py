@@ -165,10 +165,21 @@ async def asks_after_four_cycles_and_gives_a_sector_after_one(dut, latency):
         run = await bench.run({"ahead": stream, "now": stream}, {"sectors": gather, "scale": scaled}, random)
         await ends(dut)
         asked = [burst[2] - first for burst in memory.reads[before:]]
-        assert asked == {(1, 1): [4, 5], (1, 0): [4], (0, 1): [5]}[gather, scaled]
+        assert asked == {(1, 1): [4, 5], (1, 0): [4], (0, 1): [4]}[gather, scaled]
         # A sector without a beat of its own takes a cycle after that of its scale.
         for port in ["sectors"] * gather + ["scale"] * scaled:
             assert run.cycles[port] == [asked[-1] + latency + 1 + (not gather)]
+
+
+@cocotb.test
+async def asks_for_a_line_of_scales_at_once_however_far_the_next_one_is(dut):
+    random = rng()
+    bench, memory = await world(dut, random)
+    await begin(dut, 0, 1)
+    first, stream = memory.cycle + 1, make.payloads(make.rows(0, 8, 100, height=1 << 20))
+    await bench.run({"ahead": stream, "now": stream}, {"scale": 100}, random)
+    await ends(dut)
+    assert memory.reads[0][2] - first == 4
 
 
 @cocotb.test
