@@ -36,12 +36,27 @@ SEED = int(os.environ.get("COCOTB_RANDOM_SEED", 0))  # of the run; cocotb.RANDOM
 
 # ------------------------------------------------------------------------------------------------ outside the simulator
 class Verilator(cocotb_tools.runner.Verilator):
-    """cocotb's runner, also for designs of which Verilator compiles parts on their own."""
+    """cocotb's runner, also for designs of which Verilator compiles ``parts`` on their own: {module: its Verilog}.
+
+    What does not depend on the design is compiled once: Verilator's runtime, and, by their content, the parts."""
+
+    parts = {}
 
     def _build_command(self):
         verilate, make = super()._build_command()
-        hierarchical = "--hierarchical" in verilate
-        return [verilate, ["Vtop_hier.mk" if hierarchical and part == "Vtop.mk" else part for part in make]]
+        made = {f"{name}.o": verilate[0] for name in (  # made anew only if older than what they come from
+            "verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilator")}
+        made |= {f"V{name}/lib{name}.a": text for name, text in self.parts.items()}
+        fetch, keep = [], []
+        for path, content in made.items():
+            key = hashlib.sha256(f"{content} {self.waves} {os.environ['MAKEFLAGS']}".encode()).hexdigest()[:16]
+            kept = BUILD / f"{key}-{Path(path).name}"
+            fetch.append(f"if [ -e {kept} ]; then cp {kept} {path}; fi")
+            keep.append(f"if [ -e {path} ] && [ ! -e {kept} ]; then cp {path} {kept}.$$; mv {kept}.$$ {kept}; fi")
+        if self.parts:
+            verilate = [*verilate, "--hierarchical"]
+            make = ["Vtop_hier.mk" if word == "Vtop.mk" else word for word in make]
+        return [verilate, ["sh", "-ec", "\n".join(fetch)], make, ["sh", "-ec", "\n".join(keep)]]
 
 
 def simulate(component, module, tests=None, **parameters):
@@ -69,12 +84,14 @@ def simulate(component, module, tests=None, **parameters):
             source.write_text(text)
             sources, arguments = [source], []
             if simulator == "verilator":
-                parts = re.findall(r"^module (dut_\w+)", text, re.MULTILINE)  # those that the design has several of
-                control = [f'hier_block -module "{part}"\n' for part in parts]
+                # Modules behind the design's own are those that it has several of.
+                parts = re.split(r"^(?=module dut_\w)", text, flags=re.MULTILINE)[1:]
+                runner.parts = {re.match(r"module (\w+)", part)[1]: part for part in parts}
+                control = [f'hier_block -module "{name}"\n' for name in runner.parts]
                 (build / "control.vlt").write_text(
                     "".join(['`verilator_config\npublic_flat_rw -module "dut" -var "*"\n', *control]))
                 sources.append(build / "control.vlt")
-                arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast"] + ["--hierarchical"] * bool(parts)
+                arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast"]
             runner.build(sources=sources, hdl_toplevel="dut", build_dir=build, build_args=arguments, waves=waves,
                          timescale=("1ns", "1ps"), log_file=build / "build.log")
             done.touch()
