@@ -12,6 +12,7 @@ from rtl.jpegact.collector import Collector
 from rtl.jpegact.config import MODES
 from rtl.jpegact.lane import Lane
 from rtl.jpegact.plan import Plan
+from rtl.jpegact.reader import check_outstanding
 from rtl.jpegact.register_map import ADDRESS_BITS, ErrorCode
 from rtl.jpegact.registers import Registers
 from rtl.jpegact.splitter import Splitter
@@ -54,8 +55,8 @@ class Accelerator(wiring.Component):
 
     Throughput: a sector a cycle in each lane, 8 cycles a block, as long as memory and the stream keep up; scales are
     read over the same ports. Latency: some 60 cycles from the start to the first read, then memory's, then the CDU's.
-    Buffering: that of its parts. Combinational paths: from ``m_axis_tready`` and ``s_axis_tvalid``, none to another
-    port.
+    Buffering: that of its parts. Combinational paths: none from port to port but inside ``s_axis``, from ``tvalid`` and
+    what goes with it to ``tready``.
 
     Source: JPEG-ACT, section III-A, Figures 7, 8, 12 and 15.
 
@@ -86,6 +87,7 @@ class Accelerator(wiring.Component):
 
     def __init__(self, cdus=4, modes=JPEG_ACT, address_width=40, outstanding=384):
         check_cdus(cdus)
+        check_outstanding(outstanding)
         self.cdus, self.modes, self.address_width, self.outstanding = cdus, tuple(modes), address_width, outstanding
         self._registers = Registers(cdus, modes, address_width)
         memory = {}

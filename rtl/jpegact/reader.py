@@ -10,7 +10,13 @@ from rtl.common.skid import Skid
 from rtl.common.vectors import place
 from rtl.jpegact.beats import Beats, masks, rotate
 
-__all__ = ["Reader"]
+__all__ = ["Reader", "check_outstanding"]
+
+
+def check_outstanding(outstanding):
+    """Raises ValueError unless as many beats are enough for a burst."""
+    if not isinstance(outstanding, int) or outstanding < LIMIT:
+        raise ValueError(f"outstanding must be at least {LIMIT} beats, not {outstanding!r}")
 
 
 class Reader(wiring.Component):
@@ -68,8 +74,7 @@ class Reader(wiring.Component):
     """
 
     def __init__(self, address_width=40, outstanding=384):
-        if not isinstance(outstanding, int) or outstanding < LIMIT:
-            raise ValueError(f"outstanding must be at least {LIMIT} beats, not {outstanding!r}")
+        check_outstanding(outstanding)
         self.address_width, self.outstanding = address_width, outstanding
         self._ahead, self._now, self._bursts = Beats(address_width), Beats(address_width), Bursts(address_width)
         super().__init__({
