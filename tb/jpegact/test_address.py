@@ -121,8 +121,8 @@ async def walks_rows_of_every_width(dut):
     cdus, seen = parameters()["cdus"], set()
     for tiles in range(1, 41):
         for tiled in (0, 1):
-            # Enough for a second group of every CDU of few, and any number of tiles in the last group.
-            groups = min(2 * cdus, 6) + int(random.integers(2))
+            # Enough for a second group of every CDU of few, for groups of two rows, and for any last group.
+            groups = max(min(2 * cdus, 6), tiles // 4 + 1 if tiles < 20 else 0) + int(random.integers(2))
             rows = max(8 * -(-4 * groups // tiles) - int(random.integers(8)), 8)
             width = 8 * tiles - int(random.integers(8)) * (tiles > 1)
             height = int(random.choice([1, 2, 3, 5, 9, 70]))
