@@ -80,7 +80,9 @@ def _make_unit(folder, component):
     _verilate(folder, "unit", folder / "unit.v")
     lists = [f"-D{kind.upper()}=" + " ".join(f"P({k}, {name})" for k, name in enumerate(names))
              for kind, names in _ports(component)._asdict().items()]
-    _compile(folder, [*folder.glob("*.cpp"), LOOP], *lists)
+    # Verilator's headers take longer than the unit: compiled once, not for each of its files.
+    (folder / "all.cpp").write_text("".join(f'#include "{path}"\n' for path in [*folder.glob("*.cpp"), LOOP]))
+    _compile(folder, [folder / "all.cpp"], *lists)
     _call([*_compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *runtime.glob("*.o")])
     return folder / "made.so"
 
