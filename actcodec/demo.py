@@ -37,7 +37,7 @@ class Result:
     decompress_cycles: float  # a block
     compress_latency: int  # cycles from the first beat in to the first beat out
     decompress_latency: int
-    bytes_per_cycle: float  # payload bytes over the cycles of compression, from the first sector to the last byte
+    bytes_per_cycle: float  # payload bytes over the cycles of compression
     equal: bool  # whether file and tensor equal golden's, bit for bit
 
     @property
@@ -100,9 +100,9 @@ def run(output):
         progress.advance(drawing)
 
     console.print(table(results))
-    console.print("[dim]Cycles for a block of 64 values, compressing/decompressing, from the first beat in to the last "
-                  "out. Bytes of payload per cycle, compressing. PSNR against the tensor's range. brc keeps only "
-                  "whether x > 0.[/]\n")
+    console.print("[dim]Cycles for a block of 64 values, compressing/decompressing, from the start to the end, as "
+                  "the accelerator counts them. Bytes of payload per cycle, compressing. PSNR against the tensor's "
+                  "range. brc keeps only whether x > 0.[/]\n")
     for kind in RUNS:
         ratios = ", ".join(f"{label} {ratio:.2f}" for label, ratio in totals(results, kind).items())
         console.print(f"Ratio of all {kind} tensors together: {ratios}")
@@ -140,7 +140,7 @@ def latencies(results):
 def table(results):
     """The results, a row each."""
     # Tight, so that it fits into 80 columns.
-    table = Table(title="Activations of a ResNet-20 through one simulated CDU", box=box.SIMPLE_HEAD,
+    table = Table(title="Activations of a ResNet-20 through a simulated accelerator", box=box.SIMPLE_HEAD,
                   padding=(0, 1, 0, 0), pad_edge=False)
     for name in ["tensor: kind, shape", "mode"]:
         table.add_column(name, no_wrap=True)

@@ -36,7 +36,7 @@ class Cycles:
 class Host:
     """A tensor of ``shape`` in the memory of an accelerator of its own, simulated for ``mode``.
 
-    ``options`` go to :class:`~actcodec.simulator.Simulator`. Afterwards ``counters`` are the accelerator's.
+    ``options`` go to :class:`~actcodec.simulator.Simulator`.
     """
 
     def __init__(self, shape, mode, cdus, **options):
@@ -44,11 +44,12 @@ class Host:
         self.size = 4 * int(np.prod(shape))
         self.table = -(-self.size // 32) * 32  # of scales, behind the tensor
         self.simulator = Simulator(configuration(mode), cdus, self.table + self.size + 32, **options)
-        memory = Contents(self.simulator.memory)
-        self.driver = run(Driver.open(Plain(self.simulator), Plain(memory), self._wait))
+        simulator, memory = self.simulator, Contents(self.simulator.memory)
 
-    async def _wait(self):
-        self.simulator.wait()
+        async def wait():
+            simulator.wait()
+
+        self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
     def compress(self, x, mode, dqt="optL"):
         """The driver's result, and the payload."""

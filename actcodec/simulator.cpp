@@ -107,8 +107,8 @@ struct Bucket {
 };
 
 struct World {
-    std::unique_ptr<VerilatedContext> context{new VerilatedContext};
-    std::unique_ptr<Vaccelerator> top{new Vaccelerator{context.get()}};
+    // In the default context, which outlives all worlds: that is where the lanes, libraries to Verilator, go as well.
+    std::unique_ptr<Vaccelerator> top{new Vaccelerator};
     std::vector<Port> ports;
     Traffic sent{}, received{};  // by the accelerator: packets
     Bucket sink, source;
