@@ -8,6 +8,15 @@ from amaranth.lib.wiring import In
 
 __all__ = ["collect", "shared"]
 
+# Verilator compiles such a module on its own, and then calls C++ variables like its ports.
+RESERVED = {
+    "abort", "assert", "bit", "break", "byte", "case", "char", "class", "config", "const", "continue", "default",
+    "delete", "do", "end", "enum", "event", "export", "final", "float", "for", "goto", "if", "input", "int",
+    "interrupt", "long", "new", "operator", "output", "priority", "private", "public", "register", "return", "short",
+    "signed", "static", "struct", "switch", "table", "task", "this", "type", "union", "unsigned", "void",
+    "wait", "wire",
+}
+
 _collected = None  # prefix of names, and name -> component, while somebody collects
 
 
@@ -29,13 +38,16 @@ def shared(name, build):
 
     Amaranth writes a module for each submodule, even where they are alike. For units as large as a lane of the
     accelerator, one text is easier to read, and takes a simulator or a synthesis tool a fraction of the time.
-    ``name`` stands for the class and its parameters: the same name, the same hardware.
+    ``name`` stands for the class and its parameters: the same name, the same hardware. Raises ValueError while somebody
+    collects if a port is called like a word of Verilog or C++.
     """
     if _collected is None:
         return build()
     prefix, components = _collected
     if prefix + name not in components:
-        components[prefix + name] = build()
+        component = components[prefix + name] = build()
+        if taken := RESERVED.intersection(component.signature.members):
+            raise ValueError(f"ports of {name} must not be words of Verilog or C++: {', '.join(sorted(taken))}")
     return _Instance(prefix + name, components[prefix + name].signature)
 
 

@@ -54,7 +54,8 @@ class Accelerator(wiring.Component):
     begun at ``s_axis`` is dropped, also when the next tensor has been started.
 
     Throughput: a sector a cycle in each lane, 8 cycles a block, as long as memory and the stream keep up; scales are
-    read over the same ports. Latency: some 60 cycles from the start to the first read, then memory's, then the CDU's.
+    read over the same ports. Latency: some 80 cycles from the start to the first read (up to 120 with
+    8 CDUs), then memory's, then the CDU's; 20 from the last transfer to the interrupt.
     Buffering: that of its parts. Combinational paths: none from port to port but inside ``s_axis``, from ``tvalid`` and
     what goes with it to ``tready``.
 

@@ -1,6 +1,7 @@
 """make and its set-up: what they run, and that a wrong variable is told before anything is done."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,12 @@ def test_a_wrong_variable_is_told_in_one_line_before_anything_runs(variable):
     (["WAVES=1"], "-n 0")])
 def test_a_waveform_is_made_by_one_process(waves, options):
     assert f"pytest {options} tb\n" in make("sim", "JOBS=3", *waves).stdout
+
+
+def test_verilog_is_written_and_checked():
+    written, checked = make("verilog").stdout.replace("\\\n", "").splitlines()[-2:]
+    assert written.endswith("python -m rtl.units build/verilog")
+    assert re.search(r"build/verilog/\*\.v .*-n 1 +tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt$", checked)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Bench of shared modules: written once in Verilog, and the same hardware."""
 
 import cocotb
+import pytest
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -36,6 +37,29 @@ def test_is_written_once():
 
 def test_is_the_same_hardware():
     simulate(Chain(), __file__)
+
+
+class Waiting(wiring.Component):
+    """Has a port that no C++ variable can be called after."""
+
+    wait: In(1)
+
+    def elaborate(self, platform):
+        return Module()
+
+
+class Top(wiring.Component):
+    i: In(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.part = shared("part", Waiting)
+        return m
+
+
+def test_names_of_ports_that_verilator_cannot_use_are_told():
+    with pytest.raises(ValueError, match=r"ports of part must not be words .*: wait"):
+        verilog(Top(), "top")
 
 
 @cocotb.test
