@@ -55,13 +55,19 @@ def near(value):
     return Mux(value[NEAR:].any(), high, value[:NEAR])
 
 
+def increment(value):
+    """``value`` + 1, wrapping around. Its carries are ANDs of all bits below, not chains from bit to bit."""
+    return Cat((value[k : k + 6] + value[:k].all())[: len(value[k : k + 6])] for k in range(0, len(value), 6))
+
+
 class Advance(wiring.Component):
     """Adds a distance to a position.
 
-    Step by step, so that no step has more than one addition: the sums; what has gone over ``tiles`` and ``height``;
-    the carry into ``channel``; what has gone over that. Where ``tile`` has carried, the same again with a ``unit``.
+    Step by step, so that no step has more than one addition: the sums; what has gone over ``tiles`` and ``height``,
+    and back if nothing has; the carry into ``channel``; what has gone over that, and back. Where ``tile`` has carried,
+    the same again with a ``unit``.
 
-    Throughput: a position in 5 cycles, or 9 where ``tile`` carries. Combinational paths: none.
+    Throughput: a position in 7 cycles, or 13 where ``tile`` carries. Combinational paths: none.
 
     Source: JPEG-ACT, section III-C.
 
@@ -75,6 +81,8 @@ class Advance(wiring.Component):
     start : input
         Pulse. The other inputs stand from then until ``done``.
     i, distance : input, :func:`position`
+    single : input
+        Add a ``unit`` in place of ``distance``.
     course : input, :func:`course`
     done : output
         Pulse: ``o`` is the sum, and stays so.
@@ -89,45 +97,61 @@ class Advance(wiring.Component):
     def __init__(self, address_width=40):
         check_address_width(address_width)
         where = position(address_width)
-        super().__init__({"start": In(1), "i": In(where), "distance": In(where), "course": In(course(address_width)),
-                          "done": Out(1), "o": Out(where)})
+        super().__init__({"start": In(1), "i": In(where), "distance": In(where), "single": In(1),
+                          "course": In(course(address_width)), "done": Out(1), "o": Out(where)})
 
     def elaborate(self, platform):
         m = Module()
         o, course = self.o, self.course
         tile, height, channel = Signal(TILES + 1), Signal(SIZE + 1), Signal(SIZE + 1)  # before they are reduced
-        carry, wrapped = Signal(), Signal()
-        over = height - course.height, channel - course.top - 1
+        carry, short = Signal(), Signal()  # from height; channel has not gone over the highest one
+        wrapped, again = Signal(), Signal()  # tile has carried; this is what that comes to
 
-        def add(i, distance):
+        by_unit = Signal()
+        adds, i, distance = Signal(), Signal.like(o), Signal.like(o)
+        m.d.comb += [i.eq(self.i), distance.eq(self.distance)]
+        with m.If(wrapped):
+            m.d.comb += i.eq(o)
+        with m.If(by_unit):
+            m.d.comb += distance.eq(course.unit)
+        with m.If(adds):
             m.d.sync += [o[name].eq(i[name] + distance[name]) for name in ("left", "line")]
-            m.d.sync += [height.eq(i.height + distance.height), channel.eq(i.channel + distance.channel)]
+            m.d.sync += [height.eq(i.height + distance.height), channel.eq(i.channel + distance.channel),
+                         tile.eq(i.tile + distance.tile), again.eq(wrapped)]
 
         with m.FSM():
             with m.State("idle"), m.If(self.start):
-                add(self.i, self.distance)
-                m.d.sync += [tile.eq(self.i.tile + self.distance.tile), wrapped.eq(0)]
+                m.d.sync += by_unit.eq(self.single)
+                m.next = "add"
+            with m.State("add"):
+                m.d.comb += adds.eq(1)
                 m.next = "reduce"
             with m.State("reduce"):
-                m.d.sync += [carry.eq(over[0] >= 0), o.height.eq(Mux(over[0] >= 0, over[0], height))]
-                excess = tile - course.tiles
-                with m.If(~wrapped):
-                    m.d.sync += [wrapped.eq(excess >= 0), o.tile.eq(Mux(excess >= 0, excess, tile))]
-                    m.d.sync += tile.eq(0)
-                with m.Else():
-                    m.d.sync += wrapped.eq(0)
+                over, excess = height - course.height, tile - course.tiles
+                m.d.sync += [carry.eq(over >= 0), o.height.eq(over), wrapped.eq((excess >= 0) & ~again)]
+                with m.If(~again):
+                    m.d.sync += o.tile.eq(excess)
                 m.next = "carry"
             with m.State("carry"):
                 m.d.sync += channel.eq(channel + carry)
+                with m.If(~carry):
+                    m.d.sync += o.height.eq(height)
+                with m.If(~wrapped & ~again):
+                    m.d.sync += o.tile.eq(tile)
                 m.next = "channel"
             with m.State("channel"):
-                m.d.sync += o.channel.eq(Mux(over[1] >= 0, over[1], channel))
+                over = channel + Cat(~course.top, 1)  # less top and one
+                m.d.sync += [short.eq(~over[SIZE + 1]), o.channel.eq(over)]
+                m.next = "restore"
+            with m.State("restore"):
+                with m.If(short):
+                    m.d.sync += o.channel.eq(channel)
                 m.next = "end"
             with m.State("end"):
                 m.next = "idle"
                 with m.If(wrapped):
-                    add(o, course.unit)
-                    m.next = "reduce"
+                    m.d.sync += by_unit.eq(1)
+                    m.next = "add"
                 with m.Else():
                     m.d.comb += self.done.eq(1)
         return m
@@ -139,9 +163,9 @@ class Walk(wiring.Component):
     Inside a group, everything is counted: sectors to the end of the row, rows to the end of the channel and of the
     tensor; addresses move on by 32 bytes in a row, and from row to row by the stride. The start of the next group, and
     of the part of it that lies in the next row of tiles, are found meanwhile (:class:`Advance`): a group takes 32
-    cycles, its preparation some 20.
+    cycles, its preparation 23 at most.
 
-    Throughput: a place a cycle. Latency: 8 cycles from ``start``. Buffering: the start of a group. Combinational
+    Throughput: a place a cycle. Latency: 11 cycles from ``start``. Buffering: the start of a group. Combinational
     paths: none.
 
     Source: JPEG-ACT, section III-C, Figure 12.
@@ -180,63 +204,70 @@ class Walk(wiring.Component):
         m.submodules.advance = advance = Advance(self.address_width)
 
         # -------------------------------------------------------------------------- the start of the next group
+        # Of its first part, ``at`` and ``address``; of its second part, what ``advance`` comes to.
         at = Signal(position(self.address_width), reset_less=True)
-        address, following, other = (Signal(self.address_width, reset_less=True, name=f"start_{name}")
-                                     for name in ("address", "following", "other"))
-        room = Signal(NEAR, reset_less=True, name="start_room")
-        # Of the first part of the group and of the second: rows to the end of the channel and of the tensor, channel.
-        starts = [(Signal(NEAR, reset_less=True, name=f"start_until_{k}"),
-                   Signal(NEAR, reset_less=True, name=f"start_left_{k}"),
-                   Signal(SIZE, reset_less=True, name=f"start_channel_{k}")) for k in range(2)]
+        address, following = (Signal(self.address_width, reset_less=True, name=f"start_{name}")
+                              for name in ("address", "following"))  # of the group; of its next row
+        room = Signal(NEAR, reset_less=True, name="start_room")  # sectors to the end of the row
+        # Rows to the end of the channel.
+        untils = [Signal(NEAR, reset_less=True, name=f"start_until_{k}") for k in range(2)]
         groups, size = Signal(30, reset_less=True), Signal(3)  # groups to come; tiles of the next one
         tiles = Signal(2, reset_less=True)  # of the last group, 0 for four
         final, prepared, begin = Signal(), Signal(), Signal()
+        # One adder and one subtractor do everything here, one after the other.
+        # What is added to: the line, or the address of the group. What is: the base, the tile, or the stride.
+        to_line, opening, placing = Signal(), Signal(), Signal()
+        augend, addend, total = (Signal(self.address_width, name=name) for name in ("augend", "addend", "total"))
+        whole, part, rest, near_rest = Signal(SIZE), Signal(SIZE), Signal(SIZE, reset_less=True), Signal(NEAR)
         m.d.comb += [
             advance.course.eq(course),
             advance.i.eq(at),
+            advance.distance.eq(course.group),
+            advance.single.eq(~prepared),
             final.eq(groups == 1),
             size.eq(Mux(final & (tiles != 0), tiles, 4)),
+            augend.eq(Mux(to_line, at.line, address)),
+            addend.eq(Mux(opening, course.base, Mux(placing, at.tile << 5, course.stride))),
+            total.eq(augend + addend),
+            whole.eq(course.height), part.eq(at.height), near_rest.eq(near(rest)),
         ]
-
-        def note(k, where):
-            until, left, channel = starts[k]
-            m.d.sync += [until.eq(near((course.height - where.height)[:SIZE])), channel.eq(where.channel),
-                         left.eq(Mux(where.left < 0, 0, near(where.left[:ROWS])))]
+        m.d.sync += rest.eq(whole - part)
 
         with m.FSM():
             with m.State("idle"):
-                m.d.sync += [at.eq(self.share.start), groups.eq((self.share.blocks + 3) >> 2),
-                             tiles.eq(self.share.blocks[:2])]
+                m.d.sync += [opening.eq(1), to_line.eq(1), at.eq(self.share.start),
+                             groups.eq((self.share.blocks + 3) >> 2), tiles.eq(self.share.blocks[:2])]
                 with m.If(self.start):
                     m.next = "origin"
             with m.State("origin"):
-                m.d.sync += [at.left.eq(at.left + course.rows), at.line.eq(at.line + course.base)]
-                m.next = "first"
-            with m.State("first"):
-                m.d.sync += [address.eq(at.line + (at.tile << 5)), room.eq(near((course.tiles - at.tile)[:TILES]))]
-                note(0, at)
-                m.d.comb += [advance.distance.eq(course.unit), advance.start.eq(1)]
+                m.d.sync += [opening.eq(0), placing.eq(1), at.left.eq(at.left + course.rows), at.line.eq(total)]
+                m.next = "address"
+            with m.State("address"):
+                m.d.comb += [whole.eq(course.tiles), part.eq(at.tile), advance.start.eq(1)]
+                m.d.sync += [placing.eq(0), to_line.eq(course.raster), address.eq(total)]
+                m.next = "following"
+            with m.State("following"):
+                m.d.sync += [following.eq(total), room.eq(near_rest)]
+                m.next = "until"
+            with m.State("until"):
+                m.d.sync += untils[0].eq(near_rest)
                 m.next = "second"
             with m.State("second"):
-                m.d.comb += advance.distance.eq(course.unit)
-                m.d.sync += following.eq(Mux(course.raster, at.line, address) + course.stride)
+                m.d.comb += part.eq(advance.o.height)
                 with m.If(advance.done):
-                    note(1, advance.o)
-                    m.d.sync += [other.eq(advance.o.line), prepared.eq(1)]
-                    m.next = "wait"
-            with m.State("wait"):
-                m.d.comb += advance.distance.eq(course.group)
-                with m.If(begin):
-                    m.d.sync += [prepared.eq(0), groups.eq(groups - 1)]
-                    m.d.comb += advance.start.eq(~final)
-                    m.next = "advance"
-                    with m.If(final):
-                        m.next = "idle"
-            with m.State("advance"):
-                m.d.comb += advance.distance.eq(course.group)
-                with m.If(advance.done):
-                    m.d.sync += at.eq(advance.o)
-                    m.next = "first"
+                    m.next = "prepared"
+            with m.State("prepared"):
+                m.d.sync += [untils[1].eq(near_rest), prepared.eq(1)]
+                m.next = "wait"
+            with m.State("wait"), m.If(begin):
+                m.d.sync += [prepared.eq(0), groups.eq(groups - 1)]
+                m.d.comb += advance.start.eq(~final)
+                m.next = "advance"
+                with m.If(final):
+                    m.next = "idle"
+            with m.State("advance"), m.If(advance.done):
+                m.d.sync += [placing.eq(1), to_line.eq(1), at.eq(advance.o)]
+                m.next = "address"
 
         # ------------------------------------------------------------------------------------------- the group
         sector, last_sector = Signal(5, reset_less=True), Signal(5, reset_less=True)
@@ -245,6 +276,7 @@ class Walk(wiring.Component):
         next_address, other_address = (Signal(self.address_width, reset_less=True, name=f"{name}_address")
                                        for name in ("next", "other"))
         here, first_room = Signal(NEAR, reset_less=True), Signal(NEAR, reset_less=True)
+        # Of the first part of the group and of the second: rows to the end of the channel and of the tensor, channel.
         parts = [(Signal(NEAR, reset_less=True, name=f"until_{k}"), Signal(NEAR, reset_less=True, name=f"left_{k}"),
                   Signal(SIZE, reset_less=True, name=f"channel_{k}")) for k in range(2)]
         # In a row: sectors of the first part (up to 4) and of the second, and those that are left of this part.
@@ -269,7 +301,7 @@ class Walk(wiring.Component):
         ]
         with m.If(moves):
             m.d.sync += [sector.eq(sector + 1), within.eq(within - 1), here.eq(here - 1),
-                         o_address.eq(o_address + 32), valid.eq(~ends)]
+                         o_address.eq(Cat(o_address[:5], increment(o_address[5:]))), valid.eq(~ends)]
             with m.If(crosses):
                 m.d.sync += [o_address.eq(other_address), here.eq(near(course.tiles)), within.eq(second), o_slot.eq(1)]
             with m.If(drops):
@@ -285,8 +317,10 @@ class Walk(wiring.Component):
             across = Mux(room < size, room, size)[:3]
             m.d.sync += [
                 valid.eq(1), sector.eq(0), last_sector.eq((size << 3) - 1), ending.eq(final), o_slot.eq(0),
-                o_address.eq(address), next_address.eq(following), other_address.eq(other), here.eq(room),
+                o_address.eq(address), next_address.eq(following), other_address.eq(advance.o.line), here.eq(room),
                 first_room.eq(room), first.eq(across), second.eq(size - across), within.eq(across),
             ]
-            m.d.sync += [Cat(part).eq(Cat(start)) for part, start in zip(parts, starts, strict=True)]
+            for (until, left, channel), start_until, where in zip(parts, untils, (at, advance.o), strict=True):
+                m.d.sync += [until.eq(start_until), channel.eq(where.channel),
+                             left.eq(Mux(where.left < 0, 0, near(where.left[:ROWS])))]
         return m

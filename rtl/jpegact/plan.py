@@ -29,7 +29,7 @@ class Plan(wiring.Component):
     one group to the next is the same everywhere, the CDUs' first groups lie at its multiples, and so does the group
     that a CDU takes next.
 
-    Throughput: one tensor at a time. Latency: 68 cycles, or up to 9 for each CDU and 36 if that is more; 3 for a
+    Throughput: one tensor at a time. Latency: 68 cycles, or up to 13 for each CDU and 36 if that is more; 3 for a
     description that makes no sense at first sight. Combinational paths: none.
 
     Source: JPEG-ACT, section III-C; section III-G for the order of groups.

@@ -66,7 +66,7 @@ def latency(view, tiled, cdus):
     tiles = view.tiles_per_row
     size = 4 if tiled and tiles not in (1, 2, 4) else 32
     carries = sum((size * c % tiles + size % tiles) >= tiles for c in range(cdus))
-    return max(68, 36 + 5 * cdus + 4 * carries)
+    return max(68, 36 + 7 * cdus + 6 * carries)
 
 
 async def check(bench, view, tiled, base, stride):
