@@ -198,10 +198,9 @@ def draw(title, rows, channels, signals=(), quiet=6):
     for k in range(1, len(rows)):
         same = states[k] == states[k - 1] and not any(passes[k]) and not any(passes[k - 1])
         runs[-1:] = [runs[-1] + [k]] if same else [runs[-1], [k]]
-    columns, hidden = [], []
+    columns = []
     for run_ in runs:
         if len(run_) > quiet:
-            hidden.append(len(run_) - 4)
             run_[2:-2] = [None]
         columns += run_
     lanes = {prefix: [] for prefix in (*channels, "")}
@@ -227,8 +226,7 @@ def draw(title, rows, channels, signals=(), quiet=6):
     signal = [{"name": "clk", "wave": "p" + "".join("|" if k is None else "." for k in columns[1:])}]
     for part in lanes.values():
         signal += [{}, *part] if part else []
-    foot = f"left out at the bars: {', '.join(map(str, hidden))} cycles" if hidden else ""
-    return {"signal": signal, "head": {"text": title}, "foot": {"text": foot}}
+    return {"signal": signal, "head": {"text": title}}
 
 
 def diagrams():
