@@ -97,6 +97,8 @@ def check(x, mode, cdus):
     """Raises as :func:`compress` does."""
     if not isinstance(x, np.ndarray) or x.dtype != np.float32:
         raise TypeError(f"tensor is {getattr(x, 'dtype', type(x).__name__)}, has to be a float32 array")
+    if not x.size:
+        raise ValueError(f"shape {x.shape} is empty, every dimension has to be at least 1")
     if mode not in MODES:
         raise ValueError(f"unknown mode {mode!r}, legal are {', '.join(MODES)}")
     if cdus != 1:

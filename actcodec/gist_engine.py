@@ -142,7 +142,10 @@ def compress(x, mode, dqt=None, cdus=1):
     else:
         done = run(unit, {"i": beats}, {"o": room}, **constants)
         payload = _content(done.beats["o"])
-    compressed = gist.Compressed(mode, x.shape, payload, nonzero)
+    try:
+        compressed = gist.Compressed(mode, x.shape, payload, nonzero)
+    except ValueError as error:
+        raise SimulationError(f"the simulated {unit.__name__} gives a wrong payload: {error}") from error
     return compressed, _cycles(done, compressed)
 
 

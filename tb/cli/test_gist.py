@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, container, demo, engines, gist, streams
+from actcodec import cli, container, demo, engines, files, gist, streams
 from golden.gist import binarize, bitpack, dpr, ssdc
 from rtl.gist.binarize import Binarize, Unbinarize
 from rtl.gist.bitpack import Bitunpack
 
-SHAPES = [(1, 1, 1, 1), (2, 3, 7, 13), (1, 64, 14, 14), (3, 9), (1, 256), (2, 4, 8, 8), (1, 1, 1, 8), (5, 103)]
+SHAPES = [(1, 1, 1, 1), (2, 3, 7, 13), (1, 64, 14, 14), (3, 9), (1, 256), (2, 4, 8, 8), (1, 1, 1, 8), (5, 103), (2, 7)]
 SPECIAL = np.array([0x7FC00000, 0xFF800001, 0x7F800000, 0xFF800000, 1, 0x807FFFFF, 0x80000000, 0x7F7FFFFF, 0x38800000,
                     0x387FFFFF, 0x477FF000, 0x3C800000, 0xBC7FFFFF, 0x43700000], np.uint32)
 """NaNs, infinities, subnormal numbers, -0.0, and the ends of DPR's ranges."""
@@ -119,6 +119,23 @@ def test_engines_refuse_what_is_no_tensor_of_theirs():
             engines.compress(engine, x[:0], "binarize")
         with pytest.raises(ValueError, match="mode dpr-fp8 has no CDUs: cdus must be 1, not 2"):
             engines.compress(engine, x, "dpr-fp8", cdus=2)
+
+
+@pytest.mark.parametrize(("mode", "name"), [
+    ("dpr-fp10", None), ("bitpack-2", None), ("ssdc", "values"), ("ssdc-fp8", "values"), ("ssdc-fp8", "columns"),
+    ("ssdc", "counts"),
+])
+def test_an_error_that_a_unit_reports_is_told(monkeypatch, mode, name):
+    """Of an array that ends early; no file gets that far."""
+    c, _ = engines.compress("golden", awkward((2, 3, 7, 13)), mode)
+    if name:
+        arrays = c.arrays()
+        short = arrays._replace(**{name: getattr(arrays, name)[:-4]})
+        monkeypatch.setattr(gist.Compressed, "arrays", lambda self: short)
+    else:
+        object.__setattr__(c, "payload", c.payload[:-4])
+    with pytest.raises(files.UserError, match="reports error"):
+        engines.decompress("rtl", c)
 
 
 # -------------------------------------------------------------------------------------------------------- command line
