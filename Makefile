@@ -27,7 +27,7 @@ names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim synth verilog lint clean
+.PHONY: help setup demo sim bench synth verilog lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 16
@@ -46,6 +46,9 @@ demo: setup  ## compress a ResNet's activations with the simulated hardware; tab
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
 	@scripts/setup.sh judges $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(or $(benches),tb)
+
+bench: setup  ## measure the accelerator in cycles; table, report.json and picture in build/bench/
+	@$(BIN)/actcodec bench --output build/bench
 
 synth: setup  ## map every unit to Nangate45 and print areas beside the paper's (UNIT=)
 	@$(BIN)/python -m synth $(UNIT) --jobs $(JOBS)

@@ -58,6 +58,7 @@ def main():
       actcodec units
       actcodec mfr vgg16
       actcodec demo
+      actcodec bench
     """
 
 
@@ -257,6 +258,26 @@ def demo(output):
 
     if not run(Path(output)):
         click.get_current_context().exit(1)
+
+
+@main.command()
+@click.option("--output", metavar="DIR", default="build/bench", help="Folder for report.json and bench.png.")
+@click.option("--quick", is_flag=True, help="Fewer widths and numbers of CDUs.")
+def bench(output, quick):
+    """Measure the simulated accelerator in exact cycles: rate by mode, width and CDUs, and effective offload rate.
+
+    \b
+    Examples:
+      actcodec bench
+      actcodec bench --quick --output pictures
+    """
+    from actcodec.bench import run
+
+    try:
+        with engines.simulator():
+            run(Path(output), quick)
+    except ModuleNotFoundError as error:
+        raise files.UserError(f"actcodec bench needs the Python package {error.name}") from error
 
 
 def check_target(target, source):

@@ -185,9 +185,9 @@ def _library(modes, cdus):
     return library
 
 
-def prepare(cdus=1):
+def prepare(cdus=1, configurations=CONFIGURATIONS):
     """Builds whatever is not cached yet, so that a caller can show that it takes a while."""
-    for modes in CONFIGURATIONS:
+    for modes in configurations:
         _library(modes, cdus)
 
 

@@ -1,0 +1,292 @@
+"""``actcodec bench``: what the simulated accelerator reaches, in exact cycles, and how fast the golden model is.
+
+Three parts. :func:`rates` has cycles a block when nothing but the accelerator limits; :func:`offload` the effective
+offload rate with a DMA engine of 12.8 GB/s, as in section VI-E, Figure 21 and Table V of the JPEG-ACT paper;
+:func:`golden_speed` the golden model beside a plain floating-point pipeline. Every payload and tensor is compared with
+the golden model's on the way.
+"""
+
+import json
+import math
+import os
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from time import perf_counter
+
+import numpy as np
+import scipy.fft
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from actcodec.demo import sample
+from golden.jpegact import blocks, cdu, quantize
+
+__all__ = ["CLOCK", "PAPER", "PCIE", "Offload", "Rate", "measure", "run"]
+
+CLOCK = 1.455  # GHz
+PCIE = 12.8  # GB/s
+LATENCY = 300  # of memory, cycles
+SECTOR = 32  # bytes
+GROUPS = 250  # of each CDU, at least
+# What networks have: channels of maps of that width.
+CHANNELS = {8: 256, 16: 128, 24: 96, 28: 128, 32: 64, 56: 64, 112: 64, 224: 64}
+PAPER = {"cDMA+": (1.3, 15.6), "SFPR": (4.0, 48.0), "JPEG-ACT": (8.5, 108.8)}
+"""Table V, 4 CDUs: compression ratio and GB/s. The first two are the ratio times 12.0 GB/s, the last times 12.8."""
+RATIOS = {2: "zvc", 4: "sfpr-zvc", 6: "sfpr-zvc", 8: "sfpr-zvc", 12: "sfpr-zvc", 16: "sfpr-zvc"}
+"""Synthetic tensors: compression ratio, and the mode that gives it."""
+FIXED = (2, 4, 8, 12)  # those of Figure 21
+BATCH = 32  # images of the real tensors, repeated
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A tensor when memory and the DMA engine do not limit."""
+
+    mode: str
+    decompress: bool
+    width: int
+    cdus: int
+    shape: tuple
+    blocks: int  # of the CDU that has most of them
+    cycles: int  # the accelerator's counter: from its start to its end
+    steady: float  # cycles a block of that CDU between its first and its last beat at the side of memory
+
+    @property
+    def total(self):
+        """Cycles a block and CDU with everything: start, latency of memory, end."""
+        return self.cycles / self.blocks
+
+
+@dataclass(frozen=True)
+class Offload:
+    """Tensors one after the other through a DMA engine of :data:`PCIE`."""
+
+    name: str
+    decompress: bool
+    cdus: int
+    ratio: float
+    cycles: int
+    rate: float  # GB/s of uncompressed data
+
+
+def shape(width, cdus):
+    """A tensor that is as long as it has to be; [N, C, H, W]."""
+    planes = math.ceil(4 * GROUPS * cdus / (width / 8 * math.ceil(width / 8)))
+    channels = min(planes, CHANNELS[width])
+    return math.ceil(planes / channels), channels, width, width
+
+
+def sparse(size, zeros, seed=0):
+    """A tensor of which that share is zero."""
+    rng = np.random.default_rng(seed)
+    x = np.abs(rng.normal(size=size)).astype(np.float32) + np.float32(0.1)
+    x[rng.random(size) < zeros] = 0
+    return x
+
+
+def simulate(x, mode, dqt, cdus, decompress, **options):
+    """One tensor one way: (counters, traffic, golden's Compressed). Raises SimulationError if a bit differs."""
+    from actcodec.rtl_engine import Host, SimulationError
+
+    compressed = cdu.compress(x, mode, dqt, cdus)
+    host = Host(x.shape, mode, cdus, **options)
+    if decompress:
+        result, got = host.decompress(compressed)
+        equal = got.tobytes() == cdu.decompress(compressed).tobytes()
+    else:
+        result, got = host.compress(x, mode, dqt)
+        equal = got == compressed.payload
+    if not equal:
+        raise SimulationError(f"{mode} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")
+    return result.counters, host.simulator.traffic(), compressed
+
+
+def measure(mode, decompress, width, cdus, size=None):
+    """:class:`Rate` of a tensor of ``size``, or one that is long enough."""
+    size = size or shape(width, cdus)
+    counters, traffic, _ = simulate(sparse(size, 0.5), mode, "optL", cdus, decompress, latency=LATENCY)
+    total = blocks.view(size).blocks(mode == "jpeg-act")
+    most = int(np.minimum(4, total - np.arange(0, total, 4 * cdus)).sum())  # the first CDU's
+    passed = traffic["written" if decompress else "read"][0]
+    steady = (passed.last - passed.first + 1) / most
+    return Rate(mode, decompress, width, cdus, size, most, counters["cycles"], steady)
+
+
+def offload(name, tensors, cdus, decompress):
+    """:class:`Offload` of [(tensor, mode, dqt)]."""
+    before = after = cycles = 0
+    for x, mode, dqt in tensors:
+        counters, _, compressed = simulate(x, mode, dqt, cdus, decompress, latency=LATENCY, rate=PCIE / CLOCK)
+        before, after, cycles = before + x.nbytes, after + compressed.payload_bytes, cycles + counters["cycles"]
+    return Offload(name, decompress, cdus, before / after, cycles, before / cycles * CLOCK)
+
+
+def real(policy):
+    """The sample's tensors, as [(tensor, mode, dqt)]: JPEG-ACT's choice of modes (Table II), or cDMA+'s."""
+    found = []
+    for name, x in sample().items():
+        x = np.tile(x, (BATCH // len(x), 1, 1, 1))
+        relu = name.startswith("ReLU")
+        mode = "zvc" if policy == "cDMA+" else "sfpr-zvc" if relu else "jpeg-act"
+        found.append((x, mode, policy.split()[-1] if mode == "jpeg-act" else "optL"))
+    return found
+
+
+def fixed(ratio):
+    """A synthetic tensor that is compressed to 1/ratio, as [(tensor, mode, dqt)]."""
+    mode = RATIOS[ratio]
+    value = 4 if mode == "zvc" else 1  # bytes that a non-zero value takes, beside the mask of 8 bytes a block
+    return [(sparse((16, 64, 32, 32), 1 - (256 / ratio - 8) / (64 * value), ratio), mode, "optL")]
+
+
+POLICIES = ("cDMA+", "JPEG-ACT optL", "JPEG-ACT optH")
+
+
+def offload_by_name(name, cdus, decompress):
+    return offload(name, real(name) if name in POLICIES else fixed(int(name.split("x")[0])), cdus, decompress)
+
+
+def jobs(quick):
+    """What to simulate: [(function, arguments)], the longest ones first."""
+    widths, numbers = ((8, 28, 224), (1, 4)) if quick else (tuple(CHANNELS), (1, 2, 4, 8))
+    found = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in cdu.MODES
+             for back in (False, True)]
+    for cdus in numbers if quick else range(1, 9):
+        names = [*POLICIES, *(f"{ratio}x" for ratio in RATIOS if cdus == 4 or ratio in FIXED)]
+        for name in names:
+            if cdus in numbers or "zvc" not in modes(name):
+                found += [(offload_by_name, (name, cdus, back)) for back in (False, True)]
+    return sorted(found, key=lambda job: (job[0] is measure, -cdus_of(job)))
+
+
+def cdus_of(job):
+    function, arguments = job
+    return arguments[3 if function is measure else 1]
+
+
+def modes(name):
+    return {"zvc"} if name in ("cDMA+", "2x") else {"sfpr-zvc", "jpeg-act"}
+
+
+def builds(todo):
+    """The simulators that these jobs need, as ``simulator.prepare`` takes them."""
+    from actcodec.simulator import configuration
+
+    found = set()
+    for function, arguments in todo:
+        names = {arguments[0]} if function is measure else modes(arguments[0])
+        found |= {(cdus_of((function, arguments)), (configuration(mode),)) for mode in names}
+    return sorted(found)
+
+
+def golden_speed(size=(16, 64, 56, 56), repeat=3):
+    """MB/s of the golden model, compressing in mode jpeg-act, and of the same steps in floating point with scipy.fft
+    and NumPy. Wall-clock time: only the ratio of the two means something."""
+    x = sparse(size, 0.5)
+    dqt = quantize.table("optL").astype(np.float32)
+
+    def plain():
+        scale = 127 / np.abs(x).max(axis=(0, 2, 3), keepdims=True)
+        y = np.clip(np.rint(x * scale), -128, 127)
+        tiles = y.reshape(-1, 8, size[3] // 8, 8).transpose(0, 2, 1, 3)
+        values = np.clip(np.rint(scipy.fft.dctn(tiles, axes=(2, 3), norm="ortho") / dqt), -128, 127).astype(np.int8)
+        return np.packbits(values != 0), values[values != 0]
+
+    def best(function):
+        times = []
+        for _ in range(repeat):
+            start = perf_counter()
+            function()
+            times.append(perf_counter() - start)
+        return x.nbytes / 1e6 / min(times)
+
+    model, floats = best(lambda: cdu.compress(x, "jpeg-act")), best(plain)
+    return {"golden_MB_per_s": model, "float_MB_per_s": floats, "golden_over_float": model / floats}
+
+
+def run(output, quick=False):
+    """Measures everything, prints tables, and leaves ``report.json`` and ``bench.png`` in the folder ``output``."""
+    from actcodec import simulator
+
+    console = Console()
+    output.mkdir(parents=True, exist_ok=True)
+    todo = jobs(quick)
+    needed = builds(todo)
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeElapsedColumn()]
+    rates, offloads = [], []
+    with Progress(*columns, console=console) as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
+        building = progress.add_task("build simulators (kept for next time)", total=len(needed))
+        simulating = progress.add_task("simulate", total=len(todo), start=False)
+        for _ in as_completed([pool.submit(simulator.prepare, *what) for what in needed]):
+            progress.advance(building)
+        progress.start_task(simulating)
+        for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
+            (rates if isinstance(done.result(), Rate) else offloads).append(done.result())
+            progress.advance(simulating)
+    rates.sort(key=lambda r: (r.cdus, cdu.MODES.index(r.mode), r.decompress, r.width))
+    offloads.sort(key=lambda o: (o.name, o.decompress, o.cdus))
+    speed = golden_speed()
+
+    for table in (rate_table(rates), number_table(rates), offload_table(offloads)):
+        console.print(table)
+    console.print(f"Golden model, jpeg-act: {speed['golden_MB_per_s']:.0f} MB/s, {speed['golden_over_float']:.2f} "
+                  "times a plain scipy.fft and NumPy float pipeline (wall-clock)")
+    report = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
+              "rates": [asdict(r) | {"total": r.total} for r in rates], "offload": [asdict(o) for o in offloads],
+              "paper": PAPER, "golden": speed}
+    (output / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    from actcodec.bench_plot import draw
+
+    draw(rates, offloads, output / "bench.png")
+    console.print(f"Report: {output / 'report.json'}, picture: {output / 'bench.png'}", soft_wrap=True, markup=False)
+
+
+def way(result):
+    return "decompress" if result.decompress else "compress"
+
+
+def rate_table(rates):
+    """Steady state: the slowest of all numbers of CDUs."""
+    widths = sorted({r.width for r in rates})
+    table = Table("mode", "", *map(str, widths), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False,
+                  title="Cycles a block and CDU in the steady state, by width; the most of all numbers of CDUs. "
+                        "Limit: 8.00")
+    for mode in cdu.MODES:
+        for back in (False, True):
+            cells = [max(r.steady for r in rates if (r.mode, r.decompress, r.width) == (mode, back, width))
+                     for width in widths]
+            table.add_row(mode, "decompress" if back else "compress", *(f"{cell:.2f}" for cell in cells))
+    return table
+
+
+def number_table(rates):
+    """By the number of CDUs: the slowest of all modes and widths."""
+    table = Table("CDUs", "compress", "decompress", "compress, total", "decompress, total", box=box.SIMPLE_HEAD,
+                  title=f"Fraction of the limit of 1 sector a cycle and CDU, the least of all modes and widths; "
+                        f"total: with the start and {LATENCY} cycles of latency")
+    for cdus in sorted({r.cdus for r in rates}):
+        cells = [min(8 / getattr(r, what) for r in rates if (r.cdus, r.decompress) == (cdus, back))
+                 for what in ("steady", "total") for back in (False, True)]
+        table.add_row(str(cdus), *(f"{cell:.3f}" for cell in cells))
+    return table
+
+
+def offload_table(offloads):
+    """By the number of CDUs."""
+    numbers = sorted({o.cdus for o in offloads})
+    found = {(o.name, o.decompress, o.cdus): o for o in offloads}
+    table = Table("tensors", "ratio", "", *(f"{n} CDU{'s' * (n > 1)}" for n in numbers), box=box.SIMPLE_HEAD,
+                  padding=(0, 1, 0, 0), pad_edge=False,
+                  title=f"Effective offload rate, GB/s at {CLOCK} GHz, DMA engine of {PCIE} GB/s")
+    for name in [*POLICIES, *(f"{ratio}x" for ratio in RATIOS)]:
+        for back in (False, True):
+            row = [found.get((name, back, n)) for n in numbers]
+            ratio = next(o.ratio for o in row if o)
+            table.add_row(name, f"{ratio:.2f}", "decompress" if back else "compress",
+                          *(f"{o.rate:.1f}" if o else "" for o in row))
+    for name, (ratio, rate) in PAPER.items():
+        table.add_row(f"paper, {name}", f"{ratio:.2f}", "4 CDUs", *(f"{rate:.1f}" if n == 4 else "" for n in numbers))
+    return table

@@ -1,0 +1,111 @@
+"""The picture of ``actcodec bench``: rates of the CDUs, and the effective offload rate beside the paper's."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from actcodec.bench import CLOCK, FIXED, PAPER, PCIE, SECTOR
+from golden.jpegact import cdu
+
+__all__ = ["draw"]
+
+INK, QUIET, LIMIT = "#222222", "#8a8a8a", "#c9c9c9"
+RATIO_COLOURS = dict(zip(FIXED, ("#7cc6e8", "#4aa3df", "#1b6ca8", "#0b3c5d"), strict=True))
+COLOURS = {"cDMA+": "#66a182", "JPEG-ACT optL": "#d1495b", "JPEG-ACT optH": "#8c1c34"}
+PAPER_COLOURS = {"cDMA+": "#66a182", "SFPR": "#9a6fb0", "JPEG-ACT": "#8c1c34"}
+
+
+def draw(rates, offloads, path):
+    """Draws the results of :func:`actcodec.bench.run` into the PNG ``path``."""
+    plt.rcParams.update({"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": QUIET,
+                         "xtick.color": INK, "ytick.color": INK})
+    figure, axes = plt.subplots(1, 3, figsize=(18, 5.6), dpi=110, facecolor="white",
+                                gridspec_kw={"width_ratios": [1.05, 1, 1], "left": 0.075, "right": 0.985, "top": 0.85,
+                                             "bottom": 0.11, "wspace": 0.2})
+    draw_rates(axes[0], rates)
+    draw_numbers(axes[1], offloads)
+    draw_ratios(axes[2], offloads)
+    for axis in axes[1:]:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.set_ylabel("effective offload rate, GB/s")
+        axis.set_ylim(0, 170)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def title(axis, text, below):
+    axis.set_title(f"{text}\n", loc="left", fontsize=13, weight="bold")
+    axis.text(0, 1.02, below, transform=axis.transAxes, color=QUIET, fontsize=9)
+
+
+def draw_rates(axis, rates):
+    """Fraction of the limit for each mode, direction and width; the least of all numbers of CDUs."""
+    widths = sorted({r.width for r in rates})
+    rows = [(mode, back) for mode in cdu.MODES for back in (False, True)]
+    shares = np.array([[min(8 / r.steady for r in rates if (r.mode, r.decompress, r.width) == (*row, width))
+                        for width in widths] for row in rows])
+    axis.imshow(shares, cmap="Blues", vmin=0.8, vmax=1.15, aspect="auto")
+    for (y, x), share in np.ndenumerate(shares):
+        axis.text(x, y, f"{share:.3f}", ha="center", va="center", fontsize=9)
+    axis.set_xticks(range(len(widths)), widths)
+    axis.set_yticks(range(len(rows)), [f"{mode} {'back' if back else 'forth'}" for mode, back in rows])
+    axis.set_xlabel("width of the tensor")
+    axis.spines[:].set_visible(False)
+    axis.tick_params(length=0)
+    numbers = ", ".join(map(str, sorted({r.cdus for r in rates})))
+    title(axis, "Sectors a cycle and CDU", f"Steady state, the least of {numbers} CDUs; the limit is 1.")
+
+
+def lines(axis, offloads, name, **style):
+    """The offload rates of tensors called ``name`` by the number of CDUs, compressing and (dotted) back."""
+    for back in (False, True):
+        found = sorted((o.cdus, o.rate) for o in offloads if (o.name, o.decompress) == (name, back))
+        axis.plot(*zip(*found, strict=True), **{"marker": "o", "markersize": 4, **style,
+                                                **({"linestyle": ":", "label": None} if back else {})})
+
+
+def draw_numbers(axis, offloads):
+    """Rate by the number of CDUs."""
+    cdus = np.linspace(1, 8, 141)
+    for ratio in FIXED:
+        exact = next(o.ratio for o in offloads if o.name == f"{ratio}x")
+        axis.plot(cdus, np.minimum(cdus * SECTOR * CLOCK, exact * PCIE), color=LIMIT, linewidth=4, zorder=0)
+        lines(axis, offloads, f"{ratio}x", color=RATIO_COLOURS[ratio], label=f"{ratio}x, synthetic")
+    for name, colour in COLOURS.items():
+        exact = next(o.ratio for o in offloads if o.name == name)
+        lines(axis, offloads, name, color=colour, marker="s", label=f"{name}, ResNet-20, {exact:.1f}x")
+    for name, (_, rate) in PAPER.items():
+        axis.plot(4, rate, "*", color=PAPER_COLOURS[name], markeredgecolor="white", markersize=15, zorder=5,
+                  label=f"paper, {name}")
+    axis.set_xlabel("CDUs")
+    axis.legend(fontsize=8, frameon=False, ncols=2, loc="upper left", bbox_to_anchor=(0, 1.0))
+    title(axis, "by the number of CDUs (Figure 21)",
+          f"DMA engine of {PCIE} GB/s at {CLOCK} GHz. Solid: compression, dotted: decompression, grey: limits.")
+
+
+def draw_ratios(axis, offloads):
+    """Rate by compression ratio, with four CDUs."""
+    ratios = np.linspace(1, 17, 161)
+    for cdus in (1, 2, 4):
+        limit = np.minimum(cdus * SECTOR * CLOCK, ratios * PCIE)
+        axis.plot(ratios, limit, color=LIMIT, linewidth=4 if cdus == 4 else 1, zorder=0)
+    for back in (False, True):
+        found = [o for o in offloads if o.cdus == 4 and o.decompress == back]
+        synthetic = sorted((o.ratio, o.rate) for o in found if o.name not in COLOURS)
+        fill = "none" if back else "full"
+        axis.plot(*zip(*synthetic, strict=True), "o", color="#1b6ca8", markersize=6, fillstyle=fill,
+                  label=f"synthetic, {'decompression' if back else 'compression'}")
+        for o in found:
+            if o.name in COLOURS:
+                axis.plot(o.ratio, o.rate, "s", color=COLOURS[o.name], fillstyle=fill,
+                          label=None if back else f"{o.name}, ResNet-20")
+    for name, point in PAPER.items():
+        axis.plot(*point, "*", color=PAPER_COLOURS[name], markeredgecolor="white", markersize=15, zorder=5,
+                  label=f"paper, {name}")
+    axis.set_xlabel("compression ratio")
+    axis.legend(fontsize=8, frameon=False, loc="lower right")
+    title(axis, "by compression ratio (Table V)",
+          "4 CDUs; grey: the limits of DMA engine and CDUs, thin: of 1 and 2 CDUs.")
