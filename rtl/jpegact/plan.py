@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.jpegact.address import ROWS, SIZE, TILES, Advance, check_address_width, course, position, share
-from rtl.jpegact.turns import GROUP, check_cdus
+from rtl.jpegact.address import ROWS, SIZE, TILES, Advance, check_address_width, course, increment, position, share
+from rtl.jpegact.turns import check_cdus
 
 __all__ = ["Plan", "descriptor"]
 
@@ -93,7 +93,8 @@ class Plan(wiring.Component):
             course.raster.eq(~given.tiled | (tiles == 1) | (tiles == 2) | (tiles == 4)),
             checked.eq(Cat(
                 *(given[name] == 0 for name in ("rows", "width", "height", "channels")),
-                *(given[name][SIZE:].any() for name in ("height", "channels")), (given.width + 7)[SIZE:].any(),
+                *(given[name][SIZE:].any() for name in ("height", "channels")), given.width[SIZE:].any(),
+                given.width[3:SIZE].all() & given.width[:3].any(),
                 given.rows[ROWS:], given.base[:2], given.stride[:2], given.stride < (given.width[:SIZE] << 2),
                 given.tiled & ((given.width[3:] == 0) | (given.rows[3:] == 0))).any()),
         ]
@@ -133,17 +134,18 @@ class Plan(wiring.Component):
         large = Signal()
         factor, rows = Signal(DIGITS), Signal(DIGITS)
         blocks = Signal(BLOCKS + 1)
-        whole_groups = Signal(BLOCKS + 2)  # in blocks
         groups, quotient, rest = Signal(BLOCKS - 2), Signal(BLOCKS - 2), Signal(range(2 * self.cdus))
         brought = Signal(range(2 * self.cdus))
-        m.d.comb += [brought.eq(Cat(groups[-1], rest)), self.blocks.eq(blocks), whole_groups.eq(blocks + GROUP - 1)]
+        m.d.comb += [brought.eq(Cat(groups[-1], rest)), self.blocks.eq(blocks)]
 
         missing = (-blocks)[:2]  # blocks of the last group
+        more, less = Signal(BLOCKS - 2), Signal(BLOCKS - 2)
+        m.d.comb += [more.eq(increment(quotient)), less.eq(~increment(~quotient))]
         for c, mine in enumerate(self.shares):
             final = Mux(rest == 0, self.cdus - 1, rest - 1) == c  # the last group is this CDU's
             short = final & (missing != 0)
-            whole = quotient + ((rest > c) & ~short) - ((rest <= c) & short)
-            m.d.sync += mine.blocks.eq(Cat(blocks[:2] & final.replicate(2), whole[:BLOCKS - 2]))
+            whole = Mux(rest > c, Mux(short, quotient, more), Mux(short, less, quotient))
+            m.d.sync += mine.blocks.eq(Cat(blocks[:2] & final.replicate(2), whole))
 
         with m.FSM():
             with m.State("idle"), m.If(self.start):
@@ -170,19 +172,22 @@ class Plan(wiring.Component):
                     m.next = "base"
             with m.State("base"):
                 m.d.sync += [end.eq(end + given.base), large.eq(large | end[self.address_width:].any()),
-                             blocks.eq(Mux(given.tiled, sectors, (sectors + 7) >> 3))]
+                             blocks.eq(Mux(given.tiled, sectors, Mux(sectors[:3] == 0, sectors[3:],
+                                                                     increment(sectors[3:]))))]
                 with m.If(Mux(given.tiled, sectors[BLOCKS:], sectors[BLOCKS + 3:]).any()):
                     m.d.sync += large.eq(1)
                 m.next = "row"
             with m.State("row"):
-                m.d.sync += [end.eq(end + (width << 2)), groups.eq(whole_groups >> 2), quotient.eq(0),
-                             rest.eq(0), step.eq(0), large.eq(large | whole_groups[BLOCKS:].any())]
+                m.d.sync += [end.eq(end + (width << 2)), quotient.eq(0), rest.eq(0), step.eq(0),
+                             groups.eq(Mux(missing == 0, blocks[2:], increment(blocks[2:]))),
+                             large.eq(large | blocks[BLOCKS] | (blocks[2:BLOCKS].all() & (missing != 0)))]
                 m.next = "divide"
             with m.State("divide"):
                 m.d.sync += [step.eq(step + 1), groups.eq(groups << 1),
                              rest.eq(Mux(brought >= self.cdus, brought - self.cdus, brought)),
                              quotient.eq(Cat(brought >= self.cdus, quotient))]
-                m.d.sync += self.error.eq(large | (end > 1 << self.address_width))
+                m.d.sync += self.error.eq(large | end[self.address_width + 1]
+                                           | (end[self.address_width] & end[: self.address_width].any()))
                 with m.If(step == len(groups) - 1):
                     m.next = "share"
             with m.State("share"):

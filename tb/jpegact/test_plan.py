@@ -13,7 +13,7 @@ from tb.harness import Bench, parameters, rng, simulate
 from tb.jpegact.addresses import Addresses, describe, fields
 
 
-@pytest.mark.parametrize("cdus, address_width", [(1, 40), (3, 33), (8, 64)])
+@pytest.mark.parametrize("cdus, address_width", [(1, 64), (3, 33)])
 def test_plan(cdus, address_width):
     simulate(Addresses(cdus, address_width), __file__, cdus=cdus, width=address_width)
 
@@ -114,7 +114,7 @@ async def equals_integers(dut):
     random = rng()
     bench, width = await begin(dut), parameters()["width"]
     seen = []
-    for _ in range(700):
+    for _ in range(250):
         rows, columns, height, channels, pad, base = (
             int(random.integers(1, 1 << int(random.integers(1, bits + 1)), dtype="u8"))
             for bits in (31, 24, 24, 24, 16, width))
@@ -123,7 +123,7 @@ async def equals_integers(dut):
         stride = 4 * (columns + (pad if random.random() < 0.3 else 0))
         seen.append(await check(bench, View(rows, columns, channels, height, True), int(random.integers(2)),
                                 base & -4, min(stride, 2**32 - 4)))
-    assert seen.count(None) > 200 and seen.count("size") > 20
+    assert seen.count(None) > 60 and seen.count("size") > 3
 
 
 @cocotb.test
