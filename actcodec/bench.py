@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from actcodec.demo import sample
-from golden.jpegact import blocks, cdu, quantize
+from golden.jpegact import cdu, quantize
 
 __all__ = ["CLOCK", "PAPER", "PCIE", "Offload", "Rate", "measure", "run"]
 
@@ -103,15 +103,15 @@ def simulate(x, mode, dqt, cdus, decompress, **options):
     return result.counters, host.simulator.traffic(), compressed
 
 
-def measure(mode, decompress, width, cdus, size=None):
-    """:class:`Rate` of a tensor of ``size``, or one that is long enough."""
-    size = size or shape(width, cdus)
-    counters, traffic, _ = simulate(sparse(size, 0.5), mode, "optL", cdus, decompress, latency=LATENCY)
-    total = blocks.view(size).blocks(mode == "jpeg-act")
+def measure(mode, decompress, width, cdus, x=None):
+    """:class:`Rate` of ``x``, or of noise that is long enough."""
+    x = sparse(shape(width, cdus), 0.5) if x is None else x
+    counters, traffic, compressed = simulate(x, mode, "optL", cdus, decompress, latency=LATENCY)
+    total = compressed.blocks
     most = int(np.minimum(4, total - np.arange(0, total, 4 * cdus)).sum())  # the first CDU's
     passed = traffic["written" if decompress else "read"][0]
     steady = (passed.last - passed.first + 1) / most
-    return Rate(mode, decompress, width, cdus, size, most, counters["cycles"], steady)
+    return Rate(mode, decompress, width, cdus, x.shape, most, counters["cycles"], steady)
 
 
 def offload(name, tensors, cdus, decompress):
@@ -210,14 +210,13 @@ def run(output, quick=False):
     """Measures everything, prints tables, and leaves ``report.json`` and ``bench.png`` in the folder ``output``."""
     from actcodec import simulator
 
-    console = Console()
     output.mkdir(parents=True, exist_ok=True)
     todo = jobs(quick)
     needed = builds(todo)
     columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn()]
     rates, offloads = [], []
-    with Progress(*columns, console=console) as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
+    with Progress(*columns) as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
         building = progress.add_task("build simulators (kept for next time)", total=len(needed))
         simulating = progress.add_task("simulate", total=len(todo), start=False)
         for _ in as_completed([pool.submit(simulator.prepare, *what) for what in needed]):
@@ -226,26 +225,26 @@ def run(output, quick=False):
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
             (rates if isinstance(done.result(), Rate) else offloads).append(done.result())
             progress.advance(simulating)
-    rates.sort(key=lambda r: (r.cdus, cdu.MODES.index(r.mode), r.decompress, r.width))
-    offloads.sort(key=lambda o: (o.name, o.decompress, o.cdus))
-    speed = golden_speed()
+    report(rates, offloads, golden_speed(), output)
 
+
+def report(rates, offloads, speed, output):
+    """Prints the tables and leaves the files."""
+    from actcodec.bench_plot import draw
+
+    console = Console()
+    rates = sorted(rates, key=lambda r: (r.cdus, cdu.MODES.index(r.mode), r.decompress, r.width))
+    offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))
     for table in (rate_table(rates), number_table(rates), offload_table(offloads)):
         console.print(table)
     console.print(f"Golden model, jpeg-act: {speed['golden_MB_per_s']:.0f} MB/s, {speed['golden_over_float']:.2f} "
                   "times a plain scipy.fft and NumPy float pipeline (wall-clock)")
-    report = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
-              "rates": [asdict(r) | {"total": r.total} for r in rates], "offload": [asdict(o) for o in offloads],
-              "paper": PAPER, "golden": speed}
-    (output / "report.json").write_text(json.dumps(report, indent=1) + "\n")
-    from actcodec.bench_plot import draw
-
+    content = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
+               "rates": [asdict(r) | {"total": r.total} for r in rates], "offload": [asdict(o) for o in offloads],
+               "paper": PAPER, "golden": speed}
+    (output / "report.json").write_text(json.dumps(content, indent=1) + "\n")
     draw(rates, offloads, output / "bench.png")
     console.print(f"Report: {output / 'report.json'}, picture: {output / 'bench.png'}", soft_wrap=True, markup=False)
-
-
-def way(result):
-    return "decompress" if result.decompress else "compress"
 
 
 def rate_table(rates):

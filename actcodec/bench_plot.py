@@ -23,7 +23,7 @@ def draw(rates, offloads, path):
     plt.rcParams.update({"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": QUIET,
                          "xtick.color": INK, "ytick.color": INK})
     figure, axes = plt.subplots(1, 3, figsize=(18, 5.6), dpi=110, facecolor="white",
-                                gridspec_kw={"width_ratios": [1.05, 1, 1], "left": 0.075, "right": 0.985, "top": 0.85,
+                                gridspec_kw={"width_ratios": [1.05, 1, 1], "left": 0.1, "right": 0.985, "top": 0.85,
                                              "bottom": 0.11, "wspace": 0.2})
     draw_rates(axes[0], rates)
     draw_numbers(axes[1], offloads)
@@ -31,7 +31,7 @@ def draw(rates, offloads, path):
     for axis in axes[1:]:
         axis.spines[["top", "right"]].set_visible(False)
         axis.set_ylabel("effective offload rate, GB/s")
-        axis.set_ylim(0, 170)
+        axis.set_ylim(0, 190)
     figure.savefig(path)
     plt.close(figure)
 
@@ -51,7 +51,7 @@ def draw_rates(axis, rates):
     for (y, x), share in np.ndenumerate(shares):
         axis.text(x, y, f"{share:.3f}", ha="center", va="center", fontsize=9)
     axis.set_xticks(range(len(widths)), widths)
-    axis.set_yticks(range(len(rows)), [f"{mode} {'back' if back else 'forth'}" for mode, back in rows])
+    axis.set_yticks(range(len(rows)), [f"{mode} {'decompress' if back else 'compress'}" for mode, back in rows])
     axis.set_xlabel("width of the tensor")
     axis.spines[:].set_visible(False)
     axis.tick_params(length=0)
@@ -81,9 +81,9 @@ def draw_numbers(axis, offloads):
         axis.plot(4, rate, "*", color=PAPER_COLOURS[name], markeredgecolor="white", markersize=15, zorder=5,
                   label=f"paper, {name}")
     axis.set_xlabel("CDUs")
-    axis.legend(fontsize=8, frameon=False, ncols=2, loc="upper left", bbox_to_anchor=(0, 1.0))
+    axis.legend(fontsize=8, frameon=False, ncols=2, loc="upper left")
     title(axis, "by the number of CDUs (Figure 21)",
-          f"DMA engine of {PCIE} GB/s at {CLOCK} GHz. Solid: compression, dotted: decompression, grey: limits.")
+          f"DMA engine of {PCIE} GB/s, {CLOCK} GHz. Dotted: decompression. Grey: limits.")
 
 
 def draw_ratios(axis, offloads):
@@ -108,4 +108,4 @@ def draw_ratios(axis, offloads):
     axis.set_xlabel("compression ratio")
     axis.legend(fontsize=8, frameon=False, loc="lower right")
     title(axis, "by compression ratio (Table V)",
-          "4 CDUs; grey: the limits of DMA engine and CDUs, thin: of 1 and 2 CDUs.")
+          "4 CDUs. Grey: limits; thin: those of 1 and 2 CDUs.")

@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from actcodec import cli, simulator
+from actcodec.rtl_engine import Host
+from golden.jpegact import cdu
 
 MODES = simulator.CONFIGURATIONS[0]
 
@@ -73,3 +75,71 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
 def test_quotes_that_do_not_match_are_told(tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", "'g++")
     assert "No closing quotation" in error_of(tmp_path, monkeypatch)
+
+
+SHAPE = (1, 1, 8, 8)  # one block: two bursts of 128 bytes or one of 256
+
+
+def host(shape=SHAPE, **options):
+    return Host(shape, "raw", 1, **options)
+
+
+def cycles(shape=SHAPE, **options):
+    """Of compression and decompression."""
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    result, payload = (one := host(shape, **options)).compress(x, "raw")
+    assert payload == cdu.compress(x, "raw").payload
+    back, y = (other := host(shape, **options)).decompress(cdu.compress(x, "raw"))
+    np.testing.assert_array_equal(x, y)
+    return result.counters["cycles"], back.counters["cycles"], one.simulator.traffic(), other.simulator.traffic()
+
+
+def test_latency_of_memory_adds_once():
+    fast, slow = cycles(latency=20), cycles(latency=120)
+    assert [b - a for a, b in zip(fast[:2], slow[:2], strict=True)] == [100, 100]
+
+
+def test_streams_carry_as_much_as_they_are_told():
+    shape = (1, 4, 64, 64)
+    *_, forth, back = cycles(shape, rate=8.5)
+    for sent in (forth["sent"], back["received"]):
+        assert sent.count == 512
+        assert (sent.last - sent.first) * 8.5 == pytest.approx(511 * 128, abs=2 * 128)  # two may wait
+
+
+def test_traffic_counts_beats_and_packets():
+    *_, forth, back = cycles()
+    assert [t.count for t in forth["read"] + forth["written"]] == [8, 0]
+    assert [t.count for t in back["read"] + back["written"]] == [0, 8]
+    assert (forth["sent"].count, forth["received"].count) == (2, 0)
+    assert (back["sent"].count, back["received"].count) == (0, 2)
+    assert [t.last - t.first for t in forth["read"] + back["written"]] == [7, 7]
+
+
+def test_several_live_side_by_side_and_end_in_any_order():
+    hosts = [host() for _ in range(3)]
+    x = np.ones(SHAPE, np.float32)
+    for one in hosts:
+        assert one.compress(x, "raw")[1] == x.tobytes()
+    del hosts[1], hosts[0]
+    assert hosts[0].compress(x, "raw")[1] == x.tobytes()
+
+
+def test_there_is_no_memory_beyond_its_end():
+    one = host()
+    one.shape = (1, 1, 64, 64)
+    with pytest.raises(simulator.SimulationError, match="READ"):
+        one._run(one.driver.compress(0, one.shape, "raw"))
+    assert len(one.simulator.received()) == 4 * 64 * 64
+    one.simulator.send(bytes(4 * 64 * 64))
+    with pytest.raises(simulator.SimulationError, match="WRITE"):
+        one._run(one.driver.decompress(0, one.shape, "raw"))
+
+
+def test_what_does_not_end_or_exist_is_told():
+    one = host()
+    assert one.simulator.received() is None
+    with pytest.raises(simulator.SimulationError, match="does not end"):
+        one.simulator.wait()
+    with pytest.raises(simulator.SimulationError, match=r"register at 0x1c .* answers with 2"):
+        one.simulator.read(0x1C)

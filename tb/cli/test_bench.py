@@ -1,0 +1,81 @@
+"""The bench of the accelerator: what it promises, in exact cycles, and that its tables and picture come out."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from actcodec import bench, cli, demo
+from golden.jpegact import cdu
+
+CDUS = 4
+GROUPS = 1000
+FILL = 2 * bench.LATENCY + 250  # cycles from the start to the first sector, and from the last one to the end
+
+
+def tensor(name):
+    """A real tensor, repeated to 1,000 groups."""
+    x = demo.sample()[name]
+    x = np.tile(x, (16, 1, 1, 1)).reshape(1, -1, *x.shape[2:])
+    return x[:, : GROUPS * 4 * 64 // (x.shape[2] * x.shape[3])]
+
+
+@pytest.mark.parametrize(("mode", "name"), [("sfpr-zvc", "ReLU_layers_0_relu1"), ("jpeg-act", "conv0")])
+@pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
+def test_a_thousand_groups_pass_at_99_percent_of_the_limit(mode, name, back):
+    rate = bench.measure(mode, back, 32, CDUS, tensor(name))
+    assert rate.blocks == GROUPS * 4 / CDUS
+    assert 8 <= rate.steady <= 8 / 0.99
+    assert 8 * rate.blocks < rate.cycles <= 8 / 0.99 * rate.blocks + FILL
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
+@pytest.mark.parametrize("name", ["4x", "12x", "JPEG-ACT optH"])
+def test_the_dma_engine_is_used_to_the_full(name, back):
+    found = bench.offload_by_name(name, CDUS, back)
+    assert 0.97 * found.ratio * bench.PCIE <= found.rate <= found.ratio * bench.PCIE
+    if name.endswith("x"):
+        assert found.ratio == pytest.approx(int(name[:-1]), rel=0.02)
+
+
+def test_tensors_are_as_networks_have_them_and_long_enough():
+    for width, channels in bench.CHANNELS.items():
+        for cdus in (1, 2, 4, 8):
+            n, c, h, w = bench.shape(width, cdus)
+            assert h == w == width and c <= channels
+            assert n * c * h * -(-w // 8) / 8 >= 4 * bench.GROUPS * cdus
+
+
+def fake(quick):
+    """Results without a simulation."""
+    rates, offloads = [], []
+    for function, arguments in bench.jobs(quick):
+        if function is bench.measure:
+            mode, back, width, cdus = arguments
+            rates.append(bench.Rate(mode, back, width, cdus, bench.shape(width, cdus), 1000, 8400, 8.04))
+        else:
+            name, cdus, back = arguments
+            offloads.append(bench.Offload(name, back, cdus, 4.0, 1000, 50.0))
+    return rates, offloads
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp_path, capsys):
+    rates, offloads = fake(quick)
+    assert len({(r.mode, r.decompress, r.width, r.cdus) for r in rates}) == len(rates)
+    assert len(rates) == (6 * 2 * 3 * 2 if quick else 6 * 2 * 8 * 4)
+    bench.report(rates, offloads, {"golden_MB_per_s": 50, "float_MB_per_s": 100, "golden_over_float": 0.5}, tmp_path)
+    text = capsys.readouterr().out
+    assert all(mode in text for mode in cdu.MODES) and "8.04" in text and "0.995" in text and "108.8" in text
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert len(found["rates"]) == len(rates) and found["rates"][0]["total"] == 8.4
+    assert len(found["offload"]) == len(offloads) and found["paper"]["cDMA+"] == [1.3, 15.6]
+    assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_passes_its_options_on(monkeypatch, tmp_path):
+    called = []
+    monkeypatch.setattr(bench, "run", lambda *arguments: called.append(arguments))
+    result = CliRunner().invoke(cli.main, ["bench", "--quick", "--output", str(tmp_path)])
+    assert (result.exit_code, called) == (0, [(tmp_path, True)])
