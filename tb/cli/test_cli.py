@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from actcodec import cli, container, files
 from golden.jpegact import cdu, quantize
 
-COMMANDS = ["compress", "decompress", "info", "units", "verilog", "demo"]
+COMMANDS = ["compress", "decompress", "info", "units", "verilog", "demo", "bench"]
 
 
 def run(*args):
