@@ -45,7 +45,7 @@ class Verilator(cocotb_tools.runner.Verilator):
     def _build_command(self):
         verilate, make = super()._build_command()
         made = {f"{name}.o": verilate[0] for name in (  # made anew only if older than what they come from
-            "verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilator")}
+            "verilated", "verilated_vpi", "verilated_dpi", "verilated_threads")}
         made |= {f"V{name}/lib{name}.a": text for name, text in self.parts.items()}
         fetch, keep = [], []
         for path, content in made.items():
