@@ -16,7 +16,7 @@ from synth.flow import SynthesisError, netlist, synthesise
 # What is mapped besides the catalogue's defaults, to compare.
 VARIANTS = {
     "dct": {"forward": {"direction": "forward"}, "inverse": {"direction": "inverse"}},
-    "cdu": {"cDMA+": {"modes": CDMA}},
+    "cdu": {"cDMA+": {"modes": CDMA}, "in a lane": {"packed": False}},
 }
 
 
