@@ -7,7 +7,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from actcodec.bench import CLOCK, FIXED, PAPER, PCIE, SECTOR
+from actcodec.bench import CLOCK, FIXED, PAPER, PCIE, SECTOR, SHOWN
 from golden.jpegact import cdu
 
 __all__ = ["draw"]
@@ -42,11 +42,12 @@ def title(axis, text, below):
 
 
 def draw_rates(axis, rates):
-    """Fraction of the limit for each mode, direction and width; the least of all numbers of CDUs."""
+    """Fraction of the limit for each mode, direction and width."""
+    rates = [r for r in rates if r.cdus == SHOWN]
     widths = sorted({r.width for r in rates})
     rows = [(mode, back) for mode in cdu.MODES for back in (False, True)]
-    shares = np.array([[min(8 / r.steady for r in rates if (r.mode, r.decompress, r.width) == (*row, width))
-                        for width in widths] for row in rows])
+    found = {(r.mode, r.decompress, r.width): 8 / r.steady for r in rates}
+    shares = np.array([[found[*row, width] for width in widths] for row in rows])
     axis.imshow(shares, cmap="Blues", vmin=0.8, vmax=1.15, aspect="auto")
     for (y, x), share in np.ndenumerate(shares):
         axis.text(x, y, f"{share:.3f}", ha="center", va="center", fontsize=9)
@@ -55,8 +56,7 @@ def draw_rates(axis, rates):
     axis.set_xlabel("width of the tensor")
     axis.spines[:].set_visible(False)
     axis.tick_params(length=0)
-    numbers = ", ".join(map(str, sorted({r.cdus for r in rates})))
-    title(axis, "Sectors a cycle and CDU", f"Steady state, the least of {numbers} CDUs; the limit is 1.")
+    title(axis, "Sectors a cycle and CDU", f"Steady state, {SHOWN} CDUs; the limit is 1.")
 
 
 def lines(axis, offloads, name, **style):
@@ -78,7 +78,7 @@ def draw_numbers(axis, offloads):
         exact = next(o.ratio for o in offloads if o.name == name)
         lines(axis, offloads, name, color=colour, marker="s", label=f"{name}, ResNet-20, {exact:.1f}x")
     for name, (_, rate) in PAPER.items():
-        axis.plot(4, rate, "*", color=PAPER_COLOURS[name], markeredgecolor="white", markersize=15, zorder=5,
+        axis.plot(SHOWN, rate, "*", color=PAPER_COLOURS[name], markeredgecolor="white", markersize=15, zorder=5,
                   label=f"paper, {name}")
     axis.set_xlabel("CDUs")
     axis.legend(fontsize=8, frameon=False, ncols=2, loc="upper left")
@@ -89,11 +89,11 @@ def draw_numbers(axis, offloads):
 def draw_ratios(axis, offloads):
     """Rate by compression ratio, with four CDUs."""
     ratios = np.linspace(1, 17, 161)
-    for cdus in (1, 2, 4):
+    for cdus in (1, 2, SHOWN):
         limit = np.minimum(cdus * SECTOR * CLOCK, ratios * PCIE)
-        axis.plot(ratios, limit, color=LIMIT, linewidth=4 if cdus == 4 else 1, zorder=0)
+        axis.plot(ratios, limit, color=LIMIT, linewidth=4 if cdus == SHOWN else 1, zorder=0)
     for back in (False, True):
-        found = [o for o in offloads if o.cdus == 4 and o.decompress == back]
+        found = [o for o in offloads if o.cdus == SHOWN and o.decompress == back]
         synthetic = sorted((o.ratio, o.rate) for o in found if o.name not in COLOURS)
         fill = "none" if back else "full"
         axis.plot(*zip(*synthetic, strict=True), "o", color="#1b6ca8", markersize=6, fillstyle=fill,
@@ -108,4 +108,4 @@ def draw_ratios(axis, offloads):
     axis.set_xlabel("compression ratio")
     axis.legend(fontsize=8, frameon=False, loc="lower right")
     title(axis, "by compression ratio (Table V)",
-          "4 CDUs. Grey: limits; thin: those of 1 and 2 CDUs.")
+          f"{SHOWN} CDUs. Grey: limits; thin: those of 1 and 2 CDUs.")
