@@ -268,9 +268,9 @@ def rate_table(rates):
     """By width, with :data:`SHOWN` CDUs."""
     found = [r for r in rates if r.cdus == SHOWN]
     totals = [r.total for r in found]
-    return share_table(f"Cycles a block and CDU by width, {SHOWN} CDUs, steady state. Limit: 8.00.\nWith start, end and "
-                       f"{LATENCY} cycles of latency: {min(totals):.2f} to {max(totals):.2f}", found, "width",
-                       sorted({r.width for r in found}), lambda cell: f"{cell[0].steady:.2f}")
+    title = (f"Cycles a block and CDU by width, {SHOWN} CDUs, steady state. Limit: 8.00.\nWith start, end and "
+             f"{LATENCY} cycles of latency: {min(totals):.2f} to {max(totals):.2f}")
+    return share_table(title, found, "width", sorted({r.width for r in found}), lambda cell: f"{cell[0].steady:.2f}")
 
 
 def number_table(rates):

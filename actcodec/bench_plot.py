@@ -31,7 +31,7 @@ def draw(rates, offloads, path):
     for axis in axes[1:]:
         axis.spines[["top", "right"]].set_visible(False)
         axis.set_ylabel("effective offload rate, GB/s")
-        axis.set_ylim(0, 190)
+        axis.set_ylim(0, 215)
     figure.savefig(path)
     plt.close(figure)
 
@@ -82,7 +82,7 @@ def draw_numbers(axis, offloads):
                   label=f"paper, {name}")
     axis.set_xlabel("CDUs")
     axis.legend(fontsize=8, frameon=False, ncols=2, loc="upper left")
-    title(axis, "by the number of CDUs (Figure 21)",
+    title(axis, "By the number of CDUs (Figure 21)",
           f"DMA engine of {PCIE} GB/s, {CLOCK} GHz. Dotted: decompression. Grey: limits.")
 
 
@@ -107,5 +107,5 @@ def draw_ratios(axis, offloads):
                   label=f"paper, {name}")
     axis.set_xlabel("compression ratio")
     axis.legend(fontsize=8, frameon=False, loc="lower right")
-    title(axis, "by compression ratio (Table V)",
+    title(axis, "By compression ratio (Table V)",
           f"{SHOWN} CDUs. Grey: limits; thin: those of 1 and 2 CDUs.")
