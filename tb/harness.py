@@ -38,7 +38,7 @@ SEED = int(os.environ.get("COCOTB_RANDOM_SEED", 0))  # of the run; cocotb.RANDOM
 class Verilator(cocotb_tools.runner.Verilator):
     """cocotb's runner, also for designs of which Verilator compiles ``parts`` on their own: {module: its Verilog}.
 
-    What does not depend on the design is compiled once: Verilator's runtime, and, by their content, the parts."""
+    What does not depend on the design, Verilator's runtime, is compiled once."""
 
     parts = {}
 
@@ -46,7 +46,6 @@ class Verilator(cocotb_tools.runner.Verilator):
         verilate, make = super()._build_command()
         made = {f"{name}.o": verilate[0] for name in (  # made anew only if older than what they come from
             "verilated", "verilated_vpi", "verilated_dpi", "verilated_threads")}
-        made |= {f"V{name}/lib{name}.a": text for name, text in self.parts.items()}
         fetch, keep = [], []
         for path, content in made.items():
             key = hashlib.sha256(f"{content} {self.waves} {os.environ['MAKEFLAGS']}".encode()).hexdigest()[:16]
