@@ -21,7 +21,7 @@ def test_encode(formats):
              formats=formats)
 
 
-@pytest.mark.parametrize("formats", [ALL, ("FP10",)])
+@pytest.mark.parametrize("formats", [ALL])
 def test_decode(formats):
     simulate(DprDecode(tuple(Format[name] for name in formats)), __file__, r"\bdecodes|both", decodes=True,
              formats=formats)

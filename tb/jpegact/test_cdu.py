@@ -33,7 +33,7 @@ DECOMPRESS_LATENCY = {  # with and without an unpacker
 }
 
 
-@pytest.mark.parametrize("modes", [JPEG_ACT, CDMA, ALL, ("raw",), ("brc",), ("sfpr", "raw"), ("jpeg-act",)],
+@pytest.mark.parametrize("modes", [JPEG_ACT, CDMA, ALL, ("brc",)],
                          ids="+".join)
 def test_cdu(modes):
     simulate(Cdu(modes), __file__, "equals_golden|queue|refuses|flags|recovers|rate", modes=modes)
