@@ -1,0 +1,295 @@
+"""The report as one HTML page that needs nothing else: tables, where the area goes, slacks, and how they changed."""
+
+import re
+from collections import Counter
+from html import escape
+
+from synth.library import NAND2
+
+__all__ = ["histogram", "render", "sparkline", "squarify", "treemap"]
+
+BIN = 25  # ps of a bar of the histogram
+LABEL = 13  # height in pixels of a line of text in a treemap
+LETTER = 6.2  # its width, at most
+KINDS = "registers", "logic"
+
+STYLE = """
+:root { color-scheme: light dark; --back: #fff; --text: #1d2329; --dim: #667080; --line: #d5dae0; --registers: #8fb3d9;
+  --logic: #dbe6f1; --good: #2c7a4b; --bad: #b3382c; }
+@media (prefers-color-scheme: dark) { :root { --back: #14181d; --text: #dfe4ea; --dim: #929dab; --line: #353d47;
+  --registers: #35618f; --logic: #22364b; --good: #6cc08b; --bad: #ef8577; } }
+body { margin: 2rem auto; max-width: 76rem; padding: 0 1rem; background: var(--back); color: var(--text);
+  font: 14px/1.45 system-ui, sans-serif; }
+h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin-top: 2.5rem }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .15rem .5rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap }
+th { color: var(--dim); font-weight: 500; vertical-align: bottom }
+th:first-child, td:first-child, .path { text-align: left }
+.path { font: 12px/1.3 ui-monospace, monospace }
+a { color: inherit }
+.dim, figcaption { color: var(--dim) } .good { color: var(--good) } .bad { color: var(--bad) }
+details { border-bottom: 1px solid var(--line); padding: .3rem 0 } summary { cursor: pointer }
+figure { margin: 1rem 0 } figcaption { font-size: 12px }
+svg { display: block; max-width: 100%; height: auto }
+svg text { font: 10px system-ui, sans-serif; fill: var(--text) } svg text.dim { fill: var(--dim) }
+.registers { fill: var(--registers) } .logic { fill: var(--logic) } .late { fill: var(--bad) }
+.registers, .logic { stroke: var(--back); stroke-width: .5 } .unit { fill: none; stroke: var(--dim) }
+.axis { stroke: var(--dim) } .curve { fill: none; stroke: var(--text); stroke-width: 1.5 } .now { fill: var(--text) }
+"""
+
+# A link from a table opens the unit that it leads to.
+SCRIPT = """
+function show() {
+  const unit = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (unit && unit.tagName === "DETAILS") { unit.open = true; unit.scrollIntoView(); }
+}
+addEventListener("hashchange", show);
+show();
+"""
+
+
+def _slug(label):
+    return re.sub(r"\W+", "-", label).strip("-")
+
+
+def _number(value, digits=0):
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+# Where the area goes -------------------------------------------------------------------------------------------------
+
+def squarify(sizes, x, y, width, height):
+    """Rectangles (x, y, width, height) of areas proportional to ``sizes``, which fill one and are near to squares.
+
+    Sizes are positive and fall. Source: Bruls, Huizing, van Wijk, Squarified Treemaps, 2000.
+    """
+    result, start = [], 0
+    while start < len(sizes):
+        scale = width * height / sum(sizes[start:])
+        side = min(width, height)
+        # A row along the shorter side grows as long as its worst rectangle becomes no more oblong.
+        end, worst = start, None
+        while end < len(sizes):
+            depth = scale * sum(sizes[start:end + 1]) / side
+            oblong = max(max(depth * depth / (scale * size), scale * size / (depth * depth))
+                         for size in (sizes[start], sizes[end]))
+            if worst is not None and oblong > worst:
+                break
+            end, worst = end + 1, oblong
+        depth, at = scale * sum(sizes[start:end]) / side, 0
+        for size in sizes[start:end]:
+            length = scale * size / depth
+            result.append((x, y + at, depth, length) if width >= height else (x + at, y, length, depth))
+            at += length
+        if width >= height:
+            x, width = x + depth, max(width - depth, 0)
+        else:
+            y, height = y + depth, max(height - depth, 0)
+        start = end
+    return result
+
+
+class _Node:
+    """A sub-unit: its own (registers, logic) and, by name, those in it."""
+
+    def __init__(self):
+        self.own, self.children = (0, 0), {}
+
+    def all(self):
+        """Its (registers, logic) with those of all in it."""
+        return tuple(map(sum, zip(self.own, *(child.all() for child in self.children.values()), strict=True)))
+
+
+def _tree(parts):
+    """The root of {path in dots: (registers, logic)}."""
+    root = _Node()
+    for path, areas in parts.items():
+        node = root
+        for name in path.split(".") if path else ():
+            node = node.children.setdefault(name, _Node())
+        node.own = areas
+    return root
+
+
+def _box(kind, box, title):
+    x, y, width, height = box
+    return (f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">'
+            f"<title>{escape(title)}</title></rect>")
+
+
+def _draw(name, node, box, path):
+    """Shapes of a sub-unit in its box: frame and label, its own registers and logic, and the sub-units in it."""
+    x, y, width, height = box
+    labelled = path and width > 30 and height > 2 * LABEL
+    small = path and not labelled  # to show what is in it
+    inner = (x + 2, y + LABEL, width - 4, height - LABEL - 2) if labelled else box
+    leaves = [(area, kind, None) for area, kind in zip(node.all() if small else node.own, KINDS, strict=True)]
+    leaves += [(sum(child.all()), key, child) for key, child in node.children.items() if not small]
+    leaves = sorted((leaf for leaf in leaves if leaf[0] > 0), key=lambda leaf: (-leaf[0], leaf[1]))
+    shapes = []
+    for (area, key, child), place in zip(leaves, squarify([leaf[0] for leaf in leaves], *inner), strict=True):
+        if child:
+            shapes += _draw(key, child, place, f"{path}.{key}" if path else key)
+        else:
+            shapes.append(_box(key, place, f"{path or name}: {key} {area:,.0f} um\u00b2"))
+    if path:
+        shapes.append(_box("unit", box, f"{path}: {sum(node.all()):,.0f} um\u00b2"))
+    if labelled:
+        letters = int((width - 4) / LETTER)
+        text = name if len(name) <= letters else name[:letters - 1] + "\u2026"
+        shapes.append(f'<text x="{x + 3:.1f}" y="{y + 10:.1f}">{escape(text)}</text>')
+    return shapes
+
+
+def treemap(label, parts, width=920, height=420):
+    """An SVG of {path of a sub-unit in dots, "" for the unit itself: (registers, logic)} in um2."""
+    shapes = _draw(label, _tree(parts), (0, 0, width, height), "")
+    return f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}">{"".join(shapes)}</svg>'
+
+
+# Timing --------------------------------------------------------------------------------------------------------------
+
+def histogram(slacks, width=920, height=130):
+    """An SVG with a bar for each :data:`BIN` ps of slack: how many endpoints have it. Bars left of zero are red."""
+    bins = Counter(int(slack // BIN) for slack in slacks)
+    first, last = min(*bins, 0), max(*bins, 0) + 1
+    step, floor = width / (last - first), height - 18
+    shapes = []
+    for index, count in sorted(bins.items()):
+        size = max(count / max(bins.values()) * (floor - 4), 1.5)
+        place = (step * (index - first), floor - size, step, size)
+        shapes.append(_box("late" if index < 0 else "registers", place,
+                           f"{index * BIN} to {index * BIN + BIN} ps: {count:,} endpoints"))
+    shapes.append(f'<line class="axis" x1="0" y1="{floor}" x2="{width}" y2="{floor}"/>')
+    every = 4 * max(1, (last - first) // 40)
+    for index in range(first, last + 1):
+        if index % every == 0:
+            anchor = "start" if index == first else "end" if index == last else "middle"
+            shapes.append(f'<text class="dim" x="{step * (index - first):.1f}" y="{height - 4}" '
+                          f'text-anchor="{anchor}">{index * BIN}</text>')
+    return f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}">{"".join(shapes)}</svg>'
+
+
+def sparkline(values, width=150, height=24):
+    """An SVG of a curve through ``values``; None leaves a place out."""
+    points = [(index, value) for index, value in enumerate(values) if value is not None]
+    low, high = min(value for _, value in points), max(value for _, value in points)
+    across, up = (width - 6) / max(len(values) - 1, 1), (height - 6) / ((high - low) or 1)
+    places = [(3 + index * across, height - 3 - (value - low) * up) for index, value in points]
+    curve = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    x, y = places[-1]
+    return (f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}"><polyline class="curve" '
+            f'points="{curve}"/><circle class="now" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/></svg>')
+
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+def _table(header, lines):
+    """A table; a cell is HTML, or a pair of it and its class."""
+    def row(tag, line):
+        cells = (value if isinstance(value, tuple) else (value, "") for value in line)
+        return "".join(f'<{tag} class="{kind}">{text}</{tag}>' if kind else f"<{tag}>{text}</{tag}>"
+                       for text, kind in cells)
+
+    body = "".join(f"<tr>{row('td', line)}</tr>" for line in lines)
+    return f'<div class="wide"><table><thead><tr>{row("th", header)}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _link(label):
+    return f'<a href="#{_slug(label)}">{escape(label)}</a>'
+
+
+def _ratio(ours, theirs):
+    return f"{ours / theirs:.2f}" if ours is not None and theirs else "-"
+
+
+def _area(rows):
+    header = ("unit", "area, um\u00b2", "kGE", "registers", "logic", "cells", "flops", "slack, ps", "Fmax, MHz",
+              "paper, um\u00b2", "ratio", "target", "flow, s", ("critical path", "path"))
+    return _table(header, [(
+        _link(label), _number(row["area"]), _number(row["area"] / NAND2 / 1000, 1), _number(row["sequential"]),
+        _number(row["area"] - row["sequential"]), _number(row["cells"]), _number(row["flops"]),
+        (_number(row["slack"]), "good" if row["slack"] >= 0 else "bad"), _number(row["fmax"]),
+        _number(row.get("paper")), _ratio(row["area"], row.get("paper")),
+        (_number(row.get("target")), "good" if row["area"] <= row["target"] else "bad") if row.get("target") else "-",
+        _number(row["seconds"]), (f"{escape(row['start'])}<br>\u2192 {escape(row['end'])}", "path"),
+    ) for label, row in rows.items()])
+
+
+def _power(rows):
+    header = ("unit", "internal, mW", "switching", "leakage", "total", "paper, mW", "ratio")
+    kinds = ("internal", "switching", "leakage", "total")
+    return _table(header, [(
+        _link(label), *(_number(1000 * row["power"][kind], 2) for kind in kinds),
+        _number(row.get("paper_power"), 1), _ratio(1000 * row["power"]["total"], row.get("paper_power")),
+    ) for label, row in rows.items() if row.get("power")])
+
+
+def _fpga(rows):
+    header = ("unit", "LUTs", "flip-flops", "multipliers", "block RAMs", "Fmax, MHz", "flow, s")
+    keys = ("luts", "flops", "dsps", "brams", "fmax", "seconds")
+    return _table(header, [(_link(label), *(_number(row["fpga"][key]) for key in keys))
+                           for label, row in rows.items() if row.get("fpga")])
+
+
+def _history(history):
+    labels = list(dict.fromkeys(label for _, _, figures in reversed(history) for label in figures))
+    lines = []
+    for label in labels:
+        areas, slacks = ([figures.get(label, {}).get(key) for _, _, figures in history] for key in ("area", "slack"))
+        known = [area for area in areas if area is not None]
+        gone = areas[-1] is None
+        lines.append((escape(label), sparkline(areas), _number(known[0]), "gone" if gone else _number(areas[-1]),
+                      "-" if gone else f"{areas[-1] / known[0] - 1:+.1%}", sparkline(slacks), _number(slacks[-1])))
+    commits = ", ".join(f"{escape(commit)} ({escape(date)})" for commit, date, _ in history)
+    return (_table(("unit", "area", "first, um\u00b2", "now, um\u00b2", "change", "slack", "now, ps"), lines)
+            + f'<p class="dim">Recorded in synth/baseline.json by {commits}.</p>')
+
+
+def _unit(label, row, shown):
+    """What is known of one unit, to be folded out if it is not ``shown`` at first."""
+    late = f'<span class="{"good" if row["slack"] >= 0 else "bad"}">{_number(row["slack"])} ps</span>'
+    figures = []
+    if len(row.get("parts", ())) > 1:
+        figures.append((treemap(label, row["parts"]), "Area by sub-unit: registers and clock gates strong, logic "
+                        "faint. Logic counts where the register or port is that it reaches in the fewest gates."))
+    if row.get("slacks"):
+        figures.append((histogram(row["slacks"]), f"Slack in ps of {len(row['slacks']):,} endpoints."))
+    drawn = "".join(f"<figure>{svg}<figcaption>{caption}</figcaption></figure>" for svg, caption in figures)
+    path = _table(("critical path", "ps"), [(escape(name), _number(ps)) for name, ps in row["path"]]) \
+        if row.get("path") else ""
+    title = f"{escape(label)}: {_number(row['area'])} um\u00b2, {late}"
+    return (f'<details id="{_slug(label)}"{" open" * shown}><summary>{title}</summary>'
+            f'<p class="dim">recipe {escape(row["recipe"])}</p>{drawn}{path}</details>')
+
+
+def render(rows, notes=(), history=None, fpga=""):
+    """The page.
+
+    Parameters
+    ----------
+    rows : dict
+        {label: figures}, as in ``report.json``: what :class:`synth.flow.Figures` holds; and, where there is one, areas
+        ``paper`` and ``target`` in um2, ``paper_power`` in mW, ``power`` as a dict of ``internal``, ``switching``,
+        ``leakage`` and ``total`` in W, ``fpga`` as a dict of what :class:`synth.fpga.Fit` holds.
+    notes : sequence of str
+        Sentences under the first table.
+    history : list or None
+        What :func:`synth.baseline.history` found; None where there is no git.
+    fpga : str
+        A sentence under the table of the FPGA.
+    """
+    sections = [("Area and timing", _area(rows) + "".join(f'<p class="dim">{escape(note)}</p>' for note in notes))]
+    if any(row.get("power") for row in rows.values()):
+        sections.append(("Power", _power(rows)))
+    if any(row.get("fpga") for row in rows.values()):
+        sections.append(("FPGA", _fpga(rows) + f'<p class="dim">{escape(fpga)}</p>'))
+    largest = max(rows, key=lambda label: rows[label]["area"])
+    sections.append(("Units", "".join(_unit(label, row, label == largest) for label, row in rows.items())))
+    sections.append(("History", _history(history) if history else
+                     '<p class="dim">No history: it comes from git, of the commits of synth/baseline.json.</p>'))
+    body = "".join(f"<h2>{title}</h2>{content}" for title, content in sections)
+    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>actcodec: synthesis</title>'
+            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
+            f"<h1>actcodec: synthesis</h1>{body}<script>{SCRIPT}</script></body></html>\n")
