@@ -27,7 +27,7 @@ names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim bench synth synth-fpga verilog lint clean
+.PHONY: help setup demo sim bench synth synth-check synth-renew synth-fpga verilog lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -53,6 +53,14 @@ bench: setup  ## measure the accelerator in cycles; table, report.json and pictu
 synth:  ## map every unit to Nangate45 and print area and timing beside the paper's (UNIT=)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m synth $(UNIT) --jobs $(JOBS)
+
+synth-check:  ## fail if a unit has become larger or slower than synth/baseline.json says
+	@scripts/setup.sh synth
+	@$(BIN)/python -m synth.baseline --jobs $(JOBS)
+
+synth-renew:  ## record the figures of all units in synth/baseline.json
+	@scripts/setup.sh synth
+	@$(BIN)/python -m synth.baseline --renew --jobs $(JOBS)
 
 synth-fpga:  ## place and route every unit on an ECP5-85F, which takes half an hour (UNIT=)
 	@scripts/setup.sh synth

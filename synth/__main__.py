@@ -1,37 +1,15 @@
 """``python -m synth [UNIT ...]``: maps units to Nangate45 and prints area and timing beside the paper's."""
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from rtl.units import UNITS
-from synth import report
-from synth.catalogue import jobs
-from synth.flow import synthesise
+from synth import fpga, report
+from synth.catalogue import MAPPED, jobs, run
 from synth.library import SynthesisError
-
-MAPPED = [unit.name for unit in UNITS.values() if unit.synth is not None]
-
-
-def run(work, threads, done=lambda: None):
-    """Maps jobs side by side; returns for each what :func:`~synth.flow.synthesise` does, or the SynthesisError."""
-    def one(job):
-        try:
-            parts = {module: runs[part.name, part.text].result() for module, part in job.parts.items()}
-            return synthesise(job.name, job.text, parts=parts)
-        finally:
-            done()
-
-    runs = {}
-    with ThreadPoolExecutor(threads) as pool:
-        # The largest first, and what others consist of before them.
-        for job in sorted(work, key=lambda job: (bool(job.parts), -len(job.text))):
-            runs[job.name, job.text] = pool.submit(one, job)
-    return [runs[job.name, job.text].exception() or runs[job.name, job.text].result() for job in work]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,7 +19,7 @@ def run(work, threads, done=lambda: None):
 def main(units, threads):
     """Maps UNITs (default: all) to Nangate45 and prints area and timing beside the paper's tables.
 
-    A run over all of them also leaves build/synth/report.json and report.md.
+    A run over all of them also leaves build/synth/report.html, report.json and report.md.
     """
     start, console = monotonic(), Console()
     columns = (TextColumn("mapping to Nangate45"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -54,7 +32,8 @@ def main(units, threads):
         if not isinstance(error, SynthesisError):
             raise error
     done = [(job, *result) for job, result in zip(work, results, strict=True) if not isinstance(result, Exception)]
-    rows = [report.Row(job.label, job.paper, figures) for job, figures, _, _ in done]
+    rows = [report.Row(job.label, job.paper, figures, fpga.recall(job.name, job.text, parts=job.texts))
+            for job, figures, _, _ in done]
     rows += report.sums(rows)
     console.print(report.table(rows))
     for note in (report.sharing(rows), *report.NOTES):

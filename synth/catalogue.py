@@ -1,12 +1,15 @@
 """What is mapped: every unit with its parameters, some variants to compare, and the accelerators with their lanes."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from rtl.jpegact.cdu import CDMA
 from rtl.units import UNITS, Unit
-from synth.flow import netlist
+from synth.flow import netlist, synthesise
 
-__all__ = ["Job", "jobs"]
+__all__ = ["MAPPED", "Job", "jobs", "run"]
+
+MAPPED = [unit.name for unit in UNITS.values() if unit.synth is not None]
 
 # Besides the catalogue's defaults: {unit: {variant: parameters}}.
 VARIANTS = {
@@ -29,6 +32,11 @@ class Job:
     text: str
     parts: dict = field(default_factory=dict)
 
+    @property
+    def texts(self):
+        """The RTLIL of the parts, by module."""
+        return {module: part.text for module, part in self.parts.items()}
+
 
 def _job(label, paper, unit, parameters):
     text, parts = netlist(unit.build(**parameters), unit.name)
@@ -49,3 +57,21 @@ def jobs(names):
             found += [part for part in job.parts.values() if part not in found]
         found += own
     return found
+
+
+def run(work, threads, done=lambda: None, recipes=None):
+    """Maps jobs side by side, with the best of all recipes or those of {label: recipe}; returns for each what
+    :func:`~synth.flow.synthesise` does, or the SynthesisError."""
+    def one(job):
+        try:
+            parts = {module: runs[part.name, part.text].result() for module, part in job.parts.items()}
+            return synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=parts)
+        finally:
+            done()
+
+    runs = {}
+    with ThreadPoolExecutor(threads) as pool:
+        # The largest first, and what others consist of before them.
+        for job in sorted(work, key=lambda job: (bool(job.parts), -len(job.text))):
+            runs[job.name, job.text] = pool.submit(one, job)
+    return [runs[job.name, job.text].exception() or runs[job.name, job.text].result() for job in work]

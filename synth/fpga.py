@@ -21,8 +21,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from rtl.units import UNITS
-from synth.catalogue import jobs
+from synth.catalogue import MAPPED, jobs
 from synth.flow import netlist, yosys
 from synth.library import BUILD, SynthesisError, version
 
@@ -164,17 +163,16 @@ def placed(names):
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("units", nargs=-1, type=click.Choice([unit.name for unit in UNITS.values() if unit.synth is not None]),
-                metavar="[UNIT ...]")
+@click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units placed at the same time.")
 def main(units, threads):
     """Places and routes UNITs (default: all) on an ECP5-85F, each alone, and prints what they take."""
     start, console = monotonic(), Console()
-    work = placed(units or [unit.name for unit in UNITS.values() if unit.synth is not None])
+    work = placed(units or MAPPED)
 
     def one(job):
-        return fit(job.name, job.text, parts={module: part.text for module, part in job.parts.items()})
+        return fit(job.name, job.text, parts=job.texts)
 
     with ThreadPoolExecutor(threads) as pool, console.status(f"placing on {DEVICE}"):
         runs = {job.label: pool.submit(one, job)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from rich import box
 from rich.table import Table
 
+from synth import baseline, fpga, page
 from synth.flow import Figures
 from synth.library import BUILD, NAND2, PERIOD
 
@@ -26,6 +27,11 @@ PAPER["CDU"] = sum(PAPER[part] for part in ("SFPR", "DCT + iDCT", "Quantize (SH)
 TARGET = {"SFPR": 20000, "DCT + iDCT": 45000, "Quantize (SH)": 1000, "Coding (ZVC + ZVD)": 12000,
           "Collector + Splitter": 60000, "JPEG-ACT, 4 CDUs": 500_000}
 
+# Power in mW, from the same tables.
+POWER = {"SFPR": 34.3, "DCT + iDCT": 273.4, "Quantize (SH)": 2.5, "Coding (ZVC + ZVD)": 17.1,
+         "Collector + Splitter": 170.3, "JPEG-ACT, 4 CDUs": 1360.0}
+POWER["CDU"] = sum(POWER[part] for part in ("SFPR", "DCT + iDCT", "Quantize (SH)", "Coding (ZVC + ZVD)"))
+
 NOTES = (
     "Nangate45, typical corner, 1.455 GHz with 5 % uncertainty. No wires, no clock tree, no test logic: synthesis "
     "alone, before any layout.",
@@ -41,11 +47,13 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a label, the row of :data:`PAPER` beside it or None, and the figures."""
+    """One line of the table: a label, the row of :data:`PAPER` beside it or None, the figures, and what it takes of an
+    FPGA if that is known."""
 
     label: str
     paper: str | None
     figures: Figures
+    fit: fpga.Fit | None = None
 
     @property
     def ratio(self):
@@ -91,7 +99,12 @@ def sums(rows):
         if set(parts) <= set(figures):
             slowest = min((figures[part] for part in parts), key=lambda part: part.slack)
             added = {name: sum(count * getattr(figures[part], name) for part, count in parts.items())
-                     for name in ("area", "sequential", "cells", "flops", "gates")}
+                     for name in ("area", "sequential", "cells", "flops", "gates", "seconds")}
+            several = [(f"{part} {index}" if count > 1 else part, figures[part])
+                       for part, count in parts.items() for index in range(count)]
+            added["parts"] = {f"{part}.{unit}".rstrip("."): areas for part, one in several
+                              for unit, areas in one.parts.items()}
+            added["slacks"] = tuple(sorted(slack for _, one in several for slack in one.slacks))
             result.append(Row(label, paper, replace(slowest, **added)))
     return result
 
@@ -118,10 +131,12 @@ def table(rows):
 
 
 def write(rows, build=BUILD):
-    """Writes ``report.json`` and ``report.md`` into ``build``."""
+    """Writes ``report.html``, ``report.json`` and ``report.md`` into ``build``."""
     build.mkdir(parents=True, exist_ok=True)
     everything = {row.label: {**asdict(row.figures), "paper": PAPER.get(row.paper), "ratio": row.ratio,
-                              "target": TARGET.get(row.paper)} for row in rows}
+                              "target": TARGET.get(row.paper), "paper_power": POWER.get(row.paper),
+                              "fpga": asdict(row.fit) if row.fit else None} for row in rows}
+    (build / "report.html").write_text(page.render(everything, NOTES, baseline.history(), fpga.NOTE))
     (build / "report.json").write_text(json.dumps(everything, indent=1) + "\n")
     markdown = [HEADER, ("---",) + ("---:",) * (len(HEADER) - 1), *lines(rows)]
     text = "\n".join(f"| {' | '.join(line)} |" for line in markdown)

@@ -1,0 +1,105 @@
+"""``python -m synth.baseline [--renew]``: the recorded figures of every unit, and what new ones are held against.
+
+They are in ``baseline.json``; git knows how they came about.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+
+import click
+from rich.console import Console
+
+from synth.catalogue import MAPPED, jobs, run
+
+__all__ = ["GROWTH", "PATH", "compare", "history", "read", "recipes", "strangers", "write"]
+
+PATH = Path(__file__).with_name("baseline.json")
+GROWTH = 0.02  # of a unit's area that passes unrecorded
+KEPT = ("area", "sequential", "flops", "slack", "recipe")
+
+
+def read(path=PATH):
+    """{label: {area and sequential in um2, flops, slack in ps, recipe}}; nothing without a file."""
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def write(figures, path=PATH):
+    """Records {label: :class:`~synth.flow.Figures`}, each on a line of its own, in alphabetical order."""
+    lines = [f" {json.dumps(label)}: {json.dumps({key: getattr(figures[label], key) for key in KEPT})}"
+             for label in sorted(figures)]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def recipes(recorded):
+    """{label: recipe} of a baseline: mapping once with it is what :func:`compare` needs."""
+    return {label: figures["recipe"] for label, figures in recorded.items()}
+
+
+def strangers(recorded, labels):
+    """Units that are not recorded, or recorded but gone, a sentence each."""
+    return ([f"{label}: not in the baseline" for label in labels if label not in recorded]
+            + [f"{label}: in the baseline, but no longer there" for label in recorded if label not in labels])
+
+
+def compare(recorded, figures):
+    """Holds {label: :class:`~synth.flow.Figures`} against a baseline that has them all. Returns what is wrong, a
+    sentence each: a unit that is larger by more than :data:`GROWTH`, or has less slack; by however little, since the
+    flow gives the same figures again."""
+    wrong = []
+    for label, now in figures.items():
+        was = recorded[label]
+        if now.area > was["area"] * (1 + GROWTH):
+            wrong.append(f"{label}: area was {was['area']:,.0f} um2, is {now.area:,.0f} "
+                         f"({now.area / was['area'] - 1:+.1%})")
+        if now.slack < was["slack"]:
+            wrong.append(f"{label}: slack was {was['slack']} ps, is {now.slack}")
+    return wrong
+
+
+def history(path=PATH):
+    """What git knows of a baseline: (commit, date, what :func:`read` gave) for each commit that changed it, the oldest
+    first; None without git, or where it knows nothing of the file."""
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=path.parent, text=True, capture_output=True, check=True).stdout
+
+    try:
+        commits = git("log", "--reverse", "--diff-filter=AM", "--format=%h %cs", "--", path.name).split("\n")[:-1]
+        return [(*commit.split(), json.loads(git("show", f"{commit.split()[0]}:./{path.name}")))
+                for commit in commits] or None
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--renew", is_flag=True, help="Search the best recipe of everything, and record what it gives.")
+@click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
+              help="Units mapped at the same time.")
+def main(renew, threads):
+    """Maps every unit with its recorded recipe, and fails if one has become worse than the record."""
+    start, console, recorded = monotonic(), Console(), read()
+    work = jobs(MAPPED)
+    faults = [] if renew else strangers(recorded, [job.label for job in work])
+    if not faults:
+        with console.status("mapping to Nangate45"):
+            results = run(work, threads, recipes=None if renew else recipes(recorded))
+        faults = [f"{result}" for result in results if isinstance(result, Exception)]
+        figures = {job.label: result[0] for job, result in zip(work, results, strict=True)
+                   if not isinstance(result, Exception)}
+        if not renew:
+            faults += compare(recorded, figures)
+        elif not faults:
+            write(figures)
+        console.print(f"{len(figures)} mapped in {monotonic() - start:.0f} s")
+    for fault in faults:
+        console.print(f"error: {fault}", style="red", markup=False, soft_wrap=True)
+    if faults:
+        if not renew:
+            console.print("If this is meant, run `make synth-renew`, and commit synth/baseline.json along with it.")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m synth.baseline")

@@ -1,0 +1,99 @@
+"""The baseline: what fails, what passes, and what git remembers of it."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+import pytest
+
+from synth.baseline import compare, history, read, recipes, strangers, write
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Those of :class:`synth.flow.Figures` that count."""
+
+    area: float = 1000.0
+    sequential: float = 400.5
+    flops: int = 80
+    slack: float = 3.4
+    recipe: str = "fast-480"
+    seconds: float = 1.0
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "baseline.json"
+
+
+@pytest.fixture
+def recorded(path):
+    write({"dct": Figures(), "align": Figures(slack=-20.0, recipe="area-600")}, path)
+    return read(path)
+
+
+def test_what_is_written_is_read_again_one_unit_a_line(path, recorded):
+    assert recorded["dct"] == {"area": 1000.0, "sequential": 400.5, "flops": 80, "slack": 3.4, "recipe": "fast-480"}
+    assert recipes(recorded) == {"dct": "fast-480", "align": "area-600"}
+    assert [line.split('"')[1] for line in path.read_text().splitlines()[1:-1]] == ["align", "dct"]
+
+
+def test_without_a_file_nothing_is_recorded(path):
+    assert read(path) == {}
+    assert strangers(read(path), ["dct"]) == ["dct: not in the baseline"]
+
+
+@pytest.mark.parametrize("now", [Figures(), Figures(area=1020.0), Figures(area=10.0, slack=99.0), Figures(flops=900)])
+def test_as_good_or_a_little_larger_passes(recorded, now):
+    assert compare(recorded, {"dct": now, "align": Figures(slack=-20.0)}) == []
+
+
+@pytest.mark.parametrize("now, sentence", [
+    (Figures(area=1020.1), "dct: area was 1,000 um2, is 1,020 (+2.0%)"),
+    (Figures(area=1500.0), "dct: area was 1,000 um2, is 1,500 (+50.0%)"),
+    (Figures(slack=3.3), "dct: slack was 3.4 ps, is 3.3"),
+    (Figures(slack=-0.1), "dct: slack was 3.4 ps, is -0.1"),
+])
+def test_larger_or_slower_is_told_with_what_was_and_what_is(recorded, now, sentence):
+    assert compare(recorded, {"dct": now, "align": Figures(slack=-20.0)}) == [sentence]
+
+
+def test_every_fault_is_told(recorded):
+    assert compare(recorded, {"align": Figures(area=2000.0, slack=-20.1), "dct": Figures(slack=-1.0)}) == [
+        "align: area was 1,000 um2, is 2,000 (+100.0%)", "align: slack was -20.0 ps, is -20.1",
+        "dct: slack was 3.4 ps, is -1.0"]
+
+
+def test_what_is_new_or_gone_is_told(recorded):
+    assert strangers(recorded, ["dct", "align"]) == []
+    assert strangers(recorded, ["zvc", "dct"]) == ["zvc: not in the baseline",
+                                                   "align: in the baseline, but no longer there"]
+
+
+@pytest.fixture
+def git(tmp_path):
+    def run(*arguments):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=tmp_path, check=True,
+                       capture_output=True, env={**os.environ, "GIT_COMMITTER_DATE": "2026-01-02T12:00:00Z"})
+    return run
+
+
+def test_history_is_that_of_the_commits_that_changed_it(path, git):
+    git("init", "-q")
+    assert history(path) is None
+    for area in (1000.0, 900.0):
+        write({"dct": Figures(area=area)}, path)
+        git("add", path.name)
+        git("commit", "-q", "-m", "record")
+        git("commit", "-q", "--allow-empty", "-m", "something else")
+    write({"dct": Figures(area=1.0)}, path)  # not committed
+    assert [(date, figures["dct"]["area"]) for _, date, figures in history(path)] == [
+        ("2026-01-02", 1000.0), ("2026-01-02", 900.0)]
+    assert len({commit for commit, _, _ in history(path)}) == 2
+
+
+def test_there_is_no_history_without_git(path, recorded, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(path.parent.parent))
+    assert history(path) is None
+    monkeypatch.setenv("PATH", "")
+    assert history(path) is None
