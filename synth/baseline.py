@@ -79,7 +79,7 @@ def history(path=PATH):
               help="Units mapped at the same time.")
 def main(renew, threads):
     """Maps every unit with its recorded recipe, and fails if one has become worse than the record."""
-    start, console, recorded = monotonic(), Console(), read()
+    start, console, recorded = monotonic(), Console(), read(PATH)
     work = jobs(MAPPED)
     faults = [] if renew else strangers(recorded, [job.label for job in work])
     if not faults:
@@ -91,7 +91,7 @@ def main(renew, threads):
         if not renew:
             faults += compare(recorded, figures)
         elif not faults:
-            write(figures)
+            write(figures, PATH)
         console.print(f"{len(figures)} mapped in {monotonic() - start:.0f} s")
     for fault in faults:
         console.print(f"error: {fault}", style="red", markup=False, soft_wrap=True)

@@ -2,11 +2,15 @@
 
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
+from synth import baseline
 from synth.baseline import compare, history, read, recipes, strangers, write
+from synth.library import SynthesisError
 
 
 @dataclass(frozen=True)
@@ -97,3 +101,45 @@ def test_there_is_no_history_without_git(path, recorded, monkeypatch):
     assert history(path) is None
     monkeypatch.setenv("PATH", "")
     assert history(path) is None
+
+
+@pytest.fixture
+def command(path, recorded, monkeypatch):
+    """Runs the command with a catalogue of ``units``, {label: what its mapping gives}; returns exit code and output."""
+    def run(units, *arguments):
+        def results(work, threads, recipes=None):
+            made = [units[job.label] for job in work]
+            return [one if isinstance(one, Exception) else
+                    (replace(one, recipe=recipes[job.label] if recipes else one.recipe), None, False)
+                    for job, one in zip(work, made, strict=True)]
+
+        monkeypatch.setattr(baseline, "PATH", path)
+        monkeypatch.setattr(baseline, "jobs", lambda names: [SimpleNamespace(label=label) for label in units])
+        monkeypatch.setattr(baseline, "run", results)
+        result = CliRunner().invoke(baseline.main, arguments)
+        return result.exit_code, result.output
+    return run
+
+
+def test_the_check_passes_what_is_recorded_and_leaves_the_record_alone(path, recorded, command):
+    code, output = command({"dct": Figures(area=1001.0), "align": Figures(slack=-20.0)})
+    assert (code, "2 mapped" in output, read(path)) == (0, True, recorded)
+
+
+@pytest.mark.parametrize("units, fault", [
+    ({"dct": Figures(area=1100.0), "align": Figures(slack=-20.0)}, "dct: area was 1,000 um2, is 1,100"),
+    ({"dct": Figures()}, "align: in the baseline, but no longer there"),
+    ({"dct": Figures(), "align": SynthesisError("align: a latch")}, "align: a latch"),
+])
+def test_the_check_fails_with_the_reason_and_what_to_do(path, recorded, command, units, fault):
+    code, output = command(units)
+    assert code == 1
+    assert f"error: {fault}" in output and "make synth-renew" in output
+    assert read(path) == recorded
+
+
+def test_renewal_records_all_or_nothing(path, recorded, command):
+    assert command({"zvc": Figures(), "dct": SynthesisError("dct: a latch")}, "--renew")[0] == 1
+    assert read(path) == recorded
+    assert command({"zvc": Figures(recipe="twice-440")}, "--renew")[0] == 0
+    assert {label: figures["recipe"] for label, figures in read(path).items()} == {"zvc": "twice-440"}

@@ -4,6 +4,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
+from click.testing import CliRunner
 
 from rtl.common.shared import shared
 from synth import fpga
@@ -161,3 +162,17 @@ def test_a_missing_tool_is_named(monkeypatch, tmp_path):
 def test_one_accelerator_fits_and_every_unit_is_placed():
     labels = [job.label for job in fpga.placed(["quantize", "dct", "maxpool", "accelerator"])]
     assert labels == ["quantize", "dct", "maxpool (width 16)", "accelerator (1 CDU)"]
+
+
+def test_the_command_prints_what_fits_and_fails_with_what_does_not(monkeypatch):
+    def place(name, text, parts):
+        if name == "fadd":
+            raise SynthesisError("fadd: no room")
+        return fpga.Fit(1234, 220, 5, 6, 98.7, 2.0), False
+
+    monkeypatch.setattr(fpga, "fit", place)
+    result = CliRunner().invoke(fpga.main, ["quantize", "fadd"], env={"COLUMNS": "120"})
+    assert result.exit_code == 1
+    assert "quantize 1,234 220 5 6 99 2" in " ".join(result.output.split())
+    assert "error: fadd: no room" in result.output
+    assert CliRunner().invoke(fpga.main, ["quantize"]).exit_code == 0
