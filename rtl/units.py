@@ -59,7 +59,7 @@ class Unit:
     summary: str
     parameters: dict = field(default_factory=dict)
     paper: str | None = None  # the row of the paper's area table that it stands beside
-    synth: dict | None = field(default_factory=dict)  # parameters that differ when it is mapped to cells; None: with its relatives
+    synth: dict | None = field(default_factory=dict)  # parameters that differ when mapped; None: not by itself
 
     def build(self, **overrides):
         """An instance, with the default parameters but for ``overrides``."""

@@ -1,38 +1,73 @@
-"""Duplicates the flip-flops that too many cells read, so that no deep tree of buffers stands behind a mode bit."""
+"""High fan-out that ABC cannot see, in front of flip-flops, or turns into chains of buffers, behind them."""
 
-__all__ = ["COPIES", "LOADS", "duplicate"]
+__all__ = ["COPIES", "LOADS", "PINS", "buffer", "duplicate"]
 
-LOADS = 64  # cells that one copy serves, unless that took more than so many copies:
+LOADS = 64  # cells that one copy of a flip-flop serves, unless that took more than so many copies:
 COPIES = 16
+PINS = 8  # of flip-flops that a gate can drive by itself
+BUFFERS = {16: "BUF_X4", 32: "BUF_X8"}  # and what a buffer can
 
 
-def duplicate(module):
-    """Changes a module of Yosys's JSON in place. Neighbours in the list of cells, which the hierarchy has sorted, share
-    a copy. Returns how many copies were made."""
-    cells, nets = module["cells"], module["netnames"]
-    readers = {}  # bit -> [(connections of a cell, port, index)]
-    for cell in cells.values():
+def _readers(module):
+    """Who reads each bit: [(cell, list of bits, index in it)]."""
+    readers = {}
+    for cell in module["cells"].values():
         for port, bits in cell["connections"].items():
             if cell["port_directions"][port] == "input":
                 for index, bit in enumerate(bits):
-                    readers.setdefault(bit, []).append((bits, index))
+                    readers.setdefault(bit, []).append((cell, bits, index))
+    return readers
+
+
+def _groups(loads, count):
+    """Divides a list into ``count`` parts of about the same length. Neighbours, which the hierarchy has sorted, stay
+    together."""
+    return [loads[len(loads) * k // count : len(loads) * (k + 1) // count] for k in range(count)]
+
+
+def _fresh(module):
+    """The first number that no bit has."""
+    return 1 + max((bit for net in module["netnames"].values() for bit in net["bits"] if type(bit) is int), default=1)
+
+
+def duplicate(module):
+    """Gives a flip-flop that many cells read copies, in a module of Yosys's JSON; returns how many were made."""
+    cells, nets = module["cells"], module["netnames"]
+    readers, fresh = _readers(module), _fresh(module)
     names = {bit: f"{name}[{index}]" if len(net["bits"]) > 1 else name
              for name, net in reversed(nets.items()) for index, bit in enumerate(net["bits"])}
-    # Ports are outputs of the netlist whatever reads them besides.
-    fresh = 1 + max((bit for net in nets.values() for bit in net["bits"] if isinstance(bit, int)), default=1)
     made = 0
     for name, cell in list(cells.items()):
         if not cell["type"].startswith("DFF") or not cell["connections"].get("Q"):
             continue
         bit, = cell["connections"]["Q"]
         loads = readers.get(bit, [])
-        copies = min(-(-len(loads) // LOADS), COPIES)
-        for copy in range(1, copies):
+        groups = _groups(loads, max(min(-(-len(loads) // LOADS), COPIES), 1))
+        for copy, group in enumerate(groups[1:], 1):
             connections = {port: [fresh] if port == "Q" else list(bits)
                            for port, bits in cell["connections"].items() if port != "QN"}
             cells[f"{name}${copy}"] = {**cell, "connections": connections}
             nets[f"{names[bit]}${copy}"] = {"hide_name": 0, "bits": [fresh], "attributes": {}}
-            for bits, index in loads[len(loads) * copy // copies : len(loads) * (copy + 1) // copies]:
+            for _, bits, index in group:
+                bits[index] = fresh
+            fresh, made = fresh + 1, made + 1
+    return made
+
+
+def buffer(module):
+    """Puts buffers in front of flip-flops of which many keep the same bit; returns how many were made."""
+    readers, fresh, made = _readers(module), _fresh(module), 0
+    for bit, loads in readers.items():
+        pins = [(cell, bits, index) for cell, bits, index in loads
+                if cell["type"].startswith("DFF") and bits is not cell["connections"]["CK"]]
+        if len(pins) <= PINS or bit in ("0", "1"):
+            continue
+        most = next((size for size in BUFFERS if len(pins) <= size), max(BUFFERS))
+        for group in _groups(pins, -(-len(pins) // most)):
+            module["cells"][f"$buffer${fresh}"] = {
+                "hide_name": 1, "type": BUFFERS[most], "parameters": {}, "attributes": {},
+                "port_directions": {"A": "input", "Z": "output"}, "connections": {"A": [bit], "Z": [fresh]}}
+            for _, bits, index in group:
                 bits[index] = fresh
             fresh, made = fresh + 1, made + 1
     return made

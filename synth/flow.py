@@ -18,7 +18,7 @@ from amaranth.back import rtlil
 
 from rtl.common.shared import collect
 from synth import fanout, timing
-from synth.hierarchy import breakdown, signals
+from synth.hierarchy import breakdown, constants, signals
 from synth.library import BUILD, PERIOD, SynthesisError, areas, liberty, version
 
 __all__ = ["RECIPES", "TARGETS", "Figures", "netlist", "synthesise"]
@@ -111,14 +111,17 @@ def prepare(name, library, folder, parts):
         "setattr -unset init w:*",
         f"synth -top {name} -run coarse:fine -nofsm -noshare",
         "opt -fast -full", "memory_map", "opt -full", "setattr -unset init w:*", "techmap", "opt -fast",
+        # What nobody cares about is zero from here on, and a flip-flop that only keeps such is none.
+        "setundef -zero", "opt -fast -full",
         "check -assert -nolatches",
         f"dfflegalize -cell $_DFF_P_ x -cell $_DFFE_PP_ x -mince {GATED}", "opt_clean",
         f"clockgate -liberty {library} -min_net_size {GATED} -dont_use CLKGATETST_*",
-        f"dfflibmap -liberty {library}", "opt -fast", "setundef -zero", "opt_clean",
+        f"dfflibmap -liberty {library}", "opt -fast", "opt_clean",
         "write_json generic.json",
     ], folder, name, "generic")
     design = json.loads((folder / "generic.json").read_text())
     fanout.duplicate(design["modules"][name])
+    fanout.buffer(design["modules"][name])
     (folder / "generic.json").write_text(json.dumps(design))
 
 
@@ -155,12 +158,14 @@ def measure(top, library, folder, recipe, parts):
     registers = [kind for kind in kinds if kind.startswith(("DFF", "SDFF", "CLKGATE"))]
     names, shares = signals(module), breakdown(module, area)
     inside = {cell: parts[kind["type"]] for cell, kind in module["cells"].items() if kind["type"] in parts}
-    for cell, (figures, place) in inside.items():
-        whole = json.loads((place / "net.json").read_text())["modules"][module["cells"][cell]["type"]]
+    modules = {part: json.loads((place / "net.json").read_text())["modules"][part]
+               for part, (_, place) in parts.items()}
+    for cell, (figures, _) in inside.items():
+        whole = modules[module["cells"][cell]["type"]]
         name = cell.removesuffix(".instance")  # which is all that rtl.common.shared's component has
         names |= {f"{cell}/{one}": f"{name}.{signal}" for one, signal in signals(whole).items()}
         shares |= {f"{name}.{unit}".rstrip("."): share for unit, share in figures.parts.items()}
-    timed = timing.analyse(library, folder, recipe, top, names,
+    timed = timing.analyse(library, folder, recipe, top, names, constants(module, modules),
                            [place / "net.v" for _, place in parts.values()])
     within = [figures for figures, _ in inside.values()]
     return Figures(

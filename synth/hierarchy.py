@@ -2,7 +2,7 @@
 
 from collections import defaultdict, deque
 
-__all__ = ["breakdown", "registers", "signals"]
+__all__ = ["breakdown", "constants", "registers", "signals"]
 
 
 def registers(module):
@@ -33,6 +33,24 @@ def signals(module):
     """The RTL's name of what each flip-flop keeps, and of what each other cell drives if that has a name."""
     names = _names(module)
     return {name: names[bit] for name, cell in module["cells"].items() for bit in _output(cell)[:1] if bit in names}
+
+
+def constants(module, parts=None):
+    """The ports, and the pins of cells as CELL/PIN, that a constant drives; also one that comes out of, or lies inside
+    of, a module of ``parts``, {type: module}."""
+    bits, inner = {"0", "1"}, set()
+    for name, cell in module["cells"].items():
+        if cell["type"].startswith("LOGIC"):
+            bits |= set(_output(cell))
+        elif cell["type"] in (parts or {}):
+            inside = constants(parts[cell["type"]])
+            inner |= {f"{name}/{pin}" for pin in inside if "/" in pin}
+            bits |= {bit for port, driven in cell["connections"].items() for index, bit in enumerate(driven)
+                     if (f"{port}[{index}]" if len(driven) > 1 else port) in inside}
+    ports = {f"{name}[{index}]" if len(port["bits"]) > 1 else name for name, port in module["ports"].items()
+             for index, bit in enumerate(port["bits"]) if bit in bits}
+    return inner | ports | {f"{name}/{pin}" for name, cell in module["cells"].items()
+                            for pin, bound in cell["connections"].items() if bound and bound[0] in bits}
 
 
 def breakdown(module, area):

@@ -158,13 +158,16 @@ class Accelerator(wiring.Component):
                 lane.tensor.layout.eq(plan.layout),
                 lane.tensor.table.eq(control.table),
             ]
-        busy = Cat(lane.busy for lane in lanes).any()
+        busy = Signal()
+        m.d.sync += busy.eq(Cat(lane.busy for lane in lanes).any())
 
         def failed(side):
             return Cat(used[k] & lane.fault[side] for k, lane in enumerate(lanes)).any()
 
         # ----------------------------------------------------------------------------------------------- the control
-        m.d.comb += clear.eq(abort & ~busy & sender.quiet)
+        # A cycle later than it is true, for speed: busy tells of lanes that started as late as abort rose.
+        held = Signal()
+        m.d.sync += [held.eq(abort & ~clear), clear.eq(abort & held & ~busy & sender.quiet & ~clear)]
         with m.If(registers.reset):
             m.d.sync += abort.eq(1)
         with m.Elif(clear):

@@ -147,6 +147,27 @@ def test_flip_flops_that_many_read_are_duplicated():
         assert {f"mode${k}" for k in range(1, copies)} < set(many["netnames"])
 
 
+def test_flip_flops_that_keep_the_same_bit_are_buffered():
+    def module(flops):
+        cells = {f"flop{k}": {"type": "DFF_X1", "port_directions": {"D": "input", "CK": "input", "Q": "output"},
+                              "connections": {"D": [2], "CK": [3], "Q": [4 + k]}} for k in range(flops)}
+        return {"cells": cells, "netnames": {"i": {"bits": [2]}, "clk": {"bits": [3]},
+                                             "o": {"bits": list(range(4, 4 + flops))}}}
+
+    few = module(fanout.PINS)
+    assert fanout.buffer(few) == 0 and few == module(fanout.PINS)
+    for flops, kinds in ((9, ["BUF_X4"]), (17, ["BUF_X8"]), (70, 3 * ["BUF_X8"])):
+        many = module(flops)
+        assert fanout.buffer(many) == len(kinds)
+        buffers = [cell for cell in many["cells"].values() if cell["type"].startswith("BUF")]
+        assert [cell["type"] for cell in buffers] == kinds
+        assert {tuple(cell["connections"]["A"]) for cell in buffers} == {(2,)}
+        inputs = [cell["connections"]["D"] for cell in many["cells"].values() if "D" in cell["connections"]]
+        assert len(inputs) == flops and [2] not in inputs
+        assert {tuple(cell["connections"]["CK"]) for cell in many["cells"].values() if "CK" in cell["connections"]} == {
+            (3,)}
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_refused(name, tmp_path):
     body, reason = BROKEN[name]
