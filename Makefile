@@ -50,9 +50,9 @@ sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=i
 bench: setup  ## measure the accelerator in cycles; table, report.json and picture in build/bench/
 	@$(BIN)/actcodec bench --output build/bench
 
-synth:  ## map every unit to Nangate45 and print area and timing beside the paper's (UNIT=)
+synth:  ## map every unit to Nangate45 and print area and timing beside the paper's (UNIT=, SEARCH=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth $(UNIT) --jobs $(JOBS)
+	@$(BIN)/python -m synth $(UNIT) $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
 
 synth-check:  ## fail if a unit has become larger or slower than synth/baseline.json says
 	@scripts/setup.sh synth

@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from synth import fpga, report
+from synth import baseline, fpga, report
 from synth.catalogue import MAPPED, jobs, run
 from synth.library import SynthesisError
 
@@ -16,7 +16,8 @@ from synth.library import SynthesisError
 @click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units mapped at the same time.")
-def main(units, threads):
+@click.option("--search", is_flag=True, help="Try all recipes, not only the one recorded in baseline.json.")
+def main(units, threads, search):
     """Maps UNITs (default: all) to Nangate45 and prints area and timing beside the paper's tables.
 
     A run over all of them also leaves build/synth/report.html, report.json and report.md.
@@ -26,7 +27,8 @@ def main(units, threads):
     with Progress(*columns, console=console, transient=True) as progress:
         work = jobs(units or MAPPED)
         task = progress.add_task("", total=len(work))
-        results = run(work, threads, lambda: progress.advance(task))
+        recorded = {} if search else baseline.recipes(baseline.read())
+        results = run(work, threads, lambda: progress.advance(task), recorded)
     errors = [result for result in results if isinstance(result, Exception)]
     for error in errors:
         if not isinstance(error, SynthesisError):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from amaranth.hdl import Module, Signal
@@ -12,7 +13,7 @@ from rtl.common.shared import shared
 from rtl.units import UNITS
 from synth import fanout, report
 from synth.catalogue import VARIANTS, jobs
-from synth.flow import RECIPES, TARGETS, Figures, best, netlist, search, synthesise
+from synth.flow import FOR_AREA, LARGE, RECIPES, TARGETS, Figures, best, netlist, search, synthesise
 from synth.library import NAND2, PERIOD, SynthesisError, liberty
 from synth.timing import ARRIVAL
 
@@ -195,20 +196,23 @@ def test_the_smallest_that_meets_the_clock_is_kept_or_else_the_fastest():
     assert best([figures(50, -3), figures(70, -1), figures(60, -2)]).area == 70
 
 
+@pytest.mark.parametrize("cells", [9, LARGE + 1])
 @pytest.mark.parametrize("limit", [0, 445, 475, 495, 1000])
-def test_the_search_finds_the_slowest_target_that_meets_the_clock(limit):
+def test_the_search_finds_the_slowest_target_that_meets_the_clock(limit, cells):
     """With a mapper that meets the clock exactly for targets below a limit, and whose area falls with them."""
     tried = []
 
     def attempt(recipe):
         tried.append(recipe)
         kind, target = recipe.split("-")
-        return figures(10000 - int(target) - 100 * (kind == "twice"), limit - int(target), recipe)
+        made = figures(10000 - int(target) - 100 * (kind == "twice"), limit - int(target), recipe)
+        return replace(made, cells=cells)
 
     found = search(attempt).recipe
     good = [target for target in TARGETS if target <= limit]
     assert found == (f"twice-{max(good)}" if good else f"fast-{TARGETS[0]}")
     assert len(tried) == len(set(tried)) <= len(TARGETS) + 2 * len(RECIPES)
+    assert any(recipe.startswith(FOR_AREA) for recipe in tried) == (cells <= LARGE)
 
 
 def test_the_report_stands_beside_the_paper(tmp_path):
