@@ -27,7 +27,7 @@ names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim bench synth synth-check synth-renew synth-fpga verilog lint clean
+.PHONY: help setup demo sim bench synth synth-check synth-renew synth-fpga gates verilog lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -65,6 +65,10 @@ synth-renew:  ## record the figures of all units in synth/baseline.json
 synth-fpga:  ## place and route every unit on an ECP5-85F, which takes half an hour (UNIT=)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m synth.fpga $(UNIT) --jobs $(JOBS)
+
+gates:  ## run every unit's bench on its netlist of cells (UNIT=)
+	@scripts/setup.sh synth
+	@$(BIN)/python -m synth.gates $(UNIT) --jobs $(JOBS)
 
 verilog: setup  ## write the Verilog of the accelerator and of every unit to build/verilog, and lint it
 	@$(BIN)/python -m rtl.units build/verilog

@@ -5,7 +5,8 @@ its pytest functions run outside and call :func:`simulate`, which builds the com
 starts the simulator on that same file.
 
 Environment: ``SIM`` (verilator, icarus), ``SEED`` (replays a run), ``WAVES=1`` (leaves a waveform in the run's folder
-under ``build/sim``).
+under ``build/sim``), ``GATES=UNIT:FOLDER:TESTS`` (puts the netlist of ``FOLDER`` in the place of that unit, and runs
+those of the tests only that match the regular expression ``TESTS``; see ``synth/gates.py``).
 """
 
 import fcntl
@@ -30,6 +31,7 @@ from cocotb_tools.runner import get_results, get_runner
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "sim"
+RUNTIME = "OPT_GLOBAL=-O1"
 WAVEFORMS = []  # left by the runs of this process
 SEED = int(os.environ.get("COCOTB_RANDOM_SEED", 0))  # of the run; cocotb.RANDOM_SEED is another one for each test
 
@@ -48,7 +50,7 @@ class Verilator(cocotb_tools.runner.Verilator):
             "verilated", "verilated_vpi", "verilated_dpi", "verilated_threads")}
         fetch, keep = [], []
         for path, content in made.items():
-            key = hashlib.sha256(f"{content} {self.waves} {os.environ['MAKEFLAGS']}".encode()).hexdigest()[:16]
+            key = hashlib.sha256(f"{content} {self.waves} {RUNTIME}".encode()).hexdigest()[:16]
             kept = BUILD / f"{key}-{Path(path).name}"
             fetch.append(f"if [ -e {kept} ]; then cp {kept} {path}; fi")
             keep.append(f"if [ -e {path} ] && [ ! -e {kept} ]; then cp {path} {kept}.$$; mv {kept}.$$ {kept}; fi")
@@ -65,14 +67,22 @@ def simulate(component, module, tests=None, **parameters):
 
     simulator = os.environ.get("SIM", "verilator")
     waves = os.environ.get("WAVES", "") not in ("", "0")
-    text = verilog(component, "dut", flatten=simulator == "icarus")
+    gates = os.environ.get("GATES", "")
+    if gates:
+        from tb import netlist
+
+        unit, folder, chosen = gates.split(":", 2)
+        text = netlist.verilog(component, unit, folder)
+        tests = f"^(?=.*(?:{tests or ''}))(?=.*(?:{chosen}))"
+    else:
+        text = verilog(component, "dut", flatten=simulator == "icarus")
     key = hashlib.sha256(f"{simulator} {waves} {text}".encode()).hexdigest()[:16]
     build = BUILD / f"{type(component).__name__.lower()}-{key}"
     build.mkdir(parents=True, exist_ok=True)
 
     # The wheel lacks this variable; set outright, since under make there are other flags, of no use to this one.
     # Most of a bench's time is its build: compilers need not try hard.
-    os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+    os.environ["MAKEFLAGS"] = f"CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O{0 if gates else 1} OPT_SLOW=-O0 {RUNTIME}"
     os.environ["PATH"] = f"{ROOT / 'tb' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     os.environ["PYTHON"] = sys.executable
     runner = Verilator() if simulator == "verilator" else get_runner(simulator)
@@ -90,7 +100,7 @@ def simulate(component, module, tests=None, **parameters):
                 (build / "control.vlt").write_text(
                     "".join(['`verilator_config\npublic_flat_rw -module "dut" -var "*"\n', *control]))
                 sources.append(build / "control.vlt")
-                arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast"]
+                arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast", *(netlist.ARGUMENTS if gates else ())]
             runner.build(sources=sources, hdl_toplevel="dut", build_dir=build, build_args=arguments, waves=waves,
                          timescale=("1ns", "1ps"), log_file=build / "build.log")
             done.touch()
@@ -107,10 +117,12 @@ def simulate(component, module, tests=None, **parameters):
         results = runner.test(
             hdl_toplevel="dut", test_module=dotted, build_dir=build, test_dir=folder, seed=seed, waves=waves,
             results_xml=str(folder / "results.xml"), test_filter=tests, log_file=folder / "run.log",
-            hdl_toplevel_lang="verilog",
+            hdl_toplevel_lang="verilog", plusargs=netlist.PLUSARGS if gates else (),
             extra_env={"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs)})
-        good = get_results(results)
-        good = good[0] > 0 and good[1] == 0
+        count, failed = get_results(results)
+        good = count > 0 and failed == 0
+        if gates:
+            print(f"\n{count} tests on the netlist")
     except (SystemExit, RuntimeError):
         good = False
     WAVEFORMS.extend(sorted(folder.glob("*.[vf][cs][dt]")) if waves else [])
@@ -119,6 +131,14 @@ def simulate(component, module, tests=None, **parameters):
         log = path.read_text(errors="replace") if path.exists() else "the simulator did not start"
         causes = "\n".join(dict.fromkeys(line.strip() for line in log.splitlines() if "Error: " in line))
         raise AssertionError(f"cocotb tests failed with SEED={seed}; log: {path}\n{causes[:4000] or log[-4000:]}")
+
+
+def synthesised(unit, name, otherwise):
+    """The parameter ``name`` that the unit's netlist has, while benches run on netlists; or else ``otherwise``."""
+    from rtl.units import UNITS
+
+    mapped = os.environ.get("GATES", "").startswith(f"{unit}:")
+    return {**UNITS[unit].parameters, **UNITS[unit].synth}[name] if mapped else otherwise
 
 
 # ------------------------------------------------------------------------------------------------- inside the simulator

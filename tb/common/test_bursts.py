@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rtl.common.bursts import LIMIT, Bursts
-from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate, synthesised
 
-WIDTH = 20  # bits of an address
+WIDTH = synthesised("bursts", "address_width", 20)  # bits of an address
 
 
 @pytest.mark.parametrize("window", [None, 1, 5])

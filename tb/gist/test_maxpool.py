@@ -11,9 +11,9 @@ from cocotb.triggers import ClockCycles
 import actcodec
 from golden.gist import maxpool
 from rtl.gist.maxpool import LATENCY, MaxPool
-from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, rng, simulate, synthesised
 
-WIDTH = 40  # of the widest map here
+WIDTH = synthesised("maxpool", "width", 40)  # of the widest map here
 LEGAL = [(k, s, p) for k in (2, 3) for s in (1, 2, 3) for p in (0, 1)]
 CONFIG, SHORT, EXCESS = 1, 2, 4
 SPECIAL = np.array([0, 1 << 31, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0000, 0xFFC0_0001, 0x7F80_0001, 1, 1 << 31 | 1,

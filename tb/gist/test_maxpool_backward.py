@@ -23,9 +23,9 @@ from tb.gist.test_maxpool import (
     shapes,
     words,
 )
-from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, rng, simulate, synthesised
 
-WIDTH = 40  # of the widest map here
+WIDTH = synthesised("maxpool_backward", "width", 40)  # of the widest map here
 POSITION = 8
 ACTIVATIONS = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 

@@ -10,13 +10,13 @@ from cocotb.triggers import FallingEdge, RisingEdge
 from golden.jpegact import address as golden
 from golden.jpegact.blocks import View
 from rtl.jpegact.address import Advance, Walk, course, position
-from tb.harness import STALLS, Bench, parameters, rng, simulate
+from tb.harness import STALLS, Bench, parameters, rng, simulate, synthesised
 from tb.jpegact.addresses import Addresses, describe
 
 LATENCY = 11  # of a walk, from start to the first place
 
 
-@pytest.mark.parametrize("cdus, address_width", [(1, 64), (3, 33)])
+@pytest.mark.parametrize("cdus, address_width", [(1, 64), (3, synthesised("walk", "address_width", 33))])
 def test_address(cdus, address_width):
     simulate(Addresses(cdus, address_width), __file__, tests="^(?!.*adds_)", cdus=cdus, width=address_width)
 

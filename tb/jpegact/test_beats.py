@@ -5,10 +5,10 @@ import numpy as np
 
 from golden.jpegact import memory as golden
 from rtl.jpegact.beats import Beats
-from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, rng, simulate, synthesised
 from tb.jpegact import places as make
 
-WIDTH = 24  # bits of an address
+WIDTH = synthesised("beats", "address_width", 24)  # bits of an address
 LATENCY = 2
 
 

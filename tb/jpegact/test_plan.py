@@ -9,11 +9,12 @@ from cocotb.triggers import FallingEdge, RisingEdge
 from golden.jpegact.blocks import View
 from rtl.jpegact.address import course, share
 from rtl.jpegact.plan import Plan
-from tb.harness import Bench, parameters, rng, simulate
+from tb.harness import Bench, parameters, rng, simulate, synthesised
 from tb.jpegact.addresses import Addresses, describe, fields
 
 
-@pytest.mark.parametrize("cdus, address_width", [(1, 64), (3, 33)])
+@pytest.mark.parametrize("cdus, address_width", [
+    (1, 64), (synthesised("plan", "cdus", 3), synthesised("plan", "address_width", 33))])
 def test_plan(cdus, address_width):
     simulate(Addresses(cdus, address_width), __file__, cdus=cdus, width=address_width)
 

@@ -14,13 +14,16 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from actcodec import container, driver
 from rtl.jpegact import config, register_map
+from rtl.jpegact.cdu import JPEG_ACT
 from rtl.jpegact.register_map import BITS, VALUES
 from rtl.jpegact.registers import Registers
-from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, rng, simulate
+from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, rng, simulate, synthesised
 from tb.jpegact.register_model import HELD, OKAY, SLVERR, WORDS, RegisterModel
 
-BUILD = {"cdus": 3, "modes": ("sfpr", "zvc"), "address_width": 40}  # the other one, behind AXI, has all there is
-CAPABILITIES = {"cdus": 3, "modes": 0b100010, "address_width": 40}
+# The other one, behind AXI, has all there is.
+BUILD = {name: synthesised("registers", name, value)
+         for name, value in (("cdus", 3), ("modes", ("sfpr", "zvc")), ("address_width", 40))}
+CAPABILITIES = {**BUILD, "modes": {("sfpr", "zvc"): 0b100010, JPEG_ACT: 0b011110}[BUILD["modes"]]}
 STATUS = [name for name, info in VALUES.items() if info.access == "ro" and name != "done"]
 
 

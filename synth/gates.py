@@ -1,0 +1,141 @@
+"""``python -m synth.gates [UNIT ...]``: runs benches on mapped netlists, to show that these are what the RTL says.
+
+The bench of a unit drives the netlist of its cells in place of the RTL, and compares with the golden model as ever. It
+starts with random values in all flip-flops and latches. Gates have no delay: timing is OpenSTA's. Of the tests that are
+parametrised by pauses, three combinations are run, and of the others those that :data:`BENCHES` names.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+
+import click
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from synth import catalogue
+from synth.library import SynthesisError
+
+__all__ = ["BENCHES", "UNITS", "Run", "run"]
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PAUSES = "/idle=never/stall=never|/idle=half/stall=half|/idle=bursts/stall=shy"
+# Units whose bench is called otherwise, or that run a part of it: (bench, regular expression of the tests).
+BENCHES = {
+    "align": ("align", "^(?!.*moves_a_word_every_cycle_for)"),  # which looks at its registers
+    "dct8": ("dct", ""), "unbinarize": ("binarize", ""), "bitunpack": ("bitpack", ""), "dpr_encode": ("dpr", ""),
+    "dpr_decode": ("dpr", ""), "ssdc_encode": ("ssdc", ""), "ssdc_decode": ("ssdc", ""), "walk": ("address", ""),
+}
+# The accelerators consist of the other units; their bench would run for hours on 100,000 cells a lane.
+UNITS = [name for name in catalogue.MAPPED if name != "accelerator"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A bench that passed on a netlist: how many of its tests, and how long they took."""
+
+    tests: int
+    seconds: float
+
+
+def _bench(name):
+    """The file of a unit's bench, and the regular expression of the tests to run."""
+    relative, tests = BENCHES.get(name, (name, ""))
+    found = [path for path in (ROOT / "tb").glob(f"*/test_{relative}.py") if path.parent.name != "judges"]
+    if len(found) != 1:
+        raise SynthesisError(f"{name}: no bench")
+    return found[0], f"{PAUSES}|^(?!.*/idle=)(?=.*(?:{tests}))"
+
+
+def _key(folder, *what):
+    """Changes with the netlist and with all that judges it."""
+    digest = hashlib.sha256(repr(what).encode())
+    sources = [path for tree in ("tb", "golden") for path in sorted((ROOT / tree).rglob("*.py"))]
+    for path in [folder / "net.v", ROOT / "synth" / "cells.py", *sources]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def run(name, folder):
+    """Runs the bench of the unit ``name`` on the netlist in ``folder``, or remembers that it has passed. Returns
+    ``(run, cached)``.
+
+    Raises
+    ------
+    SynthesisError
+        If a test fails, or if the bench has none for this netlist.
+    """
+    bench, tests = _bench(name)
+    kept = folder / f"gates-{_key(folder, name, tests)}.json"
+    if kept.exists():
+        return Run(**json.loads(kept.read_text())), True
+    start = monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", bench],
+        cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**os.environ, "GATES": f"{name}:{folder}:{tests}", "SIM": "verilator", "WAVES": ""})
+    (folder / "gates.log").write_text(done.stdout)
+    count = sum(map(int, re.findall(r"^\W*(\d+) tests on the netlist$", done.stdout, re.MULTILINE)))
+    if done.returncode or not count:
+        reasons = re.findall(r"^E\s+(.*)", done.stdout, re.MULTILINE)[:3] or ["no test fits"]
+        raise SynthesisError(f"{name}: its netlist fails its bench: {'; '.join(reasons)} (log: {folder / 'gates.log'})")
+    result = Run(count, round(monotonic() - start, 1))
+    kept.write_text(json.dumps(asdict(result)))
+    return result, False
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("units", nargs=-1, type=click.Choice(UNITS), metavar="[UNIT ...]")
+@click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
+              help="Units at the same time.")
+def main(units, threads):
+    """Maps UNITs (default: all but the accelerators) unless that is done, and runs their benches on the netlists."""
+    start, console = monotonic(), Console()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress, ThreadPoolExecutor(threads) as pool:
+        work = [job for job in catalogue.jobs(units or UNITS) if job.parameters == job.unit.synth]
+        task = progress.add_task("mapping to Nangate45", total=len(work))
+        mapped = catalogue.run(work, threads, lambda: progress.advance(task))
+        task = progress.add_task("benches on netlists", total=len(work))
+
+        def one(job, result):
+            try:
+                if isinstance(result, Exception):
+                    raise result
+                return run(job.name, result[1])
+            except SynthesisError as error:
+                return error
+            finally:
+                progress.advance(task)
+
+        results = list(pool.map(one, work, mapped))
+    table = Table("unit", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
+    for column in ("cells", "tests", "seconds", ""):
+        table.add_column(column, justify="right", no_wrap=True)
+    for job, made, result in zip(work, mapped, results, strict=True):
+        failed = isinstance(result, Exception)
+        row = ["-", "-", "[red]failed[/]"] if failed else [
+            str(result[0].tests), f"{result[0].seconds:.0f}", "remembered" if result[1] else "passed"]
+        table.add_row(job.name, "-" if isinstance(made, Exception) else f"{made[0].cells:,}", *row)
+    console.print(table)
+    errors = [result for result in results if isinstance(result, Exception)]
+    good, seconds = len(work) - len(errors), monotonic() - start
+    console.print(f"{good} of {len(work)} netlists pass their benches, in {seconds:.0f} s")
+    for error in errors:
+        console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+    if errors:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m synth.gates")

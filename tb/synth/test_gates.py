@@ -1,0 +1,48 @@
+"""Benches on netlists: a good netlist passes, a broken one does not."""
+
+import re
+import shutil
+
+import pytest
+
+from rtl.units import UNITS
+from synth import cells, gates
+from synth.flow import netlist, synthesise
+from synth.library import SynthesisError, liberty
+
+
+def test_cells_are_what_their_names_say():
+    found = cells.cells(liberty())
+    assert {cell.kind for cell in found.values()} == {"logic", "flop", "gate"}
+    assert found["NAND2_X1"].outputs == {"ZN": "~(A1 & A2)"} and found["NAND2_X1"].inputs == ("A1", "A2")
+    assert found["DFF_X2"].next == "D" and found["DFF_X2"].outputs == {"Q": "IQ", "QN": "IQN"}
+    assert found["CLKGATE_X4"].outputs == {"GCK": "(CK & IQ)"}
+    assert not {"DLH_X1", "TBUF_X1", "FILLCELL_X1", "DFFR_X1", "CLKGATETST_X1"} & set(found)
+
+
+@pytest.fixture(scope="module")
+def binarize(tmp_path_factory):
+    """The netlist of Binarize: (its folder, another for netlists that are broken)."""
+    unit = UNITS["binarize"]
+    folder = synthesise("binarize", netlist(unit.build(**unit.synth), "binarize")[0], tmp_path_factory.mktemp("synth"),
+                        "fast-480")[1]
+    other = folder.with_name("broken")
+    shutil.copytree(folder, other)
+    return folder, other
+
+
+def test_a_netlist_passes_its_bench_and_is_remembered(binarize):
+    folder, _ = binarize
+    done, cached = gates.run("binarize", folder)
+    assert done.tests > 0 and not cached
+    assert gates.run("binarize", folder) == (done, True)
+
+
+@pytest.mark.parametrize("good, bad", [("NAND2", "AND2"), ("NOR2", "OR2")])
+def test_an_inverted_gate_is_caught(binarize, good, bad):
+    folder, broken = binarize
+    text, count = re.subn(rf"\b{good}_X\d (?=g\d+ )", f"{bad}_X1 ", (folder / "net.v").read_text(), count=1)
+    assert count
+    (broken / "net.v").write_text(text)
+    with pytest.raises(SynthesisError, match="binarize: its netlist fails its bench: AssertionError"):
+        gates.run("binarize", broken)
