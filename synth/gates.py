@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from synth import catalogue
+from synth import baseline, catalogue
 from synth.library import SynthesisError
 
 __all__ = ["BENCHES", "UNITS", "Run", "run"]
@@ -105,7 +105,8 @@ def main(units, threads):
     with Progress(*columns, console=console, transient=True) as progress, ThreadPoolExecutor(threads) as pool:
         work = [job for job in catalogue.jobs(units or UNITS) if job.parameters == job.unit.synth]
         task = progress.add_task("mapping to Nangate45", total=len(work))
-        mapped = catalogue.run(work, threads, lambda: progress.advance(task))
+        recipes = baseline.recipes(baseline.read())
+        mapped = catalogue.run(work, threads, lambda: progress.advance(task), recipes)
         task = progress.add_task("benches on netlists", total=len(work))
 
         def one(job, result):
