@@ -54,13 +54,13 @@ synth:  ## map every unit to Nangate45 and print area and timing beside the pape
 	@scripts/setup.sh synth
 	@$(BIN)/python -m synth $(UNIT) $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
 
-synth-check:  ## fail if a unit has become larger or slower than synth/baseline.json says
+synth-check:  ## fail if a unit has become larger or slower than synth/baseline.json says (UNIT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth.baseline --jobs $(JOBS)
+	@$(BIN)/python -m synth.baseline $(UNIT) --jobs $(JOBS)
 
-synth-renew:  ## record the figures of all units in synth/baseline.json
+synth-renew:  ## record the figures of all units in synth/baseline.json (UNIT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth.baseline --renew --jobs $(JOBS)
+	@$(BIN)/python -m synth.baseline $(UNIT) --renew --jobs $(JOBS)
 
 synth-fpga:  ## place and route every unit on an ECP5-85F, which takes half an hour (UNIT=)
 	@scripts/setup.sh synth

@@ -1,4 +1,4 @@
-"""``python -m synth.baseline [--renew]``: the recorded figures of every unit, and what new ones are held against.
+"""``python -m synth.baseline [UNIT ...] [--renew]``: the recorded figures of units, and what new ones are held against.
 
 They are in ``baseline.json``; git knows how they came about.
 """
@@ -14,7 +14,7 @@ from rich.console import Console
 
 from synth.catalogue import MAPPED, jobs, run
 
-__all__ = ["GROWTH", "PATH", "compare", "history", "read", "recipes", "strangers", "write"]
+__all__ = ["GROWTH", "PATH", "compare", "history", "read", "recipes", "record", "strangers", "write"]
 
 PATH = Path(__file__).with_name("baseline.json")
 GROWTH = 0.02  # of a unit's area that passes unrecorded
@@ -26,11 +26,15 @@ def read(path=PATH):
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def write(figures, path=PATH):
-    """Records {label: :class:`~synth.flow.Figures`}, each on a line of its own, in alphabetical order."""
-    lines = [f" {json.dumps(label)}: {json.dumps({key: getattr(figures[label], key) for key in KEPT})}"
-             for label in sorted(figures)]
+def write(recorded, path=PATH):
+    """Writes what :func:`read` gives, each unit on a line of its own, in alphabetical order."""
+    lines = [f" {json.dumps(label)}: {json.dumps(recorded[label])}" for label in sorted(recorded)]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def record(figures):
+    """What is kept of {label: :class:`~synth.flow.Figures`}."""
+    return {label: {key: getattr(one, key) for key in KEPT} for label, one in figures.items()}
 
 
 def recipes(recorded):
@@ -74,14 +78,17 @@ def history(path=PATH):
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--renew", is_flag=True, help="Search the best recipe of everything, and record what it gives.")
+@click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
+@click.option("--renew", is_flag=True, help="Search the best recipe of each, and record what it gives.")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units mapped at the same time.")
-def main(renew, threads):
-    """Maps every unit with its recorded recipe, and fails if one has become worse than the record."""
+def main(units, renew, threads):
+    """Maps UNITs (default: all) with their recorded recipes, and fails if one has become worse than the record."""
     start, console, recorded = monotonic(), Console(), read(PATH)
-    work = jobs(MAPPED)
-    faults = [] if renew else strangers(recorded, [job.label for job in work])
+    work = jobs(units or MAPPED)
+    labels = [job.label for job in work]
+    others = {label: figures for label, figures in recorded.items() if units and label not in labels}
+    faults = [] if renew else strangers(recorded, [*labels, *others])
     if not faults:
         with console.status("mapping to Nangate45"):
             results = run(work, threads, recipes=None if renew else recipes(recorded))
@@ -91,7 +98,7 @@ def main(renew, threads):
         if not renew:
             faults += compare(recorded, figures)
         elif not faults:
-            write(figures, PATH)
+            write(others | record(figures), PATH)
         console.print(f"{len(figures)} mapped in {monotonic() - start:.0f} s")
     for fault in faults:
         console.print(f"error: {fault}", style="red", markup=False, soft_wrap=True)

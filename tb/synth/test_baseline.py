@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from synth import baseline
-from synth.baseline import compare, history, read, recipes, strangers, write
+from synth.baseline import compare, history, read, recipes, record, strangers, write
 from synth.library import SynthesisError
 
 
@@ -32,7 +32,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def recorded(path):
-    write({"dct": Figures(), "align": Figures(slack=-20.0, recipe="area-600")}, path)
+    write(record({"dct": Figures(), "align": Figures(slack=-20.0, recipe="area-600")}), path)
     return read(path)
 
 
@@ -86,11 +86,11 @@ def test_history_is_that_of_the_commits_that_changed_it(path, git):
     git("init", "-q")
     assert history(path) is None
     for area in (1000.0, 900.0):
-        write({"dct": Figures(area=area)}, path)
+        write(record({"dct": Figures(area=area)}), path)
         git("add", path.name)
         git("commit", "-q", "-m", "record")
         git("commit", "-q", "--allow-empty", "-m", "something else")
-    write({"dct": Figures(area=1.0)}, path)  # not committed
+    write(record({"dct": Figures(area=1.0)}), path)  # not committed
     assert [(date, figures["dct"]["area"]) for _, date, figures in history(path)] == [
         ("2026-01-02", 1000.0), ("2026-01-02", 900.0)]
     assert len({commit for commit, _, _ in history(path)}) == 2
@@ -143,3 +143,10 @@ def test_renewal_records_all_or_nothing(path, recorded, command):
     assert read(path) == recorded
     assert command({"zvc": Figures(recipe="twice-440")}, "--renew")[0] == 0
     assert {label: figures["recipe"] for label, figures in read(path).items()} == {"zvc": "twice-440"}
+
+
+def test_some_units_alone(path, recorded, command):
+    assert command({"dct": Figures()}, "dct")[0] == 0
+    assert command({"dct": Figures(area=2000.0)}, "dct")[0] == 1
+    assert command({"dct": Figures(area=2000.0)}, "dct", "--renew")[0] == 0
+    assert read(path) == recorded | {"dct": recorded["dct"] | {"area": 2000.0}}
