@@ -1,0 +1,189 @@
+"""``python -m synth.traffic WHAT``: what passes every unit's ports while real activations are compressed, or
+decompressed.
+
+The sample's first dense tensor goes through simulated RTL: accelerators of one lane and of four in mode ``jpeg-act``
+with table optH, between the memory and the DMA engine of ``actcodec``; the CDU alone; Gist's units. While it does, each
+unit prints its ports in every cycle. A unit is known by its hardware: the RTLIL that it is mapped from.
+"""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from amaranth.hdl import Format, Module, Print, ResetSignal, Value
+from amaranth.lib.wiring import In
+
+from rtl.units import UNITS
+from synth.flow import netlist
+from synth.library import BUILD, SynthesisError
+
+__all__ = ["DIRECTIONS", "Record", "key", "parse", "printing", "record"]
+
+ROOT = Path(__file__).resolve().parent.parent
+DIRECTIONS = ("compress", "decompress")
+MODE, TABLE = "jpeg-act", "optH"
+
+
+@dataclass(frozen=True)
+class Record:
+    """``bits``: {port: uint8 [cycles, width], the lowest bit first} of all ports but the clock, and of the reset;
+    ``window``: the cycles between the first and the last in which a stream of the unit has a beat."""
+
+    bits: dict
+    window: range
+
+
+def key(text):
+    """What hardware is known by."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def ports(component):
+    """{name: (whether it is an input, the value)} of a component's ports, in order."""
+    return {"__".join(map(str, path)): (member.flow is In, value)
+            for path, member, value in component.signature.flatten(component)}
+
+
+@contextmanager
+def printing(names):
+    """While this is open, every component of the units ``names`` prints a line in each cycle: ``@``, its key, a number
+    that tells it from others of that key, the reset, and each port, hexadecimal."""
+    classes, counts, busy = {UNITS[name].component: name for name in names}, {}, []
+
+    def patched(cls, name, elaborate):
+        def printed(self, platform):
+            if busy:
+                return elaborate(self, platform)
+            busy.append(self)
+            what = key(netlist(self, "accelerator_lane" if name == "lane" else name)[0])
+            busy.pop()
+            counts[what] = counts.get(what, -1) + 1
+            m = Module()
+            m.submodules.inside = elaborate(self, platform)
+            values = [Value.cast(value) for _, value in ports(self).values()]
+            m.d.sync += Print(Format(f"@{what}.{counts[what]} {{:x}}" + " {:x}" * len(values), ResetSignal(),
+                                     *(value.as_unsigned() for value in values)))
+            return m
+        cls.elaborate = printed
+
+    before = {cls: cls.elaborate for cls in classes}
+    for cls, name in classes.items():
+        patched(cls, name, before[cls])
+    try:
+        yield
+    finally:
+        for cls, elaborate in before.items():
+            cls.elaborate = elaborate
+
+
+# ---------------------------------------------------------------------------------------------------------- simulations
+def _tensor(name, blocks):
+    """A tensor of the sample, cut to as many blocks of 64 values."""
+    from actcodec.demo import sample
+
+    x = sample()[name]
+    return np.ascontiguousarray(x[:1, : blocks * 64 // x[0, 0].size])
+
+
+def _accelerator(cdus, blocks, direction):
+    from actcodec.rtl_engine import Host
+    from golden.jpegact import cdu
+
+    x = _tensor("conv0", blocks)
+    host = Host(x.shape, MODE, cdus)
+    if direction == "compress":
+        host.compress(x, MODE, TABLE)
+    else:
+        host.decompress(cdu.compress(x, MODE, TABLE, cdus))
+
+
+def _gist(mode, blocks, direction):
+    from actcodec import gist, gist_engine
+
+    x = _tensor("ReLU_layers_0_relu1", blocks)
+    if direction == "compress":
+        gist_engine.compress(x, mode)
+    else:
+        gist_engine.decompress(gist.compress(x, mode))
+
+
+INSIDE = ("lane", "cdu", "sfpr", "align", "dct", "dct8", "transpose", "quantize", "zvc", "walk", "reader", "writer",
+          "beats", "bursts", "counter")
+ABOVE = ("collector", "splitter", "plan", "registers")
+# What runs: the units that print, and a function of the direction.
+RUNS = {
+    "lane": (INSIDE, lambda direction: _accelerator(1, 64, direction)),
+    "accelerator": (ABOVE, lambda direction: _accelerator(4, 256, direction)),
+    "binarize": (("binarize", "unbinarize"), lambda direction: _gist("binarize", 32, direction)),
+    "bitpack": (("bitpack", "bitunpack", "packer", "unpacker"), lambda direction: _gist("bitpack-2", 32, direction)),
+    "ssdc": (("ssdc_encode", "ssdc_decode", "dpr_encode", "dpr_decode"),
+             lambda direction: _gist("ssdc-fp8", 32, direction)),
+}
+
+
+def parse(text, names):
+    """The record of what one unit has printed: ``text`` without ``@`` and key, a line a cycle; ``names``: {port: its
+    width}, with the reset as the first one."""
+    columns = list(zip(*(line.split() for line in text), strict=True))
+    bits = {}
+    for (name, width), column in zip(names.items(), columns, strict=True):
+        size = -(-width // 8)
+        raw = np.frombuffer(b"".join(int(value, 16).to_bytes(size, "little") for value in column), np.uint8)
+        bits[name] = np.unpackbits(raw.reshape(-1, size), axis=1, count=width, bitorder="little")
+    moving = np.zeros(len(columns[0]), bool)
+    for name in bits:
+        if name.endswith("__valid"):
+            moving |= (bits[name] & bits[name.replace("__valid", "__ready")])[:, 0].astype(bool)
+    moving[: 1 + np.flatnonzero(bits["rst"][:, 0]).max(initial=0)] = False
+    cycles = np.flatnonzero(moving) if moving.any() else np.arange(len(moving))
+    return Record(bits, range(int(cycles[0]), int(cycles[-1]) + 1))
+
+
+def _simulate(run, direction, build):
+    """The file of what a run has printed; simulated unless the same RTL was before."""
+    sources = [path.read_text() for tree in ("rtl", "golden", "actcodec")
+               for path in sorted((ROOT / tree).rglob("*.cpp")) + sorted((ROOT / tree).rglob("*.py"))]
+    stamp = hashlib.sha256(repr([sources, Path(__file__).read_text()]).encode()).hexdigest()[:16]
+    folder = build / f"traffic-{stamp}"
+    path = folder / f"{run}-{direction}.txt"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / f"{run}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # both directions share a simulator
+        if not path.exists():
+            part = path.with_suffix(".part")
+            with open(part, "w") as file:
+                done = subprocess.run([sys.executable, "-m", "synth.traffic", run, direction], cwd=ROOT, stdout=file,
+                                      stderr=subprocess.PIPE, text=True,
+                                      env={**os.environ, "XDG_CACHE_HOME": str(folder)})
+            if done.returncode:
+                raise SynthesisError(f"traffic of {run}: {done.stderr.strip().splitlines()[-1]}")
+            part.replace(path)
+    return path
+
+
+def record(job, direction, build=BUILD):
+    """The :class:`Record` of what ``job`` (of :mod:`~synth.catalogue`) maps, or None if no run has such hardware, or if
+    it rests in this direction. Of several alike, the first one's."""
+    widths = {"rst": 1} | {name: len(Value.cast(value)) for name, (_, value)
+                           in ports(job.unit.build(**job.parameters)).items()}
+    start = f"@{key(job.text)}.0 "
+    for run, (units, _) in RUNS.items():
+        if job.unit.name not in units:
+            continue
+        with open(_simulate(run, direction, build)) as file:
+            lines = [line[len(start):] for line in file if line.startswith(start)]
+        if lines and len((found := parse(lines, widths)).window) > 1:
+            return found
+    return None
+
+
+if __name__ == "__main__":
+    chosen, way = sys.argv[1:]
+    with printing(RUNS[chosen][0]):
+        RUNS[chosen][1](way)
