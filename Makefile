@@ -66,7 +66,7 @@ synth-fpga:  ## place and route every unit on an ECP5-85F, which takes half an h
 	@scripts/setup.sh synth
 	@$(BIN)/python -m synth.fpga $(UNIT) --jobs $(JOBS)
 
-gates:  ## run every unit's bench on its netlist of cells (UNIT=)
+gates:  ## run every unit's bench on its netlist of cells, and prove the netlist (UNIT=)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m synth.gates $(UNIT) --jobs $(JOBS)
 
