@@ -10,18 +10,31 @@ from rtl.gist.pooling import Axis, Config, Error, Watch, check_width, positions,
 
 __all__ = ["LATENCY", "MaxPool"]
 
-LATENCY = 3
+LATENCY = 4
+
+
+def _key(word):
+    """A float32 word as an unsigned number in the same order: what negative numbers have below the sign is inverted,
+    and so is the sign."""
+    return Cat(word[:31] ^ word[31].replicate(31), ~word[31])
+
+
+def _word(key):
+    """The float32 word of a :func:`_key`."""
+    return Cat(key[:31] ^ (~key[31]).replicate(31), ~key[31])
+
+
+def _nan(key):
+    """Whether a key is that of a NaN."""
+    return Mux(key[31], key[23:31].all() & key[:23].any(), ~key[23:31].any() & ~key[:23].all())
 
 
 def _beats(m, new, old):
-    """Whether a float32 word that comes later in the window takes the place of the maximum so far: a greater number
-    does, and any NaN."""
-    nan_new, nan_old = (word[23:31].all() & word[:23].any() for word in (new, old))
-    zeros = ~Cat(new[:31], old[:31]).any()
-    # Inverting what negative numbers have below the sign, and the sign, puts all in order.
-    keys = [Cat(word[:31] ^ word[31].replicate(31), ~word[31]) for word in (new, old)]
+    """Whether a value that comes later in the window takes the place of the maximum so far: a greater number does, and
+    any NaN. Both are keys."""
+    zeros = new[31] & ~new[:31].any() & ~old[31] & old[:31].all()  # +0.0 after -0.0
     result = Signal(name="beats")
-    m.d.comb += result.eq(nan_new | ~nan_old & ~zeros & (keys[0] > keys[1]))
+    m.d.comb += result.eq(_nan(new) | ~_nan(old) & ~zeros & (new > old))
     return result
 
 
@@ -32,15 +45,15 @@ class MaxPool(wiring.Component):
     PyTorch. Padding is never a maximum. Maxima are bit-exact copies. There are floor((size + 2 padding - k) / stride)
     + 1 windows along each dimension.
 
-    First the maximum in each row of a window, then that of the rows: of each column the last row's maximum and that of
-    the last two rows wait in a line buffer, so that either step is one comparison with what comes, and two windows that
-    overlap share what they have in common. Values come in a raster without gaps: in the cycle in which a row's first
-    value arrives, the window that reaches beyond the end of the row before is done, and in the same way at the end of a
-    map. Only windows of 2 in a padded map are too many for that; for them the raster has a row and a column more.
+    First the maximum in each row of a window, then that of the rows: of each column those of the last two rows wait in
+    a line buffer, so that what is written there needs no comparison, and windows that overlap share their rows' maxima.
+    Values come in a raster without gaps: in the cycle in which a row's first value arrives, the window that reaches
+    beyond the end of the row before is done, and in the same way at the end of a map. Only windows of 2 in a padded map
+    are too many for that; for them the raster has a row and a column more.
 
     Throughput: one value a cycle, but with k = 2 and padding: there, planes take (height + 1) x (width + 1) cycles.
-    With padding the last windows of a tensor take a row and a value more than its values. Latency: 3 cycles from the
-    value that completes a window. Buffering: three values, ``width`` + 1 words of 69 bits, two outputs. Combinational
+    With padding the last windows of a tensor take a row and a value more than its values. Latency: 4 cycles from the
+    value that completes a window. Buffering: four values, ``width`` + 1 words of 68 bits, two outputs. Combinational
     paths: ``y.ready`` and ``map.ready`` to ``i.ready``.
 
     Source: Gist, section IV-A and Figure 4b, the mapping from Y to X in 4 bits; PyTorch's ``max_pool2d``.
@@ -107,7 +120,7 @@ class MaxPool(wiring.Component):
 
         fed, merged = stream.Signature(0).create(), stream.Signature(0).create()
         pipe = Pipeline(m, fed, merged)
-        fresh, store = Signal(), Signal()
+        fresh, busy = Signal(), Signal()
         m.d.comb += [
             step.eq(running & pipe.advance & (virtual | watch.ended | self.i.valid)),
             self.i.ready.eq(Mux(running, pipe.advance & ~virtual, 1) & ~watch.ended),
@@ -118,7 +131,7 @@ class MaxPool(wiring.Component):
         with m.FSM():
             with m.State("idle"):
                 # A stream that has not ended is drained, and what is under way still looks at the config.
-                m.d.comb += self.config.ready.eq(watch.ended & ~fresh & ~store)
+                m.d.comb += self.config.ready.eq(watch.ended & ~fresh & ~busy)
                 with m.If(self.config.valid & self.config.ready):
                     m.d.sync += [config.eq(self.config.payload), error.eq(0)]
                     m.next = "check"
@@ -130,7 +143,7 @@ class MaxPool(wiring.Component):
                 bad = (none[0] | none[1] | (config.planes == 0)
                        | (config.width > self.width) | ~config.k[1] | (config.stride == 0) | config.padding[1])
                 m.d.sync += [
-                    error.config.eq(bad), watch.ended.eq(bad), extra.eq(pads),
+                    error.config.eq(bad), extra.eq(pads),
                     x.eq(0), y.eq(0), first_x.eq(1), first_y.eq(1),
                     x_end.eq(config.width - ~pads), y_end.eq(config.height - ~pads),
                     planes.eq(config.planes), last_plane.eq(config.planes == 1), flushing.eq(0),
@@ -139,7 +152,12 @@ class MaxPool(wiring.Component):
                 with m.If(bad):
                     m.next = "idle"
                 with m.Else():
-                    m.next = "run"
+                    m.next = "measure"
+            with m.State("measure"):
+                columns.measure(config.width)
+                rows.measure(config.height)
+                m.d.sync += watch.ended.eq(0)
+                m.next = "run"
             with m.State("run"):
                 m.d.comb += running.eq(1)
                 watch.transfer(self.i.valid & self.i.ready, final)
@@ -163,7 +181,7 @@ class MaxPool(wiring.Component):
             columns.move(first_column)
             takes = ~three | first_column | _beats(m, newest, older)
             m.d.sync += [
-                newest.eq(Mux(watch.ended, 0, self.i.payload.data)), older.eq(newest),
+                newest.eq(_key(Mux(watch.ended, 0, self.i.payload.data))), older.eq(newest),
                 best.eq(Mux(takes, newest, older)), later.eq(takes & three),
                 first_column.eq(first_x), first_row.eq(first_y), known.eq(1), plane_final.eq(last_plane),
                 top.eq(first_row), row_known.eq(known), row_final.eq(plane_final),
@@ -176,28 +194,30 @@ class MaxPool(wiring.Component):
             takes.eq(~first_column & ((extra & (columns.position == 0)) | _beats(m, newest, best))),
             fed.valid.eq(fresh & centre_known & columns.hit & rows.hit),
         ]
-        address, h, j, stored, alone, only, last = pipe.stage(
+        address, h, j, stored, alone, second_row, only, last = pipe.stage(
             columns.position, Mux(takes, newest, best), Cat(Mux(takes, ~three, later), takes & three), fresh,
-            top, extra & (rows.position == 0), columns.final & rows.final & centre_final)
-        m.d.comb += store.eq(stored)
+            top, rows.position == 0, extra & (rows.position == 0), columns.final & rows.final & centre_final)
 
-        # The maximum of the rows. Those before this one are in the line: the last one, and the better of the last two.
-        m.submodules.line = line = Memory(shape=data.StructLayout({"h": 32, "j": 2, "best": 32, "place": 3}),
-                                          depth=self.width + 1, init=[])
+        # The maximum of the rows. Those before this one are in the line, the last two of them.
+        row = data.StructLayout({"h": 32, "j": 2})
+        m.submodules.line = line = Memory(shape=data.ArrayLayout(row, 2), depth=self.width + 1, init=[])
         write = line.write_port()
         read = line.read_port(transparent_for=(write,))
-        takes, first = Signal(), Signal()
+        last_row, row_before = read.data
         m.d.comb += [
             read.addr.eq(columns.position), read.en.eq(pipe.advance),
             write.addr.eq(address), write.en.eq(pipe.advance & stored),
-            first.eq(~three | alone | _beats(m, h, read.data.h)),
-            write.data.h.eq(h), write.data.j.eq(j),
-            write.data.best.eq(Mux(first, h, read.data.h)),
-            write.data.place.eq(Mux(first, Mux(three, 3, 0) + j, read.data.j)),
-            takes.eq(~alone & (only | _beats(m, h, read.data.best))),
+            write.data[0].h.eq(h), write.data[0].j.eq(j), write.data[1].eq(last_row),
         ]
-        best, place, last = pipe.stage(
-            Mux(takes, h, read.data.best), Mux(takes, Mux(three, 6, 2) + j, read.data.place)[:4], last)
+        takes = Signal()
+        m.d.comb += takes.eq(~three | second_row | _beats(m, last_row.h, row_before.h))
+        best, place, comes, h, j, alone, only, last = pipe.stage(
+            Mux(takes, last_row.h, row_before.h), Mux(takes, Mux(three, 3, 0) + last_row.j, row_before.j)[:3],
+            stored, h, j, alone, only, last)
+        takes = Signal()
+        m.d.comb += busy.eq(stored | comes)
+        m.d.comb += takes.eq(~alone & (only | _beats(m, h, best)))
+        best, place, last = pipe.stage(Mux(takes, h, best), Mux(takes, Mux(three, 6, 2) + j, place)[:4], last)
         pipe.finish()
 
         # Either output can be taken before the other.
@@ -205,7 +225,7 @@ class MaxPool(wiring.Component):
         y_taken, map_taken = Signal(), Signal()
         whole = second | last
         m.d.comb += [
-            self.y.payload.data.eq(best), self.y.payload.last.eq(last), self.y.valid.eq(merged.valid & ~y_taken),
+            self.y.payload.data.eq(_word(best)), self.y.payload.last.eq(last), self.y.valid.eq(merged.valid & ~y_taken),
             self.map.payload.data[0].eq(Mux(second, low, place)), self.map.payload.data[1].eq(Mux(second, place, 0)),
             self.map.payload.last.eq(last), self.map.valid.eq(merged.valid & whole & ~map_taken),
             merged.ready.eq((self.y.ready | y_taken) & (self.map.ready | map_taken | ~whole)),

@@ -133,14 +133,19 @@ class MaxPoolBackward(wiring.Component):
                 for axis in (columns, rows):
                     axis.move(1)
                 m.d.sync += [
-                    error.config.eq(bad), gradients.ended.eq(bad), places.ended.eq(bad), second.eq(0),
+                    error.config.eq(bad), second.eq(0),
                     x_last.eq(end), x_end.eq(Mux(end < LOOP - 1, LOOP - 1, end)), y_last.eq(config.height - ~padded),
                     planes.eq(config.planes), last_plane.eq(config.planes == 1),
                 ]
                 with m.If(bad):
                     m.next = "idle"
                 with m.Else():
-                    m.next = "run"
+                    m.next = "measure"
+            with m.State("measure"):
+                columns.measure(config.width)
+                rows.measure(config.height)
+                m.d.sync += [gradients.ended.eq(0), places.ended.eq(0)]
+                m.next = "run"
             with m.State("run"):
                 m.d.comb += running.eq(1)
                 gradients.transfer(self.dy.valid & self.dy.ready, final_load)

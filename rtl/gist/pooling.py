@@ -51,6 +51,7 @@ class Axis:
         self._limit = Signal(bits)
         self._final = Signal(signed(len(self._limit) + 1))  # below 0 where one stride is more than the map
         self._first = Signal()
+        self._beyond, self._behind = Signal(signed(3)), Signal(signed(4))  # limit and final, less the size
         m.d.comb += [
             self.hit.eq((self.phase == 0) & (self.position <= self._limit) & ~(self._first & (self.position == 0))),
             self.final.eq(self.position >= self._final),
@@ -58,15 +59,16 @@ class Axis:
         ]
 
     def load(self, size, k, padding, first=0):
-        """Assigns what is known of the tensor; returns 1 if it has no window. ``k`` is 2 or 3 here, whatever it is."""
+        """Assigns what is known of the window; returns 1 if there is none. ``k`` is 2 or 3 here, whatever it is."""
         three = k[0]
-        limit = Signal(signed(3))  # beyond the size
+        limit = Signal(signed(3))
         self._m.d.comb += limit.eq(Mux(padding, -three, -2 - three) + first)
-        self._m.d.sync += [
-            self._limit.eq(size + limit), self._first.eq(first),
-            self._final.eq(size + (limit - self._stride + 1)[:4].as_signed()),
-        ]
+        self._m.d.sync += [self._beyond.eq(limit), self._behind.eq(limit - self._stride + 1), self._first.eq(first)]
         return size < Mux(padding, 1, 2 + three)
+
+    def measure(self, size):
+        """Assigns what is known of the map; a cycle after :meth:`load`."""
+        self._m.d.sync += [self._limit.eq(size + self._beyond), self._final.eq(size + self._behind)]
 
     def move(self, restart):
         """Assigns the next position, 0 if ``restart``."""

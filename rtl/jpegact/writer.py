@@ -99,7 +99,7 @@ class Writer(wiring.Component):
 
         # Bursts, and what is to be done for them.
         step, entry = beats.o.payload, Signal(_work)
-        room, offers, answers = Signal(), Signal(), Signal()
+        room, offers, offered, answers = Signal(), Signal(), Signal(), Signal()
         under_way = Signal(range(self.outstanding + 1))
         m.d.comb += [
             beats.gather.eq(1),
@@ -109,7 +109,8 @@ class Writer(wiring.Component):
             bursts.i.payload.eq(step.burst),
             bursts.i.valid.eq(beats.o.valid & steps.w_rdy),
             beats.o.ready.eq(bursts.i.ready & steps.w_rdy),
-            room.eq((under_way != self.outstanding) & granted.w_rdy),
+            room.eq((under_way != self.outstanding) & ~(offered & (under_way == self.outstanding - 1))
+                    & granted.w_rdy),
             aw.i.payload.eq(bursts.o.payload),
             aw.i.valid.eq(bursts.o.valid & room),
             bursts.o.ready.eq(aw.i.ready & room),
@@ -119,7 +120,8 @@ class Writer(wiring.Component):
             self.axi.b.ready.eq(1),
             answers.eq(self.axi.b.valid),
         ]
-        m.d.sync += under_way.eq(under_way + offers - answers)
+        # A burst counts one cycle after it has been offered, since that is decided late.
+        m.d.sync += [offered.eq(offers), under_way.eq(under_way + offered - answers)]
 
         # Data. A beat stays open until the next one begins, or the tensor has ended (closing).
         work = data.View(_work, steps.r_data)
@@ -170,7 +172,7 @@ class Writer(wiring.Component):
             m.d.sync += count.eq(Mux(w.i.payload.last, 0, count + 1))
 
         writing = Signal()
-        m.d.comb += self.busy.eq(writing | (under_way != 0))
+        m.d.comb += self.busy.eq(writing | offered | (under_way != 0))
         with m.If(self.start):
             m.d.sync += [writing.eq(1), self.error.eq(0)]
         with m.Elif((works & work.last & ~work.beat & ~open_) | (closing & moves) | self.abort):

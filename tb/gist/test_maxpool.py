@@ -149,7 +149,7 @@ async def takes_a_value_every_cycle(dut):
             x = random_map(random, shape)[1]
             run = await check(bench, random, [(x, k, s, p)])
             taken, made = run.cycles["i"], run.cycles["y"]
-            begin, total = run.cycles["config"][0] + 2, steps(shape, k, p)
+            begin, total = run.cycles["config"][0] + 3, steps(shape, k, p)
             if k == 3 or not p:
                 assert taken == list(range(begin, begin + x.size))
             else:
@@ -171,7 +171,7 @@ async def starts_the_next_tensor_soon(dut):
     for k, s, p in LEGAL:
         run = await check(bench, random, [(x, k, s, p)] * 3)
         gap = np.diff(run.cycles["config"])
-        assert gap.tolist() == [steps(x.shape, k, p) + 4] * 2, (k, s, p, gap)
+        assert gap.tolist() == [steps(x.shape, k, p) + 6] * 2, (k, s, p, gap)
 
 
 @cocotb.test

@@ -163,7 +163,7 @@ async def gives_a_value_every_cycle(dut):
     for k, s, p in LEGAL:
         for shape in ((2, 5, 30), (2, 4, LOOP - p), (3, 4, LOOP - p - 1), (2, 3, WIDTH)):
             run = await check(bench, random, [tensor(random, shape, k, s, p)])
-            begin = run.cycles["config"][0] + 2
+            begin = run.cycles["config"][0] + 3
             row = max(shape[2] + p, LOOP)
             plane, y, x = np.indices(shape)
             entry = begin + (plane * (shape[1] + p) + y + p) * row + x + p
@@ -183,7 +183,7 @@ async def starts_the_next_tensor_soon(dut):
         for shape in ((1, 4, 6), (2, 4, 30)):
             run = await check(bench, random, [tensor(random, shape, k, s, p) for _ in range(3)])
             gap = np.diff(run.cycles["config"])
-            assert gap.tolist() == [steps(shape, p) + 3] * 2, (k, s, p, gap)
+            assert gap.tolist() == [steps(shape, p) + 4] * 2, (k, s, p, gap)
 
 
 @cocotb.test
