@@ -19,9 +19,9 @@ WORDS = 8
 def zeros(m, nonzero):
     """How many zero words lie below each word that is not; 0 for words that are.
 
-    ``nonzero`` has a bit for each of the eight words. Returns eight values of three bits.
+    ``nonzero`` has a bit for each of the eight words. Returns eight values, each as wide as it can become.
     """
-    return _wires(m, [Mux(nonzero[k], sum((~nonzero[j] for j in range(k)), start=Const(0, 3))[:3], 0)
+    return _wires(m, [Mux(nonzero[k], sum((~nonzero[j] for j in range(k)), start=Const(0, 3))[:k.bit_length()], 0)
                       for k in range(WORDS)])
 
 
@@ -31,7 +31,7 @@ def moves(m, counts):
     # The count travels with its word, so that each step finds its bit where the word then is.
     steps = []
     for bit in range(3):
-        steps.append(Cat(count[bit] for count in counts))
+        steps.append(Cat(count[bit] if bit < len(count) else Const(0, 1) for count in counts))
         counts = _down(m, counts, 1 << bit, steps[-1])
     return steps
 

@@ -19,19 +19,22 @@ class _Position:
     """Tile and row of the next word at one of the ports, and where the buffer keeps it.
 
     The order of tiles is the order of layout 0, so both ports count in the same way. ``lap`` changes with each group:
-    the writing port is in the group of the reading port or in the next one, so one bit tells the groups apart. Both
-    ports end a tensor with the same rotation, and the next tensor may begin with any.
+    the writing port is in the group of the reading port or in the next one, so one bit tells the groups apart.
     """
 
-    def __init__(self, m, name, layout, limit, rotates, backwards, step):
-        self.tile = Signal(2, name=f"{name}_tile")
-        self.row = Signal(3, name=f"{name}_row")
-        self.lap = Signal(name=f"{name}_lap")
-        self.address = Signal(5, name=f"{name}_address")
+    def __init__(self, m, name, layout, limit, rotates, backwards, start, step):
+        def register(width, part):
+            # Cleared by `start` and not by a reset, and by gates in front of it, so that it can have a clock gate.
+            return Signal(width, name=f"{name}_{part}", reset_less=True)
+
+        self.tile = register(2, "tile")
+        self.row = register(3, "row")
+        self.lap = register(1, "lap")
+        self.address = register(5, "address")
         self.index = Signal(5, name=f"{name}_index")
         self.ends = Signal(name=f"{name}_ends")  # at the last word of the group
 
-        rotation = Signal(5, init=1, name=f"{name}_rotation")  # one-hot: place k rotates by 2 k bits
+        rotation = register(5, "rotation")  # one-hot: place k rotates by 2 k bits
         tile, row = Signal(2, name=f"{name}_next_tile"), Signal(3, name=f"{name}_next_row")
         final_tile, wraps = self.tile == limit, self.row == 7
         across = ~final_tile & (layout[1] | (layout[0] & ~self.tile[0]))  # another tile has this row
@@ -47,16 +50,20 @@ class _Position:
         with m.Else():
             m.d.comb += tile.eq(self.tile & Cat(~(layout[0] | layout[1]), ~layout[1]))
 
+        self.next_index = Signal(5, name=f"{name}_next_index")
+        self.next_lap = Signal(name=f"{name}_next_lap")
+        m.d.comb += [self.next_index.eq(_order(layout, tile, row)), self.next_lap.eq(self.lap ^ self.ends)]
+
         # The rotation of the group that ends will do for the first word of the next, whose address is zero anyway.
-        word = Cat(row, tile)
-        with m.If(step):
-            m.d.sync += [self.tile.eq(tile), self.row.eq(row)]
+        word, keep = Cat(row, tile), ~start
+        with m.If(start | step):
+            m.d.sync += [Cat(self.row, self.tile).eq(word & keep.replicate(5)), self.lap.eq(self.next_lap & keep)]
             for bit in range(5):
-                m.d.sync += self.address[bit].eq(Cat(rotation[k] & word[(bit - 2 * k) % 5] for k in range(5)).any())
-            with m.If(self.ends):
-                m.d.sync += self.lap.eq(~self.lap)
-                with m.If(rotates):
-                    m.d.sync += rotation.eq(Mux(backwards, rotation.rotate_right(1), rotation.rotate_left(1)))
+                turned = Cat(rotation[k] & word[(bit - 2 * k) % 5] for k in range(5)).any()
+                m.d.sync += self.address[bit].eq(turned & keep)
+        with m.If(start | (step & self.ends & rotates)):
+            turned = Mux(backwards, rotation.rotate_right(1), rotation.rotate_left(1))
+            m.d.sync += rotation.eq((turned & keep.replicate(5)) | start)
 
 
 class Align(wiring.Component):
@@ -134,8 +141,8 @@ class Align(wiring.Component):
         write_layout = self.layout & (~self.decompress).replicate(2)
         read_layout = self.layout & self.decompress.replicate(2)
         common = (self.layout[1], self.decompress)
-        w = _Position(m, "write", write_layout, final_tile | (~final).replicate(2), *common, write)
-        r = _Position(m, "read", read_layout, final_tile | (~reading_final).replicate(2), *common, read)
+        w = _Position(m, "write", write_layout, final_tile | (~final).replicate(2), *common, self.start, write)
+        r = _Position(m, "read", read_layout, final_tile | (~reading_final).replicate(2), *common, self.start, read)
         m.d.comb += [ahead.eq(w.lap ^ r.lap ^ ~writing), reading_final.eq(final & ~ahead)]
 
         with m.If(self.start):
@@ -150,10 +157,18 @@ class Align(wiring.Component):
         with m.Elif(read & r.ends & reading_final):
             m.d.sync += reading.eq(0)
 
-        # With two tiles a row, writing waits for half of the buffer.
-        in_place = w.index | Mux(self.layout[0], 15, 0)
+        # Whether the place of the next word is free, by where the reading port was a cycle ago: it may be further by
+        # now, but with words in every cycle it never is too near. With two tiles a row, writing waits for half of the
+        # buffer.
+        free = Signal()
+        half = self.layout[0].replicate(4)
+
+        def place_free(lap, index):
+            return (lap == r.lap) | ((index | half) < r.index)
+
+        m.d.sync += free.eq(Mux(write, place_free(w.next_lap, w.next_index), place_free(w.lap, w.index)))
         m.d.comb += [
-            self.i.ready.eq(writing & (~ahead | (in_place < r.index))),
+            self.i.ready.eq(writing & free),
             write.eq(self.i.valid & self.i.ready),
             write_port.en.eq(write),
             write_port.addr.eq(w.address),

@@ -4,16 +4,19 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.common.links import Links
 from rtl.common.packer import Packer, chunk
 from rtl.common.pipeline import Pipeline
 from rtl.common.skid import Skid
 from rtl.common.unpacker import Unpacker
 from rtl.common.vectors import vectors, words
 from rtl.gist.binarize import Binarize, Unbinarize
+from rtl.jpegact import feed
 from rtl.jpegact.align import Align
 from rtl.jpegact.config import MODES, Config, Error
+from rtl.jpegact.control import Control
 from rtl.jpegact.dct import Dct
-from rtl.jpegact.quantize import Shift
+from rtl.jpegact.quantize import Round, Shift
 from rtl.jpegact.sfpr import Sfpr
 from rtl.jpegact.zvc import MASK, Zvc, rows
 
@@ -52,8 +55,8 @@ class Cdu(wiring.Component):
 
     ==========  ===  ====  ========  ===  ==========================  ===
     mode        raw  sfpr  sfpr-zvc  brc  jpeg-act, layout 0 / 1 / 2  zvc
-    compress      2     7        17   18                48 / 55 / 69   11
-    decompress    2     6        15    2                40 / 48 / 64    3
+    compress      2     7        17   18                46 / 53 / 67   11
+    decompress    2     6        15    2                38 / 46 / 62    3
     ==========  ===  ====  ========  ===  ==========================  ===
 
     Source: JPEG-ACT, section III-A, Figure 8; Table II for the modes.
@@ -118,27 +121,24 @@ class Cdu(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         modes = set(self.modes)
-        config = Signal(Config, reset_less=True)
-        start = Signal()  # a pulse, while the configuration already stands
-        done = Signal()  # a pulse with the last transfer of the tensor
-        running = Signal()
-        compress, decompress = Signal(), Signal()
-        m.d.comb += [compress.eq(running & ~config.decompress), decompress.eq(running & config.decompress)]
+        m.submodules.control = control = Control(self.modes, self.packed)
+        config, start = control.tensor, control.start
+        wiring.connect(m, wiring.flipped(self.config), control.config)
+        m.d.comb += [self.busy.eq(control.busy), self.error.eq(control.error)]
+        links = Links(m)
+        link = links.link
 
-        def mode(*names):
-            """Whether the tensor's mode is one of ``names`` (those that this unit does not have never are)."""
-            chosen = [config.mode == MODES[name] for name in names if name in modes]
-            return Cat(chosen).any() if chosen else Const(0, 1)
-
-        def link(when, source, sink, *pairs):
-            """Connects two streams while ``when`` holds. ``pairs`` are (target, value) of the payload; without any,
-            the data go lane by lane (low bits to low bits) and ``last`` with them."""
-            if not pairs:
-                pairs = [(sink.payload.data[k], source.payload.data[k]) for k in range(8)]
-                pairs += [(sink.payload.last, source.payload.last)]
-            with m.If(when):
-                m.d.comb += [sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
-                m.d.comb += [target.eq(value) for target, value in pairs]
+        def chosen(decompress, *names):
+            """A register: a tensor that goes this way, in one of the modes ``names``, has started. Modes that this unit
+            does not have never are. What is chosen stands until the next tensor starts."""
+            tensors = [config.mode == MODES[name] for name in names if name in modes]
+            if not tensors:
+                return Const(0, 1)
+            name = "_".join(["decompresses" if decompress else "compresses", *names]).replace("-", "_")
+            register = Signal(name=name, reset_less=True)  # before the first start there is nothing to connect
+            with m.If(start):
+                m.d.sync += register.eq((config.decompress == decompress) & Cat(tensors).any())
+            return register
 
         # Inner streams: sectors that were counted; rows taken from the unpacker, counted too, and a cycle later; what
         # is to leave as sectors.
@@ -156,13 +156,13 @@ class Cdu(wiring.Component):
             given, shown = stream.Signature(chunk(self.width)).create(path=["given"]), Signal(data.ArrayLayout(
                 8, self.width - MASK), name="shown")
             wiring.connect(m, given, wiring.flipped(self.bytes_o))
-        coders = []
+        coders = []  # (compresses by it, decompresses by it, it)
         if modes & {"sfpr-zvc", "jpeg-act"}:
             m.submodules.zvc8 = zvc8 = Zvc(1, self.packed)
-            coders.append((mode("sfpr-zvc", "jpeg-act"), zvc8))
+            coders.append((*(chosen(way, "sfpr-zvc", "jpeg-act") for way in (0, 1)), zvc8))
         if "zvc" in modes:
             m.submodules.zvc32 = zvc32 = Zvc(4, self.packed)
-            coders.append((mode("zvc"), zvc32))
+            coders.append((*(chosen(way, "zvc") for way in (0, 1)), zvc32))
 
         if self.scaled:
             m.submodules.sfpr = sfpr = Sfpr()
@@ -182,179 +182,95 @@ class Cdu(wiring.Component):
             for k in range(8):
                 # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
                 m.d.comb += sfpr.i.payload.data[k].eq(Cat(operands.payload.data[k][:8], self.sectors_i.payload[k][8:]))
-            link(compress & mode(*SCALED), sectors, operands)
-            link(decompress, sfpr.o, results)
-            link(decompress & mode("sfpr"), rows, operands)
-            link(compress & mode("sfpr"), sfpr.o, given, *self._bytes(given, sfpr.o, 8))
+            link(chosen(0, *SCALED), sectors, operands)
+            link(chosen(1, *SCALED), sfpr.o, results)
+        if "sfpr" in modes:
+            link(chosen(1, "sfpr"), rows, operands)
+            link(chosen(0, "sfpr"), sfpr.o, given, **self._bytes(sfpr.o, 8))
         if modes & {"sfpr-zvc", "jpeg-act"}:
             # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in
-            # the other: without a register on the way, their chains of `ready` would close to rings.
-            m.submodules.skid = skid = Skid(vectors(signed(12 if "jpeg-act" in modes else 8)))
-            link(compress, skid.o, zvc8.i)
+            # the other: without a register on the way, their chains of `ready` would close to rings. It also parts the
+            # two halves of quantization. SFPR's int8 pass the second one as numbers without a fraction.
+            m.submodules.skid = skid = Skid(vectors(signed(12)))
+            m.submodules.round = rounding = Round()
+            link(chosen(0, "sfpr-zvc", "jpeg-act"), skid.o, rounding.i)
+            wiring.connect(m, rounding.o, zvc8.i)
         if "sfpr-zvc" in modes:
-            link(compress & mode("sfpr-zvc"), sfpr.o, skid.i)
-            link(decompress & mode("sfpr-zvc"), zvc8.o, operands)
+            whole = Cat(Cat(Const(0, 1), word[:8], word[7].replicate(3)) for word in sfpr.o.payload.data)
+            link(chosen(0, "sfpr-zvc"), sfpr.o, skid.i, data=whole, last=sfpr.o.payload.last)
+            link(chosen(1, "sfpr-zvc"), zvc8.o, operands)
         if "jpeg-act" in modes:
             m.submodules.align = align = Align()
             m.submodules.dct = dct = Dct()
             m.submodules.shift = shift = Shift()
+            forwards, backwards = chosen(0, "jpeg-act"), chosen(1, "jpeg-act")
             m.d.comb += [align.decompress.eq(config.decompress), align.layout.eq(config.layout),
-                         align.blocks.eq(config.blocks), align.start.eq(start & mode("jpeg-act")),
+                         align.blocks.eq(config.blocks), align.start.eq(start & (config.mode == MODES["jpeg-act"])),
                          dct.inverse.eq(config.decompress), shift.decompress.eq(config.decompress),
                          shift.table.eq(config.table)]
-            link(mode("jpeg-act"), shift.o, skid.i)
+            link(forwards | backwards, shift.o, skid.i)
             for source, sink in ((sfpr.o, align.i), (align.o, dct.i), (dct.o, shift.i)):
-                link(compress & mode("jpeg-act"), source, sink)
+                link(forwards, source, sink)
             for source, sink in ((zvc8.o, shift.i), (skid.o, dct.i), (dct.o, align.i), (align.o, operands)):
-                link(decompress & mode("jpeg-act"), source, sink)
+                link(backwards, source, sink)
         if "brc" in modes:
             m.submodules.binarize = binarize = Binarize()
             m.submodules.unbinarize = unbinarize = Unbinarize()
-            bits = [(unbinarize.i.payload.bits, rows.payload.data[0][:8]),
-                    (unbinarize.i.payload.last, rows.payload.last)]
-            link(compress & mode("brc"), sectors, binarize.i)
-            link(compress & mode("brc"), binarize.o, given, (given.payload.data[0], binarize.o.payload.bits),
-                 (given.payload.count, 1), (given.payload.last, binarize.o.payload.last))
-            link(decompress & mode("brc"), rows, unbinarize.i, *bits)
-            link(decompress & mode("brc"), unbinarize.o, results)
+            link(chosen(0, "brc"), sectors, binarize.i)
+            link(chosen(0, "brc"), binarize.o, given, data=binarize.o.payload.bits, count=1,
+                 last=binarize.o.payload.last)
+            link(chosen(1, "brc"), rows, unbinarize.i, bits=rows.payload.data[0][:8], last=rows.payload.last)
+            link(chosen(1, "brc"), unbinarize.o, results)
+        raw = chosen(1, "raw")
         if "raw" in modes:
-            link(compress & mode("raw"), sectors, given, *self._bytes(given, sectors, 32))
-            link(decompress & mode("raw"), rows, results)
+            link(chosen(0, "raw"), sectors, given, **self._bytes(sectors, 32))
+            link(raw, rows, results)
         if "zvc" in modes:
-            link(compress & mode("zvc"), sectors, zvc32.i)
-            link(decompress & mode("zvc"), zvc32.o, results)
+            link(chosen(0, "zvc"), sectors, zvc32.i)
+            link(chosen(1, "zvc"), zvc32.o, results)
 
-        # ----------------------------------------------------------------------------------- the compressed side
-        for chosen, coder in coders:
-            chunks = coder.chunks.payload
-            link(compress & chosen, coder.chunks, given, (given.payload.data, Value.cast(chunks.data)),
-                 (given.payload.count, chunks.count), (given.payload.last, chunks.last))
-            m.d.comb += [coder.decompress.eq(config.decompress), coder.straight.eq(~mode("jpeg-act"))]
-            if self.packed:
-                m.d.comb += [coder.blocks.eq(config.blocks), coder.start.eq(start & config.decompress & chosen),
-                             Value.cast(coder.bytes.payload.data).eq(Value.cast(unpacker.o.payload.data)),
-                             coder.bytes.payload.short.eq(unpacker.o.payload.short)]
-                with m.If(decompress & chosen):
-                    m.d.comb += [coder.bytes.valid.eq(unpacker.o.valid), unpacker.o.ready.eq(coder.bytes.ready),
-                                 unpacker.take.eq(coder.take)]
-
-        # --------------------------------------------------------------------------------------------- control
+        # ---------------------------------------------------------------------------------------------- sectors
         # Compressing, the sectors are counted; decompressing in a mode that has no coder, the rows of the unpacker.
-        more, final, counted, fetched = Signal(), Signal(), Signal(), Signal()
-        row, blocks, last_block = Signal(3), Signal(32, reset_less=True), Signal(reset_less=True)
-        direct = decompress & mode("raw", "sfpr", "brc")
+        fetched, direct, compresses = Signal(), chosen(1, "raw", "sfpr", "brc"), chosen(0, *MODES)
         m.d.comb += [
-            final.eq(last_block & (row == 7)),
-            counted.eq((sectors.valid & sectors.ready) | fetched),
-            sectors.valid.eq(self.sectors_i.valid & more & compress),
-            self.sectors_i.ready.eq(sectors.ready & more & compress),
+            control.counted.eq((sectors.valid & sectors.ready) | fetched),
+            sectors.valid.eq(self.sectors_i.valid & control.more & compresses),
+            self.sectors_i.ready.eq(sectors.ready & control.more & compresses),
             sectors.payload.data.eq(self.sectors_i.payload),
-            sectors.payload.last.eq(final),
-            taken.payload.last.eq(final),
+            sectors.payload.last.eq(control.final),
+            taken.payload.last.eq(control.final),
             self.sectors_o.valid.eq(results.valid),
             results.ready.eq(self.sectors_o.ready),
             self.sectors_o.payload.eq(results.payload.data),
+            control.done.eq(Mux(config.decompress, results.valid & results.ready & results.payload.last,
+                                self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.payload.last)),
         ]
         for k in range(8):
             word = Cat(shown[4 * k + j] for j in range(4)) if "raw" in modes else Const(0, 32)
-            m.d.comb += taken.payload.data[k].eq(Mux(mode("raw"), word, shown[k]))
+            m.d.comb += taken.payload.data[k].eq(Mux(raw, word, shown[k]))
         # A register between the unpacker's shifter and what SFPR does with a row before its first one.
         pipe = Pipeline(m, taken, rows)
         *row_words, row_last = pipe.stage(*taken.payload.data, taken.payload.last)
         pipe.finish()
         m.d.comb += [target.eq(word) for target, word in zip(rows.payload.data, row_words, strict=True)]
         m.d.comb += rows.payload.last.eq(row_last)
-        with m.If(start):
-            m.d.sync += [row.eq(0), blocks.eq(config.blocks), last_block.eq(config.blocks == 1), more.eq(1)]
-        with m.Elif(counted):
-            m.d.sync += row.eq(row + 1)
-            with m.If(row == 7):
-                m.d.sync += [blocks.eq(blocks - 1), last_block.eq(blocks == 2), more.eq(~last_block)]
 
-        m.d.comb += done.eq(Mux(config.decompress, results.valid & results.ready & results.payload.last,
-                                self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.payload.last))
-        # The compressed side gives while `feeding`, is told of the tensor's end by `closing`, and drops what is `left`.
-        feeding, closing, dropping, short, excess, left = (
-            Signal(name=name) for name in ("feeding", "closing", "dropping", "short", "excess", "left"))
+        # ----------------------------------------------------------------------------------- the compressed side
+        for compresses_so, _, coder in coders:
+            chunks = coder.chunks.payload
+            link(compresses_so, coder.chunks, given, data=Value.cast(chunks.data), count=chunks.count, last=chunks.last)
+            m.d.comb += [coder.decompress.eq(config.decompress), coder.straight.eq(config.mode != MODES["jpeg-act"])]
+        coders = [(decompresses_so, coder) for _, decompresses_so, coder in coders]
         if self.packed:
-            m.d.comb += [
-                unpacker.i.payload.eq(self.bytes_i.payload),
-                unpacker.i.valid.eq(self.bytes_i.valid & (feeding | left)),
-                self.bytes_i.ready.eq(unpacker.i.ready & (feeding | left)),
-                unpacker.next.eq(closing),
-                excess.eq(unpacker.excess),
-                left.eq(unpacker.discarding),
-                taken.valid.eq(unpacker.o.valid & more & direct),
-                fetched.eq(taken.valid & taken.ready),
-                short.eq(Cat(fetched & unpacker.o.payload.short, *[chosen & coder.error for chosen, coder in coders]
-                             ).any()),
-            ]
-            with m.If(direct):
-                m.d.comb += [unpacker.o.ready.eq(taken.ready & more),
-                             unpacker.take.eq(Mux(mode("raw"), 32, Mux(mode("brc"), 1, 8)))]
+            take = Mux(raw, 32, Mux(chosen(1, "brc"), 1, 8))
+            feed.unpack(m, self.bytes_i, unpacker, control, coders, taken, direct, take, fetched)
         else:
-            # Once the stream has ended, `left` falls, and rows of zeros follow.
-            row_i, valid, ready, absent = self.rows_i.payload, Signal(), Signal(), Signal()
-            m.d.comb += [
-                absent.eq(~left | (row_i.last & ~final)),
-                valid.eq(feeding & more & (self.rows_i.valid | ~left)),
-                fetched.eq(valid & ready),
-                self.rows_i.ready.eq(left & ((feeding & more & ready) | dropping)),
-                shown.as_value().eq(Mux(absent, 0, row_i.data.as_value())),
-                short.eq(fetched & absent),
-                excess.eq(left),
-            ]
-            for chosen, sink in [(direct, taken)] + [(decompress & chosen, coder.rows) for chosen, coder in coders]:
-                with m.If(chosen):
-                    m.d.comb += [sink.valid.eq(valid), ready.eq(sink.ready)]
-            for _, coder in coders:
-                m.d.comb += [Value.cast(coder.rows.payload.data).eq(Value.cast(row_i.data)),
-                             coder.rows.payload.mask.eq(Mux(absent, 0, row_i.mask)),
-                             coder.rows.payload.last.eq(final)]
-            with m.If(start):
-                m.d.sync += left.eq(config.decompress)
-            with m.Elif(self.rows_i.valid & self.rows_i.ready & row_i.last):
-                m.d.sync += left.eq(0)
-        with m.If(decompress & short):
-            m.d.sync += self.error.short.eq(1)
-        with m.FSM():
-            with m.State("idle"):
-                m.d.comb += self.config.ready.eq(1)
-                m.d.sync += config.eq(self.config.payload)
-                with m.If(self.config.valid):
-                    m.d.sync += self.error.eq(0)
-                    m.next = "start"
-            with m.State("start"):
-                m.d.comb += self.busy.eq(1)
-                layout = (config.layout == 3) | ((config.layout == 1) & config.blocks[0])
-                with m.If((config.blocks == 0) | ~mode(*self.modes) | (mode("jpeg-act") & layout)):
-                    m.d.sync += self.error.config.eq(1)
-                    m.next = "idle"
-                with m.Else():
-                    m.d.comb += start.eq(1)
-                    m.next = "run"
-            with m.State("run"):
-                m.d.comb += [self.busy.eq(1), running.eq(1), feeding.eq(config.decompress)]
-                # Without a packer, SFPR has yet to count the values of the row that has just left.
-                with m.If(done):
-                    m.next = "close"
-                    if self.packed:
-                        with m.If(~config.decompress):
-                            m.next = "idle"
-            with m.State("close"):
-                # A stream that is too long goes on being taken, and thrown away, until its `last`.
-                m.d.comb += [self.busy.eq(1), closing.eq(1)]
-                m.d.sync += self.error.excess.eq(excess & ~self.error.short)
-                m.next = "drain"
-            with m.State("drain"):
-                m.d.comb += [self.busy.eq(1), dropping.eq(1)]
-                with m.If(~left):
-                    m.next = "idle"
+            feed.pass_rows(m, self.rows_i, shown, control, coders, taken, direct, fetched)
+        links.finish()
         return m
 
     @staticmethod
-    def _bytes(sink, source, count):
-        """The payload of a chunk of ``count`` bytes: the low bits of a row's lanes, one after the other."""
+    def _bytes(source, count):
+        """The fields of a chunk of ``count`` bytes: the low bits of a row's lanes, one after the other."""
         row = Cat(Value.cast(source.payload.data[k])[: count] for k in range(8))
-        return [(sink.payload.data, row), (sink.payload.count, count),
-                (sink.payload.last, source.payload.last)]
+        return {"data": row, "count": count, "last": source.payload.last}

@@ -1,6 +1,6 @@
 """The DCT of JPEG-ACT: an 8-point transform that goes both ways, and two of them with a transpose between."""
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -63,14 +63,15 @@ class Dct8(wiring.Component):
     direction : str
         "both" (chosen by the input ``inverse``), or "forward" or "inverse" alone.
     half : bool
-        Makes the inverse ready for dropping six fraction bits: it adds 32 to the values 0 to 3 and 31 to their mirror
-        images 7 to 4, so that the rounding has no bias on average.
+        Makes the inverse round off six fraction bits and saturate to 8 bits, all that its outputs then have. It adds 32
+        to the values 0 to 3 and 31 to their mirror images 7 to 4, so that the rounding has no bias on average.
 
     Ports
     -----
     i : stream of :func:`vectors`, signed, of the wider of the two inputs
         Values in order, or coefficients in order of frequency.
     o : stream of :func:`vectors`, signed, three bits and ``fraction`` wider than ``i``
+        With ``half``, the upper bits of an inverse mean nothing.
     inverse : input
         Direction, constant while any vector is inside.
 
@@ -126,8 +127,8 @@ class Dct8(wiring.Component):
         carry = ~inverse if self.half else Const(1, 1)
         sums, differences = [], []
         for k in range(4):
-            u = Mux(inverse, four_o[k], source[k])
-            v = Mux(inverse, four_o[4 + k], source[7 - k])
+            u = Mux(inverse, four_o[k], source[k][: self.width].as_signed())
+            v = Mux(inverse, four_o[4 + k], source[7 - k][: self.width].as_signed())
             sums.append(_signed(u + v, bits))
             differences.append(_signed(u + ~v + carry, bits))
         eight = pipe.stage(*sums, *differences)
@@ -158,7 +159,14 @@ class Dct8(wiring.Component):
 
         values = eight[:4] + eight[:3:-1]
         for k in range(8):
-            m.d.comb += self.o.payload.data[k].eq(Mux(inverse, values[k], core_o[frequencies.index(k)]))
+            value, coefficient = values[k], core_o[frequencies.index(k)]
+            if self.half:
+                value = value[6:].as_signed()
+                fits = (value[7:] == value[-1].replicate(len(value) - 7))
+                value = Cat(Mux(fits, value[:7], (~value[-1]).replicate(7)), value[-1])
+                # Above, there are only coefficients.
+                value = Cat(value, coefficient[8:]) if self.direction == "both" else value.as_signed()
+            m.d.comb += self.o.payload.data[k].eq(Mux(inverse, value, coefficient))
         m.d.comb += self.o.payload.last.eq(last)
         return m
 
@@ -220,6 +228,7 @@ class Dct(wiring.Component):
     -----
     i : stream of :func:`vectors` of signed 12 (8 if it only goes forward)
     o : stream of :func:`vectors` of signed 17 (8 if it only goes back)
+        The values of an inverse are the low 8 bits; those above mean nothing.
     inverse : input
         Direction, constant while any vector is inside.
 
@@ -260,9 +269,5 @@ class Dct(wiring.Component):
         ]
         for k in range(8):
             m.d.comb += second.i.payload.data[k].eq(transpose.o.payload.data[k])
-            full = second.o.payload.data[k]
-            rounded = Value.cast(full)[6:].as_signed() if self.direction != "forward" else Const(0, signed(8))
-            value = Mux(rounded > 127, 127, Mux(rounded < -128, -128, rounded[:8].as_signed()))
-            forward = {"both": Mux(self.inverse, value, full), "forward": full, "inverse": value}[self.direction]
-            m.d.comb += self.o.payload.data[k].eq(forward)
+            m.d.comb += self.o.payload.data[k].eq(second.o.payload.data[k])
         return m

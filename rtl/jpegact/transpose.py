@@ -70,6 +70,7 @@ class Transpose(wiring.Component):
         cells = [[Signal(signed(self.width), reset_less=True, name=f"cell_{a}_{b}") for b in range(8)]
                  for a in range(8)]
         left = Signal()  # the direction of this block
+        down = Signal(init=1)  # its complement, for the output: the cells alone are load enough
         count = Signal(3)  # vectors of the incoming block that are in
         occupied = Signal()  # a whole block is stored in front of them
         flush = Signal()  # it was the last one: nothing will come to push it out
@@ -91,16 +92,16 @@ class Transpose(wiring.Component):
             with m.If(count == 7):
                 m.d.sync += [occupied.eq(~(occupied & flush)), flush.eq(~flush & self.i.payload.last)]
                 if self.transposes:
-                    m.d.sync += left.eq(left ^ ~self.straight)
+                    m.d.sync += [left.eq(left ^ ~self.straight), down.eq(left ^ self.straight)]
 
         for k in range(8):
             m.d.comb += self.o.payload.data[k].eq(
-                Mux(left, cells[7 - k][0], cells[7][k]) if self.transposes else cells[7][k])
+                Mux(down, cells[7][k], cells[7 - k][0]) if self.transposes else cells[7][k])
         some = [[Signal(name=f"some_{a}_{b}") for b in range(8)] for a in range(8)]
         for a in range(8):
             for b in range(8):
                 m.d.comb += some[a][b].eq(cells[a][b].any())
                 k = 8 * (7 - a) + b
-                m.d.comb += self.nonzero[k].eq(Mux(left, some[7 - b][7 - a], some[a][b]) if self.transposes
+                m.d.comb += self.nonzero[k].eq(Mux(down, some[a][b], some[7 - b][7 - a]) if self.transposes
                                                else some[a][b])
         return m

@@ -208,12 +208,11 @@ class Decoder(wiring.Component):
 
         # Words of the row. In row 0 they are counted in the cycle after the mask has come, in others a cycle ahead: in
         # row 7 the count also says where the next mask is.
-        count, ahead = Signal(range(9)), Signal(range(9))
+        ahead = Signal(range(9))
         next_mask = Signal()  # the transfer has the mask of the next block in it
         m.d.comb += [
-            count.eq(Mux((row == 0) & ~first, sum(mask[:8]), ahead)),
             next_mask.eq(first | ((row == 7) & ~final)),
-            self.take.eq((count << log) + Mux(next_mask, MASK, 0)),
+            self.take.eq(Mux((row == 0) & ~first, sum(mask[:8]) << log, (ahead << log) + Mux(next_mask, MASK, 0))),
         ]
 
         m.submodules.opener = opener = Opener(self.word)

@@ -1,0 +1,113 @@
+"""The control of a CDU: from a tensor's configuration to its end."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.jpegact.config import MODES, Config, Error
+
+__all__ = ["Control"]
+
+
+class Control(wiring.Component):
+    """Holds a tensor's configuration, starts the units, counts blocks, and sees a stream that does not fit to its end.
+
+    Throughput: a tensor may start three cycles after the last one has ended. Latency: ``start`` follows a transfer at
+    ``config`` by one cycle. Buffering: a configuration. Combinational paths: ``counted`` to nothing, ``excess`` and
+    ``left`` to nothing; all outputs come from registers and a few gates.
+
+    Source: JPEG-ACT, section III-A.
+
+    Parameters
+    ----------
+    modes : tuple of str
+        Modes that the unit has.
+    packed : bool
+        As in :class:`~rtl.jpegact.cdu.Cdu`.
+
+    Ports
+    -----
+    config : stream of :class:`Config`
+    tensor : output, :class:`Config`
+        Of the tensor that is under way.
+    start : output
+        Pulse, while ``tensor`` already stands, unless it cannot be done.
+    counted : input
+        A sector of the tensor came in (compress), or a row was taken from the compressed side.
+    more : output
+        Some are still to come.
+    final : output
+        The next one is the last.
+    done : input
+        Pulse: the last beat leaves.
+    short, excess : input
+        The compressed stream ended early; it has not ended yet. The latter is looked at while ``closing``.
+    left : input
+        What was in excess is not through yet.
+    feeding : output
+        Rows are taken from the compressed side.
+    closing : output
+        Pulse after the end of a tensor.
+    dropping : output
+        What is ``left`` is thrown away.
+    busy : output
+        A tensor is under way.
+    error : output, :class:`Error`
+    """
+
+    def __init__(self, modes, packed):
+        self.modes, self.packed = modes, packed
+        flags = {name: Out(1) for name in ("start", "more", "final", "feeding", "closing", "dropping", "busy")}
+        flags |= {name: In(1) for name in ("counted", "done", "short", "excess", "left")}
+        super().__init__({"config": In(stream.Signature(Config)), "tensor": Out(Config), "error": Out(Error), **flags})
+
+    def elaborate(self, platform):
+        m = Module()
+        tensor = Signal(Config, reset_less=True)
+        row, blocks, last_block = Signal(3), Signal(32, reset_less=True), Signal(reset_less=True)
+        m.d.comb += [self.tensor.eq(tensor), self.final.eq(last_block & (row == 7))]
+        with m.If(self.start):
+            m.d.sync += [row.eq(0), blocks.eq(tensor.blocks), last_block.eq(tensor.blocks == 1), self.more.eq(1)]
+        with m.Elif(self.counted):
+            m.d.sync += row.eq(row + 1)
+            with m.If(row == 7):
+                m.d.sync += [blocks.eq(blocks - 1), last_block.eq(blocks == 2), self.more.eq(~last_block)]
+
+        with m.If(self.feeding & self.short):
+            m.d.sync += self.error.short.eq(1)
+        known = Cat(tensor.mode == MODES[name] for name in self.modes).any()
+        uneven = (tensor.mode == MODES["jpeg-act"]) & ((tensor.layout == 3)
+                                                       | ((tensor.layout == 1) & tensor.blocks[0]))
+        with m.FSM():
+            with m.State("idle"):
+                m.d.comb += self.config.ready.eq(1)
+                m.d.sync += tensor.eq(self.config.payload)
+                with m.If(self.config.valid):
+                    m.d.sync += self.error.eq(0)
+                    m.next = "start"
+            with m.State("start"):
+                m.d.comb += self.busy.eq(1)
+                with m.If((tensor.blocks == 0) | ~known | uneven):
+                    m.d.sync += self.error.config.eq(1)
+                    m.next = "idle"
+                with m.Else():
+                    m.d.comb += self.start.eq(1)
+                    m.next = "run"
+            with m.State("run"):
+                m.d.comb += [self.busy.eq(1), self.feeding.eq(tensor.decompress)]
+                # Without a packer, SFPR has yet to count the values of the row that has just left.
+                with m.If(self.done):
+                    m.next = "close"
+                    if self.packed:
+                        with m.If(~tensor.decompress):
+                            m.next = "idle"
+            with m.State("close"):
+                # A stream that is too long goes on being taken, and thrown away, until its `last`.
+                m.d.comb += [self.busy.eq(1), self.closing.eq(1)]
+                m.d.sync += self.error.excess.eq(self.excess & ~self.error.short)
+                m.next = "drain"
+            with m.State("drain"):
+                m.d.comb += [self.busy.eq(1), self.dropping.eq(1)]
+                with m.If(~self.left):
+                    m.next = "idle"
+        return m
