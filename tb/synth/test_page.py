@@ -24,7 +24,8 @@ def row(**others):
 
 ROWS = {
     "dct & co": row(paper=4000, target=1900, paper_power=10.0,
-                    power={"internal": 0.002, "switching": 0.0015, "leakage": 0.0005, "total": 0.004},
+                    power={"compress": {"registers": 2.0, "logic": 1.5, "gates": 0.2, "clock": 0.3, "internal": 2.5,
+                                         "switching": 1.25, "leakage": 0.25, "toggles": 0.124, "clocked": 0.5}},
                     fpga={"luts": 1234, "flops": 170, "dsps": 5, "brams": 0, "fmax": 98.7, "seconds": 12.0}),
     "sfpr": row(slack=2.0, paper=None, target=None, power=None, fpga=None),
 }
@@ -95,7 +96,7 @@ def test_figures_beside_those_of_the_paper(text):
     area, power, fpga = [cells for cells in rows if cells[0] == "dct & co"]
     assert area[1:] == ["2,000", "2.5", "810", "1,190", "900", "170", "-4", "1,446", "4,000", "0.50", "1,900", "31",
                         "dct.first.product[3]\u2192 sfpr.<o>"]
-    assert power[1:] == ["2.00", "1.50", "0.50", "4.00", "10.0", "0.40"]
+    assert power[1:] == ["compress", "2.00", "1.50", "0.20", "0.30", "4.00", "0.25", "10.0", "0.40", "0.12", "50%"]
     assert fpga[1:] == ["1,234", "170", "5", "0", "99", "12"]
     alone, history = [cells for cells in rows if cells[0] == "sfpr"]
     assert alone[9:12] == ["-", "-", "-"]
