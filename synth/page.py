@@ -226,8 +226,8 @@ def _power(rows):
             parts = [power[kind] for kind in ("registers", "logic", "gates", "clock")]
             total = sum(parts)
             lines.append((_link(label), escape(direction), *(_number(part, 2) for part in (*parts, total)),
-                          _number(power["leakage"], 2), _number(row.get("paper_power"), 1), _ratio(total, row.get("paper_power")),
-                          f"{power['toggles']:.2f}", f"{power['clocked']:.0%}"))
+                          _number(power["leakage"], 2), _number(row.get("paper_power"), 1),
+                          _ratio(total, row.get("paper_power")), f"{power['toggles']:.2f}", f"{power['clocked']:.0%}"))
     return _table(header, lines)
 
 
@@ -287,8 +287,8 @@ def render(rows, notes=(), history=None, fpga=""):
     """
     sections = [("Area and timing", _area(rows) + "".join(f'<p class="dim">{escape(note)}</p>' for note in notes))]
     if any(row.get("power") for row in rows.values()):
-        sections.append(("Power", _power(rows) + '<p class="dim">While real activations pass, at 1.455 GHz. Toggles: how '
-                         "often a net moves in a cycle; clocked: the share of cycles in which a flip-flop is.</p>"))
+        sections.append(("Power", _power(rows) + '<p class="dim">While real activations pass, at 1.455 GHz. Toggles: '
+                         "how often a net moves in a cycle; clocked: the share of cycles in which a flip-flop is.</p>"))
     if any(row.get("fpga") for row in rows.values()):
         sections.append(("FPGA", _fpga(rows) + f'<p class="dim">{escape(fpga)}</p>'))
     largest = max(rows, key=lambda label: rows[label]["area"])
