@@ -56,7 +56,7 @@ class Cdu(wiring.Component):
     ==========  ===  ====  ========  ===  ==========================  ===
     mode        raw  sfpr  sfpr-zvc  brc  jpeg-act, layout 0 / 1 / 2  zvc
     compress      2     7        17   18                46 / 53 / 67   11
-    decompress    2     6        15    2                38 / 46 / 62    3
+    decompress    2     6        16    2                39 / 47 / 63    3
     ==========  ===  ====  ========  ===  ==========================  ===
 
     Source: JPEG-ACT, section III-A, Figure 8; Table II for the modes.
@@ -140,10 +140,10 @@ class Cdu(wiring.Component):
                 m.d.sync += register.eq((config.decompress == decompress) & Cat(tensors).any())
             return register
 
-        # Inner streams: sectors that were counted; rows taken from the unpacker, counted too, and a cycle later; what
-        # is to leave as sectors.
-        sectors, taken, rows, results = (stream.Signature(words).create(path=[name])
-                                         for name in ("sectors", "taken", "rows", "results"))
+        # Inner streams: sectors that were counted; rows taken from the compressed side, counted too; all rows that
+        # become sectors, and a cycle later; what is to leave as sectors.
+        sectors, taken, restored, rows, results = (
+            stream.Signature(words).create(path=[name]) for name in ("sectors", "taken", "restored", "rows", "results"))
 
         # ------------------------------------------------------------------------------------------- the units
         granule = 1 if modes - {"raw", "zvc"} else 4
@@ -183,9 +183,9 @@ class Cdu(wiring.Component):
                 # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
                 m.d.comb += sfpr.i.payload.data[k].eq(Cat(operands.payload.data[k][:8], self.sectors_i.payload[k][8:]))
             link(chosen(0, *SCALED), sectors, operands)
+            link(chosen(1, *SCALED), rows, operands)
             link(chosen(1, *SCALED), sfpr.o, results)
         if "sfpr" in modes:
-            link(chosen(1, "sfpr"), rows, operands)
             link(chosen(0, "sfpr"), sfpr.o, given, **self._bytes(sfpr.o, 8))
         if modes & {"sfpr-zvc", "jpeg-act"}:
             # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in
@@ -198,7 +198,7 @@ class Cdu(wiring.Component):
         if "sfpr-zvc" in modes:
             whole = Cat(Cat(Const(0, 1), word[:8], word[7].replicate(3)) for word in sfpr.o.payload.data)
             link(chosen(0, "sfpr-zvc"), sfpr.o, skid.i, data=whole, last=sfpr.o.payload.last)
-            link(chosen(1, "sfpr-zvc"), zvc8.o, operands)
+            link(chosen(1, "sfpr-zvc"), zvc8.o, restored)
         if "jpeg-act" in modes:
             m.submodules.align = align = Align()
             m.submodules.dct = dct = Dct()
@@ -211,7 +211,7 @@ class Cdu(wiring.Component):
             link(forwards | backwards, shift.o, skid.i)
             for source, sink in ((sfpr.o, align.i), (align.o, dct.i), (dct.o, shift.i)):
                 link(forwards, source, sink)
-            for source, sink in ((zvc8.o, shift.i), (skid.o, dct.i), (dct.o, align.i), (align.o, operands)):
+            for source, sink in ((zvc8.o, shift.i), (skid.o, dct.i), (dct.o, align.i), (align.o, restored)):
                 link(backwards, source, sink)
         if "brc" in modes:
             m.submodules.binarize = binarize = Binarize()
@@ -248,9 +248,10 @@ class Cdu(wiring.Component):
         for k in range(8):
             word = Cat(shown[4 * k + j] for j in range(4)) if "raw" in modes else Const(0, 32)
             m.d.comb += taken.payload.data[k].eq(Mux(raw, word, shown[k]))
-        # A register between the unpacker's shifter and what SFPR does with a row before its first one.
-        pipe = Pipeline(m, taken, rows)
-        *row_words, row_last = pipe.stage(*taken.payload.data, taken.payload.last)
+        link(direct, taken, restored)
+        # A register between what takes a row out of a shifter or a buffer and what SFPR does before its first one.
+        pipe = Pipeline(m, restored, rows)
+        *row_words, row_last = pipe.stage(*restored.payload.data, restored.payload.last)
         pipe.finish()
         m.d.comb += [target.eq(word) for target, word in zip(rows.payload.data, row_words, strict=True)]
         m.d.comb += rows.payload.last.eq(row_last)

@@ -102,6 +102,6 @@ class Transpose(wiring.Component):
             for b in range(8):
                 m.d.comb += some[a][b].eq(cells[a][b].any())
                 k = 8 * (7 - a) + b
-                m.d.comb += self.nonzero[k].eq(Mux(down, some[a][b], some[7 - b][7 - a]) if self.transposes
+                m.d.comb += self.nonzero[k].eq(Mux(left, some[7 - b][7 - a], some[a][b]) if self.transposes
                                                else some[a][b])
         return m
