@@ -4,7 +4,32 @@ from functools import cache
 
 from amaranth.hdl import Cat, Const, Signal
 
-__all__ = ["digits", "levels", "reduce", "rows"]
+__all__ = ["add", "columns", "digits", "levels", "reduce", "rows"]
+
+
+def add(m, a, b, c):
+    """A full adder: sum and carry of three bits."""
+    total, carry = Signal(name="total"), Signal(name="carry")
+    m.d.comb += [total.eq(a ^ b ^ c), carry.eq((a & b) | (c & (a | b)))]
+    return total, carry
+
+
+def columns(m, terms, width):
+    """The sum of unsigned terms, pairs (value, shift), modulo ``2**width``: full adders where there are bits, and one
+    carry chain at the end."""
+    bits = [[term[place - shift] for term, shift in terms if 0 <= place - shift < len(term)] for place in range(width)]
+    while max(map(len, bits)) > 2:
+        merged = [[] for _ in range(width + 1)]
+        for place, column in enumerate(bits):
+            whole = len(column) - len(column) % 3
+            for index in range(0, whole, 3):
+                total, carry = add(m, *column[index : index + 3])
+                merged[place].append(total)
+                merged[place + 1].append(carry)
+            merged[place] += column[whole:]
+        bits = merged[:width]
+    one, other = (Cat(column[row] if row < len(column) else Const(0, 1) for column in bits) for row in range(2))
+    return (one + other)[:width]
 
 
 @cache

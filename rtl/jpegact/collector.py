@@ -1,11 +1,11 @@
 """The collector: the blocks of several CDUs as one stream of packets."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.packer import Packer, chunk
-from rtl.common.skid import Skid
+from rtl.common.digits import Digits, choose, turn
+from rtl.common.packer import chunk
 from rtl.jpegact.cdu import JPEG_ACT
 from rtl.jpegact.turns import MASK, PACKET, Sizes, Turns
 
@@ -18,7 +18,7 @@ class Gatherer(wiring.Component):
     A chunk is rotated to where the bytes before it end, and bytes have an enable each: what comes later overwrites what
     lies behind the end of what came before.
 
-    Throughput: one chunk a cycle. Combinational path: ``first`` to ``i.ready``.
+    Throughput: one chunk a cycle. Combinational path: ``again`` and ``tail`` to ``i.ready``.
 
     Parameters
     ----------
@@ -29,20 +29,25 @@ class Gatherer(wiring.Component):
     i : stream of chunks
         Eight a block.
     block, level : output
-        The bytes, and how many they are; more than those mean nothing.
+        The bytes, and how many they are, which stands until the next block is complete; more than those mean nothing.
     full : output
         The block is complete.
+    again : input
+        The next block may begin although ``full``: its first chunk is taken while the first piece is, or is seen for
+        the last time.
     first : input
-        Pulse: its first piece is taken, and the next block may follow; only while ``full``.
+        Pulse: the first piece is taken; only while ``full``.
     tail : input
         But the other pieces are not yet taken.
+    begun : output
+        The next block begins.
     """
 
     def __init__(self, sizes):
         self.sizes = sizes
         super().__init__({"i": In(stream.Signature(chunk(MASK + sizes.row))),
                           "block": Out(8 * sizes.block), "level": Out(range(sizes.block + 1)), "full": Out(1),
-                          "first": In(1), "tail": In(1)})
+                          "again": In(1), "first": In(1), "tail": In(1), "begun": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -50,46 +55,131 @@ class Gatherer(wiring.Component):
         unit, fine = 8 * granule, granule.bit_length() - 1
         row, head, size = sizes.row // granule, (sizes.row + MASK) // granule, sizes.block // granule
 
-        count = Signal(3)  # chunks
-        begins, taken = Signal(), Signal()
+        low = (row - 1).bit_length()
+        words = -(-size // row)
+        count, begins = Signal(3), Signal(init=1)  # chunks; of which none is here
+        taken = Signal()
+        place, end = Signal(range(size + 1)), Signal(range(size + 1))  # where the chunk begins and ends
+        digits = Digits([min(2, low - bit) for bit in range(0, low, 2)], row, "digit")
+        at = Signal(words, init=1)  # the rows' width in which it begins
         m.d.comb += [
-            begins.eq(count == 0),
-            self.i.ready.eq(Mux(self.full, self.first, ~self.tail | (count < sizes.early))),
+            self.i.ready.eq(Mux(self.full, self.again, ~self.tail | (count < sizes.early))),
             taken.eq(self.i.valid & self.i.ready),
+            self.begun.eq(taken & begins),
+            end.eq(place + (self.i.payload.count >> fine)),
         ]
-        level = Signal(range(size + 1))
-        place = Signal.like(level)
-        m.d.comb += [place.eq(Mux(begins, 0, level)), self.level.eq(level << fine)]
+        level = Signal.like(end, reset_less=True)
+        m.d.comb += self.level.eq(level << fine)
         with m.If(self.first):
             m.d.sync += self.full.eq(0)
         with m.If(taken):
-            m.d.sync += [count.eq(count + 1), level.eq(place + (self.i.payload.count >> fine)),
-                         self.full.eq(count == 7)]
+            m.d.sync += [count.eq(count + 1), begins.eq(0), place.eq(end), *digits.eq(end), at.eq(1 << end[low:])]
+            with m.If(count == 7):
+                m.d.sync += [self.full.eq(1), level.eq(end), begins.eq(1), place.eq(0), *digits.eq(Const(0, low)),
+                             at.eq(1)]
 
-        lanes = self.i.payload.data.as_value()
-        low = (row - 1).bit_length()
-        turned = lanes[: unit * row]
-        for bit in range(low):
-            step = Signal(unit * row, name=f"turned_{1 << bit}")
-            m.d.comb += step.eq(Mux(place[bit], turned.rotate_left(unit << bit), turned))
-            turned = step
-        words = -(-size // row)
-        at = [Signal(name=f"at_{k}") for k in range(words)]
+        lanes = [self.i.payload.data.as_value().word_select(k, unit) for k in range(head)]
+        turned = turn(m, lanes[:row], digits[:], row)
         below = [Signal(name=f"below_{k}") for k in range(row)]  # lanes in which the chunk has wrapped
-        m.d.comb += [signal.eq(place[low:] == k) for k, signal in enumerate(at)]
+        hits = Signal(words)
         m.d.comb += [signal.eq(place[:low] > k) for k, signal in enumerate(below)]
-        # The first chunk is longer by the mask and never rotated.
+        m.d.comb += hits.eq(Mux(taken, at, 0))
+        # The first chunk is longer by the mask and never turned.
         for k in range(size):
             word, lane = divmod(k, row)
-            value, writes = turned.word_select(lane, unit), at[word] & ~below[lane]
+            value, writes = turned[lane], hits[word] & ~below[lane]
             if word:
-                writes |= at[word - 1] & below[lane]
+                writes |= hits[word - 1] & below[lane]
             if row <= k < head:
-                value, writes = Mux(begins, lanes.word_select(k, unit), value), writes | begins
+                value, writes = Mux(begins, lanes[k], value), writes | (taken & begins)
             register = Signal(unit, reset_less=True, name=f"lane_{k}")
-            with m.If(taken & writes):
+            with m.If(writes):
                 m.d.sync += register.eq(value)
             m.d.comb += self.block.word_select(k, unit).eq(register)
+        return m
+
+
+class Filler(wiring.Component):
+    """Fills packets with pieces of blocks.
+
+    A piece is turned to where it has to lie and written there, over whatever was behind the pieces before it; what goes
+    beyond the packet is written to the *spill*, which becomes the beginning of the next packet. Nothing is ever moved
+    but that. The last packet is filled up by a piece of nothing but zeros.
+
+    Throughput: a piece a cycle; one more cycle for a last packet that is not full. Latency: two cycles from the piece
+    that completes a packet to that packet. Buffering: a piece, a packet and the spill. Combinational path: ``o.ready``
+    to ``i.ready``.
+
+    Parameters
+    ----------
+    sizes : :class:`~rtl.jpegact.turns.Sizes`
+
+    Ports
+    -----
+    i : stream of :func:`~rtl.common.packer.chunk`, of which lanes beyond ``count`` mean nothing
+    o : stream of :func:`~rtl.common.packer.chunk` of 128 bytes
+    """
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+        super().__init__({"i": In(stream.Signature(chunk(sizes.piece))), "o": Out(stream.Signature(chunk(PACKET)))})
+
+    def elaborate(self, platform):
+        m = Module()
+
+        # From here on, all is counted in granules.
+        granule = self.sizes.granule
+        unit, fine = 8 * granule, granule.bit_length() - 1
+        piece, packet = self.sizes.piece // granule, PACKET // granule
+        lanes = min(1 << (piece - 1).bit_length(), packet)  # of what is turned; the packet has a multiple of it
+
+        position = Signal(range(packet))  # where the next piece begins
+        end = Signal(range(2 * packet))  # and ends
+        valid, last, across = Signal(), Signal(reset_less=True), Signal(reset_less=True)  # of the piece that is written
+        at = Signal.like(position, reset_less=True)
+        given = Signal(unit * piece, reset_less=True)
+        full, closing, ended = Signal(), Signal(), Signal()  # closing: the last piece has been written
+        leaves, taken, fill = Signal(), Signal(), Signal()
+        m.d.comb += [
+            end.eq(position + (self.i.payload.count >> fine)),
+            self.i.ready.eq(~valid | ~full | self.o.ready),
+            leaves.eq(valid & (~full | self.o.ready)),
+            taken.eq(full & self.o.ready),
+            fill.eq(closing & ~full),
+            self.o.valid.eq(full),
+            self.o.payload.last.eq(ended | (closing & (at == 0))),
+            self.o.payload.count.eq(Mux(ended, at, packet) << fine),
+        ]
+        bits = (lanes - 1).bit_length()
+        digits = Digits([min(2, bits - low) for low in range(0, bits, 2)], lanes, "digit")
+        with m.If(self.i.ready):
+            # Without a piece, zeros are turned.
+            m.d.sync += [valid.eq(self.i.valid), at.eq(position), *digits.eq(position, self.i.valid)]
+            with m.If(self.i.valid):
+                m.d.sync += [position.eq(end), across.eq(end >= packet), last.eq(self.i.payload.last),
+                             given.eq(self.i.payload.data.as_value())]
+        turned = turn(m, [given.word_select(k, unit) for k in range(piece)], digits[:], lanes)
+
+        spill = Signal(unit * (piece - 1), reset_less=True)
+        with m.If(leaves):
+            m.d.sync += spill.eq(Cat(turned[: piece - 1]))
+        for k in range(packet):
+            lane = Signal(unit, reset_less=True, name=f"lane_{k}")
+            value, below = turned[k % lanes], Signal(name=f"below_{k}")
+            m.d.comb += [below.eq(at > k), self.o.payload.data.as_value().word_select(k, unit).eq(lane)]
+            with m.If(Mux(below, taken, leaves | fill)):
+                m.d.sync += lane.eq(Mux(below, spill.word_select(k, unit), value) if k < piece - 1 else value)
+
+        with m.If((leaves & across) | fill):
+            m.d.sync += full.eq(1)
+        with m.Elif(taken):
+            m.d.sync += full.eq(0)
+        with m.If(leaves & last):
+            m.d.sync += closing.eq(1)
+        with m.If(fill):
+            m.d.sync += [closing.eq(0), ended.eq(1)]
+        with m.If(taken & self.o.payload.last):
+            m.d.sync += [closing.eq(0), ended.eq(0), position.eq(0)]
         return m
 
 
@@ -97,13 +187,16 @@ class Collector(wiring.Component):
     """Takes one block of each CDU in turn and sends them, one behind the other, in packets.
 
     Each CDU's block is put together in a register of its own. From there it moves in one to three pieces (see
-    :class:`~rtl.jpegact.turns.Sizes`) through a skid buffer, which cuts the chain of ``ready``, into the packer. This
-    takes the place of the paper's multiplexer of whole blocks and FIFO of 256 bytes.
+    :class:`~rtl.jpegact.turns.Sizes`) to the register of a packet. This takes the place of the paper's multiplexer of
+    whole blocks and FIFO of 256 bytes.
+
+    The chain of ``ready`` is cut where it costs least: a piece waits in its block's register, and all of that but the
+    head, into which the next block's first chunk comes, stays as it is; the head alone is kept.
 
     Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle: eight cycles for a block of each. With
     modes raw or zvc: 128 bytes a cycle, a block in up to three. Latency: from a block's eighth chunk in to the packet
-    that it completes, 5 cycles (3 with more than 4 CDUs, or modes raw or zvc). Buffering: a block for each CDU, two
-    pieces, and what the packer holds. Combinational paths: none.
+    that it completes, 2 cycles and one for each piece of the block; one more to a last packet that is not full.
+    Buffering: a block for each CDU, a piece, a packet and what goes beyond it. Combinational paths: none.
 
     Source: JPEG-ACT, section III-G, Figure 15a.
 
@@ -147,65 +240,49 @@ class Collector(wiring.Component):
         sizes, piece = self.sizes, self.sizes.piece
         m.submodules.turns = turns = Turns(sizes.cdus)
         m.d.comb += [turns.blocks.eq(self.blocks), turns.start.eq(self.start)]
-        m.submodules.skid = skid = Skid(chunk(piece))
-        m.submodules.packer = packer = Packer(sizes.granule, piece, min(1 << (piece - 1).bit_length(), PACKET))
-        piece_o = skid.o.payload
-        m.d.comb += [
-            packer.i.valid.eq(skid.o.valid),
-            skid.o.ready.eq(packer.i.ready),
-            # What lies behind the end is left over from other blocks.
-            packer.i.payload.data.as_value().eq(Cat(
-                Mux(piece_o.count > k, piece_o.data[k], 0) for k in range(piece))),
-            packer.i.payload.count.eq(piece_o.count),
-            packer.i.payload.last.eq(piece_o.last),
-        ]
+        m.submodules.filler = filler = Filler(sizes)
+        wiring.connect(m, filler.o, wiring.flipped(self.o))
 
-        step = Signal(range(max(sizes.pieces, 2)))  # pieces of the block that have been taken
-        full, level, rest = Signal(), Signal(range(sizes.block + 1)), Signal(range(sizes.block + 1))
-        count, final, moved = Signal(range(piece + 1)), Signal(), Signal()
+        gatherers = [Gatherer(sizes) for _ in range(sizes.cdus)]
+        # One bit for each piece of each CDU: what is on offer, or will be.
+        pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
+        step = Signal(sizes.pieces, init=1)  # likewise, of whatever CDU
+        # The next block's first chunk may overwrite the head of a piece that turns out not to be taken: it is kept.
+        held, head = Signal(), Signal(8 * (MASK + sizes.row), reset_less=True)
+        seen = Signal.like(head)
+        level = Signal(range(sizes.block + 1))
+        final, moved = Signal(), Signal()
         shown = Signal(8 * piece)
+        full = Cat(gatherer.full & picked[0] for gatherer, picked in zip(gatherers, pick, strict=True)).any()
         m.d.comb += [
-            final.eq(level <= piece),
-            count.eq(Mux(final, level, piece)),
-            skid.i.valid.eq(turns.active & (full | (step != 0))),
-            moved.eq(skid.i.valid & skid.i.ready),
+            shown.eq(choose((pick[c][k], gatherer.block[8 * piece * k :][: 8 * piece])
+                            for c, gatherer in enumerate(gatherers) for k in range(sizes.pieces))),
+            seen.eq(shown),
+            level.eq(choose(zip(turns.turn, (gatherer.level for gatherer in gatherers), strict=True))),
+            final.eq(choose((step[k], level <= piece * (k + 1)) for k in range(sizes.pieces))),
+            filler.i.valid.eq(full | ~step[0]),
+            moved.eq(filler.i.valid & filler.i.ready),
             turns.next.eq(moved & final),
-            skid.i.payload.data.as_value().eq(shown),
-            skid.i.payload.count.eq(count),
-            skid.i.payload.last.eq(final & turns.last),
-        ]
-        with m.If(moved):
-            m.d.sync += [rest.eq(level - piece), step.eq(Mux(final, 0, step + 1))]
-        with m.Switch(turns.turn):
-            for c in range(sizes.cdus):
-                m.submodules[f"gatherer_{c}"] = gatherer = Gatherer(sizes)
-                wiring.connect(m, wiring.flipped(self.i[c]), gatherer.i)
-                chosen = turns.turn == c
-                m.d.comb += [gatherer.first.eq(moved & chosen & (step == 0)), gatherer.tail.eq(chosen & (step != 0))]
-                with m.Case(c):
-                    m.d.comb += [full.eq(gatherer.full), level.eq(Mux(step == 0, gatherer.level, rest))]
-                    with m.Switch(step):
-                        for k in range(sizes.pieces):
-                            with m.Case(k):
-                                m.d.comb += shown.eq(gatherer.block[8 * piece * k :][: 8 * piece])
-
-        if packer.o_size == PACKET:
-            wiring.connect(m, packer.o, wiring.flipped(self.o))
-            return m
-        # Two words are a packet: the first one waits for the second one, if there is one.
-        word, lone = Signal.like(packer.o.payload, reset_less=True), Signal()
-        held = Signal()
-        m.d.comb += [
-            lone.eq(word.last),
-            self.o.valid.eq(held & (lone | packer.o.valid)),
-            packer.o.ready.eq(~held | (self.o.ready & ~lone)),
-            self.o.payload.data.as_value().eq(Cat(
-                word.data.as_value(), Mux(lone, 0, packer.o.payload.data.as_value()))),
-            self.o.payload.count.eq(Mux(lone, word.count, packer.o_size + packer.o.payload.count)),
-            self.o.payload.last.eq(lone | packer.o.payload.last),
+            filler.i.payload.data.as_value().eq(Cat(Mux(held, head, seen), shown[len(head) :])),
+            filler.i.payload.count.eq(Mux(final, level - choose(
+                (step[k], piece * k) for k in range(sizes.pieces)), piece)),
+            filler.i.payload.last.eq(final & turns.last),
         ]
         with m.If(~held):
-            m.d.sync += [word.eq(packer.o.payload), held.eq(packer.o.valid)]
-        with m.Elif(self.o.valid & self.o.ready):
-            m.d.sync += held.eq(0)
+            m.d.sync += head.eq(seen)
+        with m.If(moved):
+            m.d.sync += step.eq(Mux(final, 1, step << 1))
+            for c in range(sizes.cdus):
+                m.d.sync += pick[c].eq(Mux(final, turns.follows[c], pick[c] << 1))
+        with m.If(self.start):
+            m.d.sync += [picked.eq(c == 0) for c, picked in enumerate(pick)]
+        for c, gatherer in enumerate(gatherers):
+            m.submodules[f"gatherer_{c}"] = gatherer
+            wiring.connect(m, wiring.flipped(self.i[c]), gatherer.i)
+            m.d.comb += [
+                gatherer.again.eq(pick[c][0] & ~held),
+                gatherer.first.eq(pick[c][0] & moved),
+                gatherer.tail.eq(pick[c][1:].any()),
+            ]
+        m.d.sync += held.eq(~moved & (held | Cat(g.begun & g.full for g in gatherers).any()))
         return m

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -108,7 +108,9 @@ class Turns(wiring.Component):
     active : output
         There is a block.
     turn : output
-        The CDU to which it belongs.
+        The CDU to which it belongs: one bit for each.
+    follows : output
+        And that of the block behind it; none if it is the last.
     final : output
         It is the last one of that CDU.
     last : output
@@ -123,13 +125,16 @@ class Turns(wiring.Component):
     def __init__(self, cdus):
         check_cdus(cdus)
         self.cdus = cdus
-        super().__init__({"blocks": In(32), "start": In(1), "next": In(1), "active": Out(1), "turn": Out(range(cdus)),
-                          "final": Out(1), "last": Out(1)})
+        super().__init__({"blocks": In(32), "start": In(1), "next": In(1), "active": Out(1), "turn": Out(cdus, init=1),
+                          "follows": Out(cdus), "final": Out(1), "last": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
         run = GROUP * self.cdus
-        left = Signal(32, reset_less=True)  # blocks of this run of groups and those behind it
+        # Blocks of this run of groups and those behind it; the upper half may follow a cycle late, since then the lower
+        # one alone is more than any question is about.
+        left = Signal(32, reset_less=True)
+        borrow = Signal()
         index = Signal(2, reset_less=True)  # in the group
 
         # No question is about more than two runs.
@@ -137,22 +142,28 @@ class Turns(wiring.Component):
         near = Signal(bits)
         m.d.comb += near.eq(Mux(left[bits:].any(), -1, left[:bits]))
         place = Signal(bits)  # of the block in the run, in memory's order
-        m.d.comb += place.eq(Cat(index, self.turn))
+        number = Cat(Cat(self.turn[c] for c in range(self.cdus) if c >> bit & 1).any()
+                     for bit in range((self.cdus - 1).bit_length()))
+        m.d.comb += place.eq(Cat(index, number))
         across, down, over = Signal(), Signal(), Signal()
         m.d.comb += [
-            across.eq((self.turn != self.cdus - 1) & (near > place + GROUP)),
+            across.eq(~self.turn[-1] & (near > place + GROUP)),
             down.eq((index != GROUP - 1) & (near > index + 1)),
             over.eq(near > run),
+            self.follows.eq(Mux(across, self.turn << 1, down | over)),
             self.last.eq(~(across | down | over)),
-            self.final.eq(((index == GROUP - 1) | (near <= place + 1)) & (near <= (self.turn << 2) + run)),
+            self.final.eq(((index == GROUP - 1) | (near <= place + 1)) & (near <= Cat(Const(0, 2), number) + run)),
         ]
+        m.d.sync += borrow.eq(0)
+        with m.If(borrow):
+            m.d.sync += left[16:].eq(left[16:] - 1)
         with m.If(self.next):
-            with m.If(across):
-                m.d.sync += self.turn.eq(self.turn + 1)
-            with m.Else():
-                m.d.sync += [self.turn.eq(0), index.eq(Mux(down, index + 1, 0)), self.active.eq(down | over)]
+            m.d.sync += self.turn.eq(Mux(across, self.turn << 1, 1))
+            with m.If(~across):
+                m.d.sync += [index.eq(Mux(down, index + 1, 0)), self.active.eq(down | over)]
                 with m.If(~down):
-                    m.d.sync += left.eq(left - run)
+                    m.d.sync += Cat(left[:16], borrow).eq(left[:16] - run)
         with m.If(self.start):
-            m.d.sync += [left.eq(self.blocks), index.eq(0), self.turn.eq(0), self.active.eq(self.blocks != 0)]
+            m.d.sync += [left.eq(self.blocks), borrow.eq(0), index.eq(0), self.turn.eq(1),
+                         self.active.eq(self.blocks != 0)]
         return m

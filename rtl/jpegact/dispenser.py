@@ -1,0 +1,126 @@
+"""The dispenser: a block of one CDU, row by row."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.common.digits import Digits, choose, window
+from rtl.jpegact.config import MODES, Mode
+from rtl.jpegact.turns import MASK
+from rtl.jpegact.zvc import rows
+
+__all__ = ["MASKED", "ROWS", "Dispenser", "Modes"]
+
+MASKED = ("sfpr-zvc", "jpeg-act", "zvc")
+# Bytes of a row of the modes in which all rows have the same.
+ROWS = {"raw": 32, "sfpr": 8, "brc": 1}
+
+
+class Modes:
+    """Signals that tell modes apart, for a unit that can do some of them."""
+
+    def __init__(self, modes, mode):
+        self._modes, self._mode = modes, mode
+
+    def __call__(self, *names):
+        """Whether the mode is one of ``names``."""
+        names = [name for name in names if name in self._modes]
+        if set(names) == set(self._modes):
+            return Const(1, 1)
+        return Cat(self._mode == MODES[name] for name in names).any() if names else Const(0, 1)
+
+    def choose(self, values):
+        """The value of the mode, of ``values`` by name."""
+        return choose((self(name), value) for name, value in values.items() if name in self._modes)
+
+
+class Dispenser(wiring.Component):
+    """Holds a block of one CDU and gives it row by row.
+
+    Throughput: a row a cycle; the next block's first piece comes in while the last row leaves. Combinational path:
+    ``o.ready`` to ``free``.
+
+    Parameters
+    ----------
+    sizes : :class:`~rtl.jpegact.turns.Sizes`
+
+    Ports
+    -----
+    piece : input
+    load : input
+        Bit k: ``piece`` is the block's k-th. The first one only when ``free``.
+    whole, final : input
+        With a piece: it is the block's last one. With the first one: it is the tensor's last block for this CDU.
+    free : output
+    mode : input
+    start, waits : input
+        Pulse, and whether there will be a block at all.
+    ended : input
+        No piece will come any more.
+    waiting : output
+        The row with ``last`` has not left.
+    o : stream of :func:`~rtl.jpegact.zvc.rows`
+        Eight rows a block; if the stream has ended too soon, one with ``last`` follows that means nothing.
+    """
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+        super().__init__({"piece": In(8 * sizes.piece), "load": In(sizes.pieces), "whole": In(1),
+                          "final": In(1), "free": Out(1), "mode": In(Mode), "start": In(1), "waits": In(1),
+                          "ended": In(1), "waiting": Out(1), "o": Out(stream.Signature(rows(sizes.row)))})
+
+    def elaborate(self, platform):
+        m = Module()
+        sizes, granule = self.sizes, self.sizes.granule
+        unit, fine = 8 * granule, granule.bit_length() - 1
+        size, width = sizes.block // granule, sizes.row // granule
+        mode = Modes(sizes.modes, self.mode)
+
+        block = Signal(8 * sizes.block, reset_less=True)
+        part = 8 * sizes.piece
+        for k in range(sizes.pieces):
+            with m.If(self.load[k]):
+                m.d.sync += block[part * k :][:part].eq(self.piece)
+
+        some, whole, final = Signal(), Signal(), Signal(reset_less=True)  # of the block is here
+        row = Signal(3)
+        mask = Signal(8, reset_less=True)  # of the row
+        # Of its words, in granules.
+        place, next_place = Signal(range(size + 1), reset_less=True), Signal(range(size + 1))
+        cut, moved, ends = Signal(), Signal(), Signal()
+        m.d.comb += [
+            cut.eq(self.waiting & self.ended & ~some),
+            moved.eq(self.o.valid & self.o.ready),
+            ends.eq(row == 7),
+            self.free.eq(~some | (moved & ends)),
+            self.o.valid.eq(whole | (some & (row < sizes.early)) | cut),
+            self.o.payload.mask.eq(mask),
+            self.o.payload.last.eq(cut | (ends & final)),
+        ]
+        words = sum(mask)
+        step = mode.choose({"sfpr-zvc": words, "jpeg-act": words, "zvc": words << 2, **ROWS}) >> fine
+        m.d.comb += [
+            next_place.eq(Mux(self.load[0], Mux(mode(*MASKED), MASK >> fine, 0), place + step)),
+        ]
+        low = (width - 1).bit_length()
+        digits = Digits([1, *[2] * (low // 2), len(next_place) - 1 - low // 2 * 2], size, "place")
+        with m.If(moved | self.load[0]):
+            m.d.sync += [place.eq(next_place), *digits.eq(next_place)]
+        with m.If(moved):
+            m.d.sync += mask.eq(block.word_select((row + 1)[:3], 8))
+            with m.If(~cut):
+                m.d.sync += row.eq(row + 1)
+            with m.If(ends):
+                m.d.sync += [some.eq(0), whole.eq(0)]
+            with m.If(self.o.payload.last):
+                m.d.sync += self.waiting.eq(0)
+        with m.If(self.load[0]):
+            m.d.sync += [some.eq(1), final.eq(self.final), mask.eq(self.piece[:8])]
+        with m.If(self.load.any()):
+            m.d.sync += whole.eq(self.whole)
+        with m.If(self.start):
+            m.d.sync += self.waiting.eq(self.waits)
+
+        lanes = [block.word_select(k, unit) for k in range(size)]
+        m.d.comb += self.o.payload.data.as_value().eq(Cat(window(m, lanes, digits[:], width)))
+        return m
