@@ -210,7 +210,7 @@ class Splitter(wiring.Component):
             m.d.comb += [
                 dispenser.piece.eq(shown),
                 dispenser.whole.eq(whole),
-                dispenser.final.eq(turns.final),
+                dispenser.final.eq(turns.ends),
                 dispenser.mode.eq(self.mode),
                 dispenser.start.eq(self.start),
                 dispenser.waits.eq(self.blocks > GROUP * c),

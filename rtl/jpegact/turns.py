@@ -111,7 +111,7 @@ class Turns(wiring.Component):
         The CDU to which it belongs: one bit for each.
     follows : output
         And that of the block behind it; none if it is the last.
-    final : output
+    ends : output
         It is the last one of that CDU.
     last : output
         It is the last one of all.
@@ -126,7 +126,7 @@ class Turns(wiring.Component):
         check_cdus(cdus)
         self.cdus = cdus
         super().__init__({"blocks": In(32), "start": In(1), "next": In(1), "active": Out(1), "turn": Out(cdus, init=1),
-                          "follows": Out(cdus), "final": Out(1), "last": Out(1)})
+                          "follows": Out(cdus), "ends": Out(1), "last": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -152,7 +152,7 @@ class Turns(wiring.Component):
             over.eq(near > run),
             self.follows.eq(Mux(across, self.turn << 1, down | over)),
             self.last.eq(~(across | down | over)),
-            self.final.eq(((index == GROUP - 1) | (near <= place + 1)) & (near <= Cat(Const(0, 2), number) + run)),
+            self.ends.eq(((index == GROUP - 1) | (near <= place + 1)) & (near <= Cat(Const(0, 2), number) + run)),
         ]
         m.d.sync += borrow.eq(0)
         with m.If(borrow):

@@ -1,0 +1,59 @@
+"""Bench of the turns: golden's order of blocks, for any number of them."""
+
+import cocotb
+import pytest
+from cocotb.triggers import ClockCycles, FallingEdge
+
+from golden.jpegact import stream
+from rtl.jpegact.turns import Turns
+from tb.harness import SEED, Bench, parameters, simulate
+from tb.jpegact import payloads
+
+
+@pytest.mark.parametrize("cdus", [3, 8])
+def test_turns(cdus):
+    simulate(Turns(cdus), __file__, cdus=cdus)
+
+
+async def begin(dut, count):
+    dut.blocks.value = count
+    dut.start.value = 1
+    await FallingEdge(dut.clk)
+    dut.start.value = 0
+
+
+@cocotb.test
+async def order_is_golden_s(dut):
+    cdus, = parameters().values()
+    await Bench(dut).start()
+    for count in range(1, 12 * cdus):
+        owners = payloads.owner(count, cdus)[stream.order(count, cdus)].tolist()
+        await begin(dut, count)
+        for index, owner in enumerate(owners):
+            what = f"SEED={SEED}: block {index} of {count}"
+            dut.next.value = 0
+            await FallingEdge(dut.clk)
+            assert (int(dut.active.value), int(dut.turn.value)) == (1, 1 << owner), what
+            behind = owners[index + 1 :]
+            assert int(dut.follows.value) == (1 << behind[0] if behind else 0), what
+            assert (int(dut.ends.value), int(dut.last.value)) == (owner not in behind, not behind), what
+            dut.next.value = 1
+            await FallingEdge(dut.clk)
+        dut.next.value = 0
+        assert int(dut.active.value) == 0, f"SEED={SEED}: {count} blocks"
+
+
+@cocotb.test
+async def none_is_lost_of_many(dut):
+    """Where the upper half of the count has to follow the lower one, block behind block."""
+    cdus, = parameters().values()
+    await Bench(dut).start()
+    for count in (1 << 16, (1 << 16) + 1, (1 << 16) + 4 * cdus, (1 << 17) + 4 * cdus - 1):
+        await begin(dut, count)
+        dut.next.value = 1
+        await ClockCycles(dut.clk, count - 1)
+        await FallingEdge(dut.clk)
+        assert (int(dut.active.value), int(dut.last.value)) == (1, 1), f"SEED={SEED}: {count} blocks"
+        await FallingEdge(dut.clk)
+        dut.next.value = 0
+        assert int(dut.active.value) == 0, f"SEED={SEED}: {count} blocks"
