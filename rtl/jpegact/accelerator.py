@@ -54,8 +54,8 @@ class Accelerator(wiring.Component):
     begun at ``s_axis`` is dropped, also when the next tensor has been started.
 
     Throughput: a sector a cycle in each lane, 8 cycles a block, as long as memory and the stream keep up; scales are
-    read over the same ports. Latency: some 80 cycles from the start to the first read (up to 120 with
-    8 CDUs), then memory's, then the CDU's; 20 from the last transfer to the interrupt.
+    read over the same ports. Latency: some 100 cycles from the start to the first read (170 with
+    4 CDUs, 300 with 8), then memory's, then the CDU's; 20 from the last transfer to the interrupt.
     Buffering: that of its parts. Combinational paths: none from port to port but inside ``s_axis``, from ``tvalid`` and
     what goes with it to ``tready``.
 
@@ -146,9 +146,11 @@ class Accelerator(wiring.Component):
             wiring.connect(m, lane.chunks, collector.i[k])
             wiring.connect(m, splitter.o[k], lane.rows)
             m.d.comb += [
-                used[k].eq(plan.shares[k].blocks != 0),
+                used[k].eq(plan.shares[k] != 0),
                 lane.start.eq(launch & used[k]),
-                lane.share.eq(plan.shares[k]),
+                lane.load.eq(plan.load[k]),
+                lane.origin.eq(plan.origin),
+                lane.blocks.eq(plan.shares[k]),
                 lane.course.eq(plan.course),
                 lane.scales.eq(control.scales),
                 lane.halt.eq(abort),

@@ -1,16 +1,20 @@
 """The address generator: where the sectors of a tensor lie, in the order in which one CDU takes them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common.vectors import place
 
-__all__ = ["ROWS", "SIZE", "TILES", "Advance", "Walk", "check_address_width", "course", "position", "share"]
+__all__ = ["ROWS", "SIZE", "TILES", "Walk", "check_address_width", "course", "distance", "increment"]
 
 SIZE = 24  # bits of a width, of a channel's height, of the number of channels
 TILES = SIZE - 3  # bits of the number of sectors in a row
 ROWS = 31  # bits of the number of rows
+FAR = 9  # bits of what is counted over the groups of all CDUs: 256 sectors
 NEAR = 6  # bits of what is counted in a group: it has 32 sectors, so 63 is as good as anything beyond
 
 
@@ -22,18 +26,16 @@ def check_address_width(address_width):
 
 def position(address_width):
     """Where a sector is: ``tile`` in its row; rows ``left``, from this one to the end of the tensor (none or less in
-    the padding); the row's place in its ``channel``, ``height``; the address of the row's first value, ``line``.
-
-    Positions add up, with carries from ``tile`` and ``height``, so that they stand for distances as well: rows count
-    negative, ``line`` counts from the tensor's base.
-    """
+    the padding); the row's place in its ``channel``, ``height``; the address of the row's first value, ``line``."""
     return data.StructLayout({"tile": TILES, "left": signed(ROWS + 1), "height": SIZE, "channel": SIZE,
                               "line": address_width})
 
 
-def share(address_width):
-    """What one CDU has of a tensor: the distance of its first sector from the tensor's, and its number of blocks."""
-    return data.StructLayout({"start": position(address_width), "blocks": 32})
+def distance(address_width):
+    """What is added to a position, with carries from ``tile`` and ``height``. Not more than 256 sectors; rows count
+    negative."""
+    return data.StructLayout({"tile": FAR, "left": signed(FAR + 1), "height": FAR, "channel": FAR,
+                              "line": address_width})
 
 
 def course(address_width):
@@ -46,7 +48,7 @@ def course(address_width):
     """
     return data.StructLayout({
         "raster": 1, "base": address_width, "rows": ROWS, "tiles": TILES, "tail": 4, "stride": 32, "height": SIZE,
-        "top": SIZE, "group": position(address_width), "unit": position(address_width)})
+        "top": SIZE, "group": distance(address_width), "unit": distance(address_width)})
 
 
 def near(value):
@@ -60,112 +62,27 @@ def increment(value):
     return Cat((value[k : k + 6] + value[:k].all())[: len(value[k : k + 6])] for k in range(0, len(value), 6))
 
 
-class Advance(wiring.Component):
-    """Adds a distance to a position.
-
-    Step by step, so that no step has more than one addition: the sums; what has gone over ``tiles`` and ``height``,
-    and back if nothing has; the carry into ``channel``; what has gone over that, and back. Where ``tile`` has carried,
-    the same again with a ``unit``.
-
-    Throughput: a position in 7 cycles, or 13 where ``tile`` carries. Combinational paths: none.
-
-    Source: JPEG-ACT, section III-C.
-
-    Parameters
-    ----------
-    address_width : int
-        Bits of a byte address, 32 to 64.
-
-    Ports
-    -----
-    start : input
-        Pulse. The other inputs stand from then until ``done``.
-    i, distance : input, :func:`position`
-    single : input
-        Add a ``unit`` in place of ``distance``.
-    course : input, :func:`course`
-    done : output
-        Pulse: ``o`` is the sum, and stays so.
-    o : output, :func:`position`
-
-    Raises
-    ------
-    ValueError
-        If ``address_width`` is out of range.
-    """
-
-    def __init__(self, address_width=40):
-        check_address_width(address_width)
-        where = position(address_width)
-        super().__init__({"start": In(1), "i": In(where), "distance": In(where), "single": In(1),
-                          "course": In(course(address_width)), "done": Out(1), "o": Out(where)})
-
-    def elaborate(self, platform):
-        m = Module()
-        o, course = self.o, self.course
-        tile, height, channel = Signal(TILES + 1), Signal(SIZE + 1), Signal(SIZE + 1)  # before they are reduced
-        carry, short = Signal(), Signal()  # from height; channel has not gone over the highest one
-        wrapped, again = Signal(), Signal()  # tile has carried; this is what that comes to
-
-        by_unit = Signal()
-        adds, i, distance = Signal(), Signal.like(o), Signal.like(o)
-        m.d.comb += [i.eq(self.i), distance.eq(self.distance)]
-        with m.If(wrapped):
-            m.d.comb += i.eq(o)
-        with m.If(by_unit):
-            m.d.comb += distance.eq(course.unit)
-        with m.If(adds):
-            m.d.sync += [o[name].eq(i[name] + distance[name]) for name in ("left", "line")]
-            m.d.sync += [height.eq(i.height + distance.height), channel.eq(i.channel + distance.channel),
-                         tile.eq(i.tile + distance.tile), again.eq(wrapped)]
-
-        with m.FSM():
-            with m.State("idle"), m.If(self.start):
-                m.d.sync += by_unit.eq(self.single)
-                m.next = "add"
-            with m.State("add"):
-                m.d.comb += adds.eq(1)
-                m.next = "reduce"
-            with m.State("reduce"):
-                over, excess = height - course.height, tile - course.tiles
-                m.d.sync += [carry.eq(over >= 0), o.height.eq(over), wrapped.eq((excess >= 0) & ~again)]
-                with m.If(~again):
-                    m.d.sync += o.tile.eq(excess)
-                m.next = "carry"
-            with m.State("carry"):
-                m.d.sync += channel.eq(channel + carry)
-                with m.If(~carry):
-                    m.d.sync += o.height.eq(height)
-                with m.If(~wrapped & ~again):
-                    m.d.sync += o.tile.eq(tile)
-                m.next = "channel"
-            with m.State("channel"):
-                over = channel + Cat(~course.top, 1)  # less top and one
-                m.d.sync += [short.eq(~over[SIZE + 1]), o.channel.eq(over)]
-                m.next = "restore"
-            with m.State("restore"):
-                with m.If(short):
-                    m.d.sync += o.channel.eq(channel)
-                m.next = "end"
-            with m.State("end"):
-                m.next = "idle"
-                with m.If(wrapped):
-                    m.d.sync += by_unit.eq(1)
-                    m.next = "add"
-                with m.Else():
-                    m.d.comb += self.done.eq(1)
-        return m
+# A cycle of a Walk's two adders: whose turn it is; what is added, and to what; where the result goes.
+_control = data.StructLayout({name: 1 for name in (
+    "total", "from_tile", "from_height", "from_channel", "plus_tile", "plus_height", "plus_channel", "plus_unit_height",
+    "plus_unit_channel", "less_tile", "less_height", "less_channel", "back_tile", "back_height", "back_channel", "one",
+    "carry", "works", "to_tile", "to_height", "to_channel", "room", "until", "second_until",
+    "to_following", "to_left", "by_group", "by_group_rows", "by_unit", "by_unit_rows", "by_base", "by_rows", "by_tile",
+    "by_stride", "line", "left", "second_line", "following")})
 
 
 class Walk(wiring.Component):
     """Gives the places of one CDU's sectors.
 
     Inside a group, everything is counted: sectors to the end of the row, rows to the end of the channel and of the
-    tensor; addresses move on by 32 bytes in a row, and from row to row by the stride. The start of the next group, and
-    of the part of it that lies in the next row of tiles, are found meanwhile (:class:`Advance`): a group takes 32
-    cycles, its preparation 23 at most.
+    tensor; addresses move on by 32 bytes in a row, and from row to row by the stride. A group that goes on in the next
+    row of tiles has two rows under way, which take turns.
 
-    Throughput: a place a cycle. Latency: 11 cycles from ``start``. Buffering: the start of a group. Combinational
+    Where the next group begins, and its part in the next row of tiles, is found meanwhile, in steps of three cycles.
+    One adder takes tiles, heights and channels: the sum, less the modulus, and that again if it was too much. The other
+    one takes addresses and rows, in three digits. A group takes 32 cycles, its preparation 28 at most.
+
+    Throughput: a place a cycle. Latency: 20 cycles from ``start``. Buffering: the start of a group. Combinational
     paths: none.
 
     Source: JPEG-ACT, section III-C, Figure 12.
@@ -177,10 +94,14 @@ class Walk(wiring.Component):
 
     Ports
     -----
+    load : input
+        Pulse that comes before ``start`` and while there is no tensor: ``origin`` is that of the next one.
+    origin : input, :func:`distance`
+        From the tensor's first sector to the first one of this CDU.
     start : input
         Pulse that starts a tensor; only when the one before has ended. The other inputs stand until the next one.
-    share : input, :func:`share`
-        At least one block.
+    blocks : input
+        Of this CDU, at least one.
     course : input, :func:`course`
     o : stream of :func:`~rtl.common.vectors.place`
         Eight sectors a block, ``last`` on the last one. Places in the padding have no words, and an address that means
@@ -195,132 +116,233 @@ class Walk(wiring.Component):
     def __init__(self, address_width=40):
         check_address_width(address_width)
         self.address_width = address_width
-        super().__init__({"start": In(1), "share": In(share(address_width)), "course": In(course(address_width)),
-                          "o": Out(stream.Signature(place(address_width)))})
+        super().__init__({"load": In(1), "origin": In(distance(address_width)), "start": In(1), "blocks": In(32),
+                          "course": In(course(address_width)), "o": Out(stream.Signature(place(address_width)))})
 
     def elaborate(self, platform):
         m = Module()
         course, o = self.course, self.o.payload
-        m.submodules.advance = advance = Advance(self.address_width)
+        group, unit = course.group, course.unit
 
         # -------------------------------------------------------------------------- the start of the next group
-        # Of its first part, ``at`` and ``address``; of its second part, what ``advance`` comes to.
         at = Signal(position(self.address_width), reset_less=True)
-        address, following = (Signal(self.address_width, reset_less=True, name=f"start_{name}")
-                              for name in ("address", "following"))  # of the group; of its next row
         room = Signal(NEAR, reset_less=True, name="start_room")  # sectors to the end of the row
-        # Rows to the end of the channel.
+        # Rows to the end of the channel, of the group's first part and of its second; that one's line, and the address
+        # of the first one's second row.
         untils = [Signal(NEAR, reset_less=True, name=f"start_until_{k}") for k in range(2)]
-        groups, size = Signal(30, reset_less=True), Signal(3)  # groups to come; tiles of the next one
+        line, following = (Signal(self.address_width, reset_less=True, name=f"start_{name}")
+                           for name in ("line", "following"))
+        groups, size = Signal(30, reset_less=True), Signal(3)  # full groups to come; tiles of the next one
         tiles = Signal(2, reset_less=True)  # of the last group, 0 for four
         final, prepared, begin = Signal(), Signal(), Signal()
-        # One adder and one subtractor do everything here, one after the other.
-        # What is added to: the line, or the address of the group. What is: the base, the tile, or the stride.
-        to_line, opening, placing = Signal(), Signal(), Signal()
-        augend, addend, total = (Signal(self.address_width, name=name) for name in ("augend", "addend", "total"))
-        whole, part, rest, near_rest = Signal(SIZE), Signal(SIZE), Signal(SIZE, reset_less=True), Signal(NEAR)
-        m.d.comb += [
-            advance.course.eq(course),
-            advance.i.eq(at),
-            advance.distance.eq(course.group),
-            advance.single.eq(~prepared),
-            final.eq(groups == 1),
-            size.eq(Mux(final & (tiles != 0), tiles, 4)),
-            augend.eq(Mux(to_line, at.line, address)),
-            addend.eq(Mux(opening, course.base, Mux(placing, at.tile << 5, course.stride))),
-            total.eq(augend + addend),
-            whole.eq(course.height), part.eq(at.height), near_rest.eq(near(rest)),
-        ]
-        m.d.sync += rest.eq(whole - part)
+        phase = Signal(3)  # cycles of a step
+        m.d.comb += size.eq(Mux(final & tiles.any(), tiles, 4))
+        m.d.sync += final.eq(~groups[1:].any() & (groups[0] ^ tiles.any()))
 
+        # What is to be done in a cycle is decided in the one before.
+        decided, do = Signal(_control), Signal(_control)
+        m.d.sync += do.eq(decided)
+
+        def either(*choices):
+            """The value whose bit is set; no more than one is."""
+            return reduce(or_, (Mux(bit, value, 0) for bit, value in choices))
+
+        # Tiles, heights and channels: the sum, less the modulus, and that again if it was too much.
+        total = Signal(signed(SIZE + 2), reset_less=True)
+        part, term, result = Signal(SIZE + 1), Signal(SIZE + 2), Signal(signed(SIZE + 2))
+        one, short = Signal(), Signal()
+        carry, wrapped = Signal(reset_less=True), Signal(reset_less=True)  # from height; from tile
+        moduli = {"tile": course.tiles, "height": course.height, "channel": course.top}
+        distances = {"tile": group.tile, "height": group.height, "channel": group.channel,
+                     "unit_height": unit.height, "unit_channel": unit.channel}
+        m.d.comb += [
+            part.eq(either((do.total, total), *((do[f"from_{name}"], at[name]) for name in moduli))),
+            term.eq(either(
+                *((do[f"plus_{name}"], value) for name, value in distances.items()),
+                *((do[f"less_{name}"], Cat(~value, Const(-1, SIZE + 2 - len(value))))
+                  for name, value in moduli.items()),
+                *((do[f"back_{name}"] & short, value) for name, value in moduli.items()))),
+            short.eq(total[-1]),
+            # The modulus of channels is less by one than they are.
+            one.eq(do.one | (do.carry & carry) | (do.back_channel & short)),
+            result.eq((Cat(1, part) + Cat(one, term))[1:]),
+        ]
+        rest = near(~total[:SIZE])  # to the modulus, a cycle after it has been taken from something
+        with m.If(do.works):
+            m.d.sync += total.eq(result)
+        with m.If(do.back_tile):
+            m.d.sync += wrapped.eq(~short)
+        with m.If(do.back_height):
+            m.d.sync += carry.eq(~short)
+        for name in moduli:
+            with m.If(do[f"to_{name}"]):
+                m.d.sync += at[name].eq(result)
+        for count, bit in ((room, do.room), (untils[0], do.until), (untils[1], do.second_until)):
+            with m.If(bit):
+                m.d.sync += count.eq(rest)
+
+        # Addresses and rows, digit by digit.
+        base, addend, address_sum = (Signal(self.address_width, name=name) for name in ("base", "addend", "sum"))
+        m.d.comb += [
+            base.eq(Mux(do.to_following, following, Mux(do.to_left, at.left, at.line))),
+            addend.eq(either((do.by_group, group.line), (do.by_group_rows, group.left), (do.by_unit, unit.line),
+                             (do.by_unit_rows, unit.left), (do.by_base, course.base), (do.by_rows, course.rows),
+                             (do.by_tile, at.tile << 5), (do.by_stride, course.stride))),
+        ]
+        bit, digit = 0, -(-self.address_width // 3)
+        for low in range(0, self.address_width, digit):
+            high = min(low + digit, self.address_width)
+            one_digit, over = Signal(high - low + 1, name=f"digit_{low}"), Signal(reset_less=True, name=f"over_{low}")
+            m.d.comb += [one_digit.eq((Cat(1, base[low:high]) + Cat(bit, addend[low:high]))[1:]),
+                         address_sum[low:high].eq(one_digit)]
+            m.d.sync += over.eq(one_digit[-1])
+            bit = over
+        for value, bit in ((at.line, do.line), (at.left, do.left), (line, do.second_line), (following, do.following)):
+            with m.If(bit):
+                m.d.sync += value.eq(address_sum)
+
+        def modular(name, stores=1, by=""):
+            m.d.comb += [
+                decided.works.eq(1), decided[f"from_{name}"].eq(phase[0]), decided.total.eq(~phase[0]),
+                decided[f"plus_{by}{name}"].eq(phase[0]), decided[f"less_{name}"].eq(phase[1]),
+                decided[f"back_{name}"].eq(phase[2]), decided[f"to_{name}"].eq(phase[2] & stores),
+                decided.carry.eq(phase[0] & (name == "channel")), decided.one.eq(phase[1] & (name != "channel"))]
+
+        opening = Signal()  # the base and all rows are to be added, in place of a unit
+        last = phase[2]
+        m.d.sync += phase.eq(phase.rotate_left(1))
         with m.FSM():
             with m.State("idle"):
-                m.d.sync += [opening.eq(1), to_line.eq(1), at.eq(self.share.start),
-                             groups.eq((self.share.blocks + 3) >> 2), tiles.eq(self.share.blocks[:2])]
+                m.d.sync += [opening.eq(1), phase.eq(1), groups.eq(self.blocks[2:]), tiles.eq(self.blocks[:2])]
+                with m.If(self.load):
+                    m.d.sync += [at[name].eq(self.origin[name]) for name in self.origin.shape().members]
                 with m.If(self.start):
-                    m.next = "origin"
-            with m.State("origin"):
-                m.d.sync += [opening.eq(0), placing.eq(1), at.left.eq(at.left + course.rows), at.line.eq(total)]
-                m.next = "address"
-            with m.State("address"):
-                m.d.comb += [whole.eq(course.tiles), part.eq(at.tile), advance.start.eq(1)]
-                m.d.sync += [placing.eq(0), to_line.eq(course.raster), address.eq(total)]
-                m.next = "following"
-            with m.State("following"):
-                m.d.sync += [following.eq(total), room.eq(near_rest)]
-                m.next = "until"
+                    m.next = "unit height"
+            with m.State("tile"):
+                modular("tile")
+                m.d.comb += [decided.by_group.eq(1), decided.line.eq(last)]
+                with m.If(last):
+                    m.next = "height"
+            with m.State("height"):
+                modular("height")
+                m.d.comb += [decided.to_left.eq(1), decided.by_group_rows.eq(1), decided.left.eq(last)]
+                with m.If(last):
+                    m.next = "channel"
+            with m.State("channel"):
+                modular("channel")
+                with m.If(last):
+                    m.next = "second height"
+                    with m.If(wrapped):
+                        m.next = "unit height"
+            with m.State("unit height"):
+                modular("height", ~opening, "unit_")
+                m.d.comb += [decided.by_unit.eq(~opening), decided.by_base.eq(opening),
+                             decided.line.eq(last)]
+                with m.If(last):
+                    m.next = "unit channel"
+            with m.State("unit channel"):
+                modular("channel", ~opening, "unit_")
+                m.d.comb += [decided.by_unit_rows.eq(~opening), decided.by_rows.eq(opening),
+                             decided.to_left.eq(1), decided.left.eq(last)]
+                with m.If(last):
+                    m.d.sync += opening.eq(0)
+                    m.next = "second height"
+            with m.State("second height"):
+                modular("height", 0, "unit_")
+                m.d.comb += [decided.by_unit.eq(1), decided.second_line.eq(last)]
+                with m.If(last):
+                    m.next = "until"
             with m.State("until"):
-                m.d.sync += untils[0].eq(near_rest)
-                m.next = "second"
-            with m.State("second"):
-                m.d.comb += part.eq(advance.o.height)
-                with m.If(advance.done):
-                    m.next = "prepared"
-            with m.State("prepared"):
-                m.d.sync += [untils[1].eq(near_rest), prepared.eq(1)]
-                m.next = "wait"
-            with m.State("wait"), m.If(begin):
-                m.d.sync += [prepared.eq(0), groups.eq(groups - 1)]
-                m.d.comb += advance.start.eq(~final)
-                m.next = "advance"
-                with m.If(final):
-                    m.next = "idle"
-            with m.State("advance"), m.If(advance.done):
-                m.d.sync += [placing.eq(1), to_line.eq(1), at.eq(advance.o)]
-                m.next = "address"
+                m.d.comb += [
+                    decided.works.eq(1), decided.total.eq(phase[0]), decided.from_height.eq(phase[1]),
+                    decided.from_tile.eq(last), decided.less_height.eq(~last), decided.less_tile.eq(last),
+                    decided.second_until.eq(phase[1]), decided.until.eq(last),
+                    decided.by_tile.eq(~course.raster), decided.following.eq(last),
+                ]
+                with m.If(last):
+                    m.next = "second channel"
+            with m.State("second channel"):
+                modular("channel", 0, "unit_")
+                m.d.comb += [decided.room.eq(phase[0]),
+                             decided.to_following.eq(1), decided.by_stride.eq(1), decided.following.eq(last)]
+                with m.If(last):
+                    m.next = "address"
+            with m.State("address"):
+                m.d.comb += decided.by_tile.eq(1)
+                with m.If(last):
+                    m.next = "wait"
+            with m.State("wait"):
+                # The sum is the address of the group.
+                m.d.comb += [decided.by_tile.eq(1), prepared.eq(1)]
+                m.d.sync += phase.eq(1)
+                with m.If(begin):
+                    m.d.sync += groups.eq(groups - 1)
+                    m.next = "tile"
+                    with m.If(final):
+                        m.next = "idle"
 
         # ------------------------------------------------------------------------------------------- the group
         sector, last_sector = Signal(5, reset_less=True), Signal(5, reset_less=True)
         ending, ends, moves = Signal(reset_less=True), Signal(), Signal()  # this is the last group; its last sector
-        slot = o.slot
-        next_address, other_address = (Signal(self.address_width, reset_less=True, name=f"{name}_address")
-                                       for name in ("next", "other"))
+        valid, slot = Signal(), Signal(reset_less=True)
+        address = Signal(self.address_width, reset_less=True)
         here, first_room = Signal(NEAR, reset_less=True), Signal(NEAR, reset_less=True)
-        # Of the first part of the group and of the second: rows to the end of the channel and of the tensor, channel.
-        parts = [(Signal(NEAR, reset_less=True, name=f"until_{k}"), Signal(NEAR, reset_less=True, name=f"left_{k}"),
-                  Signal(SIZE, reset_less=True, name=f"channel_{k}")) for k in range(2)]
         # In a row: sectors of the first part (up to 4) and of the second, and those that are left of this part.
         first, second, within = (Signal(3, reset_less=True, name=name) for name in ("first", "second", "within"))
-        valid, o_slot = Signal(), Signal(reset_less=True)
-        o_address = Signal(self.address_width, reset_less=True)
+        # Where the next rows of the two parts begin.
+        next_address, other_address = (Signal(self.address_width, reset_less=True, name=f"{name}_address")
+                                       for name in ("next", "other"))
+        # The row under way, that of the other part, if there is one, and what comes next in the same part: rows to the
+        # end of the channel and of the tensor.
+        row = data.StructLayout({"until": NEAR, "left": NEAR, "channel": SIZE})
+        current, other = (Signal(row, reset_less=True, name=name) for name in ("current", "other"))
+        below = Signal(row, name="row_below")
+        spans, across_next, turns, channel_ends = Signal(), Signal(), Signal(), Signal()
+        pointer, beyond = (Signal(self.address_width, name=name) for name in ("pointer", "beyond"))
         m.d.comb += [
             self.o.valid.eq(valid),
-            slot.eq(o_slot),
-            o.address.eq(o_address),
-            o.channel.eq(Mux(o_slot, parts[1][2], parts[0][2])),
-            o.words.eq(Mux(Mux(o_slot, parts[1][1], parts[0][1]) == 0, 0, Mux(here == 1, course.tail, 8))),
+            o.slot.eq(slot),
+            o.address.eq(address),
+            o.channel.eq(current.channel),
+            o.words.eq(Mux(current.left == 0, 0, Mux(here == 1, course.tail, 8))),
             o.last.eq(ending & ends),
             ends.eq(sector == last_sector),
             moves.eq(valid & self.o.ready),
             begin.eq(prepared & (~valid | (moves & ends))),
-        ]
-        crosses, drops = Signal(), Signal()  # to the second part of the row; to the next row
-        m.d.comb += [
-            crosses.eq(~course.raster & ~o_slot & (within == 1) & (second != 0)),
-            drops.eq(Mux(course.raster, here == 1, (within == 1) & ~crosses)),
+            spans.eq(second != 0),
+            across_next.eq(spans & ~slot),
+            turns.eq(Mux(course.raster, here, within) == 1),
+            channel_ends.eq(current.until == 1),
+            pointer.eq(Mux(across_next, other_address, next_address)),
+            beyond.eq(pointer + course.stride),
+            below.until.eq(Mux(channel_ends, near(course.height), current.until - 1)),
+            below.left.eq(current.left - (current.left != 0)),
+            below.channel.eq(Mux(channel_ends, Mux(current.channel == course.top, 0, (current.channel + 1)[:SIZE]),
+                                     current.channel)),
         ]
         with m.If(moves):
             m.d.sync += [sector.eq(sector + 1), within.eq(within - 1), here.eq(here - 1),
-                         o_address.eq(Cat(o_address[:5], increment(o_address[5:]))), valid.eq(~ends)]
-            with m.If(crosses):
-                m.d.sync += [o_address.eq(other_address), here.eq(near(course.tiles)), within.eq(second), o_slot.eq(1)]
-            with m.If(drops):
-                m.d.sync += [o_address.eq(next_address), next_address.eq(next_address + course.stride),
-                             other_address.eq(other_address + course.stride), within.eq(first), o_slot.eq(0),
-                             here.eq(Mux(course.raster, near(course.tiles), first_room))]
-                for until, left, channel in parts:
-                    m.d.sync += [until.eq(until - 1), left.eq(left - (left != 0))]
-                    with m.If(until == 1):
-                        m.d.sync += [until.eq(near(course.height)),
-                                     channel.eq(Mux(channel == course.top, 0, channel + 1))]
+                         address.eq(Cat(address[:5], (address[5:] + 1)[: self.address_width - 5])), valid.eq(~ends)]
+            with m.If(turns):
+                m.d.sync += [current.eq(Mux(spans, other, below)), other.eq(below), address.eq(pointer),
+                             slot.eq(across_next), within.eq(Mux(across_next, second, first)),
+                             here.eq(Mux(course.raster | across_next, near(course.tiles), first_room))]
+                with m.If(across_next):
+                    m.d.sync += other_address.eq(beyond)
+                with m.Else():
+                    m.d.sync += next_address.eq(beyond)
+        left = Signal(NEAR)
+        m.d.comb += left.eq(Mux(at.left < 0, 0, near(at.left[:ROWS])))
         with m.If(begin):
             across = Mux(room < size, room, size)[:3]
             m.d.sync += [
-                valid.eq(1), sector.eq(0), last_sector.eq((size << 3) - 1), ending.eq(final), o_slot.eq(0),
-                o_address.eq(address), next_address.eq(following), other_address.eq(advance.o.line), here.eq(room),
-                first_room.eq(room), first.eq(across), second.eq(size - across), within.eq(across),
+                valid.eq(1), sector.eq(0), last_sector.eq((size << 3) - 1), ending.eq(final), slot.eq(0),
+                address.eq(address_sum), here.eq(room), first_room.eq(room), first.eq(across), within.eq(across),
+                second.eq(Mux(course.raster, 0, size - across)),
+                next_address.eq(following), other_address.eq(line),
+                current.until.eq(untils[0]), current.left.eq(left), current.channel.eq(at.channel),
+                # Eight rows further on.
+                other.until.eq(untils[1]),
+                other.left.eq(Mux(left[3:] == 0, 0, Cat(left[:3], left[3:] - 1))), other.channel.eq(total),
             ]
-            for (until, left, channel), start_until, where in zip(parts, untils, (at, advance.o), strict=True):
-                m.d.sync += [until.eq(start_until), channel.eq(where.channel),
-                             left.eq(Mux(where.left < 0, 0, near(where.left[:ROWS])))]
         return m

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common import axi
-from rtl.jpegact.address import Walk, course, share
+from rtl.jpegact.address import Walk, course, distance
 from rtl.jpegact.cdu import SCALED, Cdu
 from rtl.jpegact.config import MODES, Config
 from rtl.jpegact.reader import Reader
@@ -29,7 +29,7 @@ class Lane(wiring.Component):
                     Walk -> Reader (r: scales) -> CDU -> Writer <- Walk
                     bytes ---------------------> CDU
 
-    Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 15 cycles; the CDU's follows memory's.
+    Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 24 cycles; the CDU's follows memory's.
     Buffering: that of its parts. Combinational paths: those of the CDU at ``chunks`` and ``rows``; none at the ports to
     memory.
 
@@ -47,11 +47,13 @@ class Lane(wiring.Component):
     Ports
     -----
     start : input
-        Pulse that starts a tensor, while not ``busy``. All that follows stands from then until ``busy`` falls.
+        Pulse that starts a tensor, while not ``busy``. All other inputs stand from then until ``busy`` falls.
     tensor : input, :class:`~rtl.jpegact.config.Config`
         ``blocks`` does not count.
-    share, course : input
-        This lane's part of the tensor, at least one block, as :class:`~rtl.jpegact.plan.Plan` gives it.
+    load, origin : input
+        Where this lane's part of the tensor begins, before ``start``, as :class:`~rtl.jpegact.plan.Plan` gives it.
+    blocks, course : input
+        The number of its blocks, at least one, and the way through the tensor.
     scales : input
         Address of the table of scales, a multiple of 32.
     reads, writes : :class:`~rtl.common.axi.Read`, :class:`~rtl.common.axi.Write`
@@ -79,7 +81,9 @@ class Lane(wiring.Component):
         super().__init__({
             "start": In(1),
             "tensor": In(Config),
-            "share": In(share(address_width)),
+            "load": In(1),
+            "origin": In(distance(address_width)),
+            "blocks": In(32),
             "course": In(course(address_width)),
             "scales": In(address_width),
             "reads": Out(axi.Read(address_width)),
@@ -114,7 +118,8 @@ class Lane(wiring.Component):
         for name, (sink, wanted) in places.items():
             m.submodules[name] = walk = Walk(self.address_width)
             wiring.connect(m, walk.o, sink)
-            m.d.comb += [walk.course.eq(self.course), walk.share.eq(self.share), walk.start.eq(self.start & wanted)]
+            m.d.comb += [walk.course.eq(self.course), walk.load.eq(self.load), walk.origin.eq(self.origin),
+                         walk.blocks.eq(self.blocks), walk.start.eq(self.start & wanted)]
 
         m.d.comb += [
             reader.start.eq(self.start & reads),
@@ -125,7 +130,7 @@ class Lane(wiring.Component):
             reader.abort.eq(self.halt),
             writer.abort.eq(self.halt),
             cdu.config.payload.eq(self.tensor),
-            cdu.config.payload.blocks.eq(self.share.blocks),
+            cdu.config.payload.blocks.eq(self.blocks),
             cdu.config.valid.eq(self.start),
         ]
         wiring.connect(m, reader.axi, wiring.flipped(self.reads))

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.jpegact.address import ROWS, SIZE, TILES, Advance, check_address_width, course, increment, position, share
+from rtl.jpegact.address import ROWS, SIZE, TILES, check_address_width, course, distance, increment
 from rtl.jpegact.turns import check_cdus
 
 __all__ = ["Plan", "descriptor"]
@@ -24,13 +24,13 @@ def descriptor(address_width):
 class Plan(wiring.Component):
     """Works out what the CDUs need of a tensor, and whether there can be such a tensor.
 
-    Without multiplying or dividing: a counter walks the 32 sectors of the first group to find where the second one
-    begins (or the eight rows of a row of tiles), products and the quotient come bit by bit, and as the distance from
-    one group to the next is the same everywhere, the CDUs' first groups lie at its multiples, and so does the group
-    that a CDU takes next.
+    Without multiplying or dividing: a counter walks the sectors of the CDUs' first groups, row by row, and so comes by
+    where these begin, and by the distance from a CDU's group to its next one, which is the same everywhere. Products
+    and the quotient come bit by bit, both products from one adder.
 
-    Throughput: one tensor at a time. Latency: 68 cycles, or up to 13 for each CDU and 36 if that is more; 3 for a
-    description that makes no sense at first sight. Combinational paths: none.
+    Throughput: one tensor at a time. Latency: 73 cycles, or, if that is more, 4 and 33 for each CDU; where groups
+    go on in the next row of tiles, 13 and 5 for each CDU and 8 for each row of tiles that ends in their first groups.
+    3 for a description that makes no sense at first sight. Combinational paths: none.
 
     Source: JPEG-ACT, section III-C; section III-G for the order of groups.
 
@@ -57,8 +57,13 @@ class Plan(wiring.Component):
     layout : output
         As in :class:`~rtl.jpegact.config.Config`.
     course : output, :func:`~rtl.jpegact.address.course`
-    shares : ``cdus`` outputs, :func:`~rtl.jpegact.address.share`
-        CDUs without a block have no start that means anything.
+    shares : ``cdus`` outputs of 32 bits
+        Blocks of each CDU.
+    origin : output, :func:`~rtl.jpegact.address.distance`
+        From the tensor's first sector to a CDU's, in the cycle in which that one's bit of ``load`` is set; comes before
+        ``done``, also to CDUs without a block.
+    load : output, ``cdus`` bits
+        Pulses.
 
     Raises
     ------
@@ -73,22 +78,22 @@ class Plan(wiring.Component):
         super().__init__({
             "start": In(1), "descriptor": In(descriptor(address_width)), "done": Out(1), "error": Out(1),
             "blocks": Out(BLOCKS), "layout": Out(2), "course": Out(course(address_width)),
-            "shares": Out(share(address_width)).array(cdus)})
+            "shares": Out(BLOCKS).array(cdus), "origin": Out(distance(address_width)), "load": Out(cdus)})
 
     def elaborate(self, platform):
         m = Module()
         given, course = self.descriptor, self.course
-        tiles, width = Signal(TILES), given.width[:SIZE]
-        step = Signal(range(DIGITS))
+        tiles, last_tile, width = Signal(TILES), Signal(TILES), given.width[:SIZE]
         bands = Signal(ROWS)  # rows of tiles
-        checked, place, placing = Signal(), Signal(), Signal()
+        checked, begin, walked = Signal(), Signal(), Signal()
         m.d.comb += [
             course.base.eq(given.base), course.rows.eq(given.rows), course.tiles.eq(tiles),
             course.stride.eq(given.stride), course.height.eq(given.height),
             self.layout.eq(Mux(tiles == 1, 0, Mux(tiles == 2, 1, 2))),
         ]
         m.d.sync += [
-            tiles.eq((width + 7) >> 3), bands.eq((given.rows + 7) >> 3), course.tail.eq(((width - 1) & 7) + 1),
+            tiles.eq((width + 7) >> 3), last_tile.eq((width - 1) >> 3), course.tail.eq(((width - 1) & 7) + 1),
+            bands.eq((given.rows + 7) >> 3),
             course.top.eq(given.channels - 1),
             course.raster.eq(~given.tiled | (tiles == 1) | (tiles == 2) | (tiles == 4)),
             checked.eq(Cat(
@@ -98,54 +103,42 @@ class Plan(wiring.Component):
                 given.rows[ROWS:], given.base[:2], given.stride[:2], given.stride < (given.width[:SIZE] << 2),
                 given.tiled & ((given.width[3:] == 0) | (given.rows[3:] == 0))).any()),
         ]
-
-        # ------------------------------------------------------------------------ where groups lie, one after another
-        m.submodules.advance = advance = Advance(self.address_width)
-        walker = Signal(position(self.address_width))
-        group = Signal(position(self.address_width))  # from one group to the one behind it
-        turn = Signal(range(self.cdus + 1))
-        at = Signal(position(self.address_width))
-        m.d.comb += [advance.i.eq(at), advance.distance.eq(group), advance.course.eq(course)]
-        walks, row_ends = Signal(), Signal()
-        m.d.comb += row_ends.eq(~course.raster | (walker.tile + 1 == tiles))
-        with m.If(walks):
-            m.d.sync += walker.tile.eq(Mux(row_ends, 0, walker.tile + 1))
-            with m.If(row_ends):
-                m.d.sync += [walker.left.eq(walker.left - 1), walker.line.eq(walker.line + given.stride),
-                             walker.height.eq(walker.height + 1)]
-                with m.If(walker.height + 1 == given.height[:SIZE]):
-                    m.d.sync += [walker.height.eq(0),
-                                 walker.channel.eq(Mux(walker.channel == course.top, 0, walker.channel + 1))]
-        one = given.height[:SIZE] == 1
-        row = {"tile": 0, "left": -1, "height": ~one, "channel": one & (course.top != 0), "line": given.stride}
-        m.d.comb += course.unit.eq(walker)
-        with m.If(course.raster):
-            m.d.comb += [course.unit[name].eq(value) for name, value in row.items()]
-            m.d.comb += group.eq(walker)
-        with m.Elif(tiles == 3):
-            m.d.comb += [group.eq(walker), group.tile.eq(1)]
-        with m.Else():
-            m.d.comb += group.tile.eq(4)
+        self._walk(m, last_tile, begin, walked)
 
         # ------------------------------------------------------------------------------ how many blocks, and how large
-        # Both products begin with the highest bit of their first factor.
-        sectors = Signal(BLOCKS + 4)  # or tiles
-        end = Signal(self.address_width + 2)  # of the tensor
-        large = Signal()
-        factor, rows = Signal(DIGITS), Signal(DIGITS)
-        blocks = Signal(BLOCKS + 1)
-        groups, quotient, rest = Signal(BLOCKS - 2), Signal(BLOCKS - 2), Signal(range(2 * self.cdus))
-        brought = Signal(range(2 * self.cdus))
-        m.d.comb += [brought.eq(Cat(groups[-1], rest)), self.blocks.eq(blocks)]
+        # A product is what has been added up, over what is left of the first factor.
+        product, step, ending = Signal(2 * DIGITS), Signal(range(DIGITS)), Signal()  # ending: of the tensor's end
+        total = Signal(DIGITS + 1)
+        end = product[: self.address_width]
+        blocks, large = Signal(BLOCKS + 1), Signal()
+        rest, quotient = Signal(range(2 * self.cdus)), Signal(BLOCKS - 2)  # over what is left of the groups
+        brought, fits, missing = Signal(range(2 * self.cdus)), Signal(), Signal(2)
+        m.d.comb += [
+            total.eq(product[DIGITS:] + Mux(product[0], Mux(ending, given.stride, tiles), 0)),
+            self.blocks.eq(blocks),
+            missing.eq(-blocks),  # of the last group
+            brought.eq(Cat(quotient[-1], rest)),
+            fits.eq(brought >= self.cdus),
+        ]
+        # The end comes in two halves.
+        half = self.address_width // 2
+        late, over, beyond = Signal(), Signal(), Signal()
+        addend, low = Signal(self.address_width), Signal(half + 1)
+        high = Signal(self.address_width - half + 1)
+        m.d.comb += [
+            addend.eq(Mux(late, width << 2, given.base)),
+            low.eq(end[:half] + addend[:half]),
+            high.eq((Cat(1, end[half:]) + Cat(over, addend[half:]))[1:]),
+        ]
+        m.d.sync += over.eq(low[half])
 
-        missing = (-blocks)[:2]  # blocks of the last group
         more, less = Signal(BLOCKS - 2), Signal(BLOCKS - 2)
         m.d.comb += [more.eq(increment(quotient)), less.eq(~increment(~quotient))]
         for c, mine in enumerate(self.shares):
             final = Mux(rest == 0, self.cdus - 1, rest - 1) == c  # the last group is this CDU's
             short = final & (missing != 0)
             whole = Mux(rest > c, Mux(short, quotient, more), Mux(short, less, quotient))
-            m.d.sync += mine.blocks.eq(Cat(blocks[:2] & final.replicate(2), whole))
+            m.d.sync += mine.eq(Cat(blocks[:2] & final.replicate(2), whole))
 
         with m.FSM():
             with m.State("idle"), m.If(self.start):
@@ -153,69 +146,110 @@ class Plan(wiring.Component):
             with m.State("view"):
                 m.next = "check"
             with m.State("check"):
-                m.d.sync += [step.eq(0), walker.eq(0), sectors.eq(0), end.eq(0), large.eq(0),
-                             factor.eq(Mux(given.tiled, bands, given.rows)), rows.eq(given.rows - 1),
-                             self.error.eq(checked)]
-                m.next = "walk"
+                m.d.sync += [step.eq(0), ending.eq(0), large.eq(0), late.eq(0), beyond.eq(0), self.error.eq(checked),
+                             product.eq(Mux(given.tiled, bands, given.rows))]
+                m.d.comb += begin.eq(~checked)
+                m.next = "multiply"
                 with m.If(checked):
                     m.next = "end"
-            with m.State("walk"):
-                m.d.comb += walks.eq(course.raster | (step < 8))
-                m.d.sync += [
-                    step.eq(step + 1), factor.eq(factor << 1), rows.eq(rows << 1),
-                    sectors.eq((sectors << 1) + Mux(factor[-1], tiles, 0)),
-                    end.eq((end << 1) + Mux(rows[-1], given.stride, 0)),
-                    large.eq(large | sectors[BLOCKS + 2:].any() | end[self.address_width:].any()),
-                ]
+            with m.State("multiply"):
+                m.d.sync += [step.eq(step + 1), product.eq(Cat(product[1:DIGITS], total))]
+                with m.If(ending):
+                    with m.If(step == 0):
+                        m.d.sync += [quotient.eq(Mux(missing == 0, blocks[2:], increment(blocks[2:]))), rest.eq(0),
+                                     large.eq(large | blocks[BLOCKS] | (blocks[2:BLOCKS].all() & (missing != 0)))]
+                    with m.Elif(step != DIGITS - 1):
+                        m.d.sync += [rest.eq(Mux(fits, brought - self.cdus, brought)),
+                                     quotient.eq(Cat(fits, quotient))]
                 with m.If(step == DIGITS - 1):
-                    m.d.comb += place.eq(1)
-                    m.next = "base"
-            with m.State("base"):
-                m.d.sync += [end.eq(end + given.base), large.eq(large | end[self.address_width:].any()),
-                             blocks.eq(Mux(given.tiled, sectors, Mux(sectors[:3] == 0, sectors[3:],
-                                                                     increment(sectors[3:]))))]
-                with m.If(Mux(given.tiled, sectors[BLOCKS:], sectors[BLOCKS + 3:]).any()):
-                    m.d.sync += large.eq(1)
-                m.next = "row"
-            with m.State("row"):
-                m.d.sync += [end.eq(end + (width << 2)), quotient.eq(0), rest.eq(0), step.eq(0),
-                             groups.eq(Mux(missing == 0, blocks[2:], increment(blocks[2:]))),
-                             large.eq(large | blocks[BLOCKS] | (blocks[2:BLOCKS].all() & (missing != 0)))]
-                m.next = "divide"
-            with m.State("divide"):
-                m.d.sync += [step.eq(step + 1), groups.eq(groups << 1),
-                             rest.eq(Mux(brought >= self.cdus, brought - self.cdus, brought)),
-                             quotient.eq(Cat(brought >= self.cdus, quotient))]
-                m.d.sync += self.error.eq(large | end[self.address_width + 1]
-                                           | (end[self.address_width] & end[: self.address_width].any()))
-                with m.If(step == len(groups) - 1):
-                    m.next = "share"
-            with m.State("share"):
+                    m.next = "blocks"
+                    with m.If(ending):
+                        m.next = "low"
+            with m.State("blocks"):
+                m.d.sync += [
+                    blocks.eq(Mux(given.tiled | (product[:3] == 0), Mux(given.tiled, product, product[3:])[:BLOCKS],
+                                  increment(Cat(product[3 : BLOCKS + 3], 0)))),
+                    large.eq(Mux(given.tiled, product[BLOCKS:], product[BLOCKS + 3 :]).any()),
+                    product.eq(given.rows - 1), ending.eq(1),
+                ]
+                m.next = "multiply"
+            with m.State("low"):
+                m.d.sync += large.eq(large | (~late & product[self.address_width :].any()))
+                m.next = "high"
+            with m.State("high"):
+                # What begins beyond ends beyond; what ends there may just touch it.
+                m.d.sync += [end.eq(Cat(low[:half], high)), beyond.eq(high[-1]), late.eq(1)]
+                m.d.sync += large.eq(large | beyond)
+                m.next = "low"
+                with m.If(late):
+                    m.next = "judge"
+            with m.State("judge"):
+                m.d.sync += self.error.eq(large | (beyond & end.any()))
                 m.next = "end"
-            with m.State("end"):
-                m.d.comb += self.done.eq(~placing)
-                with m.If(~placing):
-                    m.next = "idle"
-
-        # --------------------------------------------------------------------------- where the CDUs' first groups are
-        with m.FSM():
-            with m.State("idle"):
-                m.d.sync += [turn.eq(0), at.eq(0)]
-                with m.If(place):
-                    m.next = "next"
-            with m.State("next"):
-                m.d.comb += [placing.eq(1), advance.start.eq(turn != self.cdus)]
-                for c, mine in enumerate(self.shares):
-                    with m.If(turn == c):
-                        m.d.sync += mine.start.eq(at)
-                m.d.sync += turn.eq(turn + 1)
-                m.next = "advance"
-                with m.If(turn == self.cdus):
-                    m.d.sync += course.group.eq(at)
-                    m.next = "idle"
-            with m.State("advance"):
-                m.d.comb += placing.eq(1)
-                with m.If(advance.done):
-                    m.d.sync += at.eq(advance.o)
-                    m.next = "next"
+            with m.State("end"), m.If(walked):
+                m.d.comb += self.done.eq(1)
+                m.next = "idle"
         return m
+
+    def _walk(self, m, last_tile, begin, walked):
+        """Walks the CDUs' first groups: ``origin``, ``load``, ``course.group`` and ``course.unit``."""
+        given, course = self.descriptor, self.course
+        walker, turn = Signal(distance(self.address_width)), Signal(range(self.cdus + 1))
+        sector, row = Signal(5), Signal(3)
+        row_ends, next_row, channel_ends = Signal(), Signal(), Signal()
+        height, channel = (Signal(4, name=f"unit_{name}") for name in ("height", "channel"))  # of a row of tiles
+        m.d.comb += [
+            self.origin.eq(walker), course.group.eq(walker),
+            row_ends.eq(walker.tile == last_tile),
+            channel_ends.eq(walker.height + 1 == given.height[:SIZE]),
+        ]
+        with m.If(next_row):
+            m.d.sync += [walker.left.eq(walker.left - 1), walker.line.eq(walker.line + given.stride),
+                         walker.height.eq(Mux(channel_ends, 0, walker.height + 1))]
+            with m.If(channel_ends):
+                m.d.sync += walker.channel.eq(Mux(walker.channel == course.top, 0, walker.channel + 1))
+        one = given.height[:SIZE] == 1
+        with m.If(course.raster):
+            m.d.comb += [course.unit.left.eq(-1), course.unit.height.eq(~one),
+                         course.unit.channel.eq(one & (course.top != 0)), course.unit.line.eq(given.stride)]
+        with m.Else():
+            m.d.comb += [course.unit.left.eq(-8), course.unit.height.eq(height),
+                         course.unit.channel.eq(channel), course.unit.line.eq(given.stride << 3)]
+
+        with m.FSM(name="walk"):
+            with m.State("idle"):
+                m.d.comb += walked.eq(1)
+                m.d.sync += [sector.eq(0), row.eq(0), turn.eq(0)]
+                with m.If(begin):
+                    m.d.sync += walker.eq(0)
+                    m.next = "group"
+                    with m.If(~course.raster):
+                        m.next = "unit"
+            with m.State("unit"):
+                m.d.comb += next_row.eq(1)
+                m.d.sync += row.eq(row + 1)
+                with m.If(row == 7):
+                    m.next = "measured"
+            with m.State("measured"):
+                m.d.sync += [walker.eq(0), height.eq(walker.height), channel.eq(walker.channel)]
+                m.next = "group"
+            with m.State("group"):
+                m.d.comb += self.load.eq(Cat(turn == c for c in range(self.cdus)))
+                m.d.sync += turn.eq(turn + 1)
+                m.next = "sector"
+                with m.If(turn == self.cdus):
+                    m.next = "idle"
+            with m.State("sector"):
+                m.d.sync += [sector.eq(sector + 1), walker.tile.eq(Mux(row_ends, 0, walker.tile + 1))]
+                m.d.comb += next_row.eq(row_ends & course.raster)
+                with m.If(row_ends & ~course.raster):
+                    m.next = "rows"
+                with m.Elif(Mux(course.raster, sector.all(), sector[:2].all())):
+                    m.next = "group"
+            with m.State("rows"):
+                m.d.comb += next_row.eq(1)
+                m.d.sync += row.eq(row + 1)
+                with m.If(row == 7):
+                    m.next = "sector"
+                    with m.If(sector[:2] == 0):
+                        m.next = "group"

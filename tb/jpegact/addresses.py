@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common.vectors import place
-from rtl.jpegact.address import Walk, course, share
+from rtl.jpegact.address import Walk, course, distance
 from rtl.jpegact.plan import Plan, descriptor
 from tb.harness import pack
 
@@ -18,7 +18,7 @@ class Addresses(wiring.Component):
         super().__init__({
             "start": In(1), "descriptor": In(descriptor(address_width)), "done": Out(1), "error": Out(1),
             "blocks": Out(32), "layout": Out(2), "course": Out(course(address_width)),
-            "shares": Out(share(address_width)).array(cdus),
+            "shares": Out(32).array(cdus), "origin": Out(distance(address_width)), "load": Out(cdus),
             "o": Out(stream.Signature(place(address_width))).array(cdus)})
 
     def elaborate(self, platform):
@@ -26,12 +26,13 @@ class Addresses(wiring.Component):
         m.submodules.plan = plan = Plan(self.cdus, self.address_width)
         m.d.comb += [plan.start.eq(self.start), plan.descriptor.eq(self.descriptor)]
         m.d.comb += [getattr(self, name).eq(getattr(plan, name))
-                     for name in ("done", "error", "blocks", "layout", "course")]
+                     for name in ("done", "error", "blocks", "layout", "course", "origin", "load")]
         for c in range(self.cdus):
             m.submodules[f"walk_{c}"] = walk = Walk(self.address_width)
             m.d.comb += [
-                self.shares[c].eq(plan.shares[c]), walk.share.eq(plan.shares[c]), walk.course.eq(plan.course),
-                walk.start.eq(plan.done & ~plan.error & (plan.shares[c].blocks != 0)),
+                self.shares[c].eq(plan.shares[c]), walk.blocks.eq(plan.shares[c]), walk.course.eq(plan.course),
+                walk.load.eq(plan.load[c]), walk.origin.eq(plan.origin),
+                walk.start.eq(plan.done & ~plan.error & (plan.shares[c] != 0)),
             ]
             wiring.connect(m, walk.o, wiring.flipped(self.o[c]))
         return m

@@ -7,7 +7,7 @@ import pytest
 from cocotb.triggers import FallingEdge, RisingEdge
 
 from golden.jpegact.blocks import View
-from rtl.jpegact.address import course, share
+from rtl.jpegact.address import course, distance
 from rtl.jpegact.plan import Plan
 from tb.harness import Bench, parameters, rng, simulate, synthesised
 from tb.jpegact.addresses import Addresses, describe, fields
@@ -17,6 +17,11 @@ from tb.jpegact.addresses import Addresses, describe, fields
     (1, 64), (synthesised("plan", "cdus", 3), synthesised("plan", "address_width", 33))])
 def test_plan(cdus, address_width):
     simulate(Addresses(cdus, address_width), __file__, cdus=cdus, width=address_width)
+
+
+def test_plan_of_eight():
+    cdus = synthesised("plan", "cdus", 8)
+    simulate(Plan(cdus, 40), __file__, cdus=cdus, width=40)
 
 
 @pytest.mark.parametrize("arguments", [{"cdus": 0}, {"cdus": 9}, {"cdus": 2.0}, {"address_width": 31},
@@ -38,7 +43,7 @@ def wrong(view, tiled, base, stride, width):
 
 
 def expect(view, tiled, base, stride, cdus, width):
-    """Blocks and layout, course, and of each CDU its share, without a start if it has no block."""
+    """Blocks and layout, course, and of each CDU its blocks and where they begin."""
     tiles, count = view.tiles_per_row, view.blocks(tiled)
     raster = not tiled or tiles in (1, 2, 4)
 
@@ -50,24 +55,24 @@ def expect(view, tiled, base, stride, cdus, width):
         line, tile = divmod((32 if raster else 4) * number, tiles)
         return row(line if raster else 8 * line, tile)
 
-    shares = []
+    shares, origins = [], []
     for c in range(cdus):
         groups = max(-(-count // 4) - c + cdus - 1, 0) // cdus
         final = groups and c + (groups - 1) * cdus == (count - 1) // 4
         mine = 4 * groups - (-count % 4 if final else 0)
-        shares.append({"start": group(c) if mine else None, "blocks": mine})
+        shares.append(mine)
+        origins.append(group(c))
     path = {"raster": int(raster), "base": base, "rows": view.rows, "tiles": tiles, "tail": (view.width - 1) % 8 + 1,
             "stride": stride, "height": view.height, "top": view.channels - 1, "group": group(cdus),
             "unit": row(1 if raster else 8)}
-    return {"blocks": count, "layout": min(tiles, 3) - 1, "course": path, "shares": shares}
+    return {"blocks": count, "layout": min(tiles, 3) - 1, "course": path, "shares": shares, "origins": origins}
 
 
 def latency(view, tiled, cdus):
     """Cycles from start to done."""
     tiles = view.tiles_per_row
-    size = 4 if tiled and tiles not in (1, 2, 4) else 32
-    carries = sum((size * c % tiles + size % tiles) >= tiles for c in range(cdus))
-    return max(68, 36 + 7 * cdus + 6 * carries)
+    raster = not tiled or tiles in (1, 2, 4)
+    return max(73, 4 + 33 * cdus if raster else 13 + 5 * cdus + 8 * (4 * cdus // tiles))
 
 
 async def check(bench, view, tiled, base, stride):
@@ -77,11 +82,14 @@ async def check(bench, view, tiled, base, stride):
     await FallingEdge(bench.clk)
     dut.descriptor.value = describe(view, tiled, base, stride, width)
     dut.start.value = 1
-    cycles = 0
+    cycles, origins = 0, []
     await RisingEdge(bench.clk)
     while dut.done.value == 0:
         cycles += 1
-        assert cycles < 300, f"{what}: no end"
+        assert cycles < 400, f"{what}: no end"
+        if load := int(dut.load.value):
+            assert load == 1 << len(origins), f"{what}: {load}"
+            origins.append(fields(distance(width), int(dut.origin.value)))
         await FallingEdge(bench.clk)
         dut.start.value = 0
         await RisingEdge(bench.clk)
@@ -89,10 +97,9 @@ async def check(bench, view, tiled, base, stride):
     assert dut.error.value == (cause is not None), f"{what}: {cause}"
     assert cycles == (3 if cause == "sight" else latency(view, tiled, cdus)), f"{what}: {cycles} cycles"
     if cause is None:
-        shares = [fields(share(width), int(getattr(dut, f"shares__{c}").value)) for c in range(cdus)]
-        shares = [mine if mine["blocks"] else mine | {"start": None} for mine in shares]
+        shares = [int(getattr(dut, f"shares__{c}").value) for c in range(cdus)]
         got = {"blocks": int(dut.blocks.value), "layout": int(dut.layout.value),
-               "course": fields(course(width), int(dut.course.value)), "shares": shares}
+               "course": fields(course(width), int(dut.course.value)), "shares": shares, "origins": origins}
         expected = expect(view, tiled, base, stride, cdus, width)
         for name, value in expected.items():
             assert got[name] == value, f"{what}: {name}: expected {value}, got {got[name]}"
