@@ -113,7 +113,7 @@ def _logic(circuit, module, functions):
 
 
 def _generic(kind):
-    if kind == "$_DFF_P_":
+    if kind in ("$_DFF_P_", "$scopeinfo"):
         return (), {}
     function = GENERIC[kind]
     return tuple(pin for pin in PINS if pin in function), {"Y": function}
@@ -227,8 +227,9 @@ def prove(name, folder, limit=LIMIT, build=BUILD):
     before.write(folder / "rtl.blif", outputs)
     after.write(folder / "net.blif", outputs)
     program = Path(pyosys.__file__).parent / "yosys-abc"
-    done = subprocess.run([program, "-c", f"cec -T {limit} rtl.blif net.blif"], cwd=folder, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    script = f"read_blif rtl.blif; strash; &get; &w rtl.aig; read_blif net.blif; strash; &get; &cec -T {limit} rtl.aig"
+    done = subprocess.run([program, "-c", script], cwd=folder, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
     (folder / "cec.log").write_text(done.stdout)
     if "NOT EQUIVALENT" in done.stdout or done.returncode:
         raise SynthesisError(f"{name}: its netlist is not what the RTL says (log: {folder / 'cec.log'})")
