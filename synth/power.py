@@ -41,7 +41,7 @@ proc annotate {{pins ports on}} {{
     sta::set_power_input_port_activity [get_ports $port] [expr {{$activity * $on}}] $duty
   }}
 }}
-foreach pin {{{clocked}}} {{ set_assigned_transition {edge} [get_pins $pin] }}
+set_assigned_transition {edge} [get_pins {{{clocked}}}]
 set pins {{{pins}}}
 set ports {{{ports}}}
 annotate $pins $ports 1
@@ -136,7 +136,7 @@ def _report(netlist, activity, library, folder):
                 label = f"{name}[{k}]" if len(port["bits"]) > 1 else name
                 ports.append(f"{{{label}}} {rates[netlist.net(bit)]:.5f} {duties[netlist.net(bit)]:.5f}")
     clocked = " ".join(f"{key}/CK" for key in netlist.flops)
-    script = ANNOTATE.format(edge=EDGE, clocked=clocked, pins="\n".join(pins), ports="\n".join(ports))
+    script = ANNOTATE.format(edge=EDGE, clocked=clocked, pins=" ".join(pins), ports=" ".join(ports))
     text = timing.run(timing.link(library, ["net.v"], netlist.name) + timing.CONSTRAINTS + script, folder)
     rows = re.findall(r"^(Sequential|Combinational)\s+(\S+)\s+(\S+)\s+(\S+)", text, re.MULTILINE)
     if len(rows) != 4:
