@@ -33,7 +33,7 @@ MODE, TABLE = "jpeg-act", "optH"
 @dataclass(frozen=True)
 class Record:
     """``bits``: {port: uint8 [cycles, width], the lowest bit first} of all ports but the clock, and of the reset;
-    ``window``: the cycles between the first and the last in which a stream of the unit has a beat."""
+    ``window``: the cycles from the first to the last in which a stream of the unit moves, or all if it has none."""
 
     bits: dict
     window: range
@@ -140,9 +140,11 @@ def parse(text, names):
     for name in bits:
         if name.endswith("__valid"):
             moving |= (bits[name] & bits[name.replace("__valid", "__ready")])[:, 0].astype(bool)
-    moving[: 1 + np.flatnonzero(bits["rst"][:, 0]).max(initial=0)] = False
-    cycles = np.flatnonzero(moving) if moving.any() else np.arange(len(moving))
-    return Record(bits, range(int(cycles[0]), int(cycles[-1]) + 1))
+    start = 1 + int(np.flatnonzero(bits["rst"][:, 0]).max(initial=-1))
+    if not any(name.endswith("__valid") for name in bits):
+        return Record(bits, range(start, len(moving)))
+    cycles = start + np.flatnonzero(moving[start:])
+    return Record(bits, range(int(cycles[0]), int(cycles[-1]) + 1) if cycles.size else range(0))
 
 
 def _simulate(run, direction, build):
