@@ -154,7 +154,8 @@ def estimate(name, folder, record, build=BUILD):
 
 def measure(job, folder, build=BUILD):
     """The power of what ``job`` (of :mod:`~synth.catalogue`) was mapped to in ``folder``: {direction: :class:`Power`},
-    of the directions in which the sample passes it; remembered.
+    empty for hardware that no run of :mod:`~synth.traffic` has; remembered. A unit that rests in a direction shows what
+    its clock and leakage take.
 
     Raises
     ------

@@ -126,9 +126,15 @@ class Netlist:
                       if port["direction"] == direction and name != "clk"]
             nets = np.array([self.net(bit) for _, port in chosen for bit in port], np.int64)
             columns = [record.bits[name][:, : len(port)] for name, port in chosen]
-            return nets, np.concatenate(columns, axis=1) if columns else np.zeros((len(record.window), 0), np.uint8)
+            # A payload that is not valid may be anything.
+            matters = [np.broadcast_to(record.bits.get(name.replace("__payload", "__valid"), column)
+                                       if name.endswith("__payload") else np.uint8(1), column.shape)
+                       for (name, _), column in zip(chosen, columns, strict=True)]
+            nothing = [np.zeros((window.stop, 0), np.uint8)]
+            return nets, *(np.concatenate(parts or nothing, axis=1) for parts in (columns, matters))
 
-        (inputs, given), (outputs, expected), window = bits("input"), bits("output"), record.window
+        window = record.window
+        (inputs, given, _), (outputs, expected, matters) = bits("input"), bits("output")
         values, before = np.zeros(self.size, np.uint8), np.zeros(self.size, np.uint8)
         values[1] = 1
         toggles, high = np.zeros(self.size, np.int64), np.zeros(self.size, np.int64)
@@ -144,7 +150,7 @@ class Netlist:
             enabled[:-1] = values[self.enable]
             clocks, data = enabled[self.domain], values[self.d]
             if cycle in window:
-                wrong = np.flatnonzero(values[outputs] != expected[cycle])
+                wrong = np.flatnonzero((values[outputs] != expected[cycle]) & matters[cycle].astype(bool))
                 if wrong.size:
                     raise SynthesisError(f"{self.name}: its netlist differs from the RTL in cycle {cycle}, at "
                                          f"{wrong.size} outputs")

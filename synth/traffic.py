@@ -33,7 +33,8 @@ MODE, TABLE = "jpeg-act", "optH"
 @dataclass(frozen=True)
 class Record:
     """``bits``: {port: uint8 [cycles, width], the lowest bit first} of all ports but the clock, and of the reset;
-    ``window``: the cycles from the first to the last in which a stream of the unit moves, or all if it has none."""
+    ``window``: the cycles from the first to the last in which a stream of the unit moves, or, if none does, all behind
+    the reset."""
 
     bits: dict
     window: range
@@ -141,10 +142,8 @@ def parse(text, names):
         if name.endswith("__valid"):
             moving |= (bits[name] & bits[name.replace("__valid", "__ready")])[:, 0].astype(bool)
     start = 1 + int(np.flatnonzero(bits["rst"][:, 0]).max(initial=-1))
-    if not any(name.endswith("__valid") for name in bits):
-        return Record(bits, range(start, len(moving)))
     cycles = start + np.flatnonzero(moving[start:])
-    return Record(bits, range(int(cycles[0]), int(cycles[-1]) + 1) if cycles.size else range(0))
+    return Record(bits, range(int(cycles[0]), int(cycles[-1]) + 1) if cycles.size else range(start, len(moving)))
 
 
 def _simulate(run, direction, build):
@@ -170,8 +169,8 @@ def _simulate(run, direction, build):
 
 
 def record(job, direction, build=BUILD):
-    """The :class:`Record` of what ``job`` (of :mod:`~synth.catalogue`) maps, or None if no run has such hardware, or if
-    it rests in this direction. Of several alike, the first one's."""
+    """The :class:`Record` of what ``job`` (of :mod:`~synth.catalogue`) maps, the first of several alike, or None if no
+    run has such hardware in this direction."""
     widths = {"rst": 1} | {name: len(Value.cast(value)) for name, (_, value)
                            in ports(job.unit.build(**job.parameters)).items()}
     start = f"@{key(job.text)}.0 "
@@ -180,8 +179,8 @@ def record(job, direction, build=BUILD):
             continue
         with open(_simulate(run, direction, build)) as file:
             lines = [line[len(start):] for line in file if line.startswith(start)]
-        if lines and len((found := parse(lines, widths)).window) > 1:
-            return found
+        if lines:
+            return parse(lines, widths)
     return None
 
 
