@@ -34,7 +34,7 @@ from rtl.jpegact.collector import Collector
 from rtl.jpegact.dct import Dct, Dct8
 from rtl.jpegact.lane import Lane
 from rtl.jpegact.plan import Plan
-from rtl.jpegact.quantize import Shift
+from rtl.jpegact.quantize import Round, Shift
 from rtl.jpegact.reader import Reader
 from rtl.jpegact.registers import Registers
 from rtl.jpegact.sfpr import Sfpr
@@ -75,7 +75,8 @@ UNITS = {
         Unit("dct8", Dct8, "8-point DCT and iDCT, one pass",
              {"width": 8, "coefficient_width": 12, "fraction": 3, "direction": "both", "half": False}),
         Unit("dct", Dct, "8x8 DCT and iDCT", {"direction": "both"}, "DCT + iDCT"),
-        Unit("quantize", Shift, "SH, quantization by shifts", paper="Quantize (SH)"),
+        Unit("quantize", Shift, "SH, quantization by shifts"),
+        Unit("round", Round, "SH, rounding after the shift"),
         Unit("zvc", Zvc, "ZVC and ZVD, zeros squeezed out and put back", {"word": 1}, "Coding (ZVC + ZVD)"),
         Unit("packer", Packer, "chunks of bytes to full words", {"granule": 1, "i_size": 16, "o_size": 16}),
         Unit("unpacker", Unpacker, "full words to pieces of bytes", {"granule": 1, "i_size": 16, "o_size": 16}),

@@ -86,6 +86,7 @@ def lines(rows):
 
 # Rows that stand beside one of the paper's together: {label: (the paper's row, {label of a part: how many})}.
 SUMS = {
+    "quantize + round": ("Quantize (SH)", {"quantize": 1, "round": 1}),
     "collector + splitter": ("Collector + Splitter", {"collector": 1, "splitter": 1}),
     "4 CDUs, collector, splitter": ("JPEG-ACT, 4 CDUs", {"cdu (in a lane)": 4, "collector": 1, "splitter": 1}),
 }

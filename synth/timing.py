@@ -14,7 +14,13 @@ ARRIVAL, SETUP = 100, 40  # ps
 DRIVER, LOAD = "BUF_X4", 5  # behind a port and, in fF, in front of it
 
 CONSTRAINTS = f"""
-create_clock -name clk -period {PERIOD / 1000} [get_ports clk]
+set clocked [list]
+foreach port [all_inputs] {{ if {{[get_property $port full_name] == "clk"}} {{ lappend clocked $port }} }}
+if {{[llength $clocked]}} {{
+  create_clock -name clk -period {PERIOD / 1000} $clocked
+}} else {{
+  create_clock -name clk -period {PERIOD / 1000}
+}}
 set_clock_uncertainty {UNCERTAINTY / 1000} clk
 set inputs [list]
 foreach port [all_inputs] {{ if {{[get_property $port full_name] != "clk"}} {{ lappend inputs $port }} }}
