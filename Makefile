@@ -23,6 +23,7 @@ bench_ssdc_encode := ssdc
 bench_ssdc_decode := ssdc
 bench_walk := address
 bench_lane := accelerator
+bench_round := quantize
 names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst test_%.py,%,$(notdir $(wildcard tb/*/test_*.py))))
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))

@@ -40,8 +40,8 @@ BENCHES = {
     "dct8": ("dct", ""), "unbinarize": ("binarize", ""), "bitunpack": ("bitpack", ""), "dpr_encode": ("dpr", ""),
     "dpr_decode": ("dpr", ""), "ssdc_encode": ("ssdc", ""), "ssdc_decode": ("ssdc", ""), "walk": ("address", ""),
 }
-# The accelerators consist of the other units; their bench would run for hours on 100,000 cells a lane. The two halves of
-# SH are benched with a register between, as the CDU has them.
+# The accelerators consist of the other units; their bench would run for hours on 100,000 cells a lane. The halves of SH
+# are benched with a register between, as the CDU has them.
 UNITS = [name for name in catalogue.MAPPED if name not in ("accelerator", "quantize", "round")]
 
 
