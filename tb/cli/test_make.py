@@ -16,7 +16,8 @@ ENVIRONMENT = {key: value for key, value in os.environ.items()
 
 # Units that are proven along with another one.
 RELATIVES = {"dct8": "dct", "unbinarize": "binarize", "bitunpack": "bitpack", "dpr_encode": "dpr", "dpr_decode": "dpr",
-             "ssdc_encode": "ssdc", "ssdc_decode": "ssdc", "walk": "address", "lane": "accelerator"}
+             "ssdc_encode": "ssdc", "ssdc_decode": "ssdc", "walk": "address", "round": "quantize",
+             "lane": "accelerator"}
 
 
 def make(*words):
