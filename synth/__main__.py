@@ -1,15 +1,32 @@
 """``python -m synth [UNIT ...]``: maps units to Nangate45 and prints area and timing beside the paper's."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from synth import baseline, fpga, report
+from synth import baseline, fpga, power, report
 from synth.catalogue import MAPPED, jobs, run
 from synth.library import SynthesisError
+
+
+def measured(work, threads, progress):
+    """{label: what :func:`synth.power.measure` gives for a job and its folder, or the SynthesisError}."""
+    task = progress.add_task("power of real activations", total=len(work))
+
+    def one(job, folder):
+        try:
+            return power.measure(job, folder)
+        except SynthesisError as error:
+            return error
+        finally:
+            progress.advance(task)
+
+    with ThreadPoolExecutor(threads) as pool:
+        return dict(zip([job.label for job, _ in work], pool.map(lambda both: one(*both), work), strict=True))
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,25 +34,35 @@ from synth.library import SynthesisError
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units mapped at the same time.")
 @click.option("--search", is_flag=True, help="Try all recipes, not only the one recorded in baseline.json.")
-def main(units, threads, search):
+@click.option("--power/--no-power", "powered", default=None,
+              help="Measure power, too; by default only when all is mapped.")
+def main(units, threads, search, powered):
     """Maps UNITs (default: all) to Nangate45 and prints area and timing beside the paper's tables.
 
     A run over all of them also leaves build/synth/report.html, report.json and report.md.
     """
     start, console = monotonic(), Console()
-    columns = (TextColumn("mapping to Nangate45"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         work = jobs(units or MAPPED)
-        task = progress.add_task("", total=len(work))
+        task = progress.add_task("mapping to Nangate45", total=len(work))
         recorded = {} if search else baseline.recipes(baseline.read())
         results = run(work, threads, lambda: progress.advance(task), recorded)
+        powers = {}
+        if powered or (powered is None and not units):
+            pairs = zip(work, results, strict=True)
+            good = [(job, result[1]) for job, result in pairs if isinstance(result, tuple)]
+            powers = measured(good, threads, progress)
     errors = [result for result in results if isinstance(result, Exception)]
     for error in errors:
         if not isinstance(error, SynthesisError):
             raise error
     done = [(job, *result) for job, result in zip(work, results, strict=True) if not isinstance(result, Exception)]
-    rows = [report.Row(job.label, job.paper, figures, fpga.recall(job.name, job.text, parts=job.texts))
-            for job, figures, _, _ in done]
+    errors += [result for result in powers.values() if isinstance(result, Exception)]
+    powers = {label: result for label, result in powers.items() if isinstance(result, dict)}
+    rows = report.whole([
+        report.Row(job.label, job.paper, figures, fpga.recall(job.name, job.text, parts=job.texts),
+                   powers.get(job.label, {})) for job, figures, _, _ in done])
     rows += report.sums(rows)
     console.print(report.table(rows))
     for note in (report.sharing(rows), *report.NOTES):

@@ -1,7 +1,7 @@
 """What a run says: the table on screen, and the same as JSON and as Markdown."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 from rich import box
 from rich.table import Table
@@ -9,8 +9,9 @@ from rich.table import Table
 from synth import baseline, fpga, page
 from synth.flow import Figures
 from synth.library import BUILD, NAND2, PERIOD
+from synth.power import Power
 
-__all__ = ["NOTES", "PAPER", "TARGET", "Row", "lines", "sharing", "sums", "table", "write"]
+__all__ = ["NOTES", "PAPER", "TARGET", "Row", "lines", "sharing", "sums", "table", "whole", "write"]
 
 # Areas in um2 of what is built here, too. Source: JPEG-ACT, Tables IV and V.
 PAPER = {
@@ -36,7 +37,8 @@ NOTES = (
     "Nangate45, typical corner, 1.455 GHz with 5 % uncertainty. No wires, no clock tree, no test logic: synthesis "
     "alone, before any layout.",
     f"kGE: thousands of NAND2_X1 of {NAND2} um2; flop %: share of flip-flops and clock gates; slack: by OpenSTA, in ps "
-    f"of a period of {PERIOD}, to and from registered neighbours.",
+    f"of a period of {PERIOD}, to and from registered neighbours; mW: while real activations pass, in the direction "
+    "that takes more.",
     "paper: JPEG-ACT, Tables IV and V, in um2, by Synopsys Design Compiler and FreePDK45. Its text says that results "
     "were scaled to 15 nm and 50 % added for wires, not whether the tables' were; ours are as mapped, so a ratio is a "
     "rough guide.",
@@ -47,13 +49,14 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a label, the row of :data:`PAPER` beside it or None, the figures, and what it takes of an
-    FPGA if that is known."""
+    """One line of the table: a label, the row of :data:`PAPER` beside it or None, the figures; what it takes of an
+    FPGA and {direction: :class:`~synth.power.Power`}, if known."""
 
     label: str
     paper: str | None
     figures: Figures
     fit: fpga.Fit | None = None
+    power: dict = field(default_factory=dict)
 
     @property
     def ratio(self):
@@ -61,7 +64,7 @@ class Row:
         return self.figures.area / PAPER[self.paper] if self.paper else None
 
 
-HEADER = ("unit", "um2", "kGE", "flops", "flop %", "slack", "MHz", "paper", "ratio", "target")
+HEADER = ("unit", "um2", "kGE", "flops", "flop %", "slack", "MHz", "mW", "paper", "ratio", "target")
 
 
 def lines(rows):
@@ -75,6 +78,7 @@ def lines(rows):
             f"{row.figures.sequential / row.figures.area:.0%}" if row.figures.area else "-",
             f"{row.figures.slack:.0f}" + ("!" if row.figures.slack < 0 else ""),
             f"{row.figures.fmax:.0f}",
+            f"{max(power.total for power in row.power.values()):.1f}" if row.power else "-",
             f"{PAPER[row.paper]:,}" if row.paper else "-",
             f"{row.ratio:.2f}" if row.paper else "-",
             f"{TARGET[row.paper]:,}" + ("!" if row.figures.area > TARGET[row.paper] else "")
@@ -82,6 +86,22 @@ def lines(rows):
         )
         for row in rows
     ]
+
+
+# What has no power of its own because no traffic was recorded for it as a whole: {label: {label of a part: how many}}.
+WHOLES = {"accelerator": {"lane": 4, "collector": 1, "splitter": 1, "plan": 1}}
+
+
+def together(powers):
+    """The power of [({direction: power}, how many)], in each direction that all of them have."""
+    result = {}
+    for direction in set.intersection(*(set(power) for power, _ in powers)):
+        several = [power[direction] for power, count in powers for _ in range(count)]
+        mean = {"toggles", "clocked", "cycles"}
+        result[direction] = Power(**{
+            one.name: sum(getattr(power, one.name) for power in several) / (len(several) if one.name in mean else 1)
+            for one in fields(Power)})
+    return dict(sorted(result.items()))
 
 
 # Rows that stand beside one of the paper's together: {label: (the paper's row, {label of a part: how many})}.
@@ -94,7 +114,7 @@ SUMS = {
 
 def sums(rows):
     """The rows of :data:`SUMS` all of whose parts are there."""
-    figures = {row.label: row.figures for row in rows}
+    figures, powers = {row.label: row.figures for row in rows}, {row.label: row.power for row in rows}
     result = []
     for label, (paper, parts) in SUMS.items():
         if set(parts) <= set(figures):
@@ -106,8 +126,16 @@ def sums(rows):
             added["parts"] = {f"{part}.{unit}".rstrip("."): areas for part, one in several
                               for unit, areas in one.parts.items()}
             added["slacks"] = tuple(sorted(slack for _, one in several for slack in one.slacks))
-            result.append(Row(label, paper, replace(slowest, **added)))
+            power = together([(powers[part], count) for part, count in parts.items()])
+            result.append(Row(label, paper, replace(slowest, **added), power=power))
     return result
+
+
+def whole(rows):
+    """The rows, with the power of :data:`WHOLES`."""
+    powers = {row.label: row.power for row in rows}
+    return [replace(row, power=together([(powers.get(part, {}), count) for part, count in WHOLES[row.label].items()]))
+            if row.label in WHOLES else row for row in rows]
 
 
 def sharing(rows):
@@ -136,6 +164,7 @@ def write(rows, build=BUILD):
     build.mkdir(parents=True, exist_ok=True)
     everything = {row.label: {**asdict(row.figures), "paper": PAPER.get(row.paper), "ratio": row.ratio,
                               "target": TARGET.get(row.paper), "paper_power": POWER.get(row.paper),
+                              "power": {direction: asdict(power) for direction, power in row.power.items()},
                               "fpga": asdict(row.fit) if row.fit else None} for row in rows}
     (build / "report.html").write_text(page.render(everything, NOTES, baseline.history(), fpga.NOTE))
     (build / "report.json").write_text(json.dumps(everything, indent=1) + "\n")

@@ -14,14 +14,14 @@ from synth.library import SynthesisError
 @pytest.fixture(scope="module")
 def unit(tmp_path_factory):
     """The folder of a netlist that has clock gates."""
-    text, _ = netlist(UNITS["quantize"].build(), "quantize")
-    return synthesise("quantize", text, tmp_path_factory.mktemp("synth"), "fast-480")[1]
+    text, _ = netlist(UNITS["fadd"].build(), "fadd")
+    return synthesise("fadd", text, tmp_path_factory.mktemp("synth"), "fast-480")[1]
 
 
 def test_a_netlist_is_proved_and_remembered(unit):
-    proof = prove("quantize", unit, build=unit.parent)
+    proof = prove("fadd", unit, build=unit.parent)
     assert proof.proved and proof.outputs > 250
-    assert prove("quantize", unit, build=unit.parent) == proof
+    assert prove("fadd", unit, build=unit.parent) == proof
 
 
 def inverted(cells):
@@ -47,7 +47,7 @@ def test_a_wrong_netlist_is_told(unit, change):
     folder = unit.with_name(change.__name__)
     shutil.copytree(unit, folder, ignore=shutil.ignore_patterns("proof.json"))
     design = json.loads((folder / "net.json").read_text())
-    change(design["modules"]["quantize"]["cells"])
+    change(design["modules"]["fadd"]["cells"])
     (folder / "net.json").write_text(json.dumps(design))
-    with pytest.raises(SynthesisError, match="quantize: its netlist is not what the RTL says"):
-        prove("quantize", folder, build=unit.parent)
+    with pytest.raises(SynthesisError, match="fadd: its netlist is not what the RTL says"):
+        prove("fadd", folder, build=unit.parent)

@@ -15,6 +15,7 @@ from synth import fanout, report
 from synth.catalogue import VARIANTS, jobs
 from synth.flow import FOR_AREA, LARGE, RECIPES, TARGETS, Figures, best, netlist, search, synthesise
 from synth.library import NAND2, PERIOD, SynthesisError, liberty
+from synth.power import Power
 from synth.timing import ARRIVAL
 
 FLOP, GATE, INVERTER = 4.522, 3.458, 0.532  # um2 of DFF_X1, CLKGATE_X1, INV_X1
@@ -223,7 +224,7 @@ def test_the_report_stands_beside_the_paper(tmp_path):
     assert (written["dct"]["paper"], written["dct"]["target"]) == (229118, 45000)
     assert written["dct"]["ratio"] == pytest.approx(60 / 229118)
     assert "sharing saves 40%" in (tmp_path / "report.md").read_text()
-    assert report.lines(rows)[0][1:7] == ("60", f"{60 / NAND2 / 1000:.2f}", "3", "50%", "-7!", "1500")
+    assert report.lines(rows)[0][1:8] == ("60", f"{60 / NAND2 / 1000:.2f}", "3", "50%", "-7!", "1500", "-")
     assert report.PAPER["CDU"] == 297154
 
 
@@ -234,6 +235,25 @@ def test_parts_stand_beside_the_paper_together():
     assert (pair.paper, pair.figures.area, pair.figures.flops, pair.figures.slack) == ("Collector + Splitter", 80, 6, 3)
     assert (whole.figures.area, whole.figures.cells, whole.figures.slack) == (480, 54, -2)
     assert report.sums(rows[:2]) == []
+
+
+def test_power_adds_up_where_all_parts_have_it():
+    def power(total, toggles):
+        return Power(registers=total / 2, logic=total / 4, gates=total / 8, clock=total / 8, internal=total,
+                     switching=0, leakage=1, toggles=toggles, clocked=0.5, cycles=100)
+
+    both, one = {"compress": power(8.0, 0.1), "decompress": power(4.0, 0.3)}, {"compress": power(2.0, 0.4)}
+    rows = [report.Row("lane", None, figures(), power=both), report.Row("plan", None, figures(), power=both),
+            report.Row("collector", None, figures(), power=one), report.Row("splitter", None, figures(), power=both),
+            report.Row("accelerator", None, figures())]
+    assert report.sums(rows)[0].power["compress"].total == 10
+    *_, accelerator = report.whole(rows)
+    assert set(accelerator.power) == {"compress"}
+    assert accelerator.power["compress"].total == 4 * 8 + 8 + 2 + 8
+    assert accelerator.power["compress"].leakage == 7
+    assert accelerator.power["compress"].toggles == pytest.approx((6 * 0.1 + 0.4) / 7)
+    assert report.lines([accelerator])[0][7] == "50.0"
+    assert not report.whole(rows[1:])[-1].power
 
 
 def test_every_unit_that_names_a_row_of_the_paper_finds_it():
