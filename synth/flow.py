@@ -46,8 +46,8 @@ RECIPES = {
 # ps that sizing aims at: a period less uncertainty, clock-to-Q and setup, as far as ABC and OpenSTA agree.
 TARGETS = (440, 450, 460, 470, 480, 490, 500, 520, 550, 600)
 FIRST = 480
-FOR_AREA = ("area", "small")  # recipes of no use to what is large, since something in it is always slow
-LARGE = 40000  # cells
+FOR_LARGE = ("fast", "twice")  # recipes for what has more cells than that: something in it is always slow
+LARGE = 40000
 
 
 @dataclass(frozen=True)
@@ -201,9 +201,11 @@ def search(attempt):
     step = 1 if slack("fast", at) >= 0 else -1
     while 0 <= at + step < len(TARGETS) and (slack("fast", at) >= 0) == (slack("fast", at + step) >= 0):
         at += step
+        if slack("fast", at) == slack("fast", at - step):  # sizing can do no more
+            break
     large = tried[f"fast-{TARGETS[at]}"].cells > LARGE
     for kind in RECIPES:
-        if large and kind in FOR_AREA:
+        if large and kind not in FOR_LARGE:
             continue
         if slack(kind, at) < 0 and at and slack(kind, at) > -20:
             slack(kind, at - 1)
