@@ -55,9 +55,9 @@ synth:  ## map every unit to Nangate45 and print area and timing beside the pape
 	@scripts/setup.sh synth
 	@$(BIN)/python -m synth $(UNIT) $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
 
-synth-check:  ## fail if a unit has become larger or slower than synth/baseline.json says (UNIT=)
+synth-check:  ## fail if a unit has become larger or slower than synth/baseline.json says (UNIT=, PARTS=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth.baseline $(UNIT) --jobs $(JOBS)
+	@$(BIN)/python -m synth.baseline $(UNIT) $(if $(filter-out 0,$(PARTS)),--parts) --jobs $(JOBS)
 
 synth-renew:  ## record the figures of all units in synth/baseline.json (UNIT=)
 	@scripts/setup.sh synth

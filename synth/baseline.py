@@ -80,14 +80,15 @@ def history(path=PATH):
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
 @click.option("--renew", is_flag=True, help="Search the best recipe of each, and record what it gives.")
+@click.option("--parts", is_flag=True, help="Leave out the accelerators, which consist of the other units.")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units mapped at the same time.")
-def main(units, renew, threads):
+def main(units, renew, parts, threads):
     """Maps UNITs (default: all) with their recorded recipes, and fails if one has become worse than the record."""
     start, console, recorded = monotonic(), Console(), read(PATH)
-    work = jobs(units or MAPPED)
+    work = jobs(units or [name for name in MAPPED if not parts or name != "accelerator"])
     labels = [job.label for job in work]
-    others = {label: figures for label, figures in recorded.items() if units and label not in labels}
+    others = {label: figures for label, figures in recorded.items() if (units or parts) and label not in labels}
     faults = [] if renew else strangers(recorded, [*labels, *others])
     if not faults:
         with console.status("mapping to Nangate45"):

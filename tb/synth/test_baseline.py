@@ -147,6 +147,7 @@ def test_renewal_records_all_or_nothing(path, recorded, command):
 
 def test_some_units_alone(path, recorded, command):
     assert command({"dct": Figures()}, "dct")[0] == 0
+    assert command({"dct": Figures()}, "--parts")[0] == 0
     assert command({"dct": Figures(area=2000.0)}, "dct")[0] == 1
     assert command({"dct": Figures(area=2000.0)}, "dct", "--renew")[0] == 0
     assert read(path) == recorded | {"dct": recorded["dct"] | {"area": 2000.0}}
