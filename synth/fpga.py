@@ -30,7 +30,8 @@ __all__ = ["DEVICE", "Fit", "Neighbours", "fit", "placed", "recall"]
 DEVICE = "LFE5U-85F-6CABGA756"
 # A clock to aim at changes nothing: the slowest path is served whatever it is.
 ARGUMENTS = ("--85k", "--speed", "6", "--package", "CABGA756", "--lpf-allow-unconstrained", "--timing-allow-fail")
-# Multiplexers of slices are not worth their inputs here: without them units take up to 40 % fewer LUTs, no slower.
+# Multiplexers of slices are not worth their inputs here: without them units take 2 to 40 % fewer LUTs, at about the
+# same speed.
 SYNTHESIS = "synth_ecp5 -nowidelut"
 NOTE = (f"{DEVICE}, each unit alone on it, between registers that are not counted; MHz after routing. LUTs have four "
         "inputs; those of carries are counted.")
