@@ -63,7 +63,7 @@ synth-renew:  ## record the figures of all units in synth/baseline.json (UNIT=)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m synth.baseline $(UNIT) --renew --jobs $(JOBS)
 
-synth-fpga:  ## place and route every unit on an ECP5-85F, which takes half an hour (UNIT=)
+synth-fpga:  ## place and route every unit on an ECP5-85F, which takes long (UNIT=)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m synth.fpga $(UNIT) --jobs $(JOBS)
 
