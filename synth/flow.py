@@ -1,7 +1,7 @@
 """From an Amaranth component to Nangate45 cells with their timing, cached by what went into it.
 
-Yosys brings the unit down to flip-flops and gates once; ABC maps those with one recipe after the other, OpenSTA times
-each result, and the smallest netlist that meets the clock is kept (the fastest if none does).
+Yosys brings the unit down to flip-flops and gates once; ABC maps those with one recipe after the other, OpenSTA sizes
+the cells and times the result, and the smallest netlist that meets the clock is kept (the fastest if none does).
 """
 
 import hashlib
@@ -18,12 +18,15 @@ from amaranth.back import rtlil
 
 from rtl.common.shared import collect
 from synth import fanout, timing
+from synth.complement import complement
 from synth.hierarchy import breakdown, constants, signals
 from synth.library import BUILD, PERIOD, SynthesisError, areas, liberty, version
+from synth.sizing import resize
 
-__all__ = ["RECIPES", "TARGETS", "Figures", "netlist", "synthesise"]
+__all__ = ["RECIPES", "Figures", "netlist", "synthesise"]
 
-FLOW = ("flow.py", "timing.py", "fanout.py", "hierarchy.py", "library.py")  # whose change makes results void
+FLOW = ("flow.py", "timing.py", "fanout.py", "complement.py", "sizing.py", "sizing.tcl", "hierarchy.py",
+        "library.py")  # whose change makes results void
 GATED = 4  # flip-flops that must share an enable before a clock gate is worth its area
 
 # What ABC sees at a port.
@@ -43,10 +46,8 @@ RECIPES = {
     "area": (f"{CLEAN}; {AREA}; buffer -c -N 16", (*UNWANTED, *STACKS)),
     "small": (f"{CLEAN}; dc2; strash; {AREA}; buffer -c -N 16", UNWANTED),
 }
-# ps that sizing aims at: a period less uncertainty, clock-to-Q and setup, as far as ABC and OpenSTA agree.
-TARGETS = (440, 450, 460, 470, 480, 490, 500, 520, 550, 600)
-FIRST = 480
-FOR_LARGE = ("fast", "twice")  # recipes for what has more cells than that: something in it is always slow
+TARGET = 480  # ps that ABC's sizing aims at; how much hardly matters, as OpenSTA's follows
+FOR_LARGE = ("fast", "twice")  # recipes for what has more cells than that
 LARGE = 40000
 
 
@@ -128,10 +129,9 @@ def prepare(name, library, folder, parts):
 
 
 def cover(name, library, folder, recipe):
-    """Maps ``generic.json`` with a recipe, to ``RECIPE.v`` and ``RECIPE.json``."""
-    kind, target = recipe.split("-")
-    commands, unwanted = RECIPES[kind]
-    (folder / f"{recipe}.abc").write_text(f"{commands}; topo; upsize -D {target}; dnsize -D {target}; stime -p\n")
+    """Maps ``generic.json`` with a recipe, to ``RECIPE.json``."""
+    commands, unwanted = RECIPES[recipe]
+    (folder / f"{recipe}.abc").write_text(f"{commands}; topo; upsize -D {TARGET}; dnsize -D {TARGET}; stime -p\n")
     (folder / "constraints").write_text(CONSTRAINTS)
     avoid = " ".join(f"-dont_use {cell}" for cell in unwanted)
     yosys([
@@ -144,8 +144,21 @@ def cover(name, library, folder, recipe):
         "splitnets", "opt_clean -purge",
         "rename -enumerate -pattern g% c:*",  # the same names in all that is written
         f"write_json {recipe}.json",
-        f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {recipe}.v",
     ], folder, name, recipe)
+
+
+def finish(name, library, folder, recipe, parts):
+    """Does what ABC cannot, as it sees no flip-flops: changes ``RECIPE.json``, and makes ``RECIPE.v`` of it. ``parts``:
+    files with the netlists of the boxes."""
+    path = folder / f"{recipe}.json"
+    design = json.loads(path.read_text())
+    complement(design["modules"][name])
+    path.write_text(json.dumps(design))
+    yosys([f"read_json {path.name}", f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {recipe}.v"],
+          folder, name, f"{recipe}-verilog")
+    for cell, kind in resize(library, folder, recipe, name, parts).items():
+        design["modules"][name]["cells"][cell]["type"] = kind
+    path.write_text(json.dumps(design))
 
 
 def measure(top, library, folder, recipe, parts):
@@ -187,31 +200,11 @@ def best(figures):
 
 
 def search(attempt):
-    """Tries recipes, from the middle of the targets towards the slowest that meets the clock; ``attempt`` gives the
-    figures of a recipe's name."""
-    tried = {}
-
-    def slack(kind, at):
-        name = f"{kind}-{TARGETS[at]}"
-        tried[name] = tried.get(name) or attempt(name)
-        return tried[name].slack
-
-    # Where the mapper for speed just meets the clock, and whether each of its relatives does there or a little below.
-    at = TARGETS.index(FIRST)
-    step = 1 if slack("fast", at) >= 0 else -1
-    while 0 <= at + step < len(TARGETS) and (slack("fast", at) >= 0) == (slack("fast", at + step) >= 0):
-        at += step
-        if slack("fast", at) == slack("fast", at - step):  # sizing can do no more
-            break
-    large = tried[f"fast-{TARGETS[at]}"].cells > LARGE
-    for kind in RECIPES:
-        if large and kind not in FOR_LARGE:
-            continue
-        if slack(kind, at) < 0 and at and slack(kind, at) > -20:
-            slack(kind, at - 1)
-        elif slack(kind, at) >= 0 and at + 1 < len(TARGETS):
-            slack(kind, at + 1)
-    return best(tried.values())
+    """The best recipe; ``attempt`` gives the figures of each."""
+    first, *others = RECIPES
+    tried = [attempt(first)]
+    large = tried[0].cells > LARGE
+    return best(tried + [attempt(kind) for kind in others if kind in FOR_LARGE or not large])
 
 
 def synthesise(name, text, build=BUILD, recipe=None, parts=None):
@@ -244,6 +237,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None):
 
     def attempt(recipe):
         cover(name, library, folder, recipe)
+        finish(name, library, folder, recipe, [place / "net.v" for _, place, _ in parts.values()])
         return measure(name, library, folder, recipe, {part: made[:2] for part, made in parts.items()})
 
     figures = attempt(recipe) if recipe else search(attempt)

@@ -32,7 +32,7 @@ def _output(cell):
 def signals(module):
     """The RTL's name of what each flip-flop keeps, and of what each other cell drives if that has a name."""
     names = _names(module)
-    return {name: names[bit] for name, cell in module["cells"].items() for bit in _output(cell)[:1] if bit in names}
+    return {name: names[bit] for name, cell in module["cells"].items() for bit in _output(cell)[::-1] if bit in names}
 
 
 def constants(module, parts=None):
@@ -69,7 +69,7 @@ def breakdown(module, area):
         return names.get(bit, "").rpartition(".")[0]
 
     for name in keepers:
-        owner[name] = unit(_output(cells[name])[0])
+        owner[name] = max(map(unit, _output(cells[name])), default="")
     queue.extend(sorted(keepers))
     for port in module["ports"].values():
         if port["direction"] == "output":

@@ -15,7 +15,7 @@ from synth.library import SynthesisError
 def unit(tmp_path_factory):
     """The folder of a netlist that has clock gates."""
     text, _ = netlist(UNITS["fadd"].build(), "fadd")
-    return synthesise("fadd", text, tmp_path_factory.mktemp("synth"), "fast-480")[1]
+    return synthesise("fadd", text, tmp_path_factory.mktemp("synth"), "fast")[1]
 
 
 def test_a_netlist_is_proved_and_remembered(unit):

@@ -13,13 +13,13 @@ from rtl.common.shared import shared
 from rtl.units import UNITS
 from synth import fanout, report
 from synth.catalogue import VARIANTS, jobs
-from synth.flow import FOR_LARGE, LARGE, RECIPES, TARGETS, Figures, best, netlist, search, synthesise
+from synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
 from synth.library import NAND2, PERIOD, SynthesisError, liberty
 from synth.power import Power
 from synth.timing import ARRIVAL
 
 FLOP, GATE, INVERTER = 4.522, 3.458, 0.532  # um2 of DFF_X1, CLKGATE_X1, INV_X1
-RECIPE = "area-600"
+RECIPE = "area"
 
 
 class Bank(wiring.Component):
@@ -88,13 +88,12 @@ def bank(tmp_path_factory):
 
 def test_enabled_registers_become_flops_behind_one_clock_gate(bank):
     _, figures, _, _ = bank
-    assert (figures.flops, figures.gates, figures.cells) == (8, 1, 8 + 1 + 8)
-    assert figures.sequential == pytest.approx(8 * FLOP + GATE)
-    assert figures.area == pytest.approx(8 * (FLOP + INVERTER) + GATE)
+    assert (figures.flops, figures.gates, figures.cells) == (8, 1, 8 + 1)  # the flip-flops have inverse outputs
+    assert figures.area == figures.sequential == pytest.approx(8 * FLOP + GATE)
 
 
 def test_slack_is_what_the_neighbours_leave(bank):
-    """From a flip-flop to a port, and from a port through an inverter to a flip-flop."""
+    """From a flip-flop to a port, and from a port to a flip-flop."""
     _, figures, _, _ = bank
     assert len(figures.slacks) == 8 + 8 + 1  # registers, outputs, and the clock gate's enable
     assert figures.slack == pytest.approx(min(figures.slacks), abs=6)
@@ -198,22 +197,15 @@ def test_the_smallest_that_meets_the_clock_is_kept_or_else_the_fastest():
 
 
 @pytest.mark.parametrize("cells", [9, LARGE + 1])
-@pytest.mark.parametrize("limit", [0, 445, 475, 495, 1000])
-def test_the_search_finds_the_slowest_target_that_meets_the_clock(limit, cells):
-    """With a mapper that meets the clock exactly for targets below a limit, and whose area falls with them."""
+def test_the_search_tries_every_recipe_once_unless_that_takes_too_long(cells):
     tried = []
 
     def attempt(recipe):
         tried.append(recipe)
-        kind, target = recipe.split("-")
-        made = figures(10000 - int(target) - 100 * (kind == "twice"), limit - int(target), recipe)
-        return replace(made, cells=cells)
+        return replace(figures(100 - 10 * (recipe == "twice"), 0, recipe), cells=cells)
 
-    found = search(attempt).recipe
-    good = [target for target in TARGETS if target <= limit]
-    assert found == (f"twice-{max(good)}" if good else f"fast-{TARGETS[0]}")
-    assert len(tried) == len(set(tried)) <= len(TARGETS) + 2 * len(RECIPES)
-    assert all(recipe.startswith(FOR_LARGE) for recipe in tried) == (cells > LARGE)
+    assert search(attempt).recipe == "twice"
+    assert tried == (list(FOR_LARGE) if cells > LARGE else list(RECIPES))
 
 
 def test_the_report_stands_beside_the_paper(tmp_path):

@@ -25,7 +25,7 @@ def binarize(tmp_path_factory):
     """The netlist of Binarize: (its folder, another for netlists that are broken)."""
     unit = UNITS["binarize"]
     folder = synthesise("binarize", netlist(unit.build(**unit.synth), "binarize")[0], tmp_path_factory.mktemp("synth"),
-                        "fast-480")[1]
+                        "fast")[1]
     other = folder.with_name("broken")
     shutil.copytree(folder, other)
     return folder, other

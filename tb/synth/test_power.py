@@ -36,7 +36,7 @@ class Bank(wiring.Component):
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory):
     build = tmp_path_factory.mktemp("synth")
-    _, folder, _ = synthesise("bank", netlist(Bank(), "bank")[0], build, "fast-480")
+    _, folder, _ = synthesise("bank", netlist(Bank(), "bank")[0], build, "fast")
 
     def estimate(data, enable, wrong=0):
         data, enable = (np.broadcast_to(np.asarray(value, np.uint8), CYCLES) for value in (data, enable))
