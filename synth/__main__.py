@@ -1,21 +1,20 @@
 """``python -m synth [UNIT ...]``: maps units to Nangate45 and prints area and timing beside the paper's."""
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from synth import baseline, fpga, power, report
 from synth.catalogue import MAPPED, jobs, run
+from synth.console import close, progress
 from synth.library import SynthesisError
 
 
-def measured(work, threads, progress):
+def measured(work, threads, bars):
     """{label: what :func:`synth.power.measure` gives for a job and its folder, or the SynthesisError}."""
-    task = progress.add_task("power of real activations", total=len(work))
+    task = bars.add_task("power of real activations", total=len(work))
 
     def one(job, folder):
         try:
@@ -23,7 +22,7 @@ def measured(work, threads, progress):
         except SynthesisError as error:
             return error
         finally:
-            progress.advance(task)
+            bars.advance(task)
 
     with ThreadPoolExecutor(threads) as pool:
         return dict(zip([job.label for job, _ in work], pool.map(lambda both: one(*both), work), strict=True))
@@ -42,17 +41,16 @@ def main(units, threads, search, powered):
     A run over all of them also leaves build/synth/report.html, report.json and report.md.
     """
     start, console = monotonic(), Console()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with progress(console) as bars:
         work = jobs(units or MAPPED)
-        task = progress.add_task("mapping to Nangate45", total=len(work))
+        task = bars.add_task("mapping to Nangate45", total=len(work))
         recorded = {} if search else baseline.recipes(baseline.read())
-        results = run(work, threads, lambda: progress.advance(task), recorded)
+        results = run(work, threads, lambda: bars.advance(task), recorded)
         powers = {}
         if powered or (powered is None and not units):
             pairs = zip(work, results, strict=True)
             good = [(job, result[1]) for job, result in pairs if isinstance(result, tuple)]
-            powers = measured(good, threads, progress)
+            powers = measured(good, threads, bars)
     errors = [result for result in results if isinstance(result, Exception)]
     for error in errors:
         if not isinstance(error, SynthesisError):
@@ -70,10 +68,7 @@ def main(units, threads, search, powered):
             console.print(note, style="dim", highlight=False)
     remembered = sum(cached for _, _, _, cached in done)
     console.print(f"{len(done)} mapped, {remembered} of them remembered, in {monotonic() - start:.0f} s")
-    for error in errors:
-        console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
-    if errors:
-        sys.exit(1)
+    close(console, errors)
     if not units:
         report.write(rows)
 

@@ -5,7 +5,6 @@ They are in ``baseline.json``; git knows how they came about.
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from time import monotonic
 
@@ -13,6 +12,7 @@ import click
 from rich.console import Console
 
 from synth.catalogue import MAPPED, jobs, run
+from synth.console import close, progress
 
 __all__ = ["GROWTH", "PATH", "compare", "history", "read", "recipes", "record", "strangers", "write"]
 
@@ -91,8 +91,9 @@ def main(units, renew, parts, threads):
     others = {label: figures for label, figures in recorded.items() if (units or parts) and label not in labels}
     faults = [] if renew else strangers(recorded, [*labels, *others])
     if not faults:
-        with console.status("mapping to Nangate45"):
-            results = run(work, threads, recipes=None if renew else recipes(recorded))
+        with progress(console) as bars:
+            task = bars.add_task("mapping to Nangate45", total=len(work))
+            results = run(work, threads, lambda: bars.advance(task), None if renew else recipes(recorded))
         faults = [f"{result}" for result in results if isinstance(result, Exception)]
         figures = {job.label: result[0] for job, result in zip(work, results, strict=True)
                    if not isinstance(result, Exception)}
@@ -101,12 +102,8 @@ def main(units, renew, parts, threads):
         elif not faults:
             write(others | record(figures), PATH)
         console.print(f"{len(figures)} mapped in {monotonic() - start:.0f} s")
-    for fault in faults:
-        console.print(f"error: {fault}", style="red", markup=False, soft_wrap=True)
-    if faults:
-        if not renew:
-            console.print("If this is meant, run `make synth-renew`, and commit synth/baseline.json along with it.")
-        sys.exit(1)
+    close(console, faults, None if renew else
+          "If this is meant, run `make synth-renew`, and commit synth/baseline.json along with it.")
 
 
 if __name__ == "__main__":

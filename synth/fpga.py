@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from synth.catalogue import MAPPED, jobs
+from synth.console import close, progress
 from synth.flow import netlist, yosys
 from synth.library import BUILD, SynthesisError, version
 
@@ -173,9 +174,13 @@ def main(units, threads):
     work = placed(units or MAPPED)
 
     def one(job):
-        return fit(job.name, job.text, parts=job.texts)
+        try:
+            return fit(job.name, job.text, parts=job.texts)
+        finally:
+            bars.advance(task)
 
-    with ThreadPoolExecutor(threads) as pool, console.status(f"placing on {DEVICE}"):
+    with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
+        task = bars.add_task(f"placing on {DEVICE}", total=len(work))
         runs = {job.label: pool.submit(one, job)
                 for job in sorted(work, key=lambda job: (not job.parts, -len(job.text)))}  # the largest first
     table = Table("unit", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
@@ -192,10 +197,7 @@ def main(units, threads):
     console.print(table)
     console.print(NOTE, style="dim", highlight=False)
     console.print(f"{len(work) - len(errors)} placed in {monotonic() - start:.0f} s")
-    for error in errors:
-        console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
-    if errors:
-        sys.exit(1)
+    close(console, errors)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@ from time import monotonic
 import click
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from synth import baseline, catalogue
+from synth.console import close, progress
 from synth.equivalence import prove
 from synth.library import SynthesisError
 
@@ -107,13 +107,12 @@ def main(units, threads):
     """Maps UNITs (default: all but the accelerators) unless that is done, runs their benches on the netlists, and
     proves these equivalent to the RTL where that ends within a minute."""
     start, console = monotonic(), Console()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress, ThreadPoolExecutor(threads) as pool:
+    with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
         work = [job for job in catalogue.jobs(units or UNITS) if job.parameters == job.unit.synth]
-        task = progress.add_task("mapping to Nangate45", total=len(work))
+        task = bars.add_task("mapping to Nangate45", total=len(work))
         recipes = baseline.recipes(baseline.read())
-        mapped = catalogue.run(work, threads, lambda: progress.advance(task), recipes)
-        task = progress.add_task("benches and proofs", total=len(work))
+        mapped = catalogue.run(work, threads, lambda: bars.advance(task), recipes)
+        task = bars.add_task("benches and proofs", total=len(work))
 
         def one(job, result):
             try:
@@ -123,7 +122,7 @@ def main(units, threads):
             except SynthesisError as error:
                 return error
             finally:
-                progress.advance(task)
+                bars.advance(task)
 
         results = list(pool.map(one, work, mapped))
     table = Table("unit", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
@@ -141,10 +140,7 @@ def main(units, threads):
     console.print("Equivalence: of the cells with the RTL before clock gating, by ABC; functions are next states and "
                   "outputs.", style="dim")
     console.print(f"{good} of {len(work)} netlists pass their benches, in {seconds:.0f} s")
-    for error in errors:
-        console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
-    if errors:
-        sys.exit(1)
+    close(console, errors)
 
 
 if __name__ == "__main__":
