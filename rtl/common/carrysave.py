@@ -4,7 +4,7 @@ from functools import cache
 
 from amaranth.hdl import Cat, Const, Signal
 
-__all__ = ["add", "columns", "digits", "levels", "reduce", "rows"]
+__all__ = ["add", "columns", "digits", "levels", "reduce", "reduced", "rows"]
 
 
 def add(m, a, b, c):
@@ -110,3 +110,36 @@ def reduce(m, rows, width, depth):
             merged += [total, carry]
         rows = merged + rows[whole:]
     return rows
+
+
+def reduced(m, bits, single=0):
+    """Adds bits up, given as a list of them for each weight, until there are at most two of any weight, and one of the
+    ``single`` lowest; returns them in the same form. What would be carried beyond the highest weight is dropped.
+
+    Column by column, and of a column the bits that are there first (V. Oklobdzija, D. Villeger, S. Liu, "A method for
+    speed optimized partial product reduction", IEEE Transactions on Computers 45(3), 1996).
+    """
+    result, carries = [], []
+    for weight, column in enumerate(bits):
+        column, carries = [*((0, bit) for bit in column), *carries], []  # with the XORs that they took
+        goal = 1 if weight < single else 2
+        while len(column) > goal:
+            column.sort(key=lambda pair: pair[0])
+            # Three bits, of which two may stay, leave the last of them alone.
+            count = 2 if len(column) == 2 or (len(column) == 3 and goal == 2) else 3
+            (_, x), (second, y), *third = column[:count]
+            column = column[count:]
+            half, carry = Signal(name="half"), Signal(name="carry")
+            m.d.comb += half.eq(x ^ y)
+            if third:
+                (last, z), = third
+                total = Signal(name="total")
+                m.d.comb += [total.eq(half ^ z), carry.eq((x & y) | (half & z))]
+                column.append((max(second + 2, last + 1), total))
+                carries.append((max(second + 1, last + 1), carry))
+            else:
+                m.d.comb += carry.eq(x & y)
+                column.append((second + 1, half))
+                carries.append((second, carry))
+        result.append([bit for _, bit in column])
+    return result

@@ -4,6 +4,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.common import carrysave
 from rtl.common.pipeline import Pipeline
 from rtl.common.vectors import words
 
@@ -14,6 +15,7 @@ PRODUCT = 32  # bits of a significand of 24 times one of 8; both have their top 
 LOW = 6  # the lowest bits of a product: no rounding looks at them but to see whether they are zero
 SHIFTS = 10  # places where the binary point of a product can be if it is to round to something from 0 to 128
 FIRST = 252  # sum of the two biased exponents at which it is in front of the product: value = P * 2**(sum - 284)
+ORIGIN = 256  # what the unit makes of that sum, so that few gates tell the place
 
 scaled = data.StructLayout({"data": data.ArrayLayout(32, LANES), "scale": 32, "last": 1})
 
@@ -37,8 +39,9 @@ class Spe:
     same exponent adder, and the same incrementer for the rounding.
     """
 
-    def __init__(self, m, decompress):
-        self.m, self.decompress = m, decompress
+    def __init__(self, m, direction, decompress):
+        """``direction`` is decompress for the first stage, ``decompress`` the same for the others."""
+        self.m, self.direction, self.decompress = m, direction, decompress
 
     def _wire(self, value):
         """A name for a value with several readers, which would otherwise be built once for each of them."""
@@ -46,30 +49,6 @@ class Spe:
         wire = Signal(value.shape(), name="wire")
         self.m.d.comb += wire.eq(value)
         return wire
-
-    def _adders(self, columns, height):
-        """A level of the multiplier's tree: the bits of each weight, summed to at most ``height`` bits.
-
-        Full adders as long as a column has three bits; half adders only where the height demands it, or to finish the
-        lowest column with two bits, which then needs no second register (K. Bickerstaff, M. Schulte, E. Swartzlander,
-        "Reduced area multipliers", ASAP 1993).
-        """
-        result = [[] for _ in range(len(columns) + 1)]
-        lowest = True
-        for weight, column in enumerate(columns):
-            rest = list(column)
-            while len(rest) > 2:
-                (x, y, z), rest = rest[:3], rest[3:]
-                half = self._wire(x ^ y)
-                result[weight].append(self._wire(half ^ z))
-                result[weight + 1].append(self._wire((x & y) | (half & z)))
-            if len(rest) == 2 and (len(result[weight]) + 2 > height or (lowest and len(column) == 2)):
-                x, y = rest
-                rest = [self._wire(x ^ y)]
-                result[weight + 1].append(self._wire(x & y))
-            result[weight] += rest
-            lowest &= len(column) == 1
-        return result[:-1]
 
     def operands(self, word, scale):
         """Significands without their top bits (always set), the exponent that is added to that of the scale, sign.
@@ -83,59 +62,75 @@ class Spe:
         # Bit j of the significand is j - 7 places below the leading one.
         fraction = Cat(_any(leading[i] & magnitude[i + j - 7] for i in range(7 - j, 8)) for j in range(7))
         return [
-            Mux(self.decompress, scale[:23], word[:23]),
-            Mux(self.decompress, fraction, scale[16:23]),
-            Mux(self.decompress, length, word[23:31]),
-            Mux(self.decompress, negative, word[31]),
+            Mux(self.direction, scale[:23], word[:23]),
+            Mux(self.direction, fraction, scale[16:23]),
+            Mux(self.direction, length, word[23:31]),
+            Mux(self.direction, negative, word[31]),
         ]
 
-    def multiply(self, a, b, exponent, sign, scale_exponent):
-        """The product as two rows, the sum of exponents, whether the result is 0, whether x is not finite, sign.
+    def scale(self, exponent):
+        """What the exponent of the scale adds to that of the lane, and whether the scale is 0.
+
+        Compressing, a sum of ``ORIGIN`` + i means place i of the binary point. Decompressing, it is the exponent of a
+        product of less than 2**31.
+        """
+        return [exponent + Mux(self.direction, C(-1, 9), ORIGIN - FIRST)[:9], ~exponent.any()]
+
+    def multiply(self, a, b, exponent, sign, scale_exponent, no_scale):
+        """The product as two rows from bit ``LOW`` on, whether it has bits below, the sum of exponents, whether the
+        result is 0, whether x is not finite or as good as that, sign.
 
         NaN is what is not finite and gives 0.
         """
-        # Booth's digits of b, -2 to 2, the fifth 1 since the top bit of b is set. A row is the one's complement where
-        # its digit is negative; one more bit makes it the two's complement. Sign bits are worth the inverted bit less
-        # its weight, and these weights add up to a constant.
-        a, b = Cat(a, 1), Cat(b, 1)
+        # Digits of b to the base 4: three of -1, 0, 1 and 2, and the last, 0 to 2, to which the top bit of b adds 2. A
+        # row of bits for each digit, and one for that top bit; unlike rows for Booth's digits, they need no exclusive
+        # ORs. -a is ~a + 1, and has the lowest bit of a. Sign bits are worth the inverted bit less its weight, and
+        # these weights add up to a constant, with the top bit of a.
         columns = [[] for _ in range(PRODUCT)]
-        for digit in range(4):
-            below, middle, negative = b[2 * digit - 1] if digit else 0, b[2 * digit], b[2 * digit + 1]
-            one = self._wire(middle ^ below)
-            two = self._wire(Mux(negative, ~(middle | below), middle & below))
-            multiple = (Cat(a, 0) & one.replicate(25)) | (Cat(0, a) & two.replicate(25))
-            row = self._wire(Cat(multiple ^ negative.replicate(25), ~negative))
-            for weight, bit in enumerate(row, 2 * digit):
-                columns[weight].append(bit)
-            columns[2 * digit].append(negative)
-        for weight, bit in enumerate(a, 8):
+        for weight, bit in enumerate(a, 7):
             columns[weight].append(bit)
-        constant = -sum(1 << (25 + 2 * digit) for digit in range(4))
+        constant, carry = 1 << 30, C(0, 1)
+        a = Cat(a, 1)
+        for digit in range(4):
+            low, high = b[2 * digit], b[2 * digit + 1] if digit < 3 else C(0, 1)
+            odd = self._wire(low ^ carry)
+            one, minus = self._wire(odd & ~high), self._wire(odd & high)
+            two = self._wire(Mux(high, ~(low | carry), low & carry))
+            carry = self._wire(high & (low | carry))
+            row = [a[0] & odd, *((a[j] & one) | (a[j - 1] & two) | (~a[j] & minus) for j in range(1, 24)), two | minus]
+            for weight, bit in enumerate(row, 2 * digit):
+                columns[weight].append(self._wire(bit))
+            if digit < 3:
+                columns[2 * digit + 1].append(self._wire(minus & ~a[0]))
+                columns[2 * digit + 25].append(self._wire(~minus))
+                constant -= 1 << (2 * digit + 25)
         for weight in range(PRODUCT):
             if constant >> weight & 1:
                 columns[weight].append(C(1, 1))
-        for height in (4, 3, 2):
-            columns = self._adders(columns, height)
-        rows = [Cat(column[index] if index < len(column) else C(0, 1) for column in columns) for index in range(2)]
+        columns = carrysave.reduced(self.m, columns, LOW)
+        rows = [Cat(column[row] if row < len(column) else C(0, 1) for column in columns[LOW:]) for row in range(2)]
+        total = self._wire(exponent + scale_exponent)
         special = exponent.all()
-        zero = Mux(special, a[:23].any(), ~exponent.any() | ~scale_exponent.any())
-        return [*rows, exponent + scale_exponent, zero, special, sign]
+        zero = Mux(special, a[:23].any(), ~exponent.any() | no_scale)
+        return [*rows, _any(bit for bit, in columns[:LOW]), total[:9], zero, special | total[9], sign]
 
-    def add(self, row, other, exponent, zero, special, sign):
-        """The product, and where to round it.
+    def add(self, row, other, low, exponent, zero, special, sign):
+        """The product from bit ``LOW`` on, whether it has bits below, and where to round it.
 
         Compressing, ``select`` has one bit for each place of the binary point, none if the result is 0; ``forced``
-        saturates. Decompressing, it is the exponent of a product of 2**31 or more; ``forced`` takes it as it is, for a
-        zero or an infinity, and bit 8 warns that this product would be one.
+        saturates. Decompressing, it is the exponent of a product of less than 2**31; ``forced`` takes it as it is, for
+        a zero or an infinity, and bit 8 warns that a larger product would be one.
         """
-        product = self._wire((row + other)[:PRODUCT])
-        over = self._wire(~zero & exponent[8])
-        biased = Cat((exponent[:8] | over.replicate(8)) & ~zero.replicate(8), exponent[:8].all(), 0)
-        places = Cat((exponent == FIRST + place) & ~zero & ~special for place in range(SHIFTS))
+        high = exponent[1:8].all()
+        over = self._wire(~zero & (exponent[8] | (high & exponent[0])))
+        biased = Cat((exponent[:8] | over.replicate(8)) & (~zero).replicate(8), high & ~exponent[0], 0)
+        beyond = exponent[4:8].any()
+        near = self._wire(exponent[8] & ~beyond & ~zero & ~special)
+        places = Cat((exponent[:4] == place) & near for place in range(SHIFTS))
         return [
-            product[LOW:], product[:LOW].any(),
+            (row + other)[: PRODUCT - LOW], low,
             Mux(self.decompress, biased, places),
-            Mux(self.decompress, zero | over, ~zero & (special | (exponent >= FIRST + SHIFTS))),
+            Mux(self.decompress, zero | over, ~zero & (special | (exponent[8] & (beyond | (exponent[:4] >= SHIFTS))))),
             sign & ~zero,
         ]
 
@@ -154,26 +149,33 @@ class Spe:
 
         # A significand of 24 bits: from the top if that is set, or else from the next.
         finite = self._wire(self.decompress & ~forced & ~(select[8] & top))
-        fraction = [self._wire(Mux(top, product[8 + j], product[7 + j]) & finite) for j in range(23)]
-        tail = Mux(top, product[7], product[6]) & finite & (fraction[0] | low | (top & product[6]))
+        upper, lower = self._wire(finite & top), self._wire(finite & ~top)
+        fraction = [self._wire((product[8 + j] & upper) | (product[7 + j] & lower)) for j in range(23)]
+        tail = ((product[7] & upper) | (product[6] & lower)) & (fraction[0] | low | (top & product[6]))
 
-        # -(n + up) = ~n + (1 - up): one incrementer rounds and negates. In a float its carry goes on to the exponent,
-        # up to infinity; both ways that the exponent can move are ready when the carry comes.
+        # -(n + up) = ~n + (1 - up): one incrementer rounds and negates.
         value = self._wire(Cat(Mux(self.decompress, fraction[j], integer[j] ^ sign) if j < 8 else fraction[j]
                                for j in range(23)))
         carry = self._wire(Mux(self.decompress, tail, up ^ sign))
-        flips = self._wire((value + 1) ^ value)
-        result = value ^ (flips[:23] & carry.replicate(23))
-        exponent = select[:8]
-        higher, lower = ((exponent + 1) ^ exponent)[:8], ((exponent - 1) ^ exponent)[:8]
-        moved = Mux(carry & flips[23], higher & top.replicate(8), lower & (~top & ~forced).replicate(8))
+        flips = self._wire((value + 1)[:23] ^ value)
+        result = value ^ (flips & carry.replicate(23))
+
+        # The exponent of a float rises by one if the product has its top bit, and by one if the rounding carries that
+        # far, which is seen before the significand is chosen.
+        ones = Cat(product[8 + j] for j in range(22)).all()
+        carries = self._wire(tail & ones & ((product[30] & upper) | (product[7] & lower)))
+        exponent = self._wire(select[:8] & self.decompress.replicate(8))
+        top &= self.decompress & ~forced
+        flips = (exponent[1:] + 1)[:7] ^ exponent[1:]
+        twice = (top & carries) | ((top | carries) & exponent[0])
+        exponent ^= Cat(top ^ carries, flips & twice.replicate(7))
+
         # Beyond int8: bit 7 of the integer, unless it is the magnitude of -128, or a carry into it from 127.
-        beyond = integer[7] ^ (carry & flips[7] & ~value[7]) | (select[9] & top)
+        beyond = integer[7] ^ (carry & value[:7].all() & ~value[7]) | (select[9] & product[31])
         saturated = self._wire(~self.decompress & (forced | beyond))
         return [
             Cat(Mux(saturated, Cat((~sign).replicate(7), sign), result[:8]),
-                result[8] & self.decompress, result[9:],
-                Cat(exponent ^ moved, sign) & self.decompress.replicate(9)),
+                result[8] & self.decompress, result[9:], exponent, sign & self.decompress),
             saturated,
         ]
 
@@ -220,7 +222,10 @@ class Sfpr(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
-        spe = Spe(m, self.decompress)
+        # The later stages know the direction by a register: no sector reaches them in the cycle in which it changes.
+        decompress = Signal(reset_less=True)
+        m.d.sync += decompress.eq(self.decompress)
+        spe = Spe(m, self.decompress, decompress)
 
         def stage(function, lanes, shared, *passed):
             """A stage: ``function`` of each lane and the ``shared`` values, and some that are ``passed`` on."""
@@ -230,9 +235,9 @@ class Sfpr(wiring.Component):
             return [registers[size * k : size * (k + 1)] for k in range(LANES)], registers[size * LANES :]
 
         source = self.i.payload
-        lanes, (exponent, last) = stage(spe.operands, [[word] for word in source.data], [source.scale],
-                                        source.scale[23:31], source.last)
-        lanes, (last,) = stage(spe.multiply, lanes, [exponent], last)
+        lanes, (*scale, last) = stage(spe.operands, [[word] for word in source.data], [source.scale],
+                                      *spe.scale(source.scale[23:31]), source.last)
+        lanes, (last,) = stage(spe.multiply, lanes, scale, last)
         nans = _count([zero & special for *_, zero, special, _ in lanes])
         lanes, (nans, last) = stage(spe.add, lanes, [], nans, last)
         lanes, (nans, last) = stage(spe.round, lanes, [], nans, last)
