@@ -36,10 +36,9 @@ class Shift(wiring.Component):
     o : stream of :func:`vectors` of signed 12
         Twice the quotient, or C.
     decompress : input
-        Direction; may change between vectors.
+        Direction; may change between blocks, a cycle before the next one.
     table : input, 64 numbers of 3 bits
-        s, log2 of the DQT, row-major with the vertical frequency first; may change between blocks, a cycle
-        before the next one.
+        s, log2 of the DQT, row-major with the vertical frequency first; may change as ``decompress`` may.
     """
 
     i: In(stream.Signature(vectors(signed(17))))
@@ -49,28 +48,38 @@ class Shift(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        decompress = self.decompress
+        decompress = Signal(reset_less=True)
         column, following = Signal(8, init=1), Signal(8)  # one-hot: it selects from the table in few gates
         m.d.comb += following.eq(Mux(self.i.valid & self.i.ready, column.rotate_left(1), column))
-        m.d.sync += column.eq(following)
+        m.d.sync += [column.eq(following), decompress.eq(self.decompress)]
         m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready),
                      self.o.payload.last.eq(self.i.payload.last)]
 
+        def wire(value):
+            wire = Signal(name="wire")
+            m.d.comb += wire.eq(value)
+            return wire
+
         for lane in range(8):
-            value, s = self.i.payload.data[lane], Signal(3, reset_less=True, name=f"s_{lane}")
-            m.d.sync += s.eq(reduce(or_, (self.table[8 * lane + j] & following[j].replicate(3) for j in range(8))))
-            sign = Mux(decompress, value[7], value[16])
-            shifted = Cat(value[5:12] & (~decompress).replicate(7),
-                          Mux(decompress, value[:8], Cat(value[12:], sign.replicate(3))))
-            for bit in (2, 1, 0):
-                by, size = 1 << bit, 10 + (1 << bit)
-                step = Signal(size, name=f"shifted_{by}_{lane}")
-                m.d.comb += step.eq(Mux(s[bit] ^ decompress, Cat(shifted, sign.replicate(3))[by:], shifted))
-                shifted = step
-            # Whether q * 2**s fits shows before it is shifted.
-            over = decompress & s[2] & (((value[6] ^ sign) & s[:2].any()) | ((value[5] ^ sign) & s[1])
-                                        | ((value[4] ^ sign) & s[:2].all()))
-            m.d.comb += self.o.payload.data[lane].eq(Cat(Mux(over, (~sign).replicate(11), shifted), sign).as_signed())
+            value, by = self.i.payload.data[lane], Signal(3, reset_less=True, name=f"by_{lane}")
+            s = reduce(or_, (self.table[8 * lane + j] & following[j].replicate(3) for j in range(8)))
+            m.d.sync += by.eq(Cat(s[:2] ^ self.decompress.replicate(2), s[2]))
+            sign = wire(Mux(decompress, value[7], value[16]))
+
+            # The first step chooses between the inputs, too: C from bit 5 on, or q seven places up.
+            inputs = [*value[5:16], *[sign] * 7], [*[0] * 7, *value[:7], *[sign] * 4]
+            selects = ((wire(~decompress & ~by[2]), wire(~decompress & by[2])),
+                       (wire(decompress & by[2]), wire(decompress & ~by[2])))
+            ways = [(bits[4 * up:], select[up]) for bits, select in zip(inputs, selects, strict=True) for up in (0, 1)]
+            steps = [wire(reduce(or_, (bits[k] & select for bits, select in ways))) for k in range(14)]
+            steps = [wire(Mux(by[1], steps[k + 2], steps[k])) for k in range(12)]
+
+            # Whether q * 2**s fits shows before it is shifted; the last step makes it the greatest number or the least.
+            over = wire(selects[1][0] & (((value[6] ^ sign) & ~by[:2].all()) | ((value[5] ^ sign) & ~by[1])
+                                         | ((value[4] ^ sign) & ~by[:2].any())))
+            keep, take, ones = wire(~by[0] & ~over), wire(by[0] & ~over), wire(over & ~sign)
+            result = Cat((steps[k] & keep) | (steps[k + 1] & take) | ones for k in range(11))
+            m.d.comb += self.o.payload.data[lane].eq(Cat(result, sign).as_signed())
         return m
 
 
