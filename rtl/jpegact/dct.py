@@ -256,7 +256,10 @@ class Dct(wiring.Component):
         m.submodules.first = first
         m.submodules.transpose = transpose = Transpose(first.o_width)
         m.submodules.second = second
-        m.d.comb += [first.inverse.eq(self.inverse), second.inverse.eq(self.inverse)]
+        # A register of its own, as so much reads it; the second pass learns the direction long before a vector arrives.
+        inverse = Signal(reset_less=True)
+        m.d.sync += inverse.eq(self.inverse)
+        m.d.comb += [first.inverse.eq(self.inverse), second.inverse.eq(inverse)]
         wiring.connect(m, wiring.flipped(self.i), first.i)
         wiring.connect(m, first.o, transpose.i)
         m.d.comb += [
