@@ -1,5 +1,7 @@
 """Carry-save sums: the digits of every constant, and dot products through the tree, against plain integers."""
 
+from itertools import pairwise
+
 import cocotb
 import pytest
 from amaranth.hdl import Module, signed
@@ -35,9 +37,35 @@ class Dot(wiring.Component):
         return m
 
 
+class Bits(wiring.Component):
+    """Sum of as many bits of each weight as ``heights`` says, modulo 2**len(heights), and what is left of each."""
+
+    def __init__(self, heights, single):
+        self.heights, self.single = heights, single
+        super().__init__({"i": In(sum(heights)), "o": Out(len(heights))})
+
+    def elaborate(self, platform):
+        m = Module()
+        places = [sum(self.heights[:k]) for k in range(len(self.heights) + 1)]
+        bits = [list(self.i[low:high]) for low, high in pairwise(places)]
+        columns = carrysave.reduced(m, bits, self.single)
+        assert len(columns) == len(bits) and all(len(column) <= 2 for column in columns)
+        assert all(len(column) <= 1 for column in columns[: self.single])
+        m.d.comb += self.o.eq(sum(bit << k for k, column in enumerate(columns) for bit in column))
+        return m
+
+
+HEIGHTS = [1, 2, 1, 3, 2, 4, 3, 5, 5, 5, 7, 9, 0, 1, 3, 12, 2, 0, 0, 2, 2, 4]
+
+
 @pytest.mark.parametrize("constant", [0, 1024, -77])
 def test_dot_products(constant):
-    simulate(Dot(constant), __file__, constant=constant)
+    simulate(Dot(constant), __file__, "equals_integers", constant=constant)
+
+
+@pytest.mark.parametrize("single", [0, 6, len(HEIGHTS)])
+def test_columns(single):
+    simulate(Bits(HEIGHTS, single), __file__, "adds_bits_up")
 
 
 @pytest.mark.parametrize("odd", [(1,), (1, 3)])
@@ -63,3 +91,15 @@ async def equals_integers(dut):
         await Timer(1, "ns")
         expected = sum(int(a) * b for a, b in zip(values, COEFFICIENTS, strict=True)) + parameters()["constant"]
         assert int(dut.o.value.to_signed()) == expected, f"SEED={SEED} index {index}: {values}"
+
+
+@cocotb.test
+async def adds_bits_up(dut):
+    random = rng()
+    weights = [weight for weight, height in enumerate(HEIGHTS) for _ in range(height)]
+    for index in range(2000):
+        bits = (random.random(len(weights)) < random.choice([0.05, 0.5, 0.95, 1])).astype(int).tolist()
+        dut.i.value = sum(bit << k for k, bit in enumerate(bits))
+        await Timer(1, "ns")
+        expected = sum(bit << weight for bit, weight in zip(bits, weights, strict=True)) % (1 << len(HEIGHTS))
+        assert int(dut.o.value) == expected, f"SEED={SEED} index {index}: {bits}"
