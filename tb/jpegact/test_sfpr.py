@@ -302,6 +302,28 @@ async def decompresses_every_integer(dut):
 
 
 @cocotb.test
+async def carries_into_the_exponent_only_from_a_full_significand(dut):
+    random = rng()
+    bench = await start(dut)
+    words, scales, seen = [], [], Counter()
+    for y in range(1, 129):
+        factor = y << (8 - y.bit_length())
+        for edge in (2**31, 3 * 2**30):  # products that are a little less
+            for fraction in range((edge - 600) // factor, edge // factor + 1):
+                if not 2**23 <= fraction < 2**24:
+                    continue
+                words.append(-y & 0xFF if y == 128 or random.integers(2) else y)
+                scales.append(int(random.integers(1, 240)) << 23 | fraction & 0x7F_FFFF)
+                product = fraction * factor
+                drop = product.bit_length() - 24
+                half, rest = 1 << (drop - 1), product & ((1 << drop) - 1)
+                seen[product >> drop, "up" if rest > half else "down" if rest < half else "tie"] += 1
+    wanted = [(significand, way) for significand in (0xFF_FFFF, 0xFF_FFFE, 0xBF_FFFF) for way in ("up", "down")]
+    assert not [case for case in wanted if not seen[case]], seen
+    await check(bench, random, 1, *sectors(words, scales))
+
+
+@cocotb.test
 async def carries_real_activations_there_and_back(dut):
     random = rng()
     bench = await start(dut)
