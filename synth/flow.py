@@ -45,6 +45,7 @@ RECIPES = {
     "flat": (f"{CLEAN}; dch -f; map -B 0.5; topo; buffer -c -N 16", UNWANTED),
     "area": (f"{CLEAN}; {AREA}; buffer -c -N 16", (*UNWANTED, *STACKS)),
     "small": (f"{CLEAN}; dc2; strash; {AREA}; buffer -c -N 16", UNWANTED),
+    "least": (f"{CLEAN}; dc2; dch; amap -m; strash; dch; amap -m; topo; buffer -c -N 16", UNWANTED),
 }
 TARGET = 480  # ps that ABC's sizing aims at; how much hardly matters, as OpenSTA's follows
 FOR_LARGE = ("fast", "twice")  # recipes for what has more cells than that
@@ -154,8 +155,10 @@ def finish(name, library, folder, recipe, parts):
     design = json.loads(path.read_text())
     complement(design["modules"][name])
     path.write_text(json.dumps(design))
-    yosys([f"read_json {path.name}", f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {recipe}.v"],
-          folder, name, f"{recipe}-verilog")
+    # OpenSTA reads assignments to a port as a whole alone, which is how opt_clean leaves them.
+    yosys([f"read_json {path.name}", "opt_clean", f"write_json {path.name}",
+           f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {recipe}.v"], folder, name, f"{recipe}-verilog")
+    design = json.loads(path.read_text())
     for cell, kind in resize(library, folder, recipe, name, parts).items():
         design["modules"][name]["cells"][cell]["type"] = kind
     path.write_text(json.dumps(design))
