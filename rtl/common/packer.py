@@ -93,15 +93,16 @@ class Packer(wiring.Component):
 
         free, taking, fits = Signal(), Signal(), Signal()
         i_count = self.i.payload.count >> (self.granule.bit_length() - 1)
-        total = Signal(range(capacity + i_size + 1))
+        total, grown = (Signal(range(capacity + i_size + 1), name=name) for name in ("total", "grown"))
         beyond, ends, load = Signal(), Signal(), Signal()
         m.d.comb += [
             free.eq(~self.o.valid | self.o.ready),
             fits.eq(level <= capacity + word - i_size),
             self.i.ready.eq(free & fits & ~closing),
             taking.eq(self.i.valid & fits & ~closing),
-            total.eq(level + Mux(taking, i_count, 0)),
-            beyond.eq(total > word),
+            grown.eq(level + i_count),
+            total.eq(Mux(taking, grown, level)),
+            beyond.eq(Mux(taking, grown > word, level > word)),
             ends.eq(Mux(taking, self.i.payload.last, closing)),
             load.eq(beyond | ends),
         ]

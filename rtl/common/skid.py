@@ -11,28 +11,37 @@ class Skid(wiring.Component):
     """A two-beat buffer whose outputs, ``ready`` included, all come from registers.
 
     Throughput: one beat a cycle. Latency: 1 cycle. Buffering: two beats, the second of which catches what is under
-    way when the output stalls. Combinational paths: none.
+    way when the output stalls. Combinational paths: none. Half a buffer has no latency, one beat, and passes ``valid``
+    and ``payload``.
 
     Parameters
     ----------
     shape : shape-castable
         Payload of the stream.
+    half : bool
+        True: only ``ready`` comes from a register, and only the beat that is under way when the output stalls is kept.
     """
 
-    def __init__(self, shape):
+    def __init__(self, shape, half=False):
+        self.half = bool(half)
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform):
         m = Module()
         spare = Signal.like(self.i.payload, reset_less=True)
         full = Signal()  # the spare register holds a beat
+        m.d.comb += self.i.ready.eq(~full)
+        with m.If(~full):
+            m.d.sync += spare.eq(self.i.payload)
+        if self.half:
+            m.d.comb += [self.o.valid.eq(full | self.i.valid), self.o.payload.eq(Mux(full, spare, self.i.payload))]
+            m.d.sync += full.eq(self.o.valid & ~self.o.ready)
+            return m
         payload = Signal.like(self.i.payload, reset_less=True)
         valid = Signal()
-        m.d.comb += [self.i.ready.eq(~full), self.o.valid.eq(valid), self.o.payload.eq(payload)]
+        m.d.comb += [self.o.valid.eq(valid), self.o.payload.eq(payload)]
         with m.If(~valid | self.o.ready):
             m.d.sync += [payload.eq(Mux(full, spare, self.i.payload)), valid.eq(full | self.i.valid), full.eq(0)]
         with m.Elif(~full):
             m.d.sync += full.eq(self.i.valid)
-        with m.If(~full):
-            m.d.sync += spare.eq(self.i.payload)
         return m

@@ -1,5 +1,8 @@
 """The unpacker: gives a stream of full words back in pieces of any number of bytes."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -23,9 +26,10 @@ class Unpacker(wiring.Component):
     in front of the barrel: all that ``take`` has to reach within its own cycle is the offset, and a decoder can compute
     it from the bytes of the cycle before.
 
-    Throughput: one piece a cycle, ``i_size`` bytes a cycle on average. Latency: one cycle from a word to its bytes.
+    Throughput: one piece a cycle, ``i_size`` bytes a cycle on average; where ``o_size`` is more than 1.25 ``i_size``,
+    pieces of different sizes may wait for a word now and then. Latency: one cycle from a word to its bytes.
     Buffering: as many words as a piece of ``o_size`` bytes can touch, and one that makes up for their moving late.
-    Combinational path: ``take`` to ``o.valid`` and ``short``.
+    Combinational path: ``take`` to ``short``.
 
     Source: JPEG-ACT, section III-G (the output FIFO of the splitter, popped a variable number of bytes).
 
@@ -43,12 +47,10 @@ class Unpacker(wiring.Component):
     i : stream of :func:`~rtl.common.packer.chunk` of ``i_size``
         Full words; the last one of a tensor carries ``last`` and may be partial.
     take : input
-        Bytes that a transfer at ``o`` consumes, 0 to ``o_size``. Constant while ``o`` is offered and not taken, but for
-        the time between tensors.
+        Bytes that a transfer at ``o`` consumes, 0 to ``o_size``.
     o : stream of :func:`window` of ``o_size``
-        Valid when ``take`` bytes are there, or when the last word is: then missing bytes are zero, and ``short`` says
-        that some of the ``take`` bytes are missing. Bytes beyond ``take`` are what is known of the following ones:
-        zero once the stream has ended, and otherwise they may change while the piece waits.
+        Valid when ``o_size`` bytes are there, however many are taken, or when the last word is: then missing bytes are
+        zero, and ``short`` says that some of the ``take`` bytes are missing.
     next : input
         Pulse: forget what is left of this tensor's stream. A transfer at ``o`` in the same cycle still counts. If the
         stream's last word has not been received by the end of this cycle, further words are taken and dropped up to
@@ -90,43 +92,42 @@ class Unpacker(wiring.Component):
         # Words beyond those that are held are zero, but for those that the first word of a tensor will clear.
         words = [Signal(unit * word, reset_less=True, name=f"word_{k}") for k in range(count)]
         held = Signal(range(count + 1))  # words, with those that the last piece passed
-        passed = [Signal(name=f"passed_{k}") for k in range(1, most + 1)]  # how many these are, one hot
+        passed = [Signal(init=k == 0, name=f"passed_{k}") for k in range(most + 1)]  # how many these are, one hot
         offset = Signal(range(word))
-        level = Signal(range(count * word + 1))  # granules from the offset on
+        # Granules from the offset on; less than none where zeros were taken for what the stream had no more of.
+        level, known = Signal(range(-piece, count * word + 1)), Signal(range(count * word + 1))
         closed = Signal()  # the last word is in
         ragged = Signal()  # and with it a part of a granule, which nobody can take
 
         take, moved = self.take >> fine, Signal(range(word + piece))
-        left = Signal(range(-piece, count * word + 1))
-        passes, taken, accepted = Signal(), Signal(), Signal()
+        taken, accepted = Signal(), Signal()
         m.d.comb += [
             moved.eq(offset + take),
-            left.eq(level - take),
-            self.o.valid.eq((left >= 0) | closed),
-            self.o.payload.short.eq((left < 0) & closed),
-            self.excess.eq(~closed | (level != 0) | ragged),
+            known.eq(Mux(level < 0, 0, level)),
+            self.o.valid.eq((known >= piece) | closed),
+            self.o.payload.short.eq(known < take),
+            self.excess.eq(~closed | (known != 0) | ragged),
             taken.eq(self.o.valid & self.o.ready),
-            passes.eq(Cat(passed).any()),
-            self.i.ready.eq(self.discarding | (~closed & ((held != count) | passes))),
+            self.i.ready.eq(self.discarding | (~closed & ((held != count) | ~passed[0]))),
             accepted.eq(self.i.valid & self.i.ready & ~self.discarding),
         ]
-        m.d.sync += [passed[j].eq(taken & (moved[len(offset):] == j + 1)) for j in range(most)]
+        passing = moved[len(offset):]
+        m.d.sync += [passed[0].eq(~taken | (passing == 0)),
+                     *[passed[j].eq(taken & (passing == j)) for j in range(1, most + 1)]]
 
         # A new word goes behind those that stay.
         stay = Signal.like(held)
-        m.d.comb += stay.eq(held - sum((j + 1) * passed[j] for j in range(most)))
+        m.d.comb += stay.eq(held - sum(j * passed[j] for j in range(1, most + 1)))
         shown = []
         for k in range(count):
-            come = Signal(unit * word, name=f"come_{k}")
-            for j in range(min(most, count - 1 - k)):
-                with m.If(passed[j]):
-                    m.d.comb += come.eq(words[k + j + 1])
-            with m.If(passes | (accepted & ((held == k) | (held == 0)))):
-                m.d.sync += words[k].eq(come | Mux(accepted & (stay == k), self.i.payload.data.as_value(), 0))
-            shown.append(come | Mux(passes, 0, words[k]))
+            come = [Mux(passed[j], words[k + j], 0) for j in range(min(most, count - 1 - k) + 1)]
+            with m.If(~passed[0] | (accepted & ((held == k) | (held == 0)))):
+                m.d.sync += words[k].eq(reduce(or_, come[1:], Mux(
+                    accepted & (stay == k), self.i.payload.data.as_value(), 0)))
+            shown.append(reduce(or_, come))
 
-        grown = Signal.like(level)
-        m.d.comb += grown.eq(level + Mux(accepted, self.i.payload.count >> fine, 0))
+        grown = Signal.like(known)
+        m.d.comb += grown.eq(known + Mux(accepted, self.i.payload.count >> fine, 0))
         m.d.sync += [
             held.eq(stay + accepted),
             level.eq(grown),
@@ -134,13 +135,13 @@ class Unpacker(wiring.Component):
             ragged.eq(ragged | (accepted & self.i.payload.count[:fine].any())),
         ]
         with m.If(taken):
-            m.d.sync += [offset.eq(moved), level.eq(Mux(left < 0, 0, grown - take))]
+            m.d.sync += [offset.eq(moved), level.eq(grown - take)]
         received = self.i.valid & self.i.ready & self.i.payload.last
         with m.If(received):
             m.d.sync += self.discarding.eq(0)
         with m.If(self.next):
             m.d.sync += [
-                Cat(passed).eq(0), offset.eq(0), held.eq(0), level.eq(0), closed.eq(0), ragged.eq(0),
+                Cat(passed).eq(1), offset.eq(0), held.eq(0), level.eq(0), closed.eq(0), ragged.eq(0),
                 self.discarding.eq(~(closed | received)),
             ]
 

@@ -121,7 +121,8 @@ class Accelerator(wiring.Component):
         def mode(*names):
             return Cat(control.mode == MODES[name] for name in names if name in self.modes).any()
 
-        launch, abort = Signal(), Signal()
+        launch, abort, unknown, unaligned = Signal(), Signal(), Signal(), Signal()
+        m.d.sync += [unknown.eq(~mode(*self.modes)), unaligned.eq(mode(*SCALED) & control.scales[:5].any())]
         idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
         m.d.comb += [plan.descriptor[name].eq(control[name])
                      for name in ("base", "rows", "width", "stride", "height", "channels")]
@@ -201,13 +202,15 @@ class Accelerator(wiring.Component):
                 c.d.comb += works.eq(1)
                 with c.If(plan.done):
                     c.next = "settle"
-                    with c.If(~mode(*self.modes)):
+                    with c.If(unknown):
                         c.d.sync += status.error.eq(ErrorCode.MODE)
-                    with c.Elif(plan.error | (mode(*SCALED) & control.scales[:5].any())):
+                    with c.Elif(plan.error | unaligned):
                         c.d.sync += status.error.eq(ErrorCode.DESCRIPTOR)
                     with c.Else():
-                        c.d.comb += launch.eq(~abort)
-                        c.next = "run"
+                        c.next = "launch"
+            with c.State("launch"):
+                c.d.comb += [works.eq(1), launch.eq(~abort)]
+                c.next = "run"
             with c.State("run"):
                 c.d.comb += [works.eq(1), receiver.run.eq(control.decompress & ~abort)]
                 with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
@@ -240,7 +243,8 @@ class Accelerator(wiring.Component):
         }
         for name, amount in amounts.items():
             m.submodules[f"count_{name}"] = counter = Counter(len(amount))
-            m.d.comb += [counter.amount.eq(amount), counter.clear.eq(registers.start)]
+            m.d.comb += counter.clear.eq(registers.start)
+            m.d.sync += counter.amount.eq(amount)  # which of some is known late in a cycle
             if hasattr(status, name):
                 m.d.comb += getattr(status, name).eq(counter.value)
             amounts[name] = counter.value

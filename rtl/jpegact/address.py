@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.common.vectors import place
 
-__all__ = ["ROWS", "SIZE", "TILES", "Walk", "check_address_width", "course", "distance", "increment"]
+__all__ = ["FAR", "ROWS", "SIZE", "TILES", "Walk", "check_address_width", "course", "distance"]
 
 SIZE = 24  # bits of a width, of a channel's height, of the number of channels
 TILES = SIZE - 3  # bits of the number of sectors in a row
@@ -57,16 +57,11 @@ def near(value):
     return Mux(value[NEAR:].any(), high, value[:NEAR])
 
 
-def increment(value):
-    """``value`` + 1, wrapping around. Its carries are ANDs of all bits below, not chains from bit to bit."""
-    return Cat((value[k : k + 6] + value[:k].all())[: len(value[k : k + 6])] for k in range(0, len(value), 6))
-
-
 # A cycle of a Walk's two adders: whose turn it is; what is added, and to what; where the result goes.
 _control = data.StructLayout({name: 1 for name in (
     "total", "from_tile", "from_height", "from_channel", "plus_tile", "plus_height", "plus_channel", "plus_unit_height",
-    "plus_unit_channel", "less_tile", "less_height", "less_channel", "back_tile", "back_height", "back_channel", "one",
-    "carry", "works", "to_tile", "to_height", "to_channel", "room", "until", "second_until",
+    "plus_unit_channel", "less_tile", "less_height", "less_channel", "back", "back_tile", "back_height", "back_channel",
+    "one", "carry", "works", "to_tile", "to_height", "to_channel", "room", "until", "second_until",
     "to_following", "to_left", "by_group", "by_group_rows", "by_unit", "by_unit_rows", "by_base", "by_rows", "by_tile",
     "by_stride", "line", "left", "second_line", "following")})
 
@@ -149,7 +144,8 @@ class Walk(wiring.Component):
 
         # Tiles, heights and channels: the sum, less the modulus, and that again if it was too much.
         total = Signal(signed(SIZE + 2), reset_less=True)
-        part, term, result = Signal(SIZE + 1), Signal(SIZE + 2), Signal(signed(SIZE + 2))
+        part, result = Signal(SIZE + 1), Signal(signed(SIZE + 2))
+        term = Signal(SIZE + 2, reset_less=True)  # chosen in the cycle before, too
         one, short = Signal(), Signal()
         carry, wrapped = Signal(reset_less=True), Signal(reset_less=True)  # from height; from tile
         moduli = {"tile": course.tiles, "height": course.height, "channel": course.top}
@@ -157,16 +153,16 @@ class Walk(wiring.Component):
                      "unit_height": unit.height, "unit_channel": unit.channel}
         m.d.comb += [
             part.eq(either((do.total, total), *((do[f"from_{name}"], at[name]) for name in moduli))),
-            term.eq(either(
-                *((do[f"plus_{name}"], value) for name, value in distances.items()),
-                *((do[f"less_{name}"], Cat(~value, Const(-1, SIZE + 2 - len(value))))
-                  for name, value in moduli.items()),
-                *((do[f"back_{name}"] & short, value) for name, value in moduli.items()))),
             short.eq(total[-1]),
             # The modulus of channels is less by one than they are.
             one.eq(do.one | (do.carry & carry) | (do.back_channel & short)),
-            result.eq((Cat(1, part) + Cat(one, term))[1:]),
+            result.eq((Cat(1, part) + Cat(one, Mux(do.back & ~short, 0, term)))[1:]),
         ]
+        m.d.sync += term.eq(either(
+            *((decided[f"plus_{name}"], value) for name, value in distances.items()),
+            *((decided[f"less_{name}"], Cat(~value, Const(-1, SIZE + 2 - len(value))))
+              for name, value in moduli.items()),
+            *((decided[f"back_{name}"], value) for name, value in moduli.items())))
         rest = near(~total[:SIZE])  # to the modulus, a cycle after it has been taken from something
         with m.If(do.works):
             m.d.sync += total.eq(result)
@@ -205,7 +201,8 @@ class Walk(wiring.Component):
             m.d.comb += [
                 decided.works.eq(1), decided[f"from_{name}"].eq(phase[0]), decided.total.eq(~phase[0]),
                 decided[f"plus_{by}{name}"].eq(phase[0]), decided[f"less_{name}"].eq(phase[1]),
-                decided[f"back_{name}"].eq(phase[2]), decided[f"to_{name}"].eq(phase[2] & stores),
+                decided.back.eq(phase[2]), decided[f"back_{name}"].eq(phase[2]),
+                decided[f"to_{name}"].eq(phase[2] & stores),
                 decided.carry.eq(phase[0] & (name == "channel")), decided.one.eq(phase[1] & (name != "channel"))]
 
         opening = Signal()  # the base and all rows are to be added, in place of a unit
@@ -297,7 +294,8 @@ class Walk(wiring.Component):
         row = data.StructLayout({"until": NEAR, "left": NEAR, "channel": SIZE})
         current, other = (Signal(row, reset_less=True, name=name) for name in ("current", "other"))
         below = Signal(row, name="row_below")
-        spans, across_next, turns, channel_ends = Signal(), Signal(), Signal(), Signal()
+        spans, turns, channel_ends = Signal(), Signal(), Signal()
+        across_next = Signal(reset_less=True)  # the next row is the second part's
         pointer, beyond = (Signal(self.address_width, name=name) for name in ("pointer", "beyond"))
         m.d.comb += [
             self.o.valid.eq(valid),
@@ -310,7 +308,6 @@ class Walk(wiring.Component):
             moves.eq(valid & self.o.ready),
             begin.eq(prepared & (~valid | (moves & ends))),
             spans.eq(second != 0),
-            across_next.eq(spans & ~slot),
             turns.eq(Mux(course.raster, here, within) == 1),
             channel_ends.eq(current.until == 1),
             pointer.eq(Mux(across_next, other_address, next_address)),
@@ -325,7 +322,8 @@ class Walk(wiring.Component):
                          address.eq(Cat(address[:5], (address[5:] + 1)[: self.address_width - 5])), valid.eq(~ends)]
             with m.If(turns):
                 m.d.sync += [current.eq(Mux(spans, other, below)), other.eq(below), address.eq(pointer),
-                             slot.eq(across_next), within.eq(Mux(across_next, second, first)),
+                             slot.eq(across_next), across_next.eq(spans & ~across_next),
+                             within.eq(Mux(across_next, second, first)),
                              here.eq(Mux(course.raster | across_next, near(course.tiles), first_room))]
                 with m.If(across_next):
                     m.d.sync += other_address.eq(beyond)
@@ -338,7 +336,7 @@ class Walk(wiring.Component):
             m.d.sync += [
                 valid.eq(1), sector.eq(0), last_sector.eq((size << 3) - 1), ending.eq(final), slot.eq(0),
                 address.eq(address_sum), here.eq(room), first_room.eq(room), first.eq(across), within.eq(across),
-                second.eq(Mux(course.raster, 0, size - across)),
+                second.eq(Mux(course.raster, 0, size - across)), across_next.eq(~course.raster & (room < size)),
                 next_address.eq(following), other_address.eq(line),
                 current.until.eq(untils[0]), current.left.eq(left), current.channel.eq(at.channel),
                 # Eight rows further on.

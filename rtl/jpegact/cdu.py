@@ -51,12 +51,13 @@ class Cdu(wiring.Component):
     other one, since they go together.
 
     Latency, cycles from the first beat in to the first beat out (a beat of the byte stream has to be full first; here
-    it has 16 bytes, 32 in raw and zvc):
+    it has 16 bytes, 32 in raw and zvc; zvc's decoder waits for two of them, so that a unit that has zvc decompresses a
+    cycle later in the other modes, too):
 
     ==========  ===  ====  ========  ===  ==========================  ===
     mode        raw  sfpr  sfpr-zvc  brc  jpeg-act, layout 0 / 1 / 2  zvc
     compress      2     7        17   18                46 / 53 / 67   11
-    decompress    2     6        16    2                39 / 47 / 63    3
+    decompress    2     6        16    2                39 / 47 / 63    4
     ==========  ===  ====  ========  ===  ==========================  ===
 
     Source: JPEG-ACT, section III-A, Figure 8; Table II for the modes.

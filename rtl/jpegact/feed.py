@@ -54,7 +54,7 @@ def pass_rows(m, i, shown, control, coders, taken, direct, fetched):
             m.d.comb += [sink.valid.eq(valid), ready.eq(sink.ready)]
     for _, coder in coders:
         m.d.comb += [Value.cast(coder.rows.payload.data).eq(Value.cast(row.data)),
-                     coder.rows.payload.mask.eq(Mux(absent, 0, row.mask)),
+                     coder.rows.payload.mask.eq(row.mask), coder.empty.eq(absent),
                      coder.rows.payload.last.eq(control.final)]
     with m.If(control.start):
         m.d.sync += control.left.eq(control.tensor.decompress)

@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.common import axi
+from rtl.common.skid import Skid
 from rtl.jpegact.address import Walk, course, distance
 from rtl.jpegact.cdu import SCALED, Cdu
 from rtl.jpegact.config import MODES, Config
@@ -105,25 +106,23 @@ class Lane(wiring.Component):
         m.submodules.cdu = cdu = self._cdu
         m.submodules.reader = reader = Reader(self.address_width, self.outstanding)
         m.submodules.writer = writer = Writer(self.address_width, self.outstanding)
-        decompress, mode = self.tensor.decompress, self.tensor.mode
-        scaled, reads, writes = Signal(), Signal(), Signal()
-        m.d.comb += [
-            scaled.eq(Cat(mode == MODES[name] for name in SCALED if name in self.modes).any()),
-            reads.eq(~decompress | scaled),
-            writes.eq(decompress),
-        ]
+        mode, passes_sfpr = self.tensor.mode, Signal()
+        start, decompress, scaled, reads = (Signal(name=name) for name in ("started", "decompress", "scaled", "reads"))
+        m.d.comb += passes_sfpr.eq(Cat(mode == MODES[name] for name in SCALED if name in self.modes).any())
+        m.d.sync += [start.eq(self.start), decompress.eq(self.tensor.decompress), scaled.eq(passes_sfpr),
+                     reads.eq(~self.tensor.decompress | passes_sfpr)]
 
         # Walks whose places nobody wants do not start.
-        places = {"ahead": (reader.ahead, reads), "now": (reader.now, reads), "behind": (writer.places, writes)}
+        places = {"ahead": (reader.ahead, reads), "now": (reader.now, reads), "behind": (writer.places, decompress)}
         for name, (sink, wanted) in places.items():
             m.submodules[name] = walk = Walk(self.address_width)
             wiring.connect(m, walk.o, sink)
             m.d.comb += [walk.course.eq(self.course), walk.load.eq(self.load), walk.origin.eq(self.origin),
-                         walk.blocks.eq(self.blocks), walk.start.eq(self.start & wanted)]
+                         walk.blocks.eq(self.blocks), walk.start.eq(start & wanted)]
 
         m.d.comb += [
-            reader.start.eq(self.start & reads),
-            writer.start.eq(self.start & writes),
+            reader.start.eq(start & reads),
+            writer.start.eq(start & decompress),
             reader.gather.eq(~decompress),
             reader.scaled.eq(scaled),
             reader.scales.eq(self.scales),
@@ -131,14 +130,18 @@ class Lane(wiring.Component):
             writer.abort.eq(self.halt),
             cdu.config.payload.eq(self.tensor),
             cdu.config.payload.blocks.eq(self.blocks),
-            cdu.config.valid.eq(self.start),
+            cdu.config.valid.eq(start),
         ]
         wiring.connect(m, reader.axi, wiring.flipped(self.reads))
         wiring.connect(m, writer.axi, wiring.flipped(self.writes))
         wiring.connect(m, reader.sectors, cdu.sectors_i)
         wiring.connect(m, cdu.sectors_o, writer.sectors)
-        wiring.connect(m, cdu.bytes_o, wiring.flipped(self.chunks))
-        wiring.connect(m, wiring.flipped(self.rows), cdu.rows_i)
+        # All that leaves the lane comes from registers: lanes wait for each other in the collector and the splitter.
+        for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
+                                   ("rows", wiring.flipped(self.rows), cdu.rows_i)):
+            m.submodules[name] = skid = Skid(source.payload.shape(), half=name == "rows")
+            wiring.connect(m, source, skid.i)
+            wiring.connect(m, skid.o, sink)
         if cdu.scaled:
             wiring.connect(m, reader.scale, cdu.scales)
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
@@ -146,11 +149,9 @@ class Lane(wiring.Component):
         # The CDU takes sectors and scales only together, and is ready for the one when it has the other.
         starved = ((reader.gather & ~reader.sectors.valid) | (reader.scaled & ~reader.scale.valid))
         passes = [(stream.valid & stream.ready, stream.payload.words) for stream in (reader.now, writer.places)]
-        m.d.comb += [
-            self.busy.eq((cdu.busy & ~self.halt) | reader.busy | writer.busy),
-            Value.cast(self.fault).eq(Cat(reader.error & reads, writer.error & writes)),
-        ]
+        m.d.comb += Value.cast(self.fault).eq(Cat(reader.error & reads, writer.error & decompress))
         m.d.sync += [
+            self.busy.eq(self.start | start | (cdu.busy & ~self.halt) | reader.busy | writer.busy),
             self.waits.read.eq(reader.busy & starved),
             self.waits.write.eq(cdu.sectors_o.valid & ~cdu.sectors_o.ready),
             self.words.eq(Mux(decompress, *(Mux(moves, words, 0) for moves, words in reversed(passes)))),

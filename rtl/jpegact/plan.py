@@ -1,16 +1,17 @@
 """The plan of a tensor: from its description to what each CDU has to know."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.jpegact.address import ROWS, SIZE, TILES, check_address_width, course, distance, increment
+from rtl.jpegact.address import FAR, ROWS, SIZE, TILES, check_address_width, course, distance
 from rtl.jpegact.turns import check_cdus
 
 __all__ = ["Plan", "descriptor"]
 
 DIGITS = 32  # steps of everything that is done bit by bit
 BLOCKS = 32  # bits of the number of blocks
+HALF = BLOCKS // 2
 
 
 def descriptor(address_width):
@@ -108,18 +109,21 @@ class Plan(wiring.Component):
         # ------------------------------------------------------------------------------ how many blocks, and how large
         # A product is what has been added up, over what is left of the first factor.
         product, step, ending = Signal(2 * DIGITS), Signal(range(DIGITS)), Signal()  # ending: of the tensor's end
-        total = Signal(DIGITS + 1)
+        total, factor = Signal(DIGITS + 1), Signal(DIGITS)
         end = product[: self.address_width]
-        blocks, large = Signal(BLOCKS + 1), Signal()
+        blocks, large = Signal(BLOCKS), Signal()
+        groups, carry = Signal(BLOCKS - 2), Signal()  # whole ones; carry into the upper half
         rest, quotient = Signal(range(2 * self.cdus)), Signal(BLOCKS - 2)  # over what is left of the groups
         brought, fits, missing = Signal(range(2 * self.cdus)), Signal(), Signal(2)
         m.d.comb += [
-            total.eq(product[DIGITS:] + Mux(product[0], Mux(ending, given.stride, tiles), 0)),
+            total.eq(product[DIGITS:] + Mux(product[0], factor, 0)),
             self.blocks.eq(blocks),
             missing.eq(-blocks),  # of the last group
             brought.eq(Cat(quotient[-1], rest)),
             fits.eq(brought >= self.cdus),
+            groups.eq(Cat((blocks[2:HALF] + (missing != 0))[: HALF - 2], (blocks[HALF:] + carry)[:HALF])),
         ]
+        m.d.sync += carry.eq(blocks[2:HALF].all() & (missing != 0))
         # The end comes in two halves.
         half = self.address_width // 2
         late, over, beyond = Signal(), Signal(), Signal()
@@ -132,13 +136,17 @@ class Plan(wiring.Component):
         ]
         m.d.sync += over.eq(low[half])
 
-        more, less = Signal(BLOCKS - 2), Signal(BLOCKS - 2)
-        m.d.comb += [more.eq(increment(quotient)), less.eq(~increment(~quotient))]
+        # What one or some get in place of the quotient: one less if nothing is left, or else one more; in halves, too.
+        other, even, beyond_half = Signal(BLOCKS - 2), Signal(), Signal()
+        lower, one = Signal(HALF), Cat(1, even.replicate(BLOCKS - 3))
+        m.d.comb += lower.eq(quotient[: HALF - 1] + one[: HALF - 1])
+        m.d.sync += [even.eq(rest == 0), beyond_half.eq(lower[-1]), other.eq(Cat(
+            lower[:-1], (quotient[HALF - 1 :] + one[HALF - 1 :] + beyond_half)[: BLOCKS - 1 - HALF]))]
         for c, mine in enumerate(self.shares):
             final = Mux(rest == 0, self.cdus - 1, rest - 1) == c  # the last group is this CDU's
             short = final & (missing != 0)
-            whole = Mux(rest > c, Mux(short, quotient, more), Mux(short, less, quotient))
-            m.d.sync += mine.eq(Cat(blocks[:2] & final.replicate(2), whole))
+            m.d.sync += mine.eq(Cat(blocks[:2] & final.replicate(2),
+                                    Mux(Mux(even, short, (rest > c) & ~short), other, quotient)))
 
         with m.FSM():
             with m.State("idle"), m.If(self.start):
@@ -147,7 +155,8 @@ class Plan(wiring.Component):
                 m.next = "check"
             with m.State("check"):
                 m.d.sync += [step.eq(0), ending.eq(0), large.eq(0), late.eq(0), beyond.eq(0), self.error.eq(checked),
-                             product.eq(Mux(given.tiled, bands, given.rows))]
+                             # Sectors fill up their last block.
+                             factor.eq(tiles), product.eq(Mux(given.tiled, bands, Cat(given.rows, Const(7, DIGITS))))]
                 m.d.comb += begin.eq(~checked)
                 m.next = "multiply"
                 with m.If(checked):
@@ -155,10 +164,10 @@ class Plan(wiring.Component):
             with m.State("multiply"):
                 m.d.sync += [step.eq(step + 1), product.eq(Cat(product[1:DIGITS], total))]
                 with m.If(ending):
-                    with m.If(step == 0):
-                        m.d.sync += [quotient.eq(Mux(missing == 0, blocks[2:], increment(blocks[2:]))), rest.eq(0),
-                                     large.eq(large | blocks[BLOCKS] | (blocks[2:BLOCKS].all() & (missing != 0)))]
-                    with m.Elif(step != DIGITS - 1):
+                    with m.If(step == 1):
+                        m.d.sync += [quotient.eq(groups), rest.eq(0),
+                                     large.eq(large | (blocks[2:].all() & (missing != 0)))]
+                    with m.Elif(step != 0):
                         m.d.sync += [rest.eq(Mux(fits, brought - self.cdus, brought)),
                                      quotient.eq(Cat(fits, quotient))]
                 with m.If(step == DIGITS - 1):
@@ -167,10 +176,9 @@ class Plan(wiring.Component):
                         m.next = "low"
             with m.State("blocks"):
                 m.d.sync += [
-                    blocks.eq(Mux(given.tiled | (product[:3] == 0), Mux(given.tiled, product, product[3:])[:BLOCKS],
-                                  increment(Cat(product[3 : BLOCKS + 3], 0)))),
+                    blocks.eq(Mux(given.tiled, product, product[3:])),
                     large.eq(Mux(given.tiled, product[BLOCKS:], product[BLOCKS + 3 :]).any()),
-                    product.eq(given.rows - 1), ending.eq(1),
+                    product.eq(given.rows - 1), factor.eq(given.stride), ending.eq(1),
                 ]
                 m.next = "multiply"
             with m.State("low"):
@@ -197,25 +205,36 @@ class Plan(wiring.Component):
         walker, turn = Signal(distance(self.address_width)), Signal(range(self.cdus + 1))
         sector, row = Signal(5), Signal(3)
         row_ends, next_row, channel_ends = Signal(), Signal(), Signal()
+        last_height, high = Signal(FAR), Signal()  # high: more than what is walked
+        # A line's upper half follows a cycle later, as ``load`` does.
+        half = self.address_width // 2
+        low, over, follows = Signal(half + 1), Signal(), Signal()
         height, channel = (Signal(4, name=f"unit_{name}") for name in ("height", "channel"))  # of a row of tiles
         m.d.comb += [
             self.origin.eq(walker), course.group.eq(walker),
             row_ends.eq(walker.tile == last_tile),
-            channel_ends.eq(walker.height + 1 == given.height[:SIZE]),
+            channel_ends.eq((walker.height == last_height) & ~high),
+            low.eq(walker.line[:half] + given.stride[:half]),
         ]
+        m.d.sync += [over.eq(low[half]), follows.eq(next_row), last_height.eq(given.height[:FAR] - 1),
+                     high.eq(given.height[FAR:SIZE].any())]
+        with m.If(follows):
+            m.d.sync += walker.line[half:].eq(walker.line[half:] + given.stride[half:] + over)
         with m.If(next_row):
-            m.d.sync += [walker.left.eq(walker.left - 1), walker.line.eq(walker.line + given.stride),
+            m.d.sync += [walker.left.eq(walker.left - 1), walker.line[:half].eq(low),
                          walker.height.eq(Mux(channel_ends, 0, walker.height + 1))]
             with m.If(channel_ends):
                 m.d.sync += walker.channel.eq(Mux(walker.channel == course.top, 0, walker.channel + 1))
         one = given.height[:SIZE] == 1
+        m.d.comb += course.unit.left.eq(Mux(course.raster, -1, -8))
         with m.If(course.raster):
-            m.d.comb += [course.unit.left.eq(-1), course.unit.height.eq(~one),
+            m.d.sync += [course.unit.height.eq(~one),
                          course.unit.channel.eq(one & (course.top != 0)), course.unit.line.eq(given.stride)]
         with m.Else():
-            m.d.comb += [course.unit.left.eq(-8), course.unit.height.eq(height),
+            m.d.sync += [course.unit.height.eq(height),
                          course.unit.channel.eq(channel), course.unit.line.eq(given.stride << 3)]
 
+        m.d.sync += self.load.eq(0)
         with m.FSM(name="walk"):
             with m.State("idle"):
                 m.d.comb += walked.eq(1)
@@ -234,8 +253,7 @@ class Plan(wiring.Component):
                 m.d.sync += [walker.eq(0), height.eq(walker.height), channel.eq(walker.channel)]
                 m.next = "group"
             with m.State("group"):
-                m.d.comb += self.load.eq(Cat(turn == c for c in range(self.cdus)))
-                m.d.sync += turn.eq(turn + 1)
+                m.d.sync += [turn.eq(turn + 1), self.load.eq(Cat(turn == c for c in range(self.cdus)))]
                 m.next = "sector"
                 with m.If(turn == self.cdus):
                     m.next = "idle"

@@ -108,6 +108,8 @@ class Opener(wiring.Component):
     Ports
     -----
     i : stream of :func:`rows` of 8 ``word``
+    empty : input
+        With a row: it is all zeros, whatever its mask.
     o : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
 
     Raises
@@ -119,7 +121,7 @@ class Opener(wiring.Component):
     def __init__(self, word=1):
         _check_word(word)
         self.word = word
-        super().__init__({"i": In(stream.Signature(rows(8 * word))),
+        super().__init__({"i": In(stream.Signature(rows(8 * word))), "empty": In(1),
                           "o": Out(stream.Signature(vectors(signed(8 * word))))})
 
     def elaborate(self, platform):
@@ -133,7 +135,7 @@ class Opener(wiring.Component):
             m.d.sync += [
                 self.o.valid.eq(self.i.valid),
                 words.eq(self.i.payload.data.as_value()),
-                nonzero.eq(mask),
+                nonzero.eq(Mux(self.empty, 0, mask)),
                 last.eq(self.i.payload.last),
                 Cat(one, two, four).eq(Cat(gaps.moves(m, gaps.zeros(m, mask)))),
             ]
@@ -273,8 +275,8 @@ class Zvc(wiring.Component):
         Compressed: eight chunks a block, empty for a row of zeros, the first with the mask in front.
     bytes, take, blocks, start, error
         To decompress, if ``packed``: see :class:`Decoder`.
-    rows : stream of :func:`rows` of 8 ``word``
-        To decompress, otherwise.
+    rows, empty : stream of :func:`rows` of 8 ``word``
+        To decompress, otherwise: see :class:`Opener`.
     o : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
         Decompressed blocks: their columns, or rows if ``straight``.
     decompress, straight : input
@@ -303,7 +305,7 @@ class Zvc(wiring.Component):
                 "blocks": In(32),
                 "start": In(1),
                 "error": Out(1),
-            } if packed else {"rows": In(stream.Signature(rows(8 * word)))})
+            } if packed else {"rows": In(stream.Signature(rows(8 * word))), "empty": In(1)})
         )
 
     def elaborate(self, platform):
@@ -318,6 +320,7 @@ class Zvc(wiring.Component):
                          self.error.eq(decoder.error)]
         else:
             wiring.connect(m, wiring.flipped(self.rows), decoder.i)
+            m.d.comb += decoder.empty.eq(self.empty)
         wiring.connect(m, encoder.chunks, wiring.flipped(self.chunks))
         m.d.comb += [
             buffer.straight.eq(self.straight),

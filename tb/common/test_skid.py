@@ -1,14 +1,16 @@
 """Bench of the skid buffer: every beat once, in order, at full rate, with nothing combinational from end to end."""
 
 import cocotb
+import pytest
 from cocotb.triggers import Timer
 
 from rtl.common.skid import Skid
-from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
 
 
-def test_skid():
-    simulate(Skid(16), __file__)
+@pytest.mark.parametrize("half", [False, True])
+def test_skid(half):
+    simulate(Skid(16, half), __file__, half=half)
 
 
 @cocotb.test
@@ -29,16 +31,17 @@ async def moves_a_beat_every_cycle(dut):
     await bench.start()
     run = await bench.run({"i": range(100)}, {"o": 100}, random)
     assert run.cycles["i"] == list(range(100))
-    assert run.cycles["o"] == list(range(1, 101))
+    latency = not parameters()["half"]
+    assert run.cycles["o"] == list(range(latency, latency + 100))
 
 
 @cocotb.test
-async def holds_two_beats_and_then_refuses(dut):
-    random = rng()
+async def holds_its_beats_and_then_refuses(dut):
+    random, beats = rng(), 1 if parameters()["half"] else 2
     bench = Bench(dut)
     await bench.start()
     run = await bench.run({"i": range(5)}, {}, random, until=lambda: dut.i__ready.value == 0, limit=20)
-    assert len(run.cycles["i"]) == 2
+    assert len(run.cycles["i"]) == beats
     dut.o__ready.value = 1
     await Timer(500, "ps")  # no edge of the clock
     assert dut.i__ready.value == 0, "ready does not pass through"
