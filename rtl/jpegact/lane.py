@@ -30,9 +30,11 @@ class Lane(wiring.Component):
                     Walk -> Reader (r: scales) -> CDU -> Writer <- Walk
                     bytes ---------------------> CDU
 
-    Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 24 cycles; the CDU's follows memory's.
-    Buffering: that of its parts. Combinational paths: those of the CDU at ``chunks`` and ``rows``; none at the ports to
-    memory.
+    All that a lane gives comes from registers, since it is mapped alone and there are several.
+
+    Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 25 cycles; the CDU's follows memory's, and
+    a cycle more to ``chunks``. Buffering: that of its parts, two chunks and a row. Combinational paths: none but from
+    ``halt`` to ``reads.r.ready``.
 
     Source: JPEG-ACT, sections III-A and III-C, Figures 7 and 8.
 
@@ -65,7 +67,8 @@ class Lane(wiring.Component):
     clear : input
         Pulse that resets all of it, while not ``busy``.
     busy : output
-        A tensor is under way, or memory still owes an answer. With ``halt``, only the latter.
+        In the cycle before, a tensor was under way or started, or memory still owed an answer. With ``halt``, only the
+        latter.
     fault : output
         Memory answered a read, or a write, of this tensor with an error.
     waits : output
@@ -136,7 +139,7 @@ class Lane(wiring.Component):
         wiring.connect(m, writer.axi, wiring.flipped(self.writes))
         wiring.connect(m, reader.sectors, cdu.sectors_i)
         wiring.connect(m, cdu.sectors_o, writer.sectors)
-        # All that leaves the lane comes from registers: lanes wait for each other in the collector and the splitter.
+        # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
                                    ("rows", wiring.flipped(self.rows), cdu.rows_i)):
             m.submodules[name] = skid = Skid(source.payload.shape(), half=name == "rows")
