@@ -208,6 +208,11 @@ async def is_valid_however_much_is_taken(dut):
         dut.takes__payload.value = take
         await cocotb.triggers.Timer(1, "ps")
         assert dut.o__valid.value == 1
+    # Down to a granule less than that.
+    run = await bench.run({"takes": [enough * i_size - o_size + granule]}, {"o": 1}, random)
+    dut.takes__payload.value, dut.takes__valid.value = 0, 1
+    await cocotb.triggers.Timer(1, "ps")
+    assert len(run["o"]) == 1 and dut.o__valid.value == 0
 
 
 @cocotb.test
