@@ -97,7 +97,7 @@ proc shrink {} {
 
 foreach cell [get_cells *] { set before($cell) [kind $cell] }
 # What is much too slow is too slow for this.
-if {[worst_slack -max] > -0.2} {
+if {[worst_slack -max] > -0.25} {
   quicken 4000
   shrink
 }

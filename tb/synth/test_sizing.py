@@ -19,8 +19,8 @@ def unit(tmp_path_factory):
     return build, figures, folder
 
 
-def resized(unit, stem, drive):
-    """Area and slack of the netlist with all logic of one drive (where there is such a cell), before and after."""
+def resized(unit, stem, own, drive):
+    """Area and slack of the netlist whose logic of drive ``own`` has another (where there is one), before and after."""
     build, _, folder = unit
     area = areas(liberty(build))
 
@@ -28,7 +28,7 @@ def resized(unit, stem, drive):
         kind = f"{found[1]}_X{drive}"
         return f"  {kind} {found[3]} (" if kind in area and not kind.startswith(("DFF", "CLK")) else found[0]
 
-    text = re.sub(r"^  (\w+)_X(\d+) (\w+) \(", other, (folder / "net.v").read_text(), flags=re.MULTILINE)
+    text = re.sub(rf"^  (\w+)_X({own}) (\w+) \(", other, (folder / "net.v").read_text(), flags=re.MULTILINE)
     (folder / f"{stem}.v").write_text(text)
 
     def cells():
@@ -45,10 +45,10 @@ def resized(unit, stem, drive):
 
 
 def test_what_is_too_weak_becomes_stronger(unit):
-    (area, slack), (after, better) = resized(unit, "weak", 1)
+    (area, slack), (after, better) = resized(unit, "weak", 2, 1)
     assert slack < 0 <= better and after > area
 
 
 def test_what_is_too_strong_becomes_weaker(unit):
-    (area, slack), (after, left) = resized(unit, "strong", 2)
+    (area, slack), (after, left) = resized(unit, "strong", 1, 2)
     assert after < 0.8 * area and min(slack, 0) <= left
