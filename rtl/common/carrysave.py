@@ -4,7 +4,7 @@ from functools import cache
 
 from amaranth.hdl import Cat, Const, Signal
 
-__all__ = ["add", "columns", "digits", "levels", "reduce", "reduced", "rows"]
+__all__ = ["add", "columns", "compress", "digits", "levels", "reduce", "reduced", "rows"]
 
 
 def add(m, a, b, c):
@@ -17,6 +17,12 @@ def add(m, a, b, c):
 def columns(m, terms, width):
     """The sum of unsigned terms, pairs (value, shift), modulo ``2**width``: full adders where there are bits, and one
     carry chain at the end."""
+    one, other = compress(m, terms, width)
+    return (one + other)[:width]
+
+
+def compress(m, terms, width):
+    """Two numbers whose sum is that of unsigned terms, pairs (value, shift), modulo ``2**width``."""
     bits = [[term[place - shift] for term, shift in terms if 0 <= place - shift < len(term)] for place in range(width)]
     while max(map(len, bits)) > 2:
         merged = [[] for _ in range(width + 1)]
@@ -28,8 +34,7 @@ def columns(m, terms, width):
                 merged[place + 1].append(carry)
             merged[place] += column[whole:]
         bits = merged[:width]
-    one, other = (Cat(column[row] if row < len(column) else Const(0, 1) for column in bits) for row in range(2))
-    return (one + other)[:width]
+    return [Cat(column[row] if row < len(column) else Const(0, 1) for column in bits) for row in range(2)]
 
 
 @cache

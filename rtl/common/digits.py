@@ -10,14 +10,15 @@ __all__ = ["Digits", "choose", "turn", "window"]
 
 def choose(pairs):
     """The value of ``pairs`` (condition, value) whose condition holds, of which at most one does; 0 if none."""
-    result = Const(0)
-    for condition, value in pairs:
-        result = result | Mux(condition, value, 0)
-    return result
+    values = [Mux(condition, value, 0) for condition, value in pairs] or [Const(0)]
+    while len(values) > 1:  # a tree
+        values = [one | other for one, other in zip(values[::2], [*values[1::2], 0], strict=False)]
+    return values[0]
 
 
 class Digits:
-    """A number below ``limit`` as flip-flops, which reset makes 0; or no number at all, if ``init`` is 0.
+    """A number below ``limit`` as flip-flops, which reset makes 0; or no number at all, if ``init`` is 0; or leaves as
+    they are, if it is None.
 
     Parameters
     ----------
@@ -31,13 +32,22 @@ class Digits:
 
     def __init__(self, sizes, limit, name, init=1):
         self.places = [sum(sizes[:k]) for k in range(len(sizes))]
-        self.signals = [Signal(min(1 << size, -(-limit >> place)), init=init, name=f"{name}_{place}")
+        self.signals = [Signal(min(1 << size, -(-limit >> place)), init=init or 0, reset_less=init is None,
+                               name=f"{name}_{place}")
                         for place, size in zip(self.places, sizes, strict=True)]
         self._sizes = sizes
 
     def __getitem__(self, which):
         """Pairs (place of the digit's lowest bit, its signal)."""
         return list(zip(self.places, self.signals, strict=True))[which]
+
+    def reaches(self, bound):
+        """Whether the number is ``bound`` or more."""
+        result = Const(1, 1)
+        for place, signal in self[:]:
+            least = (bound >> place) % len(signal)
+            result = signal[least + 1 :].any() | (signal[least] & result)
+        return result
 
     def eq(self, number, valid=1):
         """Assignments of a number; without ``valid`` no value of any digit is set."""

@@ -102,13 +102,13 @@ class Gatherer(wiring.Component):
 class Filler(wiring.Component):
     """Fills packets with pieces of blocks.
 
-    A piece is turned to where it has to lie and written there, over whatever was behind the pieces before it; what goes
-    beyond the packet is written to the *spill*, which becomes the beginning of the next packet. Nothing is ever moved
-    but that. The last packet is filled up by a piece of nothing but zeros.
+    A piece is turned to where it has to lie and written there, over whatever was behind the pieces before it. The one
+    that completes a packet leaves straight with it, and what goes beyond that becomes the beginning of the next one.
+    The last packet is filled up by a piece of nothing but zeros.
 
-    Throughput: a piece a cycle; one more cycle for a last packet that is not full. Latency: two cycles from the piece
-    that completes a packet to that packet. Buffering: a piece, a packet and the spill. Combinational path: ``o.ready``
-    to ``i.ready``.
+    Throughput: a piece a cycle; one more cycle for a last packet that is not full. Latency: one cycle from the piece
+    that completes a packet to that packet, two to a last packet that is not full. Buffering: a piece and a packet.
+    Combinational path: ``o.ready`` to ``i.ready``.
 
     Parameters
     ----------
@@ -135,51 +135,46 @@ class Filler(wiring.Component):
 
         position = Signal(range(packet))  # where the next piece begins
         end = Signal(range(2 * packet))  # and ends
-        valid, last, across = Signal(), Signal(reset_less=True), Signal(reset_less=True)  # of the piece that is written
+        valid, last, across = Signal(), Signal(reset_less=True), Signal()  # of the piece that is written
         at = Signal.like(position, reset_less=True)
         given = Signal(unit * piece, reset_less=True)
-        full, closing, ended = Signal(), Signal(), Signal()  # closing: the last piece has been written
-        leaves, taken, fill = Signal(), Signal(), Signal()
+        closing, ended, leaves = Signal(), Signal(), Signal()  # all pieces have been written; zeros behind them, too
         m.d.comb += [
             end.eq(position + (self.i.payload.count >> fine)),
-            self.i.ready.eq(~valid | ~full | self.o.ready),
-            leaves.eq(valid & (~full | self.o.ready)),
-            taken.eq(full & self.o.ready),
-            fill.eq(closing & ~full),
-            self.o.valid.eq(full),
-            self.o.payload.last.eq(ended | (closing & (at == 0))),
+            self.i.ready.eq(~valid | ~across | self.o.ready),
+            leaves.eq(valid & (~across | self.o.ready)),
+            self.o.valid.eq(across | ended),
+            self.o.payload.last.eq(ended | (last & (position == 0))),
             self.o.payload.count.eq(Mux(ended, at, packet) << fine),
         ]
         bits = (lanes - 1).bit_length()
-        digits = Digits([min(2, bits - low) for low in range(0, bits, 2)], lanes, "digit")
+        digits = Digits([min(2, bits - low) for low in range(0, bits, 2)], lanes, "digit", init=None)
         with m.If(self.i.ready):
             # Without a piece, zeros are turned.
-            m.d.sync += [valid.eq(self.i.valid), at.eq(position), *digits.eq(position, self.i.valid)]
+            m.d.sync += [valid.eq(self.i.valid), at.eq(position), *digits.eq(position, self.i.valid),
+                         across.eq(self.i.valid & (end >= packet))]
             with m.If(self.i.valid):
-                m.d.sync += [position.eq(end), across.eq(end >= packet), last.eq(self.i.payload.last),
+                m.d.sync += [position.eq(end), last.eq(self.i.payload.last),
                              given.eq(self.i.payload.data.as_value())]
         turned = turn(m, [given.word_select(k, unit) for k in range(piece)], digits[:], lanes)
 
-        spill = Signal(unit * (piece - 1), reset_less=True)
-        with m.If(leaves):
-            m.d.sync += spill.eq(Cat(turned[: piece - 1]))
         for k in range(packet):
-            lane = Signal(unit, reset_less=True, name=f"lane_{k}")
-            value, below = turned[k % lanes], Signal(name=f"below_{k}")
-            m.d.comb += [below.eq(at > k), self.o.payload.data.as_value().word_select(k, unit).eq(lane)]
-            with m.If(Mux(below, taken, leaves | fill)):
-                m.d.sync += lane.eq(Mux(below, spill.word_select(k, unit), value) if k < piece - 1 else value)
+            lane, value = Signal(unit, reset_less=True, name=f"lane_{k}"), turned[k % lanes]
+            below = Signal(name=f"below_{k}")
+            m.d.comb += [
+                below.eq(at > k),
+                self.o.payload.data.as_value().word_select(k, unit).eq(
+                    Mux(below, lane, value) if k >= packet - piece else lane),
+            ]
+            with m.If((leaves | closing) & (~below | (across if k < piece - 1 else 0))):
+                m.d.sync += lane.eq(value)
 
-        with m.If((leaves & across) | fill):
-            m.d.sync += full.eq(1)
-        with m.Elif(taken):
-            m.d.sync += full.eq(0)
-        with m.If(leaves & last):
+        with m.If(leaves & last & ~(across & (position == 0))):
             m.d.sync += closing.eq(1)
-        with m.If(fill):
+        with m.If(closing):
             m.d.sync += [closing.eq(0), ended.eq(1)]
-        with m.If(taken & self.o.payload.last):
-            m.d.sync += [closing.eq(0), ended.eq(0), position.eq(0)]
+        with m.If(self.o.valid & self.o.ready & self.o.payload.last):
+            m.d.sync += [ended.eq(0), position.eq(0)]
         return m
 
 

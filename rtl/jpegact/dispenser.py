@@ -85,27 +85,30 @@ class Dispenser(wiring.Component):
         some, whole, final = Signal(), Signal(), Signal(reset_less=True)  # of the block is here
         row = Signal(3)
         mask = Signal(8, reset_less=True)  # of the row
-        # Of its words, in granules.
-        place, next_place = Signal(range(size + 1), reset_less=True), Signal(range(size + 1))
+        # Where its words begin, in granules, of which `across` has the multiples of the longest row: one row more adds
+        # one of those at most.
+        low = (width - 1).bit_length()
+        place, end = Signal(low, reset_less=True), Signal(low + 1)
+        across = Signal(-(-size // width), reset_less=True)
         cut, moved, ends = Signal(), Signal(), Signal()
         m.d.comb += [
             cut.eq(self.waiting & self.ended & ~some),
             moved.eq(self.o.valid & self.o.ready),
             ends.eq(row == 7),
-            self.free.eq(~some | (moved & ends)),
+            self.free.eq(~some | (whole & ends & self.o.ready)),
             self.o.valid.eq(whole | (some & (row < sizes.early)) | cut),
             self.o.payload.mask.eq(mask),
             self.o.payload.last.eq(cut | (ends & final)),
         ]
         words = sum(mask)
         step = mode.choose({"sfpr-zvc": words, "jpeg-act": words, "zvc": words << 2, **ROWS}) >> fine
-        m.d.comb += [
-            next_place.eq(Mux(self.load[0], Mux(mode(*MASKED), MASK >> fine, 0), place + step)),
-        ]
-        low = (width - 1).bit_length()
-        digits = Digits([1, *[2] * (low // 2), len(next_place) - 1 - low // 2 * 2], size, "place")
+        m.d.comb += end.eq(place + step)
+        first = Mux(mode(*MASKED), MASK >> fine, 0) if sizes.wide else MASK
+        digits = Digits([1, *[2] * (low // 2)], width, "place", init=None)
         with m.If(moved | self.load[0]):
-            m.d.sync += [place.eq(next_place), *digits.eq(next_place)]
+            begin = Mux(self.load[0], first, end)[:low]
+            m.d.sync += [place.eq(begin), *digits.eq(begin), across.eq(Mux(
+                self.load[0], 1 << (first >> low), Mux(end[low], across << 1, across)))]
         with m.If(moved):
             m.d.sync += mask.eq(block.word_select((row + 1)[:3], 8))
             with m.If(~cut):
@@ -122,5 +125,5 @@ class Dispenser(wiring.Component):
             m.d.sync += self.waiting.eq(self.waits)
 
         lanes = [block.word_select(k, unit) for k in range(size)]
-        m.d.comb += self.o.payload.data.as_value().eq(Cat(window(m, lanes, digits[:], width)))
+        m.d.comb += self.o.payload.data.as_value().eq(Cat(window(m, lanes, [*digits[:], (low, across)], width)))
         return m

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.carrysave import add, columns
+from rtl.common.carrysave import add, columns, compress
 from rtl.common.digits import Digits, choose, window
 from rtl.common.packer import chunk
 from rtl.jpegact.cdu import JPEG_ACT
@@ -15,15 +15,11 @@ from rtl.jpegact.zvc import rows
 
 __all__ = ["Splitter"]
 
-BANKS = 8
-
-
 def ones(m, byte):
-    """How many bits of a byte are set, after two levels of full adders: bits 0 to 2 of a number, and bit 1 of
-    another."""
+    """How many bits of a byte are set."""
     totals, carries = zip(add(m, *byte[:3]), add(m, *byte[3:6]), add(m, *byte[6:], 0), strict=True)
     (one, two), (more, four) = add(m, *totals), add(m, *carries)
-    return Cat(one, two, four, more)
+    return Cat(one, two ^ more, four ^ (two & more), four & two & more)
 
 
 class Splitter(wiring.Component):
@@ -101,105 +97,117 @@ class Splitter(wiring.Component):
         granule = sizes.granule
         unit, fine = 8 * granule, granule.bit_length() - 1
         piece, most, packet = sizes.piece // granule, sizes.block // granule, PACKET // granule
-        # A bank that has been passed is full again two cycles later; until then a piece must be there.
-        ring = 1 << (most + piece - 1).bit_length()
-        bank = ring // BANKS
-        assert ring - (bank - 1) - most >= piece and ring - (bank - 1) >= piece * sizes.pieces
+        halves = sizes.pieces == 2  # a block is always two pieces, however short it is
+        # What may be behind a place in the stream, up to where it goes on.
+        ahead = most if halves else piece
+        kept = ahead - 1
+        # A block without a mask is shown as if it had one, so that words always begin in the same lanes; unless that
+        # would take another piece.
+        masked = mode(*MASKED)
+        begin = Signal(range(kept + 1))
+        m.d.comb += begin.eq(kept if sizes.wide else Mux(masked, kept, kept - MASK))
 
-        # ------------------------------------------------------------------------------------------ the ring
-        running, closed, discarding = Signal(), Signal(), Signal()  # closed: all of the stream is in
-        stop = Signal()
-        base, top = Signal(range(4 * ring)), Signal(range(4 * ring))  # where the block begins, and the stream ends
-        # Packets have fixed places. One whose place is not free yet is there as far as the block that is still in it
-        # begins, and stands at the input until that is all of it.
-        place = Signal(range(4 * ring // packet))
-        limit = Signal(range(packet))  # what it may have while it is taken by another one
-        come, filling, complete = Signal(range(packet + 1)), Signal(), Signal()
-        taken, slots = (place ^ base[len(limit) :])[: (2 * ring // packet - 1).bit_length()], ring // packet
-        m.d.comb += [
-            come.eq(self.i.payload.count >> fine),
-            limit.eq(base[: len(limit)] & -bank),
-            complete.eq((taken != slots) | (self.i.payload.last & (come <= limit))),
-            filling.eq(self.i.valid & running & ~closed & ~stop),
-            self.i.ready.eq(discarding | (running & ~closed & ~stop & complete)),
-        ]
-        banks = [Signal(unit * bank, reset_less=True, name=f"bank_{k}") for k in range(BANKS)]
+        # ---------------------------------------------------------------------------------------- the packets
+        running, closed, discarding = Signal(), Signal(), Signal()  # closed: the last packet stands at the input
+        stop, moved, whole, passes, there = Signal(), Signal(), Signal(), Signal(), Signal()
+        # Places in the stream, behind `kept` lanes: where the block begins, the stream ends, the next piece begins.
+        base, top, after = (Signal(max(kept + packet, most + MASK).bit_length() + 1, name=name, reset_less=True)
+                            for name in ("base", "top", "after"))
+        bits = (packet - 1).bit_length()
+        passed = Signal(len(base) - bits)  # packets
+        # Where the piece begins, of what is kept and the packet at the input.
+        look = Digits([2, 2, bits - 4], packet, "look", init=None)
+        # One bit for each piece of a block: what is to move.
+        step = Signal(sizes.pieces, init=1)
+        store = Signal(unit * kept, reset_less=True)
         source = self.i.payload.data.as_value()
-        for k in range(BANKS):
-            slot, part = divmod(k * bank, packet)
-            here = place[: (slots - 1).bit_length()] == slot if slots > 1 else Const(1, 1)
-            with m.If(filling & here & ((taken != slots) | (limit > part))):
-                m.d.sync += banks[k].eq(source[unit * part :][: unit * bank])
-        with m.If(filling):
-            m.d.sync += top.eq((place << len(limit)) + Mux(complete, Mux(self.i.payload.last, come, packet), limit))
-            with m.If(complete):
-                m.d.sync += [place.eq(place + 1), closed.eq(self.i.payload.last)]
+        m.d.comb += [
+            there.eq(closed | (self.i.valid & ~self.i.payload.last)),
+            passes.eq(moved & (whole if halves else 1) & (after[bits:] != passed)),
+            self.i.ready.eq(discarding | (passes & ~closed)),
+        ]
+        # A block's second half may begin in what will be kept.
+        with m.If(passes | (step[0] & look.reaches(kept))):
+            m.d.sync += store.eq(source[-len(store) :])
+        with m.If(passes):
+            m.d.sync += passed.eq(passed + 1)
+        with m.If(running & ~closed & self.i.valid):
+            m.d.sync += [closed.eq(self.i.payload.last), top.eq(
+                Cat(Const(0, bits), passed) + (self.i.payload.count >> fine) + begin)]
 
         # ---------------------------------------------------------------------------------------- the blocks
-        bits = (ring - 1).bit_length()
-        # Where the next piece begins.
-        look = Digits([2, 2, bits - 4] if bits < 8 else [2, 2, 2, bits - 6], ring, "look")
-
         def level(more):
-            """That the stream goes on for ``more`` behind the block's beginning, as far as known; it may end before
-            that if it has proved to lie inside of the block before."""
+            """That the stream goes on for ``more`` behind the block's beginning; it may end before that if it has
+            proved to lie inside of the block before."""
             reach = Signal(signed(len(base)))
             m.d.comb += reach.eq(top - base - more)
             return reach >= 0
 
-        lanes = [Cat(banks).word_select(k % ring, unit) for k in range(ring + piece - 1)]
-        coarse = window(m, lanes, look[1:], piece + len(look[0][1]) - 1)
-        shown = Cat(window(m, coarse, look[:1], piece))
-        # The mask once more, without the many flip-flops that read a piece; zero where there is none.
-        masked = mode(*MASKED)
-        look_mask = Digits([2], 4, "look_mask", init=0)
-        mask = Cat(window(m, coarse, look_mask[:], MASK // granule))
+        lanes = [Cat(store, source).word_select(k, unit) for k in range(kept + packet)]
+        coarse = window(m, lanes, look[2:], piece + 15)
+        shown = Cat(window(m, coarse, look[:2], piece))
+        # The mask, of which the order does not matter: of the lanes that are a mask's length apart, one is in it.
+        length = MASK // granule
+        look_mask = [Signal(16 // length + (k < length - 1), name=f"look_mask_{k}", reset_less=True)
+                     for k in range(length)]
 
-        # One bit for each piece of each CDU, and of whatever CDU: what is to move.
+        def place_mask(number, valid):
+            """Assignments of `look_mask`; without ``valid`` the mask is zero."""
+            low = number[:4]
+            return [signal.eq(Mux(valid, Cat((low <= at) & (low + length > at) for at in range(k, 24, length)), 0))
+                    for k, signal in enumerate(look_mask)]
+
+        mask = Cat(choose((one, coarse[k + q * length]) for q, one in enumerate(signal))
+                   for k, signal in enumerate(look_mask))
+
+        # The same, for each CDU.
         pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
-        step = Signal(sizes.pieces, init=1)
-        moved = Signal()
         # A block's length is a constant of the mode and what its mask adds.
         fixed = Signal(range(sizes.block + 1))
         m.d.sync += fixed.eq(mode.choose({name: 8 * ROWS.get(name, 1) for name in sizes.modes}))
-        whole, there = Signal(), Signal()
-        terms = []
+        counts = []
         for k in range(MASK):
-            bits, kept = Signal(4, name=f"bits_{k}"), Signal(4, name=f"kept_{k}")
-            m.d.comb += bits.eq(ones(m, mask[8 * k :][:8]))
-            # Zero again before the next block.
+            count, counted = Signal(4, name=f"count_{k}"), Signal(4, name=f"counted_{k}", reset_less=True)
+            m.d.comb += count.eq(ones(m, mask[8 * k :][:8]))
+            # While the first half shows, its length takes the place of the mask's count.
+            half = Mux(step[0] & running, 0, piece * (k + 1) // MASK - piece * k // MASK) if halves else 0
             with m.If((moved & (step[0] | whole)) | ~running):
-                m.d.sync += kept.eq(bits)
-            count = Mux(step[0], bits, kept) if sizes.hurried else kept
-            terms += [(count[:3], 0), (count[3], 1)]
+                m.d.sync += counted.eq(count | half)
+            counts.append(counted if halves else Mux(step[0], count, counted))
         if sizes.wide:
-            terms = [(Mux(mode("zvc"), term << 2, term) >> fine, shift) for term, shift in terms]
-        length = [*terms, (fixed >> fine, 0)]
-
-        m.d.comb += there.eq(level(choose((step[k], Const(piece * (k + 1))) for k in range(sizes.pieces))))
-        # Unless hurried, a block has two pieces or more.
-        m.d.comb += whole.eq(choose(
-            (step[k], 1 if k == sizes.pieces - 1 else columns(m, length, len(base)) <= piece * (k + 1))
-            for k in range(0 if sizes.hurried else 1, sizes.pieces)))
+            counts = [Mux(mode("zvc"), count << 2, count) >> fine for count in counts]
+        terms = [(count, 0) for count in counts]
+        m.d.comb += whole.eq(step[-1] if halves else choose(
+            (step[k], 1 if k == sizes.pieces - 1 else
+             columns(m, [*terms, (fixed >> fine, 0)], len(base)) <= piece * (k + 1)) for k in range(sizes.pieces)))
         lacking, offered = Signal(), Signal()  # not even the shortest block is there, or one was not
         m.d.comb += [
             lacking.eq(running & step[0] & closed & ~level(Mux(turns.active, MASK // granule, 0))),
-            offered.eq(running & turns.active & ~stop & (there | (closed & ~lacking))),
+            offered.eq(running & turns.active & ~stop & there & ~lacking),
             turns.next.eq(moved & whole),
         ]
         # Where the next piece begins: in the block, while it has more of them, or else behind it.
-        after, more = Signal.like(base), Signal(range(2 * ring))
-        m.d.comb += more.eq(Mux(whole, fixed >> fine, choose(
-            (step[k], Const(piece * (k + 1))) for k in range(sizes.pieces))))
-        if sizes.pieces > 2:
-            terms = [(Mux(whole, term, 0), shift) for term, shift in terms]
-        m.d.comb += after.eq(columns(m, [*terms, (base, 0), (more, 0)], len(base)))
+        if not halves:
+            more = Mux(whole, fixed >> fine, choose((step[k], Const(piece * (k + 1))) for k in range(sizes.pieces)))
+            terms = [*((Mux(whole, term, 0), shift) for term, shift in terms), (more, 0)]
+        # The upper digit for both carries into it, since the carry comes late.
+        lower, upper, turned = Signal(5), Signal(len(base) - 4), Signal(1 << bits - 4)
+        one, other = compress(m, [*terms, (base, 0)], len(base))
+        m.d.comb += [lower.eq(one[:4] + other[:4]), upper.eq(one[4:] + other[4:]),
+                     after.eq(Cat(lower[:4], upper + lower[4])), turned.eq(1 << upper[: bits - 4])]
+        after_digits = [1 << lower[:2], 1 << lower[2:4], Mux(lower[4], turned.rotate_left(1), turned)]
+        # One assignment each: a constant on its own would be taken for a reset, and spoil the clock's gate.
+        with m.If(moved | self.start):
+            m.d.sync += [digit.eq(Mux(self.start, first, value)) for (_, digit), first, value in zip(
+                look[:], [1 << begin[:2], 1 << begin[2:4], 1 << begin[4:]], after_digits, strict=True)]
+        with m.If(moved | self.start | ~running):
+            m.d.sync += place_mask(Mux(self.start, begin, after), masked & (self.start | (moved & whole)))
+        with m.If(moved & (whole | halves) | self.start):  # in the second half, with what is constant
+            m.d.sync += base.eq(Mux(self.start, begin, Mux(whole, after, base + fixed)))
         with m.If(moved):
-            m.d.sync += [step.eq(Mux(whole, 1, step << 1)), *look.eq(after), *look_mask.eq(after, masked & whole)]
+            m.d.sync += step.eq(Mux(whole, 1, step << 1))
             for c in range(sizes.cdus):
                 m.d.sync += pick[c].eq(Mux(whole, turns.follows[c], pick[c] << 1))
-            with m.If(whole):
-                m.d.sync += base.eq(after)
 
         # ------------------------------------------------------------------------------------------- the CDUs
         waiting, free = Signal(sizes.cdus), Signal(sizes.cdus)
@@ -226,13 +234,11 @@ class Splitter(wiring.Component):
         with m.If(lacking):
             m.d.sync += self.short.eq(1)
         with m.If(stop):
-            m.d.sync += [*look_mask.eq(Const(0, 2), 0), running.eq(0), discarding.eq(~closed),
+            m.d.sync += [running.eq(0), discarding.eq(1),
                          self.excess.eq(~self.short & ~lacking & (~closed | (top != base)))]
         with m.If(discarding & self.i.valid & self.i.payload.last):
             m.d.sync += discarding.eq(0)
         with m.If(self.start):
-            m.d.sync += [running.eq(1), closed.eq(0), place.eq(0), base.eq(0), top.eq(0),
-                         *look.eq(Const(0, len(base))), *look_mask.eq(Const(0, 2), masked), step.eq(1),
-                         self.short.eq(0), self.excess.eq(0)]
+            m.d.sync += [running.eq(1), closed.eq(0), passed.eq(0), step.eq(1), self.short.eq(0), self.excess.eq(0)]
             m.d.sync += [picked.eq(c == 0) for c, picked in enumerate(pick)]
         return m

@@ -123,7 +123,7 @@ async def latency_is_that_of_the_docstring(dut):
         payload, lengths = payloads.blocks(random, mode, count, "full")
         run = await driver.collect(mode, payload, lengths, random)
         pieces = -(-lengths[-1] // sizes.piece)
-        assert run.cycles["o"][0] - run.cycles["i__0"][-1] == 3 + pieces - full, f"{mode}, {count} blocks"
+        assert run.cycles["o"][0] - run.cycles["i__0"][-1] == 3 + pieces - 2 * full, f"{mode}, {count} blocks"
 
 
 @cocotb.test
