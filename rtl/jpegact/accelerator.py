@@ -239,7 +239,7 @@ class Accelerator(wiring.Component):
             "stream": Mux(given, sender.i.payload.count, 0) | Mux(taken, receiver.o.payload.count, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
-            "stall_stream": (sender.i.valid & ~given) | (receiver.run & splitter.i.ready & ~taken),
+            "stall_stream": (sender.i.valid & ~given) | (receiver.run & splitter.wants & ~receiver.o.valid),
         }
         for name, amount in amounts.items():
             m.submodules[f"count_{name}"] = counter = Counter(len(amount))

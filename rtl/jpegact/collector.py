@@ -190,8 +190,8 @@ class Collector(wiring.Component):
 
     Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle: eight cycles for a block of each. With
     modes raw or zvc: 128 bytes a cycle, a block in up to three. Latency: from a block's eighth chunk in to the packet
-    that it completes, 2 cycles and one for each piece of the block; one more to a last packet that is not full.
-    Buffering: a block for each CDU, a piece, a packet and what goes beyond it. Combinational paths: none.
+    that it completes, a cycle and one for each piece of the block; two more to a last packet that is not full.
+    Buffering: a block for each CDU, a piece and a packet. Combinational paths: none.
 
     Source: JPEG-ACT, section III-G, Figure 15a.
 

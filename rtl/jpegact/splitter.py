@@ -25,17 +25,17 @@ def ones(m, byte):
 class Splitter(wiring.Component):
     """Deals the blocks of a stream of packets out to the CDUs in turn.
 
-    Packets lie in a ring of eight banks, each of which is filled anew as soon as it has been passed; the ring is just
-    long enough that this may take a cycle. One shifter shows the next piece of a block (see
-    :class:`~rtl.jpegact.turns.Sizes`), which moves into the block register of its CDU, from where it leaves row by row.
-    A block's length is known from its mask: with up to 4 CDUs there is a cycle for that, beyond it has to be found in
-    the cycle in which the mask shows. This takes the place of the paper's FIFO of 256 bytes and of the unpackers of the
-    CDUs.
+    Blocks are taken from a packet while it stands at the input. Only its end is kept, as much as a block that goes on in
+    the next packet can have of it, and the packet is let go when that is all that is left of it. One shifter shows the
+    next piece of a block (see :class:`~rtl.jpegact.turns.Sizes`), which moves into the block register of its CDU, from
+    where it leaves row by row. A block's length is known from its mask: with up to 4 CDUs there is a cycle for that,
+    beyond, and with modes raw or zvc, it has to be found in the cycle in which the mask shows. This takes the place of
+    the paper's FIFO of 256 bytes and of the unpackers of the CDUs.
 
     Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle; a row a cycle and CDU. With modes raw
-    or zvc: 128 bytes a cycle, a block in up to three. Latency: 2 cycles from a packet to the first row that lies in it.
-    Buffering: the ring, which is a packet (two with more than 4 CDUs, four with modes raw or zvc), and a block for each
-    CDU. Combinational paths: ``i.payload`` to ``i.ready``.
+    or zvc: 128 bytes a cycle, a block in up to three. The last packet waits a cycle, once in a tensor. Latency: 1 cycle
+    from a packet to the first row that lies in it, 2 if it is the last. Buffering: 71 bytes (127 with modes raw or zvc),
+    and a block for each CDU. Combinational paths: ``i.valid``, ``i.payload`` and ``o.ready`` to ``i.ready``.
 
     Source: JPEG-ACT, section III-G, Figure 15b.
 
@@ -62,6 +62,8 @@ class Splitter(wiring.Component):
     short : output
         The stream ended inside of a block, or before the last one; until ``start``. The values of a block that has
         begun are not reliable. Each CDU that waits for more blocks gets one more row, with ``last``.
+    wants : output
+        The stream has not ended: it is waited for in cycles in which ``i`` has nothing.
     excess : output
         The stream went on after the last block; until ``start``. The rest is taken and dropped.
 
@@ -81,6 +83,7 @@ class Splitter(wiring.Component):
                 "blocks": In(32),
                 "start": In(1),
                 "busy": Out(1),
+                "wants": Out(1),
                 "short": Out(1),
                 "excess": Out(1),
             }
@@ -115,7 +118,7 @@ class Splitter(wiring.Component):
                             for name in ("base", "top", "after"))
         bits = (packet - 1).bit_length()
         passed = Signal(len(base) - bits)  # packets
-        # Where the piece begins, of what is kept and the packet at the input.
+        # Where the piece begins, of what is kept and the packet at the input. The mask's own is below.
         look = Digits([2, 2, bits - 4], packet, "look", init=None)
         # One bit for each piece of a block: what is to move.
         step = Signal(sizes.pieces, init=1)
@@ -125,6 +128,7 @@ class Splitter(wiring.Component):
             there.eq(closed | (self.i.valid & ~self.i.payload.last)),
             passes.eq(moved & (whole if halves else 1) & (after[bits:] != passed)),
             self.i.ready.eq(discarding | (passes & ~closed)),
+            self.wants.eq(discarding | (running & ~closed)),
         ]
         # A block's second half may begin in what will be kept.
         with m.If(passes | (step[0] & look.reaches(kept))):
