@@ -4,12 +4,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.common.carrysave import add
 from rtl.common.digits import Digits, choose, window
 from rtl.jpegact.config import MODES, Mode
 from rtl.jpegact.turns import MASK
 from rtl.jpegact.zvc import rows
 
-__all__ = ["MASKED", "ROWS", "Dispenser", "Modes"]
+__all__ = ["MASKED", "ROWS", "Dispenser", "Modes", "ones"]
 
 MASKED = ("sfpr-zvc", "jpeg-act", "zvc")
 # Bytes of a row of the modes in which all rows have the same.
@@ -32,6 +33,13 @@ class Modes:
     def choose(self, values):
         """The value of the mode, of ``values`` by name."""
         return choose((self(name), value) for name, value in values.items() if name in self._modes)
+
+
+def ones(m, byte):
+    """How many bits of a byte are set."""
+    totals, carries = zip(add(m, *byte[:3]), add(m, *byte[3:6]), add(m, *byte[6:], 0), strict=True)
+    (one, two), (more, four) = add(m, *totals), add(m, *carries)
+    return Cat(one, two ^ more, four ^ (two & more), four & two & more)
 
 
 class Dispenser(wiring.Component):
@@ -100,7 +108,7 @@ class Dispenser(wiring.Component):
             self.o.payload.mask.eq(mask),
             self.o.payload.last.eq(cut | (ends & final)),
         ]
-        words = sum(mask)
+        words = ones(m, mask)
         step = mode.choose({"sfpr-zvc": words, "jpeg-act": words, "zvc": words << 2, **ROWS}) >> fine
         m.d.comb += end.eq(place + step)
         first = Mux(mode(*MASKED), MASK >> fine, 0) if sizes.wide else MASK

@@ -4,38 +4,31 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.carrysave import add, columns, compress
+from rtl.common.carrysave import columns, compress
 from rtl.common.digits import Digits, choose, window
 from rtl.common.packer import chunk
 from rtl.jpegact.cdu import JPEG_ACT
 from rtl.jpegact.config import Mode
-from rtl.jpegact.dispenser import MASKED, ROWS, Dispenser, Modes
+from rtl.jpegact.dispenser import MASKED, ROWS, Dispenser, Modes, ones
 from rtl.jpegact.turns import GROUP, MASK, PACKET, Sizes, Turns
 from rtl.jpegact.zvc import rows
 
 __all__ = ["Splitter"]
 
-def ones(m, byte):
-    """How many bits of a byte are set."""
-    totals, carries = zip(add(m, *byte[:3]), add(m, *byte[3:6]), add(m, *byte[6:], 0), strict=True)
-    (one, two), (more, four) = add(m, *totals), add(m, *carries)
-    return Cat(one, two ^ more, four ^ (two & more), four & two & more)
-
-
 class Splitter(wiring.Component):
     """Deals the blocks of a stream of packets out to the CDUs in turn.
 
-    Blocks are taken from a packet while it stands at the input. Only its end is kept, as much as a block that goes on in
-    the next packet can have of it, and the packet is let go when that is all that is left of it. One shifter shows the
-    next piece of a block (see :class:`~rtl.jpegact.turns.Sizes`), which moves into the block register of its CDU, from
-    where it leaves row by row. A block's length is known from its mask: with up to 4 CDUs there is a cycle for that,
-    beyond, and with modes raw or zvc, it has to be found in the cycle in which the mask shows. This takes the place of
-    the paper's FIFO of 256 bytes and of the unpackers of the CDUs.
+    Blocks are taken from a packet while it stands at the input. Only its end is kept, as much as a block that goes on
+    in the next packet can have of it, and the packet is let go when that is all that is left of it. One shifter shows
+    the next piece of a block (see :class:`~rtl.jpegact.turns.Sizes`), which moves into the block register of its CDU,
+    from where it leaves row by row. A block's length is known from its mask: with up to 4 CDUs there is a cycle for
+    that; beyond, and with modes raw or zvc, it has to be found in the cycle in which the mask shows. This takes the
+    place of the paper's FIFO of 256 bytes and of the unpackers of the CDUs.
 
     Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle; a row a cycle and CDU. With modes raw
     or zvc: 128 bytes a cycle, a block in up to three. The last packet waits a cycle, once in a tensor. Latency: 1 cycle
-    from a packet to the first row that lies in it, 2 if it is the last. Buffering: 71 bytes (127 with modes raw or zvc),
-    and a block for each CDU. Combinational paths: ``i.valid``, ``i.payload`` and ``o.ready`` to ``i.ready``.
+    from a packet to the first row that lies in it, 2 if it is the last. Buffering: 71 bytes (127 with modes raw or
+    zvc), and a block for each CDU. Combinational paths: ``i.valid``, ``i.payload`` and ``o.ready`` to ``i.ready``.
 
     Source: JPEG-ACT, section III-G, Figure 15b.
 
@@ -113,6 +106,7 @@ class Splitter(wiring.Component):
         # ---------------------------------------------------------------------------------------- the packets
         running, closed, discarding = Signal(), Signal(), Signal()  # closed: the last packet stands at the input
         stop, moved, whole, passes, there = Signal(), Signal(), Signal(), Signal(), Signal()
+        goes = moved & whole if halves else moved  # nothing in front of the next place is wanted again
         # Places in the stream, behind `kept` lanes: where the block begins, the stream ends, the next piece begins.
         base, top, after = (Signal(max(kept + packet, most + MASK).bit_length() + 1, name=name, reset_less=True)
                             for name in ("base", "top", "after"))
@@ -126,15 +120,15 @@ class Splitter(wiring.Component):
         source = self.i.payload.data.as_value()
         m.d.comb += [
             there.eq(closed | (self.i.valid & ~self.i.payload.last)),
-            passes.eq(moved & (whole if halves else 1) & (after[bits:] != passed)),
+            passes.eq(goes & (after[bits:] != passed)),
             self.i.ready.eq(discarding | (passes & ~closed)),
             self.wants.eq(discarding | (running & ~closed)),
         ]
         # A block's second half may begin in what will be kept.
         with m.If(passes | (step[0] & look.reaches(kept))):
             m.d.sync += store.eq(source[-len(store) :])
-        with m.If(passes):
-            m.d.sync += passed.eq(passed + 1)
+        with m.If(goes):
+            m.d.sync += passed.eq(after[bits:])
         with m.If(running & ~closed & self.i.valid):
             m.d.sync += [closed.eq(self.i.payload.last), top.eq(
                 Cat(Const(0, bits), passed) + (self.i.payload.count >> fine) + begin)]
