@@ -43,6 +43,7 @@ RECIPES = {
     "twice": (f"{CLEAN}; dch; map -B 0.9; strash; dch; map -B 0.9; topo; buffer -c -N 16", UNWANTED),
     "wide": (f"{CLEAN}; dch -f; map -B 0.9; topo; buffer -p -N 16", UNWANTED),
     "flat": (f"{CLEAN}; dch -f; map -B 0.5; topo; buffer -c -N 16", UNWANTED),
+    "spare": (f"{CLEAN}; dc2; dch; amap -m; strash; dch; map -B 0.5; topo; buffer -c -N 16", UNWANTED),
     "area": (f"{CLEAN}; {AREA}; buffer -c -N 16", (*UNWANTED, *STACKS)),
     "small": (f"{CLEAN}; dc2; strash; {AREA}; buffer -c -N 16", UNWANTED),
     "least": (f"{CLEAN}; dc2; dch; amap -m; strash; dch; amap -m; topo; buffer -c -N 16", UNWANTED),
