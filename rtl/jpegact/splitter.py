@@ -15,6 +15,7 @@ from rtl.jpegact.zvc import rows
 
 __all__ = ["Splitter"]
 
+
 class Splitter(wiring.Component):
     """Deals the blocks of a stream of packets out to the CDUs in turn.
 
@@ -49,7 +50,7 @@ class Splitter(wiring.Component):
     mode, blocks : input
         Of the tensor; constant from ``start`` until ``busy`` falls. 1 block or more.
     start : input
-        Pulse that starts a tensor; only when not ``busy``.
+        Pulse that starts a tensor; only when not ``busy``, and not in the first cycle after a reset.
     busy : output
         Rows are still to be given, or packets to be taken.
     short : output
