@@ -107,7 +107,7 @@ def test_there_is_no_history_without_git(path, recorded, monkeypatch):
 def command(path, recorded, monkeypatch):
     """Runs the command with a catalogue of ``units``, {label: what its mapping gives}; returns exit code and output."""
     def run(units, *arguments):
-        def results(work, threads, recipes=None):
+        def results(work, threads, done, recipes):
             made = [units[job.label] for job in work]
             return [one if isinstance(one, Exception) else
                     (replace(one, recipe=recipes[job.label] if recipes else one.recipe), None, False)
