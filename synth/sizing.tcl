@@ -1,6 +1,6 @@
 # Gives the cells of the loaded design the sizes that its own timing asks for, and writes "cell kind" of those whose size
-# it has changed to the file SIZES. Paths that are late are made faster, cell by cell, as long as that helps; then all
-# cells that can afford it become smaller.
+# it has changed to the file SIZES. On paths that are late, cells become larger, or smaller if that helps those in front
+# of them; then all cells that can afford it become smaller.
 
 # A cell's kind with another drive, {} if there is none.
 proc resized {kind factor} {
@@ -27,7 +27,7 @@ proc spare {cell} {
 # The cells of the slowest path, without those that lie in a module of their own, among the endpoints not in "hopeless";
 # and the endpoint, which is {} if there is no such path.
 proc slowest {hopeless} {
-  foreach path [find_timing_paths -path_delay max -group_count 200] {
+  foreach path [find_timing_paths -path_delay max -group_count [expr {[dict size $hopeless] + 1}]] {
     if {[get_property $path slack] >= 0} { break }
     set pins [sta::PathRef_pins [sta::PathEnd_path $path]]
     set end [get_full_name [lindex $pins 0]]
@@ -58,16 +58,18 @@ proc quicken {tries} {
     dict set hopeless $end 1
     set late [total_negative_slack]
     foreach cell $cells {
-      set from [kind $cell]
-      set to [resized $from 2]
-      if {$to eq {}} { continue }
-      incr tries -1
-      replace_cell $cell $to
-      if {[total_negative_slack] > $late + 1e-5} {
-        set late [total_negative_slack]
-        incr improved
-        dict unset hopeless $end
-      } else {
+      foreach factor {2 0.5} {
+        set from [kind $cell]
+        set to [resized $from $factor]
+        if {$to eq {}} { continue }
+        incr tries -1
+        replace_cell $cell $to
+        if {[total_negative_slack] > $late + 1e-5} {
+          set late [total_negative_slack]
+          incr improved
+          dict unset hopeless $end
+          break
+        }
         restore $cell $from
       }
     }
@@ -98,7 +100,7 @@ proc shrink {} {
 foreach cell [get_cells *] { set before($cell) [kind $cell] }
 # What is much too slow is too slow for this.
 if {[worst_slack -max] > -0.25} {
-  quicken 4000
+  quicken 6000
   shrink
 }
 set file [open SIZES w]
