@@ -8,6 +8,7 @@ is assumed.
 """
 
 import json
+import re
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,8 +40,8 @@ class Proof:
 
 
 def _labels(module):
-    """{name of a bit: bit}."""
-    return {f"{name}[{index}]" if len(net["bits"]) > 1 else name: bit
+    """{name of a bit: bit}, without what ABC puts in front of inner names."""
+    return {re.sub(r"^\$abc\$\d+(?=\$)", "", f"{name}[{index}]" if len(net["bits"]) > 1 else name): bit
             for name, net in module["netnames"].items() for index, bit in enumerate(net["bits"])}
 
 
