@@ -76,7 +76,7 @@ def test_a_long_tensor_takes_eight_cycles_a_block(mode):
     x = demo.sample()["ReLU_layers_0_relu1"]
     for cycles in check_equal(x, mode, "optL", cdus=1):
         assert cycles.blocks == 1024
-        assert 8 <= cycles.cycles_per_block < 8.25  # what is above 8.00 is the latency
+        assert 8 <= cycles.cycles_per_block < 8.21  # what is above 8.00 is the latency
 
 
 @pytest.mark.parametrize("cdus", [1, 3])
