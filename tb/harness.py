@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import shutil
 import sys
 import zlib
 from dataclasses import dataclass
@@ -60,6 +61,15 @@ class Verilator(cocotb_tools.runner.Verilator):
         return [verilate, ["sh", "-ec", "\n".join(fetch)], make, ["sh", "-ec", "\n".join(keep)]]
 
 
+def _tidy(build):
+    """Removes what a simulator was made from, gigabytes for all benches; the simulator and the Verilog stay."""
+    for path in build.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.suffix in (".cpp", ".h", ".o", ".a", ".d", ".gch", ".dat", ".mk"):
+            path.unlink()
+
+
 def simulate(component, module, tests=None, **parameters):
     """Builds ``component`` and runs the cocotb tests of the file ``module`` on it (all, or those that ``tests``, a
     regular expression, matches). ``parameters`` reach the tests through :func:`parameters`."""
@@ -101,8 +111,14 @@ def simulate(component, module, tests=None, **parameters):
                     "".join(['`verilator_config\npublic_flat_rw -module "dut" -var "*"\n', *control]))
                 sources.append(build / "control.vlt")
                 arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast", *(netlist.ARGUMENTS if gates else ())]
-            runner.build(sources=sources, hdl_toplevel="dut", build_dir=build, build_args=arguments, waves=waves,
-                         timescale=("1ns", "1ps"), log_file=build / "build.log")
+            try:
+                runner.build(sources=sources, hdl_toplevel="dut", build_dir=build, build_args=arguments, waves=waves,
+                             timescale=("1ns", "1ps"), log_file=build / "build.log")
+            except RuntimeError as error:
+                log = (build / "build.log").read_text(errors="replace")
+                raise AssertionError(f"{simulator} did not build {build}: {error}\n{log[-4000:]}") from None
+            if simulator == "verilator":
+                _tidy(build)
             done.touch()
     seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
     name = Path(module).stem + "-" + hashlib.sha256(json.dumps([tests, parameters], sort_keys=True).encode()
