@@ -160,8 +160,12 @@ def finish(name, library, folder, recipe, parts):
     yosys([f"read_json {path.name}", "opt_clean", f"write_json {path.name}",
            f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {recipe}.v"], folder, name, f"{recipe}-verilog")
     design = json.loads(path.read_text())
-    for cell, kind in resize(library, folder, recipe, name, parts).items():
-        design["modules"][name]["cells"][cell]["type"] = kind
+    kinds, pins = resize(library, folder, recipe, name, parts)
+    cells = design["modules"][name]["cells"]
+    for cell, kind in kinds.items():
+        cells[cell]["type"] = kind
+    for cell, places in pins.items():
+        cells[cell]["connections"] = {places.get(pin, pin): net for pin, net in cells[cell]["connections"].items()}
     path.write_text(json.dumps(design))
 
 

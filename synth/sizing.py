@@ -1,4 +1,5 @@
-"""The size of every cell, by OpenSTA: ABC's own choice knows neither clocks nor flip-flops."""
+"""The size of every cell and the order of its equal inputs, by OpenSTA: ABC's own choice knows neither clocks nor
+flip-flops."""
 
 import re
 from pathlib import Path
@@ -11,13 +12,27 @@ SCRIPT = Path(__file__).with_suffix(".tcl")
 
 
 def resize(library, folder, stem, top, parts=()):
-    """Gives the cells of ``folder/stem.v`` other drives: paths that are too slow become faster, as far as that goes,
-    then all cells that can afford it smaller. The netlists of its ``parts``, boxes, stay as they are. Changes the file
-    and returns {cell: its new kind}."""
+    """Gives the cells of ``folder/stem.v`` other drives and their equal inputs another order: paths that are too slow
+    become faster, as far as that goes, then all cells that can afford it smaller. The netlists of its ``parts``, boxes,
+    stay as they are. Changes the file and returns {cell: its new kind} and {cell: {pin: the one that has its net now}}.
+    """
     path = folder / f"{stem}.v"
     script = SCRIPT.read_text().replace("SIZES", f"{stem}.sizes")
     timing.run(timing.link(library, [*parts, path.name], top) + timing.CONSTRAINTS + script, folder)
-    kinds = dict(line.split() for line in (folder / f"{stem}.sizes").read_text().splitlines())
-    path.write_text(re.sub(r"^  \w+ (\w+) \(", lambda found: f"  {kinds[found[1]]} {found[1]} (" if found[1] in kinds
-                           else found[0], path.read_text(), flags=re.MULTILINE))
-    return kinds
+    kinds, pins = {}, {}
+    for line in (folder / f"{stem}.sizes").read_text().splitlines():
+        cell, before, after = line.split()
+        if before == "kind":
+            kinds[cell] = after
+        elif before != after:
+            pins.setdefault(cell, {})[before] = after
+
+    def changed(found):
+        kind, cell, ports = found.groups()
+        new = pins.get(cell, {})
+        ports = re.sub(r"^    \.(\w+)\(", lambda port: f"    .{new.get(port[1], port[1])}(", ports, flags=re.MULTILINE)
+        return f"  {kinds.get(cell, kind)} {cell} (\n{ports}  );"
+
+    instance = re.compile(r"^  (\w+) (\w+) \(\n(.*?)^  \);", re.MULTILINE | re.DOTALL)
+    path.write_text(instance.sub(changed, path.read_text()))
+    return kinds, pins

@@ -1,55 +1,167 @@
-# Gives the cells of the loaded design the sizes that its own timing asks for, and writes "cell kind" of those whose size
-# it has changed to the file SIZES. On paths that are late, cells become larger, or smaller if that helps those in front
-# of them; then all cells that can afford it become smaller.
+# Gives the cells of the loaded design the sizes, and equal inputs of gates the order, that its own timing asks for.
+# Writes to the file SIZES "cell kind KIND" for those whose size it has changed, and "cell pin PIN" for every input whose
+# net is at another pin now. First the latest signals of late gates get the fastest pins. Then, on paths that are late,
+# cells become larger, or smaller if that helps those in front of them. In the end all cells that can afford it become
+# smaller. Cells that lie in a module of their own stay as they are. Slacks are in seconds, delays in nanoseconds.
 
-# A cell's kind with another drive, {} if there is none.
-proc resized {kind factor} {
-  if {[string match CLKGATE* $kind] || ![regexp {^(.*_X)(\d+)$} $kind - base drive]} { return {} }
-  return [lindex [get_lib_cells -quiet */$base[expr {int($drive * $factor)}]] 0]
+proc iterate {iterator} {
+  set found {}
+  while {[$iterator has_next]} { lappend found [$iterator next] }
+  $iterator finish
+  return $found
 }
 
 proc kind {cell} { return [get_property $cell ref_name] }
 
-proc restore {cell kind} { replace_cell $cell [lindex [get_lib_cells */$kind] 0] }
+proc own {cell} { return [expr {[string first / [get_full_name $cell]] < 0}] }
 
-# The slack of what a cell drives, in seconds.
-proc spare {cell} {
-  set least 1
-  foreach pin [get_pins -of_objects $cell] {
-    if {![sta::Pin_is_driver $pin]} { continue }
-    foreach vertex [$pin vertices] {
-      foreach edge {rise fall} { set least [expr {min($least, [lindex [$vertex slacks $edge] 1])}] }
+# A cell's kind with another drive, {} if there is none.
+proc resized {kind factor} {
+  if {![info exists ::sizes($kind,$factor)]} {
+    set found {}
+    if {![string match CLKGATE* $kind] && [regexp {^(.*_X)(\d+)$} $kind - base drive]} {
+      set found [lindex [get_lib_cells -quiet */$base[expr {int($drive * $factor)}]] 0]
     }
+    set ::sizes($kind,$factor) [expr {$found eq {} ? {} : [get_name $found]}]
   }
-  return $least
+  return $::sizes($kind,$factor)
 }
 
-# The cells of the slowest path, without those that lie in a module of their own, among the endpoints not in "hopeless";
-# and the endpoint, which is {} if there is no such path.
-proc slowest {hopeless} {
-  foreach path [find_timing_paths -path_delay max -group_count [expr {[dict size $hopeless] + 1}]] {
-    if {[get_property $path slack] >= 0} { break }
-    set pins [sta::PathRef_pins [sta::PathEnd_path $path]]
-    set end [get_full_name [lindex $pins 0]]
-    if {[dict exists $hopeless $end]} { continue }
-    set cells {}
-    foreach pin $pins {
-      if {![sta::Pin_is_top_level_port $pin] && [sta::Pin_is_driver $pin]} {
-        set cell [sta::Pin_instance $pin]
-        if {[string first / [get_full_name $cell]] < 0} { lappend cells $cell }
+proc turn {cell kind} {
+  if {![info exists ::first($cell)]} { set ::first($cell) [kind $cell] }
+  if {![info exists ::known($kind)]} { set ::known($kind) [lindex [get_lib_cells */$kind] 0] }
+  sta::replace_cell_cmd $cell $::known($kind)
+}
+
+proc slack {vertex} { return [expr {min([lindex [$vertex slacks rise] 1], [lindex [$vertex slacks fall] 1])}] }
+
+# The transitions of a gate's input that can cause one of its output.
+proc causes {edge transition} {
+  switch [$edge sense] {
+    positive_unate { return $transition }
+    negative_unate { return [expr {$transition eq "rise" ? "fall" : "rise"}] }
+  }
+  return {rise fall}
+}
+
+# Outputs of all cells that are late.
+proc late {} {
+  set front {}
+  foreach end [find_timing_paths -path_delay max -group_count 100000 -slack_max 0] {
+    lappend front [sta::PathEnd_vertex $end]
+  }
+  set found {}
+  while {[llength $front]} {
+    set behind {}
+    foreach vertex $front {
+      if {[info exists seen($vertex)]} { continue }
+      set seen($vertex) 1
+      if {[slack $vertex] >= 0} { continue }
+      set pin [$vertex pin]
+      if {[sta::Pin_is_driver $pin] && ![sta::Pin_is_top_level_port $pin]} { lappend found $vertex }
+      foreach edge [iterate [$vertex in_edge_iterator]] { lappend behind [$edge from] }
+    }
+    set front $behind
+  }
+  return $found
+}
+
+# What is to change at a gate so that the signals that leave it the least time have the fastest pins: {pin source ...},
+# the pin shall have the source's net. Of equal inputs, the one with the lowest number is the fastest; groups of inputs,
+# which have a letter each, are as fast as they come in the alphabet but for those below.
+array set fastest {AOI211 {B A C} AOI221 {C B A} OAI221 {C B A}}
+proc disorder {out} {
+  set cell [sta::Pin_instance [$out pin]]
+  if {![own $cell] || ![regexp {^((X?N?OR|N?AND|AOI|OAI)\d+)_} [kind $cell] - kind]} { return {} }
+  foreach edge [iterate [$out in_edge_iterator]] {
+    set left 1
+    foreach transition {rise fall} {
+      set due [lindex [$out requireds_clk $transition $::clock rise] 1]
+      foreach cause [causes $edge $transition] {
+        set left [expr {min($left, $due - [lindex [[$edge from] arrivals_clk $cause $::clock rise] 1])}]
       }
     }
-    return [list $end $cells]
+    set name [get_name [[$edge from_pin] port]]
+    dict set inputs [string index $name 0] $name [list $left $name [$edge from_pin]]
+  }
+  foreach letter [expr {[info exists ::fastest($kind)] ? $::fastest($kind) : {A B C}}] {
+    if {![dict exists $inputs $letter]} { continue }
+    set group [dict values [dict get $inputs $letter]]
+    dict lappend pins [llength $group] [lsort -index 1 $group]
+    dict lappend signals [llength $group] [lsort -real -index 0 [lsort -index 1 $group]]
+  }
+  set changes {}
+  foreach size [dict keys $pins] {
+    foreach places [dict get $pins $size] group [lsort -real -index {0 0} [dict get $signals $size]] {
+      foreach place $places signal $group {
+        if {$place ne $signal} { lappend changes [lindex $place 2] [lindex $signal 2] }
+      }
+    }
+  }
+  return $changes
+}
+
+proc rearrange {} {
+  set changes {}
+  foreach out [late] { lappend changes {*}[disorder $out] }
+  set moves {}
+  foreach {pin source} $changes {
+    set from [expr {[info exists ::home($source)] ? $::home($source) : [get_name [$source port]]}]
+    lappend moves $pin [$source net] $from
+  }
+  foreach {pin source} $changes { sta::disconnect_pin_cmd $pin }
+  foreach {pin net from} $moves {
+    sta::connect_pin_cmd [$pin instance] [$pin port] $net
+    set ::home($pin) $from
+  }
+}
+
+# A path from its end: for each cell on it {cell edge property}, with the edge that the path takes through the cell and
+# its property that is the delay.
+proc stages {path} {
+  set pins [sta::PathRef_pins [sta::PathEnd_path $path]]
+  set found {}
+  foreach out $pins in [lrange $pins 1 end] {
+    if {$in eq {} || [sta::Pin_is_top_level_port $out] || ![sta::Pin_is_driver $out]} { continue }
+    set vertex [lindex [$out vertices] 0]
+    if {![llength $found]} { set transitions {rise fall} }
+    foreach edge [iterate [$vertex in_edge_iterator]] {
+      if {[$edge from_pin] ne $in} { continue }
+      set transition [lindex $transitions 0]
+      if {[llength $transitions] > 1} {
+        set transition [expr {[lindex [$vertex slacks rise] 1] < [lindex [$vertex slacks fall] 1] ? "rise" : "fall"}]
+      }
+      lappend found [list [sta::Pin_instance $out] $edge delay_max_$transition]
+      set transitions [causes $edge $transition]
+      break
+    }
+  }
+  return $found
+}
+
+proc delay {stages} {
+  set sum 0
+  foreach stage $stages { set sum [expr {$sum + [sta::edge_property [lindex $stage 1] [lindex $stage 2]]}] }
+  return $sum
+}
+
+# The slowest path among those to endpoints not in "hopeless": its end and stages, which are {} if there is none.
+proc slowest {hopeless} {
+  foreach path [find_timing_paths -path_delay max -group_count [expr {[dict size $hopeless] + 1}] -slack_max 0] {
+    set end [sta::PathEnd_vertex $path]
+    if {![dict exists $hopeless $end]} { return [list $end [stages $path]] }
   }
   return {{} {}}
 }
 
+# Another size is kept if the path becomes faster there by its neighbours' delays, which is quickly known, and then if the
+# sum of all negative slacks becomes less. It may stay as it is if the path gains much, as others are as slow.
 proc quicken {tries} {
   set hopeless [dict create]
   set improved 0
   while {[worst_slack -max] < 0 && $tries > 0} {
-    lassign [slowest $hopeless] end cells
-    if {$end eq {}} {
+    lassign [slowest $hopeless] end stages
+    if {$end eq {} || [dict size $hopeless] > 200} {
       if {!$improved} { break }
       set improved 0
       set hopeless [dict create]
@@ -57,54 +169,110 @@ proc quicken {tries} {
     }
     dict set hopeless $end 1
     set late [total_negative_slack]
-    foreach cell $cells {
+    for {set i 0} {$i < [llength $stages]} {incr i} {
+      set cell [lindex $stages $i 0]
+      if {![own $cell]} { continue }
+      set near [lrange $stages [expr {max($i - 1, 0)}] [expr {$i + 1}]]
+      set slow [delay $near]
+      set from [kind $cell]
       foreach factor {2 0.5} {
-        set from [kind $cell]
         set to [resized $from $factor]
         if {$to eq {}} { continue }
-        incr tries -1
-        replace_cell $cell $to
-        if {[total_negative_slack] > $late + 1e-5} {
-          set late [total_negative_slack]
-          incr improved
-          dict unset hopeless $end
-          break
+        turn $cell $to
+        set gain [expr {$slow - [delay $near]}]
+        if {$gain > 0} {
+          incr tries -1
+          if {[total_negative_slack] > $late + ($gain > 5e-4 ? -1e-6 : 1e-5)} {
+            set late [total_negative_slack]
+            incr improved
+            dict unset hopeless $end
+            break
+          }
         }
-        restore $cell $from
+        turn $cell $from
       }
     }
   }
 }
 
+# The slack of what a cell drives, and the delays of its edges.
+proc standing {cell} {
+  set spare 1
+  set delays {}
+  foreach pin [iterate [$cell pin_iterator]] {
+    if {![sta::Pin_is_driver $pin]} { continue }
+    set vertex [lindex [$pin vertices] 0]
+    set spare [expr {min($spare, [slack $vertex])}]
+    foreach edge [iterate [$vertex in_edge_iterator]] {
+      foreach property {delay_max_rise delay_max_fall} { lappend delays [sta::edge_property $edge $property] }
+    }
+  }
+  return [list $spare $delays]
+}
+
+# All cells become smaller at once that have the slack for what that costs them. Then, of those on paths that have become
+# late, the ones that lose most become what they were, until no path is. What has become smaller may do so once more.
 proc shrink {} {
-  set worst [expr {min(0, [worst_slack -max])}]
-  set late [expr {[total_negative_slack] - 1e-5}]
+  set worst [worst_slack -max]
+  set limit [expr {$worst < 0 ? $worst * 1e-9 : 0}]
   set cells [get_cells *]
   while {[llength $cells]} {
-    set candidates {}
-    foreach cell $cells { if {[resized [kind $cell] 0.5] ne {}} { lappend candidates [list $cell [spare $cell]] } }
-    set cells {}
-    foreach candidate [lsort -real -decreasing -index 1 $candidates] {
-      set cell [lindex $candidate 0]
-      set from [kind $cell]
-      replace_cell $cell [resized $from 0.5]
-      if {[worst_slack -max] >= $worst && ($worst == 0 || [total_negative_slack] >= $late)} {
-        lappend cells $cell
-      } else {
-        restore $cell $from
-      }
+    array unset was
+    set smaller {}
+    foreach cell $cells {
+      set to [resized [kind $cell] 0.5]
+      if {$to ne {} && [own $cell]} { lappend smaller $cell $to {*}[standing $cell] }
     }
+    foreach {cell to spare delays} $smaller {
+      set was($cell) [kind $cell]
+      turn $cell $to
+    }
+    set back {}
+    foreach {cell to spare delays} $smaller {
+      set loss($cell) 0
+      foreach before $delays after [lindex [standing $cell] 1] {
+        set loss($cell) [expr {max($loss($cell), ($after - $before) * 1e-9)}]
+      }
+      if {$loss($cell) > $spare} { lappend back $cell }
+    }
+    while 1 {
+      foreach cell $back {
+        turn $cell $was($cell)
+        unset was($cell)
+      }
+      set back {}
+      foreach path [find_timing_paths -path_delay max -group_count 200 -slack_max [expr {$limit * 1e9}]] {
+        set excess [expr {$limit - [sta::PathEnd_slack $path]}]
+        set found {}
+        foreach stage [stages $path] {
+          set cell [lindex $stage 0]
+          if {[info exists was($cell)]} { lappend found [list $cell $loss($cell)] }
+        }
+        foreach candidate [lsort -real -decreasing -index 1 $found] {
+          if {$excess <= 0} { break }
+          set excess [expr {$excess - [lindex $candidate 1]}]
+          if {[lindex $candidate 0] ni $back} { lappend back [lindex $candidate 0] }
+        }
+      }
+      # Slow signals at other inputs slow down an output, too.
+      if {![llength $back] && [worst_slack -max] < min(0, $worst)} { set back [array names was] }
+      if {![llength $back]} { break }
+    }
+    set cells {}
+    foreach {cell to spare delays} $smaller { if {[info exists was($cell)]} { lappend cells $cell } }
   }
 }
 
-foreach cell [get_cells *] { set before($cell) [kind $cell] }
-# What is much too slow is too slow for this.
-if {[worst_slack -max] > -0.25} {
-  quicken 6000
-  shrink
+set clock [get_clocks clk]
+foreach round {1 2} {
+  rearrange
+  rearrange
+  quicken 5000
 }
+shrink
 set file [open SIZES w]
-foreach cell [get_cells *] {
-  if {[kind $cell] ne $before($cell)} { puts $file "[get_full_name $cell] [kind $cell]" }
+foreach cell [array names first] {
+  if {[kind $cell] ne $first($cell)} { puts $file "[get_full_name $cell] kind [kind $cell]" }
 }
+foreach pin [array names home] { puts $file "[get_full_name [$pin instance]] $home($pin) [get_name [$pin port]]" }
 close $file
