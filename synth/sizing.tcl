@@ -211,15 +211,14 @@ proc standing {cell} {
 }
 
 # All cells become smaller at once that have the slack for what that costs them. Then, of those on paths that have become
-# late, the ones that lose most become what they were, until no path is. What has become smaller may do so once more.
+# late, the ones that lose most become what they were, until no path is. This is repeated while it helps, up to four times.
 proc shrink {} {
   set worst [worst_slack -max]
   set limit [expr {$worst < 0 ? $worst * 1e-9 : 0}]
-  set cells [get_cells *]
-  while {[llength $cells]} {
+  foreach round {1 2 3 4} {
     array unset was
     set smaller {}
-    foreach cell $cells {
+    foreach cell [get_cells *] {
       set to [resized [kind $cell] 0.5]
       if {$to ne {} && [own $cell]} { lappend smaller $cell $to {*}[standing $cell] }
     }
@@ -244,22 +243,29 @@ proc shrink {} {
       foreach path [find_timing_paths -path_delay max -group_count 200 -slack_max [expr {$limit * 1e9}]] {
         set excess [expr {$limit - [sta::PathEnd_slack $path]}]
         set found {}
+        set beside {}
         foreach stage [stages $path] {
-          set cell [lindex $stage 0]
+          lassign $stage cell through
           if {[info exists was($cell)]} { lappend found [list $cell $loss($cell)] }
+          foreach edge [iterate [[$through to] in_edge_iterator]] {
+            foreach wire [iterate [[$edge from] in_edge_iterator]] {
+              set cell [sta::Pin_instance [$wire from_pin]]
+              if {[info exists was($cell)]} { lappend beside [list $cell $loss($cell)] }
+            }
+          }
         }
+        # Slow signals at other inputs slow down an output, too.
+        if {![llength $found]} { set found $beside }
         foreach candidate [lsort -real -decreasing -index 1 $found] {
           if {$excess <= 0} { break }
           set excess [expr {$excess - [lindex $candidate 1]}]
           if {[lindex $candidate 0] ni $back} { lappend back [lindex $candidate 0] }
         }
       }
-      # Slow signals at other inputs slow down an output, too.
       if {![llength $back] && [worst_slack -max] < min(0, $worst)} { set back [array names was] }
       if {![llength $back]} { break }
     }
-    set cells {}
-    foreach {cell to spare delays} $smaller { if {[info exists was($cell)]} { lappend cells $cell } }
+    if {![array size was]} { break }
   }
 }
 
