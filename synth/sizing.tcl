@@ -270,10 +270,10 @@ proc shrink {} {
 }
 
 set clock [get_clocks clk]
-foreach round {1 2} {
+foreach tries {3000 1000} {
   rearrange
   rearrange
-  quicken 5000
+  quicken $tries
 }
 shrink
 set file [open SIZES w]
