@@ -32,7 +32,6 @@ from cocotb_tools.runner import get_results, get_runner
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "sim"
-RUNTIME = "OPT_GLOBAL=-O1"
 WAVEFORMS = []  # left by the runs of this process
 SEED = int(os.environ.get("COCOTB_RANDOM_SEED", 0))  # of the run; cocotb.RANDOM_SEED is another one for each test
 
@@ -41,7 +40,7 @@ SEED = int(os.environ.get("COCOTB_RANDOM_SEED", 0))  # of the run; cocotb.RANDOM
 class Verilator(cocotb_tools.runner.Verilator):
     """cocotb's runner, also for designs of which Verilator compiles ``parts`` on their own: {module: its Verilog}.
 
-    What does not depend on the design, Verilator's runtime, is compiled once."""
+    What does not depend on the design, Verilator's runtime, is compiled once, and each part for all designs."""
 
     parts = {}
 
@@ -49,11 +48,13 @@ class Verilator(cocotb_tools.runner.Verilator):
         verilate, make = super()._build_command()
         made = {f"{name}.o": verilate[0] for name in (  # made anew only if older than what they come from
             "verilated", "verilated_vpi", "verilated_dpi", "verilated_threads")}
+        made |= {f"V{name}/{file}": text for name, text in self.parts.items()
+                 for file in (f"{name}.sv", f"V{name}.mk", f"lib{name}.a")}
         fetch, keep = [], []
         for path, content in made.items():
-            key = hashlib.sha256(f"{content} {self.waves} {RUNTIME}".encode()).hexdigest()[:16]
+            key = hashlib.sha256(f"{content} {self.waves} {os.environ['MAKEFLAGS']}".encode()).hexdigest()[:16]
             kept = BUILD / f"{key}-{Path(path).name}"
-            fetch.append(f"if [ -e {kept} ]; then cp {kept} {path}; fi")
+            fetch.append(f"if [ -e {kept} ]; then mkdir -p {Path(path).parent}; cp {kept} {path}; fi")
             keep.append(f"if [ -e {path} ] && [ ! -e {kept} ]; then cp {path} {kept}.$$; mv {kept}.$$ {kept}; fi")
         if self.parts:
             verilate = [*verilate, "--hierarchical"]
@@ -92,7 +93,7 @@ def simulate(component, module, tests=None, **parameters):
 
     # The wheel lacks this variable; set outright, since under make there are other flags, of no use to this one.
     # Most of a bench's time is its build: compilers need not try hard.
-    os.environ["MAKEFLAGS"] = f"CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O{0 if gates else 1} OPT_SLOW=-O0 {RUNTIME}"
+    os.environ["MAKEFLAGS"] = f"CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O{0 if gates else 1} OPT_SLOW=-O0 OPT_GLOBAL=-O1"
     os.environ["PATH"] = f"{ROOT / 'tb' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     os.environ["PYTHON"] = sys.executable
     runner = Verilator() if simulator == "verilator" else get_runner(simulator)
