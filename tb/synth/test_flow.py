@@ -5,11 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from amaranth.hdl import Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
-from rtl.common.shared import shared
 from rtl.units import UNITS
 from synth import fanout, report
 from synth.catalogue import VARIANTS, jobs
@@ -17,40 +13,10 @@ from synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search
 from synth.library import NAND2, PERIOD, SynthesisError, liberty
 from synth.power import Power
 from synth.timing import ARRIVAL
+from tb.synth.bank import Bank, Pair
 
 FLOP, GATE, INVERTER = 4.522, 3.458, 0.532  # um2 of DFF_X1, CLKGATE_X1, INV_X1
 RECIPE = "area"
-
-
-class Bank(wiring.Component):
-    """``width`` flip-flops with one enable that keep the complement of their input."""
-
-    def __init__(self, width):
-        super().__init__({"i": In(width), "enable": In(1), "o": Out(width)})
-
-    def elaborate(self, platform):
-        m = Module()
-        register = Signal(len(self.i), reset_less=True)
-        with m.If(self.enable):
-            m.d.sync += register.eq(~self.i)
-        m.d.comb += self.o.eq(register)
-        return m
-
-
-class Pair(wiring.Component):
-    """Two banks, one behind the other, that are one module."""
-
-    i: In(8)
-    enable: In(1)
-    o: Out(8)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.front = front = shared("bank", lambda: Bank(8))
-        m.submodules.back = back = shared("bank", lambda: Bank(8))
-        m.d.comb += [front.i.eq(self.i), back.i.eq(front.o), self.o.eq(back.o), front.enable.eq(self.enable),
-                     back.enable.eq(~self.enable)]
-        return m
 
 
 def mapped(component, name, build, recipe=RECIPE):

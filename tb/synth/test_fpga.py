@@ -6,24 +6,11 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
-from rtl.common.shared import shared
 from synth import fpga
 from synth.flow import netlist
 from synth.fpga import fit, recall
 from synth.library import SynthesisError
-
-
-class Registers(wiring.Component):
-    """``width`` flip-flops with an enable that keep the complement of their input."""
-
-    def __init__(self, width):
-        super().__init__({"i": In(width), "enable": In(1), "o": Out(width)})
-
-    def elaborate(self, platform):
-        m = Module()
-        with m.If(self.enable):
-            m.d.sync += self.o.eq(~self.i)
-        return m
+from tb.synth.bank import Bank, Pair
 
 
 class Multipliers(wiring.Component):
@@ -62,20 +49,6 @@ class Ram(wiring.Component):
         return m
 
 
-class Pair(wiring.Component):
-    """Two of the same module in a row."""
-
-    i: In(8)
-    o: Out(8)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.front = front = shared("bank", lambda: Registers(8))
-        m.submodules.back = back = shared("bank", lambda: Registers(8))
-        m.d.comb += [front.i.eq(self.i), back.i.eq(front.o), self.o.eq(back.o), front.enable.eq(1), back.enable.eq(1)]
-        return m
-
-
 # Amaranth would not let this through.
 OSCILLATOR = """
 module \\unit
@@ -102,7 +75,7 @@ def text(component):
 @pytest.fixture(scope="module")
 def registers(tmp_path_factory):
     build = tmp_path_factory.mktemp("fpga")
-    return build, *fit("unit", text(Registers(8)), build)
+    return build, *fit("unit", text(Bank(8)), build)
 
 
 def test_registers_are_counted_without_those_around_them(registers):
@@ -115,9 +88,9 @@ def test_registers_are_counted_without_those_around_them(registers):
 def test_an_unchanged_unit_is_remembered(registers):
     build, figures, cached = registers
     assert not cached
-    assert fit("unit", text(Registers(8)), build) == (figures, True)
-    assert recall("unit", text(Registers(8)), build) == figures
-    assert recall("unit", text(Registers(9)), build) is None
+    assert fit("unit", text(Bank(8)), build) == (figures, True)
+    assert recall("unit", text(Bank(8)), build) == figures
+    assert recall("unit", text(Bank(9)), build) is None
 
 
 def test_a_module_that_a_unit_has_twice(tmp_path):
@@ -155,8 +128,8 @@ def test_refused_when_it_oscillates(tmp_path):
 def test_a_missing_tool_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(fpga, "TOOLS", (("no-such-router", "router"),))
     with pytest.raises(SynthesisError, match=r"no router: .*no-such-router"):
-        fit("unit", text(Registers(8)), tmp_path)
-    assert recall("unit", text(Registers(8)), tmp_path) is None
+        fit("unit", text(Bank(8)), tmp_path)
+    assert recall("unit", text(Bank(8)), tmp_path) is None
 
 
 def test_one_accelerator_fits_and_every_unit_is_placed():
