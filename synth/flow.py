@@ -105,13 +105,17 @@ def yosys(commands, folder, name, log):
 
 
 def prepare(name, library, folder, parts):
-    """Down to flip-flops, clock gates and generic gates: ``unit.il`` to ``generic.json``. The ``parts`` are boxes."""
+    """Down to flip-flops, clock gates and generic gates: ``unit.il`` to ``generic.json``. The ``parts`` are boxes; what
+    has such stays divided into its submodules."""
+    text = (folder / "unit.il").read_text()
+    inner = re.findall(rf"^module \\({name}\.[^.\s]+)$", text, re.MULTILINE) if parts else []
     yosys([
         f"read_liberty -lib -ignore_miss_func {library}",
         *(f"read_rtlil {part}.il\nblackbox {part}" for part in parts),
         "read_rtlil unit.il",
         f"hierarchy -check -top {name}",
-        "proc", "flatten", "check -assert -nolatches",
+        "proc", *(f"setattr -mod -set keep_hierarchy 1 {module}" for module in inner),
+        "flatten", "check -assert -nolatches",
         # Flip-flops wake up with any value; only resets and writes give them one.
         "setattr -unset init w:*",
         f"synth -top {name} -run coarse:fine -nofsm -noshare",
@@ -125,8 +129,9 @@ def prepare(name, library, folder, parts):
         "write_json generic.json",
     ], folder, name, "generic")
     design = json.loads((folder / "generic.json").read_text())
-    fanout.duplicate(design["modules"][name])
-    fanout.buffer(design["modules"][name])
+    for module in (name, *inner):
+        fanout.duplicate(design["modules"][module])
+        fanout.buffer(design["modules"][module])
     (folder / "generic.json").write_text(json.dumps(design))
 
 
@@ -139,6 +144,8 @@ def cover(name, library, folder, recipe):
     yosys([
         "read_json generic.json",
         f"abc -liberty {library} -constr constraints -D {PERIOD} -script {recipe}.abc {avoid}",
+        # Each module by itself, lest ABC takes what is fast enough beside something slower for fast enough.
+        "setattr -mod -unset keep_hierarchy *", "flatten",
         "hilomap -singleton -hicell LOGIC1_X1 Z -locell LOGIC0_X1 Z",
         "opt_clean -purge",
         "check -mapped -assert -nolatches",

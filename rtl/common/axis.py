@@ -120,7 +120,7 @@ class Receiver(wiring.Component):
         Pulse, while not ``run``: the rest of a frame that has begun is dropped when it comes, ``run`` or not. Nothing
         of it, nor of the next frame in its place, reaches ``o``.
     malformed : output
-        A beat that was not well formed is being taken.
+        A beat that was not well formed was taken in the cycle before.
 
     Raises
     ------
@@ -138,6 +138,8 @@ class Receiver(wiring.Component):
         m = Module()
         i, o, size = self.i, self.o, self.size
         begun, dropping = Signal(), Signal()
+        # Of the beat taken a cycle ago, since readiness may come late: that there was one, its tlast, malformed.
+        took, ended, odd, before = Signal(), Signal(), Signal(), Signal()
         full, gaps, partial = Signal(), Signal(), Signal()
         ends = [Signal(name=f"ends_{k}") for k in range(1, size)]  # the bytes end in front of lane k
         length = Signal(range(size + 1))
@@ -153,12 +155,13 @@ class Receiver(wiring.Component):
             o.payload.count.eq(Mux(partial, length, size)),
             o.payload.last.eq(i.tlast),
             i.tready.eq(dropping | (self.run & o.ready)),
-            self.malformed.eq(o.valid & o.ready & (gaps | ~(full | i.tlast))),
+            self.malformed.eq(took & odd),
+            begun.eq(Mux(took, ~ended, before)),
         ]
-        with m.If(i.tvalid & i.tready):
-            m.d.sync += begun.eq(~i.tlast)
-            with m.If(i.tlast):
-                m.d.sync += dropping.eq(0)
+        m.d.sync += [took.eq(i.tvalid & i.tready), ended.eq(i.tlast), before.eq(begun),
+                     odd.eq(~dropping & (gaps | ~(full | i.tlast)))]
+        with m.If(dropping & i.tvalid):
+            m.d.sync += dropping.eq(~i.tlast)
         with m.Elif(self.abort):
             m.d.sync += dropping.eq(begun)
         return m

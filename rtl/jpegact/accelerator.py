@@ -179,13 +179,13 @@ class Accelerator(wiring.Component):
         c = Module()
         m.submodules.sequence = ResetInserter(clear)(c)
         sent, malformed, settling = Signal(), Signal(), Signal(range(SETTLE))
-        given, taken = Signal(), Signal()
+        given, taken, size = Signal(), Signal(), Signal(range(PACKET + 1))  # taken, and how much: a cycle ago
         c.d.comb += [
             given.eq(sender.i.valid & sender.i.ready),
-            taken.eq(receiver.o.valid & receiver.o.ready),
             status.busy.eq(~idle | abort),
             registers.done.eq(ended & ~abort),
         ]
+        m.d.sync += [taken.eq(receiver.o.valid & receiver.o.ready), size.eq(receiver.o.payload.count)]
         with c.If(given & sender.i.payload.last):
             c.d.sync += sent.eq(1)
         with c.If(receiver.malformed):
@@ -218,7 +218,7 @@ class Accelerator(wiring.Component):
                     for happened, code in (  # the last one is the cause of the others
                             (control.decompress & splitter.excess, ErrorCode.EXCESS),
                             (control.decompress & splitter.short, ErrorCode.SHORT),
-                            (malformed, ErrorCode.BEAT), (failed("write"), ErrorCode.WRITE),
+                            (malformed | receiver.malformed, ErrorCode.BEAT), (failed("write"), ErrorCode.WRITE),
                             (failed("read"), ErrorCode.READ)):
                         with c.If(happened):
                             c.d.sync += status.error.eq(code)
@@ -236,7 +236,7 @@ class Accelerator(wiring.Component):
         amounts = {
             "cycles": works,
             "tensor": words << 2,
-            "stream": Mux(given, sender.i.payload.count, 0) | Mux(taken, receiver.o.payload.count, 0),
+            "stream": Mux(given, sender.i.payload.count, 0) | Mux(taken, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
             "stall_stream": (sender.i.valid & ~given) | (receiver.run & splitter.wants & ~receiver.o.valid),

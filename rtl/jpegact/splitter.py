@@ -106,7 +106,8 @@ class Splitter(wiring.Component):
 
         # ---------------------------------------------------------------------------------------- the packets
         running, closed, discarding = Signal(), Signal(), Signal()  # closed: the last packet stands at the input
-        stop, moved, whole, passes, there = Signal(), Signal(), Signal(), Signal(), Signal()
+        stop, moved, whole, there = Signal(), Signal(), Signal(), Signal()
+        passes, crosses = Signal(), Signal()  # a packet is let go; what follows lies in the next one
         goes = moved & whole if halves else moved  # nothing in front of the next place is wanted again
         # Places in the stream, behind `kept` lanes: where the block begins, the stream ends, the next piece begins.
         base, top, after = (Signal(max(kept + packet, most + MASK).bit_length() + 1, name=name, reset_less=True)
@@ -121,7 +122,7 @@ class Splitter(wiring.Component):
         source = self.i.payload.data.as_value()
         m.d.comb += [
             there.eq(closed | (self.i.valid & ~self.i.payload.last)),
-            passes.eq(goes & (after[bits:] != passed)),
+            passes.eq(goes & crosses),
             self.i.ready.eq(discarding | (passes & ~closed)),
             self.wants.eq(discarding | (running & ~closed)),
         ]
@@ -194,6 +195,9 @@ class Splitter(wiring.Component):
         one, other = compress(m, [*terms, (base, 0)], len(base))
         m.d.comb += [lower.eq(one[:4] + other[:4]), upper.eq(one[4:] + other[4:]),
                      after.eq(Cat(lower[:4], upper + lower[4])), turned.eq(1 << upper[: bits - 4])]
+        # Never by more than one packet, so that one bit tells.
+        here = upper[bits - 4] ^ passed[0]
+        m.d.comb += crosses.eq(Mux(lower[4], here ^ upper[: bits - 4].all(), here))
         after_digits = [1 << lower[:2], 1 << lower[2:4], Mux(lower[4], turned.rotate_left(1), turned)]
         # One assignment each: a constant on its own would be taken for a reset, and spoil the clock's gate.
         with m.If(moved | self.start):

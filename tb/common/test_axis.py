@@ -70,10 +70,11 @@ class Watch:
     async def _run(self, dut):
         master, slave = ([getattr(dut, f"{prefix}_axis_{name}") for name in
                           ("tvalid", "tready", "tdata", "tkeep", "tlast")] for prefix in "ms")
+        passes = False
         while True:
             await RisingEdge(dut.clk)
             if dut.rst.value == 1:
-                self.held = None
+                self.held, passes = None, False
                 continue
             if dut.stop.value == 1 and self.stop is None:
                 self.stop, self.held_at_stop = self.cycle, self.held is not None
@@ -86,10 +87,10 @@ class Watch:
             valid, ready, *beat = [int(handle.value) for handle in slave]
             if valid and ready:
                 self.received.append(tuple(beat))
-            passes = dut.o__valid.value == 1 and dut.o__ready.value == 1
             if dut.malformed.value == 1:
-                assert passes, f"cycle {self.cycle}: nothing is taken"
-                self.flags.append(self.passed)
+                assert passes, f"cycle {self.cycle}: nothing was taken"
+                self.flags.append(self.passed - 1)
+            passes = dut.o__valid.value == 1 and dut.o__ready.value == 1
             self.passed += passes
             if dut.quiet.value == 1:
                 assert dut.stop.value == 1 or self.stop is not None
