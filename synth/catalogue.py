@@ -70,8 +70,9 @@ def run(work, threads, done=lambda: None, recipes=None):
             done()
 
     runs = {}
+    inner = {(part.name, part.text) for job in work for part in job.parts.values()}
     with ThreadPoolExecutor(threads) as pool:
-        # The largest first, and what others consist of before them.
-        for job in sorted(work, key=lambda job: (bool(job.parts), -len(job.text))):
+        # What others consist of comes before them, and else the largest first.
+        for job in sorted(work, key=lambda job: ((job.name, job.text) not in inner, -len(job.text))):
             runs[job.name, job.text] = pool.submit(one, job)
     return [runs[job.name, job.text].exception() or runs[job.name, job.text].result() for job in work]
