@@ -16,7 +16,7 @@ from rtl.jpegact.align import Align
 from rtl.jpegact.config import MODES, Config, Error
 from rtl.jpegact.control import Control
 from rtl.jpegact.dct import Dct
-from rtl.jpegact.quantize import Round, Shift
+from rtl.jpegact.quantize import Round, Shift, mirror
 from rtl.jpegact.sfpr import Sfpr
 from rtl.jpegact.zvc import MASK, Zvc, rows
 
@@ -208,12 +208,17 @@ class Cdu(wiring.Component):
             m.d.comb += [align.decompress.eq(config.decompress), align.layout.eq(config.layout),
                          align.blocks.eq(config.blocks), align.start.eq(start & (config.mode == MODES["jpeg-act"])),
                          dct.inverse.eq(config.decompress), shift.decompress.eq(config.decompress),
-                         shift.table.eq(config.table)]
+                         shift.start.eq(start), shift.table.eq(config.table)]
             link(forwards | backwards, shift.o, skid.i)
-            for source, sink in ((sfpr.o, align.i), (align.o, dct.i), (dct.o, shift.i)):
+            for source, sink in ((sfpr.o, align.i), (align.o, dct.i)):
                 link(forwards, source, sink)
-            for source, sink in ((zvc8.o, shift.i), (skid.o, dct.i), (dct.o, align.i), (align.o, restored)):
+            for source, sink in ((dct.o, align.i), (align.o, restored)):
                 link(backwards, source, sink)
+            # SH wants a fraction of one bit, or numbers as in a mirror.
+            link(forwards, dct.o, shift.i, data=Cat(word[5:] for word in dct.o.payload.data), last=dct.o.payload.last)
+            for source, sink in ((zvc8.o, shift.i), (skid.o, dct.i)):
+                link(backwards, source, sink, data=Cat(mirror(word) for word in source.payload.data),
+                     last=source.payload.last)
         if "brc" in modes:
             m.submodules.binarize = binarize = Binarize()
             m.submodules.unbinarize = unbinarize = Unbinarize()

@@ -1,28 +1,34 @@
 """SH: quantization by shifts."""
 
-from functools import reduce
-from operator import or_
-
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.common.digits import choose
 from rtl.common.vectors import vectors
 
-__all__ = ["Round", "Shift"]
+__all__ = ["Round", "Shift", "mirror"]
+
+
+def mirror(number):
+    """A signed number as :class:`Shift` takes and gives it when it decompresses: of its 12 bits, the lower 11 in the
+    opposite order."""
+    *lower, sign = (number[min(k, len(number) - 1)] for k in range(12))
+    return Cat(*reversed(lower), sign)
 
 
 class Shift(wiring.Component):
     """Divides coefficients by powers of two, for :class:`Round` to finish, or multiplies them back.
 
-    Compress: floor(C / 2**s), where C has 6 fraction bits and the result one; that is all that rounding needs, since
-    dividing in steps rounds down to the same number as dividing at once. Decompress: C = q * 2**s without fraction
-    bits, saturated to 12 bits.
+    Compress: floor(C / 2**s), where C and the result have one fraction bit; that is all that rounding needs, since
+    dividing in steps rounds down to the same number as dividing at once. What goes beyond 8 bits becomes the greatest
+    number or the least. Decompress: C = q * 2**s, saturated to 12 bits.
 
-    A lane has one shifter for both: q << s is (q << 7) >> (7 - s), and 7 - s is ~s.
+    A lane has one shifter for both: a shift to the left is one to the right of the number seen in a mirror. That takes
+    no gates, where what comes and goes in the two directions has other neighbours anyway.
 
     Vectors are columns of a block: lane v of beat j carries vertical frequency v of horizontal frequency j. The unit
-    counts beats modulo 8 from reset, so blocks have to be whole.
+    counts beats modulo 8 from ``start``, so blocks have to be whole.
 
     Throughput: one vector a cycle. Latency, buffering: none; a register has to follow, which a CDU needs there anyway.
     Combinational paths: from ``i`` to ``o`` and from ``o.ready`` to ``i.ready``.
@@ -31,60 +37,74 @@ class Shift(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`vectors` of signed 17
-        C times 64, or q in the low 8 bits.
+    i : stream of :func:`vectors` of signed 12
+        Twice C, rounded down, or the mirror of q.
     o : stream of :func:`vectors` of signed 12
-        Twice the quotient, or C.
+        Twice the quotient, of which bits 8 to 10 mean nothing, or the mirror of C.
+    start : input
+        Pulse, a cycle or more before the first block of a tensor.
     decompress : input
-        Direction; may change between blocks, a cycle before the next one.
+        Direction; constant from ``start`` on.
     table : input, 64 numbers of 3 bits
-        s, log2 of the DQT, row-major with the vertical frequency first; may change as ``decompress`` may.
+        s, log2 of the DQT, row-major with the vertical frequency first; constant from ``start`` on.
     """
 
-    i: In(stream.Signature(vectors(signed(17))))
+    i: In(stream.Signature(vectors(signed(12))))
     o: Out(stream.Signature(vectors(signed(12))))
+    start: In(1)
     decompress: In(1)
     table: In(data.ArrayLayout(3, 64))
 
     def elaborate(self, platform):
         m = Module()
-        decompress = Signal(reset_less=True)
-        column, following = Signal(8, init=1), Signal(8)  # one-hot: it selects from the table in few gates
-        m.d.comb += following.eq(Mux(self.i.valid & self.i.ready, column.rotate_left(1), column))
-        m.d.sync += [column.eq(following), decompress.eq(self.decompress)]
+        decompress, moved = self.decompress, Signal()
+        # A Johnson counter: the column behind the one at hand. One-hot, it selects from the table in few gates.
+        following, ahead = Signal(4, reset_less=True), Signal(4)
         m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready),
-                     self.o.payload.last.eq(self.i.payload.last)]
+                     self.o.payload.last.eq(self.i.payload.last),
+                     moved.eq(self.start | (self.i.valid & self.i.ready)), ahead.eq(Mux(self.start, 0, following))]
+        with m.If(moved):
+            m.d.sync += following.eq(Cat(~ahead[3], ahead[:3]))
+
+        def one_hot(counter):
+            before = Cat(~counter[3], counter[:3])
+            return wire(Cat(before & ~counter, ~before & counter))
 
         def wire(value):
-            wire = Signal(name="wire")
+            wire = Signal(len(value), name="wire")
             m.d.comb += wire.eq(value)
             return wire
 
+        here, there = one_hot(following).rotate_right(1), one_hot(ahead)
         for lane in range(8):
-            value, by = self.i.payload.data[lane], Signal(3, reset_less=True, name=f"by_{lane}")
-            s = reduce(or_, (self.table[8 * lane + j] & following[j].replicate(3) for j in range(8)))
-            m.d.sync += by.eq(Cat(s[:2] ^ self.decompress.replicate(2), s[2]))
-            sign = wire(Mux(decompress, value[7], value[16]))
+            value = self.i.payload.data[lane]
+            shifts = [self.table[8 * lane + j] for j in range(8)]
+            # The two lower bits are looked up a cycle ahead; there is time for the upper one.
+            by = Signal(2, reset_less=True, name=f"by_{lane}")
+            with m.If(moved):
+                m.d.sync += by.eq(choose((there[j], shifts[j][:2]) for j in range(8)))
+            far = wire(choose((here[j], shifts[j][2]) for j in range(8)))
 
-            # The first step chooses between the inputs, too: C from bit 5 on, or q seven places up.
-            inputs = [*value[5:16], *[sign] * 7], [*[0] * 7, *value[:7], *[sign] * 4]
-            selects = ((wire(~decompress & ~by[2]), wire(~decompress & by[2])),
-                       (wire(decompress & by[2]), wire(decompress & ~by[2])))
-            ways = [(bits[4 * up:], select[up]) for bits, select in zip(inputs, selects, strict=True) for up in (0, 1)]
-            steps = [wire(reduce(or_, (bits[k] & select for bits, select in ways))) for k in range(14)]
-            steps = [wire(Mux(by[1], steps[k + 2], steps[k])) for k in range(12)]
-
-            # Whether q * 2**s fits shows before it is shifted; the last step makes it the greatest number or the least.
-            over = wire(selects[1][0] & (((value[6] ^ sign) & ~by[:2].all()) | ((value[5] ^ sign) & ~by[1])
-                                         | ((value[4] ^ sign) & ~by[:2].any())))
-            keep, take, ones = wire(~by[0] & ~over), wire(by[0] & ~over), wire(over & ~sign)
-            result = Cat((steps[k] & keep) | (steps[k + 1] & take) | ones for k in range(11))
-            m.d.comb += self.o.payload.data[lane].eq(Cat(result, sign).as_signed())
+            sign = value[11]
+            fill = wire(sign & ~decompress)
+            bits = [*value[:11], fill]
+            for k in range(2):
+                shifted = [*bits[1 << k:], *[fill] * (1 << k)]
+                bits = [*(wire(Mux(by[k], more, less)) for less, more in zip(bits[:11], shifted, strict=False)), fill]
+            # Whether it fits shows before the last step. What is beyond then: of a C, or of a mirrored q.
+            beyond = [wire(Mux(decompress, bits[1 + k], bits[8 + k]) ^ sign) for k in range(3)]
+            over = wire((far == decompress) & Cat(beyond).any())
+            keep, take, ones = wire(~far & ~over), wire(far & ~over), wire(over & ~sign)
+            # Above bit 6 nothing comes down but the sign, and only bit 7 of that counts.
+            top = wire((fill & far) | ones)
+            m.d.comb += self.o.payload.data[lane].eq(Cat(
+                *((bits[k] & keep) | (bits[k + 4] & take) | ones for k in range(7)), (bits[7] & keep) | top,
+                *((bits[k] & keep) | ones for k in range(8, 11)), sign).as_signed())
         return m
 
 
 class Round(wiring.Component):
-    """Rounds what :class:`Shift` has divided: q = clip(floor(x / 2 + 1/2), -128, 127).
+    """Rounds what :class:`Shift` has divided: q = floor(x / 2 + 1/2), or 127 if that is 128.
 
     Throughput: one vector a cycle. Latency, buffering: none. Combinational paths: from ``i`` to ``o`` and from
     ``o.ready`` to ``i.ready``.
@@ -94,7 +114,7 @@ class Round(wiring.Component):
     Ports
     -----
     i : stream of :func:`vectors` of signed 12
-        x, twice the quotient.
+        x, twice the quotient: from -256 to 255, so that bits 8 to 10 mean nothing beside the sign.
     o : stream of :func:`vectors` of signed 8
     """
 
@@ -107,9 +127,8 @@ class Round(wiring.Component):
                      self.o.payload.last.eq(self.i.payload.last)]
         for lane in range(8):
             value = self.i.payload.data[lane]
-            sign = value[11]
-            clips = (value[8:11] ^ sign.replicate(3)).any() | (value[:8].all() & ~sign)
-            rounded = (value[1:9] + value[0])[:8]
-            m.d.comb += self.o.payload.data[lane].eq(
-                Cat(Mux(clips, (~sign).replicate(7), rounded[:7]), Mux(clips, sign, rounded[7])).as_signed())
+            sign, ones = value[11], Signal(name=f"ones_{lane}")
+            m.d.comb += ones.eq(value[:8].all())
+            rounded = (value[1:8] + (value[0] & ~(ones & ~sign)))[:7]
+            m.d.comb += self.o.payload.data[lane].eq(Cat(rounded, sign & ~ones).as_signed())
         return m
