@@ -1,6 +1,6 @@
 """The collector: the blocks of several CDUs as one stream of packets."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, ResetSignal, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -59,9 +59,12 @@ class Gatherer(wiring.Component):
         words = -(-size // row)
         count, begins = Signal(3), Signal(init=1)  # chunks; of which none is here
         taken = Signal()
-        place, end = Signal(range(size + 1)), Signal(range(size + 1))  # where the chunk begins and ends
-        digits = Digits([min(2, low - bit) for bit in range(0, low, 2)], row, "digit")
-        at = Signal(words, init=1)  # the rows' width in which it begins
+        # Where the chunk begins and ends. This and what follows from it is written at a reset, but has none itself:
+        # that would take a multiplexer for each bit in place of the clock's gate.
+        place, end = Signal(range(size + 1), reset_less=True), Signal(range(size + 1))
+        digits = Digits([min(2, low - bit) for bit in range(0, low, 2)], row, "digit", init=None)
+        at = Signal(words, reset_less=True)  # the rows' width in which it begins
+        clears, goes = Signal(), Signal(range(size + 1))
         m.d.comb += [
             self.i.ready.eq(Mux(self.full, self.again, ~self.tail | (count < sizes.early))),
             taken.eq(self.i.valid & self.i.ready),
@@ -73,10 +76,12 @@ class Gatherer(wiring.Component):
         with m.If(self.first):
             m.d.sync += self.full.eq(0)
         with m.If(taken):
-            m.d.sync += [count.eq(count + 1), begins.eq(0), place.eq(end), *digits.eq(end), at.eq(1 << end[low:])]
+            m.d.sync += [count.eq(count + 1), begins.eq(0)]
             with m.If(count == 7):
-                m.d.sync += [self.full.eq(1), level.eq(end), begins.eq(1), place.eq(0), *digits.eq(Const(0, low)),
-                             at.eq(1)]
+                m.d.sync += [self.full.eq(1), level.eq(end), begins.eq(1)]
+        m.d.comb += [clears.eq(ResetSignal() | (count == 7)), goes.eq(Mux(clears, 0, end))]
+        with m.If(taken | ResetSignal()):
+            m.d.sync += [place.eq(goes), *digits.eq(goes), at.eq(1 << goes[low:])]
 
         lanes = [self.i.payload.data.as_value().word_select(k, unit) for k in range(head)]
         turned = turn(m, lanes[:row], digits[:], row)
@@ -254,7 +259,7 @@ class Collector(wiring.Component):
                             for c, gatherer in enumerate(gatherers) for k in range(sizes.pieces))),
             seen.eq(shown),
             level.eq(choose(zip(turns.turn, (gatherer.level for gatherer in gatherers), strict=True))),
-            final.eq(choose((step[k], level <= piece * (k + 1)) for k in range(sizes.pieces))),
+            final.eq(step[-1] | choose((step[k], level <= piece * (k + 1)) for k in range(sizes.pieces - 1))),
             filler.i.valid.eq(full | ~step[0]),
             moved.eq(filler.i.valid & filler.i.ready),
             turns.next.eq(moved & final),

@@ -94,10 +94,11 @@ class Dispenser(wiring.Component):
         row = Signal(3)
         mask = Signal(8, reset_less=True)  # of the row
         # Where its words begin, in granules, of which `across` has the multiples of the longest row: one row more adds
-        # one of those at most.
+        # one of those at most. Without words of 4 bytes, all blocks lie behind where a mask is.
         low = (width - 1).bit_length()
+        skipped = 0 if sizes.wide else MASK
         place, end = Signal(low, reset_less=True), Signal(low + 1)
-        across = Signal(-(-size // width), reset_less=True)
+        across = Signal(-(-(size - skipped) // width), reset_less=True)
         cut, moved, ends = Signal(), Signal(), Signal()
         m.d.comb += [
             cut.eq(self.waiting & self.ended & ~some),
@@ -111,14 +112,14 @@ class Dispenser(wiring.Component):
         words = ones(m, mask)
         step = mode.choose({"sfpr-zvc": words, "jpeg-act": words, "zvc": words << 2, **ROWS}) >> fine
         m.d.comb += end.eq(place + step)
-        first = Mux(mode(*MASKED), MASK >> fine, 0) if sizes.wide else MASK
+        first = Mux(mode(*MASKED), MASK >> fine, 0) if sizes.wide else Const(0, low)
         digits = Digits([1, *[2] * (low // 2)], width, "place", init=None)
         with m.If(moved | self.load[0]):
             begin = Mux(self.load[0], first, end)[:low]
             m.d.sync += [place.eq(begin), *digits.eq(begin), across.eq(Mux(
                 self.load[0], 1 << (first >> low), Mux(end[low], across << 1, across)))]
         with m.If(moved):
-            m.d.sync += mask.eq(block.word_select((row + 1)[:3], 8))
+            m.d.sync += mask.eq(block[8 : 8 * MASK].word_select(row, 8))
             with m.If(~cut):
                 m.d.sync += row.eq(row + 1)
             with m.If(ends):
@@ -132,6 +133,6 @@ class Dispenser(wiring.Component):
         with m.If(self.start):
             m.d.sync += self.waiting.eq(self.waits)
 
-        lanes = [block.word_select(k, unit) for k in range(size)]
+        lanes = [block.word_select(k, unit) for k in range(skipped, size)]
         m.d.comb += self.o.payload.data.as_value().eq(Cat(window(m, lanes, [*digits[:], (low, across)], width)))
         return m
