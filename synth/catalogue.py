@@ -65,7 +65,8 @@ def run(work, threads, done=lambda: None, recipes=None):
     def one(job):
         try:
             parts = {module: runs[part.name, part.text].result() for module, part in job.parts.items()}
-            return synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=parts)
+            return synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=parts,
+                              inner=(job.name, job.text) in inner)
         finally:
             done()
 

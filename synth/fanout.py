@@ -2,7 +2,7 @@
 
 __all__ = ["COPIES", "LOADS", "PINS", "buffer", "duplicate"]
 
-LOADS = 48  # cells that one copy of a flip-flop serves, unless that took more than so many copies:
+LOADS = 72  # cells that one copy of a flip-flop serves, unless that took more than so many copies:
 COPIES = 64
 PINS = 8  # of flip-flops that a gate can drive by itself
 BUFFERS = {16: "BUF_X4", 32: "BUF_X8"}  # and what a buffer can
