@@ -65,15 +65,13 @@ def run(work, threads, done=lambda: None, recipes=None):
     def one(job):
         try:
             parts = {module: runs[part.name, part.text].result() for module, part in job.parts.items()}
-            return synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=parts,
-                              inner=(job.name, job.text) in inner)
+            return synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=parts)
         finally:
             done()
 
     runs = {}
-    inner = {(part.name, part.text) for job in work for part in job.parts.values()}
     with ThreadPoolExecutor(threads) as pool:
-        # What others consist of comes before them, and else the largest first.
-        for job in sorted(work, key=lambda job: ((job.name, job.text) not in inner, -len(job.text))):
+        # The largest first, and what others consist of before them.
+        for job in sorted(work, key=lambda job: (bool(job.parts), -len(job.text))):
             runs[job.name, job.text] = pool.submit(one, job)
     return [runs[job.name, job.text].exception() or runs[job.name, job.text].result() for job in work]

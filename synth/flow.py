@@ -51,7 +51,6 @@ RECIPES = {
 TARGET = 480  # ps that ABC's sizing aims at; how much hardly matters, as OpenSTA's follows
 FOR_LARGE = ("fast", "twice")  # recipes for what has more cells than that
 LARGE = 40000
-LATE = 80  # ps that inputs of a part may come later than those of others, as they serve several
 
 
 @dataclass(frozen=True)
@@ -157,9 +156,9 @@ def cover(name, library, folder, recipe):
     ], folder, name, recipe)
 
 
-def finish(name, library, folder, recipe, parts, late):
+def finish(name, library, folder, recipe, parts):
     """Does what ABC cannot, as it sees no flip-flops: changes ``RECIPE.json``, and makes ``RECIPE.v`` of it. ``parts``:
-    files with the netlists of the boxes; ``late``: as in :func:`~synth.sizing.resize`."""
+    files with the netlists of the boxes."""
     path = folder / f"{recipe}.json"
     design = json.loads(path.read_text())
     complement(design["modules"][name])
@@ -168,7 +167,7 @@ def finish(name, library, folder, recipe, parts, late):
     yosys([f"read_json {path.name}", "opt_clean", f"write_json {path.name}",
            f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {recipe}.v"], folder, name, f"{recipe}-verilog")
     design = json.loads(path.read_text())
-    kinds, pins = resize(library, folder, recipe, name, parts, late)
+    kinds, pins = resize(library, folder, recipe, name, parts)
     cells = design["modules"][name]["cells"]
     for cell, kind in kinds.items():
         cells[cell]["type"] = kind
@@ -223,10 +222,9 @@ def search(attempt):
     return best(tried + [attempt(kind) for kind in others if kind in FOR_LARGE or not large])
 
 
-def synthesise(name, text, build=BUILD, recipe=None, parts=None, inner=False):
+def synthesise(name, text, build=BUILD, recipe=None, parts=None):
     """Maps RTLIL, the text of :func:`netlist`, to cells with a recipe (default: searches for the best one), or
-    remembers that it did. ``parts``: {module: what this function has returned for it} of what it has several of;
-    ``inner``: it is such a part.
+    remembers that it did. ``parts``: {module: what this function has returned for it} of what it has several of.
 
     Returns ``(figures, folder, cached)``. The folder, in ``build``, is named after the unit and the hash of everything
     that went into the run. In it lie the netlist, ``net.v`` and ``net.json``, and all scripts, logs and other tries.
@@ -239,7 +237,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, inner=False):
     """
     start, library, parts = monotonic(), liberty(build), parts or {}
     sources = [(Path(__file__).parent / file).read_text() for file in FLOW]
-    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe, inner,
+    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe,
               {part: place.name for part, (_, place, _) in parts.items()})
     folder = Path(build, f"{name}-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
     summary = folder / "figures.json"
@@ -254,7 +252,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, inner=False):
 
     def attempt(recipe):
         cover(name, library, folder, recipe)
-        finish(name, library, folder, recipe, [place / "net.v" for _, place, _ in parts.values()], LATE * inner)
+        finish(name, library, folder, recipe, [place / "net.v" for _, place, _ in parts.values()])
         return measure(name, library, folder, recipe, {part: made[:2] for part, made in parts.items()})
 
     figures = attempt(recipe) if recipe else search(attempt)

@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import os
 import re
+import threading
 from functools import lru_cache
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def liberty(build=BUILD):
     path = Path(build, f"nangate45-{hashlib.sha256(text).hexdigest()[:16]}.lib")
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}")
+        part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         part.write_bytes(text)
         part.rename(path)
     return path

@@ -11,17 +11,14 @@ __all__ = ["resize"]
 SCRIPT = Path(__file__).with_suffix(".tcl")
 
 
-def resize(library, folder, stem, top, parts=(), late=0):
+def resize(library, folder, stem, top, parts=()):
     """Gives the cells of ``folder/stem.v`` other drives and their equal inputs another order: paths that are too slow
     become faster, as far as that goes, then all cells that can afford it smaller. The netlists of its ``parts``, boxes,
-    stay as they are. Inputs are taken to be ``late`` by so many ps.
-
-    Changes the file and returns {cell: its new kind} and {cell: {pin: the one that has its net now}}.
+    stay as they are. Changes the file and returns {cell: its new kind} and {cell: {pin: the one that has its net now}}.
     """
     path = folder / f"{stem}.v"
     script = SCRIPT.read_text().replace("SIZES", f"{stem}.sizes")
-    timing.run(timing.link(library, [*parts, path.name], top) + timing.CONSTRAINTS
-               + f"set_input_delay {(timing.ARRIVAL + late) / 1000} -clock clk $inputs\n" * bool(late) + script, folder)
+    timing.run(timing.link(library, [*parts, path.name], top) + timing.CONSTRAINTS + script, folder)
     kinds, pins = {}, {}
     for line in (folder / f"{stem}.sizes").read_text().splitlines():
         cell, before, after = line.split()
