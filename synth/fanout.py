@@ -4,6 +4,7 @@ __all__ = ["COPIES", "LOADS", "PINS", "buffer", "duplicate"]
 
 LOADS = 72  # cells that one copy of a flip-flop serves, unless that took more than so many copies:
 COPIES = 64
+MANY, LOADS_OF_MANY = 8000, 48  # among so many flip-flops fewer, as OpenSTA's tries at sizes do not go round there
 PINS = 8  # of flip-flops that a gate can drive by itself
 BUFFERS = {16: "BUF_X4", 32: "BUF_X8"}  # and what a buffer can
 
@@ -36,13 +37,14 @@ def duplicate(module):
     readers, fresh = _readers(module), _fresh(module)
     names = {bit: f"{name}[{index}]" if len(net["bits"]) > 1 else name
              for name, net in reversed(nets.items()) for index, bit in enumerate(net["bits"])}
-    made = 0
-    for name, cell in list(cells.items()):
-        if not cell["type"].startswith("DFF") or not cell["connections"].get("Q"):
+    flops = [(name, cell) for name, cell in cells.items() if cell["type"].startswith("DFF")]
+    most, made = LOADS if len(flops) < MANY else LOADS_OF_MANY, 0
+    for name, cell in flops:
+        if not cell["connections"].get("Q"):
             continue
         bit, = cell["connections"]["Q"]
         loads = readers.get(bit, [])
-        groups = _groups(loads, max(min(-(-len(loads) // LOADS), COPIES), 1))
+        groups = _groups(loads, max(min(-(-len(loads) // most), COPIES), 1))
         for copy, group in enumerate(groups[1:], 1):
             connections = {port: [fresh] if port == "Q" else list(bits)
                            for port, bits in cell["connections"].items() if port != "QN"}
