@@ -112,6 +112,10 @@ def test_flip_flops_that_many_read_are_duplicated():
                  for flop in flops.values()]
         assert sum(share) == loads and max(share) - min(share) <= 1
         assert {f"mode${k}" for k in range(1, copies)} < set(many["netnames"])
+    large = module(fanout.LOADS)
+    large["cells"] |= {f"other{k}": {"type": "DFF_X1", "port_directions": {}, "connections": {}}
+                       for k in range(fanout.MANY)}
+    assert fanout.duplicate(large) == 1, "copies serve fewer cells among many flip-flops"
 
 
 def test_flip_flops_that_keep_the_same_bit_are_buffered():
