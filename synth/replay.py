@@ -37,7 +37,8 @@ class Netlist:
     def __init__(self, name, module, cells):
         self.name, self.ports = name, module["ports"]
         self._index = {"0": 0, "1": 1, "x": 0}
-        self.cells = {key: (cells[cell["type"]], {pin: self.net(bits[0]) for pin, bits in cell["connections"].items()})
+        self.cells = {key: (cells[cell["type"]],
+                            {pin: self.net(bits[0]) for pin, bits in cell["connections"].items() if bits})
                       for key, cell in module["cells"].items()}
         for port in self.ports.values():
             for bit in port["bits"]:

@@ -1,5 +1,7 @@
 """Power: of registers as by hand from the library's tables, and a netlist that answers otherwise is refused."""
 
+import json
+
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal
@@ -37,6 +39,11 @@ class Bank(wiring.Component):
 def bank(tmp_path_factory):
     build = tmp_path_factory.mktemp("synth")
     _, folder, _ = synthesise("bank", netlist(Bank(), "bank")[0], build, "fast")
+    design = json.loads((folder / "net.json").read_text())
+    for cell in design["modules"]["bank"]["cells"].values():
+        if "DFF" in cell["type"]:
+            cell["connections"].setdefault("QN", [])  # as Yosys may write outputs that nobody reads
+    (folder / "net.json").write_text(json.dumps(design))
 
     def estimate(data, enable, wrong=0):
         data, enable = (np.broadcast_to(np.asarray(value, np.uint8), CYCLES) for value in (data, enable))
