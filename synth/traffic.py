@@ -11,12 +11,13 @@ import hashlib
 import os
 import subprocess
 import sys
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from amaranth.hdl import Format, Module, Print, ResetSignal, Value
+from amaranth.hdl import Format, Module, Print, ResetSignal, UnusedElaboratable, Value
 from amaranth.lib.wiring import In
 
 from rtl.units import UNITS
@@ -171,6 +172,7 @@ def _simulate(run, direction, build):
 def record(job, direction, build=BUILD):
     """The :class:`Record` of what ``job`` (of :mod:`~synth.catalogue`) maps, the first of several alike, or None if no
     run has such hardware in this direction."""
+    warnings.simplefilter("ignore", UnusedElaboratable)  # the unit is only looked at
     widths = {"rst": 1} | {name: len(Value.cast(value)) for name, (_, value)
                            in ports(job.unit.build(**job.parameters)).items()}
     start = f"@{key(job.text)}.0 "
