@@ -1,6 +1,6 @@
 """The collector: the blocks of several CDUs as one stream of packets."""
 
-from amaranth.hdl import Cat, Module, Mux, ResetSignal, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -59,14 +59,15 @@ class Gatherer(wiring.Component):
         words = -(-size // row)
         count, begins = Signal(3), Signal(init=1)  # chunks; of which none is here
         taken = Signal()
-        # Where the chunk begins and ends. This and what follows from it is written at a reset, but has none itself:
-        # that would take a multiplexer for each bit in place of the clock's gate.
+        # Where the chunk begins and ends. This and what follows from it has no reset, but is written a cycle after
+        # one: a reset would take a multiplexer for each bit in place of the clock's gate.
+        fresh = Signal(init=1)
         place, end = Signal(range(size + 1), reset_less=True), Signal(range(size + 1))
         digits = Digits([min(2, low - bit) for bit in range(0, low, 2)], row, "digit", init=None)
         at = Signal(words, reset_less=True)  # the rows' width in which it begins
-        clears, goes = Signal(), Signal(range(size + 1))
+        goes = Signal(range(size + 1))
         m.d.comb += [
-            self.i.ready.eq(Mux(self.full, self.again, ~self.tail | (count < sizes.early))),
+            self.i.ready.eq(~fresh & Mux(self.full, self.again, ~self.tail | (count < sizes.early))),
             taken.eq(self.i.valid & self.i.ready),
             self.begun.eq(taken & begins),
             end.eq(place + (self.i.payload.count >> fine)),
@@ -79,8 +80,9 @@ class Gatherer(wiring.Component):
             m.d.sync += [count.eq(count + 1), begins.eq(0)]
             with m.If(count == 7):
                 m.d.sync += [self.full.eq(1), level.eq(end), begins.eq(1)]
-        m.d.comb += [clears.eq(ResetSignal() | (count == 7)), goes.eq(Mux(clears, 0, end))]
-        with m.If(taken | ResetSignal()):
+        m.d.sync += fresh.eq(0)
+        m.d.comb += goes.eq(Mux(fresh | (count == 7), 0, end))
+        with m.If(taken | fresh):
             m.d.sync += [place.eq(goes), *digits.eq(goes), at.eq(1 << goes[low:])]
 
         lanes = [self.i.payload.data.as_value().word_select(k, unit) for k in range(head)]
