@@ -56,6 +56,7 @@ class Verilator(cocotb_tools.runner.Verilator):
             kept = BUILD / f"{key}-{Path(path).name}"
             fetch.append(f"if [ -e {kept} ]; then mkdir -p {Path(path).parent}; cp {kept} {path}; fi")
             keep.append(f"if [ -e {path} ] && [ ! -e {kept} ]; then cp {path} {kept}.$$; mv {kept}.$$ {kept}; fi")
+        keep.reverse()  # for those who fetch meanwhile: a part's library is there before what makes it look new
         if self.parts:
             verilate = [*verilate, "--hierarchical"]
             make = ["Vtop_hier.mk" if word == "Vtop.mk" else word for word in make]
