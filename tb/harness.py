@@ -72,9 +72,10 @@ def _tidy(build):
             path.unlink()
 
 
-def simulate(component, module, tests=None, **parameters):
+def simulate(component, module, tests=None, seen=(), **parameters):
     """Builds ``component`` and runs the cocotb tests of the file ``module`` on it (all, or those that ``tests``, a
-    regular expression, matches). ``parameters`` reach the tests through :func:`parameters`."""
+    regular expression, matches). Besides its ports they can look at the signals ``seen``. ``parameters`` reach the
+    tests through :func:`parameters`."""
     from rtl.units import verilog
 
     simulator = os.environ.get("SIM", "verilator")
@@ -88,7 +89,7 @@ def simulate(component, module, tests=None, **parameters):
         tests = f"^(?=.*(?:{tests or ''}))(?=.*(?:{chosen}))"
     else:
         text = verilog(component, "dut", flatten=simulator == "icarus")
-    key = hashlib.sha256(f"{simulator} {waves} {text}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{simulator} {waves} {seen} {text}".encode()).hexdigest()[:16]
     build = BUILD / f"{type(component).__name__.lower()}-{key}"
     build.mkdir(parents=True, exist_ok=True)
 
@@ -108,9 +109,12 @@ def simulate(component, module, tests=None, **parameters):
                 # Modules behind the design's own are those that it has several of.
                 parts = re.split(r"^(?=module dut_\w)", text, flags=re.MULTILINE)[1:]
                 runner.parts = {re.match(r"module (\w+)", part)[1]: part for part in parts}
-                control = [f'hier_block -module "{name}"\n' for name in runner.parts]
-                (build / "control.vlt").write_text(
-                    "".join(['`verilator_config\npublic_flat_rw -module "dut" -var "*"\n', *control]))
+                control = [f'hier_block -module "{name}"' for name in runner.parts]
+                # No others, since what can be seen from outside is not optimised, and takes long to compile.
+                ports = re.search(r"^module dut\((.*?)\);", text, re.MULTILINE | re.DOTALL)[1]
+                control += [f'public_flat_rw -module "dut" -var "{name}"'
+                            for name in (*re.findall(r"\w+", ports), *seen)]
+                (build / "control.vlt").write_text("\n".join(["`verilator_config", *control, ""]))
                 sources.append(build / "control.vlt")
                 arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast", *(netlist.ARGUMENTS if gates else ())]
             try:

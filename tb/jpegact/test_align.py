@@ -16,7 +16,7 @@ LAST = 1 << 64
 
 
 def test_align():
-    simulate(Align(), __file__)
+    simulate(Align(), __file__, seen=("write_rotation", "read_rotation"))
 
 
 def layout_of(width):
