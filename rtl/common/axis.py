@@ -102,8 +102,8 @@ class Receiver(wiring.Component):
     A beat is well formed if its bytes begin in lane 0 without gaps, and fill it unless it is the last of its frame. Of
     others, all lanes are taken, zeros where ``tkeep`` is 0, so that whatever follows stays in step.
 
-    Throughput: one beat a cycle. Latency and buffering: none. Combinational paths: ``i`` to ``o``, ``o.ready`` to
-    ``i.tready``.
+    Throughput: one beat a cycle, but the last one of a frame waits for a cycle, in which its bytes are counted.
+    Latency and buffering: none. Combinational paths: ``i`` to ``o`` but for the count, ``o.ready`` to ``i.tready``.
 
     Parameters
     ----------
@@ -142,24 +142,25 @@ class Receiver(wiring.Component):
         took, ended, odd, before = Signal(), Signal(), Signal(), Signal()
         full, gaps, partial = Signal(), Signal(), Signal()
         ends = [Signal(name=f"ends_{k}") for k in range(1, size)]  # the bytes end in front of lane k
-        length = Signal(range(size + 1))
+        length, count, counted = Signal(range(size)), Signal(range(size + 1)), Signal()  # of the last beat
         m.d.comb += [end.eq(i.tkeep[k] & ~i.tkeep[k + 1]) for k, end in enumerate(ends)]
         m.d.comb += [
             full.eq(i.tkeep.all()),
             gaps.eq(Cat(~i.tkeep[k] & i.tkeep[k + 1] for k in range(size - 1)).any()),
-            partial.eq(i.tlast & ~gaps & ~full),
+            partial.eq(~gaps & ~full),
             length.eq(Cat(Cat(end for k, end in enumerate(ends, 1) if k >> bit & 1).any()
                           for bit in range(size.bit_length() - 1))),
-            o.valid.eq(i.tvalid & self.run & ~dropping),
+            o.valid.eq(i.tvalid & self.run & ~dropping & (counted | ~i.tlast)),
             o.payload.data.as_value().eq(Cat(Mux(i.tkeep[k], i.tdata.word_select(k, 8), 0) for k in range(size))),
-            o.payload.count.eq(Mux(partial, length, size)),
+            o.payload.count.eq(Mux(i.tlast, count, size)),
             o.payload.last.eq(i.tlast),
-            i.tready.eq(dropping | (self.run & o.ready)),
+            i.tready.eq(dropping | (self.run & o.ready & (counted | ~i.tlast))),
             self.malformed.eq(took & odd),
             begun.eq(Mux(took, ~ended, before)),
         ]
         m.d.sync += [took.eq(i.tvalid & i.tready), ended.eq(i.tlast), before.eq(begun),
-                     odd.eq(~dropping & (gaps | ~(full | i.tlast)))]
+                     odd.eq(~dropping & (gaps | ~(full | i.tlast))),
+                     count.eq(Mux(partial, length, size)), counted.eq(i.tvalid & i.tlast & ~i.tready)]
         with m.If(dropping & i.tvalid):
             m.d.sync += dropping.eq(~i.tlast)
         with m.Elif(self.abort):
