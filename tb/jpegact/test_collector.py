@@ -12,6 +12,7 @@ from rtl.jpegact.config import MODES
 from rtl.jpegact.turns import Sizes
 from tb.harness import PATTERNS, SEED, STALLS, Bench, parameters, rng, simulate
 from tb.jpegact import payloads
+from tb.jpegact.cleared import Cleared, reset
 
 ALL = tuple(MODES)
 
@@ -20,6 +21,10 @@ ALL = tuple(MODES)
                          ids=lambda value: str(value) if isinstance(value, int) else "+".join(value))
 def test_collector(cdus, modes):
     simulate(Collector(cdus, modes), __file__, cdus=cdus, modes=modes)
+
+
+def test_soft_reset():
+    simulate(Cleared(Collector(3)), __file__, "recovers", cdus=3, modes=JPEG_ACT)
 
 
 @pytest.mark.parametrize("cdus, modes, name", [
@@ -138,7 +143,7 @@ async def recovers_from_a_reset_at_any_moment(dut):
             await driver.begin(len(sizes))
             await driver.bench.run(driver.sources(payload, sizes, mode), {"o": None}, random, "seldom", "half",
                                    until=lambda left=left: next(left, None) is None)
-            await driver.bench.reset()
+            await reset(driver.bench)
             few, lengths = payloads.blocks(random, mode, int(random.integers(1, 20)))
             await driver.collect(mode, few, lengths, random)
 

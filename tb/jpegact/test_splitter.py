@@ -12,6 +12,7 @@ from rtl.jpegact.splitter import Splitter
 from rtl.jpegact.turns import Sizes
 from tb.harness import PATTERNS, SEED, STALLS, Bench, parameters, rng, simulate
 from tb.jpegact import payloads
+from tb.jpegact.cleared import Cleared, reset
 
 ALL = tuple(MODES)
 
@@ -20,6 +21,10 @@ ALL = tuple(MODES)
                          ids=lambda value: str(value) if isinstance(value, int) else "+".join(value))
 def test_splitter(cdus, modes):
     simulate(Splitter(cdus, modes), __file__, cdus=cdus, modes=modes)
+
+
+def test_soft_reset():
+    simulate(Cleared(Splitter(3)), __file__, "recovers", cdus=3, modes=JPEG_ACT)
 
 
 @pytest.mark.parametrize("cdus, modes, name", [
@@ -206,5 +211,5 @@ async def recovers_from_a_reset_at_any_moment(dut):
             await driver.begin(mode, len(sizes))
             await driver.bench.run({"i": beats}, {f"o__{c}": None for c in range(driver.cdus)}, random, "seldom",
                                    "half", until=lambda left=left: next(left, None) is None)
-            await driver.bench.reset()
+            await reset(driver.bench)
             await driver.good(mode, int(random.integers(1, 20)), random)
