@@ -138,11 +138,12 @@ class Receiver(wiring.Component):
         m = Module()
         i, o, size = self.i, self.o, self.size
         begun, dropping = Signal(), Signal()
-        # Of the beat taken a cycle ago, since readiness may come late: that there was one, its tlast, malformed.
+        # Of the cycle before, since readiness may come late: a beat was taken, the last one stood there, malformed.
         took, ended, odd, before = Signal(), Signal(), Signal(), Signal()
         full, gaps, partial = Signal(), Signal(), Signal()
         ends = [Signal(name=f"ends_{k}") for k in range(1, size)]  # the bytes end in front of lane k
         length, count, counted = Signal(range(size)), Signal(range(size + 1)), Signal()  # of the last beat
+        may = Signal()
         m.d.comb += [end.eq(i.tkeep[k] & ~i.tkeep[k + 1]) for k, end in enumerate(ends)]
         m.d.comb += [
             full.eq(i.tkeep.all()),
@@ -150,17 +151,18 @@ class Receiver(wiring.Component):
             partial.eq(~gaps & ~full),
             length.eq(Cat(Cat(end for k, end in enumerate(ends, 1) if k >> bit & 1).any()
                           for bit in range(size.bit_length() - 1))),
-            o.valid.eq(i.tvalid & self.run & ~dropping & (counted | ~i.tlast)),
+            counted.eq(ended & ~took),
+            may.eq(self.run & (counted | ~i.tlast)),
+            o.valid.eq(i.tvalid & may & ~dropping),
             o.payload.data.as_value().eq(Cat(Mux(i.tkeep[k], i.tdata.word_select(k, 8), 0) for k in range(size))),
             o.payload.count.eq(Mux(i.tlast, count, size)),
             o.payload.last.eq(i.tlast),
-            i.tready.eq(dropping | (self.run & o.ready & (counted | ~i.tlast))),
+            i.tready.eq(dropping | (may & o.ready)),
             self.malformed.eq(took & odd),
             begun.eq(Mux(took, ~ended, before)),
         ]
-        m.d.sync += [took.eq(i.tvalid & i.tready), ended.eq(i.tlast), before.eq(begun),
-                     odd.eq(~dropping & (gaps | ~(full | i.tlast))),
-                     count.eq(Mux(partial, length, size)), counted.eq(i.tvalid & i.tlast & ~i.tready)]
+        m.d.sync += [took.eq(i.tvalid & i.tready), ended.eq(i.tvalid & i.tlast), before.eq(begun),
+                     odd.eq(~dropping & (gaps | ~(full | i.tlast))), count.eq(Mux(partial, length, size))]
         with m.If(dropping & i.tvalid):
             m.d.sync += dropping.eq(~i.tlast)
         with m.Elif(self.abort):

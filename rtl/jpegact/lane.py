@@ -110,19 +110,18 @@ class Lane(wiring.Component):
         m.submodules.reader = reader = Reader(self.address_width, self.outstanding)
         m.submodules.writer = writer = Writer(self.address_width, self.outstanding)
         mode, passes_sfpr = self.tensor.mode, Signal()
-        start, decompress, scaled, reads, raster = (Signal(name=name) for name in (
-            "started", "decompress", "scaled", "reads", "raster"))
+        start, decompress, scaled, reads = (Signal(name=name) for name in ("started", "decompress", "scaled", "reads"))
+        way = Signal.like(self.course, reset_less=True)  # a copy for each lane, as a walk has no time for a long wire
         m.d.comb += passes_sfpr.eq(Cat(mode == MODES[name] for name in SCALED if name in self.modes).any())
         m.d.sync += [start.eq(self.start), decompress.eq(self.tensor.decompress), scaled.eq(passes_sfpr),
-                     reads.eq(~self.tensor.decompress | passes_sfpr), raster.eq(self.course.raster)]
+                     reads.eq(~self.tensor.decompress | passes_sfpr), way.eq(self.course)]
 
         # Walks whose places nobody wants do not start.
         places = {"ahead": (reader.ahead, reads), "now": (reader.now, reads), "behind": (writer.places, decompress)}
         for name, (sink, wanted) in places.items():
             m.submodules[name] = walk = Walk(self.address_width)
             wiring.connect(m, walk.o, sink)
-            m.d.comb += [walk.course.eq(self.course), walk.course.raster.eq(raster),
-                         walk.load.eq(self.load), walk.origin.eq(self.origin),
+            m.d.comb += [walk.course.eq(way), walk.load.eq(self.load), walk.origin.eq(self.origin),
                          walk.blocks.eq(self.blocks), walk.start.eq(start & wanted)]
 
         m.d.comb += [

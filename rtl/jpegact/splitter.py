@@ -123,7 +123,6 @@ class Splitter(wiring.Component):
         m.d.comb += [
             there.eq(closed | (self.i.valid & ~self.i.payload.last)),
             passes.eq(goes & crosses),
-            self.i.ready.eq(discarding | (passes & ~closed)),
             self.wants.eq(discarding | (running & ~closed)),
         ]
         # A block's second half may begin in what will be kept.
@@ -197,7 +196,11 @@ class Splitter(wiring.Component):
                      after.eq(Cat(lower[:4], upper + lower[4])), turned.eq(1 << upper[: bits - 4])]
         # Never by more than one packet, so that one bit tells.
         here = upper[bits - 4] ^ passed[0]
-        m.d.comb += crosses.eq(Mux(lower[4], here ^ upper[: bits - 4].all(), here))
+        carried = here ^ (one[4:bits] ^ other[4:bits]).all()
+        lets = goes & ~closed
+        # The carry comes latest of all, hence last.
+        m.d.comb += [crosses.eq(Mux(lower[4], carried, here)),
+                     self.i.ready.eq(discarding | Mux(lower[4], lets & carried, lets & here))]
         after_digits = [1 << lower[:2], 1 << lower[2:4], Mux(lower[4], turned.rotate_left(1), turned)]
         # One assignment each: a constant on its own would be taken for a reset, and spoil the clock's gate.
         with m.If(moved | self.start):

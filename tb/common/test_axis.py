@@ -189,11 +189,17 @@ async def passes_without_a_cycle(dut):
     assert dut.s_axis_tready.value == 1
     await FallingEdge(bench.clk)
     dut.s_axis_tdata.value, dut.s_axis_tkeep.value, dut.s_axis_tlast.value = 0xFF07, 1, 1
-    await RisingEdge(bench.clk)
-    assert dut.o__valid.value == 0 and dut.s_axis_tready.value == 0, "it is being counted"
-    await RisingEdge(bench.clk)
-    assert dut.o__valid.value == 1 and int(dut.o__payload.value) == chunk(b"\x07", 1, size)
-    assert dut.s_axis_tready.value == 1
+    for pause in (False, True):
+        await RisingEdge(bench.clk)
+        assert dut.o__valid.value == 0 and dut.s_axis_tready.value == 0, "it is being counted"
+        await RisingEdge(bench.clk)
+        assert dut.o__valid.value == 1 and int(dut.o__payload.value) == chunk(b"\x07", 1, size)
+        assert dut.s_axis_tready.value == 1
+        await FallingEdge(bench.clk)
+        if not pause:  # whatever the other wires say meanwhile
+            dut.s_axis_tvalid.value, dut.s_axis_tkeep.value = 0, 7
+            await FallingEdge(bench.clk)
+            dut.s_axis_tvalid.value, dut.s_axis_tkeep.value = 1, 1
 
 
 # --------------------------------------------------------------------------------------------------------------- sender
