@@ -1,11 +1,14 @@
 """What is mapped: every unit with its parameters, some variants to compare, and the accelerators with their lanes."""
 
-from concurrent.futures import ThreadPoolExecutor
+import os
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 
 from rtl.jpegact.cdu import CDMA
 from rtl.units import UNITS, Unit
 from synth.flow import netlist, synthesise
+from synth.timing import ARRIVAL, SHARED
 
 __all__ = ["MAPPED", "Job", "jobs", "run"]
 
@@ -22,7 +25,8 @@ VARIANTS = {
 @dataclass(frozen=True)
 class Job:
     """A netlist to be mapped: its label in the tables, the row of the paper beside it or None, its module's name, and
-    what it consists of: RTLIL, and the jobs of the modules that it has several of, by name."""
+    what it consists of: RTLIL, and the jobs of the modules that it has several of, by name. Its inputs come ``arrival``
+    ps after the clock's edge."""
 
     label: str
     paper: str | None
@@ -31,6 +35,7 @@ class Job:
     parameters: dict
     text: str
     parts: dict = field(default_factory=dict)
+    arrival: int = ARRIVAL
 
     @property
     def texts(self):
@@ -38,40 +43,64 @@ class Job:
         return {module: part.text for module, part in self.parts.items()}
 
 
-def _job(label, paper, unit, parameters):
-    text, parts = netlist(unit.build(**parameters), unit.name)
-    inner = {module: Job("lane", None, module, UNITS["lane"], {}, inside) for module, inside in parts.items()}
-    return Job(label, paper, unit.name, unit, parameters, text, inner)
+def _elaborate(name, parameters):
+    return netlist(UNITS[name].build(**parameters), name)
 
 
 def jobs(names):
-    """The jobs of units, in the order of the catalogue; the lane comes before the accelerators that consist of it."""
-    found = []
+    """The jobs of units, in the order of the catalogue; the lane comes before the accelerators that consist of it.
+    For several units this starts processes, which import the script that calls it: its own work belongs behind
+    ``if __name__ == "__main__"``."""
+    orders = []
     for name in names:
         unit = UNITS[name]
         differs = ", ".join(f"{key} {value}" for key, value in unit.synth.items())
-        own = [_job(f"{name} ({differs})" if differs else name, unit.paper, unit, unit.synth)]
-        own += [_job(f"{name} ({variant})", None, unit, parameters)
-                for variant, parameters in VARIANTS.get(name, {}).items()]
-        for job in own:
-            found += [part for part in job.parts.values() if part not in found]
-        found += own
+        orders += [(f"{name} ({differs})" if differs else name, unit.paper, unit, unit.synth)]
+        orders += [(f"{name} ({variant})", None, unit, parameters)
+                   for variant, parameters in VARIANTS.get(name, {}).items()]
+    found = []
+    # Elaboration is Python's work alone: in processes, which start anew, as threads and forks do not go together.
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        made = (map if len(orders) == 1 else pool.map)(
+            _elaborate, [unit.name for _, _, unit, _ in orders], [one for _, _, _, one in orders])
+        for (label, paper, unit, parameters), (text, parts) in zip(orders, made, strict=True):
+            inner = {module: Job("lane", None, module, UNITS["lane"], {}, part, arrival=SHARED)
+                     for module, part in parts.items()}
+            found += [part for part in inner.values() if part not in found]
+            found.append(Job(label, paper, unit.name, unit, parameters, text, inner))
     return found
 
 
 def run(work, threads, done=lambda: None, recipes=None):
     """Maps jobs side by side, with the best of all recipes or those of {label: recipe}; returns for each what
     :func:`~synth.flow.synthesise` does, or the SynthesisError."""
+    runs = {}
+
+    def key(job):
+        return job.name, job.text
+
+    def parts(job):
+        return {module: runs.get(key(part)) for module, part in job.parts.items()}
+
     def one(job):
         try:
-            parts = {module: runs[part.name, part.text].result() for module, part in job.parts.items()}
-            return synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=parts)
+            made = {module: part.result() for module, part in parts(job).items()}
+            return synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=made,
+                              arrival=job.arrival)
         finally:
             done()
 
-    runs = {}
+    # First what others consist of, then those as soon as that is done; otherwise the largest first.
+    inside = {key(part) for job in work for part in job.parts.values()}
+    waiting = sorted(work, key=lambda job: (key(job) not in inside, not job.parts, -len(job.text)))
     with ThreadPoolExecutor(threads) as pool:
-        # The largest first, and what others consist of before them.
-        for job in sorted(work, key=lambda job: (bool(job.parts), -len(job.text))):
-            runs[job.name, job.text] = pool.submit(one, job)
-    return [runs[job.name, job.text].exception() or runs[job.name, job.text].result() for job in work]
+        while waiting:
+            busy = [run for run in runs.values() if not run.done()]
+            able = [job for job in waiting if all(part and part.done() for part in parts(job).values())]
+            assert able or busy, "the parts of a job are jobs, too"
+            if able and len(busy) < threads:
+                waiting.remove(able[0])
+                runs[key(able[0])] = pool.submit(one, able[0])
+            else:
+                wait(busy, return_when=FIRST_COMPLETED)
+    return [runs[key(job)].exception() or runs[key(job)].result() for job in work]

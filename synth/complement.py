@@ -32,10 +32,11 @@ class _Netlist:
 
     def bypass(self, inverter, bit):
         """Whoever reads the inverter reads ``bit`` instead."""
-        pins = self.remove(inverter)
-        loads = self.readers.pop(pins["ZN"][0], [])
+        old, = self.remove(inverter)["ZN"]
+        loads = self.readers.pop(old, [])
         for name, pin in loads:
-            self.cells[name]["connections"][pin] = [bit]
+            pins = self.cells[name]["connections"]
+            pins[pin] = [bit if one == old else one for one in pins[pin]]  # those of a module may be several
         self.readers.setdefault(bit, []).extend(loads)
 
     def before(self):

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -49,6 +50,7 @@ RECIPES = {
     "least": (f"{CLEAN}; {'; strash; '.join(4 * ['dch; amap -m'])}; topo; buffer -c -N 16", UNWANTED),
 }
 TARGET = 480  # ps that ABC's sizing aims at; how much hardly matters, as OpenSTA's follows
+SMALL = 1000  # cells of a module that is not worth being sized by itself
 FOR_LARGE = ("fast", "twice")  # recipes for what has more cells than that
 LARGE = 40000
 
@@ -136,7 +138,8 @@ def prepare(name, library, folder, parts):
 
 
 def cover(name, library, folder, recipe):
-    """Maps ``generic.json`` with a recipe, to ``RECIPE.json``."""
+    """Maps ``generic.json`` with a recipe, to ``RECIPE.json``: each module by itself, lest ABC takes what is fast
+    enough beside something slower for fast enough."""
     commands, unwanted = RECIPES[recipe]
     (folder / f"{recipe}.abc").write_text(f"{commands}; topo; upsize -D {TARGET}; dnsize -D {TARGET}; stime -p\n")
     (folder / "constraints").write_text(CONSTRAINTS)
@@ -144,39 +147,55 @@ def cover(name, library, folder, recipe):
     yosys([
         "read_json generic.json",
         f"abc -liberty {library} -constr constraints -D {PERIOD} -script {recipe}.abc {avoid}",
-        # Each module by itself, lest ABC takes what is fast enough beside something slower for fast enough.
-        "setattr -mod -unset keep_hierarchy *", "flatten",
         "hilomap -singleton -hicell LOGIC1_X1 Z -locell LOGIC0_X1 Z",
         "opt_clean -purge",
-        "check -mapped -assert -nolatches",
-        # OpenSTA reads no assignments to parts of vectors.
-        "splitnets", "opt_clean -purge",
-        "rename -enumerate -pattern g% c:*",  # the same names in all that is written
         f"write_json {recipe}.json",
     ], folder, name, recipe)
 
 
-def finish(name, library, folder, recipe, parts):
-    """Does what ABC cannot, as it sees no flip-flops: changes ``RECIPE.json``, and makes ``RECIPE.v`` of it. ``parts``:
-    files with the netlists of the boxes."""
-    path = folder / f"{recipe}.json"
+def flat(name, library, folder, source, stem, module, parts=(), arrival=timing.ARRIVAL):
+    """Flattens a module of ``SOURCE.json`` and sizes its cells, beside ``parts``, files with the netlists of boxes:
+    to ``STEM.json`` and ``STEM.v``. Returns the module."""
+    yosys([
+        f"read_json {source}.json", f"hierarchy -top {module}",
+        "setattr -mod -unset keep_hierarchy *", "flatten", "opt_clean -purge",
+        "check -mapped -assert -nolatches",
+        # OpenSTA reads no assignments but to a port as a whole, which is how opt_clean leaves them.
+        "splitnets", "opt_clean -purge",
+        "rename -hide c:g* c:*.g*", "rename -enumerate -pattern g% c:*",  # the same names in all that is written
+        f"write_json {stem}.json",
+        f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {stem}.v",
+    ], folder, name, f"{stem}-flat")
+    path = folder / f"{stem}.json"
     design = json.loads(path.read_text())
-    complement(design["modules"][name])
-    path.write_text(json.dumps(design))
-    # OpenSTA reads assignments to a port as a whole alone, which is how opt_clean leaves them.
-    yosys([f"read_json {path.name}", "opt_clean", f"write_json {path.name}",
-           f"write_verilog -noattr -noexpr -nohex -nodec -simple-lhs {recipe}.v"], folder, name, f"{recipe}-verilog")
-    design = json.loads(path.read_text())
-    kinds, pins = resize(library, folder, recipe, name, parts)
-    cells = design["modules"][name]["cells"]
+    kinds, pins = resize(library, folder, stem, module, parts, arrival)
+    cells = design["modules"][module]["cells"]
     for cell, kind in kinds.items():
         cells[cell]["type"] = kind
     for cell, places in pins.items():
         cells[cell]["connections"] = {places.get(pin, pin): net for pin, net in cells[cell]["connections"].items()}
     path.write_text(json.dumps(design))
+    return design["modules"][module]
 
 
-def measure(top, library, folder, recipe, parts):
+def finish(name, library, folder, recipe, parts, arrival):
+    """Does what ABC cannot, as it sees no flip-flops, first in modules by themselves and then in all of it: changes
+    ``RECIPE.json``, and makes ``RECIPE.v`` of it. ``parts``: files with the netlists of the boxes."""
+    path = folder / f"{recipe}.json"
+    design = json.loads(path.read_text())
+    modules = {module: content for module, content in design["modules"].items() if len(content["cells"]) > 1}
+    for content in modules.values():
+        complement(content)
+    path.write_text(json.dumps(design))
+    inner = [module for module, content in modules.items() if module != name and len(content["cells"]) > SMALL]
+    with ThreadPoolExecutor() as pool:
+        made = pool.map(lambda module: flat(name, library, folder, recipe, f"{recipe}-{module}", module), inner)
+        design["modules"].update(zip(inner, made, strict=True))
+    path.write_text(json.dumps(design))
+    flat(name, library, folder, recipe, recipe, name, parts, arrival)
+
+
+def measure(top, library, folder, recipe, parts, arrival):
     """The figures of one mapping, with those of its parts, {module: (figures, folder)}."""
     module = json.loads((folder / f"{recipe}.json").read_text())["modules"][top]
     area, kinds = areas(library), [cell["type"] for cell in module["cells"].values() if cell["type"] not in parts]
@@ -196,7 +215,7 @@ def measure(top, library, folder, recipe, parts):
         names |= {f"{cell}/{one}": f"{name}.{signal}" for one, signal in signals(whole).items()}
         shares |= {f"{name}.{unit}".rstrip("."): share for unit, share in figures.parts.items()}
     timed = timing.analyse(library, folder, recipe, top, names, constants(module, modules),
-                           [place / "net.v" for _, place in parts.values()])
+                           [place / "net.v" for _, place in parts.values()], arrival)
     within = [figures for figures, _ in inside.values()]
     return Figures(
         area=round(sum(area[kind] for kind in kinds) + sum(one.area for one in within), 3),
@@ -222,9 +241,10 @@ def search(attempt):
     return best(tried + [attempt(kind) for kind in others if kind in FOR_LARGE or not large])
 
 
-def synthesise(name, text, build=BUILD, recipe=None, parts=None):
+def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.ARRIVAL):
     """Maps RTLIL, the text of :func:`netlist`, to cells with a recipe (default: searches for the best one), or
     remembers that it did. ``parts``: {module: what this function has returned for it} of what it has several of.
+    Inputs come ``arrival`` ps after the clock's edge.
 
     Returns ``(figures, folder, cached)``. The folder, in ``build``, is named after the unit and the hash of everything
     that went into the run. In it lie the netlist, ``net.v`` and ``net.json``, and all scripts, logs and other tries.
@@ -237,7 +257,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None):
     """
     start, library, parts = monotonic(), liberty(build), parts or {}
     sources = [(Path(__file__).parent / file).read_text() for file in FLOW]
-    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe,
+    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe, arrival,
               {part: place.name for part, (_, place, _) in parts.items()})
     folder = Path(build, f"{name}-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
     summary = folder / "figures.json"
@@ -252,8 +272,8 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None):
 
     def attempt(recipe):
         cover(name, library, folder, recipe)
-        finish(name, library, folder, recipe, [place / "net.v" for _, place, _ in parts.values()])
-        return measure(name, library, folder, recipe, {part: made[:2] for part, made in parts.items()})
+        finish(name, library, folder, recipe, [place / "net.v" for _, place, _ in parts.values()], arrival)
+        return measure(name, library, folder, recipe, {part: made[:2] for part, made in parts.items()}, arrival)
 
     figures = attempt(recipe) if recipe else search(attempt)
     for kind in ("v", "json"):

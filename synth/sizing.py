@@ -11,14 +11,14 @@ __all__ = ["resize"]
 SCRIPT = Path(__file__).with_suffix(".tcl")
 
 
-def resize(library, folder, stem, top, parts=()):
+def resize(library, folder, stem, top, parts=(), arrival=timing.ARRIVAL):
     """Gives the cells of ``folder/stem.v`` other drives and their equal inputs another order: paths that are too slow
     become faster, as far as that goes, then all cells that can afford it smaller. The netlists of its ``parts``, boxes,
     stay as they are. Changes the file and returns {cell: its new kind} and {cell: {pin: the one that has its net now}}.
     """
     path = folder / f"{stem}.v"
     script = SCRIPT.read_text().replace("SIZES", f"{stem}.sizes")
-    timing.run(timing.link(library, [*parts, path.name], top) + timing.CONSTRAINTS + script, folder)
+    timing.run(timing.link(library, [*parts, path.name], top) + timing.constraints(arrival) + script, folder)
     kinds, pins = {}, {}
     for line in (folder / f"{stem}.sizes").read_text().splitlines():
         cell, before, after = line.split()

@@ -145,13 +145,14 @@ proc delay {stages} {
   return $sum
 }
 
-# The slowest path among those to endpoints not in "hopeless": its end and stages, which are {} if there is none.
+# The slowest paths to endpoints not in "hopeless", twenty at most, as finding one takes as long: {end stages ...}.
 proc slowest {hopeless} {
-  foreach path [find_timing_paths -path_delay max -group_count [expr {[dict size $hopeless] + 1}] -slack_max 0] {
+  set found {}
+  foreach path [find_timing_paths -path_delay max -group_count [expr {[dict size $hopeless] + 20}] -slack_max 0] {
     set end [sta::PathEnd_vertex $path]
-    if {![dict exists $hopeless $end]} { return [list $end [stages $path]] }
+    if {![dict exists $hopeless $end]} { lappend found $end [stages $path] }
   }
-  return {{} {}}
+  return $found
 }
 
 # Another size is kept if the path becomes faster there by its neighbours' delays, which is quickly known, and then if the
@@ -160,36 +161,38 @@ proc quicken {tries} {
   set hopeless [dict create]
   set improved 0
   while {[worst_slack -max] < 0 && $tries > 0} {
-    lassign [slowest $hopeless] end stages
-    if {$end eq {} || [dict size $hopeless] > 200} {
+    set paths [slowest $hopeless]
+    if {![llength $paths] || [dict size $hopeless] > 200} {
       if {!$improved} { break }
       set improved 0
       set hopeless [dict create]
       continue
     }
-    dict set hopeless $end 1
-    set late [total_negative_slack]
-    for {set i 0} {$i < [llength $stages]} {incr i} {
-      set cell [lindex $stages $i 0]
-      if {![own $cell]} { continue }
-      set near [lrange $stages [expr {max($i - 1, 0)}] [expr {$i + 1}]]
-      set slow [delay $near]
-      set from [kind $cell]
-      foreach factor {2 0.5} {
-        set to [resized $from $factor]
-        if {$to eq {}} { continue }
-        turn $cell $to
-        set gain [expr {$slow - [delay $near]}]
-        if {$gain > 0} {
-          incr tries -1
-          if {[total_negative_slack] > $late + ($gain > 5e-4 ? -1e-6 : 1e-5)} {
-            set late [total_negative_slack]
-            incr improved
-            dict unset hopeless $end
-            break
+    foreach {end stages} $paths {
+      dict set hopeless $end 1
+      set late [total_negative_slack]
+      for {set i 0} {$i < [llength $stages]} {incr i} {
+        set cell [lindex $stages $i 0]
+        if {![own $cell]} { continue }
+        set near [lrange $stages [expr {max($i - 1, 0)}] [expr {$i + 1}]]
+        set slow [delay $near]
+        set from [kind $cell]
+        foreach factor {2 0.5} {
+          set to [resized $from $factor]
+          if {$to eq {}} { continue }
+          turn $cell $to
+          set gain [expr {$slow - [delay $near]}]
+          if {$gain > 0} {
+            incr tries -1
+            if {[total_negative_slack] > $late + ($gain > 5e-4 ? -1e-6 : 1e-5)} {
+              set late [total_negative_slack]
+              incr improved
+              dict unset hopeless $end
+              break
+            }
           }
+          turn $cell $from
         }
-        turn $cell $from
       }
     }
   }
@@ -240,7 +243,7 @@ proc shrink {} {
         unset was($cell)
       }
       set back {}
-      foreach path [find_timing_paths -path_delay max -group_count 200 -slack_max [expr {$limit * 1e9}]] {
+      foreach path [find_timing_paths -path_delay max -group_count 2000 -slack_max [expr {$limit * 1e9}]] {
         set excess [expr {$limit - [sta::PathEnd_slack $path]}]
         set found {}
         set beside {}

@@ -7,13 +7,24 @@ from dataclasses import dataclass
 
 from synth.library import PERIOD, UNCERTAINTY, SynthesisError
 
-__all__ = ["CONSTRAINTS", "Timing", "analyse", "run"]
+__all__ = ["ARRIVAL", "SHARED", "Timing", "analyse", "constraints", "run"]
 
 # A port's neighbour is a flip-flop: it answers this long after the clock's edge, or wants its input so long before.
 ARRIVAL, SETUP = 100, 40  # ps
+SHARED = 150  # in place of ARRIVAL, if the neighbour drives several of the same module
 DRIVER, LOAD = "BUF_X4", 5  # behind a port and, in fF, in front of it
 
-CONSTRAINTS = f"""
+REPORTS = """
+check_setup -verbose -no_input_delay -no_output_delay -multiple_clock -no_clock -unconstrained_endpoints -loops \
+-generated_clocks > {0}.setup
+report_checks -path_delay max -format end -group_count 1000000 > {0}.ends
+report_checks -path_delay max -format full_clock -fields {{net}} -digits 4 > {0}.path
+"""
+
+
+def constraints(arrival=ARRIVAL):
+    """The commands that tell OpenSTA of clock and ports, whose inputs come ``arrival`` ps after the edge."""
+    return f"""
 set clocked [list]
 foreach port [all_inputs] {{ if {{[get_property $port full_name] == "clk"}} {{ lappend clocked $port }} }}
 if {{[llength $clocked]}} {{
@@ -25,18 +36,11 @@ set_clock_uncertainty {UNCERTAINTY / 1000} clk
 set inputs [list]
 foreach port [all_inputs] {{ if {{[get_property $port full_name] != "clk"}} {{ lappend inputs $port }} }}
 if {{[llength $inputs]}} {{
-  set_input_delay {ARRIVAL / 1000} -clock clk $inputs
+  set_input_delay {arrival / 1000} -clock clk $inputs
   set_driving_cell -lib_cell {DRIVER} $inputs
 }}
 set_output_delay {SETUP / 1000} -clock clk [all_outputs]
 set_load {LOAD} [all_outputs]
-"""
-
-REPORTS = """
-check_setup -verbose -no_input_delay -no_output_delay -multiple_clock -no_clock -unconstrained_endpoints -loops \
--generated_clocks > {0}.setup
-report_checks -path_delay max -format end -group_count 1000000 > {0}.ends
-report_checks -path_delay max -format full_clock -fields {{net}} -digits 4 > {0}.path
 """
 
 
@@ -69,8 +73,9 @@ def run(script, folder):
     """
     if shutil.which("sta") is None:
         raise SynthesisError("no OpenSTA: install the package opensta (`make synth` does, as root)")
-    done = subprocess.run(["sta", "-no_splash", "-exit", "/dev/stdin"], cwd=folder, input=script, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    # One thread, since units run side by side, and several spend much of their time waiting for each other.
+    done = subprocess.run(["sta", "-no_splash", "-threads", "1", "-exit", "/dev/stdin"], cwd=folder, input=script,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = re.findall(r".*(?:Error|Warning|syntax error).*|.*invalid command.*", done.stdout)
     if done.returncode or said:
         raise SynthesisError(f"OpenSTA: {'; '.join(said[:3]) or done.stdout[-300:]}")
@@ -82,16 +87,16 @@ def link(library, netlists, top):
     return "\n".join([f"read_liberty {library}", *(f"read_verilog {file}" for file in netlists), f"link_design {top}"])
 
 
-def analyse(library, folder, stem, top, names, constants=(), parts=()):
+def analyse(library, folder, stem, top, names, constants=(), parts=(), arrival=ARRIVAL):
     """Times ``folder/stem.v`` and the netlists of its ``parts``. ``names`` maps cells to the RTL's names; at the ends
-    in ``constants`` nothing ever arrives.
+    in ``constants`` nothing ever arrives. Inputs come ``arrival`` ps after the edge.
 
     Raises
     ------
     SynthesisError
         Besides the cases of :func:`run`, if a path has no constraint, or if there is a loop.
     """
-    run(link(library, [*parts, f"{stem}.v"], top) + CONSTRAINTS + REPORTS.format(stem), folder)
+    run(link(library, [*parts, f"{stem}.v"], top) + constraints(arrival) + REPORTS.format(stem), folder)
     found = [line.strip() for line in (folder / f"{stem}.setup").read_text().splitlines()]
     if any(line and not line.startswith("Warning") and line not in constants for line in found):
         raise SynthesisError(f"{top}: {'; '.join(line for line in found if line not in constants)[:300]}")

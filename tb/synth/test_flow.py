@@ -5,9 +5,10 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from amaranth.lib.wiring import Out
 
 from rtl.units import UNITS
-from synth import fanout, report
+from synth import fanout, flow, report
 from synth.catalogue import VARIANTS, jobs
 from synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
 from synth.library import NAND2, PERIOD, SynthesisError, liberty
@@ -91,6 +92,26 @@ def test_what_there_are_several_of_is_mapped_once(bank):
     assert both.parts["front"] == both.parts["back"] == figures.parts[""]
     assert both.start.startswith(("front.register", "back.register", "enable", "i"))
     assert both.end.startswith(("front.", "back.", "o"))
+
+
+def test_modules_beside_parts_are_sized_by_themselves_first(bank, monkeypatch):
+    class Three(Pair):
+        p: Out(8)
+
+        def elaborate(self, platform):
+            m = super().elaborate(platform)
+            m.submodules.last = last = Bank(8)
+            m.d.comb += [last.i.eq(self.i), last.enable.eq(self.enable), self.p.eq(last.o)]
+            return m
+
+    build, figures, _, _ = bank
+    made = []
+    for small in (100, 0):
+        monkeypatch.setattr(flow, "SMALL", small)
+        three, folder, _ = mapped(Three(), f"three{small}", build)
+        made.append(len(list(folder.glob(f"*{RECIPE}-three*.last.v"))))
+        assert three.flops == 24 and three.area == pytest.approx(3 * figures.area + 2 * INVERTER)
+    assert made == [0, 1]
 
 
 def test_flip_flops_that_many_read_are_duplicated():
