@@ -5,8 +5,10 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from amaranth.hdl import Module
 from amaranth.lib.wiring import Out
 
+from rtl.common.shared import shared
 from rtl.units import UNITS
 from synth import fanout, flow, report
 from synth.catalogue import VARIANTS, jobs
@@ -92,6 +94,17 @@ def test_what_there_are_several_of_is_mapped_once(bank):
     assert both.parts["front"] == both.parts["back"] == figures.parts[""]
     assert both.start.startswith(("front.register", "back.register", "enable", "i"))
     assert both.end.startswith(("front.", "back.", "o"))
+
+
+def test_a_part_may_keep_constants(bank):
+    class Low(Pair):
+        def elaborate(self, platform):
+            m = Module()
+            m.submodules.front = front = shared("bank", lambda: Bank(8))
+            m.d.comb += [front.i.eq(self.i[:4]), front.enable.eq(self.enable), self.o.eq(front.o)]
+            return m
+
+    assert mapped(Low(), "low", bank[0])[0].flops == 8  # four of which have nothing to wait for
 
 
 def test_modules_beside_parts_are_sized_by_themselves_first(bank, monkeypatch):
