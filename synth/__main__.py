@@ -62,7 +62,7 @@ def main(units, threads, search, powered):
         report.Row(job.label, job.paper, figures, fpga.recall(job.name, job.text, parts=job.texts),
                    powers.get(job.label, {})) for job, figures, _, _ in done])
     rows += report.sums(rows)
-    console.print(report.table(rows))
+    console.print(report.table(rows, console.width))
     for note in (report.sharing(rows), *report.NOTES):
         if note:
             console.print(note, style="dim", highlight=False)

@@ -67,6 +67,9 @@ class Row:
 HEADER = ("unit", "um2", "kGE", "flops", "flop %", "slack", "MHz", "mW", "paper", "ratio", "target")
 
 
+WIDE = 106  # characters that all of it takes
+
+
 def lines(rows):
     """The table's cells as text, a tuple for each row, under :data:`HEADER`."""
     return [
@@ -148,14 +151,17 @@ def sharing(rows):
             f"({forward:,.0f} + {inverse:,.0f}): sharing saves {1 - both / (forward + inverse):.0%}.")
 
 
-def table(rows):
-    """The table for the screen."""
+def table(rows, width):
+    """The table for a screen of ``width`` characters; on a narrow one without what others of its columns tell."""
+    shown = [k for k, column in enumerate(HEADER) if width >= WIDE or column not in ("kGE", "flop %", "MHz")]
     result = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
-    result.add_column(HEADER[0], overflow="fold")
-    for column in HEADER[1:]:
-        result.add_column(column, justify="right", no_wrap=True)
+    for k in shown:
+        if k == 0:
+            result.add_column(HEADER[k], overflow="fold", min_width=16)
+        else:
+            result.add_column(HEADER[k], justify="right", no_wrap=True)
     for line in lines(rows):
-        result.add_row(*line)
+        result.add_row(*(line[k] for k in shown))
     return result
 
 

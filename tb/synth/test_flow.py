@@ -3,10 +3,12 @@
 import json
 import shutil
 from dataclasses import replace
+from io import StringIO
 
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import Out
+from rich.console import Console
 
 from rtl.common.shared import shared
 from rtl.units import UNITS
@@ -222,6 +224,14 @@ def test_the_report_stands_beside_the_paper(tmp_path):
     assert "sharing saves 40%" in (tmp_path / "report.md").read_text()
     assert report.lines(rows)[0][1:8] == ("60", f"{60 / NAND2 / 1000:.2f}", "3", "50%", "-7!", "1500", "-")
     assert report.PAPER["CDU"] == 297154
+
+
+@pytest.mark.parametrize("width, clock", [(80, False), (120, True)])
+def test_units_keep_their_names_on_any_screen(width, clock):
+    console = Console(width=width, record=True, file=StringIO())
+    console.print(report.table([report.Row("maxpool (width 16)", "JPEG-ACT, 4 CDUs", figures(1e6))], console.width))
+    text = console.export_text()
+    assert "maxpool (width" in text and "1,000,000" in text and "500,000!" in text and ("MHz" in text) == clock
 
 
 def test_parts_stand_beside_the_paper_together():
