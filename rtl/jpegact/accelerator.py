@@ -147,7 +147,6 @@ class Accelerator(wiring.Component):
             wiring.connect(m, lane.chunks, collector.i[k])
             wiring.connect(m, splitter.o[k], lane.rows)
             m.d.comb += [
-                used[k].eq(plan.shares[k] != 0),
                 lane.start.eq(launch & used[k]),
                 lane.load.eq(plan.load[k]),
                 lane.origin.eq(plan.origin),
@@ -161,6 +160,7 @@ class Accelerator(wiring.Component):
                 lane.tensor.layout.eq(plan.layout),
                 lane.tensor.table.eq(control.table),
             ]
+        m.d.sync += used.eq(Cat(share != 0 for share in plan.shares))  # there when the lanes start, a cycle later
         busy = Signal()
         m.d.sync += busy.eq(Cat(lane.busy for lane in lanes).any())
 
