@@ -24,7 +24,7 @@ class Error(data.Struct):
     """Why a tensor is not what it should be; stands until the next one starts."""
 
     config: 1  # a number that is zero or too large, or a window that is larger than the padded map; nothing was done
-    short: 1  # a stream ended early; zeros stand for values that were missing, and gradients without a place are lost
+    short: 1  # a stream ended early; zeros stand for values that were missing; gradients or places alone add nothing
     excess: 1  # a stream went on after its last value; the rest was dropped
     position: 1  # a place outside of the window, or in the padding; its gradient was dropped
 

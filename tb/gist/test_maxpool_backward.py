@@ -180,7 +180,7 @@ async def starts_the_next_tensor_soon(dut):
     bench = Bench(dut)
     await bench.start()
     for k, s, p in LEGAL:
-        for shape in ((1, 4, 6), (2, 4, 30)):
+        for shape in ((1, 4, 6), (2, 4, min(30, WIDTH))):
             run = await check(bench, random, [tensor(random, shape, k, s, p) for _ in range(3)])
             gap = np.diff(run.cycles["config"])
             assert gap.tolist() == [steps(shape, p) + 4] * 2, (k, s, p, gap)
@@ -238,7 +238,8 @@ async def completes_a_stream_that_ends_early_with_zeros(dut, which):
         cut = int(random.integers(1, dy.size)) if which != "map" else dy.size
         bytes_cut = int(random.integers(1, len(packed))) if which != "dy" else len(packed)
         known = np.arange(dy.size) < min(cut, 2 * bytes_cut)
-        dx = expected(shape, np.where(known.reshape(dy.shape), dy, 0), *case[2:])
+        # What is missing adds nothing; +0.0 would change a sum of -0.0, which subnormal ones come to.
+        dx = expected(shape, np.where(known.reshape(dy.shape), dy, np.uint32(0x8000_0000)), *case[2:])
         run = await bench.run({"config": [configuration(*shape, k, s, p)], "dy": words(dy.ravel()[:cut]),
                                "map": byte_beats(packed[:bytes_cut])}, {"dx": len(dx)}, random, "seldom", "half")
         bench.equal(run["dx"], dx, f"dx of short {which}")
