@@ -140,6 +140,7 @@ class Receiver(wiring.Component):
         begun, dropping = Signal(), Signal()
         # Of the cycle before, since readiness may come late: a beat was taken, the last one stood there, malformed.
         took, ended, odd, before = Signal(), Signal(), Signal(), Signal()
+        dropped, offered, ready = Signal(), Signal(), Signal()  # what it was taken by
         full, gaps, partial = Signal(), Signal(), Signal()
         ends = [Signal(name=f"ends_{k}") for k in range(1, size)]  # the bytes end in front of lane k
         length, count, counted = Signal(range(size)), Signal(range(size + 1)), Signal()  # of the last beat
@@ -159,9 +160,11 @@ class Receiver(wiring.Component):
             o.payload.last.eq(i.tlast),
             i.tready.eq(dropping | (may & o.ready)),
             self.malformed.eq(took & odd),
+            took.eq(dropped | (offered & ready)),
             begun.eq(Mux(took, ~ended, before)),
         ]
-        m.d.sync += [took.eq(i.tvalid & i.tready), ended.eq(i.tvalid & i.tlast), before.eq(begun),
+        m.d.sync += [dropped.eq(i.tvalid & dropping), offered.eq(i.tvalid & may), ready.eq(o.ready),
+                     ended.eq(i.tvalid & i.tlast), before.eq(begun),
                      odd.eq(~dropping & (gaps | ~(full | i.tlast))), count.eq(Mux(partial, length, size))]
         with m.If(dropping & i.tvalid):
             m.d.sync += dropping.eq(~i.tlast)

@@ -1,5 +1,8 @@
 """The offload accelerator: several CDUs between memory and a DMA engine, under the control of a host."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -109,14 +112,16 @@ class Accelerator(wiring.Component):
         clear = Signal()  # everything but the registers is to be as after reset
         m.submodules.plan = plan = ResetInserter(clear)(Plan(self.cdus, self.address_width))
         m.submodules.collector = collector = ResetInserter(clear)(Collector(self.cdus, self.modes))
-        m.submodules.splitter = splitter = ResetInserter(clear)(Splitter(self.cdus, self.modes))
         m.submodules.sender = sender = axis.Sender(PACKET)
-        m.submodules.receiver = receiver = axis.Receiver(PACKET)
+        # One module, as readiness goes through both at the end of the splitter's longest path.
+        m.submodules.inlet = inlet = Module()
+        inlet.submodules.receiver = receiver = axis.Receiver(PACKET)
+        inlet.submodules.splitter = splitter = ResetInserter(clear)(Splitter(self.cdus, self.modes))
         self._connect_host(m)
         axis.connect(m, self, "m_axis_", sender.o)
         axis.connect(m, self, "s_axis_", receiver.i)
         wiring.connect(m, collector.o, sender.i)
-        wiring.connect(m, receiver.o, splitter.i)
+        wiring.connect(inlet, receiver.o, splitter.i)
 
         def mode(*names):
             return Cat(control.mode == MODES[name] for name in names if name in self.modes).any()
@@ -124,18 +129,19 @@ class Accelerator(wiring.Component):
         launch, abort, unknown, unaligned = Signal(), Signal(), Signal(), Signal()
         m.d.sync += [unknown.eq(~mode(*self.modes)), unaligned.eq(mode(*SCALED) & control.scales[:5].any())]
         idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
+        decompress = Signal()  # a copy, as that of the registers goes to every lane
         m.d.comb += [plan.descriptor[name].eq(control[name])
                      for name in ("base", "rows", "width", "stride", "height", "channels")]
         m.d.comb += [
             plan.descriptor.tiled.eq(mode("jpeg-act")),
             collector.blocks.eq(plan.blocks),
-            collector.start.eq(launch & ~control.decompress),
-            splitter.mode.eq(control.mode),
+            collector.start.eq(launch & ~decompress),
             splitter.blocks.eq(plan.blocks),
-            splitter.start.eq(launch & control.decompress),
+            splitter.start.eq(launch & decompress),
             receiver.abort.eq(clear),
             sender.abort.eq(abort),
         ]
+        m.d.sync += [decompress.eq(control.decompress), splitter.mode.eq(control.mode)]
 
         # ------------------------------------------------------------------------------------------------- the lanes
         lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
@@ -179,13 +185,14 @@ class Accelerator(wiring.Component):
         c = Module()
         m.submodules.sequence = ResetInserter(clear)(c)
         sent, malformed, settling = Signal(), Signal(), Signal(range(SETTLE))
-        given, taken, size = Signal(), Signal(), Signal(range(PACKET + 1))  # taken, and how much: a cycle ago
+        given = Signal()
+        offered, ready, size = Signal(), Signal(), Signal(range(PACKET + 1))  # to the splitter, in the cycle before
         c.d.comb += [
             given.eq(sender.i.valid & sender.i.ready),
             status.busy.eq(~idle | abort),
             registers.done.eq(ended & ~abort),
         ]
-        m.d.sync += [taken.eq(receiver.o.valid & receiver.o.ready), size.eq(receiver.o.payload.count)]
+        m.d.sync += [offered.eq(receiver.o.valid), ready.eq(receiver.o.ready), size.eq(receiver.o.payload.count)]
         with c.If(given & sender.i.payload.last):
             c.d.sync += sent.eq(1)
         with c.If(receiver.malformed):
@@ -236,7 +243,7 @@ class Accelerator(wiring.Component):
         amounts = {
             "cycles": works,
             "tensor": words << 2,
-            "stream": Mux(given, sender.i.payload.count, 0) | Mux(taken, size, 0),
+            "stream": Mux(given, sender.i.payload.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
             "stall_stream": (sender.i.valid & ~given) | (receiver.run & splitter.wants & ~receiver.o.valid),
@@ -253,16 +260,13 @@ class Accelerator(wiring.Component):
             status.bytes_out.eq(Mux(control.decompress, amounts["tensor"], amounts["stream"])),
         ]
         # Those of the lanes are added up one after the other, over and over.
-        turn = Signal(range(self.cdus))
-        m.d.sync += turn.eq(Mux(turn == self.cdus - 1, 0, turn + 1))
+        turn = Signal(self.cdus, init=1)
+        m.d.sync += turn.eq(turn.rotate_left(1))
         for name in ("nans", "saturated"):
-            total, value = Signal(35), Signal(32)
-            with m.Switch(turn):
-                for k, lane in enumerate(lanes):
-                    with m.Case(k):
-                        m.d.comb += value.eq(Mux(used[k], getattr(lane, name), 0))
-            m.d.sync += total.eq(Mux(turn == 0, 0, total) + value)
-            with m.If(turn == 0):
+            total = Signal(35)
+            value = reduce(or_, (Mux(turn[k] & used[k], getattr(lane, name), 0) for k, lane in enumerate(lanes)))
+            m.d.sync += total.eq(Mux(turn[0], 0, total) + value)
+            with m.If(turn[0]):
                 m.d.sync += getattr(status, name).eq(total)
         return m
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.jpegact.address import FAR, ROWS, SIZE, TILES, check_address_width, course, distance
+from rtl.jpegact.address import FAR, ROWS, SIZE, check_address_width, course, distance
 from rtl.jpegact.turns import check_cdus
 
 __all__ = ["Plan", "descriptor"]
@@ -20,6 +20,14 @@ def descriptor(address_width):
     blocks are 8x8 tiles."""
     return data.StructLayout({"base": address_width, "rows": 32, "width": 32, "stride": 32, "height": 32,
                               "channels": 32, "tiled": 1})
+
+
+def _later(m, number, addend):
+    """The sum of numbers that stand, its lower half in the next cycle and its upper one, with the carry, in another."""
+    half = len(number) // 2
+    low, high = Signal(half + 1), Signal(len(number) - half)
+    m.d.sync += [low.eq(number[:half] + addend[:half]), high.eq(number[half:] + addend[half:] + low[half])]
+    return Cat(low[:half], high)
 
 
 class Plan(wiring.Component):
@@ -84,19 +92,21 @@ class Plan(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         given, course = self.descriptor, self.course
-        tiles, last_tile, width = Signal(TILES), Signal(TILES), given.width[:SIZE]
-        bands = Signal(ROWS)  # rows of tiles
+        width = given.width[:SIZE]
+        tiles, last_tile = (_later(m, width, Const(addend, SIZE))[3:] for addend in (7, -1))
+        bands = _later(m, given.rows, Const(7, 32))[3:]  # rows of tiles
+        few = Signal(4)  # tiles, if the width is below 64
         checked, begin, walked = Signal(), Signal(), Signal()
         m.d.comb += [
+            few.eq((width[:6] + 7) >> 3),
             course.base.eq(given.base), course.rows.eq(given.rows), course.tiles.eq(tiles),
+            course.top.eq(_later(m, given.channels[:SIZE], Const(-1, SIZE))),
             course.stride.eq(given.stride), course.height.eq(given.height),
             self.layout.eq(Mux(tiles == 1, 0, Mux(tiles == 2, 1, 2))),
         ]
         m.d.sync += [
-            tiles.eq((width + 7) >> 3), last_tile.eq((width - 1) >> 3), course.tail.eq(((width - 1) & 7) + 1),
-            bands.eq((given.rows + 7) >> 3),
-            course.top.eq(given.channels - 1),
-            course.raster.eq(~given.tiled | (tiles == 1) | (tiles == 2) | (tiles == 4)),
+            course.tail.eq(((width - 1) & 7) + 1),
+            course.raster.eq(~given.tiled | (~width[6:].any() & ((few == 1) | (few == 2) | (few == 4)))),
             checked.eq(Cat(
                 *(given[name] == 0 for name in ("rows", "width", "height", "channels")),
                 *(given[name][SIZE:].any() for name in ("height", "channels")), given.width[SIZE:].any(),
