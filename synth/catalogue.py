@@ -8,7 +8,7 @@ from multiprocessing import get_context
 from rtl.jpegact.cdu import CDMA
 from rtl.units import UNITS, Unit
 from synth.flow import netlist, synthesise
-from synth.timing import ARRIVAL, SHARED
+from synth.timing import ARRIVAL, LANE
 
 __all__ = ["MAPPED", "Job", "jobs", "run"]
 
@@ -25,8 +25,8 @@ VARIANTS = {
 @dataclass(frozen=True)
 class Job:
     """A netlist to be mapped: its label in the tables, the row of the paper beside it or None, its module's name, and
-    what it consists of: RTLIL, and the jobs of the modules that it has several of, by name. Its inputs come ``arrival``
-    ps after the clock's edge."""
+    what it consists of: RTLIL, and the jobs of the modules that it has several of, by name. For
+    ``arrival`` see :func:`~synth.timing.constraints`."""
 
     label: str
     paper: str | None
@@ -35,7 +35,7 @@ class Job:
     parameters: dict
     text: str
     parts: dict = field(default_factory=dict)
-    arrival: int = ARRIVAL
+    arrival: dict = field(default_factory=ARRIVAL.copy)
 
     @property
     def texts(self):
@@ -64,16 +64,17 @@ def jobs(names):
         made = (map if len(orders) == 1 else pool.map)(
             _elaborate, [unit.name for _, _, unit, _ in orders], [one for _, _, _, one in orders])
         for (label, paper, unit, parameters), (text, parts) in zip(orders, made, strict=True):
-            inner = {module: Job("lane", None, module, UNITS["lane"], {}, part, arrival=SHARED)
+            inner = {module: Job("lane", None, module, UNITS["lane"], {}, part, arrival=LANE)
                      for module, part in parts.items()}
             found += [part for part in inner.values() if part not in found]
             found.append(Job(label, paper, unit.name, unit, parameters, text, inner))
     return found
 
 
-def run(work, threads, done=lambda: None, recipes=None):
+def run(work, threads, done, recipes=None):
     """Maps jobs side by side, with the best of all recipes or those of {label: recipe}; returns for each what
-    :func:`~synth.flow.synthesise` does, or the SynthesisError."""
+    :func:`~synth.flow.synthesise` does, or the SynthesisError. When a job is done, ``done`` is called with it and its
+    result, or None if it failed."""
     runs = {}
 
     def key(job):
@@ -83,12 +84,14 @@ def run(work, threads, done=lambda: None, recipes=None):
         return {module: runs.get(key(part)) for module, part in job.parts.items()}
 
     def one(job):
+        result = None
         try:
             made = {module: part.result() for module, part in parts(job).items()}
-            return synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=made,
-                              arrival=job.arrival)
+            result = synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=made,
+                                arrival=job.arrival)
+            return result
         finally:
-            done()
+            done(job, result)
 
     # First what others consist of, then those as soon as that is done; otherwise the largest first.
     inside = {key(part) for job in work for part in job.parts.values()}

@@ -244,7 +244,7 @@ def search(attempt):
 def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.ARRIVAL):
     """Maps RTLIL, the text of :func:`netlist`, to cells with a recipe (default: searches for the best one), or
     remembers that it did. ``parts``: {module: what this function has returned for it} of what it has several of.
-    Inputs come ``arrival`` ps after the clock's edge.
+    For ``arrival`` see :func:`~synth.timing.constraints`.
 
     Returns ``(figures, folder, cached)``. The folder, in ``build``, is named after the unit and the hash of everything
     that went into the run. In it lie the netlist, ``net.v`` and ``net.json``, and all scripts, logs and other tries.

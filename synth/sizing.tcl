@@ -162,7 +162,7 @@ proc quicken {tries} {
   set improved 0
   while {[worst_slack -max] < 0 && $tries > 0} {
     set paths [slowest $hopeless]
-    if {![llength $paths] || [dict size $hopeless] > 200} {
+    if {![llength $paths] || [dict size $hopeless] > 2000} {
       if {!$improved} { break }
       set improved 0
       set hopeless [dict create]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from synth.library import PERIOD, UNCERTAINTY, SynthesisError
 
-__all__ = ["ARRIVAL", "SHARED", "Timing", "analyse", "constraints", "run"]
+__all__ = ["ARRIVAL", "LANE", "Timing", "analyse", "constraints", "run"]
 
 # A port's neighbour is a flip-flop: it answers this long after the clock's edge, or wants its input so long before.
-ARRIVAL, SETUP = 100, 40  # ps
-SHARED = 150  # in place of ARRIVAL, if the neighbour drives several of the same module
+ARRIVAL, SETUP = {"*": 100}, 40  # ps; * for those not named
+# A lane's neighbours drive several lanes, and the splitter's logic lies in front of a row's data.
+LANE = {"*": 150} | {f"rows__payload[{bit}]": 500 for bit in range(64)}
 DRIVER, LOAD = "BUF_X4", 5  # behind a port and, in fF, in front of it
 
 REPORTS = """
@@ -23,7 +24,9 @@ report_checks -path_delay max -format full_clock -fields {{net}} -digits 4 > {0}
 
 
 def constraints(arrival=ARRIVAL):
-    """The commands that tell OpenSTA of clock and ports, whose inputs come ``arrival`` ps after the edge."""
+    """The commands that tell OpenSTA of clock and ports; ``arrival``: {input: ps after the edge}, with "*" for
+    all others."""
+    delays = " ".join(f"{port} {late / 1000}" for port, late in arrival.items())
     return f"""
 set clocked [list]
 foreach port [all_inputs] {{ if {{[get_property $port full_name] == "clk"}} {{ lappend clocked $port }} }}
@@ -36,7 +39,11 @@ set_clock_uncertainty {UNCERTAINTY / 1000} clk
 set inputs [list]
 foreach port [all_inputs] {{ if {{[get_property $port full_name] != "clk"}} {{ lappend inputs $port }} }}
 if {{[llength $inputs]}} {{
-  set_input_delay {arrival / 1000} -clock clk $inputs
+  set delays {{{delays}}}
+  foreach port $inputs {{
+    set name [get_property $port full_name]
+    set_input_delay [dict get $delays [expr {{[dict exists $delays $name] ? $name : "*"}}]] -clock clk $port
+  }}
   set_driving_cell -lib_cell {DRIVER} $inputs
 }}
 set_output_delay {SETUP / 1000} -clock clk [all_outputs]
@@ -89,7 +96,7 @@ def link(library, netlists, top):
 
 def analyse(library, folder, stem, top, names, constants=(), parts=(), arrival=ARRIVAL):
     """Times ``folder/stem.v`` and the netlists of its ``parts``. ``names`` maps cells to the RTL's names; at the ends
-    in ``constants`` nothing ever arrives. Inputs come ``arrival`` ps after the edge.
+    in ``constants`` nothing ever arrives. For ``arrival`` see :func:`constraints`.
 
     Raises
     ------
