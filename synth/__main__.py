@@ -1,6 +1,8 @@
 """``python -m synth [UNIT ...]``: maps units to Nangate45 and prints area and timing beside the paper's."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from time import monotonic
 
 import click
@@ -10,22 +12,6 @@ from synth import baseline, fpga, power, report
 from synth.catalogue import MAPPED, jobs, run
 from synth.console import close, progress
 from synth.library import SynthesisError
-
-
-def measured(work, threads, bars):
-    """{label: what :func:`synth.power.measure` gives for a job and its folder, or the SynthesisError}."""
-    task = bars.add_task("power of real activations", total=len(work))
-
-    def one(job, folder):
-        try:
-            return power.measure(job, folder)
-        except SynthesisError as error:
-            return error
-        finally:
-            bars.advance(task)
-
-    with ThreadPoolExecutor(threads) as pool:
-        return dict(zip([job.label for job, _ in work], pool.map(lambda both: one(*both), work), strict=True))
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,22 +27,28 @@ def main(units, threads, search, powered):
     A run over all of them also leaves build/synth/report.html, report.json and report.md.
     """
     start, console = monotonic(), Console()
-    with progress(console) as bars:
+    powered = not units if powered is None else powered
+    # Power is measured beside the mapping, at a lower priority: the accelerators, which come last, leave a core free.
+    with progress(console) as bars, ThreadPoolExecutor(threads, initializer=partial(os.nice, 10)) as pool:
         work = jobs(units or MAPPED)
-        task = bars.add_task("mapping to Nangate45", total=len(work))
+        mapping = bars.add_task("mapping to Nangate45", total=len(work))
+        measuring = bars.add_task("power of real activations", total=len(work), visible=powered)
         recorded = {} if search else baseline.recipes(baseline.read())
-        results = run(work, threads, lambda: bars.advance(task), recorded)
-        powers = {}
-        if powered or (powered is None and not units):
-            pairs = zip(work, results, strict=True)
-            good = [(job, result[1]) for job, result in pairs if isinstance(result, tuple)]
-            powers = measured(good, threads, bars)
-    errors = [result for result in results if isinstance(result, Exception)]
+        measured = {}
+
+        def mapped(job, result):
+            bars.advance(mapping)
+            if powered and result:
+                measured[job.label] = pool.submit(power.measure, job, result[1])
+                measured[job.label].add_done_callback(lambda _: bars.advance(measuring))
+
+        results = run(work, threads, mapped, recorded)
+    powers = {label: one.exception() or one.result() for label, one in measured.items()}
+    errors = [result for result in [*results, *powers.values()] if isinstance(result, Exception)]
     for error in errors:
         if not isinstance(error, SynthesisError):
             raise error
     done = [(job, *result) for job, result in zip(work, results, strict=True) if not isinstance(result, Exception)]
-    errors += [result for result in powers.values() if isinstance(result, Exception)]
     powers = {label: result for label, result in powers.items() if isinstance(result, dict)}
     rows = report.whole([
         report.Row(job.label, job.paper, figures, fpga.recall(job.name, job.text, parts=job.texts),

@@ -93,7 +93,7 @@ def main(units, renew, parts, threads):
     if not faults:
         with progress(console) as bars:
             task = bars.add_task("mapping to Nangate45", total=len(work))
-            results = run(work, threads, lambda: bars.advance(task), None if renew else recipes(recorded))
+            results = run(work, threads, lambda *_: bars.advance(task), None if renew else recipes(recorded))
         faults = [f"{result}" for result in results if isinstance(result, Exception)]
         figures = {job.label: result[0] for job, result in zip(work, results, strict=True)
                    if not isinstance(result, Exception)}

@@ -111,7 +111,7 @@ def main(units, threads):
         work = [job for job in catalogue.jobs(units or UNITS) if job.parameters == job.unit.synth]
         task = bars.add_task("mapping to Nangate45", total=len(work))
         recipes = baseline.recipes(baseline.read())
-        mapped = catalogue.run(work, threads, lambda: bars.advance(task), recipes)
+        mapped = catalogue.run(work, threads, lambda *_: bars.advance(task), recipes)
         task = bars.add_task("benches and proofs", total=len(work))
 
         def one(job, result):
