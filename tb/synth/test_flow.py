@@ -17,7 +17,7 @@ from synth.catalogue import VARIANTS, jobs
 from synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
 from synth.library import NAND2, PERIOD, SynthesisError, liberty
 from synth.power import Power
-from synth.timing import ARRIVAL
+from synth.timing import ARRIVAL, analyse
 from tb.synth.bank import Bank, Pair
 
 FLOP, GATE, INVERTER = 4.522, 3.458, 0.532  # um2 of DFF_X1, CLKGATE_X1, INV_X1
@@ -71,6 +71,13 @@ def test_slack_is_what_the_neighbours_leave(bank):
     assert PERIOD / 2 < figures.slack < PERIOD - ARRIVAL["*"]
     assert figures.fmax == pytest.approx(1e6 / (PERIOD - figures.slack), abs=0.1)
     assert figures.start.startswith(("register", "i", "enable"))
+
+
+def test_an_input_may_come_later_than_the_others(bank):
+    build, figures, folder, _ = bank
+    late = analyse(liberty(build), folder, "net", "bank", {}, arrival=ARRIVAL | {"i[3]": 500})
+    assert late.path[0] == ("i[3]", 500)
+    assert late.slack < figures.slack
 
 
 def test_an_enable_of_few_registers_is_no_clock_gate(tmp_path):
