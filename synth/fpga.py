@@ -130,8 +130,10 @@ def fit(name, text, build=BUILD, parts=None):
     yosys([
         "read_rtlil unit.il", "read_rtlil board.il", "hierarchy -check -top board", "proc", "check -assert",
         # The unit stays a module until nextpnr, so that nothing is shared with what surrounds it.
-        f"setattr -mod -set keep_hierarchy 1 {name}",
-        "opt -full",  # without which Yosys 0.70 fails to put back what ABC has made of dct8
+        f"setattr -mod -set keep_hierarchy 1 {name}", "flatten",
+        # Flip-flops wake up with any value, or else constants conflict with those of an accelerator.
+        "setattr -unset init w:*",
+        "opt -full",  # without which, and flat, Yosys 0.70 fails to put back what ABC has made of dct8 and cdu
         f"{SYNTHESIS} -top board -json board.json",
         "tee -q -o board.stat.json stat -json board",
     ], folder, name, "yosys")
