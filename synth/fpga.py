@@ -133,7 +133,8 @@ def fit(name, text, build=BUILD, parts=None):
         f"setattr -mod -set keep_hierarchy 1 {name}", "flatten",
         # Flip-flops wake up with any value, or else constants conflict with those of an accelerator.
         "setattr -unset init w:*",
-        "opt -full",  # without which, and flat, Yosys 0.70 fails to put back what ABC has made of dct8 and cdu
+        # Without which Yosys 0.70 fails to put back what ABC has made of one unit or the other.
+        "opt -full", "rename -hide */w:*", "rename -enumerate */w:*",
         f"{SYNTHESIS} -top board -json board.json",
         "tee -q -o board.stat.json stat -json board",
     ], folder, name, "yosys")
