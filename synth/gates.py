@@ -25,8 +25,9 @@ from synth import baseline, catalogue
 from synth.console import close, progress
 from synth.equivalence import prove
 from synth.library import SynthesisError
+from synth.whole import answers
 
-__all__ = ["BENCHES", "UNITS", "Run", "run"]
+__all__ = ["BENCHES", "UNITS", "Run", "judge", "run"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,8 +41,9 @@ BENCHES = {
     "dct8": ("dct", ""), "unbinarize": ("binarize", ""), "bitunpack": ("bitpack", ""), "dpr_encode": ("dpr", ""),
     "dpr_decode": ("dpr", ""), "ssdc_encode": ("ssdc", ""), "ssdc_decode": ("ssdc", ""), "walk": ("address", ""),
 }
-# The accelerators consist of the other units; their bench would run for hours on 100,000 cells a lane.
-UNITS = [name for name in catalogue.MAPPED if name != "accelerator"]
+UNITS = catalogue.MAPPED
+# Their bench would run for hours on 100,000 cells a lane: real activations are compressed and decompressed.
+REPLAYED = ("lane", "accelerator")
 # The halves of SH are benched with a register between, as the CDU has them: by themselves they have to be proved.
 PROVED = ("quantize", "round")
 
@@ -100,16 +102,39 @@ def run(name, folder):
     return result, False
 
 
+def judge(job, folder, parts):
+    """What the table says of the netlist of ``job`` in ``folder``; ``parts``: {module: its folder} of what the netlist
+    has several of.
+
+    Raises
+    ------
+    SynthesisError
+        If it is not what the RTL says, or if nothing can tell.
+    """
+    if job.unit.name in REPLAYED:
+        start = monotonic()
+        return [f"{answers(job, folder, parts):,} cycles", f"{monotonic() - start:.0f}", "passed", "-", "-", "-"]
+    row = ["-", "-", "-"]
+    if job.name not in PROVED:
+        result, cached = run(job.name, folder)
+        row = [f"{result.tests} tests", f"{result.seconds:.0f}", "remembered" if cached else "passed"]
+    proof = prove(job.name, folder)
+    if job.name in PROVED and not proof.proved:
+        raise SynthesisError(f"{job.name}: its netlist has no bench, and its proof does not finish")
+    return [*row, "proved" if proof.proved else "not finished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("units", nargs=-1, type=click.Choice(UNITS), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units at the same time.")
 def main(units, threads):
-    """Maps UNITs (default: all but the accelerators) unless that is done, runs their benches on the netlists, and
-    proves these equivalent to the RTL where that ends within a minute."""
+    """Maps UNITs (default: all) unless that is done, runs their benches on the netlists, and proves these equivalent to
+    the RTL where that ends within a minute; through lanes and accelerators it replays real activations."""
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
-        work = [job for job in catalogue.jobs(units or UNITS) if job.parameters == job.unit.synth]
+        work = [job for job in catalogue.jobs(units or UNITS)
+                if job.parameters == job.unit.synth or job.unit.name in REPLAYED]
         task = bars.add_task("mapping to Nangate45", total=len(work))
         recipes = baseline.recipes(baseline.read())
         mapped = catalogue.run(work, threads, lambda *_: bars.advance(task), recipes)
@@ -119,11 +144,7 @@ def main(units, threads):
             try:
                 if isinstance(result, Exception):
                     raise result
-                ran = (None, False) if job.name in PROVED else run(job.name, result[1])
-                proof = prove(job.name, result[1])
-                if not ran[0] and not proof.proved:
-                    raise SynthesisError(f"{job.name}: its netlist has no bench, and its proof does not finish")
-                return *ran, proof
+                return judge(job, result[1], {part: mapped[work.index(inner)][1] for part, inner in job.parts.items()})
             except SynthesisError as error:
                 return error
             finally:
@@ -131,16 +152,11 @@ def main(units, threads):
 
         results = list(pool.map(one, work, mapped))
     table = Table("unit", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
-    for column in ("cells", "tests", "seconds", "", "equivalence", "functions", "seconds"):
+    for column in ("cells", "compared", "seconds", "", "equivalence", "functions", "seconds"):
         table.add_column(column, justify="right", no_wrap=True)
     for job, made, result in zip(work, mapped, results, strict=True):
-        if isinstance(result, Exception):
-            row = ["-", "-", "[red]failed[/]"]
-        else:
-            ran, remembered, proof = result
-            row = [str(ran.tests), f"{ran.seconds:.0f}", "remembered" if remembered else "passed"] if ran else 3 * ["-"]
-            row += ["proved" if proof.proved else "not finished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
-        table.add_row(job.name, "-" if isinstance(made, Exception) else f"{made[0].cells:,}", *row)
+        table.add_row(job.label, "-" if isinstance(made, Exception) else f"{made[0].cells:,}",
+                      *(["-", "-", "[red]failed[/]"] if isinstance(result, Exception) else result))
     console.print(table)
     errors = [result for result in results if isinstance(result, Exception)]
     good, seconds = len(work) - len(errors), monotonic() - start

@@ -5,6 +5,7 @@ with the record, so that every count comes from a netlist that did what the RTL 
 most once a cycle, and glitches are not seen.
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,12 @@ from synth.library import SynthesisError
 __all__ = ["Activity", "Netlist"]
 
 PINS = 6  # the most inputs of a cell
+
+
+def _valid(name):
+    """The port that tells whether what is at an output means anything: of a stream, or of an AXI channel."""
+    channel = re.fullmatch(r"([ms]_axi\w*_(?:ar|aw|w|r|b|t))(?!valid|ready)\w+", name)
+    return f"{channel[1]}valid" if channel else re.sub("__payload$", "__valid", name)
 
 
 @dataclass(frozen=True)
@@ -128,8 +135,7 @@ class Netlist:
             nets = np.array([self.net(bit) for _, port in chosen for bit in port], np.int64)
             columns = [record.bits[name][:, : len(port)] for name, port in chosen]
             # A payload that is not valid may be anything.
-            matters = [np.broadcast_to(record.bits.get(name.replace("__payload", "__valid"), column)
-                                       if name.endswith("__payload") else np.uint8(1), column.shape)
+            matters = [np.broadcast_to(record.bits[_valid(name)] if _valid(name) != name else np.uint8(1), column.shape)
                        for (name, _), column in zip(chosen, columns, strict=True)]
             nothing = [np.zeros((window.stop, 0), np.uint8)]
             return nets, *(np.concatenate(parts or nothing, axis=1) for parts in (columns, matters))

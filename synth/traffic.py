@@ -115,9 +115,9 @@ def _gist(mode, blocks, direction):
         gist_engine.decompress(gist.compress(x, mode))
 
 
-INSIDE = ("lane", "cdu", "sfpr", "align", "dct", "dct8", "transpose", "quantize", "zvc", "walk", "reader", "writer",
-          "beats", "bursts", "counter")
-ABOVE = ("collector", "splitter", "plan", "registers")
+INSIDE = ("accelerator", "lane", "cdu", "sfpr", "align", "dct", "dct8", "transpose", "quantize", "zvc", "walk",
+          "reader", "writer", "beats", "bursts", "counter")
+ABOVE = ("accelerator", "collector", "splitter", "plan", "registers")
 # What runs: the units that print, and a function of the direction.
 RUNS = {
     "lane": (INSIDE, lambda direction: _accelerator(1, 64, direction)),
