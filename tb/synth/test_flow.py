@@ -76,7 +76,8 @@ def test_slack_is_what_the_neighbours_leave(bank):
 def test_an_input_may_come_later_than_the_others(bank):
     build, figures, folder, _ = bank
     late = analyse(liberty(build), folder, "net", "bank", {}, arrival=ARRIVAL | {"i[3]": 500})
-    assert late.path[0] == ("i[3]", 500)
+    start, since = late.path[0]
+    assert start == "i[3]" and since == pytest.approx(500, abs=5)  # what drives it adds a little
     assert late.slack < figures.slack
 
 
