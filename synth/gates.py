@@ -121,7 +121,7 @@ def judge(job, folder, parts):
     proof = prove(job.name, folder)
     if job.name in PROVED and not proof.proved:
         raise SynthesisError(f"{job.name}: its netlist has no bench, and its proof does not finish")
-    return [*row, "proved" if proof.proved else "not finished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
+    return [*row, "proved" if proof.proved else "unfinished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -151,8 +151,9 @@ def main(units, threads):
                 bars.advance(task)
 
         results = list(pool.map(one, work, mapped))
-    table = Table("unit", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
-    for column in ("cells", "compared", "seconds", "", "equivalence", "functions", "seconds"):
+    table = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("unit", no_wrap=True)
+    for column in ("cells", "compared", "s", "", "proof", "functions", "s"):
         table.add_column(column, justify="right", no_wrap=True)
     for job, made, result in zip(work, mapped, results, strict=True):
         table.add_row(job.label, "-" if isinstance(made, Exception) else f"{made[0].cells:,}",
@@ -160,7 +161,7 @@ def main(units, threads):
     console.print(table)
     errors = [result for result in results if isinstance(result, Exception)]
     good, seconds = len(work) - len(errors), monotonic() - start
-    console.print("Equivalence: of the cells with the RTL before clock gating, by ABC; functions are next states and "
+    console.print("Proof: of the cells with the RTL before clock gating, by ABC; functions are next states and "
                   "outputs.", style="dim")
     console.print(f"{good} of {len(work)} netlists pass, in {seconds:.0f} s")
     close(console, errors)
