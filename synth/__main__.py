@@ -28,7 +28,7 @@ def main(units, threads, search, powered):
     """
     start, console = monotonic(), Console()
     powered = not units if powered is None else powered
-    # Power is measured beside the mapping, at a lower priority: the accelerators, which come last, leave a core free.
+    # Power is measured beside the mapping, at a lower priority, so that no core waits for the last netlist.
     with progress(console) as bars, ThreadPoolExecutor(threads, initializer=partial(os.nice, 10)) as pool:
         work = jobs(units or MAPPED)
         mapping = bars.add_task("mapping to Nangate45", total=len(work))
