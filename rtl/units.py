@@ -46,7 +46,7 @@ from rtl.jpegact.zvc import Zvc
 __all__ = ["UNITS", "Unit", "verilog", "write"]
 
 ADDRESS = {"address_width": 40}
-MEMORY = {**ADDRESS, "outstanding": 384}
+MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
 LANES = (1, 4)  # of the accelerators that are written besides the units
 
 
