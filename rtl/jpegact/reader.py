@@ -117,11 +117,12 @@ class Reader(wiring.Component):
         wiring.connect(m, ar.o, wiring.flipped(self.axi.ar))
 
         r = self.axi.r
+        beat, failed = r.payload.data, r.payload.resp != 0
         if self.memory == "shared":
-            m.submodules.arrived = fifo = Fifo(r.payload.shape(), self.outstanding)
+            m.submodules.arrived = fifo = Fifo(data.StructLayout({"beat": len(beat), "failed": 1}), self.outstanding)
             # There is room for all that was asked for: `under_way` counts what has not left the FIFO.
-            m.d.comb += [fifo.i.payload.eq(r.payload), fifo.i.valid.eq(r.valid), r.ready.eq(1)]
-            r = fifo.o
+            m.d.comb += [fifo.i.payload.eq(Cat(beat, failed)), fifo.i.valid.eq(r.valid), r.ready.eq(1)]
+            r, beat, failed = fifo.o, fifo.o.payload.beat, fifo.o.payload.failed
 
         # Asking.
         under_way = Signal(range(self.outstanding + 1))
@@ -142,7 +143,7 @@ class Reader(wiring.Component):
         m.d.sync += under_way.eq(under_way + Mux(asks, bursts.o.payload.length + 1, 0) - comes)
 
         # Taking apart.
-        work, beat = now.o.payload, r.payload.data
+        work = now.o.payload
         ready, moves = Signal(), Signal()
         m.d.comb += [
             ready.eq(~work.final | (sectors.i.ready & scale.i.ready)),
@@ -185,7 +186,7 @@ class Reader(wiring.Component):
                 m.d.sync += asking.eq(0)
             with m.If(moves & work.burst.last):
                 m.d.sync += taking.eq(0)
-        with m.If(comes & (r.payload.resp != 0)):
+        with m.If(comes & failed):
             m.d.sync += self.error.eq(1)
         with m.If(self.abort):
             m.d.sync += Cat(asking, taking).eq(0)
