@@ -15,7 +15,7 @@ __all__ = ["ACCESS", "SETUP", "SMALLEST", "bits", "extract", "kinds", "large", "
 
 SMALLEST = 4096  # bits; smaller ones become flip-flops
 SETUP, ACCESS = 100, 500  # ps
-CAPACITANCE = 2  # fF of a pin
+CAPACITANCE, EDGE = 2, 0.05  # fF of a pin, ns of an output's transition
 KIND = re.compile(r"RAM_(\d+)X(\d+)")
 
 
@@ -41,8 +41,8 @@ def bits(kind):
 
 
 def pins(kind):
-    """Its pins by what they are for, each a list from the lowest bit on: clock, enables, addresses and data to write and
-    to read."""
+    """Its pins by what they are for, each a list from the lowest bit on: clock, enables, addresses and data, to write
+    and to read."""
     words, width = _size(kind)
     addresses, data = range((words - 1).bit_length()), range(width)
     return {"CK": ["CK"], "WE": ["WE"], "RE": ["RE"], "WA": [f"WA{k}" for k in addresses],
@@ -50,8 +50,8 @@ def pins(kind):
 
 
 def extract(module):
-    """Turns the large memories of a module of Yosys's JSON into macros. Initial contents are dropped: whoever reads what
-    was never written must not care.
+    """Turns the large memories of a module of Yosys's JSON into macros. Initial contents are dropped: whoever reads
+    what was never written must not care.
 
     Raises
     ------
@@ -79,28 +79,41 @@ def extract(module):
             "port_directions": {pin: "output" if pin.startswith("RD") else "input" for pin in connections}}
 
 
+HEADER = """  delay_model : table_lookup;
+  time_unit : "1ns";
+  voltage_unit : "1V";
+  current_unit : "1mA";
+  leakage_power_unit : "1nW";
+  pulling_resistance_unit : "1kohm";
+  capacitive_load_unit (1, ff);
+  nom_voltage : 1.1;
+  nom_temperature : 25;
+  nom_process : 1;
+"""
+THRESHOLDS = {"input": 50, "output": 50, "slew_lower": 30, "slew_upper": 70}  # percent
+
+
 def liberty(kind, build=BUILD):
     """The Liberty file of a kind, in ``build``; returns its path."""
-    def pin(name):
-        if name == "CK":
-            body = "direction : input; clock : true;"
-        elif name.startswith("RD"):
-            edges = [f'{what}_{edge} (scalar) {{ values ("{value}"); }}' for edge in ("rise", "fall")
-                     for what, value in (("cell", ACCESS / 1000),)]
-            edges += [f'{edge}_transition (scalar) {{ values ("0.05"); }}' for edge in ("rise", "fall")]
-            body = f'direction : output; timing () {{ related_pin : "CK"; timing_type : rising_edge; {" ".join(edges)} }}'
-        else:
-            edges = [f'{edge}_constraint (scalar) {{ values ("{SETUP / 1000}"); }}' for edge in ("rise", "fall")]
-            body = f'direction : input; timing () {{ related_pin : "CK"; timing_type : setup_rising; {" ".join(edges)} }}'
-        return f"    pin ({name}) {{ {body} {'' if name.startswith('RD') else f'capacitance : {CAPACITANCE};'} }}"
+    def both(values):
+        """A number, or {name: number}, for rising and falling edges."""
+        return " ".join(f'{name.format(edge)} (scalar) {{ values ("{value}"); }}' for name, value in values.items()
+                        for edge in ("rise", "fall"))
 
-    body = "\n".join(pin(name) for names in pins(kind).values() for name in names)
-    text = (f"library ({kind}) {{\n  delay_model : table_lookup;\n  time_unit : \"1ns\";\n  voltage_unit : \"1V\";\n"
-            "  current_unit : \"1mA\";\n  leakage_power_unit : \"1nW\";\n  pulling_resistance_unit : \"1kohm\";\n"
-            "  capacitive_load_unit (1, ff);\n  nom_voltage : 1.1;\n  nom_temperature : 25;\n  nom_process : 1;\n"
-            + "".join(f"  {what}_threshold_pct_{edge} : {percent};\n" for edge in ("rise", "fall") for what, percent in (
-                ("input", 50), ("output", 50), ("slew_lower", 30), ("slew_upper", 70))) +
-            f"  cell ({kind}) {{\n    area : 0;\n    cell_leakage_power : 0;\n{body}\n  }}\n}}\n")
+    def pin(name):
+        related = 'timing () { related_pin : "CK"; timing_type :'
+        if name == "CK":
+            return f"direction : input; clock : true; capacitance : {CAPACITANCE};"
+        if name.startswith("RD"):
+            times = both({"cell_{}": ACCESS / 1000, "{}_transition": EDGE})
+            return f"direction : output; {related} rising_edge; {times} }}"
+        times = both({"{}_constraint": SETUP / 1000})
+        return f"direction : input; capacitance : {CAPACITANCE}; {related} setup_rising; {times} }}"
+
+    limits = "".join(f"  {what}_threshold_pct_{edge} : {share};\n" for what, share in THRESHOLDS.items()
+                     for edge in ("rise", "fall"))
+    body = "".join(f"    pin ({name}) {{ {pin(name)} }}\n" for names in pins(kind).values() for name in names)
+    text = f"library ({kind}) {{\n{HEADER}{limits}  cell ({kind}) {{\n    area : 0;\n{body}  }}\n}}\n"
     return write(Path(build, f"{kind}.lib"), text.encode())
 
 
@@ -108,14 +121,19 @@ def verilog(kind):
     """A model for simulators, of the same ports."""
     words, width = _size(kind)
     ports = pins(kind)
-    inputs = ", ".join(f"input {name}" for port in ports if port != "RD" for name in ports[port])
-    outputs = ", ".join(f"output {name}" for name in ports["RD"])
 
     def joined(port):
-        return "{" + ", ".join(reversed(ports[port])) + "}"
+        return f"{{{', '.join(reversed(ports[port]))}}}"
 
-    return "\n".join([
-        f"module {kind}({inputs}, {outputs});", f"  reg [{width - 1}:0] words [{words - 1}:0];", f"  reg [{width - 1}:0] q;",
-        f"  wire [{len(ports['WA']) - 1}:0] wa = {joined('WA')}, ra = {joined('RA')};",
-        "  always @(posedge CK) begin", "    if (RE) q <= words[ra];", f"    if (WE) words[wa] <= {joined('WD')};", "  end",
-        f"  assign {joined('RD')} = q;", "endmodule", ""])
+    names = [f"{'output' if port == 'RD' else 'input'} {name}" for port in ports for name in ports[port]]
+    return f"""module {kind}({', '.join(names)});
+  reg [{width - 1}:0] words [{words - 1}:0];
+  reg [{width - 1}:0] q;
+  wire [{len(ports['WA']) - 1}:0] wa = {joined('WA')}, ra = {joined('RA')};
+  always @(posedge CK) begin
+    if (RE) q <= words[ra];
+    if (WE) words[wa] <= {joined('WD')};
+  end
+  assign {joined('RD')} = q;
+endmodule
+"""
