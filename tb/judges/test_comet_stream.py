@@ -49,7 +49,7 @@ def test_streams_equal_those_of_plain_loops_both_ways(counts):
         u, outliers, x = values(count, book.U, seed)
         stream, steps = comet_oracles.encode(u, floats(outliers, x), counts)
         given, lengths = huffman.steps(u, outliers, x, book)
-        assert [f"{v:0{n}b}" for v, n in zip(given.flat, lengths.flat, strict=True)] == sum(steps, [])
+        assert [f"{v:0{n}b}" for v, n in zip(given.flat, lengths.flat, strict=True)] == [b for s in steps for b in s]
         assert interleave.interleave(given, lengths) == stream
         assert decoded(stream, count, book) == (u.tolist(), floats(outliers, x), Error(0))
         assert comet_oracles.decode(stream, count, counts) == (u.tolist(), floats(outliers, x), "")
