@@ -14,7 +14,7 @@ MAX_LENGTH = 8
 MAX_SYMBOLS = 255  # without the escape
 SYMBOLS = 1 << 12
 BINS = 32
-_BIN_MAX = (1 << 24) - 1
+BIN_MAX = (1 << 24) - 1
 _DIRECT = 16  # symbols with a bin of their own
 _SHARES = 1 << MAX_LENGTH - np.arange(1, MAX_LENGTH + 1)  # of all 8-bit patterns that a code of each length takes
 _ONE_BYTE = 224  # symbols from U on whose escape has one byte; it is two for others
@@ -80,7 +80,7 @@ def histogram(u, sampled=False):
         return np.bincount(u, minlength=SYMBOLS)
     rounds = np.pad(u, (0, -len(u) % 8)).reshape(-1, 8)
     number = np.arange(len(rounds))
-    return np.minimum(np.bincount(_bins(rounds[number, number % 8]), minlength=BINS), _BIN_MAX)
+    return np.minimum(np.bincount(_bins(rounds[number, number % 8]), minlength=BINS), BIN_MAX)
 
 
 def spread(bins):
