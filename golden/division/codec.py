@@ -129,16 +129,15 @@ def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="me
 def decode(payload, k, shape, bits=2):
     """The float32 tensor of `shape` in a payload (bytes) of codes of `bits`; `k` is the table's.
 
-    Any payload of the right length is legal. r = float32(1 / k) is SFPR's; where that is not a normal number the plane
-    is 0. Raises ValueError for a payload of another length, a shape that has no view, k that does not fit it, and other
-    bits.
+    Any payload of the right length is legal. r = float32(1 / k) is SFPR's; a plane whose k is above 2^126, which no
+    table has, is 0. Raises ValueError for a payload of another length, a shape that has no view, k that does not fit
+    it, and other bits.
     """
     view, expected = views.view(shape), size(shape, bits)
     if len(payload) != expected:
         raise ValueError(f"payload has {len(payload)} bytes, shape {tuple(shape)} with {bits} bits has {expected}")
-    k = _scale(k, view).astype(np.float32)
-    r = sfpr.reciprocal(k)
-    r[r < np.finfo(np.float32).tiny] = 0
+    k = _scale(k, view)
+    r = sfpr.reciprocal(np.where(k > sfpr.LARGEST, 0, k).astype(np.float32))
     segments = views.segments(view)
     there = _bytes(segments, bits)
     parts = np.zeros(there.shape, np.uint8)
