@@ -64,10 +64,10 @@ def table(x, bits=2, lfc=True, offset="mean"):
     k = bfloat16_down(np.minimum(_quotient(span * 64 * scale, high - low), _quotient(top, largest)))
     k[largest == 0] = 0
     while True:
-        scaled = np.rint(x * k[:, None].astype(np.float64))
-        y = views.split(np.clip(scaled, -128, 127).astype(np.int16), view)
+        # k <= top / largest, so that no magnitude is above top, before rounding or after it.
+        y = views.split(np.rint(x * k[:, None].astype(np.float64)).astype(np.int16), view)
         low, high = extremes(y, average.level(y, segments, lfc, offset))
-        wide = (high - low > span) | (np.abs(scaled).max(axis=1) > top)
+        wide = high - low > span
         if not wide.any():
             return Table(k, np.maximum(low, -128).astype(np.int8))
         k.view(np.uint32)[wide] -= 1 << 16

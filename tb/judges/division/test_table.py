@@ -40,6 +40,13 @@ def test_table_is_that_of_exact_fractions(bits, way):
         assert list(zip(t.k.tolist(), t.delta.tolist(), strict=True)) == oracle.table_of(x, bits, **way), x.shape
 
 
+def test_values_are_rounded_to_the_nearest_even_of_16_bits_before_the_first_k():
+    """Halves beside 2^14, whose plane has the scale 1. With this seed two planes tell rounding down, and half up."""
+    x = (np.random.default_rng(22).integers(-(2**15), 2**15, (200, 1, 9)) / 2).astype(np.float32)
+    x[:, 0, 0] = 2**14
+    assert list(zip(*map(np.ndarray.tolist, table.table(x, 1)), strict=True)) == oracle.table_of(x, 1)
+
+
 def test_bfloat16_down_is_the_largest_one_not_above():
     """Against ml_dtypes, at all boundaries of a few exponents and random numbers; neighbours by the bits."""
     codes = np.concatenate([np.arange(e << 7, (e << 7) + 128) for e in (1, 100, 127, 128, 200, 252)]).astype(np.uint16)
@@ -100,9 +107,10 @@ def test_auto_takes_what_has_the_smaller_steps():
 
 def test_auto_takes_no_lfc_where_flat_planes_have_fewer_than_8_sectors():
     random = np.random.default_rng(0)
-    smooth = random.standard_normal((4, 1)).astype(np.float32).repeat(65, 1) + np.arange(65, dtype=np.float32) * 9
-    assert table.auto(smooth)[1]  # 9 sectors
-    assert not table.auto(smooth[:, :56].copy())[1]
+    smooth = random.standard_normal((4, 1)).astype(np.float32) + np.arange(130, dtype=np.float32) * 9
+    assert table.auto(smooth)[1]
+    assert table.auto(smooth[:, :64])[1]  # both have the same steps
+    assert not table.auto(smooth[:, :56])[1]
     assert not table.auto(random.standard_normal((2, 3, 7, 7)).astype(np.float32))[1]
 
 
