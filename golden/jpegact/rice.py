@@ -109,7 +109,7 @@ def _spread_k(table):
 
 
 def _plan(x, table):
-    """Of blocks x (uint8 [n, 64]): classes, mantissas, their widths, planes, groups' nibbles, groups shown, i and L."""
+    """Of blocks x (uint8 [n, 64]): mantissas, their widths, the planes, P0 by groups, the groups shown, i and L."""
     k, more = _spread_k(table)
     u = bits.fold(x, table.straight)
     some = (u != 0).view(np.uint8) if table.straight else np.uint8(0)
@@ -117,7 +117,7 @@ def _plan(x, table):
     quotient = v >> k
     top = np.minimum(quotient, 2 if table.straight else 3)
     mantissa, c = v - (top << k), top + some
-    # k + e bits are enough where e are for the quotient's rest; a sum above 8 always is, and so is e
+    # k + e bits hold a mantissa if e bits hold what it has above k bits; where 8 bits do in their place, both always hold
     need = bits.length((quotient - top).max(axis=1))
     i = (need > np.array(table.e[:3], np.uint8)[:, None]).sum(axis=0, dtype=np.uint8)
     w = k + more[i] * (c == 3)
@@ -207,7 +207,6 @@ def _take(words, table):
     u = ((c - (c > 0) << k) + (c > 0) if table.straight else c << k) + mantissa
     x = bits.unfold(u, table.straight)
     raw, end = length == RAW, ends[-1]
-    x[length == 0] = 0
     x[raw] = words.astype("<u8", copy=False).view(np.uint8)[raw, 1 : 1 + BLOCK]
     coded = (length != 0) & ~raw
     return x, coded & (end + 7 >> 3 != 1 + length), coded & bits.padding(words, end)

@@ -9,7 +9,8 @@ from tb.judges import blockcodes
 HEADER, LENGTH, PADDING, SHORT = 1, 2, 4, 8
 RANDOM = np.random.default_rng(7)
 WORDS = [int.from_bytes(RANDOM.bytes(11), "little") % 2**81 for _ in range(6)]
-WORDS += [0, 2**80 - 1, sum(0b01_000 << 5 * g for g in range(16)), sum(0b00_101 << 5 * g for g in range(16)) | 1 << 80]
+WORDS += [sum(entry << 5 * g for g in range(16)) for entry in (0, 0b11_111, 0b00_111, 0b01_000)]
+WORDS += [sum(0b00_101 << 5 * g for g in range(16)) | 1 << 80]
 TABLES = pytest.mark.parametrize("word", WORDS, ids=hex)
 
 
@@ -162,8 +163,8 @@ def test_recover_is_the_plain_loop_on_any_bytes(word, monkeypatch):
     monkeypatch.setattr(bits, "PART", 1 + word % 5)
     random, table = np.random.default_rng(word % 1000), nibble.Table.of(word)
     payload = nibble.encode(blockcodes.of_every_kind(3, 16), table)[0].tobytes()
-    garbage = bytes(random.integers(0, 90, 300, np.uint8))
-    streams = [garbage, b"", payload + b"\0\1\2", *(payload[: random.integers(len(payload))] for _ in range(2))]
+    garbage = bytes(random.integers(0, 90, 300, np.uint8)), b"\x50\xff\xff\xff\xff" + random.bytes(75)
+    streams = [*garbage, b"", payload + b"\0\1\2", *(payload[: random.integers(len(payload))] for _ in range(2))]
     for _ in range(3):
         flipped = bytearray(payload)
         flipped[random.integers(len(payload))] ^= 1 << random.integers(8)
@@ -253,6 +254,7 @@ def test_parts_make_no_difference(monkeypatch):
 
 def test_fit_takes_the_cheapest_entry_of_every_group():
     x = blockcodes.coded(blockcodes.tensors("conv")[2], "optL")
+    x = np.vstack([x, np.zeros((20, 64), np.int8)])  # which need no widths
     counts = nibble.counts(x)
     u = [[max(blockcodes.unsigned(int(v), 0) for v in block[4 * g : 4 * g + 4]) for g in range(16)] for block in x]
     for g in range(16):
