@@ -117,7 +117,7 @@ def _plan(x, table):
     quotient = v >> k
     top = np.minimum(quotient, 2 if table.straight else 3)
     mantissa, c = v - (top << k), top + some
-    # k + e bits hold a mantissa if e bits hold what it has above k bits; where 8 bits do in their place, both always hold
+    # k + e bits hold a mantissa if e bits hold its part above k bits; where they are cut to 8, both always do
     need = bits.length((quotient - top).max(axis=1))
     i = (need > np.array(table.e[:3], np.uint8)[:, None]).sum(axis=0, dtype=np.uint8)
     w = k + more[i] * (c == 3)
