@@ -265,9 +265,12 @@ class Accelerator(wiring.Component):
             if hasattr(status, name):
                 m.d.comb += getattr(status, name).eq(counter.value)
             amounts[name] = counter.value
+        restored = Signal()  # the last tensor was decompressed, whatever the registers say of the next one
+        with m.If(registers.start):
+            m.d.sync += restored.eq(control.decompress)
         m.d.comb += [
-            status.bytes_in.eq(Mux(control.decompress, amounts["stream"], amounts["tensor"])),
-            status.bytes_out.eq(Mux(control.decompress, amounts["tensor"], amounts["stream"])),
+            status.bytes_in.eq(Mux(restored, amounts["stream"], amounts["tensor"])),
+            status.bytes_out.eq(Mux(restored, amounts["tensor"], amounts["stream"])),
         ]
         # Those of the lanes are added up one after the other, over and over.
         turn = Signal(self.cdus, init=1)

@@ -104,6 +104,8 @@ async def counts_what_passes(dut):
         assert counters["saturated"] == ((rounded > 127) | (rounded < -128)).sum()
         assert counters["cycles"] > 8 * view.blocks(False) // world.cdus
     there, back = counters, await world.decompress(compressed)
+    await world.driver.put(decompress=0)
+    assert await world.driver.get("bytes_in", "bytes_out") == [back["bytes_in"], back["bytes_out"]]
     for side, stalls in (("memory", ("stall_read", "stall_write")), ("stream", ("stall_stream", "stall_stream"))):
         world.pause("mostly", only=side)
         _, slow = await world.compress(x, "sfpr")
