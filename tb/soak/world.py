@@ -9,13 +9,12 @@ import numpy as np
 
 from actcodec import simulator
 
-__all__ = ["ANY", "PATTERNS", "Accelerator", "Broken", "Manners", "World"]
+__all__ = ["KINDS", "PATTERNS", "Accelerator", "Broken", "Manners", "World"]
 
 PATTERNS = ("never", "seldom", "half", "mostly", "bursts", "naps", "shy", "any")
-ANY = PATTERNS.index("any")
 KINDS = ("independent", "shared", "crossbar")
 IDLE, COMPRESSING, DECOMPRESSING = range(3)
-PAUSED, INTERRUPTED, STUCK, BROKEN = range(4)
+PAUSED, INTERRUPTED, STUCK = range(3)  # BROKEN has a verdict
 PATIENCE = 20_000  # cycles in which nothing moves
 OKAY, SLVERR = 0, 2
 SOURCE = Path(__file__).with_suffix(".cpp")
@@ -36,11 +35,11 @@ class Accelerator:
     address_width: int = simulator.HARDWARE["address_width"]
 
     def __str__(self):
-        return f"{self.cdus} x {'+'.join(self.modes)}, {self.memory}, {self.outstanding} beats, {self.address_width} bits"
+        return (f"{self.cdus} x {'+'.join(self.modes)}, {self.memory} memory, {self.outstanding} beats, "
+                f"{self.address_width} bits")
 
-    @property
-    def path(self):
-        """Its library, built unless it is cached."""
+    def build(self):
+        """Its library, built unless it is cached: the path."""
         hardware = {"modes": self.modes, "address_width": self.address_width, "outstanding": self.outstanding,
                     "memory": self.memory}
         return simulator.library(self.cdus, hardware, SOURCE)
@@ -96,7 +95,7 @@ class World:
     def __init__(self, accelerator, seed, size=1 << 20, origin=0):
         self.accelerator, self.origin = accelerator, origin
         self.bytes, self.owner = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
-        self._library = _functions(accelerator.path)
+        self._library = _functions(accelerator.build())
         self._state = np.zeros(6, np.int64)
         self._world = self._library.world_create(
             seed, self.bytes.ctypes.data, self.owner.ctypes.data, origin, size, accelerator.outstanding,
@@ -115,7 +114,7 @@ class World:
         if what := self._call("verdict"):
             raise Broken(what.decode())
 
-    # ------------------------------------------------------------------------------------------------ all that is around
+    # ----------------------------------------------------------------------------------------------- all that is around
     def begin(self, manners, seed=0, sink=0, source=0, host=0):
         """How memory, streams and host behave from now on; while all is at rest."""
         fields = np.array(astuple(manners), np.int64)
