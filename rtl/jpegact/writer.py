@@ -18,6 +18,7 @@ DEPTH = 16  # steps for which bursts can be formed before the sectors are here
 WINDOW = 12  # of them a burst may have; the others keep sectors moving until it has left
 GRANTED = 4  # bursts that are complete but for their data
 STORED = 2 * LIMIT  # beats, of a burst that leaves and one that comes
+UNCOUNTED = 2  # bursts that may have been offered since those under way were compared with the limit
 
 _work = data.StructLayout({"beat": 1, "final": 1, "second": 1, "offset": 3, "end": 4, "last": 1})
 _beat = data.StructLayout({"data": data.ArrayLayout(32, 8), "strobe": 8, "last": 1})
@@ -50,7 +51,7 @@ class Writer(wiring.Component):
     address_width : int
         Bits of a byte address, 12 to 64.
     outstanding : int
-        Most bursts without a response, at least 1. Full rate needs as many as beats, if every beat is a burst, pass in
+        Most bursts without a response, at least 3. Full rate needs as many as beats, if every beat is a burst, pass in
         the latency of memory.
     memory : str
         One of :data:`~rtl.common.axi.MEMORIES`. "independent" leaves the store out.
@@ -79,8 +80,8 @@ class Writer(wiring.Component):
     """
 
     def __init__(self, address_width=40, outstanding=384, memory="shared"):
-        if not isinstance(outstanding, int) or outstanding < 1:
-            raise ValueError(f"outstanding must be at least 1 burst, not {outstanding!r}")
+        if not isinstance(outstanding, int) or outstanding < UNCOUNTED + 1:
+            raise ValueError(f"outstanding must be at least {UNCOUNTED + 1} bursts, not {outstanding!r}")
         axi.check_memory(memory)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
         self._beats, self._bursts = Beats(address_width), Bursts(address_width, window=WINDOW)
@@ -122,21 +123,22 @@ class Writer(wiring.Component):
             bursts.i.payload.eq(step.burst),
             bursts.i.valid.eq(beats.o.valid & steps.w_rdy),
             beats.o.ready.eq(bursts.i.ready & steps.w_rdy),
-            room.eq((under_way != self.outstanding) & ~(offered & (under_way == self.outstanding - 1))),
             offers.eq(aw.i.valid & aw.i.ready),
             self.axi.b.ready.eq(1),
             answers.eq(self.axi.b.valid),
         ]
         last = w.i.payload.last
-        if stores:  # the last beat brings its burst to aw
+        if stores:  # the last beat brings its burst to aw; which one that is would be known too late to be asked here
+            m.d.sync += room.eq(under_way < self.outstanding - UNCOUNTED)
             m.d.comb += [
                 granted.w_data.eq(bursts.o.payload), granted.w_en.eq(bursts.o.valid),
                 bursts.o.ready.eq(granted.w_rdy),
                 aw.i.payload.eq(granted.r_data), aw.i.valid.eq(moves & last),
-                able.eq(granted.r_rdy & w.i.ready & (~last | (aw.i.ready & room))),
+                able.eq(granted.r_rdy & w.i.ready & aw.i.ready & room),
             ]
         else:
             m.d.comb += [
+                room.eq((under_way != self.outstanding) & ~(offered & (under_way == self.outstanding - 1))),
                 granted.w_data.eq(bursts.o.payload.length), granted.w_en.eq(offers),
                 bursts.o.ready.eq(aw.i.ready & room & granted.w_rdy),
                 aw.i.payload.eq(bursts.o.payload), aw.i.valid.eq(bursts.o.valid & room & granted.w_rdy),

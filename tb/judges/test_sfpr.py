@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from golden.jpegact import sfpr
+from golden.jpegact import blocks, sfpr, zvc
+from tb.judges import blockcodes
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -170,3 +171,33 @@ def test_scale_is_one_or_one_for_each_channel_or_broadcasts():
     assert np.array_equal(per_channel, sfpr.quantize(x, k.reshape(3, 1, 1)))
     assert np.array_equal(per_channel[:, 1:2], sfpr.quantize(x[:, 1:2], k[1:2]))
     assert np.array_equal(sfpr.dequantize(per_channel, k), sfpr.dequantize(per_channel, k.reshape(3, 1, 1)))
+
+
+@pytest.mark.parametrize("k", [0.0, 2.0**-126, sfpr.SMALLEST, 0.71484375, 1.0, 144.0, 3.25e30, sfpr.LARGEST])
+def test_signs_changes_zeros_of_positive_normal_values_into_ones_and_nothing_else(k):
+    x = every_exponent()
+    expected = [quantized(v, k) or int(TINY <= v < np.inf) for v in x.tolist()]
+    assert sfpr.quantize(x, np.float32(k), signs=True).tolist() == expected
+
+
+@pytest.mark.parametrize("k", [2.0**-100, 1.0, 2.0**90])
+def test_signs_moves_the_first_step_alone(k):
+    tie = np.float32(0.5 / k)  # goes to the even 0 otherwise
+    x = np.float32([tie, np.nextafter(tie, np.float32(0)), np.nextafter(tie, np.float32(np.inf)), 1.5 / k, -tie])
+    assert sfpr.quantize(x, np.float32(k)).tolist() == [0, 0, 1, 2, 0]
+    assert sfpr.quantize(x, np.float32(k), signs=True).tolist() == [1, 1, 1, 2, 0]
+
+
+def test_signs_keeps_the_mask_of_every_relu_for_one_percent_of_its_bytes():
+    lost = positive = plain = kept = raw = 0
+    for x in blockcodes.tensors("ReLU"):
+        scales, view = sfpr.scales(x), blocks.view(x.shape)
+        y, signed = sfpr.quantize(x, scales.k), sfpr.quantize(x, scales.k, signs=True)
+        assert np.array_equal(sfpr.dequantize(signed, scales.r) > 0, x > 0)
+        assert np.array_equal(signed != y, (x > 0) & (y == 0))
+        lost, positive = lost + np.count_nonzero(signed != y), positive + np.count_nonzero(x > 0)
+        plain += zvc.encode(blocks.split(y, view, False))[0].size
+        kept += zvc.encode(blocks.split(signed, view, False))[0].size
+        raw += x.nbytes
+    assert 100 * lost / positive == pytest.approx(1.07, abs=0.01)
+    assert (raw / plain, raw / kept) == pytest.approx((5.906, 5.855), abs=0.001)
