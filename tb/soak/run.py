@@ -1,0 +1,165 @@
+"""A run: an accelerator after reset, some tensors, and what goes wrong with some of them, all of it from one seed."""
+
+from collections import Counter
+
+import numpy as np
+
+from golden.jpegact import cdu
+from rtl.jpegact.register_map import MODES, ErrorCode
+from tb.soak import chance
+from tb.soak.frames import MUTATIONS, mutated
+from tb.soak.session import Session
+
+__all__ = ["FAULTS", "run"]
+
+STEPS = 12  # of a run
+
+class Run:
+    """``counts`` are of tensors, faults and error codes; they grow while it goes on."""
+
+    def __init__(self, accelerator, seed):
+        self.random = np.random.default_rng(seed)
+        self.accelerator = accelerator
+        self.origin = chance.window(self.random, accelerator)
+        self.session = Session(accelerator, self.random, self.origin, chance.SIZE)
+        self.counts, self.log = Counter(), []
+
+    def go(self):
+        names, shares = list(FAULTS), np.array([share for share, _ in FAULTS.values()])
+        for _ in range(STEPS):
+            self.well()
+            name = str(self.random.choice(names, p=shares / shares.sum()))
+            FAULTS[name][1](self)
+
+    # --------------------------------------------------------------------------------------------------------- parts
+    def around(self, errors=(0, 0)):
+        """Memory, streams and host behave in another way."""
+        random, session = self.random, self.session
+        manners = chance.manners(random, self.accelerator, errors)
+        patterns = [chance.pattern(random) for _ in range(3)]
+        session.world.begin(manners, int(random.integers(2**63)), *patterns)
+        session.polls = random.random() < 0.2
+        self.note(f"{manners}, sink, source and host {patterns}")
+
+    def job(self, modes=None):
+        return chance.job(self.random, self.accelerator, self.origin, modes and str(self.random.choice(modes)))
+
+    def note(self, text):
+        self.log.append(f"cycle {self.session.world.cycle}: {text}")
+
+    def count(self, name, code=None):
+        self.counts[name] += 1
+        if code is not None:
+            self.counts["tensors"] += 1
+            self.counts[f"code {ErrorCode(code).name}"] += 1
+
+    def compress(self, job, name="compressed"):
+        self.note(f"compress {job}")
+        self.count(name, self.session.compress(job))
+
+    def decompress(self, job, name="decompressed", frame=None, sent=False):
+        self.note(f"decompress {job}, frame: {name}")
+        self.count(name, self.session.decompress(job, frame, sent))
+
+    def well(self):
+        """A tensor there, back, or both."""
+        self.around()
+        job = self.job()
+        way = self.random.integers(3)
+        if way != 1:
+            self.compress(job)
+        if way != 0:
+            self.decompress(job)
+
+
+# --------------------------------------------------------------------------------------------------------- the faults
+def _mutated(run):
+    for _ in range(int(run.random.integers(1, 4))):
+        run.around()
+        job = run.job()
+        name = str(run.random.choice(list(MUTATIONS)))
+        if name == "null last" and job.mode in cdu.BLOCK_BYTES and job.compressed.payload_bytes % 128:
+            continue  # such a payload ends with a full beat
+        run.decompress(job, f"mutated: {name}", mutated(job.compressed.payload, name, run.random))
+
+
+def _memory_error(run):
+    rate = int(run.random.choice([3, 30, 300, 1000]))
+    for _ in range(2):
+        run.around((rate, rate))
+        if run.random.random() < 0.5:
+            run.compress(run.job(), "memory error")
+        else:
+            run.decompress(run.job(), "memory error")
+    run.around()
+
+
+def _soft_reset(run):
+    run.around()
+    job, back = run.job(), run.random.random() < 0.5
+    cycles = int(run.random.integers(1, int(run.random.choice([3, 200, 600, 3000]))))
+    run.note(f"soft reset {cycles} cycles after the start, {'de' * back}compress {job}")
+    world = run.session.world
+    run.count("soft reset" if run.session.give_up(job, back, cycles) else "soft reset behind the end")
+    if back and not world.begun and not world.sent:  # its frame is for the next tensor
+        run.around()
+        run.decompress(job, "frame kept over a soft reset", sent=True)
+
+
+def _hard_reset(run):
+    run.around()
+    job, back = run.job(), run.random.random() < 0.5
+    cycles = int(run.random.integers(1, 1000))
+    run.note(f"rst {cycles} cycles after the start, {'de' * back}compress {job}")
+    run.session.cut_off(job, back, cycles)
+    run.count("hard reset")
+
+
+def _refused(run):
+    """A descriptor that cannot be: nothing moves."""
+    run.around()
+    job = run.job()
+    view, width = job.compressed.view, run.accelerator.address_width
+    top = 1 << width
+    good = {"mode": MODES.index(job.mode), "decompress": int(run.random.integers(2)), "base": job.address,
+            "rows": view.rows, "width": view.width, "stride": job.stride, "height": view.height,
+            "channels": view.channels, "scales": job.table}
+    size = (view.rows - 1) * job.stride + 4 * view.width
+    bad = [{name: 0} for name in ("rows", "width", "height", "channels")]
+    bad += [{"stride": 4 * view.width - 4}, {"stride": job.stride + 2}, {"base": job.address + 2},
+            {"base": top - size + 4}, {"width": 1 << 24, "stride": 1 << 26}, {"rows": 1 << 31}]
+    if job.compressed.scales is not None:
+        bad += [{"scales": job.table + 4}, {"scales": top - 32, "channels": view.channels + 8}]
+    if job.mode == "jpeg-act":
+        bad += [{"rows": 7}, {"width": 7}]
+    code = ErrorCode.DESCRIPTOR
+    if run.random.random() < 0.2:
+        known = [MODES.index(mode) for mode in run.accelerator.modes]
+        bad, code = [{"mode": k} for k in range(8) if k not in known], ErrorCode.MODE
+    change = bad[run.random.integers(len(bad))]
+    run.note(f"refuse {change} of {good}")
+    run.session.refuse({**good, **change}, code)
+    run.count("refused", code)
+
+
+def _locked(run):
+    """A host that writes what it must not while a tensor is under way."""
+    run.around()
+    run.session.meddles = True
+    run.decompress(run.job()) if run.random.random() < 0.5 else run.compress(run.job())
+    run.session.meddles = False
+    run.count("locked")
+
+
+FAULTS = {"mutated": (0.35, _mutated), "soft reset": (0.25, _soft_reset), "memory error": (0.2, _memory_error),
+          "refused": (0.1, _refused), "hard reset": (0.05, _hard_reset), "locked": (0.05, _locked)}
+
+
+def run(accelerator, seed, log=None):
+    """Runs it; the counts. What it does is appended to ``log``. Raises AssertionError where something is not right."""
+    one = Run(accelerator, seed)
+    one.log = one.log if log is None else log
+    one.go()
+    one.counts["cycles"] = one.session.world.cycle
+    one.counts["runs"] = 1
+    return one.counts

@@ -1,0 +1,234 @@
+// An accelerator under test: memory, DMA engine and host around it, each of which may rest in any cycle, and checks of
+// every rule of its ports in every cycle. tb/soak/world.py calls the functions at the end.
+//
+// Vaccelerator comes from Verilator, ALL_PINS from actcodec/simulator.py: PINS(port) for each port to memory.
+#include <memory>
+#include "Vaccelerator.h"
+#include "verilated.h"
+#include "random.h"
+#include "rules.h"
+#include "memory.h"
+#include "streams.h"
+
+enum Outcome { PAUSED, INTERRUPTED, STUCK, BROKEN };
+
+// The pins of a port to memory. An address has one C++ type or another, by its width.
+template<class Address> struct Pins {
+    CData &arvalid, &arready; Address &araddr; CData &arlen, &arsize, &arburst, &arid, &arcache, &arprot;
+    CData &rvalid, &rready; VlWide<8> &rdata; CData &rresp, &rlast;
+    CData &awvalid, &awready; Address &awaddr; CData &awlen, &awsize, &awburst, &awid, &awcache, &awprot;
+    CData &wvalid, &wready; VlWide<8> &wdata; IData &wstrb; CData &wlast;
+    CData &bvalid, &bready, &bresp;
+
+    Channels look() const {
+        return {{araddr, arlen, arsize, arburst, arid, arcache, arprot, bool(arvalid), bool(arready)},
+                {awaddr, awlen, awsize, awburst, awid, awcache, awprot, bool(awvalid), bool(awready)},
+                {&wdata[0], wstrb, bool(wlast), bool(wvalid), bool(wready)},
+                {bool(rvalid), bool(rready)}, {bool(bvalid), bool(bready)}};
+    }
+    void drive(const Answer &a) {
+        arready = a.arready, awready = a.awready, wready = a.wready;
+        rvalid = a.rvalid, rlast = a.rlast, rresp = a.rresp;
+        memcpy(&rdata[0], a.rdata, BEAT);
+        bvalid = a.bvalid, bresp = a.bresp;
+    }
+};
+
+struct World {
+    Verdict verdict;
+    Random random;
+    std::unique_ptr<Vaccelerator> top;  // in the default context, as are the lanes, libraries to Verilator
+    std::vector<Pins<std::remove_reference_t<decltype(Vaccelerator::m_axi_0_araddr)>>> pins;
+    std::vector<Master> masters;
+    std::vector<Channels> channels;
+    std::unique_ptr<Memory> memory;
+    Sink sink{verdict};
+    Source source{verdict};
+    Pauses bus[5];  // the host's: aw, w, b, ar, r
+    Phase phase = IDLE;
+    bool giving_up = false;
+    int64_t cycle = 0, moved = 0;
+
+    // Flip-flops begin with random bits.
+    World(uint64_t seed, Content content, int64_t outstanding, bool stores) : random{seed} {
+        auto *context = Verilated::threadContextp();
+        context->randReset(2);
+        context->randSeed(1 + random.below(INT32_MAX));
+        top = std::make_unique<Vaccelerator>();
+        #define PINS(p) pins.push_back({ \
+            top->p##arvalid, top->p##arready, top->p##araddr, top->p##arlen, top->p##arsize, top->p##arburst, \
+            top->p##arid, top->p##arcache, top->p##arprot, \
+            top->p##rvalid, top->p##rready, top->p##rdata, top->p##rresp, top->p##rlast, \
+            top->p##awvalid, top->p##awready, top->p##awaddr, top->p##awlen, top->p##awsize, top->p##awburst, \
+            top->p##awid, top->p##awcache, top->p##awprot, \
+            top->p##wvalid, top->p##wready, top->p##wdata, top->p##wstrb, top->p##wlast, \
+            top->p##bvalid, top->p##bready, top->p##bresp});
+        ALL_PINS
+        for (size_t k = 0; k < pins.size(); k++) masters.emplace_back(verdict, k, outstanding, stores);
+        channels.resize(pins.size());
+        memory = std::make_unique<Memory>(verdict, content, int(pins.size()));
+        for (Pauses &pauses : bus) pauses.begin(NEVER, random);
+        reset();
+    }
+    ~World() { top->final(); }
+
+    // A reset in the middle of whatever it may be.
+    void reset() {
+        top->rst = 1;
+        top->s_axil_awvalid = top->s_axil_wvalid = top->s_axil_arvalid = 0;
+        top->s_axil_bready = top->s_axil_rready = top->s_axis_tvalid = top->m_axis_tready = 0;
+        for (auto &pin : pins) pin.drive({});
+        for (int64_t last = cycle + 1 + random.below(3); cycle <= last; cycle++) {
+            top->clk = 0, top->eval();
+            top->clk = 1, top->eval();
+        }
+        top->rst = 0;
+        for (Master &master : masters) master.reset();
+        memory->begin({}, 0);
+        sink.reset(), source.reset();
+        phase = IDLE;
+        giving_up = false;
+    }
+
+    Stream<decltype(Vaccelerator::m_axis_tdata), decltype(Vaccelerator::m_axis_tkeep)> leaves() {
+        return {top->m_axis_tdata, top->m_axis_tkeep, top->m_axis_tlast, top->m_axis_tvalid, top->m_axis_tready};
+    }
+    Stream<decltype(Vaccelerator::s_axis_tdata), decltype(Vaccelerator::s_axis_tkeep)> enters() {
+        return {top->s_axis_tdata, top->s_axis_tkeep, top->s_axis_tlast, top->s_axis_tvalid, top->s_axis_tready};
+    }
+
+    // One cycle; `look` is called before the edge, when everything has settled.
+    template<class Look> void step(Look look) {
+        auto out = leaves();
+        auto in = enters();
+        verdict.cycle = cycle;
+        for (size_t k = 0; k < pins.size(); k++) channels[k] = pins[k].look();
+        memory->drive(cycle, channels);
+        for (size_t k = 0; k < pins.size(); k++) pins[k].drive(memory->answers[k]);
+        sink.drive(out);
+        source.drive(in);
+        top->clk = 0;
+        top->eval();
+        for (size_t k = 0; k < pins.size(); k++) {
+            channels[k] = pins[k].look();
+            masters[k].look(channels[k], phase);
+        }
+        bool moves = memory->sample(channels, phase);
+        moves |= sink.sample(out, phase, giving_up);
+        moves |= source.sample(in, phase);
+        if (moves) moved = cycle;
+        look();
+        top->clk = 1;
+        top->eval();
+        cycle++;
+    }
+
+    // One access of the host; the response, or -1 without one.
+    int access(bool write, uint32_t address, uint32_t strobes, uint32_t &value) {
+        bool asks = true, data = write, asked = false, sent = !write, answered = false;
+        int response = -1;
+        int64_t last = cycle + 20000;
+        bool &taken = asked;
+        auto offer = [&](CData &valid, bool wanted, bool rests) { valid = valid || (wanted && !rests); };
+        CData &valid = write ? top->s_axil_awvalid : top->s_axil_arvalid;
+        CData &ready = write ? top->s_axil_awready : top->s_axil_arready;
+        CData &accepts = write ? top->s_axil_bready : top->s_axil_rready;
+        CData &comes = write ? top->s_axil_bvalid : top->s_axil_rvalid;
+        (write ? top->s_axil_awaddr : top->s_axil_araddr) = address;
+        if (write) top->s_axil_wdata = value, top->s_axil_wstrb = strobes;
+        Stays<std::tuple<uint32_t, int>> stays;
+        while (!answered && cycle < last && verdict.what.empty()) {
+            offer(valid, asks, bus[write ? 0 : 3].rests());
+            if (write) offer(top->s_axil_wvalid, data, bus[1].rests());
+            accepts = !bus[write ? 2 : 4].rests(comes);
+            bool went, gave;
+            step([&] {
+                went = valid && ready;
+                gave = write && top->s_axil_wvalid && top->s_axil_wready;
+                response = write ? top->s_axil_bresp : top->s_axil_rresp;
+                uint32_t word = write ? 0 : top->s_axil_rdata;
+                stays.look(verdict, write ? "s_axil b" : "s_axil r", 0, comes, accepts, {word, response});
+                if (comes && !(taken && sent)) verdict.wrong("s_axil: an answer that nobody waits for");
+                if (write ? top->s_axil_rvalid : top->s_axil_bvalid) verdict.wrong("s_axil: an answer on its own");
+                answered = comes && accepts;
+                if (answered && !write) value = word;
+            });
+            if (went) asks = false, taken = true, valid = 0;
+            if (gave) data = false, sent = true, top->s_axil_wvalid = 0;
+        }
+        accepts = 0;
+        return answered ? response : -1;
+    }
+
+    // Until the interrupt, or for some cycles.
+    Outcome run(int64_t cycles, int64_t patience) {
+        moved = cycle;
+        for (int64_t end = cycle + cycles; cycle < end;) {
+            if (!verdict.what.empty()) return BROKEN;
+            if (top->INTERRUPT) return INTERRUPTED;
+            if (cycle - moved > patience) return STUCK;
+            step([&] {
+                if (top->s_axil_bvalid || top->s_axil_rvalid) verdict.wrong("s_axil: an answer on its own");
+            });
+        }
+        return verdict.what.empty() ? top->INTERRUPT ? INTERRUPTED : PAUSED : BROKEN;
+    }
+
+    // Everything is at rest, or should be.
+    void rest() {
+        for (size_t k = 0; k < masters.size(); k++)
+            if (!masters[k].at_rest()) verdict.wrong("lane %zu: memory still owes it something", k);
+        if (sink.begun) verdict.wrong("m_axis: a frame has no end");
+        source.dropping = source.begun;
+        if (source.begun && !giving_up) verdict.wrong("s_axis: a frame is not taken to its end");
+        phase = IDLE;
+        giving_up = false;
+    }
+};
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT World *world_create(uint64_t seed, uint8_t *bytes, uint8_t *owner, uint64_t origin, uint64_t size,
+                           int64_t outstanding, int stores) {
+    return new World(seed, {bytes, owner, origin, size}, outstanding, stores);
+}
+EXPORT void world_destroy(World *world) { delete world; }
+EXPORT void world_reset(World *world) { world->reset(); }
+// How all that is around the accelerator behaves from now on: memory, streams (patterns of sink and source), host.
+EXPORT void world_begin(World *world, const Manners *manners, int64_t sink, int64_t source, int64_t host, uint64_t seed) {
+    Random seeds{seed};
+    world->memory->begin(*manners, seeds.next());
+    world->sink.begin(sink, seeds);
+    world->source.begin(source, seeds);
+    for (Pauses &pauses : world->bus) pauses.begin(host, seeds);
+}
+EXPORT void world_phase(World *world, int phase) {
+    if (phase == IDLE) world->rest();
+    else world->phase = Phase(phase);
+}
+EXPORT void world_give_up(World *world) { world->giving_up = true; }
+EXPORT int world_access(World *world, int write, uint32_t address, uint32_t strobes, uint32_t *value) {
+    return world->access(write, address, strobes, *value);
+}
+EXPORT int world_run(World *world, int64_t cycles, int64_t patience) { return world->run(cycles, patience); }
+EXPORT void world_send(World *world, int64_t beats, const uint8_t *bytes, const uint8_t *keep, const uint8_t *last) {
+    for (int64_t k = 0; k < beats; k++) world->source.push(bytes + k * PACKET, keep + k * PACKET, last[k]);
+}
+// Bytes of the oldest frame that has come, or -1; they are copied, and the frame dropped, if `bytes` is given.
+EXPORT int64_t world_take(World *world, uint8_t *bytes) {
+    auto &done = world->sink.done;
+    if (done.empty()) return -1;
+    int64_t size = done.front().size();
+    if (bytes) {
+        memcpy(bytes, done.front().data(), size);
+        done.pop_front();
+    }
+    return size;
+}
+// cycle, interrupt, whether nothing waits at s_axis, whether a frame there has begun, answers with errors.
+EXPORT void world_state(World *world, int64_t *found) {
+    int64_t state[] = {world->cycle, world->top->INTERRUPT, world->source.empty(), world->source.begun,
+                       world->memory->failed_reads, world->memory->failed_writes};
+    std::copy(std::begin(state), std::end(state), found);
+}
+EXPORT const char *world_verdict(World *world) { return world->verdict.what.c_str(); }
