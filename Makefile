@@ -28,7 +28,7 @@ names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim bench synth synth-check synth-renew synth-fpga gates verilog lint clean
+.PHONY: help setup demo sim soak bench synth synth-check synth-renew synth-fpga gates verilog lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -47,6 +47,10 @@ demo: setup  ## compress a ResNet's activations with the simulated hardware; tab
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
 	@scripts/setup.sh judges synth $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(or $(benches),tb)
+
+soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, SWEEP=1, TOTALS=1)
+	@$(BIN)/python -m tb.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(filter-out 0,$(FEW)),--few) $(if $(filter-out 0,$(SWEEP)),--sweep) $(if $(filter-out 0,$(TOTALS)),--totals)
 
 bench: setup  ## measure the accelerator in cycles; table, report.json and picture in build/bench/
 	@$(BIN)/actcodec bench --output build/bench

@@ -6,7 +6,7 @@
 #include "rules.h"
 
 // An AXI4-Stream's signals.
-template<class Data, class Keep> struct Stream { Data &data; Keep &keep; CData &last, &valid, &ready; };
+template<class Data, class Keep> struct Stream { Data &data; Keep &keep; uint8_t &last, &valid, &ready; };
 
 // Takes frames from m_axis.
 class Sink {
