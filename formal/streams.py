@@ -1,0 +1,128 @@
+"""The rules of streams, for any unit: every pair of ports ``...valid`` and ``...ready`` is one."""
+
+import re
+from dataclasses import dataclass
+
+from amaranth.back import rtlil
+from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.lib.wiring import In
+
+from formal.harness import Harness
+from synth.flow import yosys
+
+__all__ = ["HOLDS", "INDEPENDENT", "Port", "independent", "keeps", "ports"]
+
+HOLDS = "valid and payload hold until ready"
+INDEPENDENT = "valid does not wait for ready"
+
+
+@dataclass
+class Port:
+    """A stream at a unit's edge; ``sends``: it is the unit's output."""
+
+    name: str
+    sends: bool
+    valid: Value
+    ready: Value
+    payload: Value
+
+    @property
+    def stalled(self):
+        return self.valid & ~self.ready
+
+
+def ports(interface, signature):
+    """All streams of an interface: Amaranth's, and the channels of AXI with their flat ports."""
+    flat = {"__".join(map(str, path)): (member.flow, Value.cast(value))
+            for path, member, value in signature.flatten(interface)}
+    found = []
+    for name, (flow, valid) in flat.items():
+        prefix = name.removesuffix("valid")
+        if prefix != name and prefix + "ready" in flat:
+            payload = [value for other, (way, value) in flat.items()
+                       if other.startswith(prefix) and way == flow and other != name]
+            found.append(Port(prefix.rstrip("_"), flow is not In, valid, flat[prefix + "ready"][1], Cat(payload)))
+    return found
+
+
+def held(h, port):
+    """Whether a stream obeys the rule that what is offered stays."""
+    offered, payload = h.past(port.stalled), h.past(port.payload)
+    return ~offered | (port.valid & (port.payload == payload))
+
+
+def keeps(component, surround=None, polite=False):
+    """The harness for the first rule.
+
+    Parameters
+    ----------
+    component : wiring.Component
+    surround : callable
+        Called with the harness and the unit: what inputs have to obey.
+    polite : bool
+        Whether what comes in has to obey the rule, too.
+    """
+    h = Harness(component)
+    unit = h.unit()
+    for port in ports(unit, component.signature):
+        if port.sends:
+            h.check(HOLDS, held(h, port))
+        elif polite:
+            h.assume(held(h, port))
+    if surround:
+        surround(h, unit)
+    return h
+
+
+def opened(component, folder):
+    """RTLIL of a unit of which registers are no part: what they hold comes from the input ``state``, what they will hold
+    next goes to the output ``following``. Returns the text and the number of bits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "closed.il").write_text(rtlil.convert(component, name="unit", emit_src=False))
+    yosys(["read_rtlil closed.il", "hierarchy -check -top unit", "proc", "flatten", "opt_clean", "memory_map", "opt_clean",
+           "dffunmap", "write_rtlil flat.il"], folder, "unit", "open")
+    size = 0
+
+    def cut(cell):
+        nonlocal size
+        width = int(re.search(r"parameter \\WIDTH (\d+)", cell[0])[1])
+        d, q = (re.search(rf"connect \\{pin} (.*)", cell[0])[1] for pin in "DQ")
+        low, size = size, size + width
+        bits = f"[{size - 1}:{low}]"
+        return f"  connect {q} \\state {bits}\n  connect \\following {bits} {d}\n"
+
+    text = re.sub(r"^  cell \$dff .*?^  end\n", cut, (folder / "flat.il").read_text(), flags=re.M | re.S)
+    if re.search(r"^  cell \$\w*(?:ff|latch|mem)\w* ", text, re.M):
+        raise ValueError("there are registers of another kind")
+    wires = f"  wire width {size} input 100001 \\state\n  wire width {size} output 100002 \\following\n" if size else ""
+    return re.sub(r"^(module \\unit\n)", rf"\1{wires}".replace("\\s", "\\\\s").replace("\\f", "\\\\f"), text, flags=re.M), size
+
+
+def independent(component, folder):
+    """The harness for the second rule, which is about one cycle: whatever state the unit is in, whatever comes in.
+
+    Two copies of the unit are in the same state and get the same, except that one sees another ``ready`` of a stream
+    whenever it is not valid. They give the same, and their next state is the same. So, from cycle to cycle, nothing that
+    a unit ever offers depends on whether somebody was ready before it was offered.
+    """
+    text, size = opened(component, folder)
+    h = Harness(component, text)
+    signature = component.signature
+    state = h.free(size, "state") if size else None
+    following = [Signal(size, name=name) for name in ("following", "other_following")]
+    one, other = (h.unit(name, **({"i_state": state, "o_following": after} if size else {}))
+                  for name, after in zip(("unit", "other"), following, strict=True))
+    unseen = set()
+    for port, twin in zip(ports(one, signature), ports(other, signature), strict=True):
+        if port.sends:
+            unseen.add(id(twin.ready))
+            h.drive(twin.ready, Mux(port.valid, port.ready, h.free(1, f"{port.name}_unseen")))
+            h.check(INDEPENDENT, (port.valid == twin.valid) & (~port.valid | (port.payload == twin.payload)))
+        else:
+            h.check(INDEPENDENT, ~port.valid | (port.ready == twin.ready))
+    for (_, member, value), (_, _, same) in zip(signature.flatten(one), signature.flatten(other), strict=True):
+        if member.flow is In and id(Value.cast(same)) not in unseen:
+            h.drive(same, Value.cast(value))
+    h.check(INDEPENDENT, following[0] == following[1])
+    h.near = "unit/i:*ready %co4 %ci2"
+    return h
