@@ -15,7 +15,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
-from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from resource import RLIMIT_CPU, RUSAGE_CHILDREN, RUSAGE_SELF, getrusage, setrlimit
 
 import pyosys
 
@@ -89,12 +89,11 @@ def single(source, target, index):
     target.write_bytes(b"\n".join([b"aig %s %s %s 1 %s" % (most, inputs, latches, ands), *kept, lines[-1]]))
 
 
-def abc(folder, name, *commands):
-    """Runs ABC; returns what it prints."""
+def abc(folder, name, limit, *commands):
+    """Runs ABC for ``limit`` seconds of a core; returns what it prints."""
     with open(folder / f"{name}.log", "w") as log:
-        log.write("; ".join(commands) + "\n")
-        log.flush()
-        subprocess.run([ABC, "-c", "; ".join(commands)], cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+        subprocess.run([ABC, "-c", "; ".join(commands)], cwd=folder, stdout=log, stderr=subprocess.STDOUT,
+                       preexec_fn=lambda: setrlimit(RLIMIT_CPU, (limit, limit)))
     text = (folder / f"{name}.log").read_text(errors="replace")
     if reason := re.search(r".*(?:cmd error|has failed|Cannot open).*", text):
         raise SynthesisError(f"ABC: {reason[0]} (log: {folder / name}.log)")
@@ -103,7 +102,7 @@ def abc(folder, name, *commands):
 
 def trace(folder, name, property_, depth):
     """Writes a waveform of a violation that ABC can find; returns its file."""
-    abc(folder, f"{property_}-trace", f"read_aiger {property_}.aig", f"bmc3 -F {depth}", f"write_cex -a -t {property_}.aiw")
+    abc(folder, f"{property_}-trace", 600, f"read_aiger {property_}.aig", f"bmc3 -F {depth}", f"write_cex -a -t {property_}.aiw")
     yosys([*READ, "flatten", "memory_map",
            f"sim -clock clk -map sound.aim -r {property_}.aiw -vcd {property_}.vcd -scope top top"],
           folder, name, f"{property_}-sim")
@@ -119,25 +118,28 @@ def decide(folder, name, index, limit, bound):
     if bound is None:
         # Most properties are inductive, and a few cycles are cheap to look at. Then internal signals that are always
         # equal are found and merged, which for some leaves nothing, and the rest is for PDR.
-        step = abc(folder, f"{key}-step", read, "scleanup", f"ind -v -F 4 -T {INDUCTION}")
-        cycles = int(re.findall(r"Completed (\d+) iterations", step)[-1])
-        base = abc(folder, f"{key}-base", read, f"bmc3 -F {cycles + 1} -T {limit}")
+        step = abc(folder, f"{key}-step", INDUCTION, read, "scleanup", "ind -v -F 4")
+        cycles = int((re.findall(r"Completed (\d+) iterations", step) or [4])[-1])
+        base = abc(folder, f"{key}-base", limit, read, f"bmc3 -F {cycles + 1}")
         found = re.search(r"asserted in frame (\d+)", base)
         if not found and "Networks are equivalent" in step and f"No output asserted in {cycles + 1} frames" in base:
             return "proved", f"k-induction, k = {cycles - 1}", None
         if not found:
-            abc(folder, f"{key}-reduce", read, REDUCE, f"write_aiger {key}-reduced.aig")
-            head, output = (folder / f"{key}-reduced.aig").read_bytes().split(b"\n")[:2]
+            abc(folder, f"{key}-reduce", limit, read, REDUCE, f"write_aiger {key}-reduced.aig")
+            reduced = folder / f"{key}-reduced.aig"
+            if not reduced.exists():
+                reduced = folder / f"{key}.aig"
+            head, output = reduced.read_bytes().split(b"\n")[:2]
             if head.split()[3] == head.split()[5] == output == b"0":
                 return "proved", "k-induction, k = 1", None
-            text = abc(folder, key, f"read_aiger {key}-reduced.aig", f"pdr -T {limit}")
+            text = abc(folder, key, limit, f"read_aiger {reduced.name}", "pdr")
             if "Property proved" in text:
                 return "proved", "pdr", None
             found = re.search(r"asserted in frame (\d+)", text)
         if not found:
             return "open", f"pdr, {limit} s", None
     else:
-        text = abc(folder, key, read, REDUCE, f"bmc3 -F {bound} -T {limit}")
+        text = abc(folder, key, limit, read, REDUCE, f"bmc3 -F {bound}")
         found = re.search(r"asserted in frame (\d+)", text)
         if not found:
             complete = f"No output asserted in {bound} frames" in text
@@ -149,7 +151,7 @@ def breaks(folder, index, limit, depth):
     """A fault that violates a property within ``depth`` cycles; None if none was found."""
     key = f"f{index}"
     single(folder / "broken.aig", folder / f"{key}.aig", index)
-    abc(folder, key, f"read_aiger {key}.aig", f"bmc3 -F {depth} -T {limit}", f"write_cex -a {key}.aiw")
+    abc(folder, key, limit, f"read_aiger {key}.aig", f"bmc3 -F {depth}", f"write_cex -a {key}.aiw")
     path = folder / f"{key}.aiw"
     if not path.exists():
         return None

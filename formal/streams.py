@@ -7,7 +7,9 @@ from amaranth.back import rtlil
 from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib.wiring import In
 
+from formal.catalogue import Proof
 from formal.harness import Harness
+from rtl.units import UNITS
 from synth.flow import yosys
 
 __all__ = ["HOLDS", "INDEPENDENT", "Port", "independent", "keeps", "ports"]
@@ -126,3 +128,58 @@ def independent(component, folder):
     h.check(INDEPENDENT, following[0] == following[1])
     h.near = "unit/i:*ready %co4 %ci2"
     return h
+
+
+# ---------------------------------------------------------------------------------------------------------- the catalogue
+def steady(*names):
+    """Inputs that stand still as long as a beat is offered and not taken."""
+    def surround(h, unit):
+        offered = [port.stalled for port in ports(unit, unit.signature) if port.sends]
+        waits = h.past(Cat(offered).any())
+        for name in names:
+            value = Value.cast(getattr(unit, name))
+            h.assume(~waits | (value == h.past(value)))
+    return surround
+
+
+def unpacker(h, unit):
+    """What is taken stays the same while it is offered, and nobody forgets a tensor whose bytes are offered."""
+    steady("take")(h, unit)
+    h.assume(~(unit.o.stalled & unit.next))
+
+
+def walk(h, unit):
+    """A tensor starts when the one before has ended; until then, nothing changes."""
+    busy = Signal(name="busy")
+    h.m.d.sync += busy.eq(unit.start | (busy & ~(unit.o.valid & unit.o.ready & unit.o.payload.last)))
+    h.assume(~(busy & (unit.start | unit.load)) & (~unit.start | (unit.blocks != 0)))
+    for value in (unit.course, unit.blocks):
+        h.assume(~busy | (Value.cast(value) == h.past(value)))
+
+
+# Parameters that differ from the catalogue's: what stores much is proved with a small store.
+SMALL = {"maxpool": {"width": 4}, "maxpool_backward": {"width": 4}, "reader": {"outstanding": 8},
+         "writer": {"outstanding": 2}}
+SURROUNDINGS = {"sfpr": steady("decompress"), "quantize": steady("decompress", "table", "start"), "dct8": steady("inverse"),
+                "dct": steady("inverse"), "transpose": steady("straight"), "zvc": steady("decompress", "straight"),
+                "bitpack": steady("width"), "bitunpack": steady("width"), "dpr_encode": steady("format"),
+                "dpr_decode": steady("format"), "unpacker": unpacker, "walk": walk}
+
+
+def proofs():
+    """Both rules for every unit of the catalogue that sends a stream."""
+    found = []
+    for name, unit in UNITS.items():
+        def build(name=name, unit=unit):
+            return unit.build(**SMALL.get(name, {}))
+
+        interface = build().signature
+        if not any(port.sends for port in ports(interface.create(), interface)):
+            continue
+        note = ", ".join(f"{key} {value}" for key, value in SMALL.get(name, {}).items())
+        found += [
+            Proof(name, "holds", lambda _, name=name, build=build: keeps(build(), SURROUNDINGS.get(name), polite=True),
+                  note),
+            Proof(name, "independent", lambda folder, build=build: independent(build(), folder), note, {"depth": 1}),
+        ]
+    return found
