@@ -6,7 +6,7 @@ from importlib import import_module
 
 __all__ = ["Proof", "proofs"]
 
-THEMES = ("streams", "order")
+THEMES = ("streams", "order", "turns")
 
 
 @dataclass(frozen=True)

@@ -217,8 +217,8 @@ def bursts(window):
     waits = Signal(name="waits")
     with h.m.If(moves(unit.i)):
         h.m.d.sync += waits.eq(step.last)
-    h.check("no burst crosses 256 bytes", ~unit.o.valid | (index[:3] + burst.length <= 7))
-    h.check("bursts begin at beats", burst.address[:5] == 0)
+    h.check("bursts begin at a beat, none crosses 256 bytes",
+            ~unit.o.valid | ((index[:3] + burst.length <= 7) & (burst.address[:5] == 0)))
     drains(h, waits & (inside != 0) & ~unit.o.valid, 1, "behind the last step a burst is offered at once")
     if window:
         steps = Signal(range(window + 2), name="steps")

@@ -1,16 +1,14 @@
 """The rules of streams, for any unit: every pair of ports ``...valid`` and ``...ready`` is one."""
 
-import re
 from dataclasses import dataclass
 
-from amaranth.back import rtlil
 from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib.wiring import In
 
 from formal.catalogue import Proof
 from formal.harness import Harness
+from formal.inside import opened
 from rtl.units import UNITS
-from synth.flow import yosys
 
 __all__ = ["HOLDS", "INDEPENDENT", "Port", "independent", "keeps", "ports"]
 
@@ -74,30 +72,6 @@ def keeps(component, surround=None, polite=False):
     if surround:
         surround(h, unit)
     return h
-
-
-def opened(component, folder):
-    """RTLIL of a unit of which registers are no part: what they hold comes from the input ``state``, what they will hold
-    next goes to the output ``following``. Returns the text and the number of bits."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "closed.il").write_text(rtlil.convert(component, name="unit", emit_src=False))
-    yosys(["read_rtlil closed.il", "hierarchy -check -top unit", "proc", "flatten", "opt_clean", "memory_map", "opt_clean",
-           "dffunmap", "write_rtlil flat.il"], folder, "unit", "open")
-    size = 0
-
-    def cut(cell):
-        nonlocal size
-        width = int(re.search(r"parameter \\WIDTH (\d+)", cell[0])[1])
-        d, q = (re.search(rf"connect \\{pin} (.*)", cell[0])[1] for pin in "DQ")
-        low, size = size, size + width
-        bits = f"[{size - 1}:{low}]"
-        return f"  connect {q} \\state {bits}\n  connect \\following {bits} {d}\n"
-
-    text = re.sub(r"^  cell \$dff .*?^  end\n", cut, (folder / "flat.il").read_text(), flags=re.M | re.S)
-    if re.search(r"^  cell \$\w*(?:ff|latch|mem)\w* ", text, re.M):
-        raise ValueError("there are registers of another kind")
-    wires = f"  wire width {size} input 100001 \\state\n  wire width {size} output 100002 \\following\n" if size else ""
-    return re.sub(r"^(module \\unit\n)", rf"\1{wires}".replace("\\s", "\\\\s").replace("\\f", "\\\\f"), text, flags=re.M), size
 
 
 def independent(component, folder):
