@@ -1,9 +1,9 @@
 """``actcodec bench``: what the simulated accelerator reaches, in exact cycles, and how fast the golden model is.
 
-Three parts. :func:`rates` has cycles a block when nothing but the accelerator limits; :func:`offload` the effective
-offload rate with a DMA engine of 12.8 GB/s, as in section VI-E, Figure 21 and Table V of the JPEG-ACT paper;
-:func:`golden_speed` the golden model beside a plain floating-point pipeline. Every payload and tensor is compared with
-the golden model's on the way.
+Four parts. :func:`measure` has cycles a block when nothing but the accelerator limits; :func:`share` what lanes make of
+one port to memory for all of them; :func:`offload` the effective offload rate with a DMA engine of 12.8 GB/s, as in
+section VI-E, Figure 21 and Table V of the JPEG-ACT paper; :func:`golden_speed` the golden model beside a plain
+floating-point pipeline. Every payload and tensor is compared with the golden model's on the way.
 """
 
 import json
@@ -23,7 +23,7 @@ from rich.table import Table
 from actcodec.demo import sample
 from golden.jpegact import cdu, quantize
 
-__all__ = ["CLOCK", "PAPER", "PCIE", "Offload", "Rate", "measure", "run"]
+__all__ = ["CLOCK", "PAPER", "PCIE", "Offload", "Rate", "Shared", "measure", "run", "share"]
 
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
@@ -41,6 +41,8 @@ NUMBERS = (1, 2, 4, 8)  # of CDUs, for rates
 OFFLOAD = (1, 2, 3, 4, 6, 8)  # for offload
 SHOWN = 4  # for the tables, and as in Table V
 TIGHT = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}  # tables that fit into 80 columns
+# On one port for all lanes: whole beats, rows that begin inside of one, and the widest.
+SHARED = {"modes": ("sfpr-zvc", "jpeg-act", "brc"), "widths": (28, 32, 33, 224), "numbers": (1, SHOWN)}
 BATCH = 16  # images of the real tensors, repeated
 
 
@@ -64,6 +66,18 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """A tensor when all lanes' ports lead to one slave, which moves a beat a cycle in each direction."""
+
+    mode: str
+    decompress: bool
+    width: int
+    cdus: int
+    beats: int  # of the tensor and its scales
+    used: float  # share of the cycles, from the first to the last of these beats, in which one moves
+
+
+@dataclass(frozen=True)
 class Offload:
     """Tensors one after the other through a DMA engine of :data:`PCIE`."""
 
@@ -78,7 +92,7 @@ class Offload:
 def shape(width, cdus):
     """A tensor that is as long as it has to be; [N, C, H, W]."""
     planes = math.ceil(4 * GROUPS * cdus / (width / 8 * math.ceil(width / 8)))
-    channels = min(planes, CHANNELS[width])
+    channels = min(planes, CHANNELS.get(width, 64))
     return math.ceil(planes / channels), channels, width, width
 
 
@@ -116,6 +130,16 @@ def measure(mode, decompress, width, cdus, x=None):
     passed = traffic["written" if decompress else "read"][0]
     steady = (passed.last - passed.first + 1) / most
     return Rate(mode, decompress, width, cdus, x.shape, most, counters["cycles"], steady)
+
+
+def share(mode, decompress, width, cdus):
+    """:class:`Shared` of noise."""
+    _, traffic, _ = simulate(sparse(shape(width, cdus), 0.5), mode, "optL", cdus, decompress, latency=LATENCY,
+                             shared=True)
+    lanes = [lane for lane in traffic["written" if decompress else "read"] if lane.count]
+    beats = sum(lane.count for lane in lanes)
+    span = max(lane.last for lane in lanes) - min(lane.first for lane in lanes) + 1
+    return Shared(mode, decompress, width, cdus, beats, beats / span)
 
 
 def offload(name, tensors, cdus, decompress):
@@ -157,6 +181,8 @@ def jobs(quick):
     widths, numbers = ((8, 28, 224), (1, SHOWN)) if quick else (tuple(CHANNELS), NUMBERS)
     found = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in cdu.MODES
              for back in (False, True)]
+    found += [(share, (mode, back, width, cdus)) for cdus in SHARED["numbers"] for width in SHARED["widths"]
+              for mode in SHARED["modes"] for back in (False, True) if not quick or (width, cdus) == (32, SHOWN)]
     for cdus in numbers if quick else OFFLOAD:
         names = {"JPEG-ACT optH", "4x", "8x", "12x"}
         if cdus in (1, SHOWN):  # more change nothing for low ratios
@@ -164,12 +190,12 @@ def jobs(quick):
         if cdus == SHOWN:
             names |= {"JPEG-ACT optL", *(f"{ratio}x" for ratio in RATIOS)}
         found += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
-    return sorted(found, key=lambda job: (job[0] is measure, -cdus_of(job)))
+    return sorted(found, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
 
 
 def cdus_of(job):
     function, arguments = job
-    return arguments[3 if function is measure else 1]
+    return arguments[1 if function is offload_by_name else 3]
 
 
 def modes(name):
@@ -182,7 +208,7 @@ def builds(todo):
 
     found = set()
     for function, arguments in todo:
-        names = {arguments[0]} if function is measure else modes(arguments[0])
+        names = modes(arguments[0]) if function is offload_by_name else {arguments[0]}
         found |= {(cdus_of((function, arguments)), (configuration(mode),)) for mode in names}
     return sorted(found)
 
@@ -221,7 +247,7 @@ def run(output, quick=False):
     needed = builds(todo)
     columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn()]
-    rates, offloads = [], []
+    results = []
     with Progress(*columns) as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
         building = progress.add_task("build simulators (kept for next time)", total=len(needed))
         simulating = progress.add_task("simulate", total=len(todo), start=False)
@@ -229,24 +255,27 @@ def run(output, quick=False):
             progress.advance(building)
         progress.start_task(simulating)
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
-            (rates if isinstance(done.result(), Rate) else offloads).append(done.result())
+            results.append(done.result())
             progress.advance(simulating)
-    report(rates, offloads, golden_speed(), output)
+    report(*([one for one in results if isinstance(one, kind)] for kind in (Rate, Shared, Offload)), golden_speed(),
+           output)
 
 
-def report(rates, offloads, speed, output):
+def report(rates, shared, offloads, speed, output):
     """Prints the tables and leaves the files."""
     from actcodec.bench_plot import draw
 
     console = Console()
     rates = sorted(rates, key=lambda r: (r.cdus, cdu.MODES.index(r.mode), r.decompress, r.width))
     offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))
-    for table in (rate_table(rates), number_table(rates), offload_table(offloads)):
+    shared = sorted(shared, key=lambda s: (s.cdus, cdu.MODES.index(s.mode), s.decompress, s.width))
+    for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads)):
         console.print(table)
     console.print(f"Golden model, jpeg-act: {speed['golden_MB_per_s']:.0f} MB/s, {speed['golden_over_float']:.2f} "
                   "times a plain scipy.fft and NumPy float pipeline (wall-clock)")
     content = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
-               "rates": [asdict(r) | {"total": r.total} for r in rates], "offload": [asdict(o) for o in offloads],
+               "rates": [asdict(r) | {"total": r.total} for r in rates], "shared": [asdict(s) for s in shared],
+               "offload": [asdict(o) for o in offloads],
                "paper": PAPER, "golden": speed}
     (output / "report.json").write_text(json.dumps(content, indent=1) + "\n")
     draw(rates, offloads, output / "bench.png")
@@ -280,6 +309,19 @@ def number_table(rates):
 
     return share_table("Fraction of the limit, 1 sector a cycle and CDU, in the steady state,\nby the number of CDUs: "
                        "the worst and the best width", rates, "cdus", sorted({r.cdus for r in rates}), share)
+
+
+def shared_table(shared):
+    """By width and the number of CDUs."""
+    columns = sorted({(s.cdus, s.width) for s in shared})
+    found = {(s.mode, s.decompress, s.cdus, s.width): s.used for s in shared}
+    table = Table("mode", "", *(f"{cdus} x {width}" for cdus, width in columns), **TIGHT, title=(
+        "Beats a cycle at one port to memory for all CDUs (limit: 1), from the first\n"
+        "to the last one, by the number of CDUs and the width"))
+    for mode, back in dict.fromkeys((s.mode, s.decompress) for s in shared):
+        table.add_row(mode, "decompress" if back else "compress",
+                      *(f"{found[mode, back, *column]:.3f}" for column in columns))
+    return table
 
 
 def offload_table(offloads):

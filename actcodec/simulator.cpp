@@ -24,7 +24,7 @@ static void note(Traffic &traffic, int64_t cycle) {
 }
 
 // Memory behind one port. Bursts are answered in order, the first beat `latency` cycles after the burst was asked for,
-// a beat a cycle. Beyond the end of memory the answer is DECERR.
+// a beat a cycle. Beyond the end of memory the answer is DECERR. What several ports share of a slave is a Slave's.
 struct Port {
     struct Pins {
         CData &arvalid, &arready; QData &araddr; CData &arlen;
@@ -45,9 +45,10 @@ struct Port {
 
     bool inside(uint64_t address) const { return address + BEAT <= memory.size; }
 
-    void drive(int64_t cycle) {
-        pin.arready = pin.awready = pin.wready = 1;
-        pin.rvalid = !reads.empty() && reads.front().due <= cycle;
+    // What may pass in this cycle: addresses, beats that were read, beats to be written.
+    void drive(int64_t cycle, bool asks = true, bool offers = true, bool reading = true, bool writing = true) {
+        pin.arready = asks, pin.awready = offers, pin.wready = writing;
+        pin.rvalid = reading && !reads.empty() && reads.front().due <= cycle;
         if (pin.rvalid) {
             const Burst &burst = reads.front();
             bool good = inside(burst.address);
@@ -99,6 +100,37 @@ struct Port {
     }
 };
 
+// One slave for all ports: it takes an address of each kind a cycle, from one port after the other, and moves a beat each
+// way, reads in the order in which they were asked for, write data in that of their addresses.
+struct Slave {
+    std::deque<size_t> reads, writes;  // whose bursts are under way
+    size_t turn = 0;
+
+    void drive(std::vector<Port> &ports, int64_t cycle) {
+        size_t asks = ports.size(), offers = ports.size();
+        for (size_t k = 0; k < ports.size(); k++) {
+            size_t port = (turn + k) % ports.size();
+            if (asks == ports.size() && ports[port].pin.arvalid) asks = port;
+            if (offers == ports.size() && ports[port].pin.awvalid) offers = port;
+        }
+        turn = (turn + 1) % ports.size();
+        for (size_t k = 0; k < ports.size(); k++)
+            ports[k].drive(cycle, k == asks, k == offers, !reads.empty() && reads.front() == k,
+                           !writes.empty() && writes.front() == k);
+    }
+
+    // Before the ports do so.
+    void sample(std::vector<Port> &ports) {
+        for (size_t k = 0; k < ports.size(); k++) {
+            auto &pin = ports[k].pin;
+            if (pin.rvalid && pin.rready && pin.rlast) reads.pop_front();
+            if (pin.wvalid && pin.wready && pin.wlast) writes.pop_front();
+            if (pin.arvalid && pin.arready) reads.push_back(k);
+            if (pin.awvalid && pin.awready) writes.push_back(k);
+        }
+    }
+};
+
 // Bytes that may pass: `rate` more in each cycle, and what was not used for at most two packets.
 struct Bucket {
     double rate, level = 0;
@@ -110,6 +142,7 @@ struct World {
     // In the default context, which outlives all worlds: that is where the lanes, libraries to Verilator, go as well.
     std::unique_ptr<Vaccelerator> top{new Vaccelerator};
     std::vector<Port> ports;
+    std::unique_ptr<Slave> slave;  // if all ports lead to one
     Traffic sent{}, received{};  // by the accelerator: packets
     Bucket sink, source;
     std::deque<std::vector<uint8_t>> frames, done;  // to the accelerator, from it
@@ -118,7 +151,8 @@ struct World {
     int64_t cycle = 0, moved = 0;
     bool broken = false;
 
-    World(Memory memory, int64_t latency, double rate) : sink{rate}, source{rate} {
+    World(Memory memory, int64_t latency, double rate, bool shared) : sink{rate}, source{rate} {
+        if (shared) slave = std::make_unique<Slave>();
         #define PINS(port) ports.push_back({{ \
             top->port##arvalid, top->port##arready, top->port##araddr, top->port##arlen, \
             top->port##rvalid, top->port##rready, top->port##rdata, top->port##rresp, top->port##rlast, \
@@ -136,7 +170,8 @@ struct World {
 
     // One cycle; `look` is called before the edge, when everything has settled.
     template<class Look> void step(Look look) {
-        for (Port &port : ports) port.drive(cycle);
+        if (slave) slave->drive(ports, cycle);
+        else for (Port &port : ports) port.drive(cycle);
         sink.fill();
         source.fill();
         top->m_axis_tready = sink.full();
@@ -157,6 +192,7 @@ struct World {
         top->eval();
 
         bool moves = false;
+        if (slave) slave->sample(ports);
         for (Port &port : ports) moves |= port.sample(cycle, broken);
         if (top->s_axis_tvalid && top->s_axis_tready) {
             note(received, cycle);
@@ -224,8 +260,8 @@ struct World {
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT World *world_create(uint8_t *memory, uint64_t size, int64_t latency, double rate) {
-    return new World{{memory, size}, latency, rate};
+EXPORT World *world_create(uint8_t *memory, uint64_t size, int64_t latency, double rate, int shared) {
+    return new World{{memory, size}, latency, rate, bool(shared)};
 }
 EXPORT void world_destroy(World *world) { delete world; }
 EXPORT int world_access(World *world, int write, uint32_t address, uint32_t *value) {

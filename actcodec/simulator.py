@@ -176,8 +176,8 @@ def _library(modes, cdus):
     library = ctypes.CDLL(str(path))
     world, integer, pointer = ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
     for name, result, *arguments in [
-            ("create", world, pointer, ctypes.c_uint64, integer, ctypes.c_double), ("destroy", None, world),
-            ("access", ctypes.c_int, world, ctypes.c_int, ctypes.c_uint32, pointer),
+            ("create", world, pointer, ctypes.c_uint64, integer, ctypes.c_double, ctypes.c_int),
+            ("destroy", None, world), ("access", ctypes.c_int, world, ctypes.c_int, ctypes.c_uint32, pointer),
             ("send", None, world, ctypes.c_char_p, ctypes.c_uint64), ("take", integer, world, pointer),
             ("wait", ctypes.c_int, world, integer), ("traffic", None, world, ctypes.c_int, pointer)]:
         function = getattr(library, f"world_{name}")
@@ -196,15 +196,17 @@ class Simulator:
     """A simulated accelerator with ``cdus`` CDUs that have ``modes``, a memory, and a DMA engine at its streams.
 
     ``memory`` is a uint8 array, from address 0 on, in which ``size`` bytes count, rounded up to beats; beyond it the
-    answer is an error. It answers a burst after ``latency`` cycles, with a beat a cycle at each port. The streams
-    carry up to ``rate`` bytes a cycle in each direction. :meth:`read` and :meth:`write` access registers.
+    answer is an error. It answers a burst after ``latency`` cycles, with a beat a cycle at each port, or, ``shared``,
+    at all of them together, in the order in which the bursts of all ports came. The streams carry up to ``rate`` bytes
+    a cycle in each direction. :meth:`read` and :meth:`write` access registers.
     """
 
-    def __init__(self, modes, cdus, size, latency=20, rate=math.inf):
+    def __init__(self, modes, cdus, size, latency=20, rate=math.inf, shared=False):
         self.cdus = cdus
         self._library = _library(modes, cdus)
         self.memory = np.zeros(-(-size // 32) * 32, np.uint8)
-        self._world = self._library.world_create(self.memory.ctypes.data, self.memory.size, latency, rate)
+        self._world = self._library.world_create(self.memory.ctypes.data, self.memory.size, latency, rate,
+                                                 shared)
 
     def __del__(self):
         if getattr(self, "_world", None):

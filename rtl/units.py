@@ -12,6 +12,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.back import verilog as back_verilog
 
+from rtl.common import axi
 from rtl.common.bursts import Bursts
 from rtl.common.counter import Counter
 from rtl.common.fadd import Fadd
@@ -46,7 +47,7 @@ from rtl.jpegact.zvc import Zvc
 __all__ = ["UNITS", "Unit", "verilog", "write"]
 
 ADDRESS = {"address_width": 40}
-MEMORY = {**ADDRESS, "outstanding": 384}
+MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
 LANES = (1, 4)  # of the accelerators that are written besides the units
 
 
@@ -114,13 +115,16 @@ UNITS = {
 def verilog(component, name, flatten=False):
     """The Verilog of a component as a string. The module is called ``name``; a stream ``i`` becomes ``i__payload``,
     ``i__valid`` and ``i__ready``. What the component has several of and calls shared is written once, as a module
-    ``name_part``. ``flatten`` merges everything into one module."""
+    ``name_part``. ``flatten`` merges everything into one module. What the design asks of its surroundings stands at the
+    top."""
     # The default would prefer whatever Yosys happens to be installed, and its version shows in the text.
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     if not flatten:
         with collect(f"{name}_") as parts:
             text = back_verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
-        return "".join([text, *(verilog(part, module) for module, part in parts.items())])
+        asks = getattr(component, "memory", None) == "independent"
+        head = f"// Made for independent memory: {axi.CONDITION}.\n" if asks else ""
+        return "".join([head, text, *(verilog(part, module) for module, part in parts.items())])
     from amaranth._toolchain.yosys import find_yosys
 
     text = rtlil.convert(component, name=name, emit_src=False)

@@ -55,7 +55,7 @@ if [ "$found" != "$wanted" ]; then
     install
     echo "$wanted" >$stamp
 fi
-# What only some targets need, installed when one of them runs: PyTorch, which judges the golden model; synthesis.
+# What only some targets need, installed when one of them runs: what judges the golden model; synthesis.
 for lock in ${locks[@]+"${locks[@]}"}; do
     cmp -s "$lock" ".venv/$lock" && continue
     echo "setup: installing the packages of $lock"

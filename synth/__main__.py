@@ -55,7 +55,7 @@ def main(units, threads, search, powered):
                    powers.get(job.label, {})) for job, figures, _, _ in done])
     rows += report.sums(rows)
     console.print(report.table(rows, console.width))
-    for note in (report.sharing(rows), *report.NOTES):
+    for note in (report.sharing(rows), report.macros(rows), *report.NOTES):
         if note:
             console.print(note, style="dim", highlight=False)
     remembered = sum(cached for _, _, _, cached in done)

@@ -18,7 +18,8 @@ MAPPED = [unit.name for unit in UNITS.values() if unit.synth is not None]
 VARIANTS = {
     "dct": {"forward": {"direction": "forward"}, "inverse": {"direction": "inverse"}},
     "cdu": {"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA}},
-    "accelerator": {"1 CDU": {"cdus": 1}},
+    **{unit: {"independent memory": {"memory": "independent"}} for unit in ("reader", "writer")},
+    "accelerator": {"1 CDU": {"cdus": 1}, "independent memory": {"memory": "independent"}},
 }
 
 
@@ -64,7 +65,10 @@ def jobs(names):
         made = (map if len(orders) == 1 else pool.map)(
             _elaborate, [unit.name for _, _, unit, _ in orders], [one for _, _, _, one in orders])
         for (label, paper, unit, parameters), (text, parts) in zip(orders, made, strict=True):
-            inner = {module: Job("lane", None, module, UNITS["lane"], {}, part, arrival=LANE)
+            # What of the whole's parameters makes its lanes other hardware.
+            differs = {key: value for key, value in parameters.items() if key == "memory"}
+            variant = "".join(f" ({value} {key})" for key, value in differs.items())
+            inner = {module: Job(f"lane{variant}", None, module, UNITS["lane"], differs, part, arrival=LANE)
                      for module, part in parts.items()}
             found += [part for part in inner.values() if part not in found]
             found.append(Job(label, paper, unit.name, unit, parameters, text, inner))

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from synth import memories
+
 __all__ = ["Cell", "cells", "verilog"]
 
 
@@ -16,7 +18,8 @@ class Cell:
 
     Functions are in the operators that Verilog and Python share (``~ & ^ |``), of input pins and of the state ``IQ``
     and its complement ``IQN``. ``kind`` is "logic", "flop" (takes ``next`` at the rising edge of ``CK``) or "gate" (a
-    clock gate: a latch keeps ``E`` while ``CK`` is high).
+    clock gate: a latch keeps ``E`` while ``CK`` is high), or "memory", whose outputs have no function
+    (:mod:`~synth.memories`).
     """
 
     name: str
@@ -53,16 +56,30 @@ def _cell(name, text):
     return Cell(name, "flop", inputs, outputs, _function(_attribute(head, "next_state")))
 
 
+class _Cells(dict):
+    """Memories are made when somebody asks for them."""
+
+    def __missing__(self, kind):
+        if not memories.bits(kind):
+            raise KeyError(kind)
+        ports = memories.pins(kind)
+        outputs = ports.pop("RD")
+        self[kind] = Cell(kind, "memory", tuple(pin for pins in ports.values() for pin in pins), dict.fromkeys(outputs))
+        return self[kind]
+
+
 @cache
 def cells(library):
-    """{name: :class:`Cell`} of a Liberty file. Cells that no netlist here may have are left out: latches, three-state
-    drivers, and flip-flops with an asynchronous reset."""
+    """{name: :class:`Cell`} of a Liberty file, and of memories. Cells that no netlist here may have are left out:
+    latches, three-state drivers, and flip-flops with an asynchronous reset."""
     _, *parts = re.split(r"^\s*cell \((\w+)\)", library.read_text(), flags=re.MULTILINE)
     found = (_cell(name, text) for name, text in zip(parts[::2], parts[1::2], strict=True))
-    return {cell.name: cell for cell in found if cell}
+    return _Cells({cell.name: cell for cell in found if cell})
 
 
 def _model(cell):
+    if cell.kind == "memory":
+        return memories.verilog(cell.name)
     ports = ", ".join([f"input {pin}" for pin in cell.inputs] + [f"output {pin}" for pin in cell.outputs])
     lines = [f"module {cell.name}({ports});"]
     if cell.kind != "logic":
@@ -77,6 +94,8 @@ def _model(cell):
     return "\n".join([*lines, "endmodule", ""])
 
 
-def verilog(library):
-    """Models of all cells: zero delay, two states."""
-    return "\n".join(map(_model, cells(library).values()))
+def verilog(library, netlist=""):
+    """Models of all cells, and of the memories that a netlist has: zero delay, two states."""
+    known = cells(library)
+    kinds = dict.fromkeys([*known, *memories.kinds(netlist)])
+    return "\n".join(_model(known[kind]) for kind in kinds)

@@ -4,7 +4,7 @@ The RTL is taken as Yosys has it just before clock gates: of generic gates, ever
 besides mapping and sizing, clock gating is proven, and all that was done to flip-flops: those that were merged, copied,
 or found constant. Flip-flops are cut points, known by the RTL's names: for every state of the circuit, the next state
 and the outputs are the same. That such registers have the same value to begin with, where the RTL does not reset them,
-is assumed.
+is assumed. Memories that are macros are cut points, too: what goes into them is compared, what comes out is any value.
 """
 
 import json
@@ -17,6 +17,7 @@ from time import monotonic
 import numpy as np
 import pyosys
 
+from synth import memories
 from synth.cells import cells
 from synth.flow import yosys
 from synth.library import BUILD, SynthesisError, liberty
@@ -114,7 +115,7 @@ def _logic(circuit, module, functions):
 
 
 def _generic(kind):
-    if kind in ("$_DFF_P_", "$scopeinfo"):
+    if kind in ("$_DFF_P_", "$scopeinfo") or memories.bits(kind):
         return (), {}
     function = GENERIC[kind]
     return tuple(pin for pin in PINS if pin in function), {"Y": function}
@@ -140,6 +141,17 @@ def _circuits(name, rtl, generic, netlist, library):
         for (port, k), wire in inputs.items():
             if port in module["ports"]:
                 circuit.known[module["ports"][port]["bits"][k]] = wire
+
+    macros = {key: cell for key, cell in rtl["cells"].items() if memories.bits(cell["type"])}
+    if macros.keys() != {key for key, cell in netlist["cells"].items() if memories.bits(cell["type"])}:
+        raise SynthesisError(f"{name}: the netlist has other memories than the RTL")
+    for at, (key, cell) in enumerate(macros.items()):
+        for pin, bit in cell["connections"].items():
+            if cell["port_directions"][pin] == "output":
+                inputs[key, pin] = before.known[bit[0]] = f"m_{at}_{pin}"
+                other = netlist["cells"][key]["connections"].get(pin)
+                if other:
+                    after.known[other[0]] = inputs[key, pin]
 
     # Of the RTL: what each register will be.
     names, coming = _names(rtl), {}
@@ -194,6 +206,10 @@ def _circuits(name, rtl, generic, netlist, library):
                         f"({data} & E) | (Q & ~E)", ("D", "E", "Q"))
         for bit in coming[found[0]]:
             compare(bit, following)
+    for key, cell in macros.items():
+        for pin, bit in cell["connections"].items():
+            if cell["port_directions"][pin] == "input" and pin != "CK":
+                compare(before.wire(bit[0]), after.wire(netlist["cells"][key]["connections"][pin][0]))
     for port, content in sorted(rtl["ports"].items()):
         if content["direction"] == "output":
             for one, other in zip(content["bits"], ports[port]["bits"], strict=True):

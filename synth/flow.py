@@ -18,7 +18,7 @@ from time import monotonic
 from amaranth.back import rtlil
 
 from rtl.common.shared import collect
-from synth import fanout, timing
+from synth import fanout, memories, timing
 from synth.complement import complement
 from synth.hierarchy import breakdown, constants, signals
 from synth.library import BUILD, PERIOD, SynthesisError, areas, liberty, version
@@ -27,7 +27,7 @@ from synth.sizing import resize
 __all__ = ["RECIPES", "Figures", "netlist", "synthesise"]
 
 FLOW = ("flow.py", "timing.py", "fanout.py", "complement.py", "sizing.py", "sizing.tcl", "hierarchy.py",
-        "library.py")  # whose change makes results void
+        "library.py", "memories.py")  # whose change makes results void
 GATED = 4  # flip-flops that must share an enable before a clock gate is worth its area
 
 # What ABC sees at a port.
@@ -59,7 +59,8 @@ LARGE = 40000
 class Figures:
     """What one mapping of a unit came to.
 
-    ``area`` and ``sequential`` (flip-flops and clock gates alone) in um2; ``slack`` in ps and ``fmax`` in MHz by
+    ``area`` and ``sequential`` (flip-flops and clock gates alone) in um2, without memories, of which ``memory`` has the
+    bits; ``slack`` in ps and ``fmax`` in MHz by
     OpenSTA, for 1.455 GHz with 5 % uncertainty, ideal clocks and no wires; ``path`` from ``start`` to ``end`` as pairs
     of a name and the ps since the clock's edge; ``slacks`` of all endpoints; ``parts``: area of each sub-unit as
     (registers, logic); ``seconds`` that the flow took.
@@ -78,6 +79,7 @@ class Figures:
     slacks: tuple
     parts: dict
     recipe: str
+    memory: int = 0
     seconds: float = 0.0
 
 
@@ -111,7 +113,7 @@ def prepare(name, library, folder, parts):
     has such stays divided into its submodules."""
     text = (folder / "unit.il").read_text()
     inner = re.findall(rf"^module \\({name}\.[^.\s]+)$", text, re.MULTILINE) if parts else []
-    yosys([
+    coarse = [
         f"read_liberty -lib -ignore_miss_func {library}",
         *(f"read_rtlil {part}.il\nblackbox {part}" for part in parts),
         "read_rtlil unit.il",
@@ -121,7 +123,18 @@ def prepare(name, library, folder, parts):
         # Flip-flops wake up with any value; only resets and writes give them one.
         "setattr -unset init w:*",
         f"synth -top {name} -run coarse:fine -nofsm -noshare",
-        "opt -fast -full", "memory_map", "opt -full", "setattr -unset init w:*", "techmap", "opt -fast",
+        "opt -fast -full",
+    ]
+    if memories.large(text):  # macros take the place of large ones
+        yosys([*coarse, "write_json coarse.json"], folder, name, "coarse")
+        design = json.loads((folder / "coarse.json").read_text())
+        memories.extract(design["modules"][name])
+        (folder / "coarse.json").write_text(json.dumps(design))
+        found = memories.kinds(json.dumps(design))
+        coarse = ["read_json coarse.json", *(f"read_liberty -lib {memories.liberty(kind)}" for kind in found)]
+    yosys([
+        *coarse,
+        "memory_map", "opt -full", "setattr -unset init w:*", "techmap", "opt -fast",
         # What nobody cares about is zero from here on, and a flip-flop that only keeps such is none.
         "setundef -zero", "opt -fast -full",
         "check -assert -nolatches",
@@ -199,6 +212,8 @@ def measure(top, library, folder, recipe, parts, arrival):
     """The figures of one mapping, with those of its parts, {module: (figures, folder)}."""
     module = json.loads((folder / f"{recipe}.json").read_text())["modules"][top]
     area, kinds = areas(library), [cell["type"] for cell in module["cells"].values() if cell["type"] not in parts]
+    macros = [kind for kind in kinds if memories.bits(kind)]
+    kinds = [kind for kind in kinds if not memories.bits(kind)]
     for kind in sorted(set(kinds)):
         if kind not in area:
             raise SynthesisError(f"{top}: {kinds.count(kind)} cells of type {kind} are not in the library")
@@ -224,7 +239,8 @@ def measure(top, library, folder, recipe, parts, arrival):
         flops=sum("DFF" in kind for kind in registers) + sum(one.flops for one in within),
         gates=sum("CLKGATE" in kind for kind in registers) + sum(one.gates for one in within),
         slack=timed.slack, fmax=round(timed.fmax, 1), start=timed.path[0][0] if timed.path else "",
-        end=timed.path[-1][0] if timed.path else "", path=timed.path, slacks=timed.slacks, parts=shares, recipe=recipe)
+        end=timed.path[-1][0] if timed.path else "", path=timed.path, slacks=timed.slacks, parts=shares, recipe=recipe,
+        memory=sum(map(memories.bits, macros)) + sum(one.memory for one in within))
 
 
 def best(figures):

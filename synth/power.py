@@ -137,7 +137,7 @@ def _report(netlist, activity, library, folder):
                 ports.append(f"{{{label}}} {rates[netlist.net(bit)]:.5f} {duties[netlist.net(bit)]:.5f}")
     clocked = " ".join(f"{key}/CK" for key in netlist.flops)
     script = ANNOTATE.format(edge=EDGE, clocked=clocked, pins=" ".join(pins), ports=" ".join(ports))
-    text = timing.run(timing.link(library, ["net.v"], netlist.name) + timing.constraints() + script, folder)
+    text = timing.run(timing.link(library, folder, ["net.v"], netlist.name) + timing.constraints() + script, folder)
     rows = re.findall(r"^(Sequential|Combinational)\s+(\S+)\s+(\S+)\s+(\S+)", text, re.MULTILINE)
     if len(rows) != 4:
         raise SynthesisError(f"{netlist.name}: OpenSTA reports no power")

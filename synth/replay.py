@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synth import memories
 from synth.library import SynthesisError
 
 __all__ = ["Activity", "Netlist"]
@@ -35,6 +36,30 @@ class Activity:
     states: np.ndarray
 
 
+class _Memory:
+    """A macro of :mod:`~synth.memories` whose pins are on ``nets``."""
+
+    def __init__(self, kind, nets):
+        ports = {port: np.array([nets.get(pin, -1) for pin in pins]) for port, pins in memories.pins(kind).items()}
+        (self.we,), (self.re,) = ports["WE"], ports["RE"]
+        self.wa, self.ra, self.wd = ports["WA"], ports["RA"], ports["WD"]
+        self.used, self.rd = ports["RD"] >= 0, ports["RD"][ports["RD"] >= 0]
+        self.words = np.zeros((1 << len(self.wa), len(self.wd)), np.uint8)
+        self.output = np.zeros(len(self.wd), np.uint8)
+
+    def drive(self, values):
+        """Puts the output on its nets."""
+        values[self.rd] = self.output[self.used]
+
+    def clock(self, values):
+        """The edge behind a cycle."""
+        write, read = (int(values[nets] @ (1 << np.arange(len(nets)))) for nets in (self.wa, self.ra))
+        if values[self.re]:
+            self.output = self.words[read].copy()
+        if values[self.we]:
+            self.words[write] = values[self.wd]
+
+
 class Netlist:
     """A flat module of Yosys's JSON, of the cells (:func:`synth.cells.cells`) of a library. Nets 0 and 1 are constant.
 
@@ -53,6 +78,7 @@ class Netlist:
         self.size = 2 + len(set(self._index) - {"0", "1", "x"})
         self.flops = [key for key, (cell, _) in self.cells.items() if cell.kind == "flop"]
         self.gates = [key for key, (cell, _) in self.cells.items() if cell.kind == "gate"]
+        self.macros = [_Memory(cell.name, nets) for cell, nets in self.cells.values() if cell.kind == "memory"]
         self.clock = self.net(self.ports["clk"]["bits"][0]) if "clk" in self.ports else None
         self._pins()
         self._levelise()
@@ -153,6 +179,8 @@ class Netlist:
         for cycle in range(window.stop):
             values[inputs] = given[cycle]
             values[self.q[has_q]], values[self.qn[has_qn]] = kept[has_q], 1 - kept[has_qn]
+            for macro in self.macros:
+                macro.drive(values)
             self._settle(values)
             enabled[:-1] = values[self.enable]
             clocks, data = enabled[self.domain], values[self.d]
@@ -167,4 +195,6 @@ class Netlist:
                 states[rows, 2 * data + kept] += clocks
             before[:] = values
             kept = np.where(clocks, data, kept)
+            for macro in self.macros:
+                macro.clock(values)
         return Activity(len(window), toggles, high, pulses, states.reshape(-1, 2, 2))

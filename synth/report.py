@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from rich import box
 from rich.table import Table
 
-from synth import baseline, fpga, page
+from synth import baseline, fpga, memories, page
 from synth.flow import Figures
 from synth.library import BUILD, NAND2, PERIOD
 from synth.power import Power
 
-__all__ = ["NOTES", "PAPER", "TARGET", "Row", "lines", "sharing", "sums", "table", "whole", "write"]
+__all__ = ["NOTES", "PAPER", "TARGET", "Row", "lines", "macros", "sharing", "sums", "table", "whole", "write"]
 
 # Areas in um2 of what is built here, too. Source: JPEG-ACT, Tables IV and V.
 PAPER = {
@@ -123,7 +123,7 @@ def sums(rows):
         if set(parts) <= set(figures):
             slowest = min((figures[part] for part in parts), key=lambda part: part.slack)
             added = {name: sum(count * getattr(figures[part], name) for part, count in parts.items())
-                     for name in ("area", "sequential", "cells", "flops", "gates", "seconds")}
+                     for name in ("area", "sequential", "cells", "flops", "gates", "memory", "seconds")}
             several = [(f"{part} {index}" if count > 1 else part, figures[part])
                        for part, count in parts.items() for index in range(count)]
             added["parts"] = {f"{part}.{unit}".rstrip("."): areas for part, one in several
@@ -151,6 +151,15 @@ def sharing(rows):
             f"({forward:,.0f} + {inverse:,.0f}): sharing saves {1 - both / (forward + inverse):.0%}.")
 
 
+def macros(rows):
+    """What the rows' areas leave out, as a sentence, or None if there is no memory."""
+    found = [f"{row.label} {row.figures.memory:,}" for row in rows if row.figures.memory]
+    if not found:
+        return None
+    return (f"Bits of memory that areas leave out, as a chip has macros for it (setup {memories.SETUP} ps, "
+            f"access {memories.ACCESS} ps are assumed): {'; '.join(found)}.")
+
+
 def table(rows, width):
     """The table for a screen of ``width`` characters; on a narrow one without what others of its columns tell."""
     shown = [k for k, column in enumerate(HEADER) if width >= WIDE or column not in ("kGE", "flop %", "MHz")]
@@ -176,5 +185,5 @@ def write(rows, build=BUILD):
     (build / "report.json").write_text(json.dumps(everything, indent=1) + "\n")
     markdown = [HEADER, ("---",) + ("---:",) * (len(HEADER) - 1), *lines(rows)]
     text = "\n".join(f"| {' | '.join(line)} |" for line in markdown)
-    notes = "\n".join(f"- {note}" for note in (sharing(rows), *NOTES) if note)
+    notes = "\n".join(f"- {note}" for note in (sharing(rows), macros(rows), *NOTES) if note)
     (build / "report.md").write_text(f"{text}\n\n{notes}\n")

@@ -18,7 +18,7 @@ def resize(library, folder, stem, top, parts=(), arrival=timing.ARRIVAL):
     """
     path = folder / f"{stem}.v"
     script = SCRIPT.read_text().replace("SIZES", f"{stem}.sizes")
-    timing.run(timing.link(library, [*parts, path.name], top) + timing.constraints(arrival) + script, folder)
+    timing.run(timing.link(library, folder, [*parts, path.name], top) + timing.constraints(arrival) + script, folder)
     kinds, pins = {}, {}
     for line in (folder / f"{stem}.sizes").read_text().splitlines():
         cell, before, after = line.split()

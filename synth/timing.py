@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
+from synth import memories
 from synth.library import PERIOD, UNCERTAINTY, SynthesisError
 
 __all__ = ["ARRIVAL", "LANE", "Timing", "analyse", "constraints", "run"]
@@ -89,9 +90,12 @@ def run(script, folder):
     return done.stdout
 
 
-def link(library, netlists, top):
-    """The commands that load a design."""
-    return "\n".join([f"read_liberty {library}", *(f"read_verilog {file}" for file in netlists), f"link_design {top}"])
+def link(library, folder, netlists, top):
+    """The commands that load a design, whose ``netlists`` are in ``folder`` or elsewhere, with its memories."""
+    libraries = [library, *map(memories.liberty, memories.kinds("".join((folder / file).read_text()
+                                                                        for file in netlists)))]
+    return "\n".join([*(f"read_liberty {file}" for file in libraries), *(f"read_verilog {file}" for file in netlists),
+                      f"link_design {top}"])
 
 
 def analyse(library, folder, stem, top, names, constants=(), parts=(), arrival=ARRIVAL):
@@ -103,7 +107,7 @@ def analyse(library, folder, stem, top, names, constants=(), parts=(), arrival=A
     SynthesisError
         Besides the cases of :func:`run`, if a path has no constraint, or if there is a loop.
     """
-    run(link(library, [*parts, f"{stem}.v"], top) + constraints(arrival) + REPORTS.format(stem), folder)
+    run(link(library, folder, [*parts, f"{stem}.v"], top) + constraints(arrival) + REPORTS.format(stem), folder)
     found = [line.strip() for line in (folder / f"{stem}.setup").read_text().splitlines()]
     if any(line and not line.startswith("Warning") and line not in constants for line in found):
         raise SynthesisError(f"{top}: {'; '.join(line for line in found if line not in constants)[:300]}")

@@ -78,4 +78,5 @@ def verilog(component, name, folder):
         text = units.verilog(component, "dut")
     if not found:
         pytest.skip(f"has no {name} with the parameters of the netlist")
-    return f"{text}\n{Path(folder, 'net.v').read_text()}\n{CHOICE if mutated else cells.verilog(liberty())}"
+    net = Path(folder, "net.v").read_text()
+    return f"{text}\n{net}\n{CHOICE if mutated else cells.verilog(liberty(), net)}"

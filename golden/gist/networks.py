@@ -223,9 +223,13 @@ def inception_v1():
     return g
 
 
-def resnet50():
-    """ResNet-50 (He et al., 2015): stride in the first 1x1 convolution of a bottleneck, projections at each stage."""
-    g = Graph("resnet-50")
+def resnet50(late=False, wide=1):
+    """ResNet-50 (He et al., 2015): stride in the first 1x1 convolution of a bottleneck, projections at each stage.
+
+    With `late` the stride is in the 3x3 convolution, as PyTorch's model has it. `wide` multiplies the channels inside
+    of the bottlenecks: WRN-50-2 (Zagoruyko and Komodakis, 2016) is 2 times as wide, and late.
+    """
+    g = Graph("resnet-50" if wide == 1 else f"wrn-50-{wide}")
 
     def conv_bn(x, suffix, *parameters, **options):
         return g.bn(g.conv(x, f"conv{suffix}", *parameters, **options, bias=False), f"bn{suffix}")
@@ -235,8 +239,9 @@ def resnet50():
         for letter in "abcdef"[:blocks]:
             name = f"{stage}{letter}"
             stride = 2 if letter == "a" and stage > 2 else 1
-            y = g.relu(conv_bn(x, f"{name}_1", width, 1, stride=stride), f"relu{name}_1")
-            y = g.relu(conv_bn(y, f"{name}_2", width, 3, pad=1), f"relu{name}_2")
+            first, second = (1, stride) if late else (stride, 1)
+            y = g.relu(conv_bn(x, f"{name}_1", wide * width, 1, stride=first), f"relu{name}_1")
+            y = g.relu(conv_bn(y, f"{name}_2", wide * width, 3, stride=second, pad=1), f"relu{name}_2")
             y = conv_bn(y, f"{name}_3", 4 * width, 1)
             shortcut = conv_bn(x, f"{name}_0", 4 * width, 1, stride=stride) if letter == "a" else x
             x = g.relu(g.sum([y, shortcut], f"sum{name}"), f"relu{name}")

@@ -10,7 +10,8 @@ from amaranth.hdl import Cat
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["BEAT", "Read", "Write", "address", "connect", "ports", "read", "response", "write"]
+__all__ = ["BEAT", "CONDITION", "MEMORIES", "Read", "Write", "address", "check_memory", "connect", "ports", "read",
+           "response", "write"]
 
 BEAT = 32  # bytes
 
@@ -18,8 +19,22 @@ read = data.StructLayout({"data": 8 * BEAT, "resp": 2, "last": 1})
 write = data.StructLayout({"data": 8 * BEAT, "strobe": BEAT, "last": 1})
 response = data.StructLayout({"resp": 2})
 
+MEMORIES = ("shared", "independent")
+"""What masters may rely on. "shared": nothing; several may have one slave, which takes write data in the order of the
+addresses of all of them, and answers in the order in which it was asked. So whatever was begun has to end without help:
+a burst of writes is offered when all of it is there, and no beat is asked for that cannot be taken at once.
+"independent": :data:`CONDITION`."""
+CONDITION = ("no slave, crossbar or bridge may let one master's reads or writes wait for another master's data; where "
+             "one does, the design locks up")
+
 # Non-secure data; memory that may be buffered and whose bursts may be merged and split.
 CONSTANT = {"id": (1, 0), "size": (3, 5), "burst": (2, 1), "cache": (4, 0b0011), "prot": (3, 0b010)}
+
+
+def check_memory(memory):
+    """Raises ValueError unless ``memory`` is one of :data:`MEMORIES`."""
+    if memory not in MEMORIES:
+        raise ValueError(f"memory must be one of {', '.join(MEMORIES)}, not {memory!r}")
 
 
 def address(address_width):

@@ -75,6 +75,10 @@ class Accelerator(wiring.Component):
     outstanding : int
         Beats of 32 bytes that a lane may have asked for and not yet got: the latency of memory that it can hide, in
         cycles, and a few more.
+    memory : str
+        "shared": ports may lead to one slave or to several, in any way; each lane has a FIFO for all it has asked for,
+        and stores a burst before it offers it. "independent": every port must have a slave of its own, or one that
+        never lets a lane's data wait for another lane's (docs/integration.md); no FIFO, no store.
 
     Ports
     -----
@@ -89,10 +93,12 @@ class Accelerator(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, cdus=4, modes=JPEG_ACT, address_width=40, outstanding=384):
+    def __init__(self, cdus=4, modes=JPEG_ACT, address_width=40, outstanding=384, memory="shared"):
         check_cdus(cdus)
         check_outstanding(outstanding)
+        axi.check_memory(memory)
         self.cdus, self.modes, self.address_width, self.outstanding = cdus, tuple(modes), address_width, outstanding
+        self.memory = memory
         self._registers = Registers(cdus, modes, address_width)
         memory = {}
         for lane in range(cdus):
@@ -147,7 +153,7 @@ class Accelerator(wiring.Component):
         lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
         for k in range(self.cdus):
             m.submodules[f"lane_{k}"] = lane = shared("lane", lambda: Lane(
-                self.modes, self.address_width, self.outstanding))
+                self.modes, self.address_width, self.outstanding, self.memory))
             lanes.append(lane)
             axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)
             wiring.connect(m, lane.chunks, collector.i[k])

@@ -12,9 +12,9 @@ from rtl.jpegact.config import MODES, Config
 from rtl.jpegact.reader import Reader
 from rtl.jpegact.writer import Writer
 
-__all__ = ["Lane", "memory"]
+__all__ = ["Lane", "sides"]
 
-memory = data.StructLayout({"read": 1, "write": 1})
+sides = data.StructLayout({"read": 1, "write": 1})
 
 
 class Lane(wiring.Component):
@@ -33,8 +33,8 @@ class Lane(wiring.Component):
     All that a lane gives comes from registers, since it is mapped alone and there are several.
 
     Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 25 cycles; the CDU's follows memory's, and
-    a cycle more to ``chunks``. Buffering: that of its parts, two chunks and a row. Combinational paths: none but from
-    ``halt`` to ``reads.r.ready``.
+    a cycle more to ``chunks``. Buffering: that of its parts, two chunks and a row. Combinational paths: none, but
+    with independent memory from ``halt`` to ``reads.r.ready``.
 
     Source: JPEG-ACT, sections III-A and III-C, Figures 7 and 8.
 
@@ -46,6 +46,8 @@ class Lane(wiring.Component):
         Bits of a byte address, 32 to 64.
     outstanding : int
         Beats that may be asked for and not yet here; bursts that may be written and not yet answered.
+    memory : str
+        One of :data:`~rtl.common.axi.MEMORIES`: whether other lanes' traffic may hold up this one's at a slave.
 
     Ports
     -----
@@ -79,8 +81,9 @@ class Lane(wiring.Component):
         As the CDU counts them.
     """
 
-    def __init__(self, modes, address_width=40, outstanding=384):
+    def __init__(self, modes, address_width=40, outstanding=384, memory="shared"):
         self.modes, self.address_width, self.outstanding = tuple(modes), address_width, outstanding
+        self.memory = memory
         self._cdu = Cdu(modes, packed=False)
         super().__init__({
             "start": In(1),
@@ -97,8 +100,8 @@ class Lane(wiring.Component):
             "halt": In(1),
             "clear": In(1),
             "busy": Out(1),
-            "fault": Out(memory),
-            "waits": Out(memory),
+            "fault": Out(sides),
+            "waits": Out(sides),
             "words": Out(4),
             "nans": Out(32),
             "saturated": Out(32),
@@ -107,8 +110,8 @@ class Lane(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.cdu = cdu = self._cdu
-        m.submodules.reader = reader = Reader(self.address_width, self.outstanding)
-        m.submodules.writer = writer = Writer(self.address_width, self.outstanding)
+        m.submodules.reader = reader = Reader(self.address_width, self.outstanding, self.memory)
+        m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory)
         mode, passes_sfpr = self.tensor.mode, Signal()
         start, decompress, scaled, reads = (Signal(name=name) for name in ("started", "decompress", "scaled", "reads"))
         way = Signal.like(self.course, reset_less=True)  # a copy for each lane, as a walk has no time for a long wire

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.common import axi
 from rtl.common.bursts import LIMIT, Bursts
+from rtl.common.fifo import Fifo
 from rtl.common.skid import Skid
 from rtl.common.vectors import place
 from rtl.jpegact.beats import Beats, masks, rotate
@@ -29,11 +30,15 @@ class Reader(wiring.Component):
     A beat that was read stays until the next one replaces it, so a sector that begins in it and ends in the next is
     put together from both and rotated to lane 0. Words that a sector does not have are zero.
 
+    Where memory is shared, what was asked for must not wait at its port for a sector to leave, as that may take what
+    other masters wait for behind it. So there is a FIFO for as many beats as may be under way, and ``r.ready`` is
+    always 1.
+
     Throughput: one beat, and one sector, a cycle: a sector takes as many cycles as it needs new beats, at least one.
-    Latency: 4 cycles from the place that ends a burst to its ``ar``, 1 from a beat to its sector. Buffering: the last
-    beat, two lines of scales, two sectors and two scales at the outputs (so that each may be two ahead of the other),
-    two bursts. Combinational paths: ``r.valid`` to ``now.ready``, ``abort`` to ``r.ready``. Else ``r.ready`` comes
-    from registers, over a few gates.
+    Latency: 4 cycles from the place that ends a burst to its ``ar``, 1 from a beat to its sector, and the FIFO's 3.
+    Buffering: the last beat, two lines of scales, two sectors and two scales at the outputs (so that each may be two
+    ahead of the other), two bursts, and the FIFO. Combinational paths: none with the FIFO. Without, ``r.valid`` to
+    ``now.ready``, ``abort`` to ``r.ready``, which otherwise comes from registers, over a few gates.
 
     Source: JPEG-ACT, section III-C, Figures 7 and 8.
 
@@ -42,7 +47,10 @@ class Reader(wiring.Component):
     address_width : int
         Bits of a byte address, 12 to 64.
     outstanding : int
-        Most beats asked for and not yet here, at least 8: full rate needs 12 more than the cycles of latency.
+        Most beats asked for and not yet here, at least 8: full rate needs 16 more than the cycles of latency. With
+        shared memory also the depth of the FIFO.
+    memory : str
+        One of :data:`~rtl.common.axi.MEMORIES`. "independent" leaves the FIFO out.
 
     Ports
     -----
@@ -73,9 +81,10 @@ class Reader(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, outstanding=384):
+    def __init__(self, address_width=40, outstanding=384, memory="shared"):
         check_outstanding(outstanding)
-        self.address_width, self.outstanding = address_width, outstanding
+        axi.check_memory(memory)
+        self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
         self._ahead, self._now, self._bursts = Beats(address_width), Beats(address_width), Bursts(address_width)
         super().__init__({
             "ahead": In(stream.Signature(place(address_width))),
@@ -107,8 +116,15 @@ class Reader(wiring.Component):
         wiring.connect(m, scale.o, wiring.flipped(self.scale))
         wiring.connect(m, ar.o, wiring.flipped(self.axi.ar))
 
-        # Asking.
         r = self.axi.r
+        beat, failed = r.payload.data, r.payload.resp != 0
+        if self.memory == "shared":
+            m.submodules.arrived = fifo = Fifo(data.StructLayout({"beat": len(beat), "failed": 1}), self.outstanding)
+            # There is room for all that was asked for: `under_way` counts what has not left the FIFO.
+            m.d.comb += [fifo.i.payload.eq(Cat(beat, failed)), fifo.i.valid.eq(r.valid), r.ready.eq(1)]
+            r, beat, failed = fifo.o, fifo.o.payload.beat, fifo.o.payload.failed
+
+        # Asking.
         under_way = Signal(range(self.outstanding + 1))
         room, asks, comes = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -127,7 +143,7 @@ class Reader(wiring.Component):
         m.d.sync += under_way.eq(under_way + Mux(asks, bursts.o.payload.length + 1, 0) - comes)
 
         # Taking apart.
-        work, beat = now.o.payload, r.payload.data
+        work = now.o.payload
         ready, moves = Signal(), Signal()
         m.d.comb += [
             ready.eq(~work.final | (sectors.i.ready & scale.i.ready)),
@@ -170,7 +186,7 @@ class Reader(wiring.Component):
                 m.d.sync += asking.eq(0)
             with m.If(moves & work.burst.last):
                 m.d.sync += taking.eq(0)
-        with m.If(comes & (r.payload.resp != 0)):
+        with m.If(comes & failed):
             m.d.sync += self.error.eq(1)
         with m.If(self.abort):
             m.d.sync += Cat(asking, taking).eq(0)

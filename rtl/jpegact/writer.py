@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.common import axi
 from rtl.common.bursts import LIMIT, Bursts
+from rtl.common.fifo import Fifo
 from rtl.common.skid import Skid
 from rtl.common.vectors import place
 from rtl.jpegact.beats import Beats, masks, rotate
@@ -15,9 +16,11 @@ __all__ = ["Writer"]
 
 DEPTH = 16  # steps for which bursts can be formed before the sectors are here
 WINDOW = 12  # of them a burst may have; the others keep sectors moving until it has left
-GRANTED = 4  # bursts that are offered and lack data
+GRANTED = 4  # bursts that are complete but for their data
+STORED = 2 * LIMIT  # beats, of a burst that leaves and one that comes
 
 _work = data.StructLayout({"beat": 1, "final": 1, "second": 1, "offset": 3, "end": 4, "last": 1})
+_beat = data.StructLayout({"data": data.ArrayLayout(32, 8), "strobe": 8, "last": 1})
 
 
 class Writer(wiring.Component):
@@ -28,13 +31,17 @@ class Writer(wiring.Component):
     Only the bytes that sectors have are written, by strobes.
 
     Places run ahead of the sectors by up to 16 steps, in which bursts are formed; what each step does with the data
-    waits in a FIFO. Data come once their burst stands in line at ``aw``, and never wait for it to be taken.
+    waits in a FIFO. Where memory is shared, an address that was taken keeps other masters' data waiting until those
+    of its burst have come. So these are stored first: ``aw`` is offered when the last beat of its burst is there, and
+    all of them then leave without waiting for anything but ``w.ready``. Otherwise data come once their burst stands in
+    line at ``aw``. They never wait for it to be taken.
 
     Throughput: one beat, and one sector, a cycle: a sector takes as many cycles as it begins new beats, at least one.
-    Latency: 4 cycles from the place that ends a burst to its ``aw``; a beat leaves 1 cycle after the sector that
-    begins the next one, or 2 after the last sector of the tensor. Until then it waits. Buffering: a beat, two beats
-    and two bursts at the outputs, 16 steps. Combinational paths: none; ``sectors.ready`` comes from registers, over a
-    few gates.
+    Latency: a beat is complete with the sector that begins the next one, or a cycle after the last sector of the
+    tensor. Until then it waits. It leaves 1 cycle later, or, stored, 4 after the last beat of its burst and 3 after
+    the burst's ``aw``. Without a store, ``aw`` comes 4 cycles after the place that ends a burst. Buffering: a beat, two
+    beats or a store of two of the longest bursts, six bursts, 16 steps. Combinational paths: none;
+    ``sectors.ready`` comes from registers, over a few gates.
 
     Source: JPEG-ACT, section III-C, Figures 7 and 8.
 
@@ -45,6 +52,8 @@ class Writer(wiring.Component):
     outstanding : int
         Most bursts without a response, at least 1. Full rate needs as many as beats, if every beat is a burst, pass in
         the latency of memory.
+    memory : str
+        One of :data:`~rtl.common.axi.MEMORIES`. "independent" leaves the store out.
 
     Ports
     -----
@@ -69,10 +78,11 @@ class Writer(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, outstanding=384):
+    def __init__(self, address_width=40, outstanding=384, memory="shared"):
         if not isinstance(outstanding, int) or outstanding < 1:
             raise ValueError(f"outstanding must be at least 1 burst, not {outstanding!r}")
-        self.address_width, self.outstanding = address_width, outstanding
+        axi.check_memory(memory)
+        self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
         self._beats, self._bursts = Beats(address_width), Bursts(address_width, window=WINDOW)
         super().__init__({
             "places": In(stream.Signature(place(address_width))),
@@ -90,16 +100,19 @@ class Writer(wiring.Component):
         steps = SyncFIFOBuffered(width=_work.size, depth=DEPTH)
         for name, unit in {"beats": beats, "bursts": bursts, "steps": steps}.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
-        # What is here was promised to memory, or is on offer.
-        m.submodules.granted = granted = SyncFIFO(width=(LIMIT - 1).bit_length(), depth=GRANTED)
-        m.submodules.aw = aw = Skid(axi.address(self.address_width))
-        m.submodules.w = w = Skid(data.StructLayout({"data": data.ArrayLayout(32, 8), "strobe": 8, "last": 1}))
+        # What is here was promised to memory, or is on offer, or (granted) may be.
+        stores, burst = self.memory == "shared", axi.address(self.address_width)
+        m.submodules.granted = granted = SyncFIFO(width=burst.size if stores else (LIMIT - 1).bit_length(),
+                                                  depth=GRANTED)
+        m.submodules.aw = aw = Skid(burst)
+        m.submodules.w = w = Fifo(_beat, STORED, packets=True) if stores else Skid(_beat)
         wiring.connect(m, wiring.flipped(self.places), beats.i)
         wiring.connect(m, aw.o, wiring.flipped(self.axi.aw))
 
         # Bursts, and what is to be done for them.
         step, entry = beats.o.payload, Signal(_work)
         room, offers, offered, answers = Signal(), Signal(), Signal(), Signal()
+        moves, able = Signal(), Signal()  # a beat leaves; nothing but itself is needed for that
         under_way = Signal(range(self.outstanding + 1))
         m.d.comb += [
             beats.gather.eq(1),
@@ -109,17 +122,26 @@ class Writer(wiring.Component):
             bursts.i.payload.eq(step.burst),
             bursts.i.valid.eq(beats.o.valid & steps.w_rdy),
             beats.o.ready.eq(bursts.i.ready & steps.w_rdy),
-            room.eq((under_way != self.outstanding) & ~(offered & (under_way == self.outstanding - 1))
-                    & granted.w_rdy),
-            aw.i.payload.eq(bursts.o.payload),
-            aw.i.valid.eq(bursts.o.valid & room),
-            bursts.o.ready.eq(aw.i.ready & room),
+            room.eq((under_way != self.outstanding) & ~(offered & (under_way == self.outstanding - 1))),
             offers.eq(aw.i.valid & aw.i.ready),
-            granted.w_en.eq(offers),
-            granted.w_data.eq(bursts.o.payload.length),
             self.axi.b.ready.eq(1),
             answers.eq(self.axi.b.valid),
         ]
+        last = w.i.payload.last
+        if stores:  # the last beat brings its burst to aw
+            m.d.comb += [
+                granted.w_data.eq(bursts.o.payload), granted.w_en.eq(bursts.o.valid),
+                bursts.o.ready.eq(granted.w_rdy),
+                aw.i.payload.eq(granted.r_data), aw.i.valid.eq(moves & last),
+                able.eq(granted.r_rdy & w.i.ready & (~last | (aw.i.ready & room))),
+            ]
+        else:
+            m.d.comb += [
+                granted.w_data.eq(bursts.o.payload.length), granted.w_en.eq(offers),
+                bursts.o.ready.eq(aw.i.ready & room & granted.w_rdy),
+                aw.i.payload.eq(bursts.o.payload), aw.i.valid.eq(bursts.o.valid & room & granted.w_rdy),
+                able.eq(granted.r_rdy & w.i.ready),
+            ]
         # A burst counts one cycle after it has been offered, since that is decided late.
         m.d.sync += [offered.eq(offers), under_way.eq(under_way + offered - answers)]
 
@@ -128,15 +150,15 @@ class Writer(wiring.Component):
         held = [Signal(32, reset_less=True, name=f"held_{k}") for k in range(8)]
         strobe = Signal(8, reset_less=True)
         open_, closing = Signal(), Signal()
-        ready, works, emits, moves = Signal(), Signal(), Signal(), Signal()
+        ready, works, emits, begun = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            ready.eq(steps.r_rdy & ~closing & ~(work.beat & open_ & ~(granted.r_rdy & w.i.ready))),
+            ready.eq(steps.r_rdy & ~closing & ~(work.beat & open_ & ~able)),
             self.sectors.ready.eq(ready & work.final),
             works.eq(ready & self.sectors.valid),
             steps.r_en.eq(works),
             emits.eq(closing | (steps.r_rdy & work.beat & open_ & self.sectors.valid)),
-            w.i.valid.eq(granted.r_rdy & (emits | self.abort)),
-            moves.eq(w.i.valid & w.i.ready),
+            w.i.valid.eq(moves),
+            moves.eq(able & Mux(self.abort, begun, emits)),
         ]
         first, second = masks(m, work)
         splits = work.final & work.second & ~closing  # the held beat gets its end, and the next one its beginning
@@ -158,8 +180,10 @@ class Writer(wiring.Component):
 
         count = Signal(range(LIMIT))  # beats of the burst that have left
         m.d.comb += [
-            granted.r_en.eq(moves & w.i.payload.last),
-            w.i.payload.last.eq(count == granted.r_data),
+            # Giving up, what was offered has to get its beats, and a burst of which some are stored gets the others.
+            begun.eq(count != 0 if stores else 1),
+            granted.r_en.eq((moves & last) | (self.abort & ~begun)),
+            last.eq(count == data.View(burst, granted.r_data).length if stores else count == granted.r_data),
             w.i.payload.strobe.eq((strobe | completed) & (~self.abort).replicate(8)),
             self.axi.w.valid.eq(w.o.valid),
             w.o.ready.eq(self.axi.w.ready),
@@ -169,10 +193,10 @@ class Writer(wiring.Component):
         ]
         m.d.comb += [w.i.payload.data[k].eq(Mux(completed[k], rotated[k], held[k])) for k in range(8)]
         with m.If(moves):
-            m.d.sync += count.eq(Mux(w.i.payload.last, 0, count + 1))
+            m.d.sync += count.eq(Mux(last, 0, count + 1))
 
         writing = Signal()
-        m.d.comb += self.busy.eq(writing | offered | (under_way != 0))
+        m.d.comb += self.busy.eq(writing | offered | (under_way != 0) | (granted.r_rdy if stores else 0))
         with m.If(self.start):
             m.d.sync += [writing.eq(1), self.error.eq(0)]
         with m.Elif((works & work.last & ~work.beat & ~open_) | (closing & moves) | self.abort):

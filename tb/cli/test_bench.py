@@ -31,6 +31,11 @@ def test_a_thousand_groups_pass_at_99_percent_of_the_limit(mode, name, back):
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
+def test_one_port_to_memory_for_all_lanes_is_used_in_every_cycle(back):
+    assert bench.share("sfpr-zvc", back, 33, CDUS).used > 0.999  # rows begin anywhere in a beat
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 @pytest.mark.parametrize("name", ["4x", "12x", "JPEG-ACT optH"])
 def test_the_dma_engine_is_used_to_the_full(name, back):
     found = bench.offload_by_name(name, CDUS, back)
@@ -51,25 +56,31 @@ def test_tensors_are_as_networks_have_them_and_long_enough():
 
 def fake(quick):
     """Results without a simulation."""
-    rates, offloads = [], []
+    rates, shared, offloads = [], [], []
     for function, arguments in bench.jobs(quick):
         if function is bench.measure:
             mode, back, width, cdus = arguments
             rates.append(bench.Rate(mode, back, width, cdus, bench.shape(width, cdus), 1000, 8400, 8.04))
+        elif function is bench.share:
+            mode, back, width, cdus = arguments
+            shared.append(bench.Shared(mode, back, width, cdus, 32000, 0.789))
         else:
             name, cdus, back = arguments
             offloads.append(bench.Offload(name, back, cdus, 4.0, 1000, 50.0))
-    return rates, offloads
+    return rates, shared, offloads
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp_path, capsys):
-    rates, offloads = fake(quick)
+    rates, shared, offloads = fake(quick)
     assert len({(r.mode, r.decompress, r.width, r.cdus) for r in rates}) == len(rates)
     assert len(rates) == (6 * 2 * 3 * 2 if quick else 6 * 2 * 8 * 4)
-    bench.report(rates, offloads, {"golden_MB_per_s": 50, "float_MB_per_s": 100, "golden_over_float": 0.5}, tmp_path)
+    assert len(shared) == (3 * 2 if quick else 3 * 2 * 4 * 2)
+    speed = {"golden_MB_per_s": 50, "float_MB_per_s": 100, "golden_over_float": 0.5}
+    bench.report(rates, shared, offloads, speed, tmp_path)
     text = capsys.readouterr().out
     assert all(mode in text for mode in cdu.MODES) and "8.04" in text and "0.995" in text and "108.8" in text
+    assert text.count("0.789") == len(shared)
     found = json.loads((tmp_path / "report.json").read_text())
     assert len(found["rates"]) == len(rates) and found["rates"][0]["total"] == 8.4
     assert len(found["offload"]) == len(offloads) and found["paper"]["cDMA+"] == [1.3, 15.6]

@@ -85,6 +85,13 @@ def test_ports_are_named_as_usual(accelerator):
     assert ports == expected
 
 
+def test_what_independent_memory_has_to_be_stands_at_the_top():
+    condition = "no slave, crossbar or bridge may let one master's reads or writes wait for another master's data"
+    for name in ("reader", "writer"):
+        assert condition in verilog(UNITS[name].build(memory="independent"), name).splitlines()[0]
+        assert condition not in verilog(UNITS[name].build(), name)
+
+
 def test_a_file_for_every_unit_and_accelerator(monkeypatch, tmp_path):
     written = {}
     monkeypatch.setattr(units, "verilog", lambda component, name: written.setdefault(name, component) and name)

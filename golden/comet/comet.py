@@ -1,0 +1,93 @@
+"""The whole codec: a tensor to the streams of n CDUs, and back (COMET, section 3.4 and figure 3, phase 4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from golden.comet import huffman, lorenzo, prequantise
+from golden.comet.book import Book, build, cost, histogram
+from golden.comet.huffman import Error
+from golden.comet.interleave import interleave
+from golden.jpegact import blocks, stream
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A compressed tensor, all but its shape. Raises ValueError for a step that is none, and unless there are 1 to 8
+    streams."""
+
+    s: float  # step of the quantiser; s / 2 bounds the error
+    config: lorenzo.Config
+    book: Book
+    streams: tuple[bytes, ...]  # one for each CDU
+
+    def __post_init__(self):
+        prequantise.check(self.s)
+        stream.order(0, len(self.streams))
+
+    @property
+    def payload_bytes(self):
+        return sum(map(len, self.streams))
+
+
+def compress(x, eb, config=None, book=None, cdus=1):
+    """Compress a float32 tensor (NCHW or [N, F]) so that no finite value is off by more than `eb`: Encoded.
+
+    Group g (256 values, or four tiles) is CDU g mod `cdus`'s; each CDU makes a stream of its own, an empty one if it
+    has no group. Without `config` or `book`, what costs least is taken (see `choose`). Raises TypeError unless `x` is a
+    float32 array, ValueError for a bound that `prequantise.step` refuses, a shape that has no view (or, for a tiled
+    configuration, no tiles), and unless `cdus` is an int, 1 to 8.
+    """
+    stream.order(0, cdus)
+    s = prequantise.step(eb)
+    q, outliers = prequantise.quantize(x, s)
+    config, book = _choose(q, config, book)
+    u = lorenzo.residuals(q, q.shape, config)
+    order, owner = lorenzo.order(q.shape, config.tiled), lorenzo.groups(q.shape, config.tiled) % cdus
+    outliers, x = outliers.reshape(-1)[order], np.reshape(x, -1)[order]
+    streams = []
+    for cdu in range(cdus):
+        own = owner == cdu
+        streams.append(interleave(*huffman.steps(u[own], outliers[own], x[own], book)))
+    return Encoded(s, config, book, tuple(streams))
+
+
+def decompress(encoded, shape):
+    """The float32 tensor of `shape` that an Encoded is of, and an Error.
+
+    Of a finite value comes the nearest multiple of the step (+0.0 for both zeros), of an outlier its bits. Streams may
+    be anything: one that ends early goes on as zero bytes (Error.SHORT), bytes that are left are ignored
+    (Error.EXCESS), and all values come. Raises ValueError for a shape that has no view, or no tiles though the
+    configuration has.
+    """
+    config = encoded.config
+    order, owner = lorenzo.order(shape, config.tiled), lorenzo.groups(shape, config.tiled) % len(encoded.streams)
+    u, outliers, x = (np.empty(order.size, dtype) for dtype in (np.uint16, bool, np.float32))
+    error = Error(0)
+    for cdu, data in enumerate(encoded.streams):
+        own = owner == cdu
+        u[own], outliers[own], x[own], found = huffman.decode(data, np.count_nonzero(own), encoded.book)
+        error |= found
+    result = prequantise.dequantize(lorenzo.restore(u, shape, config), encoded.s).reshape(-1)
+    result[order[outliers]] = x[outliers]
+    return result.reshape(shape), error
+
+
+def choose(x, s):
+    """The configuration whose book costs least for `x` (float32) at step `s`, and that book, of all values' symbols.
+
+    Tiled configurations are tried where the shape has tiles. Of equals the first one in `lorenzo.CONFIGS` is taken.
+    """
+    return _choose(prequantise.quantize(x, s)[0], None, None)
+
+
+def _choose(q, config, book):
+    """A configuration and a book, where they are None, for the integers of a tensor."""
+    if config and book:
+        return config, book
+    tiles = blocks.view(q.shape).tileable
+    configs = [config] if config else [c for c in lorenzo.CONFIGS.values() if tiles or not c.tiled]
+    counts = [histogram(lorenzo.residuals(q, q.shape, c)) for c in configs]
+    books = [book or build(n) for n in counts]
+    _, config, book = min(zip(map(cost, books, counts), configs, books, strict=True), key=lambda found: found[0])
+    return config, book

@@ -1,0 +1,62 @@
+"""Prequantisation: float32 values as integer multiples of a step, within an error bound that holds for every value
+(COMET, sections 2.2 and 3.4; the dual quantisation of cuSZ).
+
+A step has 8 significant bits (it is a bfloat16) and an integer has 11, so that their product is exact in float32. The
+quotient is rounded once, half away from zero, as in cuSZ and SZ3. So a value is never off by more than half a step,
+with no tolerance, and a zero stays zero: the paper's filter of small values finds nothing to do.
+"""
+
+import math
+
+import numpy as np
+
+LARGEST = 2047  # of |q|
+LARGEST_STEP = 2.0**112  # 2047 of them are still finite
+SMALLEST_STEP = 2.0**-125  # one of them is still normal, and subnormals are below half of it
+_BITS = 8
+
+
+def step(eb):
+    """s, the largest number with 8 significant bits that is at most 2 * eb, and at most 2^112; a float.
+
+    `eb` is the absolute error bound, 2^-126 or more; s / 2 is the bound that holds. Raises ValueError for a smaller
+    bound, 0, a negative one and NaN. Infinity is a bound as well, and gives 2^112.
+    """
+    if not 2 * float(eb) >= SMALLEST_STEP:
+        raise ValueError(f"error bound is {eb}, legal are 2^-126 (1.18e-38) and more")
+    fraction, exponent = math.frexp(min(2 * float(eb), LARGEST_STEP))
+    return math.ldexp(math.floor(math.ldexp(fraction, _BITS)), exponent - _BITS)
+
+
+def check(s):
+    """Raises ValueError unless `s` is a step: 8 significant bits, 2^-125 to 2^112."""
+    if not SMALLEST_STEP <= s <= LARGEST_STEP or math.ldexp(math.frexp(s)[0], _BITS) % 1:
+        raise ValueError(f"step is {s}, legal are numbers of 8 significant bits from 2^-125 to 2^112")
+
+
+def quantize(x, s):
+    """q = sign(x) * floor(|x| / s + 1/2) of real numbers, int16, and whether x is an outlier, bool; shapes of `x`.
+
+    x is float32. Outliers are NaN, infinities, and what would be beyond 2047 either way; their q is 0. Raises TypeError
+    unless `x` is float32, ValueError for a step that is none.
+    """
+    x = np.asarray(x)
+    if x.dtype != np.float32:
+        raise TypeError(f"tensor is {x.dtype}, has to be float32")
+    check(s)
+    # Exact: a quotient of 24 by 8 bits is a half, or further away from it than float64 rounds. Subnormals, which count
+    # as zeros, are below half of any step.
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        magnitude = np.floor(np.abs(x, dtype=np.float64) / s + 0.5)
+    outliers = ~(magnitude <= LARGEST)
+    q = np.where(outliers, 0, magnitude).astype(np.int16)
+    return np.where(np.signbit(x), -q, q), outliers
+
+
+def dequantize(q, s):
+    """x* = q * s, float32, exactly; shape of `q` (integers, -2048 to 2047). q = 0 gives +0.0.
+
+    Raises ValueError for a step that is none.
+    """
+    check(s)
+    return (np.asarray(q, np.int64) * float(s)).astype(np.float32)

@@ -1,0 +1,147 @@
+"""The whole path: a tensor to codes and bases, and back (DIVISION, sections 4.1 and 4.2, figure 5, equations 9 and 10).
+
+A block's bytes: for each of its eight rows the base, if the row begins a segment, then the codes of the eight lanes,
+the first one in the lowest bits. Rows behind the end of a flat tensor have codes of 0 and no base. Nothing else is in a
+payload: shape, bits and k travel with the tensor's owner.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from golden.division import average, dither
+from golden.division import view as views
+from golden.jpegact import sfpr
+from golden.jpegact.blocks import LANES
+
+_LANE = np.arange(LANES)
+
+
+class Encoded(NamedTuple):
+    """A payload, and what shows a host that a table is stale or a layer diverges."""
+
+    payload: bytes
+    clipped: int  # values that the codes do not reach
+    nans: int
+    saturated: int  # values that SFPR clips, Inf among them
+
+
+def quantize(y, base, noise, bits):
+    """Codes of `bits`, uint8, of integers y, each with its base and its noise (see `dither.noise`), and t.
+
+    t = y - base + noise in units of 2^-F steps, int16; what is not 0 to 63 is clipped.
+    """
+    t = y - base.astype(np.int16) + noise
+    return (np.clip(t, 0, 63) >> 6 - bits).astype(np.uint8), t
+
+
+def dequantize(codes, base, bits):
+    """y' = base + code * 2^F, int8. A table that `table.table` made keeps it within 127."""
+    return np.minimum(base + (codes.astype(np.int16) << 6 - bits), 127).astype(np.int8)
+
+
+def pack(codes, bits):
+    """Codes [..., 8] as bytes [..., bits]: the first lane in the lowest bits of the first byte."""
+    word = np.bitwise_or.reduce(codes.astype("<u4") << (bits * _LANE).astype(np.uint32), axis=-1, keepdims=True)
+    return word.view(np.uint8)[..., :bits]
+
+
+def unpack(packed, bits):
+    """The reverse of `pack`."""
+    word = np.zeros((*packed.shape[:-1], 4), np.uint8)
+    word[..., :bits] = packed
+    return (word.view("<u4") >> (bits * _LANE).astype(np.uint32) & (1 << bits) - 1).astype(np.uint8)
+
+
+def _begins(segments):
+    """Whether each row of each block begins a segment: [blocks, 8]."""
+    begins = np.zeros(segments.segment.size, bool)
+    begins[segments.start] = True
+    return begins.reshape(segments.segment.shape)
+
+
+def _bytes(segments, bits):
+    """Which of the places [blocks, 8, 1 + bits] of a base and codes the payload has."""
+    return np.concatenate([_begins(segments)[..., None], np.ones((*segments.segment.shape, bits), bool)], axis=2)
+
+
+def block_sizes(view, bits):
+    """Bytes of each block of a payload, int64. Raises ValueError for other bits."""
+    dither.check(bits)
+    return LANES * bits + np.count_nonzero(_begins(views.segments(view)), axis=1)
+
+
+def size(shape, bits):
+    """Bytes of the payload of a tensor of `shape`; its table takes two bytes more for each plane.
+
+    Raises ValueError for a shape that has no view, and for other bits.
+    """
+    dither.check(bits)
+    view = views.view(shape)
+    blocks = view.blocks
+    both = -(-view.rows * view.sectors // np.lcm(LANES, view.sectors))  # segments that begin a row and a block
+    return int((blocks if view.tiled else view.rows + blocks - both) + LANES * bits * blocks)
+
+
+def _scale(k, view):
+    """k as SFPR reads it, float64 [planes]: without sign, 0 for a subnormal number; Inf and NaN are numbers like all.
+
+    Raises ValueError unless there is a bfloat16 number for each plane.
+    """
+    k = np.asarray(k)
+    if k.dtype != np.float32 or k.shape != (view.planes,) or np.any(k.view(np.uint32) & 0xFFFF):
+        raise ValueError(f"k is {k.dtype} {list(k.shape)}, has to be float32 [{view.planes}], of bfloat16 numbers")
+    bits = k.view(np.uint32).astype(np.int64) >> 16
+    exponent = bits >> 7 & 0xFF
+    return np.where(exponent > 0, np.ldexp(128.0 + (bits & 127), exponent - 134), 0.0)
+
+
+def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="mean"):
+    """Compress a float32 tensor (2 to 5 dimensions, see `view.view`) with codes of `bits`, 1 to 4: Encoded.
+
+    `table` has k and delta of each plane, `table.table`'s of the same tensor, bits, `lfc` and `offset` if nothing is to
+    clip; any other one is legal. `rounding` is stochastic, unbiased for every value and new for each `seed` of 32 bits,
+    or nearest. `lfc` and `offset` as in `average.exact`. Decoding needs none of the last four.
+    NaN counts as 0, Inf as what SFPR makes of it: 127 or -128.
+    Raises TypeError unless `x` is a float32 array, ValueError for a shape that has no view, a table that does not fit
+    it, and for other bits, seeds, roundings and offsets.
+    """
+    view = views.of(x)
+    k = _scale(table.k, view)[view.plane, None]
+    delta = np.asarray(table.delta)
+    if delta.dtype != np.int8 or delta.shape != (view.planes,):
+        raise ValueError(f"delta is {delta.dtype} {list(delta.shape)}, has to be int8 [{view.planes}]")
+    noise = dither.noise(view, bits, seed, rounding)
+    segments = views.segments(view)
+    rows = np.reshape(x, (view.rows, view.width))
+    y = views.split(sfpr.quantize(rows, k), view)
+    base = average.bases(y, view, delta, lfc, offset)
+    codes, t = quantize(y, base[segments.segment, None], noise, bits)
+    codes[~segments.exists] = 0
+    clipped = int(np.count_nonzero(segments.exists & ((t < 0) | (t > 63))))
+
+    parts = np.zeros((view.blocks, LANES, 1 + bits), np.uint8)
+    parts.reshape(-1, 1 + bits)[segments.start, 0] = base.view(np.uint8)
+    parts[..., 1:] = pack(codes, bits)
+    return Encoded(parts[_bytes(segments, bits)].tobytes(), clipped, *sfpr.counts(rows, k))
+
+
+def decode(payload, k, shape, bits=2):
+    """The float32 tensor of `shape` in a payload (bytes) of codes of `bits`; `k` is the table's.
+
+    Any payload of the right length is legal. r = float32(1 / k) is SFPR's; a plane whose k is above 2^126, which no
+    table has, is 0. Raises ValueError for a payload of another length, a shape that has no view, k that does not fit
+    it, and other bits.
+    """
+    view, expected = views.view(shape), size(shape, bits)
+    if len(payload) != expected:
+        raise ValueError(f"payload has {len(payload)} bytes, shape {tuple(shape)} with {bits} bits has {expected}")
+    k = _scale(k, view)
+    r = sfpr.reciprocal(np.where(k > sfpr.LARGEST, 0, k).astype(np.float32))
+    segments = views.segments(view)
+    there = _bytes(segments, bits)
+    parts = np.zeros(there.shape, np.uint8)
+    parts[there] = np.frombuffer(payload, np.uint8)
+    base = parts.reshape(-1, 1 + bits)[segments.start, 0].view(np.int8)
+    y = dequantize(unpack(parts[..., 1:], bits), base[segments.segment, None], bits)
+    return sfpr.dequantize(views.join(y, view), r[view.plane, None]).reshape(shape)

@@ -1,0 +1,88 @@
+"""The table of a tensor: a scale k and the smallest HFC, delta, of each plane (DIVISION, section 4.1, equation 9).
+
+The step of the paper's quantizer is in k: it is 2^F / k, with F = 6 - bits. Any table is legal; one that was made from
+other values may clip.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from golden.division import average, dither
+from golden.division import view as views
+from golden.jpegact import sfpr
+
+_DOWN = np.uint64((1 << 64) - (1 << 45))  # what of a float64 a bfloat16 has as well
+
+
+class Table(NamedTuple):
+    """Of each plane. SFPR reads k from the upper half of a word of the table, delta lies in its low byte."""
+
+    k: np.ndarray  # float32, a bfloat16 number, 0 to 2^126
+    delta: np.ndarray  # int8
+
+
+def bfloat16_down(x):
+    """The largest bfloat16 not above each positive normal number, at most 2^126; float32."""
+    x = np.minimum(np.asarray(x, np.float64), np.float64(sfpr.LARGEST))
+    return (x.view(np.uint64) & _DOWN).view(np.float64).astype(np.float32)
+
+
+def _quotient(numerator, divisor):
+    """By 0 it is as good as infinite."""
+    return np.divide(numerator, divisor, out=np.full(divisor.shape, np.inf), where=divisor != 0)
+
+
+def table(x, bits=2, lfc=True, offset="mean"):
+    """Table for a float32 tensor: the finest steps with which no value clips and decoding never saturates.
+
+    k starts at the smaller one of (64 - 2^F) / (largest - smallest HFC) and (128 - 2^F) / (largest magnitude), rounded
+    down to a bfloat16, and becomes smaller until what SFPR's rounding makes of the plane fits as well. Subnormal and
+    non-finite x count as 0. `lfc` and `offset` as in `average.exact`; with offset "min" the HFC is what lies above
+    the smallest value of a segment, so that every delta is 0.
+    Raises TypeError unless `x` is a float32 array, ValueError for a shape that has no view, and for other bits and
+    offsets.
+    """
+    dither.check(bits)
+    view = views.of(x)
+    segments = views.segments(view)
+    with np.errstate(invalid="ignore"):
+        normal = np.isfinite(x) & (np.abs(x) >= np.finfo(np.float32).tiny)
+    x = np.where(normal, x, np.float32(0)).reshape(view.planes, -1)  # a plane is contiguous in both orders
+    step = 1 << 6 - bits
+    span, top = 64 - step, 128 - step
+
+    def extremes(y, level):
+        """Smallest and largest value of each plane, less the level of its segment."""
+        rest = views.join(y - level.astype(y.dtype)[segments.segment, None], view).reshape(view.planes, -1)
+        return rest.min(axis=1), rest.max(axis=1)
+
+    largest = np.abs(x).max(axis=1).astype(np.float64)
+    scale = np.ldexp(1.0, 15 - np.frexp(largest)[1])
+    z = views.split(np.rint(x * scale[:, None]).astype(np.int32), view)
+    low, high = extremes(64 * z, average.exact(z, segments, lfc, offset))
+    k = bfloat16_down(np.minimum(_quotient(span * 64 * scale, high - low), _quotient(top, largest)))
+    k[largest == 0] = 0
+    while True:
+        # k <= top / largest, so that no magnitude is above top, before rounding or after it.
+        y = views.split(np.rint(x * k[:, None].astype(np.float64)).astype(np.int16), view)
+        low, high = extremes(y, average.level(y, segments, lfc, offset))
+        wide = high - low > span
+        if not wide.any():
+            return Table(k, np.maximum(low, -128).astype(np.int8))
+        k.view(np.uint32)[wide] -= 1 << 16
+
+
+def auto(x, bits=2, offset="mean"):
+    """Table for a float32 tensor, and whether to encode it with an LFC.
+
+    Without, where the planes are flat and have fewer than 8 sectors (delta is offset enough), and where it gives the
+    smaller mean square of a step over all planes, the sum of 1 / k^2. `offset` is that of the LFC. Raises as `table`.
+    """
+    view = views.of(x)
+    plain = table(x, bits, lfc=False)
+    if not view.tiled and view.sectors < 8:
+        return plain, False
+    pooled = table(x, bits, offset=offset)
+    plain_cost, pooled_cost = (np.square(sfpr.reciprocal(k.astype(np.float64))).sum() for k, _ in (plain, pooled))
+    return (plain, False) if plain_cost < pooled_cost else (pooled, True)

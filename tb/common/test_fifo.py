@@ -1,0 +1,112 @@
+"""Bench of the FIFO in a memory: every beat once, in order, at full rate; packets leave whole, and never before."""
+
+import re
+
+import cocotb
+import pytest
+from amaranth.lib import data
+from cocotb.triggers import Timer
+
+from rtl.common.fifo import Fifo
+from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
+
+LONGEST = 8
+PACKET = data.StructLayout({"content": 15, "last": 1})
+
+
+@pytest.mark.parametrize("depth", [2, 8, 13])
+def test_fifo(depth):
+    simulate(Fifo(16, depth), __file__, "^(?!.*packet)", depth=depth, latency=3)
+
+
+@pytest.mark.parametrize("depth", [LONGEST, 13, 2 * LONGEST])
+def test_fifo_of_packets(depth):
+    simulate(Fifo(PACKET, depth, packets=True), __file__, "packet|beat_once", depth=depth, latency=4)
+
+
+@pytest.mark.parametrize("arguments, name", [
+    ({"depth": 1}, "depth"), ({"depth": 8.0}, "depth"), ({"depth": 8, "packets": True}, "shape")])
+def test_parameters_out_of_range_are_refused(arguments, name):
+    with pytest.raises(ValueError, match=rf"{name} must .*not {re.escape(repr(arguments.get(name, 16)))}"):
+        Fifo(16, **arguments)
+
+
+def packets(random, lengths):
+    """Beats of packets of these lengths."""
+    return [int(random.integers(1 << 15)) | (k == length - 1) << 15 for length in lengths for k in range(length)]
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def passes_every_beat_once_and_in_order(dut, idle, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    sent = packets(random, random.integers(1, LONGEST + 1, 80).tolist())
+    run = await bench.run({"i": sent}, {"o": len(sent)}, random, idle, stall)
+    bench.equal(run["o"], sent, f"idle={idle} stall={stall}")
+
+
+@cocotb.test
+async def moves_a_beat_every_cycle(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    count, latency = 5 * parameters()["depth"], parameters()["latency"]
+    run = await bench.run({"i": range(count)}, {"o": count}, random)
+    if parameters()["depth"] > 2:  # of two places one is free again only a cycle later
+        assert run.cycles["i"] == list(range(count))
+        assert run.cycles["o"] == list(range(latency, latency + count))
+    assert run.cycles["o"][0] == latency
+
+
+@cocotb.test
+async def holds_its_beats_and_then_refuses(dut):
+    random, beats = rng(), parameters()["depth"] + 2
+    bench = Bench(dut)
+    await bench.start()
+    run = await bench.run({"i": range(beats + 5)}, {}, random, until=lambda: dut.i__ready.value == 0, limit=60)
+    assert len(run.cycles["i"]) == beats
+    dut.o__ready.value = 1
+    await Timer(500, "ps")  # no edge of the clock
+    assert dut.i__ready.value == 0, "ready does not pass through"
+    await bench.reset()
+    run = await bench.run({"i": [7]}, {"o": 1}, random)
+    assert run["o"] == [7], "reset empties it"
+
+
+@cocotb.test
+@cocotb.parametrize(length=list(range(1, LONGEST + 1)))
+async def a_packet_leaves_when_its_last_beat_is_there_and_then_without_a_pause(dut, length):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    *front, last = packets(random, [length])
+    if front:
+        run = await bench.run({"i": front}, {"o": None}, random)
+        assert not run["o"], "nothing before the last beat"
+    run = await bench.run({"i": []}, {"o": None}, random, until=ticks(20))
+    assert not run["o"], "nor later"
+    run = await bench.run({"i": [last]}, {"o": length}, random)
+    bench.equal(run["o"], [*front, last], "packet")
+    latency = run.cycles["i"][0] + parameters()["latency"]
+    assert run.cycles["o"] == list(range(latency, latency + length))
+
+
+@cocotb.test
+@cocotb.parametrize(length=list(range(1, LONGEST + 1)))
+async def packets_follow_each_other_at_full_rate(dut, length):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    sent = packets(random, [length] * 40)
+    run = await bench.run({"i": sent}, {"o": len(sent)}, random)
+    bench.equal(run["o"], sent, f"length={length}")
+    if parameters()["depth"] >= 2 * LONGEST:
+        assert run.cycles["i"] == list(range(len(sent)))
+
+
+def ticks(count):
+    """Becomes true after so many calls."""
+    rest = iter(range(count))
+    return lambda: next(rest, None) is None

@@ -1,0 +1,95 @@
+"""Memories that become macros: mapped, timed, replayed and proved around them; what is in them and what is not."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.common.fifo import Fifo
+from synth import memories
+from synth.cells import cells
+from synth.equivalence import prove
+from synth.flow import netlist, synthesise
+from synth.library import SynthesisError, liberty
+from synth.replay import Netlist
+from synth.traffic import Record
+
+WIDTH, DEPTH = 64, 64
+
+
+@pytest.fixture(scope="module")
+def fifo(tmp_path_factory):
+    build = tmp_path_factory.mktemp("synth")
+    return synthesise("fifo", netlist(Fifo(WIDTH, DEPTH), "fifo")[0], build, "fast")[:2]
+
+
+def test_a_large_memory_is_a_macro_and_a_small_one_flip_flops(fifo, tmp_path):
+    figures, folder = fifo
+    assert figures.memory == WIDTH * DEPTH == memories.SMALLEST
+    assert WIDTH < figures.flops < 2 * WIDTH, "the output register, and counters"
+    assert "RAM_64X64" in (folder / "net.v").read_text()
+    small, _, _ = synthesise("fifo", netlist(Fifo(WIDTH - 1, DEPTH), "fifo")[0], tmp_path, "fast")
+    assert small.memory == 0 and small.flops > (WIDTH - 1) * DEPTH
+
+
+def test_its_netlist_is_proved_and_a_wrong_one_told(fifo):
+    _, folder = fifo
+    assert prove("fifo", folder, build=folder.parent).proved
+    for change in ("RE", "WD3", "WA0"):
+        wrong = folder.with_name(f"wrong-{change}")
+        shutil.copytree(folder, wrong, ignore=shutil.ignore_patterns("proof.json"))
+        design = json.loads((wrong / "net.json").read_text())
+        macro, = (cell for cell in design["modules"]["fifo"]["cells"].values() if memories.bits(cell["type"]))
+        macro["connections"][change] = ["1"]
+        (wrong / "net.json").write_text(json.dumps(design))
+        with pytest.raises(SynthesisError, match="its netlist is not what the RTL says"):
+            prove("fifo", wrong, build=folder.parent)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_its_netlist_is_replayed(fifo, wrong):
+    """Ten beats go in, then all come out; with a wrong bit in one of them the netlist is told to differ."""
+    _, folder = fifo
+    module = json.loads((folder / "net.json").read_text())["modules"]["fifo"]
+    beats = np.random.default_rng(7).integers(0, 2, (10, WIDTH), np.uint8)
+    cycles = 2 + 30
+    bits = {name: np.zeros((cycles, len(port["bits"])), np.uint8) for name, port in module["ports"].items()}
+    bits["rst"][:2] = 1
+    bits["i__payload"][2:12], bits["i__valid"][2:12] = beats, 1
+    bits["i__ready"][:] = 1
+    bits["o__ready"][:] = 1
+    bits["o__payload"][5:15], bits["o__valid"][5:15] = beats, 1
+    bits["o__payload"][9, 5] ^= wrong
+    record, known = Record(bits, range(2, cycles)), Netlist("fifo", module, cells(liberty(folder.parent)))
+    if wrong:
+        with pytest.raises(SynthesisError, match="differs from the RTL in cycle 9, at 1 outputs"):
+            known.run(record)
+    else:
+        assert known.run(record).cycles == cycles - 2
+
+
+class TwoReaders(wiring.Component):
+    a: In(6)
+    b: In(6)
+    d: In(WIDTH)
+    one: Out(WIDTH)
+    other: Out(WIDTH)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=WIDTH, depth=DEPTH, init=[])
+        write, *reads = memory.write_port(), memory.read_port(), memory.read_port()
+        m.d.comb += [write.addr.eq(self.a), write.data.eq(self.d), write.en.eq(1), reads[0].addr.eq(self.a),
+                     reads[1].addr.eq(self.b), reads[0].en.eq(1), reads[1].en.eq(1), self.one.eq(reads[0].data),
+                     self.other.eq(reads[1].data)]
+        return m
+
+
+def test_what_no_macro_can_be_is_refused(tmp_path):
+    with pytest.raises(SynthesisError, match="a memory of 64 words that no macro can be"):
+        synthesise("two", netlist(TwoReaders(), "two")[0], tmp_path, "fast")
