@@ -7,7 +7,7 @@ same in both (scorr), looks for inputs that show a difference (bmc3), and for an
 (pdr).
 """
 
-import json
+import hashlib
 import re
 import subprocess
 from pathlib import Path
@@ -26,7 +26,7 @@ EQUIVALENT, UNKNOWN = "equivalent", "unknown"
 def _ports(text, name):
     """{port: (its width, whether it is an input)} of a module in RTLIL, without clock and reset."""
     module = text[text.index(f"\nmodule \\{name}\n"):].split("\nend\n", 1)[0]
-    found = re.findall(r"^ *wire(?: width (\d+))? (input|output) \d+ +\\(\w+)$", module, re.MULTILINE)
+    found = re.findall(r"^ *wire(?: width (\d+))? (input|output) \d+ (?:signed)? *\\(\w+)$", module, re.MULTILINE)
     return {port: (int(width or 1), kind == "input") for width, kind, port in found
             if port not in ("clk", "rst", "mutant")}
 
@@ -77,17 +77,21 @@ def prove(name, folder, number, limit=LIMIT):
     SynthesisError
         If Yosys or ABC fail.
     """
-    kept = folder / f"proof-{number}.json"
-    if kept.exists():
-        return json.loads(kept.read_text())
     text, stem = (folder / "mutated.il").read_text(), f"miter-{number}"
     pins = [pin for pin in ("clk", "rst") if re.search(rf"^ *wire.* input \d+ +\\{pin}$", text, re.MULTILINE)]
-    (folder / f"{stem}.v").write_text(_verilog(name, _ports(text, name), pins, number))
-    yosys([
+    verilog = _verilog(name, _ports(text, name), pins, number)
+    commands = [
         "read_rtlil mutated.il", f"read_verilog -sv {stem}.v", "hierarchy -check -top miter",
-        "proc", "flatten", "opt", "memory_map", "opt", "techmap", "opt -fast", "dfflegalize -cell $_DFF_P_ 0",
-        "aigmap", "opt_clean", f"write_aiger -zinit {stem}.aig",
-    ], folder, name, stem)
+        # What nobody cares about is zero in both of them, as in the simulator.
+        "proc", "flatten", "setundef -zero", "opt", "memory_map", "opt", "techmap", "opt -fast", "setundef -zero",
+        "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean", f"write_aiger -zinit {stem}.aig",
+    ]
+    digest = hashlib.sha256(repr((verilog, commands, limit)).encode()).hexdigest()[:8]
+    kept = folder / f"proof-{number}-{digest}"
+    if kept.exists():
+        return kept.read_text()
+    (folder / f"{stem}.v").write_text(verilog)
+    yosys(commands, folder, name, stem)
 
     def abc(script):
         done = subprocess.run([Path(pyosys.__file__).parent / "yosys-abc", "-c", script], cwd=folder, text=True,
@@ -103,5 +107,5 @@ def prove(name, folder, number, limit=LIMIT):
     frame = re.search(r"was asserted in frame (\d+)", result)
     proved = re.search(r"^(UNSATISFIABLE|Property proved)", result, re.MULTILINE)
     verdict = f"different after {frame[1]} cycles" if frame else EQUIVALENT if proved else UNKNOWN
-    kept.write_text(json.dumps(verdict))
+    kept.write_text(verdict)
     return verdict

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from amaranth.back import rtlil
+from amaranth.lib import data
 
 from rtl.units import UNITS
 from synth.flow import netlist, yosys
-from synth.library import SynthesisError
+from synth.library import SynthesisError, version
 
 __all__ = ["BUILD", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "verdicts"]
 
@@ -69,8 +70,11 @@ SUBJECTS = {
         Subject("pipeline", "tb.common.test_pipeline:Increment", {"stages": 5}, ("rtl/common/pipeline.py",)),
         Subject("pieces", "tb.common.test_pieces:Both", {"size": 8}, ("rtl/common/pieces.py",)),
         Subject("gaps", "tb.common.test_gaps:Both", {}, ("rtl/common/gaps.py",)),
+        Subject("fifo", "rtl.common.fifo:Fifo", {"shape": data.StructLayout({"content": 15, "last": 1}), "depth": 13,
+                                                 "packets": True}),
         Subject("axis", "tb.common.test_axis:Edges", {"size": 16}, ("rtl/common/axis.py",)),
-        Subject("carrysave", "tb.common.test_carrysave:Bits", {}, ("rtl/common/carrysave.py",)),
+        *(Subject(name, f"tb.common.test_carrysave:{place}", parameters, ("rtl/common/carrysave.py",), "carrysave")
+          for name, place, parameters in (("carrysave", "Dot", {"constant": -77}), ("columns", "Bits", {"single": 6}))),
         Subject("minifloat", "tb.common.test_minifloat:Convert", {}, ("rtl/common/minifloat.py",)),
         Subject("turns", "rtl.jpegact.turns:Turns", {"cdus": 3}),
         *(Subject(unit.name, unit.component, {**unit.parameters, **(unit.synth or {}), **SMALLER.get(unit.name, {})})
@@ -104,7 +108,13 @@ def draw(subject, count, seed, build=BUILD):
     text, parts = netlist(subject.component(**subject.parameters), name)
     if parts:
         raise SynthesisError(f"{name}: it has several of {', '.join(parts)}")
-    inputs = (text, subject.files, count, seed, Path(__file__).read_text())
+    choice = " ".join(f"a:src=*{file}*" for file in subject.files) or "*"
+    commands = [
+        "read_rtlil sources.il", f"hierarchy -check -top {name}", "proc", "flatten", "opt", "write_rtlil flat.il",
+        # Some more, as those that tamper with the clock are left out: no bench can promise anything of these.
+        f"mutate -list {count + count // 4 + 8} -seed {seed} -o drawn {choice} t:$meminit* %d",
+    ]
+    inputs = (text, commands, version("pyosys", "Yosys"))
     folder = Path(build, f"{name}-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
     if (folder / "net.v").exists():
         return folder
@@ -112,12 +122,7 @@ def draw(subject, count, seed, build=BUILD):
     (folder / "unit.il").write_text(text)
     sources = rtlil.convert(subject.component(**subject.parameters), name=name)
     (folder / "sources.il").write_text(sources.replace(f"{ROOT}/", ""))
-    choice = " ".join(f"a:src=*{file}*" for file in subject.files)
-    yosys([
-        "read_rtlil sources.il", f"hierarchy -check -top {name}", "proc", "flatten", "opt", "write_rtlil flat.il",
-        # Some more, as those that tamper with the clock are left out: no bench can promise anything of these.
-        f"mutate -list {count + count // 4 + 8} -seed {seed} -o drawn {choice}",
-    ], folder, name, "draw")
+    yosys(commands, folder, name, "draw")
     lines = [line for line in (folder / "drawn").read_text().splitlines() if " -port CLK " not in line][:count]
     if not lines:
         raise SynthesisError(f"{name}: there is nothing to mutate")

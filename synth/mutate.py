@@ -186,9 +186,11 @@ def main(units, count, seed, mutant, threads, markdown):
             try:
                 score = judge(subject, count, seed, tell)
                 console.print(f"{subject.name:18} " + ", ".join(
-                    f"{name} {cell}" for name, cell in zip(COLUMNS, score.row(), strict=True)), highlight=False)
+                    f"{cell} {name}" for name, cell in zip(COLUMNS, score.row(), strict=True)),
+                    highlight=False, soft_wrap=True)
                 return score
             except SynthesisError as error:
+                console.print(f"{subject.name:18} failed", style="red")
                 return error
             finally:
                 bars.remove_task(task)
@@ -209,7 +211,8 @@ def main(units, count, seed, mutant, threads, markdown):
     for subject, score in done:
         for number, verdict in score.survived.items():
             console.print(f"{subject.name} {number} survives, {verdict}: {drawn(score.folder)[number - 1]}\n"
-                          f"    make mutate UNIT={subject.name} MUTANT={number}", highlight=False, markup=False)
+                          f"    make mutate UNIT={subject.name} MUTANT={number}", highlight=False, markup=False,
+                          soft_wrap=True)
     close(console, [result for result in results if isinstance(result, Exception)])
 
 
