@@ -168,8 +168,8 @@ class Driver:
         return await self._tensor(job, scales, back, table, scale_table)
 
     async def reset(self):
-        """Soft reset: gives up whatever is under way, and returns when the accelerator is at rest. What is left of a
-        stream is the DMA engine's to clear."""
+        """Soft reset: gives up whatever is under way, and returns when the accelerator is at rest. A frame that waits
+        at the stream is left for the next tensor; docs/integration.md says how to be rid of it."""
         await self.put(reset=1)
         while (await self.get("busy"))[0]:
             pass

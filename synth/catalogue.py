@@ -27,7 +27,7 @@ VARIANTS = {
 class Job:
     """A netlist to be mapped: its label in the tables, the row of the paper beside it or None, its module's name, and
     what it consists of: RTLIL, and the jobs of the modules that it has several of, by name. For
-    ``arrival`` see :func:`~synth.timing.constraints`, for ``divided`` :func:`~synth.flow.synthesise`."""
+    ``arrival`` see :func:`~synth.timing.constraints`, for ``apart`` :func:`~synth.flow.synthesise`."""
 
     label: str
     paper: str | None
@@ -37,7 +37,7 @@ class Job:
     text: str
     parts: dict = field(default_factory=dict)
     arrival: dict = field(default_factory=ARRIVAL.copy)
-    divided: bool = False
+    apart: tuple = ()
 
     @property
     def texts(self):
@@ -70,7 +70,7 @@ def jobs(names):
             differs = {key: value for key, value in parameters.items() if key == "memory"}
             variant = "".join(f" ({value} {key})" for key, value in differs.items())
             inner = {module: Job(f"lane{variant}", None, module, UNITS["lane"], differs, part, arrival=LANE,
-                                 divided=True)  # as ABC takes what is fast enough beside the slowest for fast enough
+                                 apart=("codec",))  # as ABC takes for fast enough what is no slower than all else
                      for module, part in parts.items()}
             found += [part for part in inner.values() if part not in found]
             found.append(Job(label, paper, unit.name, unit, parameters, text, inner))
@@ -94,7 +94,7 @@ def run(work, threads, done, recipes=None):
         try:
             made = {module: part.result() for module, part in parts(job).items()}
             result = synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=made,
-                                arrival=job.arrival, divided=job.divided)
+                                arrival=job.arrival, apart=job.apart)
             return result
         finally:
             done(job, result)

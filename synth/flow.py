@@ -108,11 +108,13 @@ def yosys(commands, folder, name, log):
         raise SynthesisError(f"{name}: {'; '.join(reasons)} (log: {folder / log}.log)")
 
 
-def prepare(name, library, folder, parts, divided=False):
+def prepare(name, library, folder, parts, apart=()):
     """Down to flip-flops, clock gates and generic gates: ``unit.il`` to ``generic.json``. The ``parts`` are boxes; what
-    has such, or shall be ``divided``, keeps its submodules."""
+    has such keeps its submodules, as does any unit those that are to be mapped ``apart``."""
     text = (folder / "unit.il").read_text()
-    inner = re.findall(rf"^module \\({name}\.[^.\s]+)$", text, re.MULTILINE) if parts or divided else []
+    inner = [f"{name}.{module}" for module in apart]
+    if parts:
+        inner = re.findall(rf"^module \\({name}\.[^.\s]+)$", text, re.MULTILINE)
     macros = memories.large(text)
     if macros:
         (folder / "memories.v").write_text("".join(map(memories.techmap, sorted(set(macros)))))
@@ -252,10 +254,10 @@ def search(attempt):
     return best(tried + [attempt(kind) for kind in others if kind in FOR_LARGE or not large])
 
 
-def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.ARRIVAL, divided=False):
+def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.ARRIVAL, apart=()):
     """Maps RTLIL, the text of :func:`netlist`, to cells with a recipe (default: searches for the best one), or
     remembers that it did. ``parts``: {module: what this function has returned for it} of what it has several of.
-    Its submodules are mapped by themselves if it has such, or is to be ``divided``. For ``arrival`` see
+    If it has such, all its submodules are mapped by themselves, otherwise those named in ``apart``. For ``arrival`` see
     :func:`~synth.timing.constraints`.
 
     Returns ``(figures, folder, cached)``. The folder, in ``build``, is named after the unit and the hash of everything
@@ -269,7 +271,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.
     """
     start, library, parts = monotonic(), liberty(build), parts or {}
     sources = [(Path(__file__).parent / file).read_text() for file in FLOW]
-    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe, arrival, divided,
+    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe, arrival, apart,
               {part: place.name for part, (_, place, _) in parts.items()})
     folder = Path(build, f"{name}-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
     summary = folder / "figures.json"
@@ -280,7 +282,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.
     (folder / "unit.il").write_text(text)
     for part, (_, place, _) in parts.items():
         shutil.copy(place / "unit.il", folder / f"{part}.il")
-    prepare(name, library, folder, parts, divided)
+    prepare(name, library, folder, parts, apart)
 
     def attempt(recipe):
         cover(name, library, folder, recipe)

@@ -103,7 +103,8 @@ class Receiver(wiring.Component):
     others, all lanes are taken, zeros where ``tkeep`` is 0, so that whatever follows stays in step.
 
     Throughput: one beat a cycle, but the last one of a frame waits for a cycle, in which its bytes are counted.
-    Latency and buffering: none. Combinational paths: ``i`` to ``o`` but for the count, ``o.ready`` to ``i.tready``.
+    Latency and buffering: none. Combinational paths: ``i`` to ``o`` but for the count, ``i.tlast``, ``run`` and
+    ``o.ready`` to ``i.tready``.
 
     Parameters
     ----------

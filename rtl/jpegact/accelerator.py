@@ -54,13 +54,13 @@ class Accelerator(wiring.Component):
 
     A soft reset waits for memory: what was asked for is taken, bursts that were offered are completed without strobes.
     A frame that has begun at ``m_axis`` is ended by a null beat with ``tlast``; what is still to come of one that has
-    begun at ``s_axis`` is dropped, also when the next tensor has been started.
+    begun at ``s_axis`` is dropped, also when the next tensor has been started. One that only waits is the next one's.
 
     Throughput: a sector a cycle in each lane, 8 cycles a block, as long as memory and the stream keep up; scales are
     read over the same ports. Latency: some 100 cycles from the start to the first read (170 with
     4 CDUs, 300 with 8), then memory's, then the CDU's; 20 from the last transfer to the interrupt.
     Buffering: that of its parts. Combinational paths: none from port to port but inside ``s_axis``, from ``tvalid`` and
-    what goes with it to ``tready``.
+    ``tlast`` to ``tready``; with more than 4 CDUs, or modes raw or zvc, from ``tdata`` and ``tkeep``, too.
 
     Source: JPEG-ACT, section III-A, Figures 7, 8, 12 and 15.
 
@@ -132,14 +132,15 @@ class Accelerator(wiring.Component):
         def mode(*names):
             return Cat(control.mode == MODES[name] for name in names if name in self.modes).any()
 
-        launch, abort, unknown, unaligned = Signal(), Signal(), Signal(), Signal()
-        m.d.sync += [unknown.eq(~mode(*self.modes)), unaligned.eq(mode(*SCALED) & control.scales[:5].any())]
+        launch, abort, unknown, scaled = Signal(), Signal(), Signal(), Signal()
+        m.d.sync += [unknown.eq(~mode(*self.modes)), scaled.eq(mode(*SCALED))]
         idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
         decompress = Signal()  # a copy, as that of the registers goes to every lane
         m.d.comb += [plan.descriptor[name].eq(control[name])
-                     for name in ("base", "rows", "width", "stride", "height", "channels")]
+                     for name in ("base", "rows", "width", "stride", "height", "channels", "scales")]
         m.d.comb += [
             plan.descriptor.tiled.eq(mode("jpeg-act")),
+            plan.descriptor.scaled.eq(scaled),
             collector.blocks.eq(plan.blocks),
             collector.start.eq(launch & ~decompress),
             splitter.blocks.eq(plan.blocks),
@@ -191,6 +192,7 @@ class Accelerator(wiring.Component):
         c = Module()
         m.submodules.sequence = ResetInserter(clear)(c)
         sent, malformed, settling = Signal(), Signal(), Signal(range(SETTLE))
+        launched = Signal()  # what the lanes count is this tensor's
         given = Signal()
         offered, ready, size = Signal(), Signal(), Signal(range(PACKET + 1))  # to the splitter, in the cycle before
         c.d.comb += [
@@ -209,7 +211,7 @@ class Accelerator(wiring.Component):
                 c.d.sync += [sent.eq(0), malformed.eq(0)]
                 with c.If(registers.start):
                     c.d.comb += plan.start.eq(1)
-                    c.d.sync += status.error.eq(ErrorCode.NONE)
+                    c.d.sync += [status.error.eq(ErrorCode.NONE), launched.eq(0)]
                     c.next = "plan"
             with c.State("plan"):
                 c.d.comb += works.eq(1)
@@ -217,7 +219,7 @@ class Accelerator(wiring.Component):
                     c.next = "settle"
                     with c.If(unknown):
                         c.d.sync += status.error.eq(ErrorCode.MODE)
-                    with c.Elif(plan.error | unaligned):
+                    with c.Elif(plan.error):
                         c.d.sync += status.error.eq(ErrorCode.DESCRIPTOR)
                     with c.Else():
                         c.next = "launch"
@@ -226,6 +228,8 @@ class Accelerator(wiring.Component):
                 c.next = "run"
             with c.State("run"):
                 c.d.comb += [works.eq(1), receiver.run.eq(control.decompress & ~abort)]
+                with c.If(busy):  # by now the lanes have cleared their counters
+                    c.d.sync += launched.eq(1)
                 with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
                     c.next = "settle"
                     for happened, code in (  # the last one is the cause of the others
@@ -261,16 +265,20 @@ class Accelerator(wiring.Component):
             if hasattr(status, name):
                 m.d.comb += getattr(status, name).eq(counter.value)
             amounts[name] = counter.value
+        restored = Signal()  # the last tensor was decompressed, whatever the registers say of the next one
+        with m.If(registers.start):
+            m.d.sync += restored.eq(control.decompress)
         m.d.comb += [
-            status.bytes_in.eq(Mux(control.decompress, amounts["stream"], amounts["tensor"])),
-            status.bytes_out.eq(Mux(control.decompress, amounts["tensor"], amounts["stream"])),
+            status.bytes_in.eq(Mux(restored, amounts["stream"], amounts["tensor"])),
+            status.bytes_out.eq(Mux(restored, amounts["tensor"], amounts["stream"])),
         ]
         # Those of the lanes are added up one after the other, over and over.
         turn = Signal(self.cdus, init=1)
         m.d.sync += turn.eq(turn.rotate_left(1))
         for name in ("nans", "saturated"):
             total = Signal(35)
-            value = reduce(or_, (Mux(turn[k] & used[k], getattr(lane, name), 0) for k, lane in enumerate(lanes)))
+            value = reduce(or_, (Mux(turn[k] & used[k] & launched, getattr(lane, name), 0)
+                                 for k, lane in enumerate(lanes)))
             m.d.sync += total.eq(Mux(turn[0], 0, total) + value)
             with m.If(turn[0]):
                 m.d.sync += getattr(status, name).eq(total)

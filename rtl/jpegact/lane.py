@@ -109,7 +109,9 @@ class Lane(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.cdu = cdu = self._cdu
+        # The CDU and what is in front of it and behind it, one module for synthesis, as paths lead through all of them.
+        m.submodules.codec = codec = Module()
+        codec.submodules.cdu = cdu = self._cdu
         m.submodules.reader = reader = Reader(self.address_width, self.outstanding, self.memory)
         m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory)
         mode, passes_sfpr = self.tensor.mode, Signal()
@@ -146,9 +148,9 @@ class Lane(wiring.Component):
         # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
                                    ("rows", wiring.flipped(self.rows), cdu.rows_i)):
-            m.submodules[name] = skid = Skid(source.payload.shape(), half=name == "rows")
-            wiring.connect(m, source, skid.i)
-            wiring.connect(m, skid.o, sink)
+            codec.submodules[name] = skid = Skid(source.payload.shape(), half=name == "rows")
+            wiring.connect(codec, source, skid.i)
+            wiring.connect(codec, skid.o, sink)
         if cdu.scaled:
             wiring.connect(m, reader.scale, cdu.scales)
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]

@@ -16,10 +16,10 @@ HALF = BLOCKS // 2
 
 def descriptor(address_width):
     """A tensor in memory: ``rows`` of ``width`` float32 values, ``stride`` bytes from row to row, the first value at
-    ``base``; ``height`` consecutive rows have one scale, then the next of ``channels`` is used, in turn. ``tiled``:
-    blocks are 8x8 tiles."""
+    ``base``; ``height`` consecutive rows have one scale, then the next of ``channels`` is used, in turn, from the table
+    at ``scales`` if ``scaled``. ``tiled``: blocks are 8x8 tiles."""
     return data.StructLayout({"base": address_width, "rows": 32, "width": 32, "stride": 32, "height": 32,
-                              "channels": 32, "tiled": 1})
+                              "channels": 32, "scales": address_width, "tiled": 1, "scaled": 1})
 
 
 def _later(m, number, addend):
@@ -60,7 +60,8 @@ class Plan(wiring.Component):
     error : output
         There is no such tensor: a number that is zero or too large (rows of 31 bits, the others of 24, blocks of 32,
         the width in whole sectors and the blocks in whole groups), an address or stride that is no multiple of 4, a
-        stride shorter than a row, an end beyond the address space, or tiles in less than 8 rows or columns.
+        stride shorter than a row, tiles in less than 8 rows or columns, scales at no multiple of 32, or an end beyond
+        the address space, of the tensor or of the last 32 bytes of scales.
     blocks : output
         All of them.
     layout : output
@@ -112,7 +113,8 @@ class Plan(wiring.Component):
                 *(given[name][SIZE:].any() for name in ("height", "channels")), given.width[SIZE:].any(),
                 given.width[3:SIZE].all() & given.width[:3].any(),
                 given.rows[ROWS:], given.base[:2], given.stride[:2], given.stride < (given.width[:SIZE] << 2),
-                given.tiled & ((given.width[3:] == 0) | (given.rows[3:] == 0))).any()),
+                given.tiled & ((given.width[3:] == 0) | (given.rows[3:] == 0)),
+                given.scaled & given.scales[:5].any()).any()),
         ]
         self._walk(m, last_tile, begin, walked)
 
@@ -145,6 +147,9 @@ class Plan(wiring.Component):
             high.eq((Cat(1, end[half:]) + Cat(over, addend[half:]))[1:]),
         ]
         m.d.sync += over.eq(low[half])
+        # The last 32 bytes of scales begin in the address space, or else behind it: only the carry is wanted, and late.
+        wraps = Signal()
+        m.d.sync += wraps.eq((given.scales[5 : SIZE + 2] + course.top[3:])[-1])
 
         # What one or some get in place of the quotient: one less if nothing is left, or else one more; in halves, too.
         other, even, beyond_half = Signal(BLOCKS - 2), Signal(), Signal()
@@ -202,7 +207,8 @@ class Plan(wiring.Component):
                 with m.If(late):
                     m.next = "judge"
             with m.State("judge"):
-                m.d.sync += self.error.eq(large | (beyond & end.any()))
+                m.d.sync += self.error.eq(large | (beyond & end.any())
+                                          | (given.scaled & wraps & given.scales[SIZE + 2 :].all()))
                 m.next = "end"
             with m.State("end"), m.If(walked):
                 m.d.comb += self.done.eq(1)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR", "MODES", "VALUES",
-           "Bits", "ErrorCode", "Field", "Register", "markdown"]
+__all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "LIMITS", "MAGIC", "MAJOR", "MAP", "MINOR", "MODES",
+           "RANGES", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 1, 0
@@ -35,7 +35,7 @@ class ErrorCode(IntEnum):
 
 ERRORS = {
     ErrorCode.NONE: "no error",
-    ErrorCode.DESCRIPTOR: "the descriptor makes no sense",
+    ErrorCode.DESCRIPTOR: "the descriptor is beyond its limits",
     ErrorCode.MODE: "the mode was not built in",
     ErrorCode.SHORT: "the stream ended before the last block",
     ErrorCode.EXCESS: "the stream went on after the last block",
@@ -102,7 +102,7 @@ MAP = (
     Register("STATUS", 0x10, (
         Field("busy", 0, 1, "ro", "a tensor, or a soft reset, is under way"),
         Field("done", 1, 1, "ro", "the last tensor has ended, well or with an error; cleared by `start` and `reset`"),
-        Field("error", 4, 4, "ro", "error code of the last tensor, below; stands until the next start"),
+        Field("error", 4, 4, "ro", "error code of the last tensor, below; stands until the next start or `reset`"),
     )),
     Register("INTERRUPT_STATUS", 0x14, (
         Field("done_pending", 0, 1, "w1c", "a tensor has ended, well or with an error"),
@@ -138,6 +138,24 @@ MAP = (
 )
 
 COUNTERS = ("cycles", "bytes_in", "bytes_out", "stall_read", "stall_write", "stall_stream", "saturated", "nans")
+
+
+RANGES = {"rows": (1, 2**31 - 1), "width": (1, 2**24 - 8), "height": (1, 2**24 - 1), "channels": (1, 2**24 - 1)}
+"""Least and most of the numbers of a descriptor."""
+
+LIMITS = {
+    "`ROWS`": "1 to 2^31 - 1; in jpeg-act from 8 on",
+    "`WIDTH`": "1 to 2^24 - 8; in jpeg-act from 8 on",
+    "`STRIDE`": "a multiple of 4, at least 4 * `WIDTH`",
+    "`HEIGHT`": "1 to 2^24 - 1, also in modes without scales",
+    "`CHANNELS`": "1 to 2^24 - 1, also in modes without scales",
+    "`BASE`": "a multiple of 4; `BASE` + (`ROWS` - 1) * `STRIDE` + 4 * `WIDTH` is at most 2^`address_width`",
+    "`SCALES`": "in sfpr, sfpr-zvc and jpeg-act: a multiple of 32; `SCALES` + 4 * `CHANNELS` is at most "
+                "2^`address_width`",
+    "blocks": "at most 2^32 - 4: in jpeg-act ceil(`ROWS` / 8) * ceil(`WIDTH` / 8), else "
+              "ceil(`ROWS` * ceil(`WIDTH` / 8) / 8)",
+}
+"""What a descriptor has to keep, in words."""
 
 
 class Bits(NamedTuple):
@@ -215,9 +233,10 @@ def markdown():
         "- Addresses without a register read 0 and ignore writes. The answer is SLVERR.",
         "- While `busy` is 1, writes to the following have no effect and the answer is SLVERR, so that the running",
         f"  tensor cannot be disturbed and the hardware needs no second copy: {held}.",
-        "- Of an address in memory only the lower `address_width` bits exist; the others read 0.",
+        "- Of an address in memory only the lower `address_width` bits exist; the others read 0. Writing 1 to one of",
+        "  them has no effect, on the rest of the word neither, and the answer is SLVERR.",
         "- Counters are those of the last tensor, or of the one under way. They stand still once `done` is 1; before",
-        "  that, the words of one counter may be of different moments.",
+        "  that, the words of one counter may be of different moments. After a soft reset they mean nothing.",
         "- A soft reset changes no register that can be written, nor what is pending.",
         "- The interrupt is high while anything pending is enabled.",
         "",
@@ -228,6 +247,12 @@ def markdown():
         "3. Clear what is pending, write `start`.",
         "4. Wait for `done`, by the interrupt or by reading `STATUS`. Then `error` says whether it went well.",
         "5. Compressing, `bytes_out` is the true length of the payload.",
+        "",
+        "## Limits of a descriptor",
+        "Beyond any of these a tensor ends in the error DESCRIPTOR. Nothing has been read or written then, and a frame",
+        "that waits at the stream waits on.",
+        "",
+        *_rows(("of", "limit"), LIMITS.items()),
         "",
         "## Modes",
         *_rows(("code", "mode"), ((code, f"`{name}`") for code, name in enumerate(MODES))),

@@ -21,7 +21,7 @@ class Registers(wiring.Component):
 
     The five channels of AXI4-Lite are streams without ``prot``. A write address and its data may come in any order;
     both are taken together, one cycle after both are there. Writes while ``status.busy`` change nothing of ``control``,
-    so that the accelerator needs no copy of it.
+    so that the accelerator needs no copy of it; nor does one to a bit of an address that does not exist.
 
     Throughput: a write in three cycles and, independently, a read in two. Latency: from both halves of a write to its
     response 2 cycles, from a read's address to its data 1. Buffering: the two answers. Combinational paths: none
@@ -36,7 +36,7 @@ class Registers(wiring.Component):
     modes : tuple of str
         Names of the modes that were built in, at least one. Only told to the host.
     address_width : int
-        Bits of an address in memory, 32 to 64; registers have no more.
+        Bits of an address in memory, 32 to 64; registers have no more, and a write of more is refused.
 
     Ports
     -----
@@ -52,7 +52,8 @@ class Registers(wiring.Component):
         ``busy`` has to be high from the cycle after ``start`` or ``reset`` on, for as long as it takes. ``error``
         stands from ``done`` to the next ``start``.
     done : input
-        Pulse: a tensor has ended, well or, with ``status.error``, badly. Not given after a soft reset.
+        Pulse: a tensor has ended, well or, with ``status.error``, badly. In the cycle of ``reset`` it is too late;
+        not given from then on.
     interrupt : output
 
     Raises
@@ -114,6 +115,9 @@ class Registers(wiring.Component):
         # ------------------------------------------------------------------------------------------------------ write
         take, legal = Signal(), Signal()  # both halves are there; the address can be written now
         content, strobes, address = self.w.payload.data, self.w.payload.strb, self.aw.payload[2:]
+        beyond = Signal()  # for an upper half of an address: bits that do not exist
+        m.d.sync += beyond.eq(Cat(content[bit] & strobes[bit // 8]
+                                  for bit in range(self.fixed["address_width"] - 32, 32)).any())
         m.d.comb += [self.aw.ready.eq(take), self.w.ready.eq(take)]
         m.d.sync += take.eq(self.aw.valid & self.w.valid & ~take & ~self.b.valid)
         with m.If(self.b.ready):
@@ -123,7 +127,10 @@ class Registers(wiring.Component):
         with m.Switch(address):
             for place, pieces in words.items():
                 with m.Case(place >> 2):
-                    m.d.comb += legal.eq(~self.status.busy if VALUES[pieces[0].name].held else 1)
+                    bits = pieces[0]
+                    hinders = [self.status.busy] * VALUES[bits.name].held
+                    hinders += [beyond] * (bits.name in ADDRESSES and bits.part > 0)
+                    m.d.comb += legal.eq(~Cat(hinders).any())
         clear, entered = ResetSignal(), Signal(32)
         m.d.comb += entered.eq(Mux(clear, 0, content))
         for (place, lane), registers in stored.items():
@@ -137,12 +144,14 @@ class Registers(wiring.Component):
         m.d.sync += [self.reset.eq(pulses["reset"]),
                      self.start.eq(pulses["start"] & ~pulses["reset"] & ~self.status.busy)]
 
-        # The end of a tensor comes after the writes, and so wins over them.
+        # The end of a tensor comes after the writes, and so wins over them, but not over a reset.
         done, pending = values["done"], Cat(values["done_pending"], values["error_pending"])
         with m.If(self.start | self.reset):
             m.d.sync += done.eq(0)
-        with m.If(self.done):
-            m.d.sync += [done.eq(1), pending.eq(pending | Cat(1, self.status.error != 0))]
+        with m.Elif(self.done):
+            m.d.sync += [done.eq(1), values["done_pending"].eq(1)]
+            with m.If(self.status.error != 0):
+                m.d.sync += values["error_pending"].eq(1)
         m.d.sync += self.interrupt.eq((pending & Cat(values["done_enable"], values["error_enable"])).any())
 
         # ------------------------------------------------------------------------------------------------------- read

@@ -43,7 +43,7 @@ class Splitter(wiring.Component):
     Ports
     -----
     i : stream of :func:`~rtl.common.packer.chunk` of 128 bytes
-        All full but the last one of the tensor.
+        All full but the last one of the tensor, which may be empty.
     o : ``cdus`` streams of :func:`~rtl.jpegact.zvc.rows`
         For ``rows_i`` of each ``Cdu(packed=False)``: eight rows a block, with ``last`` on the last row of the last one.
         A CDU that has no block gets nothing.
@@ -59,7 +59,8 @@ class Splitter(wiring.Component):
     wants : output
         The stream has not ended: it is waited for in cycles in which ``i`` has nothing.
     excess : output
-        The stream went on after the last block; until ``start``. The rest is taken and dropped.
+        The stream went on after the last block; until ``start``. The rest is taken and dropped. A last packet without
+        bytes is nothing that goes on.
 
     Raises
     ------
@@ -182,7 +183,7 @@ class Splitter(wiring.Component):
         lacking, offered = Signal(), Signal()  # not even the shortest block is there, or one was not
         m.d.comb += [
             lacking.eq(running & step[0] & closed & ~level(Mux(turns.active, MASK // granule, 0))),
-            offered.eq(running & turns.active & ~stop & there & ~lacking),
+            offered.eq(running & turns.active & ~self.short & there & ~lacking),
             turns.next.eq(moved & whole),
         ]
         # Where the next piece begins: in the block, while it has more of them, or else behind it.
@@ -235,7 +236,8 @@ class Splitter(wiring.Component):
             ]
 
         # --------------------------------------------------------------------------------------------- control
-        m.d.comb += [stop.eq(running & (~turns.active | self.short)),
+        # What follows on the last block tells whether the stream goes on: it may end in a packet without bytes.
+        m.d.comb += [stop.eq(running & (self.short | (~turns.active & there))),
                      self.busy.eq(running | discarding | waiting.any())]
         with m.If(lacking):
             m.d.sync += self.short.eq(1)

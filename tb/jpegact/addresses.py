@@ -45,7 +45,7 @@ def fields(layout, number):
             else int(constant[name]) for name, field in layout}
 
 
-def describe(view, tiled, base, stride, address_width):
+def describe(view, tiled, base, stride, address_width, scales=0, scaled=0):
     """A descriptor as a number."""
-    fields = pack([view.rows, view.width, stride, view.height, view.channels, tiled], 32)
-    return base | fields << address_width
+    fields = pack([view.rows, view.width, stride, view.height, view.channels], 32)
+    return base | (fields | (scales | (tiled | scaled << 1) << address_width) << 160) << address_width

@@ -54,8 +54,17 @@ def owner(count, cdus):
     return np.arange(count) // GROUP % cdus
 
 
-def packets(payload):
-    """A payload as beats of packets; no bytes are one empty packet."""
-    last = max(-(-len(payload) // stream.PACKET), 1) - 1
+def even(random, mode, most=40):
+    """As :func:`blocks`, of a number up to ``most`` that fills packets."""
+    while True:
+        payload, sizes = blocks(random, mode, most)
+        fills = np.flatnonzero(np.cumsum(sizes) % stream.PACKET == 0)
+        if fills.size:
+            return payload[: sizes[: fills[0] + 1].sum()], sizes[: fills[0] + 1]
+
+
+def packets(payload, null=False):
+    """A payload as beats of packets; no bytes are one empty packet. ``null``: which ends all others, too."""
+    last = max(-(-len(payload) // stream.PACKET) - (not null), 0)
     return [chunk(bytes(payload[k * stream.PACKET : (k + 1) * stream.PACKET]), k == last, stream.PACKET)
             for k in range(last + 1)]

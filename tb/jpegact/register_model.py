@@ -31,6 +31,9 @@ class RegisterModel:
         if address not in WORDS or (address in HELD and self.values["busy"]):
             return SLVERR
         lanes = sum(0xFF << 8 * lane for lane in range(4) if strobe >> lane & 1)
+        if any((data & lanes) >> bits.low & (1 << bits.width) - 1 & ~(self.limits[bits.name] >> bits.part)
+               for bits in BITS if bits.address == address):
+            return SLVERR
         pulses = []
         for bits in (bits for bits in BITS if bits.address == address):
             mask = (1 << bits.width) - 1 & lanes >> bits.low

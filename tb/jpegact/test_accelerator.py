@@ -1,17 +1,20 @@
 """Bench of the accelerator: whole tensors from memory to the stream and back, among cocotbext-axi's models."""
 
+import json
+import os
 from dataclasses import replace
 
 import cocotb
 import numpy as np
 import pytest
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
+from cocotbext.axi import AxiResp
 
 from golden.jpegact import blocks, cdu
 from rtl.jpegact.accelerator import Accelerator
 from rtl.jpegact.cdu import JPEG_ACT
 from rtl.jpegact.config import MODES
-from rtl.jpegact.register_map import ErrorCode
+from rtl.jpegact.register_map import COUNTERS, ErrorCode
 from tb.harness import SEED, parameters, rng, simulate
 from tb.jpegact.world import World, tensor
 
@@ -23,11 +26,12 @@ SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 1
 
 @pytest.mark.parametrize("cdus", [1, 2, 3, 4, 8])
 def test_accelerator(cdus):
-    simulate(Accelerator(cdus, ALL), __file__, "there_and_back|random", cdus=cdus, modes=ALL)
+    tests = "there_and_back|random" + "|null" * (cdus == 1)
+    simulate(Accelerator(cdus, ALL), __file__, tests, cdus=cdus, modes=ALL)
 
 
 def test_behaviour():
-    simulate(Accelerator(2, ALL), __file__, "strides|reset|refuses|ends|counts", cdus=2, modes=ALL)
+    simulate(Accelerator(2, ALL), __file__, "strides|reset|refuses|ends|counts|frame|null|cuts", cdus=2, modes=ALL)
 
 
 def test_independent_memory():
@@ -100,12 +104,46 @@ async def counts_what_passes(dut):
         assert counters["saturated"] == ((rounded > 127) | (rounded < -128)).sum()
         assert counters["cycles"] > 8 * view.blocks(False) // world.cdus
     there, back = counters, await world.decompress(compressed)
+    await world.driver.put(decompress=0)
+    assert await world.driver.get("bytes_in", "bytes_out") == [back["bytes_in"], back["bytes_out"]]
     for side, stalls in (("memory", ("stall_read", "stall_write")), ("stream", ("stall_stream", "stall_stream"))):
         world.pause("mostly", only=side)
         _, slow = await world.compress(x, "sfpr")
         assert slow["cycles"] >= there["cycles"] and slow[stalls[0]] > there[stalls[0]] and slow["stall_write"] == 0
         slow = await world.decompress(compressed)
         assert slow["cycles"] >= back["cycles"] and slow[stalls[1]] > back[stalls[1]]
+
+
+@cocotb.test
+async def cuts_all_paths_but_one(dut):
+    """No port answers another before the next edge, but ``tready`` the rest of its stream."""
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    world.pause("half")
+    inputs = {name: getattr(dut, name) for name in json.loads(os.environ["TB_INPUTS"])}
+    outputs = {name: getattr(dut, name) for name, member in Accelerator(world.cdus, ALL).signature.members.items()
+               if name not in inputs}
+    stream = [name for name in inputs if name.startswith("s_axis")]
+    shaken = [[name for name in inputs if name not in stream], *([name] for name in stream)]
+    task = cocotb.start_soon(world.round_trip(tensor(random, (1, 2, 32, 40)), "sfpr-zvc"))
+    answers = set()
+    while not task.done():
+        await FallingEdge(dut.clk)
+        before = {name: int(port.value) for name, port in (inputs | outputs).items()}
+        for names in shaken:
+            for name in names:
+                inputs[name].value = int.from_bytes(random.bytes(128), "little") & (1 << len(inputs[name])) - 1
+            await Timer(50, "ps")
+            answers |= {(names[0] if names[0] in stream else "others", name) for name, port in outputs.items()
+                        if int(port.value) != before[name]}
+            for name in names:
+                inputs[name].value = before[name]
+            await Timer(50, "ps")
+        await ClockCycles(dut.clk, int(random.integers(1, 4)))
+    await task
+    assert {(f"s_axis_{name}", "s_axis_tready") for name in ("tvalid", "tlast")} <= answers, answers
+    assert {output for _, output in answers} == {"s_axis_tready"} and "others" not in dict(answers), answers
 
 
 @cocotb.test
@@ -159,6 +197,69 @@ async def recovers_from_a_soft_reset_at_any_moment(dut):
 
 
 @cocotb.test
+async def soft_reset_forgets_a_tensor_that_ends_just_then(dut):
+    """Of one that ended before, what is pending stays."""
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    driver, seen = world.driver, []
+    await driver.put(rows=0)  # it ends after a few cycles
+    for delay in range(24):
+        await driver.put(done_pending=1, error_pending=1)
+        await driver.put(start=1)
+        await ClockCycles(dut.clk, delay)
+        await driver.put(reset=1)
+        while (await driver.get("busy"))[0]:
+            pass
+        done, error, *pending = await driver.get("done", "error", "done_pending", "error_pending")
+        assert done == error == 0 and pending in ([0, 0], [1, 1]), f"SEED={SEED}: {delay} cycles: {done}, {pending}"
+        seen.append(pending[0])
+    assert seen == sorted(seen) and {0, 1} == set(seen), seen
+
+
+@cocotb.test
+async def a_frame_that_waits_is_the_next_tensors(dut):
+    """Neither a soft reset nor a tensor that is refused takes it; a tensor of one value disposes of it."""
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    driver = world.driver
+    c = cdu.compress(tensor(random, (1, 3, 24, 40)), "sfpr-zvc", cdus=world.cdus)
+    for size, code in ((c.payload_bytes, ErrorCode.EXCESS), (128, ErrorCode.EXCESS), (9, ErrorCode.EXCESS),
+                       (8, ErrorCode.NONE), (1, ErrorCode.SHORT)):
+        world.send(c.payload[:size])
+        await driver.reset()
+        await driver.put(rows=0, decompress=1)
+        await driver.put(start=1)
+        await world.interrupt()
+        await ClockCycles(dut.clk, 20)
+        assert not world.source.idle() and dut.s_axis_tvalid.value == 1, f"SEED={SEED}: it was taken"
+        await driver.put(done_pending=1, error_pending=1)
+        world.fill()
+        before = world.content.copy()
+        await world.fails(driver.decompress(0x1004, (1, 1), "brc"), code)
+        assert world.source.idle() and dut.s_axis_tvalid.value == 0, f"SEED={SEED}: it is still there"
+        before[0x1004:0x1008] = world.content[0x1004:0x1008]
+        assert np.array_equal(world.content, before), f"SEED={SEED}: wrote outside of one value"
+        await world.decompress(c)
+
+
+@cocotb.test
+async def a_null_beat_may_end_a_frame(dut):
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    for mode in ALL:
+        x = tensor(random, (1, 16, 8, 8)) * (mode not in cdu.ITEM)  # fills packets
+        compressed = cdu.compress(x, mode, cdus=world.cdus)
+        assert compressed.payload_bytes % 128 == 0
+        for pause in ("never", "half"):
+            world.pause(pause)
+            await world.decompress(compressed, null=True)
+            await world.decompress(compressed)
+
+
+@cocotb.test
 async def refuses_descriptors_that_make_no_sense(dut):
     random = rng()
     world = World(dut, random)
@@ -169,7 +270,9 @@ async def refuses_descriptors_that_make_no_sense(dut):
             "height": 8, "channels": 2, "scales": 0x8000}
     bad = [{"rows": 0}, {"width": 0}, {"stride": 0}, {"stride": 60}, {"stride": 66}, {"base": 0x1002}, {"height": 0},
            {"channels": 0}, {"width": 7}, {"rows": 7}, {"base": (1 << 40) - 1020}, {"scales": 0x8004},
-           {"width": 1 << 24, "stride": 1 << 26}, {"rows": 1 << 31}]
+           {"scales": (1 << 40) - 32, "channels": 9}, {"width": 1 << 24, "stride": 1 << 26}, {"rows": 1 << 31}]
+    _, counters = await world.compress(tensor(random, (1, 3, 24, 40), "wild"), "sfpr")
+    assert counters["nans"] and counters["saturated"]
     world.fill()
     before = world.content.copy()
     for change in bad:
@@ -180,6 +283,8 @@ async def refuses_descriptors_that_make_no_sense(dut):
             await world.interrupt()
             done, error, pending = await driver.get("done", "error", "error_pending")
             assert (done, error, pending) == (1, ErrorCode.DESCRIPTOR, 1), f"{change}: error {error}"
+            cycles, *others = await driver.get(*COUNTERS)
+            assert cycles and not any(others), f"{change}: {others}"
             await world.quiet()
     assert np.array_equal(world.content, before)
     await driver.put(**{**good, "mode": 6})
@@ -188,6 +293,10 @@ async def refuses_descriptors_that_make_no_sense(dut):
     await world.interrupt()
     assert await driver.get("error") == [ErrorCode.MODE]
     await world.round_trip(x, "jpeg-act")
+    await driver.put(scales=(1 << 40) - 32)  # of no account
+    await world.round_trip(tensor(random, (1, 9, 8, 8)), "brc")
+    assert (await world.lite.write(0x3C, b"\0\1\0\0")).resp == AxiResp.SLVERR
+    assert await driver.get("base") != [1 << 40]
 
 
 @cocotb.test

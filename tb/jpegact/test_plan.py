@@ -9,6 +9,7 @@ from cocotb.triggers import FallingEdge, RisingEdge
 from golden.jpegact.blocks import View
 from rtl.jpegact.address import course, distance
 from rtl.jpegact.plan import Plan
+from rtl.jpegact.register_map import RANGES
 from tb.harness import Bench, parameters, rng, simulate, synthesised
 from tb.jpegact.addresses import Addresses, describe, fields
 
@@ -32,13 +33,14 @@ def test_parameters_out_of_range_are_refused(arguments):
         Plan(**arguments)
 
 
-def wrong(view, tiled, base, stride, width):
-    """Why there is no such tensor: "sight", "size", or None."""
-    if (0 in view[:4] or view.rows >= 1 << 31 or view.width > (1 << 24) - 8
-            or max(view.height, view.channels) >= 1 << 24 or base % 4 or stride % 4 or stride < 4 * view.width
-            or (tiled and min(view.rows, view.width) < 8)):
+def wrong(view, tiled, base, stride, width, scales=None):
+    """Why there is no such tensor: "sight", "size", or None. ``scales`` is None if there are none."""
+    if (any(not least <= getattr(view, name) <= most for name, (least, most) in RANGES.items())
+            or base % 4 or stride % 4 or stride < 4 * view.width
+            or (tiled and min(view.rows, view.width) < 8) or (scales or 0) % 32):
         return "sight"
     end = base + (view.rows - 1) * stride + 4 * view.width
+    end = max(end, 0 if scales is None else -(-(scales + 4 * view.channels) // 32) * 32)
     return "size" if end > 1 << width or view.blocks(tiled) > (1 << 32) - 4 else None
 
 
@@ -75,12 +77,14 @@ def latency(view, tiled, cdus):
     return max(73, 4 + 33 * cdus if raster else 13 + 5 * cdus + 8 * (4 * cdus // tiles))
 
 
-async def check(bench, view, tiled, base, stride):
-    """One tensor: why there is none, and the cycles until that was known."""
+async def check(bench, view, tiled, base, stride, scales=None):
+    """One tensor: why there is none, and the cycles until that was known. Without ``scales``, what their address says
+    does not matter."""
     dut, cdus, width = bench.dut, parameters()["cdus"], parameters()["width"]
-    what = f"{view} tiled={tiled} base={base:#x} stride={stride}"
+    what = f"{view} tiled={tiled} base={base:#x} stride={stride} scales={scales}"
     await FallingEdge(bench.clk)
-    dut.descriptor.value = describe(view, tiled, base, stride, width)
+    scaled = scales is not None
+    dut.descriptor.value = describe(view, tiled, base, stride, width, scales if scaled else (1 << width) - 1, scaled)
     dut.start.value = 1
     cycles, origins = 0, []
     await RisingEdge(bench.clk)
@@ -93,7 +97,7 @@ async def check(bench, view, tiled, base, stride):
         await FallingEdge(bench.clk)
         dut.start.value = 0
         await RisingEdge(bench.clk)
-    cause = wrong(view, tiled, base, stride, width)
+    cause = wrong(view, tiled, base, stride, width, scales)
     assert dut.error.value == (cause is not None), f"{what}: {cause}"
     assert cycles == (3 if cause == "sight" else latency(view, tiled, cdus)), f"{what}: {cycles} cycles"
     if cause is None:
@@ -129,8 +133,9 @@ async def equals_integers(dut):
         if random.random() < 0.3:
             columns = int(random.choice([8, 16, 24, 28, 32, 56, 224]))
         stride = 4 * (columns + (pad if random.random() < 0.3 else 0))
+        scales = int(random.integers(1 << width, dtype="u8")) & -32 if random.random() < 0.5 else None
         seen.append(await check(bench, View(rows, columns, channels, height, True), int(random.integers(2)),
-                                base & -4, min(stride, 2**32 - 4)))
+                                base & -4, min(stride, 2**32 - 4), scales))
     assert seen.count(None) > 60 and seen.count("size") > 3
 
 
@@ -168,6 +173,23 @@ async def finds_what_is_wrong(dut):
                                (2**18, 2**17, 1), (2**18, 2**17 - 1, 0), (2**18 - 1, 2**17, 1),
                                (2**21 - 1, 2**31 - 1, 0), (2**21 - 1, 2**31 - 1, 1)):
         await check(bench, View(rows, 8 * tiles, 2, 3, True), tiled, 0, 32 * tiles)
+
+
+@cocotb.test
+async def finds_scales_beyond_the_address_space(dut):
+    """Up to the end of their last 32 bytes, and wherever else a carry may end."""
+    bench, width = await begin(dut), parameters()["width"]
+    for channels in (1, 7, 8, 9, 63, 64, 65, 2**12 + 1, 2**23 + 9, 2**24 - 9, 2**24 - 8, 2**24 - 7, 2**24 - 1):
+        view = View(24, 40, channels, 4, True)
+        last = (1 << width) - -(-channels // 8) * 32
+        flips = [1 << bit for bit in range(26, width)] if channels in (65, 2**24 - 1) else []
+        good = [0, last - 32, last, last // 2 & -32, *((last + 32) % (1 << width) ^ flip for flip in flips)]
+        bad = [address for address in (last + 32, (1 << width) - 32) if last < address < 1 << width]
+        for addresses, cause in ((good, None), (bad, "size")):
+            for address in addresses:
+                assert await check(bench, view, int(channels > 8), 64, 160, address) == cause
+    for low in range(1, 32):
+        assert await check(bench, View(24, 40, 3, 4, True), 1, 64, 160, 0x1000 | low) == "sight"
 
 
 @cocotb.test

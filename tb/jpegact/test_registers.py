@@ -100,6 +100,16 @@ def test_document_is_up_to_date():
     assert (ROOT / "docs" / "registers.md").read_text() == text, f"write it anew: {' '.join(command[1:])}"
 
 
+def test_limits_stand_where_an_integrator_looks():
+    """In words that say what the benches hold the hardware to."""
+    document = (ROOT / "docs" / "integration.md").read_text().splitlines()
+    for name, text in register_map.LIMITS.items():
+        assert f"| {name} | {text} |" in document
+    for name, (least, most) in register_map.RANGES.items():
+        power = most.bit_length()
+        assert register_map.LIMITS[f"`{name.upper()}`"].startswith(f"{least} to 2^{power} - {2**power - most}")
+
+
 # ------------------------------------------------------------------------------------------------- inside the simulator
 def word(data, strobe=0xF):
     """A payload of channel w."""
@@ -341,7 +351,9 @@ async def tells_of_the_end_until_cleared(dut):
 
 
 @cocotb.test
-async def an_end_in_the_cycle_of_its_clearing_is_not_lost(dut):
+@cocotb.parametrize(error=[0, 1])
+async def an_end_in_the_cycle_of_its_clearing_is_not_lost(dut, error):
+    """And what was pending before is cleared: a good tensor's end brings no error back."""
     random = rng()
     it = await host(dut, random)
     hit = 0
@@ -349,6 +361,7 @@ async def an_end_in_the_cycle_of_its_clearing_is_not_lost(dut):
         await it.write([(0x14, 3, 15)])
         assert (await it.read([0x14]))["r"] == [0]
         await it.done(1)
+        it.status(error=error)
 
         async def end(delay=delay):
             nonlocal hit
@@ -366,9 +379,61 @@ async def an_end_in_the_cycle_of_its_clearing_is_not_lost(dut):
         it.model.write(0x14, 3)
         taken = run.cycles["aw"][0]
         if delay >= taken:
-            it.model.finish(1)
+            it.model.finish(error)
         await it.read([0x14])
     assert hit
+
+
+@cocotb.test
+@cocotb.parametrize(error=[0, 2])
+async def a_reset_in_the_cycle_of_an_end_forgets_it(dut, error):
+    it = await host(dut, rng())
+    it.status(error=error)
+    hit = 0
+    for delay in range(6):
+        await it.write([(0x14, 3, 15), (0x0C, 1, 15)])
+        before = len(it.pulses)
+
+        async def end(delay=delay, before=before):
+            """Until the cycle of the reset: the accelerator gives none behind it."""
+            nonlocal hit
+            for _ in range(delay + 1):
+                await FallingEdge(dut.clk)
+            if len(it.pulses) > before:
+                return
+            dut.done.value = 1
+            await RisingEdge(dut.clk)
+            if dut.reset.value == 0:
+                it.model.finish(error)
+            else:
+                hit += 1
+            await FallingEdge(dut.clk)
+            dut.done.value = 0
+
+        task = cocotb.start_soon(end())
+        await it.bench.run({"aw": [0x0C], "w": [word(2)]}, {"b": 1}, it.random)
+        await task
+        it.model.write(0x0C, 2)
+        await it.check()
+        await it.read([0x10, 0x14])
+    assert hit
+
+
+@cocotb.test
+async def refuses_address_bits_that_do_not_exist(dut):
+    """With all that comes in the word; unless the byte is not written."""
+    it = await host(dut, rng())
+    width = it.model.values["address_width"]
+    for address in (0x3C, 0x44):
+        await it.write([(address, 0x12345678 & (1 << width - 32) - 1, 15)])
+        for bit in range(32):
+            run = await it.write([(address, 1 << bit | 1, 15)])
+            assert run["b"] == [OKAY if bit < width - 32 else SLVERR]
+            await it.read([address])
+        for strobe in range(16):
+            for byte in range(4):
+                await it.write([(address, 0xFF << 8 * byte, strobe)])
+                await it.read([address])
 
 
 @cocotb.test

@@ -85,12 +85,13 @@ class Driver:
                 rows[-1] = (rows[-1][0] | 1 << last, rows[-1][1])
         return blocks, short, excess
 
-    async def split(self, mode, content, count, random, idle="never", stall="never"):
-        """Sends a stream, of which all but the first ``count`` blocks is too much, and compares everything."""
+    async def split(self, mode, content, count, random, idle="never", stall="never", null=False):
+        """Sends a stream, of which all but the first ``count`` blocks is too much, and compares everything. ``null``: a
+        packet without bytes ends it."""
         blocks, short, excess = self.expected(content, count, mode)
         await self.begin(mode, count)
         sinks = {f"o__{c}": len(rows) for c, rows in enumerate(blocks) if rows}
-        run = await self.bench.run({"i": payloads.packets(content)}, sinks, random, idle, stall)
+        run = await self.bench.run({"i": payloads.packets(content, null)}, sinks, random, idle, stall)
         for c, rows in enumerate(blocks):
             if rows:
                 got = [beat & bits for beat, (_, bits) in zip(run[f"o__{c}"], rows, strict=True)]
@@ -182,6 +183,29 @@ async def flags_a_stream_that_is_short_or_long_and_goes_on(dut, stall):
             longer = np.concatenate([content, random.integers(0, 256, more, np.uint8)])
             await driver.split(mode, longer, count, random, "never", stall)
         await driver.split(mode, content, count, random, stall=stall)
+
+
+@cocotb.test
+@cocotb.parametrize(idle=["never", "half"], stall=["never", "shy"])
+async def minds_no_packet_without_bytes_at_the_end(dut, idle, stall):
+    """Where payload and packets end together. What is too much, or too little, still is, kept from a packet or not."""
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    for mode in driver.modes:
+        payload, sizes = payloads.even(random, mode)
+        content, _ = stream.interleave(payload, sizes, driver.cdus)
+        count = len(sizes)
+        await driver.split(mode, content, count, random, idle, stall, null=True)
+        cut = len(content) // 256 * 128
+        await driver.split(mode, content[:cut], count, random, idle, stall, null=True)
+        await driver.split(mode, np.append(content, content[:128]), count, random, idle, stall, null=True)
+        for fewer in range(1, min(count, 4)):  # the blocks behind are too much
+            order = stream.order(count - fewer, driver.cdus)
+            blocks = payloads.cut(payload, sizes)
+            part = np.concatenate([blocks[k] for k in order])
+            more = random.integers(0, 256, -len(part) % 128, np.uint8)
+            await driver.split(mode, np.append(part, more), count - fewer, random, idle, stall, null=True)
 
 
 @cocotb.test

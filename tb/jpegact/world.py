@@ -127,16 +127,17 @@ class World:
         assert np.array_equal(self.content, before), f"{what}: memory has changed"
         return expected, result.counters
 
-    async def decompress(self, compressed, stride=None, word=None, send=True):
+    async def decompress(self, compressed, stride=None, word=None, send=True, null=False):
         """Has it decompressed and compares memory with golden; the counters. Without ``send``, its payload waits at the
-        stream already."""
+        stream already; with ``null``, a beat without bytes ends it."""
         expected = cdu.decompress(compressed)
         address, table, index = self.place(compressed.shape, stride, word)
         self.fill()
         before = self.content.copy()
         before[index] = expected.view(np.uint8).reshape(-1)
         if send:
-            self.send(compressed.payload)
+            beat = 128 * null
+            self.send(compressed.payload + bytes(beat), [1] * compressed.payload_bytes + [0] * beat if null else None)
         result = await self.driver.decompress(
             address, compressed.shape, compressed.mode, scales=compressed.scales, table=compressed.table,
             scale_table=table, stride=stride)
