@@ -70,7 +70,7 @@ def jobs(names):
             differs = {key: value for key, value in parameters.items() if key == "memory"}
             variant = "".join(f" ({value} {key})" for key, value in differs.items())
             inner = {module: Job(f"lane{variant}", None, module, UNITS["lane"], differs, part, arrival=LANE,
-                                 apart=("codec",))  # as ABC takes for fast enough what is no slower than all else
+                                 apart=("inside.codec",))  # ABC takes what is faster than the rest for fast enough
                      for module, part in parts.items()}
             found += [part for part in inner.values() if part not in found]
             found.append(Job(label, paper, unit.name, unit, parameters, text, inner))

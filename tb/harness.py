@@ -6,7 +6,9 @@ starts the simulator on that same file.
 
 Environment: ``SIM`` (verilator, icarus), ``SEED`` (replays a run), ``WAVES=1`` (leaves a waveform in the run's folder
 under ``build/sim``), ``GATES=UNIT:FOLDER:TESTS`` (puts the netlist of ``FOLDER`` in the place of that unit, and runs
-those of the tests only that match the regular expression ``TESTS``; see ``synth/gates.py``).
+those of the tests only that match the regular expression ``TESTS``; see ``synth/gates.py``), ``MUTANTS=`` the same with
+a netlist of mutants (see ``synth/mutate.py``): ``MUTANT`` chooses one; else it is all that the file ``VERDICTS`` does
+not know yet.
 """
 
 import fcntl
@@ -80,12 +82,12 @@ def simulate(component, module, tests=None, seen=(), **parameters):
 
     simulator = os.environ.get("SIM", "verilator")
     waves = os.environ.get("WAVES", "") not in ("", "0")
-    gates = os.environ.get("GATES", "")
-    if gates:
+    gates, mutants = os.environ.get("GATES", ""), os.environ.get("MUTANTS", "")
+    if gates or mutants:
         from tb import netlist
 
-        unit, folder, chosen = gates.split(":", 2)
-        text = netlist.verilog(component, unit, folder)
+        unit, place, chosen = (gates or mutants).split(":", 2)
+        text = netlist.verilog(component, unit, place)
         tests = f"^(?=.*(?:{tests or ''}))(?=.*(?:{chosen}))"
     else:
         text = verilog(component, "dut", flatten=simulator == "icarus")
@@ -134,13 +136,19 @@ def simulate(component, module, tests=None, seen=(), **parameters):
     runner.hdl_toplevel_lang = "verilog"
     inputs = ["__".join(map(str, path)) for path, member, _ in component.signature.flatten(component)
               if member.flow is In]
-    dotted = ".".join(Path(module).resolve().relative_to(ROOT).with_suffix("").parts)
+    modules = [".".join(Path(module).resolve().relative_to(ROOT).with_suffix("").parts)]
+    environment = {"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs)}
+    if mutants and (job := netlist.job(place, folder)):
+        modules.append("tb.mutants")
+        environment |= {"MUTANTS_JOB": json.dumps(job), "COCOTB_MAX_FAILURES": "1"}
+        if not job["numbers"]:
+            return
     try:
         results = runner.test(
-            hdl_toplevel="dut", test_module=dotted, build_dir=build, test_dir=folder, seed=seed, waves=waves,
+            hdl_toplevel="dut", test_module=modules, build_dir=build, test_dir=folder, seed=seed, waves=waves,
             results_xml=str(folder / "results.xml"), test_filter=tests, log_file=folder / "run.log",
             hdl_toplevel_lang="verilog", plusargs=netlist.PLUSARGS if gates else (),
-            extra_env={"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs)})
+            extra_env=environment)
         count, failed = get_results(results)
         good = count > 0 and failed == 0
         if gates:
@@ -156,10 +164,10 @@ def simulate(component, module, tests=None, seen=(), **parameters):
 
 
 def synthesised(unit, name, otherwise):
-    """The parameter ``name`` that the unit's netlist has, while benches run on netlists; or else ``otherwise``."""
+    """The parameter ``name`` that the unit's netlist has, while benches run on that; or else ``otherwise``."""
     from rtl.units import UNITS
 
-    mapped = os.environ.get("GATES", "").startswith(f"{unit}:")
+    mapped = any(os.environ.get(kind, "").startswith(f"{unit}:") for kind in ("GATES", "MUTANTS"))
     return {**UNITS[unit].parameters, **UNITS[unit].synth}[name] if mapped else otherwise
 
 

@@ -1,32 +1,43 @@
-"""Benches on a mapped netlist: wherever a component has the unit, its netlist takes the place of the RTL."""
+"""Benches on a netlist, of mapped cells or with mutants: wherever a component has the unit, it takes the place of the
+RTL."""
 
 import re
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal
+from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib.wiring import In
 
 from rtl import units
-from synth import cells
+from synth import cells, mutants
 from synth.flow import netlist
 from synth.library import liberty
+from tb.mutants import job
 
-__all__ = ["ARGUMENTS", "PLUSARGS", "replaced", "verilog"]
+__all__ = ["ARGUMENTS", "PLUSARGS", "job", "replaced", "verilog"]
 
 # Flip-flops and latches wake up with random values, as those of a chip. The rest spares time: a netlist has been
 # optimised already.
 ARGUMENTS = ("--x-initial", "unique", "-fno-dfg")
 PLUSARGS = ("+verilator+rand+reset+2",)
 
+# Which mutant a netlist is to be, it reads from a file: one simulator does for all.
+CHOICE = """
+module mutant(output [15:0] number);
+  reg [15:0] numbers [0:0];
+  initial $readmemh("mutant", numbers);
+  assign number = numbers[0];
+endmodule
+"""
+
 
 @contextmanager
-def replaced(name, folder):
-    """While this is open, components of the class of the unit ``name`` elaborate to an instance of the netlist that
-    ``folder`` has, if they are the same hardware as the RTLIL that it was made from, and otherwise as ever. Gives the
-    list of those that were replaced."""
-    unit, text = units.UNITS[name].component, Path(folder, "unit.il").read_text()
+def replaced(name, folder, unit=None):
+    """While this is open, components of the class ``unit`` (default: that of the unit ``name``) elaborate to an
+    instance of the netlist that ``folder`` has, if they are the same hardware as the RTLIL that it was made from, and
+    otherwise as ever. Gives the list of those that were replaced."""
+    unit, text = unit or units.UNITS[name].component, Path(folder, "unit.il").read_text()
     top = text[text.index(f"\nmodule \\{name}\n"):]
     ports = set(re.findall(r"^  wire.* (?:input|output) \d+ .*\\(\w+)$", top, re.MULTILINE))
     found, elaborate, busy = [], unit.elaborate, []
@@ -43,8 +54,13 @@ def replaced(name, folder):
         signals = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         signals |= {("i_" if member.flow is In else "o_") + "__".join(map(str, path)): value
                     for path, member, value in self.signature.flatten(self)}
+        signals = {port: value for port, value in signals.items() if port[2:] in ports}
         m = Module()
-        m.submodules.netlist = Instance(name, **{port: value for port, value in signals.items() if port[2:] in ports})
+        if mutants.drawn(folder):
+            number = Signal(16)
+            m.submodules.choice = Instance("mutant", o_number=number)
+            signals["i_mutant"] = number
+        m.submodules.netlist = Instance(name, **signals)
         return m
 
     unit.elaborate = instance
@@ -55,11 +71,12 @@ def replaced(name, folder):
 
 
 def verilog(component, name, folder):
-    """The Verilog of ``component`` as ``dut``, with the netlist of the unit in it, and the cells that this is made of.
-    Leaves the test at hand if the component does not have the unit."""
-    with replaced(name, folder) as found:
+    """The Verilog of ``component`` as ``dut``, with the netlist of the unit in it, and what this is made of. Leaves the
+    test at hand if the component does not have the unit."""
+    mutated = mutants.drawn(folder)
+    with replaced(name, folder, mutants.SUBJECTS[name].component if mutated else None) as found:
         text = units.verilog(component, "dut")
     if not found:
         pytest.skip(f"has no {name} with the parameters of the netlist")
     net = Path(folder, "net.v").read_text()
-    return f"{text}\n{net}\n{cells.verilog(liberty(), net)}"
+    return f"{text}\n{net}\n{CHOICE if mutated else cells.verilog(liberty(), net)}"

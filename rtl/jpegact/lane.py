@@ -67,7 +67,7 @@ class Lane(wiring.Component):
     halt : input
         Give the tensor up. Held until ``busy`` falls; ``clear`` has to follow.
     clear : input
-        Pulse that resets all of it, while not ``busy``.
+        Pulse that resets all of it in the cycle after, while not ``busy``.
     busy : output
         In the cycle before, a tensor was under way or started, or memory still owed an answer. With ``halt``, only the
         latter.
@@ -165,4 +165,8 @@ class Lane(wiring.Component):
             self.waits.write.eq(cdu.sectors_o.valid & ~cdu.sectors_o.ready),
             self.words.eq(Mux(decompress, *(Mux(moves, words, 0) for moves, words in reversed(passes)))),
         ]
-        return ResetInserter(self.clear)(m)
+        # A register of its own for each lane, as what resets all of them comes late.
+        outside, cleared = Module(), Signal()
+        outside.d.sync += cleared.eq(self.clear)
+        outside.submodules.inside = ResetInserter(cleared)(m)
+        return outside

@@ -14,6 +14,7 @@ from tb.harness import SEED, pack, parameters, rng, simulate
 
 COEFFICIENTS = [1, -1, 355, -2408, 1609, 4095, -4096, 565]
 WIDTH, BITS = 11, 30
+HEIGHTS = [1, 2, 1, 3, 2, 4, 3, 5, 5, 5, 7, 9, 0, 1, 3, 12, 2, 0, 0, 2, 2, 4]
 
 
 class Dot(wiring.Component):
@@ -38,24 +39,24 @@ class Dot(wiring.Component):
 
 
 class Bits(wiring.Component):
-    """Sum of as many bits of each weight as ``heights`` says, modulo 2**len(heights), and what is left of each."""
+    """Sum of as many bits of each weight as HEIGHTS says, modulo 2**len(HEIGHTS), and what is left of each."""
 
-    def __init__(self, heights, single):
-        self.heights, self.single = heights, single
-        super().__init__({"i": In(sum(heights)), "o": Out(len(heights))})
+    i: In(sum(HEIGHTS))
+    o: Out(len(HEIGHTS))
+
+    def __init__(self, single):
+        self.single = single
+        super().__init__()
 
     def elaborate(self, platform):
         m = Module()
-        places = [sum(self.heights[:k]) for k in range(len(self.heights) + 1)]
+        places = [sum(HEIGHTS[:k]) for k in range(len(HEIGHTS) + 1)]
         bits = [list(self.i[low:high]) for low, high in pairwise(places)]
         columns = carrysave.reduced(m, bits, self.single)
         assert len(columns) == len(bits) and all(len(column) <= 2 for column in columns)
         assert all(len(column) <= 1 for column in columns[: self.single])
         m.d.comb += self.o.eq(sum(bit << k for k, column in enumerate(columns) for bit in column))
         return m
-
-
-HEIGHTS = [1, 2, 1, 3, 2, 4, 3, 5, 5, 5, 7, 9, 0, 1, 3, 12, 2, 0, 0, 2, 2, 4]
 
 
 @pytest.mark.parametrize("constant", [0, 1024, -77])
@@ -65,7 +66,7 @@ def test_dot_products(constant):
 
 @pytest.mark.parametrize("single", [0, 6, len(HEIGHTS)])
 def test_columns(single):
-    simulate(Bits(HEIGHTS, single), __file__, "adds_bits_up")
+    simulate(Bits(single), __file__, "adds_bits_up")
 
 
 @pytest.mark.parametrize("odd", [(1,), (1, 3)])

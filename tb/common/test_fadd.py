@@ -101,8 +101,11 @@ async def equals_golden_on_a_hundred_thousand_pairs(dut):
     corners = np.array(CORNERS + [word | 1 << 31 for word in CORNERS], np.uint32)
     # Differences that lose 1 to 24 leading bits.
     cancel = [(0x3F80_0000 | 1 << 23 - by, 0xBF80_0000) for by in range(1, 24)] + [(0x3F80_0000, 0xBF7F_FFFF)]
-    words = np.concatenate([np.stack(np.meshgrid(corners, corners), -1).reshape(-1, 2), np.array(cancel, np.uint32),
-                            pairs(random, 100_000)])
+    # A fraction of one bit is a NaN's.
+    nans = [pair for bit in range(23) for pair in ((0x7F80_0000 | 1 << bit, 0x3F80_0000),
+                                                   (0x3F80_0000, 0x7F80_0000 | 1 << bit))]
+    words = np.concatenate([np.stack(np.meshgrid(corners, corners), -1).reshape(-1, 2),
+                            np.array(cancel + nans, np.uint32), pairs(random, 100_000)])
     run = await check(bench, random, words)
     assert run.cycles["i"] == list(range(len(words)))
     assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(words)))

@@ -1,0 +1,89 @@
+"""``python -m formal [UNIT ...]``: proves what formal/catalogue.py lists, and shows that broken units are found out."""
+
+import os
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from formal.catalogue import proofs
+from formal.engine import BUILD, prove
+from synth.console import close, progress
+
+COLUMNS = ("unit", "property", "how", "s", "broken by")
+
+
+def decide(name, build=BUILD):
+    """The results of a proof, by its name."""
+    proof = proofs()[name]
+    return prove(name, proof.build(Path(build, "work", name)), build=build, **proof.options)
+
+
+def rows(found):
+    """The table's: for each result of {proof: results} what the columns say."""
+    for proof, results in found.items():
+        for result in results:
+            how = f"**{result.status}**: {result.method}" if result.status in ("failed", "open") else result.method
+            label = f"{proof.unit} ({proof.note})" if proof.note else proof.unit
+            yield label, result.name, how, f"{result.seconds:.1f}", result.fault or "**nothing**"
+
+
+def markdown(found):
+    """The table for a document."""
+    lines = [COLUMNS, ("---",) * len(COLUMNS), *((*row[:4], f"`{row[4]}`") for row in rows(found))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("units", nargs=-1, metavar="[UNIT ...]")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Proofs at the same time.")
+@click.option("--markdown", "page", is_flag=True, help="Print the table for a document.")
+def main(units, jobs, page):
+    """Proves the properties of UNITs (default: all).
+
+    Results are remembered in build/prove, by the content of the unit and of what is asked of it.
+    """
+    start, console, known = monotonic(), Console(), proofs()
+    names = sorted({proof.unit for proof in known.values()})
+    if unknown := set(units) - set(names):
+        raise click.UsageError(f"no proofs of {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
+    todo = [name for name, proof in known.items() if not units or proof.unit in units]
+    found, errors = {}, []
+    with progress(console) as bars, ProcessPoolExecutor(jobs, mp_context=get_context("spawn"),
+                                                        initializer=partial(os.nice, 10)) as pool:
+        task = bars.add_task("proving", total=len(todo))
+        runs = {pool.submit(decide, name): name for name in todo}
+        for run in as_completed(runs):
+            name = runs[run]
+            bars.advance(task)
+            if run.exception():
+                errors.append(f"{name}: {run.exception()}")
+                continue
+            found[name] = run.result()
+            for result in found[name]:
+                if not result.good:
+                    what = "nothing that breaks it was found" if result.status in ("proved", "bounded") else (
+                        f"{result.status} ({result.method})" + (f", see {result.trace}" if result.trace else ""))
+                    errors.append(f"{known[name].unit}: {result.name}: {what}")
+                    bars.console.print(errors[-1], style="red", markup=False, soft_wrap=True)
+    table = {known[name]: found[name] for name in todo if name in found}
+    if page:
+        print(markdown(table))
+    else:
+        shown = Table(*COLUMNS)
+        for row in rows(table):
+            shown.add_row(*row)
+        console.print(shown)
+    count = sum(map(len, table.values()))
+    seconds = sum(result.seconds for results in table.values() for result in results)
+    console.print(f"{count} properties, {seconds:.0f} s of proofs, in {monotonic() - start:.0f} s")
+    close(console, errors)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m formal")

@@ -1,0 +1,36 @@
+"""What is proved: all proofs, in the order of the table."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+
+__all__ = ["Proof", "proofs"]
+
+THEMES = ("streams", "order", "turns")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Some properties of a unit that are proved in one harness.
+
+    ``build()`` makes the harness; it may use a folder, which is its argument. ``note`` says what is not as in the
+    unit's catalogue entry, or assumed. ``options`` are those of :func:`formal.engine.prove`.
+    """
+
+    unit: str
+    theme: str
+    build: Callable
+    note: str = ""
+    options: dict = field(default_factory=dict)
+
+    @property
+    def name(self):
+        """A name for files and commands, which no other proof has."""
+        words = "".join(letter if letter.isalnum() else " " for letter in f"{self.unit} {self.theme} {self.note}")
+        return "-".join(words.split())
+
+
+def proofs():
+    """All proofs, by name."""
+    found = [proof for theme in THEMES for proof in import_module(f"formal.{theme}").proofs()]
+    return {proof.name: proof for proof in found}

@@ -1,0 +1,53 @@
+"""RTLIL of units of which one sees more than their ports."""
+
+import re
+
+from amaranth.back import rtlil
+
+from synth.flow import yosys
+
+__all__ = ["opened", "peeked"]
+
+FIRST = 100000  # index of a port, behind all others
+
+
+def flat(component, folder, *commands):
+    """A unit's RTLIL as one module ``unit``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "unit.il").write_text(rtlil.convert(component, name="unit", emit_src=False))
+    yosys(["read_rtlil unit.il", "hierarchy -check -top unit", "proc", "flatten", *commands, "write_rtlil flat.il"],
+          folder, "unit", "flat")
+    return (folder / "flat.il").read_text()
+
+
+def opened(component, folder):
+    """A unit of which registers are no part: what they hold comes from the input ``state``, what they will hold next
+    goes to the output ``following``. Returns its RTLIL and the number of bits."""
+    size = 0
+
+    def cut(cell):
+        nonlocal size
+        d, q, width = (re.search(rf"^    \w+ \\{name} (.*)$", cell[0], re.M)[1] for name in ("D", "Q", "WIDTH"))
+        low, size = size, size + int(width)
+        bits = f"[{size - 1}:{low}]"
+        return f"  connect {q} \\state {bits}\n  connect \\following {bits} {d}\n"
+
+    text = re.sub(r"^  cell \$dff .*?^  end\n", cut, flat(component, folder, "opt_clean", "memory_map", "opt_clean",
+                                                          "dffunmap"), flags=re.M | re.S)
+    if left := re.search(r"^  cell \$\w*(?:ff|latch|mem)\w* ", text, re.M):
+        raise ValueError(f"a register that is no $dff: {left[0]}")
+    if size:
+        ports = f"  wire width {size} input {FIRST} \\state\n  wire width {size} output {FIRST + 1} \\following\n"
+        text = text.replace("module \\unit\n", "module \\unit\n" + ports)
+    return text, size
+
+
+def peeked(component, folder, *names):
+    """A unit whose signals ``names``, those of submodules with a path before them, are outputs as well."""
+    text = flat(component, folder)
+    for index, name in enumerate(names):
+        text, found = re.subn(rf"^  wire (width \d+ )?(\\{re.escape(name)})$", rf"  wire \1output {FIRST + index} \2", text,
+                              flags=re.M)
+        if not found:
+            raise ValueError(f"there is no signal {name}")
+    return text

@@ -1,0 +1,159 @@
+"""The rules of streams, for any unit: every pair of ports ``...valid`` and ``...ready`` is one."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.lib.wiring import In
+
+from formal.catalogue import Proof
+from formal.harness import Harness
+from formal.inside import opened
+from rtl.units import UNITS
+
+__all__ = ["HOLDS", "INDEPENDENT", "Port", "independent", "keeps", "ports"]
+
+HOLDS = "valid and payload hold until ready"
+INDEPENDENT = "valid does not wait for ready"
+
+
+@dataclass
+class Port:
+    """A stream at a unit's edge; ``sends``: it is the unit's output."""
+
+    name: str
+    sends: bool
+    valid: Value
+    ready: Value
+    payload: Value
+
+    @property
+    def stalled(self):
+        return self.valid & ~self.ready
+
+
+def ports(interface, signature):
+    """All streams of an interface: Amaranth's, and the channels of AXI with their flat ports."""
+    flat = {"__".join(map(str, path)): (member.flow, Value.cast(value))
+            for path, member, value in signature.flatten(interface)}
+    found = []
+    for name, (flow, valid) in flat.items():
+        prefix = name.removesuffix("valid")
+        if prefix != name and prefix + "ready" in flat:
+            payload = [value for other, (way, value) in flat.items()
+                       if other.startswith(prefix) and way == flow and other != name]
+            found.append(Port(prefix.rstrip("_"), flow is not In, valid, flat[prefix + "ready"][1], Cat(payload)))
+    return found
+
+
+def held(h, port):
+    """Whether a stream obeys the rule that what is offered stays."""
+    offered, payload = h.past(port.stalled), h.past(port.payload)
+    return ~offered | (port.valid & (port.payload == payload))
+
+
+def keeps(component, surround=None, polite=False):
+    """The harness for the first rule.
+
+    Parameters
+    ----------
+    component : wiring.Component
+    surround : callable
+        Called with the harness and the unit: what inputs have to obey.
+    polite : bool
+        Whether what comes in has to obey the rule, too.
+    """
+    h = Harness(component)
+    unit = h.unit()
+    for port in ports(unit, component.signature):
+        if port.sends:
+            h.check(HOLDS, held(h, port))
+        elif polite:
+            h.assume(held(h, port))
+    if surround:
+        surround(h, unit)
+    return h
+
+
+def independent(component, folder):
+    """The harness for the second rule, which is about one cycle: whatever state the unit is in, whatever comes in.
+
+    Two copies of the unit are in the same state and get the same, except that one sees another ``ready`` of a stream
+    whenever it is not valid. They give the same, and their next state is the same. So, from cycle to cycle, nothing that
+    a unit ever offers depends on whether somebody was ready before it was offered.
+    """
+    text, size = opened(component, folder)
+    h = Harness(component, text)
+    signature = component.signature
+    state = h.free(size, "state") if size else None
+    following = [Signal(size, name=name) for name in ("following", "other_following")]
+    one, other = (h.unit(name, **({"i_state": state, "o_following": after} if size else {}))
+                  for name, after in zip(("unit", "other"), following, strict=True))
+    unseen = set()
+    for port, twin in zip(ports(one, signature), ports(other, signature), strict=True):
+        if port.sends:
+            unseen.add(id(twin.ready))
+            h.drive(twin.ready, Mux(port.valid, port.ready, h.free(1, f"{port.name}_unseen")))
+            h.check(INDEPENDENT, (port.valid == twin.valid) & (~port.valid | (port.payload == twin.payload)))
+        else:
+            h.check(INDEPENDENT, ~port.valid | (port.ready == twin.ready))
+    for (_, member, value), (_, _, same) in zip(signature.flatten(one), signature.flatten(other), strict=True):
+        if member.flow is In and id(Value.cast(same)) not in unseen:
+            h.drive(same, Value.cast(value))
+    h.check(INDEPENDENT, following[0] == following[1])
+    h.near = "unit/i:*ready %co4 %ci2"
+    return h
+
+
+# ---------------------------------------------------------------------------------------------------------- the catalogue
+def steady(*names):
+    """Inputs that stand still as long as a beat is offered and not taken."""
+    def surround(h, unit):
+        offered = [port.stalled for port in ports(unit, unit.signature) if port.sends]
+        waits = h.past(Cat(offered).any())
+        for name in names:
+            value = Value.cast(getattr(unit, name))
+            h.assume(~waits | (value == h.past(value)))
+    return surround
+
+
+def unpacker(h, unit):
+    """What is taken stays the same while it is offered, and nobody forgets a tensor whose bytes are offered."""
+    steady("take")(h, unit)
+    h.assume(~(unit.o.stalled & unit.next))
+
+
+def walk(h, unit):
+    """A tensor starts when the one before has ended; until then, nothing changes."""
+    busy = Signal(name="busy")
+    h.m.d.sync += busy.eq(unit.start | (busy & ~(unit.o.valid & unit.o.ready & unit.o.payload.last)))
+    h.assume(~(busy & (unit.start | unit.load)) & (~unit.start | (unit.blocks != 0)))
+    for value in (unit.course, unit.blocks):
+        h.assume(~busy | (Value.cast(value) == h.past(value)))
+
+
+# Parameters that differ from the catalogue's: what stores much is proved with a small store.
+SMALL = {"maxpool": {"width": 4}, "maxpool_backward": {"width": 4}, "reader": {"outstanding": 8},
+         "writer": {"outstanding": 2}}
+SURROUNDINGS = {"sfpr": steady("decompress"), "quantize": steady("decompress", "table", "start"), "dct8": steady("inverse"),
+                "dct": steady("inverse"), "transpose": steady("straight"), "zvc": steady("decompress", "straight"),
+                "bitpack": steady("width"), "bitunpack": steady("width"), "dpr_encode": steady("format"),
+                "dpr_decode": steady("format"), "unpacker": unpacker, "walk": walk}
+
+
+def proofs():
+    """Both rules for every unit of the catalogue that sends a stream."""
+    found = []
+    for name, unit in UNITS.items():
+        def build(name=name, unit=unit):
+            return unit.build(**SMALL.get(name, {}))
+
+        interface = build().signature
+        if not any(port.sends for port in ports(interface.create(), interface)):
+            continue
+        note = ", ".join(f"{key} {value}" for key, value in SMALL.get(name, {}).items())
+        found += [
+            Proof(name, "holds", lambda _, name=name, build=build: keeps(build(), SURROUNDINGS.get(name), polite=True),
+                  note),
+            Proof(name, "independent", lambda folder, build=build: independent(build(), folder), note, {"depth": 1}),
+        ]
+    return found

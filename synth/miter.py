@@ -1,0 +1,111 @@
+"""Proves that a mutant is equivalent: that nobody who obeys the rules of streams can tell it from the unit.
+
+Both stand side by side with the same inputs, and start with the values that the RTL gives to registers; the first cycle
+is a reset. Outputs are compared in every cycle without reset, the payload of a stream in those in which it is valid;
+but no more, once a stream's source has not kept what it offered until that was taken. ABC merges registers that are the
+same in both (scorr), looks for inputs that show a difference (bmc3), and for an inductive invariant that excludes any
+(pdr).
+"""
+
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+import pyosys
+
+from synth.flow import yosys
+from synth.library import SynthesisError
+
+__all__ = ["EQUIVALENT", "LIMIT", "UNKNOWN", "prove"]
+
+LIMIT = 20  # seconds for each of ABC's engines
+EQUIVALENT, UNKNOWN = "equivalent", "unknown"
+
+
+def _ports(text, name):
+    """{port: (its width, whether it is an input)} of a module in RTLIL, without clock and reset."""
+    module = text[text.index(f"\nmodule \\{name}\n"):].split("\nend\n", 1)[0]
+    found = re.findall(r"^ *wire(?: width (\d+))? (input|output) \d+ (?:signed)? *\\(\w+)$", module, re.MULTILINE)
+    return {port: (int(width or 1), kind == "input") for width, kind, port in found
+            if port not in ("clk", "rst", "mutant")}
+
+
+def _verilog(name, ports, pins, number):
+    """The circuit: ``bad`` is 1 while the two differ. ``pins``: which of clk and rst the unit has."""
+    inputs = [port for port, (_, given) in ports.items() if given]
+    outputs = [port for port in ports if port not in inputs]
+    lines = ["module miter(input clk, input rst, output bad",
+             *(f", input [{ports[port][0] - 1}:0] {port}" for port in inputs), ");"]
+    for side, chosen in (("a", 0), ("b", number)):
+        lines += [f"wire [{ports[port][0] - 1}:0] {side}_{port};" for port in outputs]
+        joined = [f".{port}({port})" for port in [*pins, *inputs]] + [f".{port}({side}_{port})" for port in outputs]
+        lines.append(f"{name} {side}({', '.join(joined)}, .mutant(16'd{chosen}));")
+    broken, plain = ["first & ~rst"], set(outputs)
+    different = []
+    for valid in ports:
+        stream, _, kind = valid.rpartition("valid")
+        ready = f"{stream}ready"
+        if kind or not stream.endswith(("__", "_t")) or ready not in ports:
+            continue
+        prefix = stream.removesuffix("t")
+        payload = [port for port in ports if port.startswith(prefix) and port not in (valid, ready)]
+        if not payload:
+            continue
+        if valid in inputs:
+            now, width = "{" + ", ".join(payload) + "}", sum(ports[port][0] for port in payload)
+            lines += [f"reg [{width - 1}:0] {prefix}last; reg {prefix}waits = 0;",
+                      f"always @(posedge clk) begin {prefix}last <= {now};",
+                      f"{prefix}waits <= {valid} & ~a_{ready} & ~rst; end"]
+            broken.append(f"{prefix}waits & ~rst & (~{valid} | {prefix}last != {now})")
+        else:
+            different += [f"a_{valid} & (a_{port} != b_{port})" for port in payload]
+            plain -= set(payload)
+    different += [f"a_{port} != b_{port}" for port in sorted(plain)]
+    lines += ["reg first = 1, free = 0; always @(posedge clk) begin first <= 0; free <= free | breaks; end",
+              f"wire breaks = {' | '.join(f'({term})' for term in broken)};",
+              f"assign bad = ~rst & ~free & ~breaks & ({' | '.join(f'({term})' for term in different)});", "endmodule"]
+    return "\n".join(lines) + "\n"
+
+
+def prove(name, folder, number, limit=LIMIT):
+    """What is known of the mutant ``number`` in ``folder``: EQUIVALENT, "different after N cycles", or UNKNOWN as no
+    engine has finished in ``limit`` seconds. Remembers it.
+
+    Raises
+    ------
+    SynthesisError
+        If Yosys or ABC fail.
+    """
+    text, stem = (folder / "mutated.il").read_text(), f"miter-{number}"
+    pins = [pin for pin in ("clk", "rst") if re.search(rf"^ *wire.* input \d+ +\\{pin}$", text, re.MULTILINE)]
+    verilog = _verilog(name, _ports(text, name), pins, number)
+    commands = [
+        "read_rtlil mutated.il", f"read_verilog -sv {stem}.v", "hierarchy -check -top miter",
+        # What nobody cares about is zero in both of them, as in the simulator.
+        "proc", "flatten", "setundef -zero", "opt", "memory_map", "opt", "techmap", "opt -fast", "setundef -zero",
+        "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean", f"write_aiger -zinit {stem}.aig",
+    ]
+    digest = hashlib.sha256(repr((verilog, commands, limit)).encode()).hexdigest()[:8]
+    kept = folder / f"proof-{number}-{digest}"
+    if kept.exists():
+        return kept.read_text()
+    (folder / f"{stem}.v").write_text(verilog)
+    yosys(commands, folder, name, stem)
+
+    def abc(script):
+        done = subprocess.run([Path(pyosys.__file__).parent / "yosys-abc", "-c", script], cwd=folder, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        (folder / f"{stem}.abc").write_text(done.stdout)
+        if done.returncode or "Error" in done.stdout:
+            raise SynthesisError(f"{name}: ABC fails (log: {folder / stem}.abc)")
+        return done.stdout
+
+    registers = re.search(r"lat = *(\d+)", abc(f"read {stem}.aig; scorr; write {stem}-less.aig; print_stats"))[1]
+    engines = "iprove" if registers == "0" else f"bmc3 -T {limit}; pdr -T {limit}"
+    result = abc(f"read {stem}-less.aig; {engines}")
+    frame = re.search(r"was asserted in frame (\d+)", result)
+    proved = re.search(r"^(UNSATISFIABLE|Property proved)", result, re.MULTILINE)
+    verdict = f"different after {frame[1]} cycles" if frame else EQUIVALENT if proved else UNKNOWN
+    kept.write_text(verdict)
+    return verdict

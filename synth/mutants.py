@@ -1,0 +1,138 @@
+"""Netlists with many mutants: faults that Yosys draws and puts into one unit, of which an input chooses one.
+
+A mutant is a bit of a port of a cell that is inverted, constant, or inverted while another bit of the port is 0 or 1.
+They are drawn in the RTL as it is written, before anything is mapped, so that names and lines of the source tell where
+a mutant is. Yosys spreads them evenly over lines, cells and wires.
+"""
+
+import hashlib
+import json
+import pkgutil
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.lib import data
+
+from rtl.units import UNITS
+from synth.flow import netlist, yosys
+from synth.library import SynthesisError, version
+
+__all__ = ["BUILD", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "verdicts"]
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "mutate"
+WIDTH = 16  # bits of the input that chooses
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What gets mutants: the class of a component, or where that is, and its parameters. ``files`` of the RTL: if there
+    are any, only cells that come from these get mutants. ``bench``: the name of its bench, if that is another one."""
+
+    name: str
+    place: object
+    parameters: dict = field(default_factory=dict)
+    files: tuple = ()
+    bench: str = ""
+
+    @property
+    def component(self):
+        return pkgutil.resolve_name(self.place) if isinstance(self.place, str) else self.place
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A line of Yosys's ``mutate -list``, with the type of the cell, by the number that chooses it."""
+
+    number: int
+    line: str
+
+    def __str__(self):
+        """What it does, and where."""
+        words = re.findall(r"-(\w+) (\S+)", self.line)
+        known = dict(words)
+        name = f"{known['wire']}[{known['wirebit']}]" if "wire" in known else known["cell"].replace("\\", "")
+        what = {"inv": "is inverted", "const0": "is 0", "const1": "is 1"}.get(known["mode"]) or (
+            f"is inverted while [{known['ctrlbit']}] is {known['mode'][-1]}")
+        lines = [text for word, text in words if word == "src" and not text.startswith(".")]
+        return f"{name}: {known['port']}[{known['portbit']}] of a {known['type']} {what} ({', '.join(lines)})"
+
+
+# Where the catalogue's parameters make mutants that no bench reaches in its time.
+SMALLER = {
+    "counter": {"width": 16, "digit": 4},  # or else a carry comes after 2 to the 32 cycles
+}
+SUBJECTS = {
+    subject.name: subject for subject in (
+        Subject("skid", "rtl.common.skid:Skid", {"shape": 16}),
+        Subject("pipeline", "tb.common.test_pipeline:Increment", {"stages": 5}, ("rtl/common/pipeline.py",)),
+        Subject("pieces", "tb.common.test_pieces:Both", {"size": 8}, ("rtl/common/pieces.py",)),
+        Subject("gaps", "tb.common.test_gaps:Both", {}, ("rtl/common/gaps.py",)),
+        Subject("fifo", "rtl.common.fifo:Fifo", {"shape": data.StructLayout({"content": 15, "last": 1}), "depth": 13,
+                                                 "packets": True}),
+        Subject("axis", "tb.common.test_axis:Edges", {"size": 16}, ("rtl/common/axis.py",)),
+        *(Subject(name, f"tb.common.test_carrysave:{place}", parameters, ("rtl/common/carrysave.py",), "carrysave")
+          for name, place, parameters in (("carrysave", "Dot", {"constant": -77}), ("columns", "Bits", {"single": 6}))),
+        Subject("minifloat", "tb.common.test_minifloat:Convert", {}, ("rtl/common/minifloat.py",)),
+        Subject("turns", "rtl.jpegact.turns:Turns", {"cdus": 3}),
+        *(Subject(unit.name, unit.component, {**unit.parameters, **(unit.synth or {}), **SMALLER.get(unit.name, {})})
+          for unit in UNITS.values()),
+    )
+}
+
+
+def drawn(folder):
+    """The mutants in the netlist of a folder, in the order of their numbers; none in one of mapped cells."""
+    path = Path(folder, "mutants")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [Mutant(number, line) for number, line in enumerate(lines, 1)]
+
+
+def verdicts(path):
+    """What a file knows: [(run, number of the mutant, what failed, seconds)]."""
+    return [json.loads(line) for line in Path(path).read_text().splitlines()] if Path(path).exists() else []
+
+
+def draw(subject, count, seed, build=BUILD):
+    """Makes a netlist with ``count`` mutants (fewer if there are not as many), or remembers that it did; returns its
+    folder.
+
+    Raises
+    ------
+    SynthesisError
+        If Yosys fails, or if there is nothing to mutate.
+    """
+    name = subject.name
+    text, parts = netlist(subject.component(**subject.parameters), name)
+    if parts:
+        raise SynthesisError(f"{name}: it has several of {', '.join(parts)}")
+    choice = " ".join(f"a:src=*{file}*" for file in subject.files) or "*"
+    commands = [
+        "read_rtlil sources.il", f"hierarchy -check -top {name}", "proc", "flatten", "opt", "write_rtlil flat.il",
+        # Some more, as those that tamper with the clock are left out: no bench can promise anything of these.
+        f"mutate -list {count + count // 4 + 8} -seed {seed} -o drawn {choice} t:$meminit* %d",
+    ]
+    inputs = (text, commands, version("pyosys", "Yosys"))
+    folder = Path(build, f"{name}-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
+    if (folder / "net.v").exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "unit.il").write_text(text)
+    sources = rtlil.convert(subject.component(**subject.parameters), name=name)
+    (folder / "sources.il").write_text(sources.replace(f"{ROOT}/", ""))
+    yosys(commands, folder, name, "draw")
+    lines = [line for line in (folder / "drawn").read_text().splitlines() if " -port CLK " not in line][:count]
+    if not lines:
+        raise SynthesisError(f"{name}: there is nothing to mutate")
+    yosys([
+        "read_rtlil flat.il",
+        *(f"{line} -ctrl mutant {WIDTH} {number}" for number, line in enumerate(lines, 1)),
+        "write_rtlil mutated.il", "write_verilog -noattr net.part",
+    ], folder, name, "insert")
+    kinds = {cell: kind for kind, cell in re.findall(r"^ *cell (\S+) (\S+)$", (folder / "flat.il").read_text(), re.M)}
+    (folder / "mutants").write_text("".join(
+        f"{line} -type {kinds[re.search(r'-cell (.*?) -port', line)[1]]}\n" for line in lines))
+    (folder / "net.part").replace(folder / "net.v")
+    return folder

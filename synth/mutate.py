@@ -1,0 +1,220 @@
+"""``python -m synth.mutate [UNIT ...]``: what the benches catch, measured with mutants.
+
+A bench is compiled once for a netlist with many mutants of a unit (:mod:`synth.mutants`), and run on each until a test
+fails. A mutant that passes all tests is either proved to be equivalent (:mod:`synth.miter`), or it has survived: then
+the bench lets a fault of this kind through. Verdicts are kept in ``build/mutate``, so that a campaign can be
+interrupted and goes on.
+"""
+
+import ast
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from time import sleep
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from synth.console import close, progress
+from synth.gates import BENCHES
+from synth.library import SynthesisError
+from synth.miter import EQUIVALENT, prove
+from synth.mutants import BUILD, SUBJECTS, draw, drawn, verdicts
+
+__all__ = ["Score", "campaign", "judge"]
+
+ROOT = Path(__file__).resolve().parent.parent
+NONE = 0  # the number of the netlist without a mutant
+
+
+@dataclass(frozen=True)
+class Score:
+    """What became of the mutants of a subject: ``killed`` {number: the test that failed}, ``survived`` {number: what is
+    known of it}, ``equivalent`` numbers; ``bench`` and ``seconds`` of the processor that the bench takes without a
+    mutant and that all of it took."""
+
+    folder: Path
+    killed: dict
+    survived: dict
+    equivalent: list
+    bench: float
+    seconds: float
+
+    @property
+    def percent(self):
+        """Of the mutants that are not equivalent, those that were killed."""
+        return 100 * len(self.killed) / max(len(self.killed) + len(self.survived), 1)
+
+    def row(self):
+        """Cells of the table."""
+        count = len(self.killed) + len(self.survived) + len(self.equivalent)
+        return [str(count), str(len(self.killed)), str(len(self.equivalent)), str(len(self.survived)),
+                f"{self.percent:.1f}", f"{self.bench:.1f}", f"{self.seconds:.0f}"]
+
+
+COLUMNS = ("mutants", "killed", "equivalent", "survived", "%", "bench, s", "all, s")
+
+
+def _bench(subject):
+    """The file of a subject's bench, and the regular expression of the tests to run."""
+    name, tests = BENCHES.get(subject.name, (subject.bench or subject.name, ""))
+    found = [path for path in (ROOT / "tb").glob(f"*/*{name}.py")
+             if path.stem in (name, f"test_{name}") and path.parent.name != "judges"]
+    if len(found) != 1:
+        raise SynthesisError(f"{subject.name}: no bench")
+    return found[0], tests
+
+
+def sources(path):
+    """The file and all that it imports of tb/ and golden/."""
+    found, todo = set(), [path]
+    while todo:
+        path = todo.pop()
+        if path in found:
+            continue
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else (
+                [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                if isinstance(node, ast.ImportFrom) and node.module else [])
+            files = [ROOT / f"{name.replace('.', '/')}.py" for name in names if name.split(".")[0] in ("tb", "golden")]
+            todo += [file for file in files if file.exists()]
+    return sorted(found)
+
+
+def _call(subject, folder, file, **environment):
+    """Runs the bench of a subject with the netlist in ``folder``; returns the process."""
+    path, tests = _bench(subject)
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", path], cwd=ROOT, stdout=file,
+        stderr=subprocess.STDOUT, env={**os.environ, "MUTANTS": f"{subject.name}:{folder}:{tests}", "SIM": "verilator",
+                                       "WAVES": "", **environment})
+
+
+def campaign(subject, folder, seed, tell=lambda known: None):
+    """Runs the bench of a subject on the mutants in ``folder``, or goes on with that. Returns {number: (the test that
+    failed or "", seconds)}; now and then calls ``tell`` with what is known so far.
+
+    Raises
+    ------
+    SynthesisError
+        If the bench fails without a mutant, or has no test for this netlist.
+    """
+    path, tests = _bench(subject)
+    key = hashlib.sha256(repr((tests, seed, [file.read_bytes() for file in sources(path)])).encode()).hexdigest()[:16]
+    kept, complete = folder / f"verdicts-{key}", folder / f"verdicts-{key}-complete"
+
+    def known():
+        result = {}
+        for _, number, failed, seconds in verdicts(kept):
+            before = result.get(number, ("", 0))
+            result[number] = before[0] or failed, before[1] + seconds
+        return result
+
+    if not complete.exists():
+        log = folder / "mutate.log"
+        with open(log, "w") as file:
+            process = _call(subject, folder, file, VERDICTS=str(kept), SEED=str(seed))
+            while process.poll() is None:
+                tell(known())
+                sleep(0.5)
+        if process.returncode or NONE not in known():
+            reasons = re.findall(r"^E\s+(.*)", log.read_text(), re.MULTILINE)[:3] or ["no test fits"]
+            raise SynthesisError(f"{subject.name}: its bench fails without a mutant: {'; '.join(reasons)} (log: {log})")
+        complete.touch()
+    return known()
+
+
+def judge(subject, count, seed, tell=lambda known: None, build=BUILD):
+    """The :class:`Score` of a subject with ``count`` mutants."""
+    folder = draw(subject, count, seed, build)
+    known = campaign(subject, folder, seed, tell)
+    bench, killed = known.pop(NONE)[1], {number: failed for number, (failed, _) in known.items() if failed}
+    left = {number: prove(subject.name, folder, number) for number in sorted(known.keys() - killed.keys())}
+    equivalent = [number for number, verdict in left.items() if verdict == EQUIVALENT]
+    return Score(folder, killed, {number: verdict for number, verdict in left.items() if number not in equivalent},
+                 equivalent, bench, bench + sum(seconds for _, seconds in known.values()))
+
+
+def replay(subject, folder, number, seed):
+    """Runs the whole bench on one mutant, whatever it does, and says that."""
+    print(f"{subject.name} {number}: {drawn(folder)[number - 1]}", flush=True)
+    if _call(subject, folder, None, MUTANT=str(number), SEED=str(seed)).wait():
+        print("killed")
+    else:
+        print("survives:", prove(subject.name, folder, number))
+
+
+def _markdown(rows):
+    lines = ["| unit | " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * len(COLUMNS)]
+    print("\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]))
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("units", nargs=-1, type=click.Choice(SUBJECTS), metavar="[UNIT ...]")
+@click.option("--mutants", "count", default=50, show_default=True, type=click.IntRange(1, 10000))
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the mutants, and of the bench.")
+@click.option("--mutant", type=click.IntRange(0), help="Runs the bench on this one alone, and shows it.")
+@click.option("--jobs", "threads", default=1, show_default=True, type=click.IntRange(1), help="Units at the same time.")
+@click.option("--markdown", is_flag=True, help="Prints the table for docs/verification.md.")
+def main(units, count, seed, mutant, threads, markdown):
+    """Runs the benches of UNITs (default: all) on mutants, and proves those equivalent that pass, if they are."""
+    subjects, console = [SUBJECTS[name] for name in units or SUBJECTS], Console(stderr=markdown)
+    if mutant is not None:
+        for subject in subjects:
+            replay(subject, draw(subject, count, seed), mutant, seed)
+        return
+
+    with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
+        total = bars.add_task("units", total=len(subjects))
+
+        def one(subject):
+            task = bars.add_task(subject.name, total=count)
+
+            def tell(known):
+                bench, killed = known.get(NONE, ("", 0))[1], sum(bool(failed) for failed, _ in known.values())
+                most = f": {killed} killed; at most {bench * count / 60:.0f} min" if bench else ""
+                bars.update(task, completed=len(known.keys() - {NONE}), description=f"{subject.name}{most}")
+
+            try:
+                score = judge(subject, count, seed, tell)
+                console.print(f"{subject.name:18} " + ", ".join(
+                    f"{cell} {name}" for name, cell in zip(COLUMNS, score.row(), strict=True)),
+                    highlight=False, soft_wrap=True)
+                return score
+            except SynthesisError as error:
+                console.print(f"{subject.name:18} failed", style="red")
+                return error
+            finally:
+                bars.remove_task(task)
+                bars.advance(total)
+
+        results = list(pool.map(one, subjects))
+    done = [(subject, score) for subject, score in zip(subjects, results, strict=True) if isinstance(score, Score)]
+    rows = [[subject.name, *score.row()] for subject, score in done]
+    if markdown:
+        return _markdown(rows)
+    table = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("unit", no_wrap=True)
+    for column in COLUMNS:
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    for subject, score in done:
+        for number, verdict in score.survived.items():
+            console.print(f"{subject.name} {number} survives, {verdict}: {drawn(score.folder)[number - 1]}\n"
+                          f"    make mutate UNIT={subject.name} MUTANT={number}", highlight=False, markup=False,
+                          soft_wrap=True)
+    close(console, [result for result in results if isinstance(result, Exception)])
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m synth.mutate")

@@ -1,0 +1,75 @@
+"""Mutants: a bench kills them, a weak one lets some survive, and only what no bench can tell counts as equivalent."""
+
+from dataclasses import replace
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from synth.miter import prove
+from synth.mutants import SUBJECTS, draw, drawn
+from synth.mutate import campaign, judge
+
+SKID = SUBJECTS["skid"]
+COUNT, SEED = 12, 3
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    return tmp_path_factory.mktemp("mutate")
+
+
+def test_the_bench_of_the_skid_buffer_kills_its_mutants_and_a_weak_one_does_not(build):
+    score = judge(SKID, COUNT, SEED, build=build)
+    assert len(score.killed) == COUNT and score.percent == 100
+    assert all("test_skid." in failed for failed in score.killed.values())
+    weak = judge(replace(SKID, bench="weak"), COUNT, SEED, build=build)
+    assert weak.folder == score.folder
+    assert 0 < len(weak.survived) < COUNT and len(weak.killed) + len(weak.survived) == COUNT
+    assert all(verdict.startswith("different after ") for verdict in weak.survived.values())
+    assert "no end" in weak.killed.values(), "of a mutant that is never valid"
+    told = []
+    assert campaign(SKID, score.folder, SEED, told.append).keys() == {*range(COUNT + 1)}
+    assert not told, "remembered"
+
+
+def test_a_seed_draws_the_same_mutants(build):
+    numbers = [[str(mutant) for mutant in drawn(draw(SKID, COUNT, seed, build))] for seed in (SEED, SEED + 1)]
+    assert numbers[0] != numbers[1] and [len(found) for found in numbers] == [COUNT, COUNT]
+    assert numbers[0] == [str(mutant) for mutant in drawn(draw(SKID, COUNT, SEED, build.with_name("again")))]
+    assert any("rtl/common/skid.py:" in text for text in numbers[0])
+
+
+class Register(wiring.Component):
+    """A beat as a register, and what some mutants of it do."""
+
+    i: In(stream.Signature(4))
+    o: Out(stream.Signature(4))
+    mutant: In(16)
+
+    def elaborate(self, platform):
+        m = Module()
+        take, before, waits = Signal(), Signal(4), Signal()
+        withdrawn = waits & (~self.i.valid | (self.i.payload != before))
+        m.d.sync += [before.eq(self.i.payload), waits.eq(self.i.valid & ~self.i.ready)]
+        m.d.comb += [take.eq(~self.o.valid | self.o.ready), self.i.ready.eq(take ^ ((self.mutant == 1) & withdrawn))]
+        with m.If(take):
+            m.d.sync += [self.o.valid.eq(self.i.valid), self.o.payload.eq(
+                Mux(self.i.valid | (self.mutant != 2), self.i.payload, 0) ^ (self.mutant == 3))]
+        with m.If((self.mutant == 4) & (before == 7) & self.o.valid & ~self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
+        return m
+
+
+@pytest.mark.parametrize("number, verdict", [
+    (0, "equivalent"),
+    (1, "equivalent"),  # unlike the unit only if a source breaks the rules
+    (2, "equivalent"),  # another payload only while not valid
+    (3, "different after 2 cycles"),
+    (4, "different after 3 cycles")])
+def test_equivalent_is_what_nobody_who_obeys_the_rules_can_tell(tmp_path, number, verdict):
+    (tmp_path / "mutated.il").write_text(rtlil.convert(Register(), name="register"))
+    assert prove("register", tmp_path, number) == verdict
+    assert prove("register", tmp_path, number) == verdict, "remembered"
