@@ -86,8 +86,8 @@ static bool behaves(const Manners &manners, uint64_t seed) {
     std::vector<Careless> lanes(LANES);
     for (int k = 0; k < LANES; k++) {
         lanes[k].random = {random.next()};
-        for (int n = 0; n < BURSTS; n++) {  // reads of one half, writes into the lane's part of the other one
-            uint64_t at = random.below(SIZE / 512) * 256, to = SIZE / 2 + (random.below(40) * LANES + k) * 256;
+        for (int n = 0; n < BURSTS; n++) {  // reads of one half; writes, each byte once, of the other one
+            uint64_t at = random.below(SIZE / 512) * 256, to = SIZE / 2 + (n * LANES + k) * 256;
             int beats = 1 + random.below(8);
             lanes[k].ar.push_back(address(at, beats, false));
             lanes[k].aw.push_back(address(to, beats, false));

@@ -40,18 +40,21 @@ class Frame:
             counts[-1] = 1
         return np.where(self.keep, self.data, 0)[counts.astype(bool)]
 
-    def expected(self, compressed):
-        """The error code of decompression, the tensor that memory gets, and which of its values are sure: those of the
-        block in which a stream ended too soon are not."""
+    def expected(self, compressed, granule=1):
+        """The error codes that decompression may have, the tensor that memory gets, and which of its values are sure:
+        those of the block in which a stream ended too soon are not. Less than a ``granule`` of bytes that are too many
+        may go unseen."""
         stream = self.bytes
         found, sizes = fit(stream, compressed)
-        code = ErrorCode.BEAT if self.malformed else ErrorCode.SHORT if len(stream) < len(found) \
-            else ErrorCode.EXCESS if len(stream) > len(found) else ErrorCode.NONE
+        more = len(stream) - len(found)
+        codes = {ErrorCode.BEAT} if self.malformed else {ErrorCode.SHORT} if more < 0 \
+            else {ErrorCode.EXCESS} if more >= granule else {ErrorCode.EXCESS, ErrorCode.NONE} if more \
+            else {ErrorCode.NONE}
         ends = np.cumsum(sizes)
         sure = np.ones((compressed.blocks, 8, 8), np.uint8)
         sure[order(compressed.blocks, compressed.cdus)[(ends - sizes < len(stream)) & (len(stream) < ends)]] = 0
         sure = blocks.join(sure, compressed.view, compressed.tiled).astype(bool).reshape(compressed.shape)
-        return code, cdu.decompress(replace(compressed, payload=found.tobytes())), sure
+        return codes, cdu.decompress(replace(compressed, payload=found.tobytes())), sure
 
 
 def framed(payload, random):

@@ -13,7 +13,7 @@
 enum { OKAY = 0, SLVERR = 2, DECERR = 3 };
 enum Kind { INDEPENDENT, SHARED, CROSSBAR };     // a slave for each lane, for all, for each of two regions
 enum Needs { NOTHING, DATA, BURST };             // what a slave waits for at w before it takes an address
-enum Owner : uint8_t { NOBODY, TENSOR, TABLE };  // of a byte of memory
+enum Owner : uint8_t { NOBODY, TENSOR, TABLE, WRITTEN };  // of a byte of memory; the last one is the tensor, too
 
 // How memory behaves; tb/soak/world.py has the same fields in the same order.
 struct Manners {
@@ -171,7 +171,9 @@ class Memory {
             if (!(beat.strobe >> byte & 1)) continue;
             uint64_t at = burst.address + byte - content.origin;
             if (!inside(burst.address) || content.owner[at] != TENSOR)
-                return verdict.wrong("w of %d: writes %#llx", k, (unsigned long long)burst.address + byte);
+                return verdict.wrong("w of %d: writes %#llx%s", k, (unsigned long long)burst.address + byte,
+                                     inside(burst.address) && content.owner[at] == WRITTEN ? " once more" : "");
+            content.owner[at] = WRITTEN;
             if (!burst.failing) content.bytes[at] = beat.words[byte / 4] >> byte % 4 * 8;
         }
         burst.address += BEAT;

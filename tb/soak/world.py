@@ -89,7 +89,8 @@ class World:
     """One accelerator, reset, with random bits in its flip-flops.
 
     ``bytes`` is memory from the address ``origin`` on, ``owner`` says for each of them whether it belongs to nobody
-    (0), to the tensor (1), or to the table of scales (2): only what they own is read, only the tensor is written.
+    (0), to the tensor (1), or to the table of scales (2): only what they own is read, only the tensor is written, each
+    byte once, which makes it a 3.
     """
 
     def __init__(self, accelerator, seed, size=1 << 20, origin=0):
