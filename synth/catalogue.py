@@ -84,7 +84,7 @@ def run(work, threads, done, recipes=None):
     runs = {}
 
     def key(job):
-        return job.name, job.text
+        return job.name, job.text, *sorted(job.texts.items())  # wholes may differ in their parts alone
 
     def parts(job):
         return {module: runs.get(key(part)) for module, part in job.parts.items()}
