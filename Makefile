@@ -28,7 +28,7 @@ names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim soak bench synth synth-check synth-renew synth-fpga gates mutate verilog lint clean
+.PHONY: help setup demo sim soak bench synth synth-check synth-renew synth-fpga gates prove mutate verilog lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -74,6 +74,10 @@ synth-fpga:  ## place and route every unit on an ECP5-85F, which takes long (UNI
 gates:  ## run every unit's bench on its netlist of cells, and prove the netlist (UNIT=)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m synth.gates $(UNIT) --jobs $(JOBS)
+
+prove:  ## prove the rules of streams, their order, and turns (UNIT=)
+	@scripts/setup.sh synth
+	@$(BIN)/python -m formal $(UNIT) --jobs $(JOBS)
 
 mutate:  ## run every unit's bench on mutants of it, to see what it catches (UNIT=, MUTANTS=, SEED=, MUTANT=)
 	@scripts/setup.sh synth

@@ -4,24 +4,16 @@ import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from time import monotonic
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from formal.catalogue import proofs
-from formal.engine import BUILD, prove
+from formal.catalogue import decide, proofs
 from synth.console import close, progress
 
 COLUMNS = ("unit", "property", "how", "s", "broken by")
-
-
-def decide(name, build=BUILD):
-    """The results of a proof, by its name."""
-    proof = proofs()[name]
-    return prove(name, proof.build(Path(build, "work", name)), build=build, **proof.options)
 
 
 def rows(found):

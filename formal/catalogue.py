@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 
-__all__ = ["Proof", "proofs"]
+from formal.engine import BUILD, prove
+
+__all__ = ["Proof", "decide", "proofs"]
 
 THEMES = ("streams", "order", "turns")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Proof:
     """Some properties of a unit that are proved in one harness.
 
@@ -34,3 +37,9 @@ def proofs():
     """All proofs, by name."""
     found = [proof for theme in THEMES for proof in import_module(f"formal.{theme}").proofs()]
     return {proof.name: proof for proof in found}
+
+
+def decide(name, build=BUILD):
+    """The results of a proof, by its name."""
+    proof = proofs()[name]
+    return prove(name, proof.build(Path(build, "work", name)), build=build, **proof.options)

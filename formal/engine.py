@@ -33,7 +33,8 @@ READ = ["read_rtlil unit.il", "read_rtlil top.il", "hierarchy -check -top top", 
         "setattr -unset init w:*", "delete t:$meminit*", "setattr -set init 1'0 top/w:started",
         "setattr -set keep 1 top/w:mutant", "flatten unit",
         "opt_clean"]
-GATES = ["flatten", "setundef -anyseq", "memory_map", "opt_expr", "opt_merge", "opt_clean", "dffunmap", "simplemap", "techmap", "aigmap", "opt_clean -purge"]
+GATES = ["flatten", "setundef -anyseq", "memory_map", "opt_expr", "opt_merge", "opt_clean", "dffunmap", "simplemap",
+         "techmap", "aigmap", "opt_clean -purge"]
 INDUCTION = 20  # seconds that are worth trying it
 REDUCE = "scleanup; dc2; scorr; dc2; scleanup"
 
@@ -62,8 +63,8 @@ def spent():
 
 
 def sample(near, everywhere, count, seed):
-    """Draws faults, half of them from the places ``near``: lines for Yosys, each with its number. Cells are as likely as
-    each other, however wide."""
+    """Draws faults, half of them from the places ``near``: lines for Yosys, each with its number. Cells are as
+    likely as each other, however wide."""
     random, drawn = Random(seed), {}
     for places, enough in ((near, count // 2), (everywhere, count)):
         cells = {}
@@ -102,7 +103,8 @@ def abc(folder, name, limit, *commands):
 
 def trace(folder, name, property_, depth):
     """Writes a waveform of a violation that ABC can find; returns its file."""
-    abc(folder, f"{property_}-trace", 600, f"read_aiger {property_}.aig", f"bmc3 -F {depth}", f"write_cex -a -t {property_}.aiw")
+    abc(folder, f"{property_}-trace", 600, f"read_aiger {property_}.aig", f"bmc3 -F {depth}",
+        f"write_cex -a -t {property_}.aiw")
     yosys([*READ, "flatten", "memory_map",
            f"sim -clock clk -map sound.aim -r {property_}.aiw -vcd {property_}.vcd -scope top top"],
           folder, name, f"{property_}-sim")
@@ -190,7 +192,8 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
     """
     bounds = dict(bounds)
     top = harness.rtlil()
-    key = repr((harness.text, top, Path(__file__).read_text(), version("pyosys", "Yosys"), limit, sorted(bounds.items()),
+    key = repr((harness.text, top, Path(__file__).read_text(), version("pyosys", "Yosys"), limit,
+                sorted(bounds.items()),
                 faults, seed, depth))
     folder = Path(build, f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
     kept = folder / "results.json"
@@ -200,11 +203,13 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
     folder.mkdir(parents=True)
     (folder / "unit.il").write_text(harness.text)
     (folder / "top.il").write_text(top)
-    lists = [f"mutate -list 10000000 -mode inv -o {where}.ys {cells}" for where, cells in (("near", harness.near), ("all", "unit"))]
+    lists = [f"mutate -list 10000000 -mode inv -o {where}.ys {cells}"
+             for where, cells in (("near", harness.near), ("all", "unit"))]
     yosys([*READ, "write_rtlil read.il", *lists], folder, name, "read")
     near, everywhere = ((folder / f"{where}.ys").read_text().splitlines() for where in ("near", "all"))
     (folder / "faults.ys").write_text(sample(near, everywhere, faults, seed))
-    yosys(["read_rtlil read.il", "design -save sound", *GATES, "write_aiger -zinit -map sound.aim sound.aig", "design -load sound", "script faults.ys",
+    yosys(["read_rtlil read.il", "design -save sound", *GATES, "write_aiger -zinit -map sound.aim sound.aig",
+           "design -load sound", "script faults.ys",
            *GATES, "write_aiger -zinit -map broken.aim broken.aig"], folder, name, "gates")
     results = []
     for index, property_ in enumerate(harness.checks):

@@ -31,7 +31,8 @@ class Harness:
         self.text = text or rtlil.convert(component, name="unit", emit_src=False)
         self.m = m = Module()
         self.checks = {}  # property -> conditions
-        self.near = "unit/o:*valid unit/o:*ready %u %ci8"  # where half of the faults are: what decides on valid and ready
+        # Where half of the faults are: what decides on valid and ready.
+        self.near = "unit/o:*valid unit/o:*ready %u %ci8"
         self._free, self._assumptions, self._driven = [], [], set()
         m.domains.sync, m.domains.always = sync, always = ClockDomain("sync"), ClockDomain("always", reset_less=True)
         self._clk = Signal(name="clk")

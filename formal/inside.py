@@ -46,8 +46,8 @@ def peeked(component, folder, *names):
     """A unit whose signals ``names``, those of submodules with a path before them, are outputs as well."""
     text = flat(component, folder)
     for index, name in enumerate(names):
-        text, found = re.subn(rf"^  wire (width \d+ )?(\\{re.escape(name)})$", rf"  wire \1output {FIRST + index} \2", text,
-                              flags=re.M)
+        text, found = re.subn(rf"^  wire (width \d+ )?(\\{re.escape(name)})$", rf"  wire \1output {FIRST + index} \2",
+                              text, flags=re.M)
         if not found:
             raise ValueError(f"there is no signal {name}")
     return text

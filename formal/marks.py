@@ -2,9 +2,9 @@
 
 A beat is a number of items (words, bytes, beats of memory), perhaps with the end of a tensor behind them, which is an
 item, too. An adversary marks any one item that comes in, of whatever content. From how many items were inside follows
-which one it has to be when it comes out. Since any item may be the marked one, and a unit that has let one go or invented
-one gives another in its place, all of them come out once and in their order. What is lost at the very end would not be
-missed so; therefore a unit with the end of a tensor inside has to be valid within some cycles.
+which one it has to be when it comes out. Since any item may be the marked one, and a unit that has let one go or
+invented one gives another in its place, all of them come out once and in their order. What is lost at the very end would
+not be missed so; therefore a unit with the end of a tensor inside has to be valid within some cycles.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ DRAINS = "what has come in leaves without waiting for more"
 
 @dataclass
 class Beat:
-    """What moves in a cycle in which ``moves``: the first ``count`` of ``items``, and behind them the end of a tensor if
-    ``last``."""
+    """What moves in a cycle in which ``moves``: the first ``count`` of ``items``, and behind them the end of a
+    tensor if ``last``."""
 
     moves: Value
     items: list
@@ -41,7 +41,8 @@ def follow(h, comes, leaves, room, forgets=0):
     m = h.m
     most = room + len(comes.items) + 2
     inside, ends = Signal(range(most), name="inside"), Signal(range(most), name="ends")
-    coming, leaving = Signal(range(len(comes.items) + 2), name="coming"), Signal(range(len(leaves.items) + 2), name="leaving")
+    coming = Signal(range(len(comes.items) + 2), name="coming")
+    leaving = Signal(range(len(leaves.items) + 2), name="leaving")
     present = Signal(range(2 * most), name="present")
     m.d.comb += [
         coming.eq(Mux(comes.moves, comes.count + comes.last, 0)),

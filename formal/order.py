@@ -242,7 +242,8 @@ def fifo(depth, packets):
         h.check("takes a beat whenever there is room in its memory", unit.i.ready | (inside >= depth))
         return h
     # Beats of the packet that is not complete, and whether the one that leaves has begun.
-    open_, begun, ends = Signal(range(depth + 2), name="open"), Signal(name="begun"), Signal(range(depth + 4), name="ends")
+    open_, begun = Signal(range(depth + 2), name="open"), Signal(name="begun")
+    ends = Signal(range(depth + 4), name="ends")
     last = unit.i.payload.last
     with h.m.If(moves(unit.i)):
         h.m.d.sync += open_.eq(Mux(last, 0, open_ + 1))

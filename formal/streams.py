@@ -78,8 +78,8 @@ def independent(component, folder):
     """The harness for the second rule, which is about one cycle: whatever state the unit is in, whatever comes in.
 
     Two copies of the unit are in the same state and get the same, except that one sees another ``ready`` of a stream
-    whenever it is not valid. They give the same, and their next state is the same. So, from cycle to cycle, nothing that
-    a unit ever offers depends on whether somebody was ready before it was offered.
+    whenever it is not valid. They give the same, and their next state is the same. So, from cycle to cycle, nothing
+    that a unit ever offers depends on whether somebody was ready before it was offered.
     """
     text, size = opened(component, folder)
     h = Harness(component, text)
@@ -104,7 +104,7 @@ def independent(component, folder):
     return h
 
 
-# ---------------------------------------------------------------------------------------------------------- the catalogue
+# -------------------------------------------------------------------------------------------------------- the catalogue
 def steady(*names):
     """Inputs that stand still as long as a beat is offered and not taken."""
     def surround(h, unit):
@@ -133,9 +133,10 @@ def walk(h, unit):
 
 # Parameters that differ from the catalogue's: what stores much is proved with a small store.
 SMALL = {"maxpool": {"width": 4}, "maxpool_backward": {"width": 4}, "reader": {"outstanding": 8},
-         "writer": {"outstanding": 2}}
-SURROUNDINGS = {"sfpr": steady("decompress"), "quantize": steady("decompress", "table", "start"), "dct8": steady("inverse"),
-                "dct": steady("inverse"), "transpose": steady("straight"), "zvc": steady("decompress", "straight"),
+         "writer": {"outstanding": 3}}
+SURROUNDINGS = {"sfpr": steady("decompress"), "quantize": steady("decompress", "table", "start"),
+                "dct8": steady("inverse"), "dct": steady("inverse"), "transpose": steady("straight"),
+                "zvc": steady("decompress", "straight"),
                 "bitpack": steady("width"), "bitunpack": steady("width"), "dpr_encode": steady("format"),
                 "dpr_decode": steady("format"), "unpacker": unpacker, "walk": walk}
 

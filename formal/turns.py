@@ -14,8 +14,8 @@ SHARE = "no CDU gets more than its share of the blocks, and in the end all of it
 
 
 def turns(cdus, folder):
-    """A model knows how many blocks are left from this run of groups on, with 32 bits and no carry that comes late. What
-    exists of the run follows from that, and so do the unit's outputs."""
+    """A model knows how many blocks are left from this run of groups on, with 32 bits and no carry that comes late.
+    What exists of the run follows from that, and so do the unit's outputs."""
     h = Harness(component := Turns(cdus), peeked(component, folder, "left", "borrow", "index"))
     m, run = h.m, GROUP * cdus
     seen, late, at = Signal(32, name="seen"), Signal(name="late"), Signal(2, name="at")
@@ -63,11 +63,13 @@ def turns(cdus, folder):
     reached = [Mux(active & (index + (cdu > c) < have[c]), index + (cdu > c), have[c]) for c in range(cdus)]
     equal(DEALT, active, (total + left)[:32], (blocks + sum(reached))[:32])
     for c in range(cdus):
-        h.check(SHARE, dealt[c] == (before + reached[c])[:32])  # all that it has in runs behind, and no more of this one
+        # All that it has in runs behind, and no more of this one.
+        h.check(SHARE, dealt[c] == (before + reached[c])[:32])
     for conditions in h.checks[DEALT]:
         h.check(SHARE, conditions)
     return h
 
 
 def proofs():
-    return [Proof("turns", "turns", lambda folder, cdus=cdus: turns(cdus, folder), f"{cdus} CDUs") for cdus in (2, 3, 8)]
+    return [Proof("turns", "turns", lambda folder, cdus=cdus: turns(cdus, folder), f"{cdus} CDUs")
+            for cdus in (2, 3, 8)]
