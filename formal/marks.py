@@ -3,8 +3,8 @@
 A beat is a number of items (words, bytes, beats of memory), perhaps with the end of a tensor behind them, which is an
 item, too. An adversary marks any one item that comes in, of whatever content. From how many items were inside follows
 which one it has to be when it comes out. Since any item may be the marked one, and a unit that has let one go or
-invented one gives another in its place, all of them come out once and in their order. What is lost at the very end would
-not be missed so; therefore a unit with the end of a tensor inside has to be valid within some cycles.
+invented one gives another in its place, all of them come out once and in their order. What is lost at the very end
+would not be missed so; therefore a unit with the end of a tensor inside has to be valid within some cycles.
 """
 
 from dataclasses import dataclass
