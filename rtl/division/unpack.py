@@ -1,0 +1,67 @@
+"""Bytes to codes and bases."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common.onehot_shift import choose
+from actcodec.rtl.common.unpacker import window
+from actcodec.rtl.division.config import Config, check_bits, which
+from actcodec.rtl.division.quantize import codes
+from actcodec.rtl.division.segments import Place
+
+__all__ = ["Unpack"]
+
+
+class Unpack(wiring.Component):
+    """Takes a row's bytes apart: the base, if a segment begins with it, and its codes.
+
+    Throughput: a row a cycle. Latency, buffering: none. Combinational paths: ``bytes`` to ``o`` and back; ``place`` to
+    ``take`` and ``o``.
+
+    Source: DIVISION, section 4.2, Figure 5.
+
+    Parameters
+    ----------
+    bits : tuple of int
+        Of codes, 1 to 4.
+
+    Ports
+    -----
+    config : input, :class:`~actcodec.rtl.division.config.Config`
+    place : input, :class:`~actcodec.rtl.division.segments.Place`
+        That of the row.
+    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window` of 1 + the most bits
+    take : output
+        Bytes of the row.
+    o : stream of :func:`~actcodec.rtl.division.quantize.codes`
+        The base means something where a segment ``begins``; void rows have codes of 0.
+
+    Raises
+    ------
+    ValueError
+        If ``bits`` is empty or has others.
+    """
+
+    def __init__(self, bits=(1, 2, 4)):
+        check_bits(bits)
+        self.bits = tuple(bits)
+        super().__init__({
+            "config": In(Config), "place": In(Place), "bytes": In(stream.Signature(window(1 + max(bits)))),
+            "take": Out(range(2 + max(bits))), "o": Out(stream.Signature(codes(max(bits))))})
+
+    def elaborate(self, platform):
+        m = Module()
+        o, place, most = self.o.payload, self.place, max(self.bits)
+        modes = which(self.config, self.bits)
+        given = self.bytes.payload.data.as_value()
+        packed = Signal(8 * most)
+        m.d.comb += [
+            packed.eq(Mux(place.begins, given[8:], given[: 8 * most]) & (~place.void).replicate(8 * most)),
+            *(o.data[k].eq(choose((mode, Cat(Const(0, most - q), packed[q * k :][:q])) for q, mode in modes.items()))
+              for k in range(8)),
+            o.base.eq(given[:8]), o.begins.eq(place.begins), o.last.eq(place.last),
+            self.take.eq(choose((mode, Const(q, 3)) for q, mode in modes.items()) + place.begins),
+            self.o.valid.eq(self.bytes.valid), self.bytes.ready.eq(self.o.ready),
+        ]
+        return m
