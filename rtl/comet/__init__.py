@@ -1,0 +1,1 @@
+"""COMET: a codec with an error bound that holds for every value."""

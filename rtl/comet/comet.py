@@ -1,0 +1,186 @@
+"""The whole codec: sectors of float32 on one side, a byte stream on the other."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.comet.book import Book
+from actcodec.rtl.comet.histogram import BINS, WIDTH, Histogram
+from actcodec.rtl.comet.huffman_decode import Decode
+from actcodec.rtl.comet.huffman_encode import Encode
+from actcodec.rtl.comet.interleave import Interleave
+from actcodec.rtl.comet.lorenzo import Lorenzo
+from actcodec.rtl.comet.outliers import Outliers
+from actcodec.rtl.comet.payloads import LANES, Config, Error, edges
+from actcodec.rtl.comet.prequantise import Prequantise
+from actcodec.rtl.comet.reconstruct import Reconstruct
+from actcodec.rtl.comet.rounds import Gather, Scatter
+from actcodec.rtl.common.packer import Packer, chunk
+from actcodec.rtl.common.unpacker import Unpacker
+from actcodec.rtl.common.vectors import sectors
+
+__all__ = ["Comet"]
+
+LEAST, MOST = 2, 239  # biased exponents of 2^-125 and 2^112, the ends of the steps
+
+
+class Comet(wiring.Component):
+    """Compresses or decompresses one tensor (or one CDU's share of it) at a time::
+
+        compress    sectors_i -> prequantise -> Lorenzo -> gather -> encode -> interleave -> packer -> bytes_o
+        decompress  sectors_o <- reconstruct <- Lorenzo <- scatter <- decode <- unpacker <- bytes_i
+
+    The bits of outliers go around Lorenzo. While compressing, a histogram of the symbols is taken.
+
+    A transfer at ``config`` starts a tensor; the unit takes the next one when ``busy`` has fallen. With each sector, in
+    both directions, goes its place in the walk, in ``edges``.
+
+    Throughput: a sector a cycle in both directions, less one cycle for each raw step of escapes. A sector with outliers
+    takes four cycles, when decompressing five; rounds of outliers that follow one another wait for the way through. No
+    stream has more than 8 bytes a cycle. Latency: 11 cycles from ``config`` to the first sector, and 20 or more from
+    there to the first beat, by what its bytes wait for; 22 or more from ``config`` to the first sector when
+    decompressing. Buffering: as of its units. Combinational paths: ``valid`` of ``sectors_i`` and of ``edges`` to
+    ``ready`` of the other one, since they go together; ``sectors_o.ready`` and ``bytes_o.ready`` to no other port.
+
+    Source: COMET, section 3.4, Figure 3, phase 4.
+
+    Ports
+    -----
+    config : stream of :class:`~actcodec.rtl.comet.payloads.Config`
+    edges : stream of :data:`~actcodec.rtl.comet.payloads.edges`
+        One for each sector. Decompressing, the symbols of all of them fill exactly the ``rounds`` of the configuration,
+        but for what fills up the last one.
+    sectors_i : stream of 8 float32 words
+        Zeros beyond the sector's count.
+    sectors_o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
+    bytes_i, bytes_o : stream of :func:`~actcodec.rtl.common.packer.chunk` of 8
+        Full beats, but the last one.
+    busy : output
+        A tensor is under way.
+    error : output, :class:`~actcodec.rtl.comet.payloads.Error`
+    bin : input, count : output
+        A bin of the histogram of the last tensor that was compressed, and two cycles later its count.
+    """
+
+    config: In(stream.Signature(Config))
+    edges: In(stream.Signature(edges))
+    sectors_i: In(stream.Signature(data.ArrayLayout(32, LANES)))
+    sectors_o: Out(stream.Signature(sectors))
+    bytes_i: In(stream.Signature(chunk(LANES)))
+    bytes_o: Out(stream.Signature(chunk(LANES)))
+    busy: Out(1)
+    error: Out(Error)
+    bin: In(range(BINS))
+    count: Out(WIDTH)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.prequantise = prequantise = Prequantise()
+        m.submodules.lorenzo = lorenzo = Lorenzo()
+        m.submodules.outliers = outliers = Outliers()
+        m.submodules.gather = gather = Gather()
+        m.submodules.histogram = histogram = Histogram()
+        m.submodules.encode = encode = Encode()
+        m.submodules.interleave = interleave = Interleave()
+        m.submodules.packer = packer = Packer(1, LANES, LANES)
+        m.submodules.unpacker = unpacker = Unpacker(1, LANES, LANES)
+        m.submodules.decode = decode = Decode()
+        m.submodules.scatter = scatter = Scatter()
+        m.submodules.reconstruct = reconstruct = Reconstruct()
+        m.submodules.book = book = Book()
+
+        config = Signal(Config, reset_less=True)
+        start, closing = Signal(), Signal()
+        more = Signal(2)  # sectors to be compressed are still to come; to be decompressed
+        self._streams(m, prequantise, lorenzo, gather, encode, interleave, packer, unpacker, decode, scatter,
+                      reconstruct, outliers, more)
+        self._control(m, config, book, start, closing, more, unpacker, decode)
+        m.d.comb += [
+            prequantise.step.eq(config.step), reconstruct.step.eq(config.step),
+            lorenzo.decompress.eq(config.decompress), lorenzo.horizontal.eq(config.horizontal),
+            lorenzo.vertical.eq(config.vertical), lorenzo.signed.eq(config.signed),
+            book.counts.eq(config.counts), book.ends.eq(config.decompress),
+            encode.book.eq(book.tables), decode.book.eq(book.tables),
+            decode.rounds.eq(config.rounds), decode.start.eq(start & config.decompress),
+            unpacker.take.eq(decode.take), unpacker.next.eq(closing),
+            outliers.decompress.eq(config.decompress), outliers.clear.eq(start),
+            histogram.clear.eq(start & ~config.decompress),
+            histogram.valid.eq(gather.o.valid & gather.o.ready & ~gather.o.payload.end),
+            histogram.symbols.eq(Value.cast(gather.o.payload.data)),
+            histogram.bin.eq(self.bin), self.count.eq(histogram.value),
+        ]
+        return m
+
+    def _streams(self, m, prequantise, lorenzo, gather, encode, interleave, packer, unpacker, decode, scatter,
+                 reconstruct, outliers, more):
+        for source, sink in (
+                (prequantise.o, lorenzo.differences_i), (lorenzo.differences_o, gather.i), (gather.o, encode.i),
+                (encode.o, interleave.i), (interleave.o, packer.i), (packer.o, wiring.flipped(self.bytes_o)),
+                (wiring.flipped(self.bytes_i), unpacker.i), (unpacker.o, decode.bytes), (decode.o, scatter.i),
+                (scatter.o, lorenzo.sums_i), (lorenzo.sums_o, reconstruct.i),
+                (reconstruct.o, wiring.flipped(self.sectors_o)), (prequantise.words, outliers.sector_i)):
+            wiring.connect(m, source, sink)
+        m.d.comb += [
+            # A place in the walk goes with each sector.
+            prequantise.i.valid.eq(self.sectors_i.valid & self.edges.valid & more[0]),
+            prequantise.i.payload.data.eq(self.sectors_i.payload),
+            prequantise.i.payload.edges.eq(self.edges.payload),
+            self.sectors_i.ready.eq(prequantise.i.ready & self.edges.valid & more[0]),
+            scatter.walk.valid.eq(self.edges.valid & more[1]),
+            scatter.walk.payload.eq(self.edges.payload),
+            self.edges.ready.eq((prequantise.i.ready & self.sectors_i.valid & more[0])
+                                | (scatter.walk.ready & more[1])),
+            # Outliers.
+            outliers.moves.eq(prequantise.moves | reconstruct.moves),
+            outliers.count.eq(prequantise.count),
+            encode.words.eq(outliers.bytes_o), outliers.pops.eq(encode.pops),
+            outliers.bytes_i.eq(decode.words), outliers.pushes.eq(decode.pushes), decode.room.eq(outliers.room),
+            outliers.mask.eq(reconstruct.mask), outliers.take.eq(reconstruct.take),
+            reconstruct.bytes.eq(outliers.sector_o),
+        ]
+        with m.If(reconstruct.moves):
+            m.d.comb += outliers.count.eq(reconstruct.count)
+
+    def _control(self, m, config, book, start, closing, more, unpacker, decode):
+        significand, exponent = config.step[:7], config.step[7:]
+        wrong = (book.bad | (exponent < LEAST) | (exponent > MOST) | ((exponent == MOST) & significand.any())
+                 | (config.vertical & ~config.tiled) | (config.decompress & (config.rounds == 0)))
+        with m.If(self.edges.valid & self.edges.ready & self.edges.payload.last):
+            m.d.sync += more.eq(0)
+        with m.If(decode.short):
+            m.d.sync += self.error.short.eq(1)
+        with m.FSM():
+            with m.State("idle"):
+                m.d.comb += self.config.ready.eq(1)
+                m.d.sync += config.eq(self.config.payload)
+                with m.If(self.config.valid):
+                    m.d.sync += self.error.eq(0)
+                    m.next = "book"
+            with m.State("book"):
+                m.d.comb += [self.busy.eq(1), book.start.eq(1)]
+                m.next = "check"
+            with m.State("check"):
+                m.d.comb += self.busy.eq(1)
+                with m.If(book.done):
+                    m.next = "run"
+                    with m.If(wrong):
+                        m.d.sync += self.error.config.eq(1)
+                        m.next = "idle"
+                    with m.Else():
+                        m.d.comb += start.eq(1)
+                        m.d.sync += more.eq(Cat(~config.decompress, config.decompress))
+            with m.State("run"):
+                m.d.comb += self.busy.eq(1)
+                with m.If(self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.payload.last):
+                    m.next = "idle"
+                with m.If(self.sectors_o.valid & self.sectors_o.ready & self.sectors_o.payload.last):
+                    m.next = "close"
+            with m.State("close"):
+                # A stream that is too long goes on being taken, and thrown away, until its `last`.
+                m.d.comb += [self.busy.eq(1), closing.eq(1)]
+                m.d.sync += self.error.excess.eq(unpacker.excess & ~self.error.short)
+                m.next = "drain"
+            with m.State("drain"):
+                m.d.comb += self.busy.eq(1)
+                with m.If(~unpacker.discarding):
+                    m.next = "idle"

@@ -1,0 +1,43 @@
+"""Payloads that the units of COMET's codec share, and what a tensor's configuration is."""
+
+from amaranth.hdl import signed
+from amaranth.lib import data
+
+__all__ = ["LANES", "Config", "Error", "edges", "integers", "rounds", "sectors", "symbols"]
+
+LANES = 8
+BITS = 12  # of an integer, and of a symbol; all sums are modulo 2**12
+
+# A sector's place in the walk: how many of its values the tensor has (0 to 8, from lane 0 up); whether lane 0 has a
+# left neighbour (the last value of the sector before); whether the values have neighbours above, and in which of up to
+# four sectors a row of the group that is; ``last`` on the last sector of a tensor.
+edges = data.StructLayout({"count": range(LANES + 1), "left": 1, "above": 1, "tile": 2, "last": 1})
+
+sectors = data.StructLayout({"data": data.ArrayLayout(32, LANES), "edges": edges})
+integers = data.StructLayout({"data": data.ArrayLayout(signed(BITS), LANES), "outliers": LANES, "edges": edges})
+symbols = data.StructLayout({"data": data.ArrayLayout(BITS, LANES), "outliers": LANES, "edges": edges})
+
+# Symbols of eight consecutive values. ``end`` comes behind the last round of a tensor, in a beat
+# whose symbols are zero, and mean nothing.
+rounds = data.StructLayout({"data": data.ArrayLayout(BITS, LANES), "outliers": LANES, "end": 1})
+
+
+class Config(data.Struct):
+    """What a tensor needs to be told before it starts."""
+
+    decompress: 1
+    step: 16  # s, a bfloat16 from 2^-125 to 2^112
+    tiled: 1
+    horizontal: 1  # predict from the left
+    vertical: 1  # predict from above; only if tiled
+    signed: 1
+    counts: data.ArrayLayout(8, 7)  # of the codes of 1 to 7 bits
+    rounds: 32  # of this tensor in this unit, at least one; only decompression looks at it
+
+
+class Error(data.Struct):
+    """Why a tensor is not what it should be; stands until the next one starts."""
+
+    config: 1  # a step out of range, vertical prediction without tiles, an incomplete book, or no round
+    short: 1  # the byte stream ended early; zeros stand for what was missing
+    excess: 1  # the byte stream went on after the last round; the rest was dropped

@@ -1,0 +1,84 @@
+"""Bench of the histogram: golden's counts, whatever follows what, and saturation."""
+
+import cocotb
+import numpy as np
+from cocotb.triggers import ClockCycles, FallingEdge
+
+from actcodec.golden.comet import book
+from actcodec.rtl.comet.histogram import BINS, Histogram
+from tb.harness import Bench, pack, rng, simulate
+
+TOP = (1 << 24) - 1
+
+
+def test_histogram():
+    simulate(Histogram(), __file__, seen=[f"bin_{k}" for k in range(BINS)])
+
+
+async def prepared(dut):
+    bench = Bench(dut)
+    await bench.start()
+    return bench
+
+
+async def clear(dut):
+    dut.clear.value = 1
+    await FallingEdge(dut.clk)
+    dut.clear.value = 0
+
+
+async def count(dut, rounds, random, gaps):
+    for row in rounds:
+        while random.random() < gaps:
+            await FallingEdge(dut.clk)
+        dut.symbols.value, dut.valid.value = pack(map(int, row), 12), 1
+        await FallingEdge(dut.clk)
+        dut.valid.value = 0
+
+
+async def counts(dut):
+    await ClockCycles(dut.clk, 4)
+    await FallingEdge(dut.clk)
+    result = []
+    for k in range(BINS):
+        dut.bin.value = k
+        await ClockCycles(dut.clk, 2)
+        await FallingEdge(dut.clk)
+        result.append(int(dut.value.value))
+    return result
+
+
+@cocotb.test
+@cocotb.parametrize(gaps=[0, 0.5, 0.9])
+async def counts_what_golden_counts(dut, gaps):
+    random = rng()
+    bench = await prepared(dut)
+    for kind in range(4):
+        u = [random.integers(0, 4096, 2000), np.minimum(random.geometric(0.3, 2000), 4095),
+             random.integers(0, 2, 2000) * 4095, np.exp2(random.random(2000) * 12).astype(int) % 4096][kind]
+        await count(dut, u.reshape(-1, 8), random, gaps)
+        bench.equal(await counts(dut), book.histogram(u, sampled=True).tolist(), f"counts, kind {kind}")
+        await clear(dut)
+        assert not any(await counts(dut))
+
+
+@cocotb.test
+async def gives_each_symbol_its_bin(dut):
+    random = rng()
+    bench = await prepared(dut)
+    u = np.repeat(random.permutation(4096), 8)
+    await count(dut, u.reshape(-1, 8), random, 0)
+    bench.equal(await counts(dut), book.histogram(u, sampled=True).tolist(), "counts")
+
+
+@cocotb.test
+async def saturates(dut):
+    random = rng()
+    await prepared(dut)
+    dut.bin_3.value, dut.bin_4.value = TOP - 2, TOP - 2
+    await count(dut, np.full((5, 8), 3), random, 0)
+    await count(dut, np.full((2, 8), 4), random, 0)
+    found = await counts(dut)
+    assert found[3:5] == [TOP, TOP]
+    await count(dut, np.full((1, 8), 4), random, 0)
+    assert (await counts(dut))[3:5] == [TOP, TOP]

@@ -1,0 +1,80 @@
+"""Bench of Huffman encoding: golden's steps for books and escapes of all kinds."""
+
+import cocotb
+import numpy as np
+from cocotb.triggers import FallingEdge, RisingEdge
+
+from actcodec.golden.comet import huffman
+from actcodec.rtl.comet.huffman_encode import Encode
+from tb.comet import world
+from tb.comet.books import KINDS, books, stream, tables
+from tb.harness import PATTERNS, STALLS, Bench, pack, rng, simulate
+
+END = 1 << 88
+LATENCY = 2
+
+
+def test_encode():
+    simulate(Encode(), __file__)
+
+
+class Encoder(Bench):
+    async def begin(self):
+        await self.start()
+        self.queues = [[] for _ in range(8)]
+        cocotb.start_soon(self.feed())
+        return self
+
+    async def feed(self):
+        """Shows the next byte of each lane, and moves on when it is taken."""
+        while True:
+            await FallingEdge(self.clk)
+            self.dut.words.value = pack([queue[0] if queue else 0xAA for queue in self.queues], 8)
+            await RisingEdge(self.clk)
+            for lane, queue in enumerate(self.queues):
+                if int(self.dut.pops.value) >> lane & 1:
+                    queue.pop(0)
+
+    async def check(self, book, u, outliers, x, random, **patterns):
+        self.dut.book.value = tables(book, False)
+        for lane, queue in enumerate(self.queues):
+            own = x[lane::8][outliers[lane::8]]
+            queue[:] = own.view(np.uint8).tolist()
+        values, lengths = huffman.steps(u, outliers, x, book)
+        expected = [pack(map(int, row), 8) | pack(map(int, size - 1), 3) << 64
+                    for row, size in zip(values, lengths.astype(int), strict=True)]
+        sent = [*world.lanes(u.reshape(-1, 8), 12, outliers.reshape(-1, 8)), 1 << 104]
+        run = await self.run({"i": sent}, {"o": len(expected) + 1}, random, **patterns)
+        self.equal(run["o"][:-1], expected, f"steps, {book}")
+        end = run["o"][-1]
+        assert end >> 88 == 1 and not end & (1 << 64) - 1
+        assert not any(self.queues)
+        return run, values
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def gives_goldens_steps_whatever_the_ports_do(dut, idle, stall):
+    random = rng()
+    bench = await Encoder(dut).begin()
+    for book in books(random, 1)[-2:]:
+        for kind in KINDS:
+            await bench.check(book, *stream(random, book, 6, kind), random, idle=idle, stall=stall)
+
+
+@cocotb.test
+async def gives_goldens_steps_for_all_books(dut):
+    random = rng()
+    bench = await Encoder(dut).begin()
+    for book in books(random, 12):
+        for kind in KINDS:
+            await bench.check(book, *stream(random, book, 20, kind), random)
+
+
+@cocotb.test
+async def takes_a_cycle_a_step(dut):
+    random = rng()
+    bench = await Encoder(dut).begin()
+    for kind in KINDS:
+        run, values = await bench.check(books(random, 1)[-1], *stream(random, books(random, 1)[2], 40, kind), random)
+        assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(values) + 1))

@@ -1,0 +1,101 @@
+"""Bench of rounds: symbols keep their order whatever sectors have how many of them."""
+
+import cocotb
+import numpy as np
+import pytest
+
+from actcodec.rtl.comet.rounds import Gather, Scatter
+from tb.comet import world
+from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
+
+
+@pytest.mark.parametrize("unit", [Gather, Scatter])
+def test_rounds(unit):
+    simulate(unit(), __file__, tests=unit.__name__.lower(), unit=unit.__name__)
+
+
+def counts(random, kind):
+    n = int(random.integers(1, 40))
+    chosen = {"full": [8], "one": [1], "any": range(9), "ragged": [8, 8, 8, 3], "seldom": [0, 0, 0, 1]}[kind]
+    return np.array([*random.choice(chosen, n - 1), max(1, int(random.choice(chosen)))])
+
+
+KINDS = ("full", "one", "any", "ragged", "seldom")
+
+
+def sectors(random, sizes, u, flags):
+    """Symbols of a stream in sectors of these sizes, with anything in the other lanes."""
+    lanes, outliers = random.integers(0, 4096, (len(sizes), 8)), random.random((len(sizes), 8)) < 0.5
+    used = np.arange(8) < sizes[:, None]
+    lanes[used], outliers[used] = u, flags
+    last = np.arange(len(sizes)) == len(sizes) - 1
+    edges = [int(size) | int(random.integers(16)) << 4 | int(end) << 8 for size, end in zip(sizes, last, strict=True)]
+    return lanes, outliers, used, edges
+
+
+def stream(random, sizes):
+    u, flags = random.integers(0, 4096, sizes.sum()), random.random(sizes.sum()) < 0.3
+    rounds = [np.pad(part, (0, -len(part) % 8)).reshape(-1, 8) for part in (u, flags)]
+    return u, flags, world.lanes(rounds[0], 12, rounds[1])
+
+
+async def gathers(bench, random, sizes, **patterns):
+    u, flags, rounds = stream(random, sizes)
+    lanes, outliers, _, edges = sectors(random, sizes, u, flags)
+    run = await bench.run({"i": world.placed(world.lanes(lanes, 12, outliers), edges, 104)},
+                          {"o": len(rounds) + 1}, random, **patterns)
+    bench.equal(run["o"], [*rounds, 1 << 104], f"rounds of sectors {sizes.tolist()}")
+    return run
+
+
+async def scatters(bench, random, sizes, **patterns):
+    u, flags, rounds = stream(random, sizes)
+    _, _, used, edges = sectors(random, sizes, u, flags)
+    run = await bench.run({"i": rounds, "walk": edges}, {"o": len(sizes)}, random, **patterns)
+    got, got_flags = world.taken(run["o"], 12)
+    bench.equal([payload >> 104 for payload in run["o"]], edges, "edges")
+    bench.equal(got[used].tolist(), u.tolist(), f"symbols in sectors {sizes.tolist()}")
+    assert np.array_equal(got_flags[used], flags)
+    return run
+
+
+async def prepared(dut):
+    bench = Bench(dut)
+    await bench.start()
+    return bench, gathers if parameters()["unit"] == "Gather" else scatters
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def gather_and_scatter_whatever_the_ports_do(dut, idle, stall):
+    random = rng()
+    bench, check = await prepared(dut)
+    for kind in KINDS:
+        await check(bench, random, counts(random, kind), idle=idle, stall=stall)
+
+
+@cocotb.test
+async def gather_and_scatter_after_sectors_of_all_sizes(dut):
+    """Every size behind every number of symbols that wait."""
+    random = rng()
+    bench, check = await prepared(dut)
+    for waiting in range(8):
+        for size in range(9):
+            await check(bench, random, np.array([waiting, size, 8, size, 1]))
+
+
+@cocotb.test
+async def gather_and_scatter_a_sector_a_cycle(dut):
+    random = rng()
+    bench, check = await prepared(dut)
+    for kind in ("full", "ragged", "any", "one"):
+        sizes = np.concatenate([counts(random, kind), counts(random, kind)])
+        run = await check(bench, random, sizes)
+        port = "i" if check is gathers else "walk"
+        assert run.cycles[port] == list(range(len(sizes)))
+        if check is scatters:
+            assert run.cycles["o"] == list(range(2, len(sizes) + 2))
+        else:
+            ends = np.flatnonzero(np.diff(np.cumsum(sizes) // 8, prepend=0)) + 1
+            assert run.cycles["o"][: len(ends)] == ends.tolist()
+            assert run.cycles["o"][-1] == len(sizes) + 1 + (sizes.sum() % 8 > 0)

@@ -1,0 +1,93 @@
+"""What the benches of COMET share: places in the walk, as the golden model's order has them, and payloads."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from actcodec.golden.comet import lorenzo
+from actcodec.golden.offload import blocks
+from tb.harness import pack
+
+LANES = 8
+
+
+class AddressGenerator(NamedTuple):
+    """The sectors of a tensor in the order in which they pass, as arrays [n], and [n, 8]: which value a lane has (-1
+    for none)."""
+
+    count: np.ndarray
+    left: np.ndarray
+    above: np.ndarray
+    tile: np.ndarray
+    index: np.ndarray
+
+    def __len__(self):
+        return len(self.count)
+
+    def payloads(self):
+        """The ``edges`` of each sector, as integers."""
+        last = np.arange(len(self)) == len(self) - 1
+        words = self.count | self.left << 4 | self.above << 5 | self.tile << 6 | last << 8
+        return [int(word) for word in words]
+
+    def lanes(self, values):
+        """Values in memory order, as [n, 8]; 0 where a lane has none."""
+        values = np.reshape(values, -1)
+        return np.where(self.index >= 0, values[self.index], 0).astype(values.dtype)
+
+    def back(self, lanes):
+        """The reverse of `lanes`, one-dimensional."""
+        lanes = np.asarray(lanes)
+        values = np.zeros(int(self.index.max()) + 1, lanes.dtype)
+        values[self.index[self.index >= 0]] = lanes[self.index >= 0]
+        return values
+
+
+def walk(shape, tiled):
+    """The walk of a single CDU."""
+    view = blocks.view(shape)
+    values = np.arange(view.rows * view.width)
+    if not tiled:
+        index = np.pad(values, (0, -values.size % LANES), constant_values=-1).reshape(-1, LANES)
+        n = np.arange(len(index))
+        zeros = np.zeros(len(index), int)
+        return AddressGenerator((index >= 0).sum(axis=1), (n % 32 > 0).astype(int), zeros, zeros, index)
+    index = blocks.sectors(values + 1, view, True) - 1
+    row, column = np.divmod(blocks.order(view, True), view.tiles_per_row)
+    tile = row // LANES * view.tiles_per_row + column
+    return AddressGenerator((index >= 0).sum(axis=1), ((column > 0) & (tile % 4 > 0)).astype(int),
+                ((row % LANES > 0) & (row % view.height > 0)).astype(int),
+                tile % (view.tiles_per_row if view.tiles_per_row <= 2 else 4), index)
+
+
+def lanes(values, width, flags=None):
+    """[n, 8] integers and flags as payloads of eight values of ``width`` bits and eight bits."""
+    flags = np.zeros(np.shape(values), bool) if flags is None else flags
+    bits = np.packbits(np.asarray(flags, bool), axis=1, bitorder="little")[:, 0]
+    return [pack(map(int, row), width) | int(flag) << LANES * width
+            for row, flag in zip(np.asarray(values), bits, strict=True)]
+
+
+def placed(payloads, edges, width):
+    """Payloads with ``edges`` on top, from bit ``width`` on."""
+    return [payload | edge << width for payload, edge in zip(payloads, edges, strict=True)]
+
+
+def taken(payloads, width):
+    """The reverse of `lanes`, whatever is above: arrays [n, 8] of values and flags."""
+    mask = (1 << width) - 1
+    values = np.array([[payload >> width * k & mask for k in range(LANES)] for payload in payloads])
+    flags = np.array([[payload >> LANES * width + k & 1 for k in range(LANES)] for payload in payloads], bool)
+    return values, flags
+
+
+def shapes(random, tiled):
+    """Some shapes of tensors with all sorts of widths, heights, and numbers of tiles."""
+    if not tiled:
+        return [(1, 1, 1, 1), (1, 7), (2, 3, 5, 7), (3, 100), (1, 9, 9, 9)]
+    some = [(1, 1, 8, 8), (1, 3, 3, 9), (2, 3, 7, 13), (1, 3, 9, 16), (1, 2, 11, 17), (2, 2, 9, 25), (1, 1, 13, 33),
+            (1, 3, 5, 40)]
+    return [*some, tuple(int(n) for n in (*random.integers(1, 4, 2), random.integers(8, 20), random.integers(8, 45)))]
+
+
+CONFIGS = lorenzo.CONFIGS
