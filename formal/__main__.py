@@ -10,24 +10,31 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from actcodec.synth.console import close, progress
 from formal.catalogue import decide, proofs
-from synth.console import close, progress
 
 COLUMNS = ("unit", "property", "how", "s", "broken by")
+
+
+def label(proof):
+    """What the table calls a unit."""
+    return f"{proof.unit} ({proof.note})" if proof.note else proof.unit
 
 
 def rows(found):
     """The table's: for each result of {proof: results} what the columns say."""
     for proof, results in found.items():
-        for result in results:
+        if results is None:
+            yield label(proof), proof.theme, "**not run**", "", ""
+        for result in results or ():
             how = f"**{result.status}**: {result.method}" if result.status in ("failed", "open") else result.method
-            label = f"{proof.unit} ({proof.note})" if proof.note else proof.unit
-            yield label, result.name, how, f"{result.seconds:.1f}", result.fault or "**nothing**"
+            fault = f"`{result.fault}`" if result.fault else "**nothing**"
+            yield label(proof), result.name, how, f"{result.seconds:.1f}", fault
 
 
 def markdown(found):
     """The table for a document."""
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *((*row[:4], f"`{row[4]}`") for row in rows(found))]
+    lines = [COLUMNS, ("---",) * len(COLUMNS), *rows(found)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -35,7 +42,8 @@ def markdown(found):
 @click.argument("units", nargs=-1, metavar="[UNIT ...]")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Proofs at the same time.")
 @click.option("--markdown", "page", is_flag=True, help="Print the table for a document.")
-def main(units, jobs, page):
+@click.option("--remembered", is_flag=True, help="Prove nothing: what was proved before, and what was not.")
+def main(units, jobs, page, remembered):
     """Proves the properties of UNITs (default: all).
 
     Results are remembered in build/prove, by the content of the unit and of what is asked of it.
@@ -49,7 +57,7 @@ def main(units, jobs, page):
     with progress(console) as bars, ProcessPoolExecutor(jobs, mp_context=get_context("spawn"),
                                                         initializer=partial(os.nice, 10)) as pool:
         task = bars.add_task("proving", total=len(todo))
-        runs = {pool.submit(decide, name): name for name in todo}
+        runs = {pool.submit(decide, name, remembered=remembered): name for name in todo}
         for run in as_completed(runs):
             name = runs[run]
             bars.advance(task)
@@ -57,7 +65,7 @@ def main(units, jobs, page):
                 errors.append(f"{name}: {run.exception()}")
                 continue
             found[name] = run.result()
-            for result in found[name]:
+            for result in found[name] or ():
                 if not result.good:
                     what = "nothing that breaks it was found" if result.status in ("proved", "bounded") else (
                         f"{result.status} ({result.method})" + (f", see {result.trace}" if result.trace else ""))
@@ -71,8 +79,8 @@ def main(units, jobs, page):
         for row in rows(table):
             shown.add_row(*row)
         console.print(shown)
-    count = sum(map(len, table.values()))
-    seconds = sum(result.seconds for results in table.values() for result in results)
+    count = sum(len(results or ()) for results in table.values())
+    seconds = sum(result.seconds for results in table.values() for result in results or ())
     console.print(f"{count} properties, {seconds:.0f} s of proofs, in {monotonic() - start:.0f} s")
     close(console, errors)
 

@@ -9,7 +9,7 @@ from formal.engine import BUILD, prove
 
 __all__ = ["Proof", "decide", "proofs"]
 
-THEMES = ("streams", "order", "turns")
+THEMES = ("streams", "order", "ends", "memory", "lite", "turns", "dealing")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ def proofs():
     return {proof.name: proof for proof in found}
 
 
-def decide(name, build=BUILD):
-    """The results of a proof, by its name."""
+def decide(name, build=BUILD, remembered=False):
+    """The results of a proof, by its name; with ``remembered``, None if they are not known yet."""
     proof = proofs()[name]
-    return prove(name, proof.build(Path(build, "work", name)), build=build, **proof.options)
+    return prove(name, proof.build(Path(build, "work", name)), build=build, remembered=remembered, **proof.options)

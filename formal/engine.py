@@ -19,9 +19,9 @@ from resource import RLIMIT_CPU, RUSAGE_CHILDREN, RUSAGE_SELF, getrusage, setrli
 
 import pyosys
 
+from actcodec.synth.flow import yosys
+from actcodec.synth.library import SynthesisError, version
 from formal.harness import MUTANTS
-from synth.flow import yosys
-from synth.library import SynthesisError, version
 
 __all__ = ["BUILD", "Result", "prove"]
 
@@ -168,7 +168,7 @@ def breaks(folder, index, limit, depth):
     return None
 
 
-def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, build=BUILD):
+def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, build=BUILD, remembered=False):
     """Decides on all properties of a harness, or remembers what was decided; returns a list of :class:`Result`.
 
     Parameters
@@ -184,6 +184,8 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
     depth : int
         Cycles in which a fault has to show.
     build : Path
+    remembered : bool
+        Decide nothing: what is not known yet is None. Otherwise what is open is tried again.
 
     Raises
     ------
@@ -197,8 +199,9 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
                 faults, seed, depth))
     folder = Path(build, f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
     kept = folder / "results.json"
-    if kept.exists():
-        return [Result(**one) for one in json.loads(kept.read_text())]
+    known = [Result(**one) for one in json.loads(kept.read_text())] if kept.exists() else None
+    if remembered or (known and all(result.status != "open" for result in known)):
+        return known
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "unit.il").write_text(harness.text)
@@ -218,6 +221,5 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
         seconds = spent() - start
         fault = breaks(folder, index, limit, depth) if status != "failed" else None
         results.append(Result(property_, status, method, round(seconds, 1), fault, found))
-    if all(result.status != "open" for result in results):
-        kept.write_text(json.dumps([asdict(result) for result in results], indent=1))
+    kept.write_text(json.dumps([asdict(result) for result in results], indent=1))
     return results

@@ -3,10 +3,11 @@
 import re
 
 from amaranth.back import rtlil
+from amaranth.hdl import Signal
 
-from synth.flow import yosys
+from actcodec.synth.flow import yosys
 
-__all__ = ["opened", "peeked"]
+__all__ = ["opened", "outputs", "peeked"]
 
 FIRST = 100000  # index of a port, behind all others
 
@@ -51,3 +52,10 @@ def peeked(component, folder, *names):
         if not found:
             raise ValueError(f"there is no signal {name}")
     return text
+
+
+def outputs(text, names):
+    """Signals as wide as the outputs ``names`` of a module's RTLIL, by name."""
+    found = re.findall(r"^  wire (?:width (\d+) )?output \d+ \\(\S+)$", text, re.M)
+    widths = {name: int(width or 1) for width, name in found}
+    return {name: Signal(widths[name], name=name.replace(".", "_")) for name in names}

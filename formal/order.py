@@ -1,21 +1,23 @@
 """No loss, no repetition, order kept: the parts of which streams are built, with a marked item inside."""
 
+from functools import partial
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.axis import Receiver, Sender
+from actcodec.rtl.common.bursts import Bursts
+from actcodec.rtl.common.fifo import Fifo
+from actcodec.rtl.common.gearbox import Join, Split
+from actcodec.rtl.common.packer import Packer
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.unpacker import Unpacker
 from formal.catalogue import Proof
 from formal.harness import Harness
-from formal.marks import DRAINS, Beat, drains, follow
+from formal.marks import DRAINS, ROOM, Beat, drains, follow
 from formal.streams import Port, held
-from rtl.common.axis import Receiver, Sender
-from rtl.common.bursts import Bursts
-from rtl.common.fifo import Fifo
-from rtl.common.packer import Packer
-from rtl.common.pieces import Join, Split
-from rtl.common.pipeline import Pipeline
-from rtl.common.skid import Skid
-from rtl.common.unpacker import Unpacker
 
 __all__ = ["proofs"]
 
@@ -259,18 +261,19 @@ def fifo(depth, packets):
 
 def proofs():
     def proof(unit, note, build, *arguments, **options):
-        return Proof(unit, "order", lambda _: build(*arguments), note, options)
+        return Proof(unit, "order", lambda _: build(*(one() if callable(one) else one for one in arguments)), note,
+                     options)
 
     return [
-        proof("skid", "4 bits", whole, Skid(4), 2, 1),
-        proof("skid", "half, 4 bits", whole, Skid(4, half=True), 1, 0),
-        proof("pipeline", "5 stages, 4 bits", whole, Stages(5), 5, 5),
+        proof("skid", "4 bits", whole, lambda: Skid(4), 2, 1),
+        proof("skid", "half, 4 bits", whole, lambda: Skid(4, half=True), 1, 0),
+        proof("pipeline", "5 stages, 4 bits", whole, lambda: Stages(5), 5, 5),
         proof("fifo", "depth 4, 4 bits", fifo, 4, False),
         proof("fifo", "packets, depth 4, 4 bits", fifo, 4, True),
         proof("packer", "4 bytes to 4", packer, 4, 4),
         proof("packer", "5 bytes to 4", packer, 5, 4),
-        proof("unpacker", "4 bytes to 4", unpacker, 4, 4),
-        *(proof("pieces", f"{kind.__name__}, {size} bytes", pieces, kind(size)) for kind in (Join, Split)
+        proof("unpacker", "4 bytes to 4", unpacker, 4, 4, bounds={ROOM: 20}),
+        *(proof("gearbox", f"{kind.__name__}, {size} bytes", pieces, partial(kind, size)) for kind in (Join, Split)
           for size in (16, 8)),
         proof("sender", "2 bytes", sender, 2),
         proof("receiver", "2 bytes", receiver, 2),

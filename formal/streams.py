@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib.wiring import In
 
+from actcodec.rtl.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import opened
-from rtl.units import UNITS
 
 __all__ = ["HOLDS", "INDEPENDENT", "Port", "independent", "keeps", "ports"]
 
@@ -138,7 +138,7 @@ SURROUNDINGS = {"sfpr": steady("decompress"), "quantize": steady("decompress", "
                 "dct8": steady("inverse"), "dct": steady("inverse"), "transpose": steady("straight"),
                 "zvc": steady("decompress", "straight"),
                 "bitpack": steady("width"), "bitunpack": steady("width"), "dpr_encode": steady("format"),
-                "dpr_decode": steady("format"), "unpacker": unpacker, "walk": walk}
+                "dpr_decode": steady("format"), "unpacker": unpacker, "address_generator": walk}
 
 
 def proofs():
@@ -155,6 +155,6 @@ def proofs():
         found += [
             Proof(name, "holds", lambda _, name=name, build=build: keeps(build(), SURROUNDINGS.get(name), polite=True),
                   note),
-            Proof(name, "independent", lambda folder, build=build: independent(build(), folder), note, {"depth": 1}),
+            Proof(name, "independent", lambda folder, build=build: independent(build(), folder), note, {"depth": 3}),
         ]
     return found

@@ -2,26 +2,32 @@
 
 from amaranth.hdl import Cat, Mux, Signal
 
+from actcodec.rtl.offload.round_robin import GROUP, RoundRobin
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import peeked
-from rtl.jpegact.turns import GROUP, Turns
 
-__all__ = ["proofs"]
+__all__ = ["DEALT", "SHARE", "model", "proofs"]
 
 DEALT = "every block once; in each run of groups the blocks 0 of all CDUs, then the blocks 1 and so on"
 SHARE = "no CDU gets more than its share of the blocks, and in the end all of it"
 
 
 def turns(cdus, folder):
-    """A model knows how many blocks are left from this run of groups on, with 32 bits and no carry that comes late.
-    What exists of the run follows from that, and so do the unit's outputs."""
-    h = Harness(component := Turns(cdus), peeked(component, folder, "left", "borrow", "index"))
-    m, run = h.m, GROUP * cdus
+    h = Harness(component := RoundRobin(cdus), peeked(component, folder, "left", "borrow", "index"))
     seen, late, at = Signal(32, name="seen"), Signal(name="late"), Signal(2, name="at")
     unit = h.unit(o_left=seen, o_borrow=late, o_index=at)
     h.assume(~unit.next | unit.active)
+    model(h, unit, seen, late, at, cdus)
+    return h
 
+
+def model(h, unit, seen, late, at, cdus):
+    """A model knows how many blocks are left from this run of groups on, with 32 bits and no carry that comes late.
+    What exists of the run follows from that, and so do the outputs of ``unit``, whose registers are the others.
+
+    Adds both properties. Returns how many blocks each CDU has been dealt."""
+    m, run = h.m, GROUP * cdus
     active, left, index = Signal(name="active"), Signal(32, name="left"), Signal(2, name="index")
     cdu = Signal(range(cdus), name="cdu")
     have = [Signal(3, name=f"have_{c}") for c in range(cdus)]  # blocks of each CDU in this run
@@ -67,9 +73,9 @@ def turns(cdus, folder):
         h.check(SHARE, dealt[c] == (before + reached[c])[:32])
     for conditions in h.checks[DEALT]:
         h.check(SHARE, conditions)
-    return h
+    return dealt
 
 
 def proofs():
-    return [Proof("turns", "turns", lambda folder, cdus=cdus: turns(cdus, folder), f"{cdus} CDUs")
+    return [Proof("round_robin", "turns", lambda folder, cdus=cdus: turns(cdus, folder), f"{cdus} CDUs")
             for cdus in (2, 3, 8)]

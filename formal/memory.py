@@ -1,0 +1,166 @@
+"""AXI4: what reader and writer owe to memory, and count on."""
+
+from amaranth.hdl import Cat, Const, Mux, Signal, signed
+
+from actcodec.rtl.common.bursts import LIMIT
+from actcodec.rtl.offload.reader import Reader
+from actcodec.rtl.offload.writer import GRANTED, STORED, Writer
+from formal.catalogue import Proof
+from formal.harness import Harness
+from formal.inside import outputs, peeked
+from formal.marks import ORDER, ROOM, Beat, drains, follow
+from formal.streams import HOLDS, Port, held
+
+__all__ = ["proofs"]
+
+WIDTH = 12  # of an address: a page
+LEGAL = "1 to 8 whole beats that do not cross 4 KiB"
+LIMITED = "under way, or on offer, never more than outstanding"
+IDLE = "not busy is nothing under way"
+# The compiler names the last signal of a statement only: these are other registers of a FIFO, and `offered`.
+FETCHED, WHOLE, PART = "$signal$12", "$signal$21", "$signal$26"
+OFFERED = {"shared": "$signal$55", "independent": "$signal$44"}
+FORMED = "every burst comes to the port once, in order"
+TAKEN = "whatever was asked for is taken at once, and has its place"
+LENGTH = "a burst has as many beats as its address says, the last one marked"
+
+
+def master(component, folder, *names):
+    """A harness, the unit with its signals ``names`` as outputs, and these by name."""
+    h = Harness(component, peeked(component, folder, *names))
+    inner = outputs(h.text, names)
+    unit = h.unit(**{f"o_{name}": value for name, value in inner.items()})
+    h.assume(unit.abort | ~h.past(unit.abort & unit.busy))
+    h.assume(~(unit.start & (unit.busy | unit.abort)))
+    return h, unit, inner
+
+
+def tensor(h, unit, places):
+    """Places come behind the start of a tensor, up to the last one."""
+    open_ = Signal(name="open")
+    h.m.d.sync += open_.eq(unit.start | (open_ & ~unit.abort & ~(moves(places) & places.payload.last)))
+    h.assume(open_ | ~places.valid)
+    h.assume(held(h, Port("", False, places.valid, places.ready, places.payload.as_value())))
+
+
+def moves(port):
+    return port.valid & port.ready
+
+
+def beats(burst):
+    return burst.length[:LIMIT.bit_length() - 1] + 1
+
+
+def legal(h, valid, length, at):
+    """What holds of an address, each time that it is valid."""
+    h.check(LEGAL, ~valid | ((length < LIMIT) & (at[:5] == 0) & (at[5:12] + length < 128)))
+
+
+def stays(h, port):
+    h.check(HOLDS, held(h, Port("", True, port.valid, port.ready, port.payload.as_value())))
+
+
+def spare(inner, name, lengths):
+    """Of a skid buffer for addresses: whether there is a second one, and its beats."""
+    return inner[f"{name}.full"], inner[f"{name}.spare"][-8:][:lengths] + 1
+
+
+def inductive(h, names, condition):
+    """Adds what follows from the same, and without which it would not follow from the cycle before."""
+    for name in names:
+        if name in h.checks:
+            h.check(name, condition)
+
+
+def stored(inner, name):
+    """Beats in a FIFO and behind its memory."""
+    return inner[f"{name}.level"] + inner[f"{name}.{FETCHED}"] + inner[f"{name}.valid"]
+
+
+def reads(memory, outstanding, folder):
+    stores = memory == "shared"
+    names = ["under_way", "ar.full", "ar.spare"]
+    if stores:
+        names += [f"arrived.{name}" for name in ("level", "valid", FETCHED, "i__ready")]
+    h, unit, inner = master(Reader(WIDTH, outstanding, memory), folder, *names)
+    ar, r = unit.axi.ar, unit.axi.r
+    for places in (unit.ahead, unit.now):
+        tensor(h, unit, places)
+    chosen = Cat(unit.gather, unit.scaled, unit.scales)
+    h.assume(~h.past(unit.start | unit.busy) | (chosen == h.past(chosen)))
+    asked = Signal(range(2 * outstanding), name="asked")
+    h.m.d.sync += asked.eq(asked + Mux(moves(ar), beats(ar.payload), 0) - moves(r))
+    h.assume(~r.valid | (asked != 0))
+    legal(h, ar.valid, ar.payload.length, ar.payload.address)
+    stays(h, ar)
+
+    more, length = spare(inner, "ar", 3)
+    offered = Mux(ar.valid, beats(ar.payload), 0) + Mux(more, length, 0)
+    kept = stored(inner, "arrived") if stores else Const(0)
+    h.check(LIMITED, asked + offered <= outstanding)
+    h.check(IDLE, unit.busy | ((asked == 0) & ~ar.valid))
+    if stores:
+        h.check(TAKEN, r.ready & ((asked == 0) | inner["arrived.i__ready"]))
+        inductive(h, (LIMITED, IDLE, TAKEN), inner["arrived.i__ready"] == (inner["arrived.level"] != outstanding))
+    # The unit's own count is that of all beats, wherever they are.
+    inductive(h, (LIMITED, IDLE, TAKEN), (asked + offered + kept == inner["under_way"])
+              & (inner["under_way"] <= outstanding) & (ar.valid | ~more))
+    return h
+
+
+def writes(memory, outstanding, folder):
+    stores = memory == "shared"
+    names = ["under_way", "count", OFFERED[memory], *(f"w.i__{name}" for name in ("valid", "ready", "payload")),
+             *(f"bursts.o__{name}" for name in ("valid", "ready", "payload")),
+             *(f"aw.{name}" for name in ("full", "spare", "i__valid", "i__ready", "i__payload"))]
+    if stores:
+        names += [f"w.{name}" for name in ("level", "valid", "done", FETCHED, WHOLE, PART)]
+    h, unit, inner = master(Writer(WIDTH, outstanding, memory), folder, *names)
+    aw, w, b = unit.axi.aw, unit.axi.w, unit.axi.b
+    tensor(h, unit, unit.places)
+    asked = Signal(range(2 * outstanding + 2), name="asked")
+    whole = Signal(signed(6), name="whole")  # bursts that memory has all of: its data may come first
+    h.m.d.sync += [asked.eq(asked + moves(aw) - moves(b)), whole.eq(whole + (moves(w) & w.payload.last) - moves(b))]
+    h.assume(~b.valid | ((asked != 0) & (whole > 0)))
+    stays(h, aw)
+    stays(h, w)
+
+    more, length = spare(inner, "aw", 3)
+    offers = inner["aw.i__valid"] & inner["aw.i__ready"]
+    offered = inner[OFFERED[memory]]
+    count = asked + aw.valid + more
+    h.check(LIMITED, asked + aw.valid <= outstanding)
+    h.check(IDLE, unit.busy | ((asked == 0) & ~aw.valid))
+    inductive(h, (LIMITED, IDLE), (count == inner["under_way"] + offered) & (count <= outstanding) & (aw.valid | ~more))
+    h.check("every response is taken at once", b.ready)
+
+    # As bursts are formed, and enter the buffer of addresses, and beats that of data. These are proved by themselves.
+    formed, valid = inner["bursts.o__payload"], inner["bursts.o__valid"]
+    legal(h, valid, formed[WIDTH:], formed[:WIDTH])
+    formed, burst = (Cat(one[5:WIDTH], one[WIDTH:][:3]) for one in (formed, inner["aw.i__payload"]))
+    enters = inner["w.i__valid"] & inner["w.i__ready"] & inner["w.i__payload"][-1]
+    for name, comes, leaves, room, forgets in (
+            (FORMED, (valid & inner["bursts.o__ready"] & ~unit.abort, formed), (offers & ~unit.abort, burst),
+             GRANTED if stores else 0, unit.abort),
+            (LENGTH, (offers, burst[-3:]), (enters, inner["count"]), 0 if stores else GRANTED, 0)):
+        follow(h, *(Beat(event, [item], Const(1), Const(0)) for event, item in (comes, leaves)), room, forgets)
+        h.checks[name] = h.checks.pop(ORDER) + h.checks.pop(ROOM)
+    if stores:
+        # Beats of bursts that are, or were, on offer and that have not left.
+        owed = Signal(signed(8), name="owed")
+        h.m.d.sync += owed.eq(owed + Mux(moves(aw), beats(aw.payload), 0) - moves(w))
+        visible = owed + Mux(aw.valid, beats(aw.payload), 0)
+        there = stored(inner, "w")
+        name = "an address comes when all of its data is there, which then waits for nothing but ready"
+        drains(h, (visible > 0) & ~w.valid, 3, name)
+        h.check(name, (there == visible + Mux(more, length, 0) + inner["count"]) & (aw.valid | ~more))
+        h.check(name, (inner["w.level"] == inner[f"w.{WHOLE}"] + inner["w.done"] + inner[f"w.{PART}"])
+                & (inner[f"w.{PART}"] == inner["count"]) & (inner["w.level"] <= STORED))
+    return h
+
+
+def proofs():
+    return [Proof(unit, "axi", lambda folder, build=build, memory=memory, size=size: build(memory, size, folder),
+                  f"{memory} memory, outstanding {size}, {WIDTH} bits of address")
+            for unit, build, size in (("reader", reads, 16), ("writer", writes, 5))
+            for memory in ("shared", "independent")]
