@@ -1,48 +1,66 @@
 """The catalogue of units: what there is to simulate, to synthesise and to take away as Verilog.
 
-``python -m rtl.units FOLDER`` writes the Verilog of all of them, a file for each.
+``python -m actcodec.rtl.units FOLDER`` writes the Verilog of all of them, a file for each.
 """
 
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from amaranth.back import rtlil
 from amaranth.back import verilog as back_verilog
 
-from rtl.common import axi
-from rtl.common.bursts import Bursts
-from rtl.common.counter import Counter
-from rtl.common.fadd import Fadd
-from rtl.common.packer import Packer
-from rtl.common.shared import collect
-from rtl.common.unpacker import Unpacker
-from rtl.gist.binarize import Binarize, Unbinarize
-from rtl.gist.bitpack import Bitpack, Bitunpack
-from rtl.gist.dpr import DprDecode, DprEncode, Format
-from rtl.gist.maxpool import MaxPool
-from rtl.gist.maxpool_backward import MaxPoolBackward
-from rtl.gist.ssdc import SsdcEncode
-from rtl.gist.ssdc_decode import SsdcDecode
-from rtl.jpegact.accelerator import Accelerator
-from rtl.jpegact.address import Walk
-from rtl.jpegact.align import Align
-from rtl.jpegact.beats import Beats
-from rtl.jpegact.cdu import JPEG_ACT, Cdu
-from rtl.jpegact.collector import Collector
-from rtl.jpegact.dct import Dct, Dct8
-from rtl.jpegact.lane import Lane
-from rtl.jpegact.plan import Plan
-from rtl.jpegact.quantize import Round, Shift
-from rtl.jpegact.reader import Reader
-from rtl.jpegact.registers import Registers
-from rtl.jpegact.sfpr import Sfpr
-from rtl.jpegact.splitter import Splitter
-from rtl.jpegact.transpose import Transpose
-from rtl.jpegact.writer import Writer
-from rtl.jpegact.zvc import Zvc
+from actcodec.codecs import JPEG_ACT, lane_modes
+from actcodec.rtl.a2dtwp.bitpack import Bitpack, Bitunpack
+from actcodec.rtl.comet.book import Book
+from actcodec.rtl.comet.comet import Comet
+from actcodec.rtl.comet.histogram import Histogram
+from actcodec.rtl.comet.huffman_decode import Decode as HuffmanDecode
+from actcodec.rtl.comet.huffman_encode import Encode as HuffmanEncode
+from actcodec.rtl.comet.interleave import BYTES, SPARE, STEPS, Interleave
+from actcodec.rtl.comet.lorenzo import Lorenzo
+from actcodec.rtl.comet.outliers import Outliers
+from actcodec.rtl.comet.prequantise import Prequantise
+from actcodec.rtl.comet.reconstruct import Reconstruct
+from actcodec.rtl.comet.rounds import Gather, Scatter
+from actcodec.rtl.common import axi
+from actcodec.rtl.common.bursts import Bursts
+from actcodec.rtl.common.counter import Counter
+from actcodec.rtl.common.fadd import Fadd
+from actcodec.rtl.common.packer import Packer
+from actcodec.rtl.common.shared_module import collect
+from actcodec.rtl.common.unpacker import Unpacker
+from actcodec.rtl.division.decode import Decode
+from actcodec.rtl.division.encode import Encode
+from actcodec.rtl.gist.binarize import Binarize, Unbinarize
+from actcodec.rtl.gist.dpr import DprDecode, DprEncode, Format
+from actcodec.rtl.gist.maxpool import MaxPool
+from actcodec.rtl.gist.maxpool_backward import MaxPoolBackward
+from actcodec.rtl.gist.ssdc import SsdcEncode
+from actcodec.rtl.gist.ssdc_decode import SsdcDecode
+from actcodec.rtl.header import check_name, header
+from actcodec.rtl.jpegact.align import Align
+from actcodec.rtl.jpegact.cdu import Cdu
+from actcodec.rtl.jpegact.dct import Dct, Dct8
+from actcodec.rtl.jpegact.div import Div
+from actcodec.rtl.jpegact.nibble import Nibble
+from actcodec.rtl.jpegact.quantize import Round, Shift
+from actcodec.rtl.jpegact.sfpr import Sfpr
+from actcodec.rtl.jpegact.transpose import Transpose
+from actcodec.rtl.jpegact.zvc import Zvc
+from actcodec.rtl.offload.accelerator import Accelerator
+from actcodec.rtl.offload.address import AddressGenerator
+from actcodec.rtl.offload.beat_planner import BeatPlanner
+from actcodec.rtl.offload.collector import Collector
+from actcodec.rtl.offload.lane import Lane
+from actcodec.rtl.offload.reader import Reader
+from actcodec.rtl.offload.registers import Registers
+from actcodec.rtl.offload.splitter import Splitter
+from actcodec.rtl.offload.tensor_plan import TensorPlan
+from actcodec.rtl.offload.writer import Writer
 
 __all__ = ["UNITS", "Unit", "verilog", "write"]
 
@@ -63,8 +81,19 @@ class Unit:
     synth: dict | None = field(default_factory=dict)  # parameters that differ when mapped; None: not by itself
 
     def build(self, **overrides):
-        """An instance, with the default parameters but for ``overrides``."""
-        return self.component(**{**self.parameters, **overrides})
+        """An instance, with the default parameters but for ``overrides``; ``modes`` are given by their names."""
+        parameters = {**self.parameters, **overrides}
+        if "modes" in parameters:
+            parameters["modes"] = parameters["modes"] and lane_modes(*parameters["modes"])
+        return self.component(**parameters)
+
+    def verilog(self, name=None, **overrides):
+        """The Verilog of such an instance, with a header. All its modules' names begin with ``name``, which is the
+        unit's by default, so units with other parameters may be in one design under other names. Raises ValueError
+        for a name that is no identifier, and as the unit does."""
+        name = check_name(self.name if name is None else name)
+        text = verilog(self.build(**overrides), name)
+        return header(self.name, self.summary, name, {**self.parameters, **overrides}) + text
 
 
 UNITS = {
@@ -79,6 +108,8 @@ UNITS = {
         Unit("quantize", Shift, "SH, quantization by shifts"),
         Unit("round", Round, "SH, rounding after the shift"),
         Unit("zvc", Zvc, "ZVC and ZVD, zeros squeezed out and put back", {"word": 1}, "Coding (ZVC + ZVD)"),
+        Unit("div", Div, "DIV, quantization by division", paper="Quantize (DIV)"),
+        Unit("nibble", Nibble, "nibble planes, a denser code than ZVC, both directions"),
         Unit("packer", Packer, "chunks of bytes to full words", {"granule": 1, "i_size": 16, "o_size": 16}),
         Unit("unpacker", Unpacker, "full words to pieces of bytes", {"granule": 1, "i_size": 16, "o_size": 16}),
         Unit("binarize", Binarize, "one bit for each positive value"),
@@ -93,20 +124,36 @@ UNITS = {
              synth={"width": 16}),
         Unit("maxpool_backward", MaxPoolBackward, "gradients through max pooling, by that map", {"width": 256},
              synth={"width": 16}),
+        Unit("division_encode", Encode, "DIVISION behind SFPR: averages, and codes for the rest", {"bits": (1, 2, 4)}),
+        Unit("division_decode", Decode, "DIVISION in front of SFPR: averages and codes to values", {"bits": (1, 2, 4)}),
+        Unit("prequantise", Prequantise, "float32 to multiples of a step, half away from zero"),
+        Unit("lorenzo", Lorenzo, "differences to neighbours, and sums, both directions"),
+        Unit("outliers", Outliers, "bytes of outliers past prediction, both directions"),
+        Unit("gather", Gather, "symbols of sectors to rounds of eight"),
+        Unit("scatter", Scatter, "rounds of eight symbols to sectors"),
+        Unit("histogram", Histogram, "32 bins of one symbol in eight"),
+        Unit("book", Book, "a code book's tables from its lengths"),
+        Unit("huffman_encode", HuffmanEncode, "eight symbols to eight codes, and escapes"),
+        Unit("interleave", Interleave, "eight lanes of bits to bytes in the decoder's order",
+             {"bytes": BYTES + SPARE, "steps": STEPS + SPARE}),
+        Unit("huffman_decode", HuffmanDecode, "bytes to eight lanes of bits to eight symbols"),
+        Unit("reconstruct", Reconstruct, "multiples of a step to float32"),
+        Unit("comet", Comet, "COMET's codec, both directions"),
         Unit("fadd", Fadd, "float32 adder"),
         Unit("counter", Counter, "sum with carries that take their time", {"amount_width": 1, "width": 64}),
         Unit("bursts", Bursts, "beats to AXI bursts", ADDRESS),
-        Unit("beats", Beats, "places of sectors to beats of memory", ADDRESS),
-        Unit("walk", Walk, "the order in which a CDU passes a tensor", ADDRESS),
-        Unit("plan", Plan, "a tensor's description to what each lane needs", {"cdus": 4, **ADDRESS}),
+        Unit("beat_planner", BeatPlanner, "places of sectors to beats of memory", ADDRESS),
+        Unit("address_generator", AddressGenerator, "the order in which a CDU passes a tensor", ADDRESS),
+        Unit("tensor_plan", TensorPlan, "a tensor's description to what each lane needs", {"cdus": 4, **ADDRESS}),
         Unit("reader", Reader, "places to sectors and scales, read over AXI", MEMORY),
         Unit("writer", Writer, "sectors to their places, written over AXI", MEMORY),
         Unit("registers", Registers, "registers on AXI4-Lite", {"cdus": 1, "modes": JPEG_ACT, "address_width": 64}),
         Unit("collector", Collector, "blocks of all CDUs to packets", {"cdus": 4, "modes": JPEG_ACT}),
         Unit("splitter", Splitter, "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT}),
         Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True}, "CDU"),
-        Unit("lane", Lane, "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY}, synth=None),
-        Unit("accelerator", Accelerator, "offload accelerator, all of JPEG-ACT's units",
+        Unit("lane", partial(Lane, codec=Cdu), "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY},
+             synth=None),
+        Unit("accelerator", partial(Accelerator, codec=Cdu), "offload accelerator, all of JPEG-ACT's units",
              {"cdus": 4, "modes": JPEG_ACT, **MEMORY}),
     )
 }
@@ -139,7 +186,7 @@ def write(folder):
     folder.mkdir(parents=True, exist_ok=True)
     units = [(unit.name, unit, {}) for unit in UNITS.values() if unit.name != "accelerator"]
     for name, unit, parameters in units + [(f"actcodec_n{n}", UNITS["accelerator"], {"cdus": n}) for n in LANES]:
-        text = verilog(unit.build(**parameters), name)
+        text = unit.verilog(name, **parameters)
         part = folder / f"{name}.part"
         part.write_text(text)
         part.replace(folder / f"{name}.v")

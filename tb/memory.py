@@ -14,7 +14,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from cocotb.triggers import FallingEdge, RisingEdge
 
-from rtl.common import axi
+from actcodec.rtl.common import axi
 from tb.harness import PATTERNS
 
 BURST = ("addr", "len", "size", "burst", "id", "cache", "prot")

@@ -5,7 +5,7 @@ the time of the tests that it passes, and not the start of a simulator and of Py
 the netlist reads from the file ``mutant`` of the run's folder which one it is to be.
 
 The first copy runs the tests on the netlist without a mutant, in the bench's order. The second has the quickest tests
-first, and so have the mutants, which end at the first test that fails.
+first, and so have the mutants, which end at the first test that fails, or that takes far more cycles than it should.
 """
 
 import json
@@ -19,13 +19,14 @@ from xml.etree import ElementTree
 import cocotb._shutdown
 import cocotb.regression
 
-from synth.mutants import drawn, verdicts
+from actcodec.synth.mutants import drawn, verdicts
 
 __all__ = ["job"]
 
 NONE = 0  # the number of the netlist as it is
 ENOUGH = 3  # times the processor's time that the bench takes without a mutant: what takes longer hangs
 LEAST = 5  # seconds
+MORE, SLACK = 2, 2000  # times the simulated time that a test takes without a mutant, and ns: what takes longer fails
 
 
 def _select(folder, number):
@@ -46,8 +47,9 @@ def job(place, folder):
 
 
 def _results(path):
-    """[(test, seconds, whether it passed)] of a run."""
+    """[(test, seconds, simulated ns, whether it passed)] of a run."""
     return [(f"{case.get('classname')}.{case.get('name')}", float(case.get("time")),
+             float(case.find("properties/property[@name='sim_time_duration']").get("value")),
              case.find("failure") is None and case.find("error") is None)
             for case in ElementTree.parse(path).getroot().iter("testcase")]
 
@@ -76,7 +78,7 @@ def _copy(number, path, limit=None):
     if not path.exists():
         ended = os.waitstatus_to_exitcode(status)
         return "no end" if ended == -signal.SIGXCPU else f"status {ended} of the simulator", seconds
-    return next((test for test, _, passed in _results(path) if not passed), ""), seconds
+    return next((test for test, *_, passed in _results(path) if not passed), ""), seconds
 
 
 def _serve(run, verdicts, numbers):
@@ -96,8 +98,12 @@ def _serve(run, verdicts, numbers):
                 tell(NONE, *found)
             if found[0]:
                 os._exit(1)
-            times = {test: time for test, time, _ in _results(summary)}
-            cocotb.regression._manager_inst._test_queue.sort(key=lambda test: times.get(test.fullname, 0))
+            times = {test: taken for test, *taken, _ in _results(summary)}
+            queue = cocotb.regression._manager_inst._test_queue
+            queue.sort(key=lambda test: times.get(test.fullname, (0, 0))[0])
+            for test in queue:
+                if test.fullname in times:
+                    test.timeout = MORE * round(times[test.fullname][1]) + SLACK, "ns"
         limit = LEAST + int(ENOUGH * found[1])
         for number in numbers:
             found = _copy(number, path, limit)

@@ -9,10 +9,10 @@ import pytest
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib.wiring import In
 
-from rtl import units
-from synth import cells, mutants
-from synth.flow import netlist
-from synth.library import liberty
+from actcodec.rtl import units
+from actcodec.synth import cells, mutants
+from actcodec.synth.flow import netlist
+from actcodec.synth.library import liberty
 from tb.mutants import job
 
 __all__ = ["ARGUMENTS", "PLUSARGS", "job", "replaced", "verilog"]

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from golden.comet import prequantise
+from actcodec.golden.comet import prequantise
 
 RESERVE = 0.05  # share of the memory that `batch` leaves free
 

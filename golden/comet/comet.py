@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.comet import huffman, lorenzo, prequantise
-from golden.comet.book import Book, build, cost, histogram
-from golden.comet.huffman import Error
-from golden.comet.interleave import interleave
-from golden.jpegact import blocks, stream
+from actcodec.golden.comet import huffman, lorenzo, prequantise
+from actcodec.golden.comet.book import Book, build, cost, histogram
+from actcodec.golden.comet.huffman import Error
+from actcodec.golden.comet.interleave import interleave
+from actcodec.golden.offload import blocks, stream
 
 
 @dataclass(frozen=True)

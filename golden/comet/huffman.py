@@ -16,7 +16,7 @@ import enum
 
 import numpy as np
 
-from golden.comet.interleave import LANES
+from actcodec.golden.comet.interleave import LANES
 
 _WIDE, _OUTLIER = 224, 240  # the first p of the second and of the third form
 _ESCAPE_BYTES = np.repeat(np.uint8([1, 2, 6]), [_WIDE, 16, 16])  # by p

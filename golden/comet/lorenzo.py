@@ -2,8 +2,8 @@
 and cuSZ).
 
 Two layouts. `flat`: the tensor in memory order as one row, without padding. `tiled`: the tensor as 2-D array in the
-order in which the sectors of its 8x8 tiles pass (`golden.jpegact.blocks.order`), padding left out. Values of a group
-(256 consecutive ones, or four consecutive tiles) are never predicted from those of another.
+order in which the sectors of its 8x8 tiles pass (`actcodec.golden.offload.blocks.order`), padding left out. Values of a
+group (256 consecutive ones, or four consecutive tiles) are never predicted from those of another.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.jpegact import blocks
+from actcodec.golden.offload import blocks
 
 GROUP = blocks.GROUP * blocks.BLOCK
 _MODULUS = 1 << 12  # of all sums: with it any prediction can be undone

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from golden.division import view as views
+from actcodec.golden.division import view as views
 
 OFFSETS = ("mean", "min")
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from golden.division import average, dither
-from golden.division import view as views
-from golden.jpegact import sfpr
-from golden.jpegact.blocks import LANES
+from actcodec.golden.division import average, dither
+from actcodec.golden.division import view as views
+from actcodec.golden.jpegact import sfpr
+from actcodec.golden.offload.blocks import LANES
 
 _LANE = np.arange(LANES)
 

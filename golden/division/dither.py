@@ -8,7 +8,7 @@ four blocks can be started by itself, and the result does not depend on how many
 
 import numpy as np
 
-from golden.jpegact.blocks import GROUP, LANES
+from actcodec.golden.offload.blocks import GROUP, LANES
 
 BITS = (1, 2, 3, 4)
 ROUNDINGS = ("stochastic", "nearest")

@@ -7,9 +7,9 @@ value, max pooling the places of its maxima, all other layers nothing.
 
 from typing import NamedTuple
 
-from golden.division import codec, paper
-from golden.division import view as views
-from golden.gist import networks, schedule
+from actcodec.golden.division import codec, paper
+from actcodec.golden.division import view as views
+from actcodec.golden.gist import networks, schedule
 
 CATEGORIES = ("conv and bn", "linear", "masks", "maxima")
 NETWORKS = {"resnet-50": lambda: networks.resnet50(late=True), "wrn-50-2": lambda: networks.resnet50(late=True, wide=2)}

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from golden.division import codec
-from golden.jpegact import stream
+from actcodec.golden.division import codec
+from actcodec.golden.offload import stream
 
 
 def interleave(payload, view, bits, cdus):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from golden.division import average, dither
-from golden.division import view as views
-from golden.jpegact import sfpr
+from actcodec.golden.division import average, dither
+from actcodec.golden.division import view as views
+from actcodec.golden.jpegact import sfpr
 
 _DOWN = np.uint64((1 << 64) - (1 << 45))  # what of a float64 a bfloat16 has as well
 

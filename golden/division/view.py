@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from golden.jpegact import blocks
-from golden.jpegact.blocks import LANES
+from actcodec.golden.offload import blocks
+from actcodec.golden.offload.blocks import LANES
 
 FLAT = 9  # values that a plane, or a sample, needs to be rows of its own: more than a sector
 

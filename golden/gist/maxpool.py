@@ -6,7 +6,7 @@ from the window's corner whether that lies in the padding or not.
 
 import numpy as np
 
-from golden.common import fadd
+from actcodec.golden.common import fadd
 
 
 def size(length, k, stride, padding):

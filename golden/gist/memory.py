@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from golden.gist import schedule
-from golden.gist.networks import NETWORKS
-from golden.gist.schedule import BASELINE, CATEGORIES, IMMEDIATE, LOSSLESS, Options
+from actcodec.golden.gist import schedule
+from actcodec.golden.gist.networks import NETWORKS
+from actcodec.golden.gist.schedule import BASELINE, CATEGORIES, IMMEDIATE, LOSSLESS, Options
 
 __all__ = ["MINIBATCH", "SMALLEST_DPR", "Footprint", "dynamic", "evaluate", "lives", "share", "static"]
 

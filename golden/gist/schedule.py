@@ -24,8 +24,8 @@ every schedule, the baseline's too; docs/gist-memory.md says why.
 
 from dataclasses import dataclass, field
 
-from golden.gist import dpr, ssdc
-from golden.gist.networks import POOLS
+from actcodec.golden.gist import dpr, ssdc
+from actcodec.golden.gist.networks import POOLS
 
 __all__ = ["BASELINE", "CATEGORIES", "LOSSLESS", "SPARSITY", "Options", "Schedule", "Step", "build",
            "category", "dense_bytes", "map_bytes", "mask_bytes", "sparsities", "ssdc_bytes"]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from golden.gist import dpr
+from actcodec.golden.gist import dpr
 
 ROW = 256  # values
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from golden.jpegact.blocks import BLOCK, LANES
+from actcodec.golden.offload.blocks import BLOCK, LANES
 
-WORDS = 10  # of 64 bits, that a block of 65 bytes takes, and what shifts out of it
+MOST = 65  # bytes of a block
+WORDS = 10  # of 64 bits, that it takes, and what shifts out of it
 PART = 8192  # blocks at a time
 
 _LENGTHS = np.array([v.bit_length() for v in range(256)], np.uint8)
@@ -183,7 +184,8 @@ def recover(payload, n, step, legal, take):
     """What n blocks of any payload hold: Recovered.
 
     take(words) gives the bytes x (uint8 [m, 64]) of m blocks, and whether their lengths and paddings are wrong. Words
-    are uint64 [m, WORDS], zeros behind the end of a block or of the payload.
+    are uint64 [m, WORDS], zeros behind the end of a block or of the payload, and beyond 65 bytes: no legal block has
+    more, and no hardware keeps more.
     """
     payload = _array(payload)
     starts, end, width = _starts(payload, n, step), payload.size, 8 * WORDS
@@ -194,7 +196,7 @@ def recover(payload, n, step, legal, take):
         data = np.pad(payload[begin[0] : at[-1]], (0, width))
         anywhere = np.ndarray(data.size - width + 1, f"V{width}", data, strides=(1,))
         data = anywhere[begin - begin[0]].view(np.uint8).reshape(-1, width)
-        data *= (np.arange(width) < np.diff(at)[:, None]).view(np.uint8)
+        data *= (np.arange(width) < np.minimum(np.diff(at), MOST)[:, None]).view(np.uint8)
         words = data.view("<u8").astype(np.uint64, copy=False)
         x, wrong_length, wrong_padding = take(words)
         blocks[i : i + PART] = x

@@ -2,15 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from io import BytesIO
 
 import numpy as np
 
-from golden.gist import binarize
-from golden.jpegact import blocks, dct, quantize, sfpr, stream, zvc
+from actcodec.golden.common import heap
+from actcodec.golden.gist import binarize
+from actcodec.golden.jpegact import dct, quantize, sfpr, zvc
+from actcodec.golden.offload import blocks, stream
 
 SCALED = ("sfpr", "sfpr-zvc", "jpeg-act")  # modes with a scale for each channel
 BLOCK_BYTES = {"raw": 256, "sfpr": 64, "brc": 8}  # modes whose blocks all have the same size
 ITEM = {"sfpr-zvc": np.dtype(np.uint8), "jpeg-act": np.dtype(np.uint8), "zvc": np.dtype(np.uint32)}  # what ZVC counts
+PART = 2048  # blocks at a time, about: what is computed between stays in a cache
 MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
 
 
@@ -86,37 +90,81 @@ def effective_mode(x, mode):
     return "sfpr-zvc" if mode == "jpeg-act" and not view.tileable else mode
 
 
-def compress(x, mode, dqt="optL", cdus=1):
+def compress(x, mode, dqt="optL", cdus=1, signs=False):
     """Compress a float32 tensor (NCHW or [N, F]) as `cdus` CDUs do together: Compressed.
 
     `mode` is one of MODES; jpeg-act falls back to sfpr-zvc where W < 8 or N * C * H < 8. `dqt` is the name of a table
-    or a table of 64 values (see `quantize`). Raises TypeError unless `x` is a float32 array, ValueError for an empty
-    tensor, another number of dimensions, an unknown mode or DQT, and unless `cdus` is an int, 1 to 8.
+    or a table of 64 values (see `quantize`). With `signs`, no positive value becomes 0 in a mode with scales (see
+    `sfpr.quantize`); how to decompress does not depend on it. Raises TypeError unless `x` is a float32 array,
+    ValueError for an empty tensor, another number of dimensions, an unknown mode or DQT, and unless `cdus` is an int, 1
+    to 8.
     """
     mode = effective_mode(x, mode)
     name, dqt = (dqt, quantize.table(dqt)) if isinstance(dqt, str) else ("custom", dqt)
     table = quantize.shifts(dqt)
+    stream.order(0, cdus)  # checks
     view = blocks.view(x.shape)
     tiled = mode == "jpeg-act"
-    k = None
-    if mode in SCALED:
-        k = sfpr.scales(x).k
-        y = sfpr.quantize(x.reshape(view.rows, view.width), k[view.channel, None])
-        data = blocks.split(y, view, tiled)
-        if tiled:
-            data = quantize.shift(dct.forward(data), table)
-        data = data.reshape(-1, blocks.BLOCK).view(np.uint8)
-    else:
-        data = blocks.split(np.ascontiguousarray(x).view(np.uint32), view, tiled)
-
-    if mode in ITEM:
-        payload, sizes = zvc.encode(data)
-    else:
-        payload = binarize.forward(data.view(np.float32)) if mode == "brc" else data.reshape(-1).view(np.uint8)
-        sizes = np.full(len(data), BLOCK_BYTES[mode])
-    payload, _ = stream.interleave(payload, sizes, cdus)
+    k = sfpr.scales(x).k if mode in SCALED else None
+    rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
+    heap.settle()
+    payload = BytesIO()  # grows in place, and hands out what it has without a copy
+    for part in parts(view.blocks(tiled), cdus):
+        data, sizes = encode(gather(rows, view, tiled, k, part, signs), mode, table)
+        payload.write(stream.interleave(data, sizes, cdus)[0])
     name, table = (name, table) if tiled else (None, None)
-    return Compressed(mode, x.shape, name, table, k, cdus, payload.tobytes())
+    return Compressed(mode, x.shape, name, table, k, cdus, payload.getvalue())
+
+
+def parts(n, cdus):
+    """Numbers of consecutive blocks that are coded together: all CDUs have finished as many groups before and after."""
+    run = blocks.GROUP * cdus
+    step = max(PART // run, 1) * run
+    return [slice(i, min(i + step, n)) for i in range(0, n, step)]
+
+
+def gather(x, view, tiled, k, part, signs=False):
+    """Blocks of rows `x`, flat: int8 with scales `k`, float32 without."""
+    values = np.zeros((part.stop - part.start) * blocks.BLOCK, np.float32 if k is None else np.int8)
+    for rows, columns, place in blocks.pieces(view, tiled, part.start, part.stop):
+        piece = x[rows, columns]
+        if k is not None:
+            piece = sfpr.quantize(piece, k[view.channel_of(rows), None], signs)
+        blocks.fill(values[place], piece, tiled)
+    return values
+
+
+def scatter(values, view, tiled, r, part, x):
+    """The reverse of `gather`, into rows `x`; `r` are the scales that decompress."""
+    for rows, columns, place in blocks.pieces(view, tiled, part.start, part.stop):
+        piece = x[rows, columns]
+        if r is None:
+            blocks.drain(values[place], piece, tiled)
+            continue
+        y = np.empty(piece.shape, np.int8)
+        blocks.drain(values[place], y, tiled)
+        piece[:] = sfpr.dequantize(y, r[view.channel_of(rows), None])
+
+
+def encode(values, mode, table):
+    """Payload (uint8) and sizes of blocks, as `gather` gives them."""
+    if mode == "jpeg-act":
+        values = quantize.shift(dct.forward(values.reshape(-1, 8, 8)).reshape(-1, blocks.BLOCK), table.reshape(-1))
+    if mode in ITEM:
+        return zvc.encode(values.view(ITEM[mode]).reshape(-1, blocks.BLOCK))
+    payload = binarize.forward(values) if mode == "brc" else values.view(np.uint8)
+    return payload, np.full(values.size // blocks.BLOCK, BLOCK_BYTES[mode])
+
+
+def decode(payload, sizes, mode, table):
+    """The reverse of `encode`."""
+    if mode in ITEM:
+        values = zvc.expand(payload, sizes, ITEM[mode]).view(np.int8 if mode in SCALED else np.float32)
+    elif mode == "brc":
+        values = np.unpackbits(payload, bitorder="little").astype(np.float32)
+    else:
+        values = payload.view(np.int8 if mode in SCALED else np.float32)
+    return dct.inverse(quantize.unshift(values.reshape(-1, 8, 8), table)) if mode == "jpeg-act" else values
 
 
 def decompress(compressed):
@@ -126,23 +174,14 @@ def decompress(compressed):
     its length.
     """
     c, view, n = compressed, compressed.view, compressed.blocks
+    heap.settle()
     payload = np.frombuffer(c.payload, np.uint8)
-    item = ITEM.get(c.mode)
-    sizes = zvc.sizes(payload, n, item.itemsize) if item else np.full(n, BLOCK_BYTES[c.mode])
-    payload, _ = stream.deinterleave(payload, sizes, c.cdus)
-    if item:
-        data = zvc.decode(payload, n, item)
-    elif c.mode == "brc":
-        data = binarize.backward(np.ones((n, blocks.BLOCK), np.float32), payload)
-    else:
-        data = payload.view(np.int8 if c.mode == "sfpr" else np.float32)
-
-    if c.mode in SCALED:
-        data = data.view(np.int8)
-        if c.tiled:
-            data = dct.inverse(quantize.unshift(data.reshape(-1, 8, 8), c.table))
-        k = c.scales[view.channel, None]
-        x = sfpr.dequantize(blocks.join(data, view, c.tiled), sfpr.reciprocal(k))
-    else:
-        x = blocks.join(data, view, c.tiled).view(np.float32)
+    sizes = zvc.sizes(c.payload, n, ITEM[c.mode].itemsize) if c.mode in ITEM else np.full(n, BLOCK_BYTES[c.mode])
+    r = None if c.scales is None else sfpr.reciprocal(c.scales)
+    x, at = np.empty((view.rows, view.width), np.float32), 0
+    for part in parts(n, c.cdus):
+        end = at + int(sizes[part].sum())
+        data, found = stream.deinterleave(payload[at:end], sizes[part], c.cdus)
+        scatter(decode(data, found, c.mode, c.table).reshape(-1), view, c.tiled, r, part, x)
+        at = end
     return x.reshape(c.shape)

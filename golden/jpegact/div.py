@@ -6,8 +6,8 @@ before they went to powers of two, as its authors published them with their code
 
 import numpy as np
 
-from golden.jpegact.dct import FRACTION_BITS
-from golden.jpegact.quantize import TABLES as _SHIFTED
+from actcodec.golden.jpegact.dct import FRACTION_BITS
+from actcodec.golden.jpegact.quantize import TABLES as _SHIFTED
 
 RECIPROCAL_BITS = 19  # fraction bits of a reciprocal; with 18 some quotients of 86 divisors are not exact
 

@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from golden.jpegact import blocks, dct, quantize, sfpr
+from actcodec.golden.jpegact import dct, quantize, sfpr
+from actcodec.golden.offload import blocks
 
 SHIFTS = 8
 FIRST = 3  # shift of the first frequency

@@ -7,7 +7,8 @@ libjpeg would write of these coefficients, byte for byte.
 
 import struct
 
-from golden.jpegact import blocks, cdu, dct, div, rle, sfpr
+from actcodec.golden.jpegact import cdu, dct, div, rle, sfpr
+from actcodec.golden.offload import blocks
 
 LIMIT = 65496  # samples: the multiple of 8 below libjpeg's limit of 65,500, which is a little less than T.81's
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.jpegact import bits
+from actcodec.golden.jpegact import bits
 
 GROUPS = 16
 RAW = 64  # the length of a raw block
@@ -178,7 +178,8 @@ def recover(payload, n, table):
 
     Every block gives 64 values, and the next one starts where its length says. Faults of a block are a header of 1 to 3
     or above 64, a length that is not 4 + ceil(sum of widths / 2), an odd nibble that is not zero, and too short a
-    payload. What lies behind the end of a block (an illegal length included) or of the payload counts as zeros.
+    payload. What lies behind the end of a block or of the payload counts as zeros, as does what an illegal length has
+    beyond 65 bytes.
     """
     bits.check(table, Table)
     return bits.recover(payload, n, _STEP, _LEGAL, lambda words: _take(words, table))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from golden.jpegact import dct
+from actcodec.golden.jpegact import dct
 
 # ITU-T T.81, table K.1
 _LUMINANCE = np.array([
@@ -66,7 +66,9 @@ def shift(coefficients, s):
     s, 0 to 7, broadcasts to the coefficients [..., 8, 8]. This is the only rounding between C and q.
     """
     drop = np.asarray(s, np.int32) + dct.FRACTION_BITS
-    return np.clip((coefficients + (1 << drop - 1)) >> drop, -128, 127).astype(np.int8)
+    q = coefficients + (1 << drop - 1)
+    q >>= drop
+    return np.clip(q, -128, 127, out=q).astype(np.int8)
 
 
 def unshift(q, s):

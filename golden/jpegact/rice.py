@@ -36,8 +36,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from golden.jpegact import bits
-from golden.jpegact.blocks import BLOCK, LANES
+from actcodec.golden.jpegact import bits
+from actcodec.golden.offload.blocks import BLOCK, LANES
 
 GROUPS = 16
 DIAGONALS = 15

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from golden.jpegact.blocks import BLOCK
+from actcodec.golden.offload.blocks import BLOCK
 
 FRAMINGS = ("block", "stream")
 DC = ("none", "pred")

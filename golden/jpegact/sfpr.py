@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from golden.jpegact import blocks
+from actcodec.golden.offload import blocks
 
 S = 1.125  # share of the range that may clip: the largest value of a channel lands on 144, and stays 127
 LARGEST = np.float32(2.0**126)  # of k; its reciprocal is still a normal number
@@ -12,6 +12,9 @@ SMALLEST = np.float32(S * 2.0**-121)  # of k other than 0: the scale of the larg
 
 _SCALED_MAX = np.float32(S * 2**7)
 _TINY = np.finfo(np.float32).tiny
+_MAGNITUDE = np.uint32(0x7FFFFFFF)  # all bits but the sign
+_NORMAL, _INFINITE = np.uint32(0x00800000), np.uint32(0x7F800000)  # bits of the smallest normal number, and of infinity
+_PART = 1 << 16  # values at a time: what is computed between stays in a cache
 
 
 class Scales(NamedTuple):
@@ -29,11 +32,15 @@ class Counts(NamedTuple):
 
 
 def _normal(x):
-    """x (float32), with +0.0 in place of subnormals, Inf and NaN. Raises TypeError for any other dtype."""
+    """x (float32), with +0.0 in place of subnormals, Inf and NaN: x itself if it has none. Raises TypeError for any
+    other dtype."""
     if x.dtype != np.float32:
         raise TypeError(f"tensor is {x.dtype}, has to be float32")
-    exponent = x.view(np.uint32) >> 23 & 0xFF
-    return np.where((exponent != 0) & (exponent != 0xFF), x, np.float32(0))
+    bits = x.view(np.uint32) & _MAGNITUDE
+    one = np.uint32(1)  # less one, a zero is larger than any other number
+    if bits.size and bits.max() < _INFINITE and (bits - one).min() >= _NORMAL - one:
+        return x
+    return np.where((bits >= _NORMAL) & (bits < _INFINITE), x, np.float32(0))
 
 
 def _bfloat16(x):
@@ -47,14 +54,30 @@ def reciprocal(k):
     return np.divide(1, k, out=np.zeros_like(k), where=k != 0)
 
 
+def _largest(x, view):
+    """Largest magnitude of each channel."""
+    if x.dtype != np.float32:
+        raise TypeError(f"tensor is {x.dtype}, has to be float32")
+    planes = x.reshape(-1, view.width * view.height).view(np.uint32)
+    most, step = np.zeros(len(planes), np.uint32), max(_PART // planes.shape[1], 1)
+    for i in range(0, len(planes), step):
+        for j in range(0, planes.shape[1], _PART):
+            bits = planes[i : i + step, j : j + _PART] & _MAGNITUDE  # they rise with the magnitude
+            found = bits.max(axis=1)
+            if found.max() >= _INFINITE:
+                found = np.where(bits < _INFINITE, bits, 0).max(axis=1)
+            np.maximum(most[i : i + step], found, out=most[i : i + step])
+    most = most.reshape(-1, view.channels).max(axis=0)
+    return np.where(most < _NORMAL, 0, most).astype(np.uint32).view(np.float32)
+
+
 def scales(x):
     """Scales of a float32 tensor (NCHW or [N, F]): k and r of shape (channels,).
 
     k = bfloat16(float32(144 / m)), at most 2^126, where m is the largest magnitude of the channel; Inf and NaN do not
     count, subnormals count as 0. Raises ValueError for a shape that has no view, TypeError unless `x` is float32.
     """
-    view = blocks.view(x.shape)
-    largest = np.abs(_normal(x)).reshape(-1, view.channels, view.width * view.height).max(axis=(0, 2))
+    largest = _largest(x, blocks.view(x.shape))
     # the limit on k as a limit on the divisor: the quotient is 2^126 exactly, and float32 division rounds once
     k = _bfloat16(_SCALED_MAX / np.maximum(largest, _SCALED_MAX / LARGEST))
     k[largest == 0] = 0
@@ -71,8 +94,9 @@ def _along(scale, x):
 
 def _rounded(x, k):
     """The integers nearest to x * k, ties to even, as float64: the product of 24 and 8 bits is exact there."""
-    y = np.rint(_normal(x) * _along(k, x))
-    return np.where(np.isinf(x), np.where(np.signbit(x), -np.inf, np.inf), y)
+    normal = _normal(x)
+    y = np.rint(normal * _along(k, x))
+    return y if normal is x else np.where(np.isinf(x), np.where(np.signbit(x), -np.inf, np.inf), y)
 
 
 def quantize(x, k, signs=False):
@@ -102,6 +126,8 @@ def dequantize(y, r):
     r as k in `quantize`. The exact product is rounded once, to nearest even. A result below the normal numbers is +0.0,
     and so is every zero; scales that `scales` gives yield none but zeros, and never overflow.
     """
+    r = _along(r, y)
+    x = y * r + 0.0  # there is no -0.0 then
     with np.errstate(over="ignore"):
-        x = (y * _along(r, y)).astype(np.float32)
-    return np.where(np.abs(x) < _TINY, np.float32(0), x)
+        x = x.astype(np.float32)
+    return x if np.all((r == 0) | (r >= _TINY)) else np.where(np.abs(x) < _TINY, np.float32(0), x)

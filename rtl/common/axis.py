@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk
 
 __all__ = ["Receiver", "Sender", "axis", "connect", "ports"]
 
@@ -52,7 +52,7 @@ class Sender(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~rtl.common.packer.chunk`
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk`
         All full, but the last one of a frame.
     o : :func:`axis`
         ``tkeep`` marks the bytes of the chunk.
@@ -114,7 +114,7 @@ class Receiver(wiring.Component):
     Ports
     -----
     i : slave of :func:`axis`
-    o : stream of :func:`~rtl.common.packer.chunk`
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk`
     run : input
         Beats may be taken.
     abort : input

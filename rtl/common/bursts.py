@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common import axi
+from actcodec.rtl.common import axi
 
 __all__ = ["LIMIT", "Bursts", "beat"]
 
@@ -42,7 +42,7 @@ class Bursts(wiring.Component):
     Ports
     -----
     i : stream of :func:`beat`
-    o : stream of :func:`~rtl.common.axi.address`
+    o : stream of :func:`~actcodec.rtl.common.axi.address`
 
     Raises
     ------

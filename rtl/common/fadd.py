@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.pipeline import Pipeline
 
 __all__ = ["LATENCY", "Fadd", "add"]
 

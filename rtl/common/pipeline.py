@@ -23,11 +23,13 @@ class Pipeline:
         The module that gets the registers.
     i, o : stream interfaces
         ``i.ready`` is driven at once, ``o.valid`` by :meth:`finish`.
+
+    Attributes: ``advance``, all stages move; ``valid``, the latest stage holds a beat.
     """
 
     def __init__(self, m, i, o):
         self._m, self._o = m, o
-        self._valid = i.valid
+        self.valid = i.valid
         self.advance = Signal()
         m.d.comb += [self.advance.eq(~o.valid | o.ready), i.ready.eq(self.advance)]
 
@@ -37,11 +39,11 @@ class Pipeline:
         valid = Signal(name="valid")
         registers = [Signal(Value.cast(value).shape(), reset_less=True, name="stage") for value in values]
         with m.If(self.advance):
-            m.d.sync += valid.eq(self._valid)
+            m.d.sync += valid.eq(self.valid)
             m.d.sync += [register.eq(value) for register, value in zip(registers, values, strict=True)]
-        self._valid = valid
+        self.valid = valid
         return registers
 
     def finish(self):
         """Drives ``o.valid`` from the last stage; the caller drives ``o.payload`` from what it returned."""
-        self._m.d.comb += self._o.valid.eq(self._valid)
+        self._m.d.comb += self._o.valid.eq(self.valid)

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.packer import check_sizes, chunk
+from actcodec.rtl.common.packer import check_sizes, chunk
 
 __all__ = ["Unpacker", "window"]
 
@@ -44,7 +44,7 @@ class Unpacker(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~rtl.common.packer.chunk` of ``i_size``
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk` of ``i_size``
         Full words; the last one of a tensor carries ``last`` and may be partial.
     take : input
         Bytes that a transfer at ``o`` consumes, 0 to ``o_size``.

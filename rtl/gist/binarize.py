@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.pipeline import Pipeline
-from rtl.common.vectors import words
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.vectors import words
 
 __all__ = ["Binarize", "Unbinarize", "masks", "words"]
 

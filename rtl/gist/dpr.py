@@ -4,11 +4,11 @@ from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.minifloat import WIDTH, Format, check_formats, narrow, rounding, widen
-from rtl.common.packer import chunk
-from rtl.common.pipeline import Pipeline
-from rtl.common.vectors import sectors
-from rtl.gist.bitpack import Bitpack, Bitunpack, Error, values
+from actcodec.rtl.a2dtwp.bitpack import Bitpack, Bitunpack, Error, values
+from actcodec.rtl.common.minifloat import WIDTH, Format, check_formats, narrow, rounding, widen
+from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.vectors import sectors
 
 __all__ = ["DprDecode", "DprEncode", "Format"]
 
@@ -42,8 +42,8 @@ class DprEncode(wiring.Component):
 
     Ports
     -----
-    i : stream of :data:`~rtl.common.vectors.sectors`
-    o : stream of :func:`~rtl.common.packer.chunk` of 32 bytes
+    i : stream of :data:`~actcodec.rtl.common.vectors.sectors`
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32 bytes
         Sectors of the packed array, which has whole words: the last sector may be partial. A tensor of no values gives
         one of no bytes, and so does a last beat of no values behind a full sector.
     format : input, :class:`Format`
@@ -93,8 +93,8 @@ class DprDecode(wiring.Component):
     """Takes packed values of a smaller format apart and converts them to float32, exactly.
 
     Every code is converted, subnormal numbers, infinities and NaNs among them. For the length of a tensor, and for
-    arrays that are too short or too long, see :class:`~rtl.gist.bitpack.Bitunpack`, of which this is the one for the
-    widths of the formats.
+    arrays that are too short or too long, see :class:`~actcodec.rtl.a2dtwp.bitpack.Bitunpack`, of which this is the one
+    for the widths of the formats.
 
     Throughput: one sector of values a cycle; a tensor takes three more to start and to end. Latency: 2 cycles from a
     packed sector to its first values; three from ``length``. Buffering: two sectors of values. Combinational path:
@@ -111,12 +111,12 @@ class DprDecode(wiring.Component):
     -----
     length : stream of 32 bits
         Values of the tensor that starts; taken when the one before has left. None at all give one sector of none.
-    i : stream of :func:`~rtl.common.packer.chunk` of 32 bytes
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32 bytes
         The packed array; of no bytes, one empty chunk.
-    o : stream of :data:`~rtl.common.vectors.sectors`
+    o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
     format : input, :class:`Format`
         Constant from ``length`` to the last sector. One that the unit does not have means the last that it has.
-    error : output, :class:`~rtl.gist.bitpack.Error`
+    error : output, :class:`~actcodec.rtl.a2dtwp.bitpack.Error`
 
     Raises
     ------

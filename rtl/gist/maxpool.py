@@ -5,8 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.pipeline import Pipeline
-from rtl.gist.pooling import Axis, Config, Error, Watch, check_width, positions, values
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.gist.pooling import Axis, Config, Error, Watch, check_width, positions, values
 
 __all__ = ["LATENCY", "MaxPool"]
 

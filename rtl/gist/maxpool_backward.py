@@ -5,9 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.common import fadd
-from rtl.common.pipeline import Pipeline
-from rtl.gist.pooling import Axis, Config, Error, Watch, check_width, positions, values
+from actcodec.rtl.common import fadd
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.gist.pooling import Axis, Config, Error, Watch, check_width, positions, values
 
 __all__ = ["LATENCY", "LOOP", "MaxPoolBackward"]
 
@@ -21,7 +21,7 @@ class MaxPoolBackward(wiring.Component):
     """Gradients of a tensor's maps from those of the maxima and their row-major places in the windows.
 
     Gradients that meet at a value are added up in raster order of the windows, starting from +0.0, by the adder of
-    :class:`~rtl.common.fadd.Fadd`; where none arrives, the gradient is +0.0.
+    :class:`~actcodec.rtl.common.fadd.Fadd`; where none arrives, the gradient is +0.0.
 
     The unit passes over the map row by row, and over rows of padding above it. In the row in which windows start it
     takes their gradients, and every column passes three adders, for at most three windows of a row have it in common,

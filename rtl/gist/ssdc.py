@@ -4,11 +4,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common import gaps
-from rtl.common.packer import Packer, chunk
-from rtl.common.pieces import Join
-from rtl.common.pipeline import Pipeline
-from rtl.common.vectors import sectors
+from actcodec.rtl.common import compaction as gaps
+from actcodec.rtl.common.gearbox import Join
+from actcodec.rtl.common.packer import Packer, chunk
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.vectors import sectors
 
 __all__ = ["SsdcEncode"]
 
@@ -32,7 +32,7 @@ class SsdcEncode(wiring.Component):
     i : stream of ``sectors``
     values : stream of ``sectors``
         Full ones, but the last of a tensor; a single empty one if there is no value. It can feed DPR.
-    columns, counts : stream of :func:`~rtl.common.packer.chunk` of 32
+    columns, counts : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32
         Full words, but the last of a tensor; a single empty one if there is no column, or no row. Should the array of
         counts end with a full word and the tensor with an empty sector, an empty word ends that array.
     """

@@ -4,11 +4,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common import gaps
-from rtl.common.packer import chunk
-from rtl.common.pieces import Split
-from rtl.common.unpacker import Unpacker
-from rtl.common.vectors import sectors
+from actcodec.rtl.common import compaction as gaps
+from actcodec.rtl.common.gearbox import Split
+from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.unpacker import Unpacker
+from actcodec.rtl.common.vectors import sectors
 
 __all__ = ["Error", "SsdcDecode"]
 
@@ -21,7 +21,7 @@ entry = data.StructLayout({"column": 8, "exists": 1, "falls": 1})
 
 
 class SsdcDecode(wiring.Component):
-    """Takes the arrays that :class:`~rtl.gist.ssdc.SsdcEncode` gives and restores the tensor. A zero is +0.0.
+    """Takes the arrays that :class:`~actcodec.rtl.gist.ssdc.SsdcEncode` gives and restores the tensor. A zero is +0.0.
 
     A window of two pieces of eight columns moves along their array. The columns of a sector always lie in it, since
     they are eight at most and the first piece leaves with its last column. So a sector's mask is found by comparing all
@@ -46,7 +46,7 @@ class SsdcDecode(wiring.Component):
         Values of the tensor; taken once the tensor before is done with. 0 gives one empty sector.
     values : stream of ``sectors``
         Full ones, but the last of a tensor.
-    columns, counts : stream of :func:`~rtl.common.packer.chunk` of 32
+    columns, counts : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32
         Full words, but the last of a tensor.
     o : stream of ``sectors``
     error : output, :data:`Error`

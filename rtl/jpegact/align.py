@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors
 
 __all__ = ["Align"]
 

@@ -1,30 +1,43 @@
 """The compression/decompression unit: sectors of float32 on one side, a byte stream on the other."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from importlib import import_module
+from itertools import pairwise
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.links import Links
-from rtl.common.packer import Packer, chunk
-from rtl.common.pipeline import Pipeline
-from rtl.common.skid import Skid
-from rtl.common.unpacker import Unpacker
-from rtl.common.vectors import vectors, words
-from rtl.gist.binarize import Binarize, Unbinarize
-from rtl.jpegact import feed
-from rtl.jpegact.align import Align
-from rtl.jpegact.config import MODES, Config, Error
-from rtl.jpegact.control import Control
-from rtl.jpegact.dct import Dct
-from rtl.jpegact.quantize import Round, Shift, mirror
-from rtl.jpegact.sfpr import Sfpr
-from rtl.jpegact.zvc import MASK, Zvc, rows
+from actcodec.rtl.common.packer import Packer, chunk
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.stream_mux import StreamMux
+from actcodec.rtl.common.unpacker import Unpacker
+from actcodec.rtl.common.vectors import words
+from actcodec.rtl.jpegact import feed
+from actcodec.rtl.jpegact.control import Control
+from actcodec.rtl.offload.block_format import MASK
+from actcodec.rtl.offload.config import Chosen, Error, check_modes, config, rows
+from actcodec.rtl.offload.stage import Hop
 
-__all__ = ["CDMA", "JPEG_ACT", "Cdu"]
+__all__ = ["Cdu", "Site"]
 
-JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")  # the paper's CDU
-CDMA = ("zvc",)  # cDMA+
-SCALED = ("sfpr", "sfpr-zvc", "jpeg-act")  # modes that pass through SFPR
+
+class Site:
+    """What a unit of a CDU needs to know of where it stands.
+
+    ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
+    it, ``tiled`` whether its blocks are tiles, ``packed`` that of the CDU.
+    """
+
+    def __init__(self, m, ports, config, start, tiled):
+        self.m, self.ports, self.config, self.start, self.tiled = m, ports, config, start, tiled
+        self.packed = ports.packed
+        self._units = {}
+
+    def add(self, name, build):
+        """The submodule ``name``, which ``build`` makes unless it is there."""
+        if name not in self._units:
+            self._units[name] = self.m.submodules[name] = build()
+        return self._units[name]
 
 
 class Cdu(wiring.Component):
@@ -38,9 +51,9 @@ class Cdu(wiring.Component):
         compress    sectors_i -> SFPR -> align -> DCT -> SH -> ZVC -> packer -> bytes_o
         decompress  sectors_o <- SFPR <- align <- iDCT <- SH <- ZVD <- unpacker <- bytes_i
 
-    Modes leave out what they do not need (sfpr-zvc goes from SFPR to ZVC, raw from end to end), and both directions
-    use the same SFPR, alignment buffer, DCT, shifter and block buffer. Hardware for a mode that was not asked for does
-    not exist.
+    A mode is the list of the units that a tensor passes (:mod:`~actcodec.rtl.jpegact.path` has those of JPEG-ACT), and
+    one loop links them, one way to compress and the other way back. Both directions, and modes that pass the same unit,
+    share it. Hardware for a mode that was not asked for does not exist.
 
     Throughput: a sector a cycle in both directions as long as nothing else stalls, that is 8 cycles a block; a zvc
     block that grew past 256 bytes takes one more. Latency: below. Buffering: a group of four blocks in the alignment
@@ -64,23 +77,23 @@ class Cdu(wiring.Component):
 
     Parameters
     ----------
-    modes : tuple of str
-        Which of raw, sfpr, sfpr-zvc, jpeg-act, brc and zvc it can do, at least one. ``JPEG_ACT`` is the unit of the
-        paper, ``CDMA`` is cDMA+.
+    modes : tuple
+        What it can do (see :func:`~actcodec.rtl.offload.config.check_modes`). A mode has a ``path``, names of functions
+        ("package.module:name") as in :mod:`~actcodec.rtl.jpegact.path`; says whether it is ``scaled``, and ``tiled``.
     packed : bool
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
-        and a splitter, which know where it ends.
+        and a splitter, which know where it ends. Counted blocks (:mod:`~actcodec.rtl.offload.block_format`) need that.
 
     Ports
     -----
-    config : stream of :class:`Config`
+    config : stream of :func:`~actcodec.rtl.offload.config.config`
     scales : stream of float32 words, only with modes that scale
         k when compressing (a bfloat16 in the upper half), r when decompressing.
     sectors_i, sectors_o : stream of 8 float32 words
     bytes_i, bytes_o : stream of :func:`chunk` of ``width`` bytes
         Full beats; the one that carries ``last`` holds 1 to ``width`` bytes. If not ``packed``, there is no
         ``bytes_i``, and ``bytes_o`` has chunks of any size, eight a block, the mask in the first one.
-    rows_i : stream of :func:`~rtl.jpegact.zvc.rows`, only if not ``packed``
+    rows_i : stream of :func:`~actcodec.rtl.offload.config.rows`, only if not ``packed``
         Eight a block. A row that carries ``last`` too early means nothing, and ends the stream.
     busy : output
         A tensor is under way.
@@ -91,22 +104,23 @@ class Cdu(wiring.Component):
     Raises
     ------
     ValueError
-        If ``modes`` is empty or names one that does not exist.
+        If ``modes`` are not such of a lane, or counted ones are to be packed.
     """
 
-    def __init__(self, modes=JPEG_ACT, packed=True):
-        if not isinstance(modes, tuple | list) or not modes or any(mode not in tuple(MODES) for mode in modes):
-            raise ValueError(f"modes must be one or more of {', '.join(MODES)}, in a tuple, not {modes!r}")
-        self.modes = tuple(dict.fromkeys(modes))
+    def __init__(self, modes, packed=True):
+        check_modes(modes)
+        if packed and any(mode.format.kind == "counted" for mode in modes):
+            raise ValueError("packed must be False for modes with counted blocks, not True")
+        self.modes = tuple(modes)
         self.packed = bool(packed)
-        wide = {"raw", "zvc"} & set(modes)
+        wide = any(mode.format.row == 32 for mode in modes)
         row = 32 if wide else 8
         # Bytes of a beat at the compressed side.
         self.width = MASK + row if not packed else 32 if wide else 16
-        self.scaled = bool(set(SCALED) & set(modes))
+        self.scaled = any(mode.scaled for mode in modes)
         sector = data.ArrayLayout(32, 8)
         ports = {
-            "config": In(stream.Signature(Config)),
+            "config": In(stream.Signature(config(modes))),
             "sectors_i": In(stream.Signature(sector)),
             "sectors_o": Out(stream.Signature(sector)),
             **({"bytes_i": In(stream.Signature(chunk(self.width)))} if packed
@@ -121,123 +135,94 @@ class Cdu(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        modes = set(self.modes)
         m.submodules.control = control = Control(self.modes, self.packed)
-        config, start = control.tensor, control.start
+        tensor, start = control.tensor, control.start
         wiring.connect(m, wiring.flipped(self.config), control.config)
         m.d.comb += [self.busy.eq(control.busy), self.error.eq(control.error)]
-        links = Links(m)
-        link = links.link
+        mode = Chosen(self.modes, tensor.mode)
+        site = Site(m, self, tensor, start, mode(lambda mode: mode.tiled))
+        registers = {}
 
-        def chosen(decompress, *names):
-            """A register: a tensor that goes this way, in one of the modes ``names``, has started. Modes that this unit
-            does not have never are. What is chosen stands until the next tensor starts."""
-            tensors = [config.mode == MODES[name] for name in names if name in modes]
-            if not tensors:
+        def chosen(*tensors):
+            """A register: one of ``tensors``, pairs of a direction and a mode, has started. What is chosen stands until
+            the next tensor starts."""
+            wanted = {way: [mode for back, mode in tensors if back == way] for way in (0, 1)}
+            key = tuple(tuple(mode.code for mode in self.modes if mode in wanted[way]) for way in (0, 1))
+            if not any(key):
                 return Const(0, 1)
-            name = "_".join(["decompresses" if decompress else "compresses", *names]).replace("-", "_")
-            register = Signal(name=name, reset_less=True)  # before the first start there is nothing to connect
-            with m.If(start):
-                m.d.sync += register.eq((config.decompress == decompress) & Cat(tensors).any())
-            return register
+            if key not in registers:
+                registers[key] = Signal(name=f"chosen_{len(registers)}", reset_less=True)  # before, nothing is linked
+                with m.If(start):
+                    m.d.sync += registers[key].eq(Cat(
+                        (tensor.decompress == way) & mode(lambda mode, way=way: mode in wanted[way])
+                        for way in (0, 1) if wanted[way]).any())
+            return registers[key]
 
         # Inner streams: sectors that were counted; rows taken from the compressed side, counted too; all rows that
         # become sectors, and a cycle later; what is to leave as sectors.
-        sectors, taken, restored, rows, results = (
+        sectors, taken, restored, behind, results = (
             stream.Signature(words).create(path=[name]) for name in ("sectors", "taken", "restored", "rows", "results"))
-
-        # ------------------------------------------------------------------------------------------- the units
-        granule = 1 if modes - {"raw", "zvc"} else 4
+        granule = 4 if all(mode.format.row == 32 for mode in self.modes) else 1
         if self.packed:
-            m.submodules.packer = packer = Packer(granule, 40 if "zvc" in modes else self.width, self.width)
-            m.submodules.unpacker = unpacker = Unpacker(granule, self.width, 40 if "zvc" in modes else self.width)
+            most = max(MASK + mode.format.row if mode.format.kind == "mask" else 0 for mode in self.modes)
+            most = max(most, self.width)
+            m.submodules.packer = packer = Packer(granule, most, self.width)
+            m.submodules.unpacker = unpacker = Unpacker(granule, self.width, most)
             wiring.connect(m, packer.o, wiring.flipped(self.bytes_o))
-            given, shown = packer.i, unpacker.o.payload.data
+            leaving, shown = packer.i, unpacker.o.payload.data
         else:
-            given, shown = stream.Signature(chunk(self.width)).create(path=["given"]), Signal(data.ArrayLayout(
-                8, self.width - MASK), name="shown")
-            wiring.connect(m, given, wiring.flipped(self.bytes_o))
-        coders = []  # (compresses by it, decompresses by it, it)
-        if modes & {"sfpr-zvc", "jpeg-act"}:
-            m.submodules.zvc8 = zvc8 = Zvc(1, self.packed)
-            coders.append((*(chosen(way, "sfpr-zvc", "jpeg-act") for way in (0, 1)), zvc8))
-        if "zvc" in modes:
-            m.submodules.zvc32 = zvc32 = Zvc(4, self.packed)
-            coders.append((*(chosen(way, "zvc") for way in (0, 1)), zvc32))
+            leaving = stream.Signature(chunk(self.width)).create(path=["leaving"])
+            shown = Signal(data.ArrayLayout(8, self.width - MASK), name="shown")
+            wiring.connect(m, leaving, wiring.flipped(self.bytes_o))
 
-        if self.scaled:
-            m.submodules.sfpr = sfpr = Sfpr()
-            operands = stream.Signature(words).create(path=["operands"])
-            m.d.comb += [
-                sfpr.decompress.eq(config.decompress),
-                sfpr.clear.eq(start),
-                self.nans.eq(sfpr.nans),
-                self.saturated.eq(sfpr.saturated),
-                # A scale goes with each sector.
-                sfpr.i.valid.eq(operands.valid & self.scales.valid),
-                operands.ready.eq(sfpr.i.ready & self.scales.valid),
-                self.scales.ready.eq(sfpr.i.ready & operands.valid),
-                sfpr.i.payload.scale.eq(self.scales.payload),
-                sfpr.i.payload.last.eq(operands.payload.last),
-            ]
-            for k in range(8):
-                # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
-                m.d.comb += sfpr.i.payload.data[k].eq(Cat(operands.payload.data[k][:8], self.sectors_i.payload[k][8:]))
-            link(chosen(0, *SCALED), sectors, operands)
-            link(chosen(1, *SCALED), rows, operands)
-            link(chosen(1, *SCALED), sfpr.o, results)
-        if "sfpr" in modes:
-            link(chosen(0, "sfpr"), sfpr.o, given, **self._bytes(sfpr.o, 8))
-        if modes & {"sfpr-zvc", "jpeg-act"}:
-            # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in
-            # the other: without a register on the way, their chains of `ready` would close to rings. It also parts the
-            # two halves of quantization. SFPR's int8 pass the second one as numbers without a fraction.
-            m.submodules.skid = skid = Skid(vectors(signed(12)))
-            m.submodules.round = rounding = Round()
-            link(chosen(0, "sfpr-zvc", "jpeg-act"), skid.o, rounding.i)
-            wiring.connect(m, rounding.o, zvc8.i)
-        if "sfpr-zvc" in modes:
-            whole = Cat(Cat(Const(0, 1), word[:8], word[7].replicate(3)) for word in sfpr.o.payload.data)
-            link(chosen(0, "sfpr-zvc"), sfpr.o, skid.i, data=whole, last=sfpr.o.payload.last)
-            link(chosen(1, "sfpr-zvc"), zvc8.o, restored)
-        if "jpeg-act" in modes:
-            m.submodules.align = align = Align()
-            m.submodules.dct = dct = Dct()
-            m.submodules.shift = shift = Shift()
-            forwards, backwards = chosen(0, "jpeg-act"), chosen(1, "jpeg-act")
-            m.d.comb += [align.decompress.eq(config.decompress), align.layout.eq(config.layout),
-                         align.blocks.eq(config.blocks), align.start.eq(start & (config.mode == MODES["jpeg-act"])),
-                         dct.inverse.eq(config.decompress), shift.decompress.eq(config.decompress),
-                         shift.start.eq(start), shift.table.eq(config.table)]
-            link(forwards | backwards, shift.o, skid.i)
-            for source, sink in ((sfpr.o, align.i), (align.o, dct.i)):
-                link(forwards, source, sink)
-            for source, sink in ((dct.o, align.i), (align.o, restored)):
-                link(backwards, source, sink)
-            # SH wants a fraction of one bit, or numbers as in a mirror.
-            link(forwards, dct.o, shift.i, data=Cat(word[5:] for word in dct.o.payload.data), last=dct.o.payload.last)
-            for source, sink in ((zvc8.o, shift.i), (skid.o, dct.i)):
-                link(backwards, source, sink, data=Cat(mirror(word) for word in source.payload.data),
-                     last=source.payload.last)
-        if "brc" in modes:
-            m.submodules.binarize = binarize = Binarize()
-            m.submodules.unbinarize = unbinarize = Unbinarize()
-            link(chosen(0, "brc"), sectors, binarize.i)
-            link(chosen(0, "brc"), binarize.o, given, data=binarize.o.payload.bits, count=1,
-                 last=binarize.o.payload.last)
-            link(chosen(1, "brc"), rows, unbinarize.i, bits=rows.payload.data[0][:8], last=rows.payload.last)
-            link(chosen(1, "brc"), unbinarize.o, results)
-        raw = chosen(1, "raw")
-        if "raw" in modes:
-            link(chosen(0, "raw"), sectors, given, **self._bytes(sectors, 32))
-            link(raw, rows, results)
-        if "zvc" in modes:
-            link(chosen(0, "zvc"), sectors, zvc32.i)
-            link(chosen(1, "zvc"), zvc32.o, results)
+        # ------------------------------------------------------------------------------------- a path for each mode
+        links = {}  # (source, sink, fields) -> these, and whose way it is, as pairs of a direction and a mode
+        coders = {}  # coder -> modes
+
+        def link(way, mode, source, sink, fields=None, key=None):
+            links.setdefault((id(source), id(sink), fields or key), (source, sink, fields, []))[3].append((way, mode))
+
+        for mode_, path in zip(self.modes, self._paths(site, mode), strict=True):
+            hops = [stage.compress for stage in path if stage.compress]
+            for source, sink in (pair for stage in path for pair in stage.inner):
+                link(0, mode_, source, sink)
+                link(1, mode_, source, sink)
+            for before, after in pairwise([Hop(None, sectors), *hops]):
+                link(0, mode_, before.source, after.sink, after.fields)
+            last, source = path[-1] if path else None, hops[-1].source if hops else sectors
+            link(0, mode_, source, leaving, self._chunk(last, mode_.format), key=(mode_.format.row, last is None))
+
+            source = taken
+            if path and path[-1].coder:
+                coders.setdefault(id(path[-1].coder), (path[-1].coder, []))[1].append(mode_)
+                source = path[-1].decompress.source
+                path = path[:-1]
+            elif not any(stage.registered for stage in path):
+                link(1, mode_, taken, restored)
+                source = behind
+            for stage in reversed(path):
+                if stage.registered:
+                    link(1, mode_, source, restored)
+                    source = behind
+                if stage.decompress:
+                    link(1, mode_, source, stage.decompress.sink, stage.decompress.fields)
+                    source = stage.decompress.source
+            link(1, mode_, source, results)
+        mux = StreamMux(m)
+        for source, sink, fields, tensors in links.values():
+            mux.link(chosen(*tensors), source, sink, **(fields(source.payload) if fields else {}))
+        mux.finish()
+
+        def backwards(holds):
+            return chosen(*((1, mode) for mode in self.modes if holds(mode)))
+
+        coded = [mode for _, modes in coders.values() for mode in modes]
+        direct = backwards(lambda mode: mode not in coded)
+        wide = backwards(lambda mode: mode not in coded and mode.format.row == 32)
 
         # ---------------------------------------------------------------------------------------------- sectors
         # Compressing, the sectors are counted; decompressing in a mode that has no coder, the rows of the unpacker.
-        fetched, direct, compresses = Signal(), chosen(1, "raw", "sfpr", "brc"), chosen(0, *MODES)
+        fetched, compresses = Signal(), chosen(*((0, mode) for mode in self.modes))
         m.d.comb += [
             control.counted.eq((sectors.valid & sectors.ready) | fetched),
             sectors.valid.eq(self.sectors_i.valid & control.more & compresses),
@@ -248,36 +233,53 @@ class Cdu(wiring.Component):
             self.sectors_o.valid.eq(results.valid),
             results.ready.eq(self.sectors_o.ready),
             self.sectors_o.payload.eq(results.payload.data),
-            control.done.eq(Mux(config.decompress, results.valid & results.ready & results.payload.last,
+            control.done.eq(Mux(tensor.decompress, results.valid & results.ready & results.payload.last,
                                 self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.payload.last)),
         ]
         for k in range(8):
-            word = Cat(shown[4 * k + j] for j in range(4)) if "raw" in modes else Const(0, 32)
-            m.d.comb += taken.payload.data[k].eq(Mux(raw, word, shown[k]))
-        link(direct, taken, restored)
+            word = shown[k] if isinstance(wide, Const) else Mux(wide, Cat(shown[4 * k :][:4]), shown[k])
+            m.d.comb += taken.payload.data[k].eq(word)
         # A register between what takes a row out of a shifter or a buffer and what SFPR does before its first one.
-        pipe = Pipeline(m, restored, rows)
+        pipe = Pipeline(m, restored, behind)
         *row_words, row_last = pipe.stage(*restored.payload.data, restored.payload.last)
         pipe.finish()
-        m.d.comb += [target.eq(word) for target, word in zip(rows.payload.data, row_words, strict=True)]
-        m.d.comb += rows.payload.last.eq(row_last)
+        m.d.comb += [target.eq(word) for target, word in zip(behind.payload.data, row_words, strict=True)]
+        m.d.comb += behind.payload.last.eq(row_last)
 
         # ----------------------------------------------------------------------------------- the compressed side
-        for compresses_so, _, coder in coders:
-            chunks = coder.chunks.payload
-            link(compresses_so, coder.chunks, given, data=Value.cast(chunks.data), count=chunks.count, last=chunks.last)
-            m.d.comb += [coder.decompress.eq(config.decompress), coder.straight.eq(config.mode != MODES["jpeg-act"])]
-        coders = [(decompresses_so, coder) for _, decompresses_so, coder in coders]
+        decoders = [(chosen(*((1, mode) for mode in modes)), coder) for coder, modes in coders.values()]
         if self.packed:
-            take = Mux(raw, 32, Mux(chosen(1, "brc"), 1, 8))
-            feed.unpack(m, self.bytes_i, unpacker, control, coders, taken, direct, take, fetched)
+            bits = backwards(lambda mode: mode not in coded and mode.format.row == 1)
+            feed.unpack(m, self.bytes_i, unpacker, control, decoders, taken, direct,
+                        Mux(wide, 32, Mux(bits, 1, 8)), fetched)
         else:
-            feed.pass_rows(m, self.rows_i, shown, control, coders, taken, direct, fetched)
-        links.finish()
+            feed.pass_rows(m, self.rows_i, shown, control, decoders, taken, direct, fetched)
         return m
 
+    def _paths(self, site, is_mode):
+        """The stages of each mode."""
+        made = {}
+        for name in dict.fromkeys(name for mode in self.modes for name in mode.path):
+            module, _, function = name.partition(":")
+            stages = getattr(import_module(module), function)(site, is_mode(lambda mode, name=name: name in mode.path))
+            made[name] = stages if isinstance(stages, tuple) else (stages,)
+        return [[stage for name in mode.path for stage in made[name]] for mode in self.modes]
+
     @staticmethod
-    def _bytes(source, count):
-        """The fields of a chunk of ``count`` bytes: the low bits of a row's lanes, one after the other."""
-        row = Cat(Value.cast(source.payload.data[k])[: count] for k in range(8))
-        return {"data": row, "count": count, "last": source.payload.last}
+    def _chunk(stage, format):
+        """The function from the payload of a path's last stage to the fields of a chunk."""
+        if stage and stage.coder:
+            return _whole_chunk
+        return stage.chunk if stage and stage.chunk else _ROWS[format.row]
+
+
+def _whole_chunk(chunk):
+    return {"data": Value.cast(chunk.data), "count": chunk.count, "last": chunk.last}
+
+
+def _row(bits):
+    """The low bits of a row's lanes, one after the other."""
+    return lambda row: {"data": Cat(Value.cast(word)[:bits] for word in row.data), "count": bits, "last": row.last}
+
+
+_ROWS = {bits: _row(bits) for bits in (1, 8, 32)}  # 8 lanes: as many bytes as bits of a lane

@@ -1,10 +1,10 @@
 """The control of a CDU: from a tensor's configuration to its end."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.jpegact.config import MODES, Config, Error
+from actcodec.rtl.offload.config import Chosen, Error, config
 
 __all__ = ["Control"]
 
@@ -20,15 +20,15 @@ class Control(wiring.Component):
 
     Parameters
     ----------
-    modes : tuple of str
-        Modes that the unit has.
+    modes : tuple
+        Those of the unit (see :func:`~actcodec.rtl.offload.config.check_modes`).
     packed : bool
-        As in :class:`~rtl.jpegact.cdu.Cdu`.
+        As in :class:`~actcodec.rtl.jpegact.cdu.Cdu`.
 
     Ports
     -----
-    config : stream of :class:`Config`
-    tensor : output, :class:`Config`
+    config : stream of :func:`~actcodec.rtl.offload.config.config`
+    tensor : output, the same
         Of the tensor that is under way.
     start : output
         Pulse, while ``tensor`` already stands, unless it cannot be done.
@@ -59,11 +59,12 @@ class Control(wiring.Component):
         self.modes, self.packed = modes, packed
         flags = {name: Out(1) for name in ("start", "more", "final", "feeding", "closing", "dropping", "busy")}
         flags |= {name: In(1) for name in ("counted", "done", "short", "excess", "left")}
-        super().__init__({"config": In(stream.Signature(Config)), "tensor": Out(Config), "error": Out(Error), **flags})
+        shape = config(modes)
+        super().__init__({"config": In(stream.Signature(shape)), "tensor": Out(shape), "error": Out(Error), **flags})
 
     def elaborate(self, platform):
         m = Module()
-        tensor = Signal(Config, reset_less=True)
+        tensor = Signal(config(self.modes), reset_less=True)
         row, blocks, last_block = Signal(3), Signal(32, reset_less=True), Signal(reset_less=True)
         m.d.comb += [self.tensor.eq(tensor), self.final.eq(last_block & (row == 7))]
         with m.If(self.start):
@@ -75,9 +76,9 @@ class Control(wiring.Component):
 
         with m.If(self.feeding & self.short):
             m.d.sync += self.error.short.eq(1)
-        known = Cat(tensor.mode == MODES[name] for name in self.modes).any()
-        uneven = (tensor.mode == MODES["jpeg-act"]) & ((tensor.layout == 3)
-                                                       | ((tensor.layout == 1) & tensor.blocks[0]))
+        known = tensor.mode < len(self.modes)
+        tiled = Chosen(self.modes, tensor.mode)(lambda mode: mode.tiled)
+        uneven = tiled & ((tensor.layout == 3) | ((tensor.layout == 1) & tensor.blocks[0]))
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.config.ready.eq(1)

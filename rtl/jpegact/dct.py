@@ -4,10 +4,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common import carrysave
-from rtl.common.pipeline import Pipeline
-from rtl.common.vectors import vectors
-from rtl.jpegact.transpose import Transpose
+from actcodec.rtl.common import carrysave
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.jpegact.transpose import Transpose
 
 __all__ = ["Dct", "Dct8"]
 

@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.digits import choose
-from rtl.common.vectors import vectors
+from actcodec.rtl.common.onehot_shift import choose
+from actcodec.rtl.common.vectors import vectors
 
 __all__ = ["Round", "Shift", "mirror"]
 

@@ -4,9 +4,9 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common import carrysave
-from rtl.common.pipeline import Pipeline
-from rtl.common.vectors import words
+from actcodec.rtl.common import carrysave
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.vectors import words
 
 __all__ = ["Sfpr", "scaled"]
 
@@ -39,9 +39,9 @@ class Spe:
     same exponent adder, and the same incrementer for the rounding.
     """
 
-    def __init__(self, m, direction, decompress):
+    def __init__(self, m, direction, decompress, signs):
         """``direction`` is decompress for the first stage, ``decompress`` the same for the others."""
-        self.m, self.direction, self.decompress = m, direction, decompress
+        self.m, self.direction, self.decompress, self.signs = m, direction, decompress, signs
 
     def _wire(self, value):
         """A name for a value with several readers, which would otherwise be built once for each of them."""
@@ -78,7 +78,7 @@ class Spe:
 
     def multiply(self, a, b, exponent, sign, scale_exponent, no_scale):
         """The product as two rows from bit ``LOW`` on, whether it has bits below, the sum of exponents, whether the
-        result is 0, whether x is not finite or as good as that, sign.
+        result is 0, whether x is not finite or as good as that, sign, whether the result has to be positive.
 
         NaN is what is not finite and gives 0.
         """
@@ -112,14 +112,16 @@ class Spe:
         total = self._wire(exponent + scale_exponent)
         special = exponent.all()
         zero = Mux(special, a[:23].any(), ~exponent.any() | no_scale)
-        return [*rows, _any(bit for bit, in columns[:LOW]), total[:9], zero, special | total[9], sign]
+        positive = self.signs & ~sign & exponent.any() & ~special
+        return [*rows, _any(bit for bit, in columns[:LOW]), total[:9], zero, special | total[9], sign, positive]
 
-    def add(self, row, other, low, exponent, zero, special, sign):
+    def add(self, row, other, low, exponent, zero, special, sign, positive):
         """The product from bit ``LOW`` on, whether it has bits below, and where to round it.
 
         Compressing, ``select`` has one bit for each place of the binary point, none if the result is 0; ``forced``
         saturates. Decompressing, it is the exponent of a product of less than 2**31; ``forced`` takes it as it is, for
-        a zero or an infinity, and bit 8 warns that a larger product would be one.
+        a zero or an infinity, and bit 8 warns that a larger product would be one. The last result: what is less than 1
+        has to become 1, and the product may be that.
         """
         high = exponent[1:8].all()
         over = self._wire(~zero & (exponent[8] | (high & exponent[0])))
@@ -132,9 +134,10 @@ class Spe:
             Mux(self.decompress, biased, places),
             Mux(self.decompress, zero | over, ~zero & (special | (exponent[8] & (beyond | (exponent[:4] >= SHIFTS))))),
             sign & ~zero,
+            positive & ~(near & exponent[1:4].any()),
         ]
 
-    def round(self, high, low, select, forced, sign):
+    def round(self, high, low, select, forced, sign, least):
         """The result, and whether it saturated."""
         product = {LOW + index: high[index] for index in range(PRODUCT - LOW)}
         top = product[31]
@@ -145,7 +148,7 @@ class Spe:
         guard = _any(select[place] & product[31 - place] for place in range(SHIFTS))
         sticky = _any([low, *(product[i] for i in range(LOW, 32 - SHIFTS)),
                        *(product[30 - i] & select[:i + 1].any() for i in range(SHIFTS - 1))])
-        up = guard & (integer[0] | sticky)
+        up = (guard & (integer[0] | sticky)) | (least & ~(select[1] & top))
 
         # A significand of 24 bits: from the top if that is set, or else from the next.
         finite = self._wire(self.decompress & ~forced & ~(select[8] & top))
@@ -205,6 +208,9 @@ class Sfpr(wiring.Component):
         Eight int8 in the low bytes of the words, the other bytes zero, or eight float32 words.
     decompress : input
         Direction, constant while any sector is inside.
+    signs : input
+        x > 0 that is not subnormal gives 1 where it would give 0, so that y > 0 exactly where a ReLU lets its gradient
+        through; not in the paper. Constant while any sector is inside; decompressing, without effect.
     nans, saturated : output, 32 bits
         Values of compressed sectors that were NaN, and those with rne(x * k) outside [-128, 127], infinities among
         them. A sector counts two cycles after it left. Modulo 2**32.
@@ -215,6 +221,7 @@ class Sfpr(wiring.Component):
     i: In(stream.Signature(scaled))
     o: Out(stream.Signature(words))
     decompress: In(1)
+    signs: In(1)
     nans: Out(32)
     saturated: Out(32)
     clear: In(1)
@@ -223,9 +230,9 @@ class Sfpr(wiring.Component):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
         # The later stages know the direction by a register: no sector reaches them in the cycle in which it changes.
-        decompress = Signal(reset_less=True)
-        m.d.sync += decompress.eq(self.decompress)
-        spe = Spe(m, self.decompress, decompress)
+        decompress, signs = Signal(reset_less=True), Signal(reset_less=True)
+        m.d.sync += [decompress.eq(self.decompress), signs.eq(self.signs & ~self.decompress)]
+        spe = Spe(m, self.decompress, decompress, signs)
 
         def stage(function, lanes, shared, *passed):
             """A stage: ``function`` of each lane and the ``shared`` values, and some that are ``passed`` on."""
@@ -238,7 +245,7 @@ class Sfpr(wiring.Component):
         lanes, (*scale, last) = stage(spe.operands, [[word] for word in source.data], [source.scale],
                                       *spe.scale(source.scale[23:31]), source.last)
         lanes, (last,) = stage(spe.multiply, lanes, scale, last)
-        nans = _count([zero & special for *_, zero, special, _ in lanes])
+        nans = _count([zero & special for *_, zero, special, _, _ in lanes])
         lanes, (nans, last) = stage(spe.add, lanes, [], nans, last)
         lanes, (nans, last) = stage(spe.round, lanes, [], nans, last)
         pipe.finish()

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors
 
 __all__ = ["Transpose"]
 

@@ -1,26 +1,19 @@
 """ZVC and ZVD: zero value compression of blocks of 64 words, and the way back."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common import gaps
-from rtl.common.packer import chunk
-from rtl.common.pipeline import Pipeline
-from rtl.common.unpacker import window
-from rtl.common.vectors import vectors
-from rtl.jpegact.transpose import Transpose
+from actcodec.rtl.common import compaction as gaps
+from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.unpacker import window
+from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.jpegact.transpose import Transpose
+from actcodec.rtl.offload.block_format import MASK
+from actcodec.rtl.offload.config import rows
 
-__all__ = ["Decoder", "Encoder", "Opener", "Zvc", "rows"]
-
-MASK = 8  # bytes of a block's mask
-
-
-def rows(size):
-    """Payload of a compressed block's rows: up to ``size`` bytes of words that are not zero, with anything behind them;
-    the row's part of the mask, which means nothing in modes that have none; and ``last``."""
-    return data.StructLayout({"data": data.ArrayLayout(8, size), "mask": 8, "last": 1})
-
+__all__ = ["Decoder", "Encoder", "Opener", "Zvc"]
 
 def _check_word(word):
     if word not in (1, 4):
@@ -45,11 +38,11 @@ class Encoder(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
+    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
         Eight rows a block.
     mask : input
         Bit k set if word k of the block is not zero; read with the first row of a block.
-    chunks : stream of :func:`~rtl.common.packer.chunk` of 8 + 8 ``word``
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 8 + 8 ``word``
 
     Raises
     ------
@@ -107,10 +100,10 @@ class Opener(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`rows` of 8 ``word``
+    i : stream of :func:`~actcodec.rtl.offload.config.rows` of 8 ``word``
     empty : input
         With a row: it is all zeros, whatever its mask.
-    o : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
 
     Raises
     ------
@@ -146,7 +139,7 @@ class Opener(wiring.Component):
 
 
 class Decoder(wiring.Component):
-    """ZVD: takes blocks from an :class:`~rtl.common.unpacker.Unpacker` and gives their rows back.
+    """ZVD: takes blocks from an :class:`~actcodec.rtl.common.unpacker.Unpacker` and gives their rows back.
 
     It takes the mask of the first block on its own; then the words of a row in every cycle, and together with those of
     row 7 the mask of the next block, which lies behind them.
@@ -164,10 +157,10 @@ class Decoder(wiring.Component):
 
     Ports
     -----
-    bytes : stream of :func:`~rtl.common.unpacker.window` of 8 + 8 ``word``
+    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window` of 8 + 8 ``word``
     take : output
         Bytes that a transfer at ``bytes`` consumes. Between tensors, when there is none, it may be anything.
-    o : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
         Eight rows a block, ``last`` on the last row of the last block.
     blocks : input
         How many blocks the stream has; read at ``start``.
@@ -269,15 +262,15 @@ class Zvc(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
+    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
         Blocks to compress: their columns, or rows if ``straight``.
-    chunks : stream of :func:`~rtl.common.packer.chunk` of 8 + 8 ``word``
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 8 + 8 ``word``
         Compressed: eight chunks a block, empty for a row of zeros, the first with the mask in front.
     bytes, take, blocks, start, error
         To decompress, if ``packed``: see :class:`Decoder`.
-    rows, empty : stream of :func:`rows` of 8 ``word``
+    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows` of 8 ``word``
         To decompress, otherwise: see :class:`Opener`.
-    o : stream of :func:`~rtl.common.vectors.vectors` of signed 8 ``word``
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
         Decompressed blocks: their columns, or rows if ``straight``.
     decompress, straight : input
         Constant while a tensor is under way. With words of 4 bytes, ``straight`` has no effect: always rows.

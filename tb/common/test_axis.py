@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
 from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 
-from rtl.common import axis
-from rtl.common.packer import chunk as chunk_layout
+from actcodec.rtl.common import axis
+from actcodec.rtl.common.packer import chunk as chunk_layout
 from tb.harness import PATTERNS, STALLS, Bench, chunk, chunks, parameters, rng, simulate
 
 MANY = 10**6  # beats: a run that something else ends

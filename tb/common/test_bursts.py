@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 import pytest
 
-from rtl.common.bursts import LIMIT, Bursts
+from actcodec.rtl.common.bursts import LIMIT, Bursts
 from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate, synthesised
 
 WIDTH = synthesised("bursts", "address_width", 20)  # bits of an address

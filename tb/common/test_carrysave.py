@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import Timer
 
-from rtl.common import carrysave
+from actcodec.rtl.common import carrysave
 from tb.harness import SEED, pack, parameters, rng, simulate
 
 COEFFICIENTS = [1, -1, 355, -2408, 1609, 4095, -4096, 565]

@@ -4,7 +4,7 @@ import cocotb
 import pytest
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from rtl.common.counter import Counter
+from actcodec.rtl.common.counter import Counter
 from tb.harness import SEED, Bench, parameters, rng, simulate
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 import cocotb
 import numpy as np
 
-from golden.common import fadd
-from rtl.common.fadd import LATENCY, Fadd
+from actcodec.golden.common import fadd
+from actcodec.rtl.common.fadd import LATENCY, Fadd
 from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
 
 CORNERS = [0, 1, 0x7F_FFFF, 0x80_0000, 0x80_0001, 0xFF_FFFF, 0x100_0000, 0x3F80_0000, 0x3F80_0001, 0x7F00_0000,

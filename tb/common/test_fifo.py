@@ -7,7 +7,7 @@ import pytest
 from amaranth.lib import data
 from cocotb.triggers import Timer
 
-from rtl.common.fifo import Fifo
+from actcodec.rtl.common.fifo import Fifo
 from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
 
 LONGEST = 8

@@ -7,10 +7,10 @@ from amaranth.hdl import Module, Mux
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.gist import dpr
-from rtl.common.minifloat import MANTISSA, WIDTH, Format, check_formats, narrow, rounding, widen
-from rtl.common.pipeline import Pipeline
-from rtl.common.vectors import words
+from actcodec.golden.gist import dpr
+from actcodec.rtl.common.minifloat import MANTISSA, WIDTH, Format, check_formats, narrow, rounding, widen
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.vectors import words
 from tb.harness import Bench, beats, rng, simulate
 
 FORMATS = tuple(Format)

@@ -4,7 +4,7 @@ import cocotb
 import numpy as np
 import pytest
 
-from rtl.common.packer import Packer
+from actcodec.rtl.common.packer import Packer
 from tb.harness import PATTERNS, STALLS, Bench, chunk, chunks, parameters, rng, simulate
 
 CONFIGURATIONS = [(1, 16, 16), (1, 40, 32), (4, 40, 32), (2, 4, 8)]

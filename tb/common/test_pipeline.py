@@ -6,7 +6,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.pipeline import Pipeline
 from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
 
 

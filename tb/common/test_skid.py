@@ -4,7 +4,7 @@ import cocotb
 import pytest
 from cocotb.triggers import Timer
 
-from rtl.common.skid import Skid
+from actcodec.rtl.common.skid import Skid
 from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
 
 

@@ -7,8 +7,8 @@ from amaranth.hdl import Module, Mux
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.packer import chunk
-from rtl.common.unpacker import Unpacker
+from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.unpacker import Unpacker
 from tb.harness import PATTERNS, STALLS, Bench, chunks, pack, parameters, rng, simulate
 
 CONFIGURATIONS = [(1, 16, 16), (4, 32, 40), (1, 32, 64)]

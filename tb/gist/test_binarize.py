@@ -6,8 +6,8 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.gist import binarize
-from rtl.gist.binarize import Binarize, Unbinarize, words
+from actcodec.golden.gist import binarize
+from actcodec.rtl.gist.binarize import Binarize, Unbinarize, words
 from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, rng, simulate
 
 CORNERS = {

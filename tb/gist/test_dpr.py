@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from actcodec import demo
-from golden.gist import dpr
-from rtl.common.minifloat import Format
-from rtl.gist.dpr import DprDecode, DprEncode
+from actcodec.golden.gist import dpr
+from actcodec.rtl.common.minifloat import Format
+from actcodec.rtl.gist.dpr import DprDecode, DprEncode
 from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, rng, sectors, simulate
 
 SECTOR = 32  # bytes

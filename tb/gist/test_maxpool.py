@@ -9,8 +9,8 @@ import pytest
 from cocotb.triggers import ClockCycles
 
 import actcodec
-from golden.gist import maxpool
-from rtl.gist.maxpool import LATENCY, MaxPool
+from actcodec.golden.gist import maxpool
+from actcodec.rtl.gist.maxpool import LATENCY, MaxPool
 from tb.harness import PATTERNS, STALLS, Bench, rng, simulate, synthesised
 
 WIDTH = synthesised("maxpool", "width", 40)  # of the widest map here

@@ -9,8 +9,8 @@ import pytest
 from cocotb.triggers import ClockCycles
 
 import actcodec
-from golden.gist import maxpool
-from rtl.gist.maxpool_backward import LATENCY, LOOP, MaxPoolBackward
+from actcodec.golden.gist import maxpool
+from actcodec.rtl.gist.maxpool_backward import LATENCY, LOOP, MaxPoolBackward
 from tb.gist.test_maxpool import (
     CONFIG,
     EXCESS,

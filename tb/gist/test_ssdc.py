@@ -6,13 +6,13 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.gist import dpr, ssdc
-from rtl.common import vectors
-from rtl.common.minifloat import Format
-from rtl.common.packer import chunk
-from rtl.gist.dpr import DprDecode, DprEncode
-from rtl.gist.ssdc import SsdcEncode
-from rtl.gist.ssdc_decode import Error, SsdcDecode
+from actcodec.golden.gist import dpr, ssdc
+from actcodec.rtl.common import vectors
+from actcodec.rtl.common.minifloat import Format
+from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.gist.dpr import DprDecode, DprEncode
+from actcodec.rtl.gist.ssdc import SsdcEncode
+from actcodec.rtl.gist.ssdc_decode import Error, SsdcDecode
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, rng, sectors, simulate
 
 ROW = 256

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from cocotb.triggers import FallingEdge
 
-from golden.jpegact import blocks
-from rtl.jpegact.align import Align
+from actcodec.golden.offload import blocks
+from actcodec.rtl.jpegact.align import Align
 from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 28)  # tiles in a row of the tensor
@@ -184,3 +184,18 @@ async def forgets_everything_at_reset(dut):
                 await bench.run({"i": sent[:fill]}, {"o": None}, random)
                 await bench.reset()
                 await bench.tensor(random, int(random.integers(2)), layout, 10)
+
+
+@cocotb.test
+async def every_bit_of_the_count_counts(dut):
+    """Tensors that are far from their end after two groups do not end there, nor begin to."""
+    random = rng()
+    bench = await prepared(dut)
+    counts = [(1 << bit) + more for bit in range(4, 32) for more in (0, int(random.integers(1, 12)) & -2)]
+    for index, count in enumerate([*counts, (1 << 32) - 2]):
+        decompress, layout = index // 2 % 2, int(random.integers(3))
+        sent, expected = bench.words(random, decompress, layout, 12)
+        await bench.begin(decompress, layout, count)
+        run = await bench.run({"i": sent[:80]}, {"o": 64}, random)
+        bench.equal(run["o"][:64], expected[:64], f"decompress={decompress} layout={layout} {count} tiles")
+        await bench.reset()

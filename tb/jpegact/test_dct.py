@@ -4,8 +4,8 @@ import cocotb
 import numpy as np
 import pytest
 
-from golden.jpegact import dct
-from rtl.jpegact.dct import Dct, Dct8
+from actcodec.golden.jpegact import dct
+from actcodec.rtl.jpegact.dct import Dct, Dct8
 from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, rng, simulate, unpack
 
 LATENCY = 20

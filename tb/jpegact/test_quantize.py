@@ -7,10 +7,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import FallingEdge
 
-from golden.jpegact import quantize
-from rtl.common.skid import Skid
-from rtl.common.vectors import vectors
-from rtl.jpegact.quantize import Round, Shift, mirror
+from actcodec.golden.jpegact import quantize
+from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.jpegact.quantize import Round, Shift, mirror
 from tb.harness import PATTERNS, STALLS, Bench, beats, pack, rng, simulate
 
 LATENCY = 1

@@ -8,8 +8,8 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 import actcodec
-from golden.jpegact import sfpr
-from rtl.jpegact.sfpr import Sfpr
+from actcodec.golden.jpegact import sfpr
+from actcodec.rtl.jpegact.sfpr import Sfpr
 from tb.harness import PATTERNS, STALLS, Bench, beats, rng, simulate
 
 LATENCY = 4
@@ -36,12 +36,12 @@ def counted(scales, significant):
     return floats(np.where(words >> 23 == 0, 0, np.minimum(words, INFINITY)).astype(np.uint32))[:, None]
 
 
-def compressed(words, scales):
+def compressed(words, scales, signs=False):
     """What the unit gives for sectors [n, 8] with the scales [n]: int8 in the low byte."""
-    return sfpr.quantize(floats(words), counted(scales, 16)).view(np.uint8).astype(np.uint32)
+    return sfpr.quantize(floats(words), counted(scales, 16), signs).view(np.uint8).astype(np.uint32)
 
 
-def decompressed(words, scales):
+def decompressed(words, scales, signs=False):
     y = (words & 0xFF).astype(np.uint8).view(np.int8)
     with np.errstate(invalid="ignore"):  # of 0 times infinity, which is to be 0
         return np.where(y == 0, 0, bits(sfpr.dequantize(y, counted(scales, 32)))).astype(np.uint32)
@@ -63,12 +63,12 @@ async def start(dut):
     return bench
 
 
-async def check(bench, random, decompress, words, scales, idle="never", stall="never"):
+async def check(bench, random, decompress, words, scales, idle="never", stall="never", signs=0):
     """Sectors through the unit, compared beat by beat."""
-    bench.dut.decompress.value = decompress
-    expected = beats((decompressed if decompress else compressed)(words, scales), 32)
+    bench.dut.decompress.value, bench.dut.signs.value = decompress, signs
+    expected = beats((decompressed if decompress else compressed)(words, scales, bool(signs)), 32)
     run = await bench.run({"i": scaled(words, scales)}, {"o": len(words)}, random, idle, stall)
-    bench.equal(run["o"], expected, f"decompress={decompress}")
+    bench.equal(run["o"], expected, f"decompress={decompress}, signs={signs}")
     return run
 
 
@@ -148,10 +148,10 @@ async def equals_golden(dut, idle, stall):
     random = rng()
     bench = await start(dut)
     for number in (1, 2, 40):
-        for decompress in (0, 1):
+        for decompress, signs in ((0, 0), (1, 0), (0, 1), (1, 1)):
             await clear(bench)
             words, scales = stimulus(random, decompress, number)
-            await check(bench, random, decompress, words, scales, idle, stall)
+            await check(bench, random, decompress, words, scales, idle, stall, signs)
             assert await count(bench) == ((0, 0) if decompress else counts(words, scales))
 
 
@@ -180,8 +180,10 @@ async def compresses_every_class_of_values(dut):
             words += values + [1 << 31 | value for value in values]
             scales += [k] * 2 * len(values)
     words, scales = sectors(words, scales)
-    await check(bench, random, 0, words, scales)
-    assert await count(bench) == counts(words, scales)
+    for signs in (0, 1):
+        await clear(bench)
+        await check(bench, random, 0, words, scales, signs=signs)
+        assert await count(bench) == counts(words, scales)
 
     seen = classes(words, scales)
     wanted = [(sign, kind) for sign in "+-" for kind in ("zero", "subnormal", "infinite", "nan")]
@@ -208,8 +210,10 @@ async def rounds_every_tie_to_even(dut):
                 scales += [int(bits(k))] * 3
     assert ties == set(range(-261, 262, 2))
     words, scales = np.array(words, np.uint32)[:, None].repeat(8, axis=1), np.array(scales, np.uint32)
-    await check(bench, random, 0, words, scales)
-    assert await count(bench) == counts(words, scales)
+    for signs in (0, 1):
+        await clear(bench)
+        await check(bench, random, 0, words, scales, signs=signs)
+        assert await count(bench) == counts(words, scales)
     seen = classes(words, scales)
     # 1/2 is 1 * 1/2 and 5/2 is 5 * 1/2: no products of significands of 2 or more
     places = [(1, "even"), (2, "odd"), *((place, odd) for place in range(3, 10) for odd in ("even", "odd"))]
@@ -341,6 +345,9 @@ async def carries_real_activations_there_and_back(dut):
             y = np.array([[beat >> (32 * lane) & 0xFF for lane in range(8)] for beat in run["o"]], np.uint32)
             assert np.array_equal(y.astype(np.uint8).view(np.int8).reshape(x.shape), sfpr.quantize(x, k))
             await check(bench, random, 1, y, scales[1])
+            run = await check(bench, random, 0, words, scales[0], signs=1)
+            y = np.array([[beat >> (32 * lane) & 0xFF for lane in range(8)] for beat in run["o"]], np.uint32)
+            assert np.array_equal(y.astype(np.uint8).view(np.int8).reshape(x.shape) > 0, x > 0)
 
 
 @cocotb.test

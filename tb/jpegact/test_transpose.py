@@ -3,7 +3,7 @@
 import cocotb
 import pytest
 
-from rtl.jpegact.transpose import Transpose
+from actcodec.rtl.jpegact.transpose import Transpose
 from tb.harness import PATTERNS, STALLS, Bench, beats, parameters, rng, simulate, unpack
 
 

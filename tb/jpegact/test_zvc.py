@@ -10,11 +10,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import FallingEdge
 
-from golden.jpegact import sfpr, zvc
-from rtl.common.packer import Packer, chunk
-from rtl.common.unpacker import Unpacker
-from rtl.jpegact.transpose import vectors
-from rtl.jpegact.zvc import Decoder, Encoder, Zvc
+from actcodec.golden.jpegact import sfpr, zvc
+from actcodec.rtl.common.packer import Packer, chunk
+from actcodec.rtl.common.unpacker import Unpacker
+from actcodec.rtl.jpegact.transpose import vectors
+from actcodec.rtl.jpegact.zvc import Decoder, Encoder, Zvc
 from tb.harness import PATTERNS, STALLS, Bench, beats, chunks, parameters, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
@@ -306,3 +306,21 @@ async def forgets_everything_at_reset(dut):
             await bench.run({"i": rows(blocks, bench.word, False)[:fill]}, {"packed": None}, random, stall="half")
         await bench.reset()
         await bench.both(sparse(random, 3, bench.word), random, straight=fill // 2 % 2)
+
+
+@cocotb.test
+async def every_bit_of_the_count_counts(dut):
+    """Of tensors with very many blocks the first ones come out, and none of them is the last."""
+    random = rng()
+    bench = await Codecs(dut).begin()
+    dut.decompress.value = dut.straight.value = 1
+    blocks = sparse(random, 6, bench.word)
+    given, expected = chunks(zvc.encode(blocks)[0], bench.size)[:-1], rows(blocks, bench.word, False)[:24]
+    for count in [(1 << bit) + int(more) for bit in range(3, 32) for more in random.integers(0, 4, 2)]:
+        dut.blocks.value = count
+        await bench.pulse("start")
+        left = iter(range(100))
+        run = await bench.run({"unpacked": given}, {"o": None}, random,
+                              until=lambda left=left: next(left, None) is None)
+        bench.equal(run["o"][:24], expected, f"of {count} blocks")
+        await bench.reset()

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import entr
 
 import actcodec
-from golden.jpegact import blocks, dct, quantize, sfpr
+from actcodec.golden.jpegact import dct, quantize, sfpr
+from actcodec.golden.offload import blocks
 
 SAMPLE = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 
@@ -53,11 +54,12 @@ def signed(u, straight):
 
 
 def split(payload, n, skip):
-    """n blocks of any payload, as a list of (bytes, whether it is cut); skip(first byte) bytes follow a first one."""
+    """n blocks of any payload, as a list of (bytes, 65 at most; whether it is cut); skip(first byte) bytes follow a
+    first one."""
     found, at = [], 0
     for _ in range(n):
         end = at + 1 + skip(payload[at]) if at < len(payload) else at + 1
-        found.append((payload[at:end], end > len(payload)))
+        found.append((payload[at : min(end, at + 65)], end > len(payload)))
         at = min(end, len(payload))
     return found, payload[at:]
 

@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 
-from golden.jpegact import dct, quantize, sfpr
+from actcodec.golden.jpegact import dct, quantize, sfpr
 
 SHAPES = [
     (1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1),

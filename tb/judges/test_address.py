@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.jpegact import address, blocks, memory
+from actcodec.golden.offload import address, blocks, memory
 from tb.judges import oracles
 
 VIEWS = [(shape, False) for shape in oracles.SHAPES]

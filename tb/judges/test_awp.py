@@ -5,7 +5,7 @@ from math import fsum, sqrt
 import numpy as np
 import pytest
 
-from golden.gist.awp import INTERVALS, STEP, THRESHOLDS, Awp, norms
+from actcodec.golden.a2dtwp.awp import INTERVALS, STEP, THRESHOLDS, Awp, norms
 
 
 def algorithm1(history, threshold, interval, start, step):

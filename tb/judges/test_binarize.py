@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.gist import binarize
+from actcodec.golden.gist import binarize
 
 VALUES = np.array([0.0, -0.0, 1e-45, -1e-45, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan, 3e38], np.float32)
 

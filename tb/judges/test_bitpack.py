@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from golden.gist import bitpack
+from actcodec.golden.a2dtwp import bitpack
 
 LENGTHS = (0, 1, 7, 8, 9, 31, 1000)
 

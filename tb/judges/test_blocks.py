@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.jpegact import blocks
+from actcodec.golden.offload import blocks
 from tb.judges import oracles
 
 VIEWS = [(shape, False) for shape in oracles.SHAPES]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import actcodec
-from golden.jpegact import cdu
+from actcodec.golden.jpegact import cdu
 from tb.judges import oracles
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")

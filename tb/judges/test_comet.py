@@ -6,10 +6,10 @@ import zlib
 import numpy as np
 import pytest
 
-from golden.comet import book, comet, lorenzo, prequantise
-from golden.comet.book import Book
-from golden.comet.comet import Encoded, Error
-from golden.comet.lorenzo import CONFIGS
+from actcodec.golden.comet import book, comet, lorenzo, prequantise
+from actcodec.golden.comet.book import Book
+from actcodec.golden.comet.comet import Encoded, Error
+from actcodec.golden.comet.lorenzo import CONFIGS
 from tb.judges import oracles
 from tb.judges.test_sfpr import every_exponent
 

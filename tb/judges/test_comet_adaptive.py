@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from golden.comet import comet, prequantise
-from golden.comet.adaptive import Adaptive, batch, calibrate, momentum
+from actcodec.golden.comet import comet, prequantise
+from actcodec.golden.comet.adaptive import Adaptive, batch, calibrate, momentum
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

@@ -5,8 +5,8 @@ import pytest
 from dahuffman import HuffmanCodec
 from scipy import optimize, sparse
 
-from golden.comet import book
-from golden.comet.book import Book
+from actcodec.golden.comet import book
+from actcodec.golden.comet.book import Book
 from tb.judges import comet_oracles
 
 BOOKS = [(2, 0, 0, 0, 0, 0, 0, 0), (0,) * 7 + (256,), (1, 1, 1, 1, 1, 1, 1, 2), (0, 1, 3, 2, 4, 4, 4, 8),

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from golden.comet import lorenzo
-from golden.comet.lorenzo import CONFIGS, Config
+from actcodec.golden.comet import lorenzo
+from actcodec.golden.comet.lorenzo import CONFIGS, Config
 from tb.judges import comet_oracles, oracles
 
 ALL = [Config(*flags) for flags in itertools.product([False, True], repeat=4) if flags[0] or not flags[2]]

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from golden.comet import prequantise
+from actcodec.golden.comet import prequantise
 from tb.judges import comet_oracles
 from tb.judges.test_sfpr import every_exponent
 

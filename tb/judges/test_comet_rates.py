@@ -15,7 +15,7 @@ import pysz
 import pytest
 
 import actcodec
-from golden.comet import book, comet, lorenzo, prequantise
+from actcodec.golden.comet import book, comet, lorenzo, prequantise
 from tb.judges.test_comet import checked
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -4,9 +4,9 @@ are no streams."""
 import numpy as np
 import pytest
 
-from golden.comet import huffman, interleave
-from golden.comet.book import Book
-from golden.comet.huffman import Error
+from actcodec.golden.comet import huffman, interleave
+from actcodec.golden.comet.book import Book
+from actcodec.golden.comet.huffman import Error
 from tb.judges import comet_oracles
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")

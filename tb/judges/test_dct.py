@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from golden.jpegact import dct
+from actcodec.golden.jpegact import dct
 
 
 def exact(blocks):

@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from golden.jpegact import dct, div, quantize
+from actcodec.golden.jpegact import dct, div, quantize
 
 COEFFICIENTS = np.arange(-(2**16), 2**16, dtype=np.int32)  # 17 bits
 

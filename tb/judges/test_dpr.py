@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import actcodec
-from golden.gist import dpr
+from actcodec.golden.gist import dpr
 
 FORMATS = {"fp16": (5, 10, 2), "fp10": (5, 4, 3), "fp8": (4, 3, 4)}  # exponent, mantissa, values in a word
 JUDGES = {"fp16": np.float16, "fp8": ml_dtypes.float8_e4m3}

@@ -9,7 +9,8 @@ from scipy.fft import idctn
 from scipy.optimize import LinearConstraint, approx_fprime, linprog, milp
 from scipy.special import entr
 
-from golden.jpegact import blocks, cdu, dct, dqt, nibble, quantize, rice, sfpr
+from actcodec.golden.jpegact import cdu, dct, dqt, nibble, quantize, rice, sfpr
+from actcodec.golden.offload import blocks
 from tb.judges import blockcodes
 
 PAIRS = np.tile([1, -1, *[0] * 62], (150, 1))  # one shift more and one less, among 64

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import softfloatpy
 
-from golden.common import fadd
+from actcodec.golden.common import fadd
 
 PAIRS = 10_000_000
 CHUNK = 500_000

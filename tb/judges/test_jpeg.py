@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 
 import actcodec
-from golden.jpegact import dct, div, jpeg, quantize, rle, zvc
+from actcodec.golden.jpegact import dct, div, jpeg, quantize, rle, zvc
 from tb.judges import libjpeg
 
 NAMES = pytest.mark.parametrize("name", div.TABLES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import actcodec
-from golden.gist import maxpool
+from actcodec.golden.gist import maxpool
 
 torch = pytest.importorskip("torch")
 pool = torch.nn.functional.max_pool2d

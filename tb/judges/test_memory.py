@@ -5,8 +5,8 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from golden.jpegact import memory
-from golden.jpegact.memory import Places
+from actcodec.golden.offload import memory
+from actcodec.golden.offload.memory import Places
 
 SHAPES = [(1, 8, 32), (5, 28, 112), (7, 13, 60), (9, 3, 12), (4, 32, 260), (6, 224, 1000)]  # rows, width, stride
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from golden.gist import networks
+from actcodec.golden.gist import networks
 
 GRAPHS = {name: make() for name, make in networks.NETWORKS.items()}
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.jpegact import bits, nibble, zvc
+from actcodec.golden.jpegact import bits, nibble, zvc
 from tb.judges import blockcodes
 
 HEADER, LENGTH, PADDING, SHORT = 1, 2, 4, 8

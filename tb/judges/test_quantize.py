@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from golden.jpegact import dct, quantize
+from actcodec.golden.jpegact import dct, quantize
 
 
 @pytest.mark.parametrize("s", range(8))

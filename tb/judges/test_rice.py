@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.jpegact import bits, rice, zvc
+from actcodec.golden.jpegact import bits, rice, zvc
 from tb.judges import blockcodes
 
 HEADER, LENGTH, PADDING, SHORT = 1, 2, 4, 8

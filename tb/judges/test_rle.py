@@ -6,7 +6,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from golden.jpegact import rle, stream
+from actcodec.golden.jpegact import rle
+from actcodec.golden.offload import stream
 from tb.judges import libjpeg
 
 FRAMINGS = pytest.mark.parametrize("framing", rle.FRAMINGS)

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from golden.gist import binarize, dpr, memory, networks, schedule, ssdc
-from golden.gist.schedule import BASELINE, CATEGORIES, LOSSLESS, Options
+from actcodec.golden.gist import binarize, dpr, memory, networks, schedule, ssdc
+from actcodec.golden.gist.schedule import BASELINE, CATEGORIES, LOSSLESS, Options
 
 NETWORKS = list(networks.NETWORKS)
 

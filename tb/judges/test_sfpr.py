@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from golden.jpegact import blocks, sfpr, zvc
+from actcodec.golden.jpegact import sfpr, zvc
+from actcodec.golden.offload import blocks
 from tb.judges import blockcodes
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from golden.gist import dpr, ssdc
+from actcodec.golden.gist import dpr, ssdc
 
 LENGTHS = (0, 1, 7, 8, 9, 255, 256, 257, 511, 512, 513, 4096, 10_000)
 CORNERS = np.array([1, 1 << 31 | 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7F800001,

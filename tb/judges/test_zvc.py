@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.jpegact import zvc
+from actcodec.golden.jpegact import zvc
 from tb.judges import oracles
 
 ITEMS = pytest.mark.parametrize("dtype", [np.uint8, np.uint32])

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from golden.jpegact import blocks, cdu, quantize
+from actcodec.golden.jpegact import cdu, quantize
+from actcodec.golden.offload import blocks
 from tb.soak.session import Job
 from tb.soak.world import KINDS, PATTERNS, Accelerator, Manners
 

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from golden.jpegact.cdu import MODES
+from actcodec.golden.jpegact.cdu import MODES
 
 __all__ = ["add", "load", "markdown", "rows", "table"]
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from golden.jpegact import blocks, cdu, zvc
-from golden.jpegact.stream import PACKET, order
-from rtl.jpegact.register_map import ErrorCode
+from actcodec.golden.jpegact import cdu, zvc
+from actcodec.golden.offload import blocks
+from actcodec.golden.offload.stream import PACKET, order
+from actcodec.rtl.offload.register_map import ErrorCode
 
 __all__ = ["MUTATIONS", "Frame", "framed", "mutated"]
 

@@ -4,8 +4,9 @@ from collections import Counter
 
 import numpy as np
 
-from golden.jpegact import cdu
-from rtl.jpegact.register_map import MODES, ErrorCode
+from actcodec.codecs import MODES
+from actcodec.golden.jpegact import cdu
+from actcodec.rtl.offload.register_map import ErrorCode
 from tb.soak import chance
 from tb.soak.frames import MUTATIONS, mutated
 from tb.soak.session import Session
@@ -121,7 +122,7 @@ def _refused(run):
     job = run.job()
     view, width = job.compressed.view, run.accelerator.address_width
     top = 1 << width
-    good = {"mode": MODES.index(job.mode), "decompress": int(run.random.integers(2)), "base": job.address,
+    good = {"mode": MODES[job.mode].code, "decompress": int(run.random.integers(2)), "base": job.address,
             "rows": view.rows, "width": view.width, "stride": job.stride, "height": view.height,
             "channels": view.channels, "scales": job.table}
     size = (view.rows - 1) * job.stride + 4 * view.width
@@ -134,7 +135,7 @@ def _refused(run):
         bad += [{"rows": 7}, {"width": 7}]
     code = ErrorCode.DESCRIPTOR
     if run.random.random() < 0.2:
-        known = [MODES.index(mode) for mode in run.accelerator.modes]
+        known = [MODES[mode].code for mode in run.accelerator.modes]
         bad, code = [{"mode": k} for k in range(8) if k not in known], ErrorCode.MODE
     change = bad[run.random.integers(len(bad))]
     run.note(f"refuse {change} of {good}")

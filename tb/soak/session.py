@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from actcodec.driver import AcceleratorError, Driver, Plain, run
-from golden.jpegact import blocks, cdu, sfpr
-from rtl.jpegact.register_map import BITS, VALUES, ErrorCode
+from actcodec.golden.jpegact import cdu, sfpr
+from actcodec.golden.offload import blocks
+from actcodec.rtl.offload.register_map import BITS, VALUES, ErrorCode
 from tb.soak.frames import framed
 from tb.soak.world import COMPRESSING, DECOMPRESSING, IDLE, SLVERR, Broken, World
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from golden.division import average, codec, table, view
-from golden.jpegact import sfpr
+from actcodec.golden.division import average, codec, table, view
+from actcodec.golden.jpegact import sfpr
 from tb.judges.division import oracle
 
 torch = pytest.importorskip("torch")

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from golden.division import average, codec, dither, stream, table, view
-from golden.division.table import Table
-from golden.jpegact import sfpr
+from actcodec.golden.division import average, codec, dither, stream, table, view
+from actcodec.golden.division.table import Table
+from actcodec.golden.jpegact import sfpr
 from tb.judges import oracles
 from tb.judges.division import oracle
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from golden.division import codec, dither, view
+from actcodec.golden.division import codec, dither, view
 from tb.judges.division import oracle
 
 BITS = pytest.mark.parametrize("bits", dither.BITS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.division import codec, paper, table
+from actcodec.golden.division import codec, paper, table
 from tb.judges.division import oracle
 
 SAMPLE = oracle.sample()

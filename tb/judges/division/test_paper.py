@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.fft
 
-from golden.division import memory, paper
+from actcodec.golden.division import memory, paper
 from tb.judges.division import oracle
 
 torch = pytest.importorskip("torch")

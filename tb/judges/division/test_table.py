@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from golden.division import codec, table
+from actcodec.golden.division import codec, table
 from tb.judges.division import oracle
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")

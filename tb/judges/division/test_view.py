@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.division import codec, view
+from actcodec.golden.division import codec, view
 from tb.judges import oracles
 from tb.judges.division import oracle
 

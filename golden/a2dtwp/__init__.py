@@ -1,0 +1,1 @@
+"""A2DTWP: weights packed to fewer bytes."""

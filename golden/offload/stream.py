@@ -1,0 +1,49 @@
+"""Collector and splitter: the streams of several CDUs as one payload (JPEG-ACT, section III-G, figure 15)."""
+
+import numpy as np
+
+from actcodec.golden.offload.blocks import GROUP
+
+PACKET = 128  # bytes that leave at once
+MAX_CDUS = 8
+
+
+def order(blocks, cdus):
+    """Numbers of the blocks in the order of the payload; int64 [blocks].
+
+    Group g (four consecutive blocks) is CDU g mod `cdus`'s; of every run of `cdus` groups come first the blocks 0, then
+    the blocks 1, and so on; blocks that do not exist are left out. Raises ValueError unless `cdus` is an int, 1 to 8.
+    """
+    if type(cdus) is not int or not 1 <= cdus <= MAX_CDUS:  # True and 2.0 are none
+        raise ValueError(f"cdus is {cdus!r}, legal are the integers 1 to {MAX_CDUS}")
+    runs = -(-blocks // (GROUP * cdus))
+    number = np.arange(runs * GROUP * cdus).reshape(runs, cdus, GROUP).swapaxes(1, 2).reshape(-1)
+    return number[number < blocks]
+
+
+def reorder(payload, sizes, source):
+    """Blocks picked from a payload in the order `source` (indices of blocks): their payload and their sizes."""
+    starts = np.cumsum(sizes) - sizes
+    picked = sizes[source]
+    offset = starts[source] - (np.cumsum(picked) - picked)
+    return payload[np.repeat(offset, picked) + np.arange(picked.sum())], picked
+
+
+def interleave(payload, sizes, cdus):
+    """Collector: from blocks in ascending order (payload, uint8, and the size of each in bytes) to the payload's order.
+
+    Returns payload and sizes in the new order. Blocks follow each other with no padding.
+    """
+    source = order(sizes.size, cdus)
+    return (payload, sizes) if cdus == 1 else reorder(payload, sizes, source)
+
+
+def deinterleave(payload, sizes, cdus):
+    """Splitter: the reverse of `interleave`; `sizes` are in the payload's order, as `zvc.sizes` finds them."""
+    source = np.argsort(order(sizes.size, cdus))
+    return (payload, sizes) if cdus == 1 else reorder(payload, sizes, source)
+
+
+def packets(payload):
+    """The payload as the DMA gets it: uint8 [packets, 128], the last one padded with zeros."""
+    return np.pad(payload, (0, -payload.size % PACKET)).reshape(-1, PACKET)

@@ -1,0 +1,54 @@
+"""Streams between units that stand in one order for one job and in another for the next."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+
+__all__ = ["StreamMux"]
+
+
+class StreamMux:
+    """The connections of streams with several possible partners, of which a register chooses one at a time.
+
+    All is ANDs and ORs of what the partners offer with their registers, and a payload with one source takes no gate.
+    Between jobs, when nothing is chosen, nobody is valid or ready.
+
+    Throughput, latency: those of a wire. Combinational paths: ``valid`` and ``payload`` forwards, ``ready`` backwards.
+
+    Parameters
+    ----------
+    m : Module
+        The module that gets the gates, with :meth:`finish`.
+    """
+
+    def __init__(self, m: Module):
+        self._m = m
+        self._sinks, self._sources = {}, {}
+
+    def link(self, when, source, sink, **fields):
+        """Connects two streams while ``when`` holds. Of links with the same source, or the same sink, no two may hold
+        at once.
+
+        ``fields`` are those of the sink's payload; what is not named is 0. Without any, the data go lane by lane (low
+        bits to low bits) and ``last`` with them.
+        """
+        m = self._m
+        offer = Signal(sink.payload.shape(), name="offer")
+        if fields:
+            m.d.comb += [Value.cast(offer[name]).eq(value) for name, value in fields.items()]
+        else:
+            m.d.comb += [offer.data[k].eq(source.payload.data[k]) for k in range(8)]
+            m.d.comb += offer.last.eq(source.payload.last)
+        self._sinks.setdefault(id(sink), (sink, []))[1].append((when, source.valid, Value.cast(offer)))
+        self._sources.setdefault(id(source), (source, []))[1].append(when & sink.ready)
+
+    def finish(self):
+        """Drives ``valid`` and ``payload`` of the sinks and ``ready`` of the sources."""
+        for sink, sources in self._sinks.values():
+            payload = sources[0][2]
+            if len(sources) > 1:
+                payload = 0
+                for when, _, offer in sources:
+                    payload = payload | (offer & when.replicate(len(offer)))
+            self._m.d.comb += [sink.valid.eq(Cat(when & valid for when, valid, _ in sources).any()),
+                               Value.cast(sink.payload).eq(payload)]
+        for source, sinks in self._sources.values():
+            self._m.d.comb += source.ready.eq(Cat(sinks).any())

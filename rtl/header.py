@@ -1,0 +1,61 @@
+"""What stands at the top of the Verilog that is taken away, and what names its modules can have."""
+
+import re
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["RESERVED", "check_name", "command", "header", "written"]
+
+# A module called like one of these is a syntax error.
+WORDS = """
+    always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign default
+    defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule endprimitive
+    endspecify endtable endtask event for force forever fork function generate genvar highz0 highz1 if ifnone
+    incdir include initial inout input instance integer join large liblist library localparam macromodule medium
+    module nand negedge nmos nor noshowcancelled not notif0 notif1 or output parameter pmos posedge primitive
+    pull0 pull1 pulldown pullup pulsestyle_onevent pulsestyle_ondetect rcmos real realtime reg release repeat
+    rnmos rpmos rtran rtranif0 rtranif1 scalared showcancelled signed small specify specparam strong0 strong1
+    supply0 supply1 table task time tran tranif0 tranif1 tri tri0 tri1 triand trior trireg unsigned use vectored
+    wait wand weak0 weak1 while wire wor xnor xor logic bit byte int class interface package program property
+    sequence
+"""
+RESERVED = frozenset(WORDS.split())
+
+
+def check_name(name):
+    """``name`` if a module can be called so. Raises ValueError otherwise."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in RESERVED:
+        raise ValueError(f"name is {name!r}, legal are Verilog's identifiers: letters, digits and _, no digit first, "
+                         "no word of the language")
+    return name
+
+
+def written(value):
+    """A parameter as one types it."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return ",".join(part.name.lower() if isinstance(part, Enum) else str(part) for part in value)
+
+
+def command(unit, name, parameters):
+    """The command that makes a unit with these parameters."""
+    words = ["actcodec verilog", unit]
+    for key, value in parameters.items():
+        option = key.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            words.append(f"--{option} {written(value)}")
+    return " ".join([*words, *([f"--name {name}"] if name != unit else [])])
+
+
+def header(unit, summary, name, parameters):
+    """Comments: licence, version, unit, parameters, and the command."""
+    try:
+        made = version("actcodec")
+    except PackageNotFoundError:  # the sources alone
+        made = "(not installed)"
+    values = ", ".join(f"{key} {written(value)}" for key, value in parameters.items()) or "none"
+    return "".join(f"// {line}\n" for line in (
+        f"{name}: {summary}", "Copyright (c) 2026, the actcodec authors", "SPDX-License-Identifier: BSD-2-Clause",
+        f"Made by actcodec {made} from unit {unit}; parameters: {values}", f"  {command(unit, name, parameters)}"))

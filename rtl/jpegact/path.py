@@ -1,0 +1,119 @@
+"""The units on a tensor's way through a CDU, each with the streams by which a :class:`~actcodec.rtl.jpegact.cdu.Cdu`
+links it.
+
+A function gets the CDU's :class:`~actcodec.rtl.jpegact.cdu.Site`, to which it adds its unit, and ``here``, whether the
+mode of the tensor that starts passes it. It returns a :class:`~actcodec.rtl.offload.stage.Stage`, or several.
+"""
+
+from amaranth.hdl import Cat, Const, Value, signed
+from amaranth.lib import stream
+
+from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.vectors import vectors, words
+from actcodec.rtl.gist.binarize import Binarize, Unbinarize
+from actcodec.rtl.jpegact.align import Align
+from actcodec.rtl.jpegact.dct import Dct
+from actcodec.rtl.jpegact.quantize import Round, Shift, mirror
+from actcodec.rtl.jpegact.sfpr import Sfpr
+from actcodec.rtl.jpegact.zvc import Zvc
+from actcodec.rtl.offload.stage import Hop, Stage
+
+__all__ = ["align", "binarize", "dct", "sfpr", "shift", "whole", "zvc8", "zvc32"]
+
+
+def sfpr(site, here):
+    """SFPR; a scale goes with each sector."""
+    unit, ports = site.add("sfpr", Sfpr), site.ports
+    operands = stream.Signature(words).create(path=["operands"])
+    site.m.d.comb += [
+        unit.decompress.eq(site.config.decompress),
+        unit.signs.eq(site.config.signs),
+        unit.clear.eq(site.start),
+        ports.nans.eq(unit.nans),
+        ports.saturated.eq(unit.saturated),
+        unit.i.valid.eq(operands.valid & ports.scales.valid),
+        operands.ready.eq(unit.i.ready & ports.scales.valid),
+        ports.scales.ready.eq(unit.i.ready & operands.valid),
+        unit.i.payload.scale.eq(ports.scales.payload),
+        unit.i.payload.last.eq(operands.payload.last),
+    ]
+    for k in range(8):
+        # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
+        site.m.d.comb += unit.i.payload.data[k].eq(Cat(operands.payload.data[k][:8], ports.sectors_i.payload[k][8:]))
+    both = Hop(operands, unit.o)
+    return Stage(both, both, registered=True)
+
+
+def align(site, here):
+    """The alignment buffer."""
+    unit, config = site.add("align", Align), site.config
+    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.layout.eq(config.layout),
+                      unit.blocks.eq(config.blocks), unit.start.eq(site.start & here)]
+    both = Hop(unit.i, unit.o)
+    return Stage(both, both)
+
+
+def dct(site, here):
+    """The DCT, and the iDCT behind SH's mirror."""
+    unit = site.add("dct", Dct)
+    site.m.d.comb += unit.inverse.eq(site.config.decompress)
+    return Stage(Hop(unit.i, unit.o), Hop(unit.i, unit.o, _mirrored))
+
+
+def shift(site, here):
+    """SH, which wants a fraction of one bit, or numbers as in a mirror; a register; and its rounding."""
+    unit, config = site.add("shift", Shift), site.config
+    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start), unit.table.eq(config.table)]
+    skid, rounding = _rounding(site)
+    return (Stage(Hop(unit.i, skid.o, _halves), Hop(unit.i, skid.o, _mirrored), inner=((unit.o, skid.i),)),
+            Stage(Hop(rounding.i, rounding.o)))
+
+
+def whole(site, here):
+    """SFPR's int8 without the DCT: they pass SH's rounding as numbers without a fraction."""
+    skid, rounding = _rounding(site)
+    return Stage(Hop(skid.i, skid.o, _whole)), Stage(Hop(rounding.i, rounding.o))
+
+
+def zvc8(site, here):
+    """ZVC of bytes."""
+    return _zvc(site, "zvc8", 1)
+
+
+def zvc32(site, here):
+    """ZVC of words, which is cDMA+."""
+    return _zvc(site, "zvc32", 4)
+
+
+def binarize(site, here):
+    """BRC."""
+    one, other = site.add("binarize", Binarize), site.add("unbinarize", Unbinarize)
+    return Stage(Hop(one.i, one.o),
+                 Hop(other.i, other.o, lambda row: {"bits": row.data[0][:8], "last": row.last}), registered=True,
+                 chunk=lambda mask: {"data": mask.bits, "count": 1, "last": mask.last})
+
+
+def _rounding(site):
+    # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in the
+    # other: without a register on the way, their chains of `ready` would close to rings. It also parts the two halves
+    # of quantization.
+    return site.add("skid", lambda: Skid(vectors(signed(12)))), site.add("round", Round)
+
+
+def _zvc(site, name, word):
+    unit = site.add(name, lambda: Zvc(word, site.packed))
+    site.m.d.comb += [unit.decompress.eq(site.config.decompress), unit.straight.eq(~site.tiled)]
+    return Stage(Hop(unit.i, unit.chunks), Hop(None, unit.o), coder=unit)
+
+
+def _halves(vector):
+    return {"data": Cat(word[5:] for word in vector.data), "last": vector.last}
+
+
+def _mirrored(vector):
+    return {"data": Cat(mirror(word) for word in vector.data), "last": vector.last}
+
+
+def _whole(vector):
+    words_ = (Value.cast(word) for word in vector.data)
+    return {"data": Cat(Cat(Const(0, 1), word[:8], word[7].replicate(3)) for word in words_), "last": vector.last}

@@ -1,0 +1,318 @@
+"""The offload accelerator: several CDUs between memory and a DMA engine, under the control of a host."""
+
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common import axi, axis
+from actcodec.rtl.common.counter import Counter
+from actcodec.rtl.common.onehot_shift import choose
+from actcodec.rtl.common.shared_module import shared
+from actcodec.rtl.offload.collector import Collector
+from actcodec.rtl.offload.config import config
+from actcodec.rtl.offload.lane import Lane
+from actcodec.rtl.offload.reader import check_outstanding
+from actcodec.rtl.offload.register_map import ADDRESS_BITS, ErrorCode
+from actcodec.rtl.offload.registers import Registers
+from actcodec.rtl.offload.round_robin import PACKET, check_cdus
+from actcodec.rtl.offload.splitter import Splitter
+from actcodec.rtl.offload.tensor_plan import TensorPlan
+
+__all__ = ["Accelerator"]
+
+AXIL = {
+    "awaddr": In(ADDRESS_BITS), "awprot": In(3), "awvalid": In(1), "awready": Out(1),
+    "wdata": In(32), "wstrb": In(4), "wvalid": In(1), "wready": Out(1),
+    "bresp": Out(2), "bvalid": Out(1), "bready": In(1),
+    "araddr": In(ADDRESS_BITS), "arprot": In(3), "arvalid": In(1), "arready": Out(1),
+    "rdata": Out(32), "rresp": Out(2), "rvalid": Out(1), "rready": In(1),
+}
+SETTLE = 16  # cycles until all counters have added up
+
+
+class Accelerator(wiring.Component):
+    """JPEG-ACT's offload accelerator.
+
+    Compressing, ``cdus`` lanes read a tensor from memory, each with its own port, and the collector sends what they
+    make of it as one stream of packets; decompressing, the splitter takes that stream and the lanes write::
+
+        memory <-> lane 0 (address generator, CDU) <-> collector -> m_axis
+               <-> lane 1                          <-> splitter  <- s_axis
+        host   <-> registers -> plan
+
+    A host describes a tensor in the registers (docs/registers.md) and starts it. The plan turns the description into
+    what each lane needs; the lanes run; the interrupt tells the end. Whatever goes wrong ends in an error code there,
+    never in a hang: a stream that is short is completed with zeros, one that is too long is drained, a tensor with a
+    memory error runs to its end. Nothing outside the tensor is ever written.
+
+    The stream has a frame for each tensor, with ``tlast`` on its last beat. All beats have 128 bytes but the last one,
+    whose ``tkeep`` shows its true length; bytes beyond are zero. At ``s_axis`` anything else is an error, as is a null
+    beat before the last.
+
+    A soft reset waits for memory: what was asked for is taken, bursts that were offered are completed without strobes.
+    A frame that has begun at ``m_axis`` is ended by a null beat with ``tlast``; what is still to come of one that has
+    begun at ``s_axis`` is dropped, also when the next tensor has been started. One that only waits is the next one's.
+
+    Throughput: a sector a cycle in each lane, 8 cycles a block, as long as memory and the stream keep up; scales are
+    read over the same ports. Latency: some 100 cycles from the start to the first read (170 with
+    4 CDUs, 300 with 8), then memory's, then the CDU's; 20 from the last transfer to the interrupt.
+    Buffering: that of its parts. Combinational paths: none from port to port but inside ``s_axis``, from ``tvalid`` and
+    ``tlast`` to ``tready``; with more than 4 CDUs, or modes raw or zvc, from ``tdata`` and ``tkeep``, too.
+
+    Source: JPEG-ACT, section III-A, Figures 7, 8, 12 and 15.
+
+    Parameters
+    ----------
+    cdus : int
+        Lanes, 1 to 8.
+    modes : tuple
+        Those of the CDUs (see :func:`~actcodec.rtl.offload.config.check_modes`).
+    codec : callable
+        Makes a CDU, as a :class:`~actcodec.rtl.offload.lane.Lane` wants it.
+    address_width : int
+        Bits of a byte address, 32 to 64.
+    outstanding : int
+        Beats of 32 bytes that a lane may have asked for and not yet got: the latency of memory that it can hide, in
+        cycles, and a few more.
+    memory : str
+        "shared": ports may lead to one slave or to several, in any way; each lane has a FIFO for all it has asked for,
+        and stores a burst before it offers it. "independent": every port must have a slave of its own, or one that
+        never lets a lane's data wait for another lane's (docs/integration.md); no FIFO, no store.
+
+    Ports
+    -----
+    s_axil_* : AXI4-Lite slave
+    m_axi_0_*, m_axi_1_*, ... : AXI4 masters of 256 bits, one for each lane
+    m_axis_*, s_axis_* : AXI4-Stream of 1024 bits
+    interrupt : output
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    def __init__(self, cdus, modes, codec, address_width=40, outstanding=384, memory="shared"):
+        check_cdus(cdus)
+        check_outstanding(outstanding)
+        axi.check_memory(memory)
+        self.cdus, self.modes, self.address_width, self.outstanding = cdus, tuple(modes), address_width, outstanding
+        self.codec, self.memory = codec, memory
+        self._registers = Registers(cdus, modes, address_width)
+        memory = {}
+        for lane in range(cdus):
+            memory |= axi.ports(f"m_axi_{lane}_", address_width)
+        super().__init__({
+            **{f"s_axil_{name}": member for name, member in AXIL.items()},
+            **memory,
+            **axis.ports("m_axis_", PACKET, Out),
+            **axis.ports("s_axis_", PACKET, In),
+            "interrupt": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.registers = registers = self._registers
+        control, status = registers.control, registers.status
+        clear = Signal()  # everything but the registers is to be as after reset
+        m.submodules.plan = plan = ResetInserter(clear)(TensorPlan(self.cdus, self.address_width))
+        m.submodules.collector = collector = ResetInserter(clear)(Collector(self.cdus, self.modes))
+        m.submodules.sender = sender = axis.Sender(PACKET)
+        # One module, as readiness goes through both at the end of the splitter's longest path.
+        m.submodules.inlet = inlet = Module()
+        inlet.submodules.receiver = receiver = axis.Receiver(PACKET)
+        inlet.submodules.splitter = splitter = ResetInserter(clear)(Splitter(self.cdus, self.modes))
+        self._connect_host(m)
+        axis.connect(m, self, "m_axis_", sender.o)
+        axis.connect(m, self, "s_axis_", receiver.i)
+        wiring.connect(m, collector.o, sender.i)
+        wiring.connect(inlet, receiver.o, splitter.i)
+
+        # Codes are the host's; inside, a mode has its place among those that were built in.
+        found = [control.mode == mode.code for mode in self.modes]
+        mode = Signal(config(self.modes)["mode"].shape)
+        m.d.comb += mode.eq(choose((here, place) for place, here in enumerate(found)))
+
+        def any_mode(holds):
+            return Cat(here for mode, here in zip(self.modes, found, strict=True) if holds(mode)).any()
+
+        launch, abort, unknown, scaled = Signal(), Signal(), Signal(), Signal()
+        m.d.sync += [unknown.eq(~Cat(found).any()), scaled.eq(any_mode(lambda mode: mode.scaled))]
+        idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
+        decompress = Signal()  # a copy, as that of the registers goes to every lane
+        m.d.comb += [plan.descriptor[name].eq(control[name])
+                     for name in ("base", "rows", "width", "stride", "height", "channels", "scales")]
+        m.d.comb += [
+            plan.descriptor.tiled.eq(any_mode(lambda mode: mode.tiled)),
+            plan.descriptor.scaled.eq(scaled),
+            collector.blocks.eq(plan.blocks),
+            collector.start.eq(launch & ~decompress),
+            splitter.blocks.eq(plan.blocks),
+            splitter.start.eq(launch & decompress),
+            receiver.abort.eq(clear),
+            sender.abort.eq(abort),
+        ]
+        m.d.sync += [decompress.eq(control.decompress), splitter.mode.eq(mode)]
+
+        # ------------------------------------------------------------------------------------------------- the lanes
+        lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
+        for k in range(self.cdus):
+            m.submodules[f"lane_{k}"] = lane = shared("lane", lambda: Lane(
+                self.modes, self.codec, self.address_width, self.outstanding, self.memory))
+            lanes.append(lane)
+            axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)
+            wiring.connect(m, lane.chunks, collector.i[k])
+            wiring.connect(m, splitter.o[k], lane.rows)
+            m.d.comb += [
+                lane.start.eq(launch & used[k]),
+                lane.load.eq(plan.load[k]),
+                lane.origin.eq(plan.origin),
+                lane.blocks.eq(plan.shares[k]),
+                lane.course.eq(plan.course),
+                lane.scales.eq(control.scales),
+                lane.halt.eq(abort),
+                lane.clear.eq(clear),
+                lane.tensor.decompress.eq(control.decompress),
+                lane.tensor.mode.eq(mode),
+                lane.tensor.layout.eq(plan.layout),
+                lane.tensor.signs.eq(control.signs),
+                lane.tensor.table.eq(control.table),
+            ]
+        m.d.sync += used.eq(Cat(share != 0 for share in plan.shares))  # there when the lanes start, a cycle later
+        busy = Signal()
+        m.d.sync += busy.eq(Cat(lane.busy for lane in lanes).any())
+
+        def failed(side):
+            return Cat(used[k] & lane.fault[side] for k, lane in enumerate(lanes)).any()
+
+        # ----------------------------------------------------------------------------------------------- the control
+        # A cycle later than it is true, for speed: busy tells of lanes that started as late as abort rose.
+        held = Signal()
+        m.d.sync += [held.eq(abort & ~clear), clear.eq(abort & held & ~busy & sender.quiet & ~clear)]
+        with m.If(registers.reset):
+            m.d.sync += abort.eq(1)
+        with m.Elif(clear):
+            m.d.sync += abort.eq(0)
+
+        c = Module()
+        m.submodules.sequence = ResetInserter(clear)(c)
+        sent, malformed, settling = Signal(), Signal(), Signal(range(SETTLE))
+        launched = Signal()  # what the lanes count is this tensor's
+        given = Signal()
+        offered, ready, size = Signal(), Signal(), Signal(range(PACKET + 1))  # to the splitter, in the cycle before
+        c.d.comb += [
+            given.eq(sender.i.valid & sender.i.ready),
+            status.busy.eq(~idle | abort),
+            registers.done.eq(ended & ~abort),
+        ]
+        m.d.sync += [offered.eq(receiver.o.valid), ready.eq(receiver.o.ready), size.eq(receiver.o.payload.count)]
+        with c.If(given & sender.i.payload.last):
+            c.d.sync += sent.eq(1)
+        with c.If(receiver.malformed):
+            c.d.sync += malformed.eq(1)
+        with c.FSM():
+            with c.State("idle"):
+                c.d.comb += idle.eq(1)
+                c.d.sync += [sent.eq(0), malformed.eq(0)]
+                with c.If(registers.start):
+                    c.d.comb += plan.start.eq(1)
+                    c.d.sync += [status.error.eq(ErrorCode.NONE), launched.eq(0)]
+                    c.next = "plan"
+            with c.State("plan"):
+                c.d.comb += works.eq(1)
+                with c.If(plan.done):
+                    c.next = "settle"
+                    with c.If(unknown):
+                        c.d.sync += status.error.eq(ErrorCode.MODE)
+                    with c.Elif(plan.error):
+                        c.d.sync += status.error.eq(ErrorCode.DESCRIPTOR)
+                    with c.Else():
+                        c.next = "launch"
+            with c.State("launch"):
+                c.d.comb += [works.eq(1), launch.eq(~abort)]
+                c.next = "run"
+            with c.State("run"):
+                c.d.comb += [works.eq(1), receiver.run.eq(control.decompress & ~abort)]
+                with c.If(busy):  # by now the lanes have cleared their counters
+                    c.d.sync += launched.eq(1)
+                with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
+                    c.next = "settle"
+                    for happened, code in (  # the last one is the cause of the others
+                            (control.decompress & splitter.excess, ErrorCode.EXCESS),
+                            (control.decompress & splitter.short, ErrorCode.SHORT),
+                            (malformed | receiver.malformed, ErrorCode.BEAT), (failed("write"), ErrorCode.WRITE),
+                            (failed("read"), ErrorCode.READ)):
+                        with c.If(happened):
+                            c.d.sync += status.error.eq(code)
+            with c.State("settle"):
+                c.d.sync += settling.eq(settling + 1)
+                with c.If(settling == SETTLE - 1):
+                    c.next = "end"
+            with c.State("end"):
+                c.d.comb += ended.eq(1)
+                c.next = "idle"
+
+        # ---------------------------------------------------------------------------------------------- the counters
+        words = Signal(range(8 * self.cdus + 1))
+        m.d.sync += words.eq(sum(lane.words for lane in lanes))
+        amounts = {
+            "cycles": works,
+            "tensor": words << 2,
+            "stream": Mux(given, sender.i.payload.count, 0) | Mux(offered & ready, size, 0),
+            "stall_read": Cat(lane.waits.read for lane in lanes).any(),
+            "stall_write": Cat(lane.waits.write for lane in lanes).any(),
+            "stall_stream": (sender.i.valid & ~given) | (receiver.run & splitter.wants & ~receiver.o.valid),
+        }
+        for name, amount in amounts.items():
+            m.submodules[f"count_{name}"] = counter = Counter(len(amount))
+            m.d.comb += counter.clear.eq(registers.start)
+            m.d.sync += counter.amount.eq(amount)  # which of some is known late in a cycle
+            if hasattr(status, name):
+                m.d.comb += getattr(status, name).eq(counter.value)
+            amounts[name] = counter.value
+        restored = Signal()  # the last tensor was decompressed, whatever the registers say of the next one
+        with m.If(registers.start):
+            m.d.sync += restored.eq(control.decompress)
+        m.d.comb += [
+            status.bytes_in.eq(Mux(restored, amounts["stream"], amounts["tensor"])),
+            status.bytes_out.eq(Mux(restored, amounts["tensor"], amounts["stream"])),
+        ]
+        # Those of the lanes are added up one after the other, over and over.
+        turn = Signal(self.cdus, init=1)
+        m.d.sync += turn.eq(turn.rotate_left(1))
+        for name in ("nans", "saturated"):
+            total = Signal(35)
+            value = reduce(or_, (Mux(turn[k] & used[k] & launched, getattr(lane, name), 0)
+                                 for k, lane in enumerate(lanes)))
+            m.d.sync += total.eq(Mux(turn[0], 0, total) + value)
+            with m.If(turn[0]):
+                m.d.sync += getattr(status, name).eq(total)
+        return m
+
+    def _connect_host(self, m):
+        """Connects the flat AXI4-Lite port and the interrupt with the registers."""
+        registers = self._registers
+        for channel in ("aw", "ar"):
+            inner = getattr(registers, channel)
+            m.d.comb += [
+                inner.payload.eq(getattr(self, f"s_axil_{channel}addr")),
+                inner.valid.eq(getattr(self, f"s_axil_{channel}valid")),
+                getattr(self, f"s_axil_{channel}ready").eq(inner.ready),
+            ]
+        m.d.comb += [
+            registers.w.payload.data.eq(self.s_axil_wdata),
+            registers.w.payload.strb.eq(self.s_axil_wstrb),
+            registers.w.valid.eq(self.s_axil_wvalid),
+            self.s_axil_wready.eq(registers.w.ready),
+            self.s_axil_bresp.eq(registers.b.payload),
+            self.s_axil_bvalid.eq(registers.b.valid),
+            registers.b.ready.eq(self.s_axil_bready),
+            self.s_axil_rdata.eq(registers.r.payload.data),
+            self.s_axil_rresp.eq(registers.r.payload.resp),
+            self.s_axil_rvalid.eq(registers.r.valid),
+            registers.r.ready.eq(self.s_axil_rready),
+            self.interrupt.eq(registers.interrupt),
+        ]

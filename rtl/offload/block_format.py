@@ -1,0 +1,61 @@
+"""What the offload layer knows of a codec: how long its blocks are. Imports nothing but the standard library."""
+
+from dataclasses import dataclass
+
+__all__ = ["MASK", "VALUES", "BlockFormat"]
+
+VALUES = 64  # of a block
+ROWS = 8  # in which a block passes between a lane and the collector or splitter
+MASK = 8  # bytes
+KINDS = ("fixed", "mask", "counted")
+
+
+@dataclass(frozen=True)
+class BlockFormat:
+    """How the length of a block of 64 values is known.
+
+    ======== =============================================================================================
+    kind     a block is
+    ======== =============================================================================================
+    fixed    eight rows of ``row`` bytes
+    mask     eight bytes of mask, and an item for each bit that is set; an item has ``row / 8`` bytes
+    counted  a first byte that says how many bytes follow, at most ``8 * row``
+    ======== =============================================================================================
+
+    Raises
+    ------
+    ValueError
+        If ``kind`` is none of these, or ``row`` is not what that kind can have: 1, 8 or 32 if fixed, 8 or 32 with a
+        mask, 8 if counted.
+    """
+
+    kind: str
+    row: int
+
+    def __post_init__(self):
+        legal = {"fixed": (1, 8, 32), "mask": (8, 32), "counted": (8,)}
+        if self.kind not in legal:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
+        if self.row not in legal[self.kind]:
+            raise ValueError(f"row must be one of {', '.join(map(str, legal[self.kind]))} for kind {self.kind}, "
+                             f"not {self.row!r}")
+
+    @property
+    def head(self):
+        """Bytes in front of the first row."""
+        return {"fixed": 0, "mask": MASK, "counted": 1}[self.kind]
+
+    @property
+    def shortest(self):
+        """Bytes of the shortest block."""
+        return ROWS * self.row if self.kind == "fixed" else self.head
+
+    @property
+    def longest(self):
+        """Bytes of the longest block."""
+        return self.head + ROWS * self.row
+
+    @property
+    def item(self):
+        """Bytes of an item behind a mask."""
+        return self.row // 8

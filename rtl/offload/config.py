@@ -1,0 +1,69 @@
+"""What a CDU is told of a tensor, what it tells about it afterwards, and how compressed blocks reach it."""
+
+from amaranth.hdl import Cat, Const
+from amaranth.lib import data
+
+from actcodec.rtl.common.onehot_shift import choose
+
+__all__ = ["Chosen", "Error", "check_modes", "config", "rows"]
+
+
+def check_modes(modes):
+    """Raises ValueError unless ``modes`` are what a lane can have: a tuple of one or more objects with ``name``,
+    ``code`` (0 to 63) and ``format``, a :class:`~actcodec.rtl.offload.block_format.BlockFormat`, of different names and
+    codes."""
+    legal = isinstance(modes, tuple | list) and modes and all(hasattr(mode, "code") and mode.format for mode in modes)
+    if not legal or len({mode.code for mode in modes} & set(range(64))) < len(modes):
+        raise ValueError(f"modes must be one or more different modes of a lane, in a tuple, not {modes!r}")
+
+
+def config(modes):
+    """What a tensor needs to be told before it starts, for a unit that has ``modes``."""
+    return data.StructLayout({
+        "decompress": 1,
+        "mode": max((len(modes) - 1).bit_length(), 1),  # its place among the unit's modes
+        "layout": 2,  # tiles in a row of the tensor: 0 for one, 1 for two, 2 for more (only tiled modes look at it)
+        "blocks": 32,  # of this tensor in this unit
+        "signs": 1,  # no positive value becomes 0 (only SFPR looks at it, compressing)
+        "table": data.ArrayLayout(3, 64),  # log2 of the DQT (only jpeg-act looks at it)
+    })
+
+
+class Error(data.Struct):
+    """Why a tensor is not what it should be; stands until the next one starts."""
+
+    config: 1  # no block, no such mode, in a tiled mode layout 3 or an odd number of blocks in layout 1
+    short: 1  # the byte stream ended early; zeros stand for what was missing
+    excess: 1  # the byte stream went on after the last block; the rest was dropped
+
+
+def rows(size):
+    """Payload of a compressed block's rows: up to ``size`` bytes, with anything behind them; of a block with a mask the
+    row's part of it, of a counted block with the first row the first byte, and otherwise nothing; ``last``."""
+    return data.StructLayout({"data": data.ArrayLayout(8, size), "mask": 8, "last": 1})
+
+
+class Chosen:
+    """Signals that tell the modes of a unit apart by ``mode``, the place among them."""
+
+    def __init__(self, modes, mode):
+        self._modes, self._mode = modes, mode
+
+    def __call__(self, holds):
+        """Whether the function ``holds`` is true of the mode."""
+        places = [place for place, mode in enumerate(self._modes) if holds(mode)]
+        if len(places) == len(self._modes):
+            return Const(1, 1)
+        return Cat(self._mode == place for place in places).any() if places else Const(0, 1)
+
+    def choose(self, value):
+        """The value, a Python or Amaranth number, that the function ``value`` has for the mode. What several modes have
+        in common is chosen once."""
+        found = {}
+        for mode in self._modes:
+            found.setdefault(_key(value(mode)), []).append(mode)
+        return choose((self(lambda mode, some=some: mode in some), value(some[0])) for some in found.values())
+
+
+def _key(value):
+    return value if isinstance(value, int) else id(value)

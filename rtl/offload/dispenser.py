@@ -1,0 +1,120 @@
+"""The dispenser: a block of one CDU, row by row."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common.carrysave import add
+from actcodec.rtl.common.onehot_shift import Digits, window
+from actcodec.rtl.offload.block_format import MASK
+from actcodec.rtl.offload.config import Chosen, config, rows
+
+__all__ = ["Dispenser", "ones"]
+
+
+def ones(m, byte):
+    """How many bits of a byte are set."""
+    totals, carries = zip(add(m, *byte[:3]), add(m, *byte[3:6]), add(m, *byte[6:], 0), strict=True)
+    (one, two), (more, four) = add(m, *totals), add(m, *carries)
+    return Cat(one, two ^ more, four ^ (two & more), four & two & more)
+
+
+class Dispenser(wiring.Component):
+    """Holds a block of one CDU and gives it row by row.
+
+    Throughput: a row a cycle; the next block's first piece comes in while the last row leaves. Combinational path:
+    ``o.ready`` to ``free``.
+
+    Parameters
+    ----------
+    sizes : :class:`~actcodec.rtl.offload.round_robin.Sizes`
+
+    Ports
+    -----
+    piece : input
+    load : input
+        Bit k: ``piece`` is the block's k-th. The first one only when ``free``.
+    whole, final : input
+        With a piece: it is the block's last one. With the first one: it is the tensor's last block for this CDU.
+    free : output
+    mode : input
+    start, waits : input
+        Pulse, and whether there will be a block at all.
+    ended : input
+        No piece will come any more.
+    waiting : output
+        The row with ``last`` has not left.
+    o : stream of :func:`~actcodec.rtl.offload.config.rows`
+        Eight rows a block; if the stream has ended too soon, one with ``last`` follows that means nothing.
+    """
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+        super().__init__({"piece": In(8 * sizes.piece), "load": In(sizes.pieces), "whole": In(1),
+                          "final": In(1), "free": Out(1), "mode": In(config(sizes.modes)["mode"].shape), "start": In(1),
+                          "waits": In(1), "ended": In(1), "waiting": Out(1),
+                          "o": Out(stream.Signature(rows(sizes.row)))})
+
+    def elaborate(self, platform):
+        m = Module()
+        sizes, granule = self.sizes, self.sizes.granule
+        unit, fine = 8 * granule, granule.bit_length() - 1
+        size, width = sizes.block // granule, sizes.row // granule
+        mode = Chosen(sizes.modes, self.mode)
+        counted = mode(lambda mode: mode.format.kind == "counted")
+
+        block = Signal(8 * sizes.block, reset_less=True)
+        part = 8 * sizes.piece
+        for k in range(sizes.pieces):
+            with m.If(self.load[k]):
+                m.d.sync += block[part * k :][:part].eq(self.piece)
+
+        some, whole, final = Signal(), Signal(), Signal(reset_less=True)  # of the block is here
+        row = Signal(3)
+        mask = Signal(8, reset_less=True)  # of the row
+        # Where its words begin, in granules, of which `across` has the multiples of the longest row: one row more adds
+        # one of those at most. Without words of 4 bytes, all blocks lie behind where a mask ends.
+        low = (width - 1).bit_length()
+        skipped = 0 if sizes.wide else MASK
+        place, end = Signal(low, reset_less=True), Signal(low + 1)
+        across = Signal(-(-(size - skipped) // width), reset_less=True)
+        cut, moved, ends = Signal(), Signal(), Signal()
+        m.d.comb += [
+            cut.eq(self.waiting & self.ended & ~some),
+            moved.eq(self.o.valid & self.o.ready),
+            ends.eq(row == 7),
+            self.free.eq(~some | (whole & ends & self.o.ready)),
+            self.o.valid.eq(whole | (some & (row < sizes.early)) | cut),
+            self.o.payload.mask.eq(mask),
+            self.o.payload.last.eq(cut | (ends & final)),
+        ]
+        words = ones(m, mask)
+        behind = {1: words, 4: words << 2}  # of a mask: the row's words, of so many bytes
+        step = mode.choose(lambda mode: behind[mode.format.item] if mode.format.kind == "mask"
+                           else mode.format.row) >> fine
+        m.d.comb += end.eq(place + step)
+        first = mode.choose(lambda mode: mode.format.head) >> fine if sizes.wide else Const(0, low)
+        digits = Digits([1, *[2] * (low // 2)], width, "place", init=None)
+        with m.If(moved | self.load[0]):
+            begin = Mux(self.load[0], first, end)[:low]
+            m.d.sync += [place.eq(begin), *digits.eq(begin), across.eq(Mux(
+                self.load[0], 1 << (first >> low), Mux(end[low], across << 1, across)))]
+        with m.If(moved):
+            m.d.sync += mask.eq(block[8 : 8 * MASK].word_select(row, 8))
+            with m.If(~cut):
+                m.d.sync += row.eq(row + 1)
+            with m.If(ends):
+                m.d.sync += [some.eq(0), whole.eq(0)]
+            with m.If(self.o.payload.last):
+                m.d.sync += self.waiting.eq(0)
+        with m.If(self.load[0]):
+            m.d.sync += [some.eq(1), final.eq(self.final), mask.eq(
+                self.piece[:8] if sizes.wide else Mux(counted, self.piece[8 * MASK - 8 : 8 * MASK], self.piece[:8]))]
+        with m.If(self.load.any()):
+            m.d.sync += whole.eq(self.whole)
+        with m.If(self.start):
+            m.d.sync += self.waiting.eq(self.waits)
+
+        lanes = [block.word_select(k, unit) for k in range(skipped, size)]
+        m.d.comb += self.o.payload.data.as_value().eq(Cat(window(m, lanes, [*digits[:], (low, across)], width)))
+        return m

@@ -1,0 +1,176 @@
+"""A lane of the accelerator: one CDU, and what connects it with memory."""
+
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common import axi
+from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.offload.address import AddressGenerator, course, distance
+from actcodec.rtl.offload.config import Chosen, config
+from actcodec.rtl.offload.reader import Reader
+from actcodec.rtl.offload.writer import Writer
+
+__all__ = ["Lane", "sides"]
+
+sides = data.StructLayout({"read": 1, "write": 1})
+
+
+class Lane(wiring.Component):
+    """One CDU and its port to memory.
+
+    The address generator is there three times, for one tensor's sectors at three times: when they are asked for, when
+    they (or, decompressing, their scales) arrive, and when they are written. It is smaller than the FIFO that would
+    remember where a read of 300 cycles ago belongs::
+
+        compress    Walk -> Reader (ar)
+                    Walk -> Reader (r) -> CDU -> chunks
+        decompress  Walk -> Reader (ar: scales)
+                    Walk -> Reader (r: scales) -> CDU -> Writer <- Walk
+                    bytes ---------------------> CDU
+
+    All that a lane gives comes from registers, since it is mapped alone and there are several.
+
+    Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 25 cycles; the CDU's follows memory's, and
+    a cycle more to ``chunks``. Buffering: that of its parts, two chunks and a row. Combinational paths: none.
+
+    Source: JPEG-ACT, sections III-A and III-C, Figures 7 and 8.
+
+    Parameters
+    ----------
+    modes : tuple
+        Those of the CDU (see :func:`~actcodec.rtl.offload.config.check_modes`).
+    codec : callable
+        With ``modes`` and ``packed=False`` it returns a CDU: a component with the ports of
+        :class:`~actcodec.rtl.jpegact.cdu.Cdu`, of which ``scaled`` says whether it has those for scales.
+    address_width : int
+        Bits of a byte address, 32 to 64.
+    outstanding : int
+        Beats that may be asked for and not yet here; bursts that may be written and not yet answered.
+    memory : str
+        One of :data:`~actcodec.rtl.common.axi.MEMORIES`: whether other lanes' traffic may hold up this one's at a
+        slave.
+
+    Ports
+    -----
+    start : input
+        Pulse that starts a tensor, while not ``busy``. All other inputs stand from then until ``busy`` falls.
+    tensor : input, :func:`~actcodec.rtl.offload.config.config`
+        ``blocks`` does not count.
+    load, origin : input
+        Where this lane's part of the tensor begins, before ``start``, as
+        :class:`~actcodec.rtl.offload.tensor_plan.TensorPlan` gives it.
+    blocks, course : input
+        The number of its blocks, at least one, and the way through the tensor.
+    scales : input
+        Address of the table of scales, a multiple of 32.
+    reads, writes : :class:`~actcodec.rtl.common.axi.Read`, :class:`~actcodec.rtl.common.axi.Write`
+    chunks, rows : streams of the CDU's ``bytes_o`` and ``rows_i``
+        Compressed, and to decompress; eight of either a block.
+    halt : input
+        Give the tensor up. Held until ``busy`` falls; ``clear`` has to follow.
+    clear : input
+        Pulse that resets all of it in the cycle after, while not ``busy``.
+    busy : output
+        In the cycle before, a tensor was under way or started, or memory still owed an answer. A cycle after ``halt``,
+        only the latter.
+    fault : output
+        Memory answered a read, or a write, of this tensor with an error.
+    waits : output
+        In the cycle before, sectors or scales that the CDU needs were not there yet, or sectors could not be written.
+    words : output
+        Values of the tensor whose sector passed in the cycle before, 0 to 8.
+    nans, saturated : output, 32 bits
+        As the CDU counts them.
+    """
+
+    def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared"):
+        self.modes, self.address_width, self.outstanding = tuple(modes), address_width, outstanding
+        self.memory = memory
+        self._cdu = codec(modes, packed=False)
+        super().__init__({
+            "start": In(1),
+            "tensor": In(config(modes)),
+            "load": In(1),
+            "origin": In(distance(address_width)),
+            "blocks": In(32),
+            "course": In(course(address_width)),
+            "scales": In(address_width),
+            "reads": Out(axi.Read(address_width)),
+            "writes": Out(axi.Write(address_width)),
+            "chunks": Out(self._cdu.bytes_o.signature),
+            "rows": In(self._cdu.rows_i.signature.flip()),
+            "halt": In(1),
+            "clear": In(1),
+            "busy": Out(1),
+            "fault": Out(sides),
+            "waits": Out(sides),
+            "words": Out(4),
+            "nans": Out(32),
+            "saturated": Out(32),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        # The CDU and what is in front of it and behind it, one module for synthesis, as paths lead through all of them.
+        m.submodules.codec = codec = Module()
+        codec.submodules.cdu = cdu = self._cdu
+        m.submodules.reader = reader = Reader(self.address_width, self.outstanding, self.memory)
+        m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory)
+        mode, needs_scales, halted = Chosen(self.modes, self.tensor.mode), Signal(), Signal()
+        start, decompress, scaled, reads = (Signal(name=name) for name in ("started", "decompress", "scaled", "reads"))
+        way = Signal.like(self.course, reset_less=True)  # a copy for each lane, as a walk has no time for a long wire
+        m.d.comb += needs_scales.eq(mode(lambda mode: mode.scaled))
+        m.d.sync += [start.eq(self.start), decompress.eq(self.tensor.decompress), scaled.eq(needs_scales),
+                     reads.eq(~self.tensor.decompress | needs_scales), way.eq(self.course),
+                     halted.eq(self.halt)]  # its wire is long, and leads far into the reader
+
+        # Walks whose places nobody wants do not start.
+        places = {"ahead": (reader.ahead, reads), "now": (reader.now, reads), "behind": (writer.places, decompress)}
+        for name, (sink, wanted) in places.items():
+            m.submodules[name] = walk = AddressGenerator(self.address_width)
+            wiring.connect(m, walk.o, sink)
+            m.d.comb += [walk.course.eq(way), walk.load.eq(self.load), walk.origin.eq(self.origin),
+                         walk.blocks.eq(self.blocks), walk.start.eq(start & wanted)]
+
+        m.d.comb += [
+            reader.start.eq(start & reads),
+            writer.start.eq(start & decompress),
+            reader.gather.eq(~decompress),
+            reader.scaled.eq(scaled),
+            reader.scales.eq(self.scales),
+            reader.abort.eq(halted),
+            writer.abort.eq(halted),
+            cdu.config.payload.eq(self.tensor),
+            cdu.config.payload.blocks.eq(self.blocks),
+            cdu.config.valid.eq(start),
+        ]
+        wiring.connect(m, reader.axi, wiring.flipped(self.reads))
+        wiring.connect(m, writer.axi, wiring.flipped(self.writes))
+        wiring.connect(m, reader.sectors, cdu.sectors_i)
+        wiring.connect(m, cdu.sectors_o, writer.sectors)
+        # Lanes wait for each other in the collector and the splitter.
+        for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
+                                   ("rows", wiring.flipped(self.rows), cdu.rows_i)):
+            codec.submodules[name] = skid = Skid(source.payload.shape(), half=name == "rows")
+            wiring.connect(codec, source, skid.i)
+            wiring.connect(codec, skid.o, sink)
+        if cdu.scaled:
+            wiring.connect(m, reader.scale, cdu.scales)
+            m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
+
+        # The CDU takes sectors and scales only together, and is ready for the one when it has the other.
+        starved = ((reader.gather & ~reader.sectors.valid) | (reader.scaled & ~reader.scale.valid))
+        passes = [(stream.valid & stream.ready, stream.payload.words) for stream in (reader.now, writer.places)]
+        m.d.comb += Value.cast(self.fault).eq(Cat(reader.error & reads, writer.error & decompress))
+        m.d.sync += [
+            self.busy.eq(self.start | start | (cdu.busy & ~halted) | reader.busy | writer.busy),
+            self.waits.read.eq(reader.busy & starved),
+            self.waits.write.eq(cdu.sectors_o.valid & ~cdu.sectors_o.ready),
+            self.words.eq(Mux(decompress, *(Mux(moves, words, 0) for moves, words in reversed(passes)))),
+        ]
+        # A register of its own for each lane, as what resets all of them comes late.
+        outside, cleared = Module(), Signal()
+        outside.d.sync += cleared.eq(self.clear)
+        outside.submodules.inside = ResetInserter(cleared)(m)
+        return outside

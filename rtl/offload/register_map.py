@@ -1,0 +1,263 @@
+"""The register map of the accelerator, declared once as data.
+
+The RTL (registers.py), the driver (actcodec/driver.py) and docs/registers.md all come from it. It imports nothing but
+the standard library, so that a host needs no Amaranth.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+__all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "LIMITS", "MAGIC", "MAJOR", "MAP", "MINOR",
+           "RANGES", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
+
+MAGIC = int.from_bytes(b"JACT", "little")
+MAJOR, MINOR = 2, 0
+ADDRESS_BITS = 8  # of a byte address in the map
+
+
+class ErrorCode(IntEnum):
+    """Why a tensor ended as it should not."""
+
+    NONE = 0
+    DESCRIPTOR = 1
+    MODE = 2
+    SHORT = 3
+    EXCESS = 4
+    READ = 5
+    WRITE = 6
+    BEAT = 7
+
+
+ERRORS = {
+    ErrorCode.NONE: "no error",
+    ErrorCode.DESCRIPTOR: "the descriptor is beyond its limits",
+    ErrorCode.MODE: "the mode was not built in",
+    ErrorCode.SHORT: "the stream ended before the last block",
+    ErrorCode.EXCESS: "the stream went on after the last block",
+    ErrorCode.READ: "memory answered a read with an error",
+    ErrorCode.WRITE: "memory answered a write with an error",
+    ErrorCode.BEAT: "a beat of the stream was malformed (tkeep)",
+}
+
+ACCESS = {
+    "fixed": "read only, constant",
+    "ro": "read only",
+    "rw": "read and write",
+    "w1c": "read; writing 1 clears it, unless it is set in the same cycle",
+    "pulse": "writing 1 acts once; reads 0",
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """Bits of a register: ``count`` entries of ``width`` bits, entry k from bit ``low + k * step`` on. The entries are
+    pieces, in ascending order, of the value ``name``, which goes on in the next word where a register has several."""
+
+    name: str
+    low: int
+    width: int
+    access: str
+    meaning: str
+    reset: int | None = 0  # of the value; None: a parameter of the instance
+    count: int = 1
+    step: int = 0
+
+
+@dataclass(frozen=True)
+class Register:
+    """``count`` words of 32 bits from byte address ``offset`` on."""
+
+    name: str
+    offset: int
+    fields: tuple[Field, ...]
+    count: int = 1
+    held: bool = False  # cannot be written while a tensor is under way
+
+
+def _word(name, offset, access, meaning, count=1, **more):
+    """A register that is one field."""
+    return Register(name, offset, (Field(name.lower(), 0, 32, access, meaning, **more),), count, access == "rw")
+
+
+MAP = (
+    _word("MAGIC", 0x00, "fixed", "`JACT`, in ASCII, first letter in the low byte", reset=MAGIC),
+    Register("VERSION", 0x04, (
+        Field("minor", 0, 16, "fixed", "version of this map: new registers count it up", MINOR),
+        Field("major", 16, 16, "fixed", "anything that old drivers would not understand counts it up", MAJOR),
+    )),
+    Register("CAPABILITIES", 0x08, (
+        Field("cdus", 0, 4, "fixed", "number of CDUs", None),
+        Field("address_width", 16, 7, "fixed", "bits of an address in memory", None),
+    )),
+    Register("CONTROL", 0x0C, (
+        Field("start", 0, 1, "pulse", "starts a tensor; ignored while busy, and along with `reset`"),
+        Field("reset", 1, 1, "pulse", "soft reset: gives the tensor up; `busy` falls when memory is at rest again"),
+    )),
+    Register("STATUS", 0x10, (
+        Field("busy", 0, 1, "ro", "a tensor, or a soft reset, is under way"),
+        Field("done", 1, 1, "ro", "the last tensor has ended, well or with an error; cleared by `start` and `reset`"),
+        Field("error", 4, 4, "ro", "error code of the last tensor, below; stands until the next start or `reset`"),
+    )),
+    Register("INTERRUPT_STATUS", 0x14, (
+        Field("done_pending", 0, 1, "w1c", "a tensor has ended, well or with an error"),
+        Field("error_pending", 1, 1, "w1c", "a tensor has ended with an error"),
+    )),
+    Register("INTERRUPT_ENABLE", 0x18, (
+        Field("done_enable", 0, 1, "rw", "`done_pending` raises the interrupt"),
+        Field("error_enable", 1, 1, "rw", "`error_pending` raises the interrupt"),
+    )),
+    Register("MODE", 0x20, (
+        Field("mode", 0, 8, "rw", "code of the mode, below"),
+        Field("decompress", 8, 1, "rw", "direction: 0 memory to stream, 1 stream to memory"),
+        Field("signs", 9, 1, "rw", "compressing in a mode that scales: a positive value, unless subnormal, becomes 1 "
+              "and not 0"),
+    ), held=True),
+    _word("ROWS", 0x24, "rw", "rows of the tensor's view"),
+    _word("WIDTH", 0x28, "rw", "values in a row"),
+    _word("STRIDE", 0x2C, "rw", "bytes from one row to the next, a multiple of 4"),
+    _word("HEIGHT", 0x30, "rw", "consecutive rows of one channel"),
+    _word("CHANNELS", 0x34, "rw", "channels; row r has scale (r // height) mod channels"),
+    _word("BASE", 0x38, "rw", "address of the tensor, a multiple of 4", 2),
+    _word("SCALES", 0x40, "rw", "address of the scale table, a multiple of 32: a float32 a channel, k to compress and "
+          "r to decompress; the whole last 32 bytes may be read", 2),
+    Register("TABLE", 0x60, (
+        Field("table", 0, 3, "rw", "log2 of the DQT, row-major, vertical frequency first", count=8, step=4),
+    ), 8, held=True),
+    _word("CYCLES", 0x80, "ro", "cycles from the start to the end", 2),
+    _word("BYTES_IN", 0x88, "ro", "bytes taken: of the tensor, or of the payload", 2),
+    _word("BYTES_OUT", 0x90, "ro", "bytes given: of the payload, or of the tensor", 2),
+    _word("STALL_READ", 0x98, "ro", "cycles in which a CDU waited for memory to be read", 2),
+    _word("STALL_WRITE", 0xA0, "ro", "cycles in which a CDU waited for memory to be written", 2),
+    _word("STALL_STREAM", 0xA8, "ro", "cycles in which the stream was waited for", 2),
+    _word("SATURATED", 0xB0, "ro", "values beyond the ends of int8 when compressed; Inf counts", 2),
+    _word("NANS", 0xB8, "ro", "values that were no number when compressed", 2),
+    _word("MODES", 0xC0, "fixed", "bit m: the mode of code m was built in", 2, reset=None),
+)
+
+COUNTERS = ("cycles", "bytes_in", "bytes_out", "stall_read", "stall_write", "stall_stream", "saturated", "nans")
+
+
+RANGES = {"rows": (1, 2**31 - 1), "width": (1, 2**24 - 8), "height": (1, 2**24 - 1), "channels": (1, 2**24 - 1)}
+"""Least and most of the numbers of a descriptor."""
+
+LIMITS = {
+    "`ROWS`": "1 to 2^31 - 1; in jpeg-act from 8 on",
+    "`WIDTH`": "1 to 2^24 - 8; in jpeg-act from 8 on",
+    "`STRIDE`": "a multiple of 4, at least 4 * `WIDTH`",
+    "`HEIGHT`": "1 to 2^24 - 1, also in modes without scales",
+    "`CHANNELS`": "1 to 2^24 - 1, also in modes without scales",
+    "`BASE`": "a multiple of 4; `BASE` + (`ROWS` - 1) * `STRIDE` + 4 * `WIDTH` is at most 2^`address_width`",
+    "`SCALES`": "in sfpr, sfpr-zvc and jpeg-act: a multiple of 32; `SCALES` + 4 * `CHANNELS` is at most "
+                "2^`address_width`",
+    "blocks": "at most 2^32 - 4: in jpeg-act ceil(`ROWS` / 8) * ceil(`WIDTH` / 8), else "
+              "ceil(`ROWS` * ceil(`WIDTH` / 8) / 8)",
+}
+"""What a descriptor has to keep, in words."""
+
+
+class Bits(NamedTuple):
+    """Where one piece of a value lies: bits ``low`` on of the word at ``address`` are bits ``part`` on of ``name``."""
+
+    address: int
+    low: int
+    width: int
+    name: str
+    part: int
+
+
+class Info(NamedTuple):
+    """A value of the map."""
+
+    width: int
+    access: str
+    reset: int | None
+    held: bool
+
+
+BITS = tuple(
+    Bits(register.offset + 4 * word, field.low + k * field.step, field.width, field.name,
+         (word * field.count + k) * field.width)
+    for register in MAP for word in range(register.count) for field in register.fields for k in range(field.count)
+)
+"""Every piece of every value, addresses ascending."""
+
+VALUES = {
+    field.name: Info(field.width * field.count * register.count, field.access, field.reset, register.held)
+    for register in MAP for field in register.fields
+}
+
+
+def _bits(field):
+    """The bits of a field as text."""
+    def span(low):
+        return f"{low + field.width - 1}:{low}" if field.width > 1 else str(low)
+    ends = [span(field.low), span(field.low + (field.count - 1) * field.step)]
+    return ends[0] if field.count == 1 else f"{ends[0]}, ... {ends[1]}"
+
+
+def _rows(header, rows):
+    """A Markdown table."""
+    return ["| " + " | ".join(map(str, row)) + " |" for row in (header, ["---"] * len(header), *rows)]
+
+
+def markdown(modes):
+    """docs/registers.md as a string. ``modes`` have ``name`` and ``code``, and say whether they are ``scaled`` and
+    ``tiled``."""
+    scaled = " and ".join(", ".join(mode.name for mode in modes if mode.scaled).rsplit(", ", 1))
+    rows = []
+    for register in MAP:
+        last = register.offset + 4 * (register.count - 1)
+        offset = f"0x{register.offset:02x}" + (f" to 0x{last:02x}" if register.count > 1 else "")
+        for k, field in enumerate(register.fields):
+            reset = "parameter" if field.reset is None else f"0x{field.reset:x}" if field.reset > 9 else field.reset
+            rows.append((*((offset, f"`{register.name}`") if k == 0 else ("", "")), _bits(field), f"`{field.name}`",
+                         field.access, reset, field.meaning))
+    held = ", ".join(f"`{register.name}`" for register in MAP if register.held)
+    return "\n".join([
+        "# Registers of the accelerator",
+        "",
+        "Written by `python -m docs.registers` from the declaration in `rtl/offload/register_map.py`, from which the",
+        "RTL and the driver come as well. The declaration needs nothing but Python's standard library, so a host runs",
+        "the driver without Amaranth.",
+        "",
+        f"AXI4-Lite, 32-bit words, {ADDRESS_BITS} address bits, of which the lowest two do not count. Byte strobes are",
+        "honoured. A value of more than 32 bits begins in the word with the lowest address. Bits that are not named",
+        "here read 0 and ignore writes, and so do read-only fields.",
+        "",
+        *_rows(("offset", "register", "bits", "field", "access", "reset", "meaning"), rows),
+        "",
+        *_rows(("access", ""), ((f"`{name}`", meaning) for name, meaning in ACCESS.items())),
+        "",
+        "## Rules",
+        "- Addresses without a register read 0 and ignore writes. The answer is SLVERR.",
+        "- While `busy` is 1, writes to the following have no effect and the answer is SLVERR, so that the running",
+        f"  tensor cannot be disturbed and the hardware needs no second copy: {held}.",
+        "- Of an address in memory only the lower `address_width` bits exist; the others read 0. Writing 1 to one of",
+        "  them has no effect, on the rest of the word neither, and the answer is SLVERR.",
+        "- Counters are those of the last tensor, or of the one under way. They stand still once `done` is 1; before",
+        "  that, the words of one counter may be of different moments. After a soft reset they mean nothing.",
+        "- A soft reset changes no register that can be written, nor what is pending.",
+        "- The interrupt is high while anything pending is enabled.",
+        "",
+        "## A tensor",
+        "1. Check `magic` and `major`; look up `modes`, `cdus` and `address_width`.",
+        f"2. Write the scale table into memory (modes {scaled}) and the descriptor, the mode and the",
+        "   table (jpeg-act) into the registers.",
+        "3. Clear what is pending, write `start`.",
+        "4. Wait for `done`, by the interrupt or by reading `STATUS`. Then `error` says whether it went well.",
+        "5. Compressing, `bytes_out` is the true length of the payload.",
+        "",
+        "## Limits of a descriptor",
+        "Beyond any of these a tensor ends in the error DESCRIPTOR. Nothing has been read or written then, and a frame",
+        "that waits at the stream waits on.",
+        "",
+        *_rows(("of", "limit"), LIMITS.items()),
+        "",
+        "## Modes",
+        *_rows(("code", "mode"), ((mode.code, f"`{mode.name}`") for mode in modes)),
+        "",
+        "## Error codes",
+        *_rows(("code", "name", "meaning"), ((int(code), code.name, text) for code, text in ERRORS.items())),
+        "",
+    ])

@@ -1,0 +1,89 @@
+"""Bench of the decisions beat by beat: the steps of places, equal to golden."""
+
+import cocotb
+import numpy as np
+
+from actcodec.golden.offload import memory as golden
+from actcodec.rtl.offload.beat_planner import BeatPlanner
+from tb.harness import PATTERNS, STALLS, Bench, rng, simulate, synthesised
+from tb.offload import places as make
+
+WIDTH = synthesised("beat_planner", "address_width", 24)  # bits of an address
+LATENCY = 2
+
+
+def test_beats():
+    simulate(BeatPlanner(WIDTH), __file__)
+
+
+def expect(places, gather, scaled):
+    """Steps as payloads: a step for each beat of a sector, the final one with what the sector is."""
+    found = golden.beats(places, make.TABLE if scaled else None, bool(gather))
+    count = len(places.words)
+    data = np.bincount(found.sector[~found.scale], minlength=count)
+    # A sector without a beat of data has a final step without a beat.
+    sector = np.sort(np.concatenate([found.sector, np.flatnonzero(data == 0)]), kind="stable")
+    final = np.append(np.diff(sector), 1) > 0
+    beat = ~(final & (data[sector] == 0))
+    assert beat.sum() == found.index.size
+
+    joins, index, scale = (np.zeros(sector.size, int) for _ in range(3))
+    index[beat], scale[beat] = found.index, found.scale
+    _, lengths = golden.bursts(found)
+    joins[beat] = ~np.isin(np.arange(found.index.size), np.cumsum(lengths) - lengths)
+    offset = places.address % 32 // 4
+    end = offset + places.words
+    last = (np.arange(sector.size) == sector.size - 1).astype(int)
+    fields = [(index, WIDTH - 5, beat), (beat, 1, True), (joins, 1, beat), (last, 1, True), (scale, 1, beat),
+              (final, 1, True), ((end > 8)[sector] & bool(gather), 1, True), (offset[sector], 3, True),
+              (end[sector], 4, True), (np.asarray(places.slot)[sector], 1, True), (places.channel[sector] % 8, 3, True)]
+    value, mask, place = np.zeros(sector.size, object), np.zeros(sector.size, object), 0
+    for field, width, matters in fields:
+        value += np.array([int(one) << place for one in field], object)
+        mask += np.array([((1 << width) - 1) * int(one) << place for one in np.broadcast_to(matters, sector.size)],
+                         object)
+        place += width
+    return value & mask, mask
+
+
+async def check(bench, random, places, gather, scaled, idle="never", stall="never"):
+    bench.dut.gather.value, bench.dut.scaled.value, bench.dut.table.value = gather, scaled, make.TABLE // 32
+    expected, mask = expect(places, gather, scaled)
+    run = await bench.run({"i": make.payloads(places, WIDTH)}, {"o": len(expected)}, random, idle, stall)
+    got = [one & care for one, care in zip(run["o"], mask, strict=True)]
+    bench.equal(got, expected.tolist(), f"gather={gather} scaled={scaled}")
+    return run
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def equals_golden(dut, idle, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for kind in make.KINDS:
+        for gather in (0, 1):
+            for scaled in (0, 1):
+                await check(bench, random, make.some(random, kind), gather, scaled, idle, stall)
+
+
+@cocotb.test
+async def gives_a_step_every_cycle_after_two(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for kind in make.KINDS * 4:
+        run = await check(bench, random, make.some(random, kind), 1, 1)
+        assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(run["o"])))
+
+
+@cocotb.test
+async def knows_nothing_of_the_tensor_before_reset(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for fill in range(1, 12):
+        stream = make.payloads(make.rows(0x100, 8, 20, height=1), WIDTH)
+        await bench.run({"i": stream[:fill]}, {"o": None}, random)
+        await bench.reset()
+        await check(bench, random, make.rows(0x100 + 32 * (fill - 1), 8, 20, height=1), 1, 1)

@@ -1,0 +1,222 @@
+"""What stands around the accelerator in its benches: memory, DMA engine and host, all cocotbext-axi's models."""
+
+import mmap
+
+import numpy as np
+from cocotb.triggers import ClockCycles, First, RisingEdge
+from cocotbext.axi import (
+    AxiBus,
+    AxiLiteBus,
+    AxiLiteMaster,
+    AxiRam,
+    AxiStreamBus,
+    AxiStreamFrame,
+    AxiStreamSink,
+    AxiStreamSource,
+)
+
+from actcodec.driver import AcceleratorError, Driver
+from actcodec.golden.jpegact import cdu
+from actcodec.golden.offload import blocks
+from actcodec.rtl.offload.register_map import ErrorCode
+from tb.harness import PATTERNS, SEED, Bench, parameters
+
+SIZE = 1 << 18  # bytes of memory
+PATIENCE = 200_000  # cycles that a tensor may take
+
+
+class World:
+    """The accelerator ``dut`` among its neighbours, reset and opened by :meth:`start`.
+
+    All lanes' ports lead to one memory, ``content``. :meth:`pause` has every channel rest now and then.
+    """
+
+    def __init__(self, dut, random):
+        self.dut, self.random = dut, random
+        self.bench = Bench(dut)
+        self.cdus = parameters()["cdus"]
+        self._mmap = mmap.mmap(-1, SIZE)
+        self.content = np.frombuffer(self._mmap, np.uint8)
+
+    async def start(self):
+        await self.bench.start()
+        dut = self.dut
+        self.rams = [AxiRam(AxiBus.from_prefix(dut, f"m_axi_{k}"), dut.clk, dut.rst, size=SIZE, mem=self._mmap)
+                     for k in range(self.cdus)]
+        for k, ram in enumerate(self.rams):
+            ram.read_if._read = self._reading(k, ram.read_if._read)
+            ram.write_if._write = self._writing(k, ram.write_if._write)
+        self.latency, self.failing = 0, None
+        self.source = AxiStreamSource(AxiStreamBus.from_prefix(dut, "s_axis"), dut.clk, dut.rst)
+        self.sink = AxiStreamSink(AxiStreamBus.from_prefix(dut, "m_axis"), dut.clk, dut.rst)
+        self.lite = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+        await ClockCycles(dut.clk, 2)
+        self.driver = await Driver.open(Registers(self.lite), Contents(self.content), self.interrupt)
+        assert self.driver.cdus == self.cdus and self.driver.modes == tuple(parameters()["modes"])
+
+    def _reading(self, lane, read):
+        """A read that takes its time, and may fail."""
+        async def slow(address, length):
+            if self.latency:
+                await ClockCycles(self.dut.clk, 1 + int(self.random.integers(self.latency)))
+            if self.failing == ("read", lane):
+                raise RuntimeError("so it shall be")
+            return await read(address, length)
+        return slow
+
+    def _writing(self, lane, write):
+        async def failing(address, data):
+            if self.failing == ("write", lane):
+                raise RuntimeError("so it shall be")
+            await write(address, data)
+        return failing
+
+    def pause(self, name, only=("memory", "stream", "host")):
+        """``name`` is one of the harness's PATTERNS, for all channels of these sides; the others never rest."""
+        sides = {"stream": [self.source, self.sink]}
+        for side, slaves in (("memory", self.rams), ("host", [self.lite])):
+            sides[side] = [channel for slave in slaves for channel in (
+                slave.write_if.aw_channel, slave.write_if.w_channel, slave.write_if.b_channel,
+                slave.read_if.ar_channel, slave.read_if.r_channel)]
+        for side, channels in sides.items():
+            for channel in channels:
+                generator = np.random.default_rng(self.random.integers(2**63))
+                rests = name != "never" and side in only
+                channel.set_pause_generator(PATTERNS[name](generator) if rests else None)
+                channel.pause = False
+
+    async def interrupt(self):
+        """Waits for it."""
+        if self.dut.interrupt.value == 0:
+            late = ClockCycles(self.dut.clk, PATIENCE)
+            assert await First(RisingEdge(self.dut.interrupt), late) is not late, f"SEED={SEED}: no interrupt"
+
+    # ---------------------------------------------------------------------------------------------------- tensors
+    def place(self, shape, stride=None, word=None):
+        """Where a tensor of ``shape`` goes, its scales behind it: (address, table, indices of its bytes)."""
+        view = blocks.view(shape)
+        stride = stride or 4 * view.width
+        address = 4 * int(self.random.integers(64) if word is None else word)
+        index = (address + stride * np.arange(view.rows)[:, None] + np.arange(4 * view.width)).reshape(-1)
+        table = -(-(int(index[-1]) + 1) // 32) * 32 + 32 * int(self.random.integers(4))
+        assert table + 4 * view.channels + 64 <= SIZE, "the tensor is too large for the memory"
+        return address, table, index
+
+    def fill(self):
+        """Random bytes everywhere."""
+        self.content[:] = np.frombuffer(self.random.bytes(SIZE), np.uint8)
+
+    async def compress(self, x, mode, dqt="optL", stride=None, word=None):
+        """Has ``x`` compressed and compares everything with golden; (golden's Compressed, the counters)."""
+        signs = bool(self.random.integers(2))
+        expected = cdu.compress(x, mode, dqt, self.cdus, signs)
+        address, table, index = self.place(x.shape, stride, word)
+        self.fill()
+        self.content[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)
+        before = self.content.copy()
+        scaled = expected.scales is not None
+        result = await self.driver.compress(address, x.shape, mode, dqt, signs=signs, scale_table=table, stride=stride)
+        frame = await self.sink.recv(compact=False)
+        data, keep = bytes(frame.tdata), list(frame.tkeep)
+        size = result.counters["bytes_out"]
+        what = f"{mode} {x.shape} on {self.cdus} CDUs, stride {stride}, address {address}, SEED={SEED}"
+        assert size == sum(keep) == expected.payload_bytes, f"{what}: {size} bytes, expected {expected.payload_bytes}"
+        assert all(keep[:size]) and len(data) % 128 == 0 and not any(data[size:]), f"{what}: the last packet is wrong"
+        self.bench.equal(list(data[:size]), list(expected.payload), what)
+        assert result.mode == expected.mode and result.counters["bytes_in"] == x.nbytes
+        if scaled:
+            before[table : table + 4 * expected.scales.size] = expected.scales.view(np.uint8)
+        assert np.array_equal(self.content, before), f"{what}: memory has changed"
+        return expected, result.counters
+
+    async def decompress(self, compressed, stride=None, word=None, send=True, null=False):
+        """Has it decompressed and compares memory with golden; the counters. Without ``send``, its payload waits at the
+        stream already; with ``null``, a beat without bytes ends it."""
+        expected = cdu.decompress(compressed)
+        address, table, index = self.place(compressed.shape, stride, word)
+        self.fill()
+        before = self.content.copy()
+        before[index] = expected.view(np.uint8).reshape(-1)
+        if send:
+            beat = 128 * null
+            self.send(compressed.payload + bytes(beat), [1] * compressed.payload_bytes + [0] * beat if null else None)
+        result = await self.driver.decompress(
+            address, compressed.shape, compressed.mode, scales=compressed.scales, table=compressed.table,
+            scale_table=table, stride=stride)
+        if compressed.scales is not None:
+            words = slice(table, table + 4 * compressed.scales.size)
+            before[words] = self.content[words]
+        what = f"{compressed.mode} {compressed.shape} from {self.cdus} CDUs, stride {stride}, address {address:#x}"
+        wrong = np.flatnonzero(self.content != before)[:1]
+        assert not wrong.size, (
+            f"{what}, SEED={SEED}: memory at {wrong[0]:#x}, {np.searchsorted(index, wrong[0])} bytes into the tensor: "
+            f"expected {before[wrong[0]]}, got {self.content[wrong[0]]}")
+        assert result.counters["bytes_in"] == compressed.payload_bytes
+        assert result.counters["bytes_out"] == expected.nbytes
+        return result.counters
+
+    def send(self, payload, keep=None):
+        """Gives a frame to the DMA engine."""
+        self.source.send_nowait(AxiStreamFrame(bytes(payload), tkeep=keep))
+
+    async def round_trip(self, x, mode, dqt="optL", stride=None):
+        """There and back."""
+        compressed, _ = await self.compress(x, mode, dqt, stride)
+        await self.decompress(compressed, stride)
+
+    async def fails(self, coroutine, *codes):
+        """``coroutine`` ends with one of the errors ``codes``, and an interrupt."""
+        got = ErrorCode.NONE
+        try:
+            await coroutine
+        except AcceleratorError as error:
+            got = error.code
+        assert got in codes, f"SEED={SEED}: expected {codes}, got {got!r}"
+
+    async def quiet(self):
+        """Nothing moves at the stream that leaves."""
+        for _ in range(5):
+            await RisingEdge(self.dut.clk)
+            assert self.dut.m_axis_tvalid.value == 0, f"SEED={SEED}: a beat after the end"
+
+
+class Registers:
+    """The driver's bus."""
+
+    def __init__(self, lite):
+        self.lite = lite
+
+    async def read(self, address):
+        return int.from_bytes((await self.lite.read(address, 4)).data, "little")
+
+    async def write(self, address, value):
+        await self.lite.write(address, int(value).to_bytes(4, "little"))
+
+
+class Contents:
+    """The driver's memory."""
+
+    def __init__(self, content):
+        self.content = content
+
+    async def read(self, address, size):
+        return self.content[address : address + size].tobytes()
+
+    async def write(self, address, data):
+        self.content[address : address + len(data)] = np.frombuffer(data, np.uint8)
+
+
+def tensor(random, shape, kind="normal"):
+    """A tensor with what a network has, and what it should not have."""
+    x = random.normal(0, 1, shape).astype(np.float32)
+    if kind == "relu":
+        x = np.maximum(x - np.float32(0.5), 0)
+    if kind == "wild":
+        flat = x.reshape(-1)
+        special = np.array([np.nan, np.inf, -np.inf, 1e-40, -0.0, 3e38, 0], np.float32)
+        at = random.random(flat.size) < 0.05
+        flat[at] = random.choice(special, at.sum())
+        x[:, : x.shape[1] // 2] *= np.float32(1e-20)
+    return x
+
+
