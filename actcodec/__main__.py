@@ -1,5 +1,46 @@
-"""``python -m actcodec``."""
+"""The program: ``actcodec``, and ``python -m actcodec``."""
 
-from actcodec.cli import main
+import os
+import signal
+import sys
 
-main(prog_name="actcodec")
+__all__ = ["main"]
+
+INTERRUPTED = 130
+
+
+def interrupt(*_):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one is enough: nothing disturbs the clearing up
+    raise KeyboardInterrupt
+
+
+def main():
+    """Runs the command line. An interrupt ends it with one line at any moment, while modules are imported too."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
+    code = INTERRUPTED
+    try:
+        try:
+            from actcodec.cli import main as command
+
+            command(prog_name="actcodec")
+        except SystemExit as end:
+            code = end.code
+        except KeyboardInterrupt:
+            print("actcodec: error: interrupted", file=sys.stderr)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads what is left
+    except OSError as error:
+        print(f"actcodec: error: standard output: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = code or 2
+    if code == INTERRUPTED:
+        sys.stderr.flush()
+        os._exit(code)  # without waiting for a simulation that is still under way in its thread
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

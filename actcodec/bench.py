@@ -2,26 +2,26 @@
 
 Four parts. :func:`measure` has cycles a block when nothing but the accelerator limits; :func:`share` what lanes make of
 one port to memory for all of them; :func:`offload` the effective offload rate with a DMA engine of 12.8 GB/s, as in
-section VI-E, Figure 21 and Table V of the JPEG-ACT paper; :func:`golden_speed` the golden model beside a plain
-floating-point pipeline. Every payload and tensor is compared with the golden model's on the way.
+section VI-E, Figure 21 and Table V of the JPEG-ACT paper; :mod:`actcodec.bench_speed` the golden model beside others.
+Every payload and tensor is compared with the golden model's on the way.
 """
 
 import json
 import math
 import os
+import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from time import perf_counter
 
 import numpy as np
-import scipy.fft
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from actcodec.demo import sample
-from golden.jpegact import cdu, quantize
+from actcodec.golden.jpegact import cdu
 
 __all__ = ["CLOCK", "PAPER", "PCIE", "Offload", "Rate", "Shared", "measure", "run", "share"]
 
@@ -213,34 +213,24 @@ def builds(todo):
     return sorted(found)
 
 
-def golden_speed(size=(16, 64, 56, 56), repeat=3):
-    """MB/s of the golden model, compressing in mode jpeg-act, and of the same steps in floating point with scipy.fft
-    and NumPy. Wall-clock time: only the ratio of the two means something."""
-    x = sparse(size, 0.5)
-    dqt = quantize.table("optL").astype(np.float32)
-
-    def plain():
-        scale = 127 / np.abs(x).max(axis=(0, 2, 3), keepdims=True)
-        y = np.clip(np.rint(x * scale), -128, 127)
-        tiles = y.reshape(-1, 8, size[3] // 8, 8).transpose(0, 2, 1, 3)
-        values = np.clip(np.rint(scipy.fft.dctn(tiles, axes=(2, 3), norm="ortho") / dqt), -128, 127).astype(np.int8)
-        return np.packbits(values != 0), values[values != 0]
-
-    def best(function):
-        times = []
-        for _ in range(repeat):
-            start = perf_counter()
-            function()
-            times.append(perf_counter() - start)
-        return x.nbytes / 1e6 / min(times)
-
-    model, floats = best(lambda: cdu.compress(x, "jpeg-act")), best(plain)
-    return {"golden_MB_per_s": model, "float_MB_per_s": floats, "golden_over_float": model / floats}
+@contextmanager
+def workers():
+    """A process for each processor. An interrupt of the user is the parent's, who ends them."""
+    pool = ProcessPoolExecutor(os.cpu_count(), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    try:
+        yield pool
+    except BaseException:
+        for process in list(pool._processes.values()):
+            process.terminate()
+        pool.shutdown(cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def run(output, quick=False):
-    """Measures everything, prints tables, and leaves ``report.json`` and ``bench.png`` in the folder ``output``."""
-    from actcodec import simulator
+    """Measures everything, prints tables, and leaves ``report.json``, ``bench.png`` and what
+    :mod:`actcodec.bench_speed` leaves in the folder ``output``."""
+    from actcodec import bench_speed, simulator
 
     output.mkdir(parents=True, exist_ok=True)
     todo = jobs(quick)
@@ -248,7 +238,7 @@ def run(output, quick=False):
     columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn()]
     results = []
-    with Progress(*columns) as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
+    with Progress(*columns) as progress, workers() as pool:
         building = progress.add_task("build simulators (kept for next time)", total=len(needed))
         simulating = progress.add_task("simulate", total=len(todo), start=False)
         for _ in as_completed([pool.submit(simulator.prepare, *what) for what in needed]):
@@ -257,11 +247,11 @@ def run(output, quick=False):
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
             results.append(done.result())
             progress.advance(simulating)
-    report(*([one for one in results if isinstance(one, kind)] for kind in (Rate, Shared, Offload)), golden_speed(),
-           output)
+    report(*([one for one in results if isinstance(one, kind)] for kind in (Rate, Shared, Offload)), output)
+    bench_speed.run(output, quick)
 
 
-def report(rates, shared, offloads, speed, output):
+def report(rates, shared, offloads, output):
     """Prints the tables and leaves the files."""
     from actcodec.bench_plot import draw
 
@@ -271,12 +261,10 @@ def report(rates, shared, offloads, speed, output):
     shared = sorted(shared, key=lambda s: (s.cdus, cdu.MODES.index(s.mode), s.decompress, s.width))
     for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads)):
         console.print(table)
-    console.print(f"Golden model, jpeg-act: {speed['golden_MB_per_s']:.0f} MB/s, {speed['golden_over_float']:.2f} "
-                  "times a plain scipy.fft and NumPy float pipeline (wall-clock)")
     content = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
                "rates": [asdict(r) | {"total": r.total} for r in rates], "shared": [asdict(s) for s in shared],
                "offload": [asdict(o) for o in offloads],
-               "paper": PAPER, "golden": speed}
+               "paper": PAPER}
     (output / "report.json").write_text(json.dumps(content, indent=1) + "\n")
     draw(rates, offloads, output / "bench.png")
     console.print(f"Report: {output / 'report.json'}, picture: {output / 'bench.png'}", soft_wrap=True, markup=False)

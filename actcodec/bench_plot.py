@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from actcodec.bench import CLOCK, FIXED, PAPER, PCIE, SECTOR, SHOWN
-from golden.jpegact import cdu
+from actcodec.golden.jpegact import cdu
 
 __all__ = ["draw"]
 

@@ -13,13 +13,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from actcodec import container, engines, metrics
+from actcodec.codecs import lane_modes
 
-__all__ = ["RUNS", "Result", "run", "sample"]
+__all__ = ["KINDS", "Result", "run", "runs", "sample"]
 
-RUNS = {"dense": [("jpeg-act", "optL"), ("jpeg-act", "optH"), ("jpeg-act", "jpeg80"), ("jpeg-act", "jpeg60"),
-                  ("sfpr", None)],
-        "ReLU": [("sfpr-zvc", None), ("brc", None), ("zvc", None), ("raw", None)]}
-"""What each kind of tensor is compressed with: (mode, DQT)."""
+KINDS = ("dense", "ReLU")
+
+
+def runs():
+    """What each kind of tensor is compressed with, as the modes declare: {kind: [(mode, options)]}."""
+    return {kind: [(mode.name, dict(options)) for mode in lane_modes() for what, options in mode.shown if what == kind]
+            for kind in KINDS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +31,9 @@ class Result:
     """One tensor, compressed and decompressed by the simulated hardware."""
 
     tensor: str
-    kind: str  # a key of RUNS
+    kind: str  # one of KINDS
     mode: str
-    dqt: str | None
+    options: dict
     before: np.ndarray
     after: np.ndarray
     ratio: float
@@ -50,7 +54,7 @@ class Result:
 
     @property
     def label(self):
-        return f"{self.mode} {self.dqt}" if self.dqt else self.mode
+        return " ".join([self.mode, *map(str, self.options.values())])
 
 
 def sample():
@@ -61,13 +65,13 @@ def sample():
         return dict(tensors)
 
 
-def measure(tensor, kind, x, mode, dqt):
+def measure(tensor, kind, x, mode, options):
     """The :class:`Result` of one tensor in one mode."""
-    golden, _ = engines.compress("golden", x, mode, dqt or "optL")
-    compressed, forward = engines.compress("rtl", x, mode, dqt or "optL")
+    golden, _ = engines.compress("golden", x, mode, **options)
+    compressed, forward = engines.compress("rtl", x, mode, **options)
     expected, _ = engines.decompress("golden", golden)
     after, backward = engines.decompress("rtl", golden)
-    return Result(tensor, kind, mode, dqt, x, after, golden.ratio, forward.cycles_per_block,
+    return Result(tensor, kind, mode, options, x, after, golden.ratio, forward.cycles_per_block,
                   backward.cycles_per_block, forward.latency, backward.latency,
                   len(compressed.payload) / forward.cycles,
                   container.pack(compressed) == container.pack(golden) and after.tobytes() == expected.tobytes())
@@ -79,7 +83,7 @@ def run(output):
     console, started = Console(), monotonic()
     output.mkdir(parents=True, exist_ok=True)
     todo = [(name, kind, x, *how) for name, x in sample().items()
-            for kind in ["ReLU" if name.startswith("ReLU") else "dense"] for how in RUNS[kind]]
+            for kind in ["ReLU" if name.startswith("ReLU") else "dense"] for how in runs()[kind]]
     columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn()]
     results = []
@@ -103,7 +107,7 @@ def run(output):
     console.print("[dim]Cycles for a block of 64 values, compressing/decompressing, from the start to the end, as "
                   "the accelerator counts them. Bytes of payload per cycle, compressing. PSNR against the tensor's "
                   "range. brc keeps only whether x > 0.[/]\n")
-    for kind in RUNS:
+    for kind in KINDS:
         ratios = ", ".join(f"{label} {ratio:.2f}" for label, ratio in totals(results, kind).items())
         console.print(f"Ratio of all {kind} tensors together: {ratios}")
     text = ", ".join(f"{mode} {cycles}" for mode, cycles in latencies(results).items())

@@ -12,9 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from rtl.jpegact.register_map import BITS, COUNTERS, MAGIC, MAJOR, MODES, VALUES, ErrorCode
+from actcodec import codecs
+from actcodec.rtl.offload.register_map import BITS, COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
 
-__all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "run"]
+__all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "effective", "run"]
 
 
 class Bus(Protocol):
@@ -78,6 +79,13 @@ class Result:
     counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
 
 
+def effective(mode, shape):
+    """The mode that a tensor of ``shape`` gets: the one that ``mode`` falls back to where there are no tiles."""
+    from actcodec.golden.offload import blocks
+
+    return codecs.find(mode.fallback) if mode.tiled and not blocks.view(shape).tileable else mode
+
+
 class Driver:
     """One accelerator, made by :meth:`open`. ``cdus``, ``modes`` and ``address_width`` say what it has.
 
@@ -105,7 +113,7 @@ class Driver:
         if major != MAJOR:
             raise RuntimeError(f"the accelerator's registers have version {major}, this driver knows version {MAJOR}")
         self.cdus, modes, self.address_width = await self.get("cdus", "modes", "address_width")
-        self.modes = tuple(name for code, name in enumerate(MODES) if modes >> code & 1)
+        self.modes = tuple(mode.name for mode in codecs.lane_modes() if modes >> mode.code & 1)
         await self.put(done_enable=1, error_enable=0)
         return self
 
@@ -135,21 +143,24 @@ class Driver:
             await self.bus.write(address, word)
 
     # -------------------------------------------------------------------------------------------------------- tensors
-    async def compress(self, address, shape, mode, dqt="optL", *, scales=None, scale_table=None, stride=None):
+    async def compress(self, address, shape, mode, dqt="optL", *, signs=False, scales=None, scale_table=None,
+                       stride=None):
         """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
-        ``dqt`` as in ``golden.jpegact.cdu.compress``, and as there jpeg-act falls back to sfpr-zvc where the tensor has
-        no tiles. ``scales`` are the k of all channels (``golden.jpegact.sfpr.scales``); without them the tensor is read
-        to find them. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
+        ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there jpeg-act falls back to
+        sfpr-zvc where the tensor has no tiles. ``scales`` are the k of all channels
+        (``actcodec.golden.jpegact.sfpr.scales``); without them the tensor is read to find them. Raises ValueError for
+        what cannot be, and :class:`AcceleratorError`.
         """
-        from golden.jpegact import blocks, quantize, sfpr
+        from actcodec.golden.jpegact import quantize, sfpr
+        from actcodec.golden.offload import blocks
 
-        job = self._job(address, shape, mode, False, stride)
-        mode = MODES[job["mode"]]
+        job = self._job(address, shape, mode, False, stride) | {"signs": int(signs)}
+        mode = codecs.by_code(job["mode"])
         table = None
-        if mode == "jpeg-act":
+        if mode.tiled:
             table = quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
-        if _scaled(mode) and scales is None:
+        if mode.scaled and scales is None:
             view = blocks.view(shape)
             rows = await self._rows(address, view, job["stride"])
             scales = sfpr.scales(rows.reshape(shape)).k
@@ -161,7 +172,7 @@ class Driver:
         ``mode`` (falling back as in :meth:`compress`), ``scales`` (k) and ``table`` (shifts) are those of the result of
         compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
-        from golden.jpegact import sfpr
+        from actcodec.golden.jpegact import sfpr
 
         job = self._job(address, shape, mode, True, stride)
         back = None if scales is None else sfpr.reciprocal(np.asarray(scales, np.float32))
@@ -177,20 +188,17 @@ class Driver:
 
     def _job(self, address, shape, mode, decompress, stride):
         """The values of the descriptor, checked."""
-        from golden.jpegact import blocks
+        from actcodec.golden.offload import blocks
 
         view = blocks.view(shape)
-        if mode not in MODES:
-            raise ValueError(f"unknown mode {mode!r}, legal are {', '.join(MODES)}")
-        if mode == "jpeg-act" and not view.tileable:
-            mode = "sfpr-zvc"
-        if mode not in self.modes:
-            raise ValueError(f"mode {mode} was not built in, there are {', '.join(self.modes)}")
+        mode = effective(codecs.lane_modes(mode)[0], shape)
+        if mode.name not in self.modes:
+            raise ValueError(f"mode {mode.name} was not built in, there are {', '.join(self.modes)}")
         stride = 4 * view.width if stride is None else stride
         if stride % 4 or stride < 4 * view.width:
             raise ValueError(f"stride is {stride}, has to be a multiple of 4 and at least {4 * view.width}")
         self._check("address of the tensor", address, 4, (view.rows - 1) * stride + 4 * view.width)
-        return {"mode": MODES.index(mode), "decompress": int(decompress), "base": address, "rows": view.rows,
+        return {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": view.rows,
                 "width": view.width, "stride": stride, "height": view.height, "channels": view.channels}
 
     def _check(self, what, address, multiple, size):
@@ -209,22 +217,22 @@ class Driver:
 
     async def _tensor(self, job, scales, words, table, scale_table):
         """Has a tensor done: ``words`` go into the scale table, k or r."""
-        mode = MODES[job["mode"]]
-        if _scaled(mode):
+        mode = codecs.by_code(job["mode"])
+        if mode.scaled:
             scales, words = np.asarray(scales, np.float32), np.asarray(words, "<f4")
             if words.shape != (job["channels"],):
-                raise ValueError(f"mode {mode} needs {job['channels']} scales, there are {words.size}")
+                raise ValueError(f"mode {mode.name} needs {job['channels']} scales, there are {words.size}")
             if scale_table is None:
-                raise ValueError(f"mode {mode} needs a scale_table")
+                raise ValueError(f"mode {mode.name} needs a scale_table")
             self._check("scale_table", scale_table, 32, 4 * words.size)
             await self.memory.write(scale_table, words.tobytes())
             job |= {"scales": scale_table}
         else:
             scales = None
-        if mode == "jpeg-act":
+        if mode.tiled:
             table = np.asarray(table)
             if table.shape != (8, 8) or np.any((table < 0) | (table > 7)):
-                raise ValueError("mode jpeg-act needs a table of 8 x 8 shifts, 0 to 7")
+                raise ValueError(f"mode {mode.name} needs a table of 8 x 8 shifts, 0 to 7")
             job |= {"table": sum(int(s) << 3 * k for k, s in enumerate(table.reshape(-1)))}
         else:
             table = None
@@ -240,10 +248,5 @@ class Driver:
         if error:
             raise AcceleratorError(ErrorCode(error) if error in iter(ErrorCode) else error)
         counters = dict(zip(COUNTERS, await self.get(*COUNTERS), strict=True))
-        return Result(mode, scales, table, counters)
+        return Result(mode.name, scales, table, counters)
 
-
-def _scaled(mode):
-    from golden.jpegact import cdu
-
-    return mode in cdu.SCALED

@@ -3,47 +3,43 @@
 from contextlib import contextmanager
 from dataclasses import replace
 
-from actcodec import gist
-from actcodec.files import UserError, read_dqt
+from actcodec import codecs, tensors
+from actcodec.codecs.compressed import view
+from actcodec.files import UserError
 
-__all__ = ["ENGINES", "compress", "decompress", "find_dqt", "prepare"]
+__all__ = ["ENGINES", "announcing", "compress", "decompress", "prepare"]
 
 ENGINES = ("golden", "rtl")
 
 
-def find_dqt(text):
-    """``(name, dqt)`` of a DQT asked for on the command line: ``dqt`` is a name of the model's tables, or the float64
-    [8, 8] of the file called ``text``. Raises :class:`UserError`."""
-    from golden.jpegact import quantize
+def compress(engine, x, mode, **options):
+    """``(compressed, cycles)``; cycles is None where nothing was simulated. Both engines return the same
+    ``compressed``.
 
-    if text in quantize.TABLES:
-        return text, text
-    try:
-        return read_dqt(text)
-    except OSError as error:
-        names = ", ".join(quantize.TABLES)
-        raise UserError(f"unknown DQT {text!r}: not one of {names}, nor a file: {error.strerror}") from error
-
-
-def compress(engine, x, mode, dqt="optL", cdus=1):
-    """``(compressed, cycles)``; cycles is None where nothing was simulated. ``dqt`` as :func:`find_dqt` takes it.
-    Both engines return the same ``compressed``."""
-    name, dqt = find_dqt(dqt)
+    ``x`` is an array as :func:`actcodec.tensors.taken` takes it, ``options`` are those of the mode. Raises TypeError
+    and ValueError for what cannot be.
+    """
+    mode = codecs.find(mode)
+    settings = mode.settings(options)
+    values, dtype = tensors.taken(x)
+    values = values.reshape(view(x.shape))
     if engine == "rtl":
         with simulator(mode) as rtl:
-            compressed, cycles = rtl.compress(x, mode, dqt, cdus)
+            compressed, cycles = rtl.compress(values, mode, **settings)
     else:
-        compressed, cycles = model(mode).compress(x, mode, dqt, cdus), None
-    # A table that came from a file has no name of its own in the engines.
-    return replace(compressed, dqt=name) if compressed.mode == "jpeg-act" else compressed, cycles
+        compressed, cycles = mode.model.compress(values, mode, **settings), None
+    return replace(compressed, shape=x.shape, dtype=dtype), cycles
 
 
 def decompress(engine, compressed):
     """``(array, cycles)``, as :func:`compress`. Raises ValueError where the payload contradicts itself."""
+    mode, cycles = codecs.find(compressed.mode), None
     if engine == "rtl":
-        with simulator(compressed.mode) as rtl:
-            return rtl.decompress(compressed)
-    return model(compressed.mode).decompress(compressed), None
+        with simulator(mode) as rtl:
+            values, cycles = rtl.decompress(compressed.seen)
+    else:
+        values = mode.model.decompress(compressed.seen)
+    return tensors.restored(values, compressed.shape, compressed.dtype), cycles
 
 
 def prepare():
@@ -52,21 +48,28 @@ def prepare():
         rtl.prepare()
 
 
-def model(mode):
-    """The module that is the golden engine of ``mode``."""
-    from golden.jpegact import cdu
-
-    return gist if mode in gist.MODES else cdu
-
-
 @contextmanager
 def simulator(mode=None):
     """The module that simulates ``mode``, imported only now; its errors (such as no compiler) become the user's."""
-    if mode in gist.MODES:
-        from actcodec import gist_engine as rtl
+    if mode and "rtl" not in mode.engines:
+        raise UserError(f"mode {mode.name} has no hardware; use the golden engine")
+    if mode and not mode.format:
+        from actcodec import stream_engine as rtl
     else:
         from actcodec import rtl_engine as rtl
     try:
         yield rtl
     except rtl.SimulationError as error:
         raise UserError(error) from error
+
+
+@contextmanager
+def announcing(engine, listener):
+    """Has ``listener`` told, in a line of text, before hardware is built for an engine."""
+    if engine != "rtl":
+        yield
+        return
+    from actcodec.simulator import announcing
+
+    with announcing(listener):
+        yield

@@ -1,14 +1,20 @@
 """Files of the command line: tensors and DQTs in, results out in one piece."""
 
+import io
+import math
 import os
 import secrets
 import shutil
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["NAME_LIMIT", "UserError", "read_dqt", "read_tensor", "replacing"]
+from actcodec.codecs.compressed import view
+
+__all__ = ["NAME_LIMIT", "UserError", "array_in", "checked", "is_standard", "read_dqt", "read_tensor", "reading",
+           "replacing", "write_array"]
 
 NAME_LIMIT = 60
 """Characters of a DQT's name that a file keeps."""
@@ -18,33 +24,70 @@ class UserError(Exception):
     """Something that the user can put right. The command line shows it as one line and exits with code 2."""
 
 
+def is_standard(path, number):
+    """Whether ``path`` means the standard input (``number`` 0) or output (1)."""
+    names = ("stdin", "stdout")
+    return str(path) in ("-", f"/dev/{names[number]}", f"/dev/fd/{number}", f"/proc/self/fd/{number}")
+
+
+@contextmanager
+def reading(path):
+    """A binary file open for reading; ``-`` is the standard input. Raises OSError as ``open`` does."""
+    if is_standard(path, 0):
+        yield sys.stdin.buffer
+    else:
+        with open(path, "rb") as file:
+            yield file
+
+
+def array_in(data):
+    """The array in the bytes of a .npy file, not copied. Raises all sorts of exceptions for damaged ones."""
+    file = io.BytesIO(data)
+    header = np.lib.format
+    read = header.read_array_header_1_0 if header.read_magic(file) == (1, 0) else header.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    # A header that promises more than there is ends here, before any memory is allocated for it.
+    flat = np.frombuffer(data, dtype, math.prod(shape), file.tell())
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
 def read_array(path):
     """The array in the .npy file ``path``. Raises :class:`UserError` when there is none, OSError as ``open`` does."""
-    with open(path, "rb") as file:
-        if file.read(6) != np.lib.format.MAGIC_PREFIX:
+    with reading(path) as file:
+        magic = file.read(6)
+        if magic != np.lib.format.MAGIC_PREFIX:
             raise UserError(f"{path}: not a .npy file")
+        data = magic + file.read()
     try:
-        # Mapped and then copied, because a header that promises more than the file holds is refused before any
-        # memory is allocated for it.
-        with np.errstate(over="raise"):
-            return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
-    except OSError:
-        raise
+        return array_in(data)
     except Exception as error:  # a damaged header ends in a dozen different exceptions
         raise UserError(f"{path}: not a readable .npy file: {error}") from error
 
 
 def read_tensor(path):
-    """The tensor in a .npy file: float32 (of either byte order in the file), [N, C, H, W] or [N, F], contiguous.
-    Raises :class:`UserError` for anything else."""
-    x = read_array(path)
-    if x.dtype.newbyteorder("=") != np.float32:
-        raise UserError(f"{path}: dtype is {x.dtype}; actcodec takes float32")
-    if x.ndim not in (2, 4):
-        raise UserError(f"{path}: shape is {x.shape}; actcodec takes [N, C, H, W] or [N, F]")
-    if not x.size:
-        raise UserError(f"{path}: shape is {x.shape}; no dimension may be 0")
-    return np.ascontiguousarray(x, np.float32)
+    """The tensor in a .npy file, which a mode can take. Raises :class:`UserError` for anything else."""
+    return checked(path, read_array(path))
+
+
+def checked(name, x):
+    """An array that is a tensor; ``name`` is for the error. Raises :class:`UserError`."""
+    from actcodec.tensors import dtype_name
+
+    try:
+        dtype_name(x.dtype)
+        view(x.shape)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{name}: {error}") from error
+    return x
+
+
+def write_array(file, x):
+    """Writes an array as .npy. ``np.save`` loses what the system says of a full disk."""
+    x = np.ascontiguousarray(x).reshape(x.shape)
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(x))
+    file.write(x.view(np.uint8).reshape(-1).data if x.size else b"")
 
 
 def read_dqt(path):
@@ -79,22 +122,38 @@ def read_dqt(path):
 @contextmanager
 def replacing(path):
     """A binary file open for writing that becomes ``path`` only when the block ends well; on any exception, an
-    interrupt included, ``path`` stays as it was and nothing is left beside it."""
-    path = Path(os.path.realpath(path))  # a symbolic link stays one
-    if path.exists() and not path.is_file():  # a device or pipe is written, never replaced
-        with open(path, "wb") as file:
-            yield file
-        return
-    temporary, created = path.with_name(f".actcodec-{os.getpid()}-{secrets.token_hex(4)}"), False
+    interrupt included, ``path`` stays as it was and nothing is left beside it. ``-`` is the standard output."""
     try:
-        with open(temporary, "xb") as file:
-            created = True
+        if is_standard(path, 1):
+            sys.stdout.flush()
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        elif os.path.exists(path) and not os.path.isfile(path):  # a device or pipe is written, never replaced
+            with open(path, "wb") as file:
+                yield file
+        else:
+            with _replacing(Path(os.path.realpath(path))) as file:  # a symbolic link stays one
+                yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _replacing(path):
+    temporary, foreign = path.with_name(f".actcodec-{os.getpid()}-{secrets.token_hex(4)}"), False
+    try:
+        try:
+            file = open(temporary, "xb")  # noqa: SIM115 - whether it was there before is all that this asks
+        except FileExistsError:
+            foreign = True
+            raise
+        with file:
             yield file
         if path.exists():
             shutil.copymode(path, temporary)
         os.replace(temporary, path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from error
     finally:
-        if created:
+        if not foreign:
             temporary.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from actcodec import files
-from golden.gist import memory, networks, schedule
+from actcodec.golden.gist import memory, networks, schedule
 
 __all__ = ["Result", "draw", "evaluate", "facts", "parse_sparsity", "show"]
 

@@ -21,6 +21,11 @@ PLACES = {"jpeg-act optL": (0, -32, "center"), "jpeg-act optH": (18, -14, "left"
 """Where a name goes, in points from its mark, so that neighbours do not overlap."""
 
 
+def colour(label):
+    """Of a way of compressing; one that has none of its own gets one by its name."""
+    return COLOURS.get(label) or plt.get_cmap("tab20")(sum(label.encode()) % 20)
+
+
 def draw(results, path):
     """Draws ``results`` of :func:`actcodec.demo.run` into the PNG ``path``."""
     plt.rcParams.update({"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": QUIET,
@@ -57,7 +62,7 @@ def draw_channels(figure, results):
         result = by_name[tensor, label]
         figure.text(axes[0, first].get_position().x0, 0.89,
                     f"{tensor}\n{label}, ratio {result.ratio:.1f}, error {result.relative_error:.2%}",
-                    fontsize=10.5, linespacing=1.4, weight="bold", color=COLOURS[label])
+                    fontsize=10.5, linespacing=1.4, weight="bold", color=colour(label))
         first += count
 
 
@@ -71,18 +76,16 @@ def draw_ratios(axes, results):
     lossy = [r for r in results if r.relative_error]
     lossless = min(r.relative_error for r in lossy) / 3  # where a logarithmic axis puts "none"
     axes.axvspan(lossless / 1.6, lossless * 1.6, color="#f1f1f1", zorder=0)
-    for label, colour in COLOURS.items():
+    for label in dict.fromkeys(r.label for r in results):
         of_mode = [r for r in results if r.label == label]
-        if not of_mode:
-            continue
         errors = np.array([r.relative_error or lossless for r in of_mode])
         ratios = np.array([r.ratio for r in of_mode])
         marker = "o" if of_mode[0].kind == "dense" else "^"
-        axes.scatter(errors, ratios, s=46, color=colour, marker=marker, alpha=0.55, linewidths=0)
+        axes.scatter(errors, ratios, s=46, color=colour(label), marker=marker, alpha=0.55, linewidths=0)
         x, y = np.exp(np.log(errors).mean()), 1 / np.average(1 / ratios, weights=[r.before.size for r in of_mode])
-        axes.scatter(x, y, s=150, color=colour, marker=marker, edgecolors="white", linewidths=1.4, zorder=3)
+        axes.scatter(x, y, s=150, color=colour(label), marker=marker, edgecolors="white", linewidths=1.4, zorder=3)
         dx, dy, side = PLACES.get(label, (0, 12, "center"))
-        axes.annotate(f"{label}  {y:.1f}", (x, y), (dx, dy), textcoords="offset points", ha=side, color=colour,
+        axes.annotate(f"{label}  {y:.1f}", (x, y), (dx, dy), textcoords="offset points", ha=side, color=colour(label),
                       weight="bold", fontsize=10, zorder=4)
     axes.set(xscale="log", yscale="log", xlabel="relative L2 error", ylabel="compression ratio", ylim=(0.8, 48))
     axes.set_yticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])

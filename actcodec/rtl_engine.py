@@ -4,13 +4,17 @@ What drives it is the driver of real hardware (driver.py); only memory, DMA engi
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from actcodec.driver import AcceleratorError, Driver, Plain, run
+from actcodec.codecs import find
+from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.models.cdu import packed_scales, unpacked_scales
+from actcodec.driver import AcceleratorError, Driver, Plain, effective, run
+from actcodec.golden.offload import blocks
+from actcodec.rtl.offload.register_map import ErrorCode
 from actcodec.simulator import SimulationError, Simulator, configuration, prepare
-from golden.jpegact import cdu, stream
-from rtl.jpegact.register_map import ErrorCode
 
 __all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "prepare"]
 
@@ -51,10 +55,10 @@ class Host:
 
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
-    def compress(self, x, mode, dqt="optL"):
+    def compress(self, x, mode, dqt="optL", signs=False):
         """The driver's result, and the payload."""
         self.simulator.memory[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-        result = self._run(self.driver.compress(0, self.shape, mode, dqt, scale_table=self.table))
+        result = self._run(self.driver.compress(0, self.shape, mode, dqt, signs=signs, scale_table=self.table))
         return result, self.simulator.received()
 
     def decompress(self, compressed):
@@ -99,20 +103,41 @@ class Contents:
         self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
 
 
-def compress(x, mode, dqt="optL", cdus=1):
-    """As golden's ``cdu.compress``, by simulated hardware. Returns (Compressed, :class:`Cycles`)."""
-    mode = cdu.effective_mode(x, mode)
-    stream.order(0, cdus)  # checks
-    host = Host(x.shape, mode, cdus)
-    result, payload = host.compress(x, mode, dqt)
-    name = None if result.table is None else dqt if isinstance(dqt, str) else "custom"
-    compressed = cdu.Compressed(result.mode, x.shape, name, result.table, result.scales, cdus, payload)
-    return compressed, host.cycles(result, compressed, False)
+class Stored(NamedTuple):
+    """What a lane needs of a compressed tensor."""
+
+    mode: str
+    shape: tuple
+    payload: bytes
+    scales: np.ndarray | None
+    table: np.ndarray | None
+
+    @property
+    def payload_bytes(self):
+        return len(self.payload)
+
+    @property
+    def blocks(self):
+        return blocks.view(self.shape).blocks(find(self.mode).tiled)
+
+
+def compress(x, mode, cdus=1, dqt=None, signs=False):
+    """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
+    mode = effective(mode, x.shape)
+    host = Host(x.shape, mode.name, cdus)
+    result, payload = host.compress(x, mode.name, "optL" if dqt is None else dqt.table, signs)
+    given = {"cdus": cdus, "dqt": dqt}
+    options = {option.name: given[option.name] for option in mode.options if option.stored}
+    side = b"" if result.scales is None else packed_scales(result.scales)
+    compressed = Compressed(mode.name, x.shape, payload, options, side)
+    return compressed, host.cycles(result, Stored(mode.name, x.shape, payload, None, None), False)
 
 
 def decompress(compressed):
-    """As golden's ``cdu.decompress``, by simulated hardware. Returns (tensor, :class:`Cycles`). Raises ValueError for
-    a payload that ends too soon or goes on too long."""
-    host = Host(compressed.shape, compressed.mode, compressed.cdus)
-    result, x = host.decompress(compressed)
-    return x, host.cycles(result, compressed, True)
+    """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`). Raises ValueError for a payload
+    that ends too soon or goes on too long."""
+    c, mode, dqt = compressed, find(compressed.mode), compressed.options.get("dqt")
+    stored = Stored(c.mode, c.shape, c.payload, unpacked_scales(c.side) if mode.scaled else None, dqt and dqt.shifts)
+    host = Host(c.shape, c.mode, c.cdus)
+    result, x = host.decompress(stored)
+    return x, host.cycles(result, stored, True)

@@ -18,20 +18,21 @@ import subprocess
 import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
 
-import rtl
+from actcodec import rtl
+from actcodec.codecs import lane_modes
 
-__all__ = ["CONFIGURATIONS", "HARDWARE", "SimulationError", "Simulator", "Traffic", "configuration", "library",
-           "prepare"]
+__all__ = ["HARDWARE", "SimulationError", "Simulator", "Traffic", "announcing", "configuration", "configurations",
+           "library", "prepare", "uninterrupted"]
 
-# Modes that share a simulated accelerator: the paper's CDU, and the 32-bit ones.
-CONFIGURATIONS = (("sfpr", "sfpr-zvc", "jpeg-act", "brc"), ("raw", "zvc"))
 WORLD = Path(__file__).with_suffix(".cpp")
 HARDWARE = {"address_width": 40, "outstanding": 384}
 PATIENCE = 20_000  # cycles in which nothing moves
@@ -49,9 +50,26 @@ class Traffic(NamedTuple):
     count: int
 
 
+def configurations():
+    """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
+    paper's CDU, and those of 32."""
+    modes = lane_modes()
+    return tuple(tuple(mode.name for mode in modes if (mode.format.row > 8) == wide) for wide in (False, True))
+
+
 def configuration(mode):
-    """The one of :data:`CONFIGURATIONS` that has ``mode``."""
-    return next(modes for modes in CONFIGURATIONS if mode in modes)
+    """The one of :func:`configurations` that has ``mode``; a mode that none has is built by itself."""
+    return next((modes for modes in configurations() if mode in modes), (mode,))
+
+
+def uninterrupted(function, *arguments):
+    """What a long ``function`` of a library returns. It runs in a thread of its own, so that an interrupt of the user
+    ends the waiting at once; what it works on lives as long as it runs."""
+    results = []
+    thread = Thread(target=lambda: results.append(function(*arguments)), daemon=True)
+    thread.start()
+    thread.join()
+    return results[0]
 
 
 # ------------------------------------------------------------------------------------------------------------ building
@@ -122,7 +140,7 @@ def _verilog(component, name):
     from amaranth.back import verilog
     from amaranth.hdl import UnusedElaboratable
 
-    from rtl.common.shared import collect
+    from actcodec.rtl.common.shared_module import collect
 
     warnings.simplefilter("ignore", UnusedElaboratable)  # the parts are left out
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
@@ -137,13 +155,29 @@ def _without_initial_values(text):
     return re.sub(r"^  initial begin\n(?:    [\w\\$]+ ?\[\d+\] = \d+'h0+;\n)+  end\n", "", text, flags=re.MULTILINE)
 
 
-def _made(path, make, *arguments):
-    """``path``, made by ``make(path, folder, ...)`` in a folder of its own unless it is there."""
+_listeners = []
+
+
+@contextmanager
+def announcing(listener):
+    """Has ``listener`` called with one line of text before anything is built that takes long."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def _made(path, make, *arguments, what=None):
+    """``path``, made by ``make(path, folder, ...)`` in a folder of its own unless it is there; ``what`` says what it is
+    and how long that takes."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path.with_suffix(".lock"), "w") as lock:  # whoever comes second finds it made
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
+                for listener in _listeners if what else ():
+                    listener(f"building {what}; it is kept for next time")
                 with tempfile.TemporaryDirectory(dir=path.parent) as folder:
                     make(Path(folder), *arguments).replace(path)
     return path
@@ -151,9 +185,9 @@ def _made(path, make, *arguments):
 
 def _make_lane(folder, hardware):
     """A folder with the object files of a lane and of Verilator's own parts, and with lane.sv, which stands for it."""
-    from rtl.jpegact.lane import Lane
+    from actcodec.rtl.units import UNITS
 
-    (folder / "lane.v").write_text(_without_initial_values(_verilog(Lane(**hardware), "lane")))
+    (folder / "lane.v").write_text(_without_initial_values(_verilog(UNITS["lane"].build(**hardware), "lane")))
     _verilate(folder, "lane", "--lib-create", "lane", folder / "lane.v")
     include = _verilator() / "include"
     _compile(folder, [*folder.glob("*.cpp"), *(include / f"verilated{part}.cpp" for part in ("", "_dpi", "_threads"))])
@@ -162,9 +196,9 @@ def _make_lane(folder, hardware):
 
 def _make_accelerator(folder, cdus, hardware):
     """A folder with the object files of all but the lanes, and with the header that stands for all of it."""
-    from rtl.jpegact.accelerator import Accelerator
+    from actcodec.rtl.units import UNITS
 
-    accelerator = _verilog(Accelerator(cdus, **hardware), "accelerator")
+    accelerator = _verilog(UNITS["accelerator"].build(cdus=cdus, **hardware), "accelerator")
     (folder / "accelerator.v").write_text(_without_initial_values(accelerator))
     _verilate(folder, "accelerator", folder / "accelerator.v", _lane(hardware) / "lane.sv")
     _compile(folder, folder.glob("*.cpp"))
@@ -174,7 +208,8 @@ def _make_accelerator(folder, cdus, hardware):
 def _make_library(folder, cdus, hardware, world):
     """The shared library."""
     lane = _lane(hardware)
-    accelerator = _made(_cache_folder() / f"accelerator-{_key(cdus, hardware)}", _make_accelerator, cdus, hardware)
+    accelerator = _made(_cache_folder() / f"accelerator-{_key(cdus, hardware)}", _make_accelerator, cdus, hardware,
+                        what=f"the simulation of an accelerator with {cdus} of its lanes, half a minute or more")
     pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
     _compile(folder, [world], f"-I{accelerator}", f"-DALL_PINS={pins}", "-DINTERRUPT=__SYM__interrupt")
     _call([*_compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *accelerator.glob("*.o"),
@@ -183,7 +218,8 @@ def _make_library(folder, cdus, hardware, world):
 
 
 def _lane(hardware):
-    return _made(_cache_folder() / f"lane-{_key(hardware)}", _make_lane, hardware)
+    return _made(_cache_folder() / f"lane-{_key(hardware)}", _make_lane, hardware,
+                 what=f"the simulation of a lane with {', '.join(hardware['modes'])}, two minutes or more")
 
 
 def _kept(folder, *patterns):
@@ -217,9 +253,10 @@ def _library(modes, cdus):
     return library_
 
 
-def prepare(cdus=1, configurations=CONFIGURATIONS):
-    """Builds whatever is not cached yet, so that a caller can show that it takes a while."""
-    for modes in configurations:
+def prepare(cdus=1, chosen=None):
+    """Builds whatever is not cached yet of the ``chosen`` ones of :func:`configurations`, all of them without, so that
+    a caller can show that it takes a while."""
+    for modes in chosen or configurations():
         _library(modes, cdus)
 
 
@@ -275,8 +312,11 @@ class Simulator:
 
     def wait(self):
         """Runs until the interrupt."""
-        if not self._library.world_wait(self._world, PATIENCE):
+        if not uninterrupted(self._run_until_interrupt):
             raise SimulationError("the simulated accelerator does not end, or breaks the rules of a bus")
+
+    def _run_until_interrupt(self):  # a method, so that the world outlives it
+        return self._library.world_wait(self._world, PATIENCE)
 
     def traffic(self):
         """What has passed since the start: {"read": [...], "written": [...], "sent": ..., "received": ...}, beats of

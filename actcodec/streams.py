@@ -21,9 +21,10 @@ from actcodec.simulator import (
     _verilate,
     _verilator,
     _verilog,
+    uninterrupted,
 )
 
-__all__ = ["Run", "SimulationError", "run"]
+__all__ = ["Run", "SimulationError", "payloads", "run"]
 
 LOOP = Path(__file__).with_suffix(".cpp")
 PATIENCE = 100  # cycles in which nothing moves, at the end
@@ -65,6 +66,15 @@ def _ports(component):
     return found
 
 
+def payloads(unit):
+    """The shapes of the payloads of a component's streams, by name: (inputs, outputs)."""
+    found = {}, {}
+    for name, member in unit().signature.members.items():
+        if member.is_signature:
+            found[member.flow.name == "Out"][name] = member.signature.members["payload"].shape
+    return found
+
+
 def _make_runtime(folder):
     """A folder with the object files of Verilator's own parts."""
     include, result = _verilator() / "include", folder / "made"
@@ -95,7 +105,8 @@ def _library(unit):
     warnings.simplefilter("ignore", UnusedElaboratable)  # if the library is there, this one is only looked at
     component = unit()
     key = _key(unit.__qualname__, sources=[Path(inspect.getfile(unit)), Path(__file__), LOOP])
-    path = _made(_cache_folder() / f"{unit.__name__.lower()}-{key}.so", _make_unit, component)
+    path = _made(_cache_folder() / f"{unit.__name__.lower()}-{key}.so", _make_unit, component,
+                 what=f"the simulation of {unit.__name__}, some ten seconds")
     function = ctypes.CDLL(str(path)).run
     function.restype, function.argtypes = None, [ctypes.c_void_p] * 4 + [ctypes.c_int64]
     return function, _ports(component)
@@ -128,7 +139,7 @@ def run(unit, inputs, outputs, **constants):
     given, taken = table(ports.inputs), table(ports.outputs)
     values = (ctypes.c_uint32 * len(ports.constants))(*(constants[name] for name in ports.constants))
     results = (ctypes.c_uint32 * len(ports.results))()
-    function(given, taken, values, results, PATIENCE)
+    uninterrupted(function, given, taken, values, results, PATIENCE)
     if any(port.count < port.capacity for port in given):
         raise SimulationError(f"the simulated {unit.__name__} does not take its input")
     if not all(port.count for port in taken):

@@ -1,10 +1,13 @@
 """``actcodec verilog``: a command for every unit of the catalogue, with the unit's parameters as its options."""
 
+import inspect
+import re
 from enum import Enum
 
 import click
 
 from actcodec.files import UserError, replacing
+from actcodec.rtl.header import written
 
 __all__ = ["Verilog", "written"]
 
@@ -28,23 +31,16 @@ class Words(click.ParamType):
             self.fail(f"{value!r}: must be {', '.join(known)}, with commas between", param, ctx)
 
 
-def written(value):
-    """The default of a parameter as one types it."""
-    if not isinstance(value, tuple):
-        return str(value)
-    return ",".join(part.name.lower() if isinstance(part, Enum) else str(part) for part in value)
-
-
 class Verilog(click.Group):
-    """The units of ``rtl.units.UNITS`` as commands. The catalogue is imported only when it is asked for."""
+    """The units of ``actcodec.rtl.units.UNITS`` as commands. The catalogue is imported only when it is asked for."""
 
     def list_commands(self, ctx):
-        from rtl.units import UNITS
+        from actcodec.rtl.units import UNITS
 
         return list(UNITS)
 
     def get_command(self, ctx, name):
-        from rtl.units import UNITS
+        from actcodec.rtl.units import UNITS
 
         return unit_command(UNITS[name]) if name in UNITS else None
 
@@ -58,21 +54,21 @@ class Verilog(click.Group):
 def unit_command(unit):
     """The command that prints the Verilog of ``unit``."""
 
-    def convert(output_path, **parameters):
-        from rtl.units import verilog
-
+    def convert(output_path, module, **parameters):
         try:
-            component = unit.build(**parameters)
+            text = unit.verilog(module, **parameters)
         except ValueError as error:
             raise UserError(error) from error
-        text = verilog(component, unit.name)
         if output_path is None:
             click.echo(text)
             return
         with replacing(output_path) as file:
             file.write(text.encode())
 
-    params = [parameter_option(*item) for item in unit.parameters.items()]
+    meaning = described(unit.component)
+    params = [parameter_option(*item, meaning.get(item[0])) for item in unit.parameters.items()]
+    params.append(click.Option(["module", "--name"], metavar="NAME", default=unit.name, show_default=True,
+                               help="Name of the top module, and what the names of all modules in it begin with."))
     params.append(click.Option(["output_path", "-o", "--output"], metavar="FILE",
                                help="Write to FILE instead of the standard output."))
     return click.Command(unit.name, callback=convert, params=params, short_help=unit.summary,
@@ -80,11 +76,33 @@ def unit_command(unit):
                               f"  actcodec verilog {unit.name} -o {unit.name}.v")
 
 
-def parameter_option(name, default):
+def described(component):
+    """{parameter: what its class's docstring says of it, in one line}."""
+    lines = inspect.cleandoc(getattr(component, "func", component).__doc__ or "").splitlines()
+    found, names = {}, []
+    start = lines.index("Parameters") + 2 if "Parameters" in lines else len(lines)
+    for line, below in zip(lines[start:], [*lines[start + 1:], ""], strict=False):
+        if below and not below.strip("-"):  # the next section
+            break
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.split(":")[0].split(",")]
+        elif line:
+            for name in names:
+                found[name] = f"{found[name]} {line.strip()}" if name in found else line.strip()
+    return {name: plain(text) for name, text in found.items()}
+
+
+def plain(text):
+    """Text of a docstring without its markup."""
+    return re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text).replace("``", "")
+
+
+def parameter_option(name, default, meaning):
     """A parameter of a unit as an option; the type of its default is its type."""
     option = "--" + name.replace("_", "-")
     if isinstance(default, bool):
-        return click.Option([name, f"{option}/--no-{option[2:]}"], default=default, show_default=True)
+        return click.Option([name, f"{option}/--no-{option[2:]}"], default=default, show_default=True, help=meaning)
     if isinstance(default, tuple):
-        return click.Option([name, option], type=Words(default), default=written(default), show_default=True)
-    return click.Option([name, option], type=type(default), default=default, show_default=True)
+        return click.Option([name, option], type=Words(default), default=written(default), show_default=True,
+                            help=meaning)
+    return click.Option([name, option], type=type(default), default=default, show_default=True, help=meaning)

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, container, files
-from golden.jpegact import cdu, quantize
-
-COMMANDS = ["compress", "decompress", "info", "units", "verilog", "demo", "bench"]
+import actcodec
+from actcodec import cli, codecs, container, files
+from actcodec.golden.jpegact import cdu, quantize
 
 
 def run(*args):
@@ -36,7 +35,7 @@ def folder(tmp_path, monkeypatch):
     x = np.random.default_rng(1).normal(size=(2, 5, 9, 19)).astype(np.float32)
     x[:, 1] = 0
     np.save("x.npy", x)
-    container.write("x.act", cdu.compress(x, "sfpr-zvc"))
+    actcodec.save("x.act", actcodec.compress(x, "sfpr-zvc"))
     return tmp_path
 
 
@@ -47,7 +46,7 @@ def test_round_trip_is_the_golden_model(folder, mode, cdus):
     expected = cdu.compress(x, mode, "jpeg80", cdus)
     succeeds("compress", "x.npy", "y.act", "--mode", mode, "--dqt", "jpeg80", "--cdus", cdus)
     succeeds("decompress", "y.act", "y.npy")
-    assert (folder / "y.act").read_bytes() == container.pack(expected)
+    assert container.read("y.act").payload == expected.payload
     np.testing.assert_array_equal(np.load("y.npy").view(np.uint32), cdu.decompress(expected).view(np.uint32))
     assert sorted(os.listdir()) == ["x.act", "x.npy", "y.act", "y.npy"]
 
@@ -56,7 +55,8 @@ def test_round_trip_is_the_golden_model(folder, mode, cdus):
 def test_info_counts_every_byte(folder, mode):
     succeeds("compress", "x.npy", "y.act", "--mode", mode, "--cdus", 2)
     facts = json.loads(succeeds("info", "y.act", "--json").stdout)
-    assert list(facts) == ["mode", "dqt", "shape", "cdus", "payload_bytes", "side_bytes", "ratio", "ratio_with_side"]
+    assert list(facts) == ["mode", *codecs.options(), "shape", "dtype", "payload_bytes", "side_bytes", "ratio",
+                           "ratio_with_side"]
     assert facts["mode"] == mode
     assert facts["dqt"] == ("optL" if mode == "jpeg-act" else None)
     assert (facts["shape"], facts["cdus"]) == ([2, 5, 9, 19], 2)
@@ -125,8 +125,8 @@ def test_dqt_from_npy(folder, values):
     np.save("t.npy", values)
     succeeds("compress", "x.npy", "y.act", "--mode", "jpeg-act", "--dqt", "t.npy")
     c = container.read("y.act")
-    assert c.dqt == "t.npy"
-    np.testing.assert_array_equal(c.table, quantize.shifts(VALUES))
+    assert c.options["dqt"] == "t.npy"
+    np.testing.assert_array_equal(c.options["dqt"].shifts, quantize.shifts(VALUES))
 
 
 @pytest.mark.parametrize("text", [
@@ -136,15 +136,16 @@ def test_dqt_from_text(folder, text):
     (folder / "mine.txt").write_text(text)
     succeeds("compress", "x.npy", "y.act", "--mode", "jpeg-act", "--dqt", folder / "mine.txt")
     c = container.read("y.act")
-    assert c.dqt == "mine.txt"
-    np.testing.assert_array_equal(c.table, quantize.shifts(VALUES))
+    assert c.options["dqt"] == "mine.txt"
+    np.testing.assert_array_equal(c.options["dqt"].shifts, quantize.shifts(VALUES))
 
 
 def test_dqt_values_go_to_the_nearest_power_of_two(folder):
     values = [1, 1.4, 1.5, 2, 5, 6, 11, 12] + [181, 1e300, 256, 90, 91, 45, 46, 3] * 7
     (folder / "t").write_text(" ".join(map(str, values)))
     succeeds("compress", "x.npy", "y.act", "--mode", "jpeg-act", "--dqt", "t")
-    assert container.read("y.act").table[:2].tolist() == [[0, 0, 1, 1, 2, 3, 3, 4], [7, 7, 7, 6, 7, 5, 6, 2]]
+    shifts = container.read("y.act").options["dqt"].shifts
+    assert shifts[:2].tolist() == [[0, 0, 1, 1, 2, 3, 3, 4], [7, 7, 7, 6, 7, 5, 6, 2]]
 
 
 def test_name_of_a_dqt_file_is_made_printable_and_short(folder):
@@ -152,7 +153,7 @@ def test_name_of_a_dqt_file_is_made_printable_and_short(folder):
     with open(name, "w") as file:
         file.write(text_dqt(VALUES))
     succeeds("compress", "x.npy", "y.act", "--mode", "jpeg-act", "--dqt", name)
-    assert container.read("y.act").dqt == "tab?[31m[b]:x:?" + "ä" * 45
+    assert container.read("y.act").options["dqt"] == "tab?[31m[b]:x:?" + "ä" * 45
     assert "tab?[31m[b]:x:?ää" in succeeds("info", "y.act").stdout  # as it is, not as rich's markup
 
 
@@ -169,10 +170,8 @@ def crafted():
 
 
 FILES = {
-    "f64.npy": lambda p: npy(p, np.ones((1, 1, 8, 8))), "f16.npy": lambda p: npy(p, np.ones((1, 1, 8, 8), np.float16)),
-    "int.npy": lambda p: npy(p, np.ones((1, 1, 8, 8), np.int32)), "big.npy": lambda p: npy(p, np.ones((8, 8), ">f8")),
-    "1d.npy": lambda p: npy(p, np.ones(8, np.float32)), "3d.npy": lambda p: npy(p, np.ones((8, 8, 8), np.float32)),
-    "5d.npy": lambda p: npy(p, np.ones((1,) * 5, np.float32)), "0d.npy": lambda p: npy(p, np.float32(1)),
+    "int.npy": lambda p: npy(p, np.ones((1, 1, 8, 8), np.int32)), "c8.npy": lambda p: npy(p, np.ones((8, 8), ">c8")),
+    "6d.npy": lambda p: npy(p, np.ones((1,) * 6, np.float32)), "0d.npy": lambda p: npy(p, np.float32(1)),
     "empty.npy": lambda p: npy(p, np.ones((2, 0), np.float32)),
     "object.npy": lambda p: npy(p, np.array([[{}]], object), allow_pickle=True),
     "zero.npy": lambda p: p.write_bytes(b""), "text.npy": lambda p: p.write_text("hello"),
@@ -195,9 +194,8 @@ FILES = {
 }
 
 COMPRESS = [(f"compress {name} out --mode raw", what) for name, what in [
-    ("f64.npy", "dtype is float64"), ("f16.npy", "dtype is float16"), ("int.npy", "dtype is int32"),
-    ("big.npy", "dtype is >f8"), ("1d.npy", r"shape is \(8,\)"), ("3d.npy", "shape is"), ("5d.npy", "shape is"),
-    ("0d.npy", "shape is"), ("empty.npy", "may be 0"), ("object.npy", "not a readable"), ("zero.npy", "not a .npy"),
+    ("int.npy", "dtype is int32"), ("c8.npy", "dtype is >c8"), ("6d.npy", "6 dimensions"), ("0d.npy", "0 dimensions"),
+    ("empty.npy", "is empty"), ("object.npy", "not a readable"), ("zero.npy", "not a .npy"),
     ("text.npy", "not a .npy"), ("cut.npy", "not a readable"), ("head.npy", "not a readable"),
     ("huge.npy", "not a readable"), ("zip.npy", "not a .npy"), ("x.act", "not a .npy"),
     ("missing.npy", "No such file"), (".", "Is a directory"),
@@ -294,7 +292,7 @@ def test_a_link_and_a_device_stay_what_they_are(folder):
 
 # Help, units, Verilog
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["verilog", "dct"]], ids=" ".join)
+@pytest.mark.parametrize("command", [[], *([name] for name in cli.COMMANDS), ["verilog", "dct"]], ids=" ".join)
 def test_help_has_examples(command):
     text = succeeds(*command, "--help").stdout
     assert "Usage: actcodec" in text
@@ -313,7 +311,7 @@ def test_the_module_is_the_command(tmp_path):
 
 
 def test_units_lists_the_catalogue():
-    from rtl.units import UNITS
+    from actcodec.rtl.units import UNITS
 
     listed = succeeds("units").stdout
     assert all(f" {name} " in listed for name in UNITS)
@@ -331,12 +329,12 @@ def test_parameters_of_a_unit_are_options(folder):
 
 
 def test_options_have_the_types_of_the_defaults(monkeypatch):
-    from rtl import units
+    from actcodec.rtl import units
 
     seen = {}
 
     def component(**parameters):
-        seen.update(parameters)
+        seen.update(parameters, modes=tuple(mode.name for mode in parameters["modes"]))
         raise ValueError("modes is (), legal are\nsome")
 
     defaults = {"modes": ("raw", "zvc"), "lane_count": 8, "shared": True, "kind": "both"}
@@ -356,11 +354,118 @@ def test_options_have_the_types_of_the_defaults(monkeypatch):
     ("bitpack", "widths", "8,16,24,32", "16, 8", "widths=(16, 8)"),
     ("dpr_encode", "formats", "fp16,fp10,fp8", "FP8,fp16", "formats=(<Format.FP8: 2>, <Format.FP16: 0>)")])
 def test_numbers_and_names_of_constants_are_words_too(monkeypatch, unit, option, default, values, seen):
-    from rtl import units
+    from actcodec.rtl import units
 
     monkeypatch.setattr(units, "verilog", lambda component, name: f"{option}={getattr(component, option)}")
-    assert succeeds("verilog", unit, f"--{option}", values).stdout.strip() == seen
+    assert succeeds("verilog", unit, f"--{option}", values).stdout.strip().endswith(f"\n{seen}")
     assert f"[default: {default}]" in succeeds("verilog", unit, "--help").stdout
     assert f" {option}={default}" in succeeds("units").stdout
     result = run("verilog", unit, f"--{option}", "8,many")
     assert result.exit_code == 2 and f"--{option}" in result.stderr and "'8,many': must be" in result.stderr
+
+
+# Streams, full disks, missing packages, interrupts
+
+def shell(folder, line, **options):
+    """Of a command line of bash in which ``actcodec`` is the program."""
+    return subprocess.run(["bash", "-c", f"actcodec() {{ {sys.executable} -m actcodec \"$@\"; }}; {line}"], cwd=folder,
+                          capture_output=True, text=True, check=False, **options)
+
+
+@pytest.mark.parametrize("line", [
+    "actcodec compress - - --mode zvc < x.npy | actcodec decompress - - > y.npy",
+    "actcodec compress /dev/stdin /dev/stdout --mode zvc < x.npy | actcodec decompress - /dev/stdout -q > y.npy",
+    "cat x.npy | actcodec compress <(cat x.npy) >(cat > z.act) --mode zvc -q; actcodec decompress z.act y.npy",
+], ids=["-", "/dev", "<(...)"])
+def test_standard_input_and_output_and_pipes(folder, line):
+    done = shell(folder, line + " && sleep 0.2")
+    assert (done.returncode, done.stdout.replace("y.npy: 2x5x9x19, from zvc\n", "")) == (0, ""), done.stderr
+    assert "Traceback" not in done.stderr
+    assert (folder / "y.npy").read_bytes() == (folder / "x.npy").read_bytes()
+
+
+def test_info_and_units_of_pipes(folder):
+    done = shell(folder, "actcodec info - --json < x.act; actcodec modes | head -1")
+    assert json.loads(done.stdout.splitlines()[0])["mode"] == "sfpr-zvc"
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("line", ["actcodec compress x.npy /dev/full --mode raw", "actcodec decompress x.act /dev/full",
+                                  "actcodec decompress x.act - > /dev/full", "actcodec modes > /dev/full"])
+def test_a_full_disk_is_told(folder, line):
+    done = shell(folder, line)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("actcodec: error: ") and "No space left on device" in done.stderr
+
+
+def test_a_full_disk_leaves_nothing_behind(folder):
+    done = shell(folder, "trap '' XFSZ; ulimit -f 1; actcodec decompress x.act y.npy")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "actcodec: error: y.npy: File too large\n"
+    assert sorted(os.listdir(folder)) == ["x.act", "x.npy"]
+
+
+@pytest.mark.parametrize(("package", "command"), [
+    ("matplotlib", "mfr vgg16 --plot x.png"), ("amaranth", "verilog dct"), ("amaranth", "units"),
+    ("scipy", "bench --quick"), ("matplotlib", "evaluate x.npy --all --plot x.png"), ("torch", "evaluate x.pt --all")])
+def test_a_missing_package_is_one_line(folder, package, command):
+    (folder / "x.pt").write_bytes(b"")
+    (folder / "none").mkdir()
+    (folder / f"none/{package}.py").write_text(f"raise ModuleNotFoundError('none', name={package!r})")
+    done = shell(folder, f"actcodec {command}", env={**os.environ, "PYTHONPATH": "none"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"actcodec: error: this needs the Python package {package}\n"
+
+
+@pytest.mark.parametrize("module", ["numpy", "click", "actcodec.cli", "actcodec.golden.jpegact.cdu"])
+def test_an_interrupt_while_modules_are_imported_is_one_line(folder, module):
+    """At the moment when a module is looked for."""
+    (folder / "sitecustomize.py").write_text(f"""
+import os, signal, sys
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+""")
+    done = shell(folder, "actcodec compress x.npy y.act --mode raw", env={**os.environ, "PYTHONPATH": str(folder)})
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "actcodec: error: interrupted\n")
+    assert not (folder / "y.act").exists()
+
+
+@pytest.mark.parametrize("moment", ["cdu.compress", "files.open", "os.replace"])
+def test_an_interrupt_while_a_command_runs_leaves_nothing(folder, moment):
+    (folder / "interrupted.py").write_text(f"""
+import os, signal, sys
+from actcodec import __main__, files
+from actcodec.golden.jpegact import cdu
+files.open = open
+inner = {moment}
+def kill(*arguments, **more):
+    if arguments[-1:] != ("rb",):
+        os.kill(os.getpid(), signal.SIGINT)
+    return inner(*arguments, **more)
+{moment} = kill
+sys.argv = "actcodec compress x.npy y.act --mode raw".split()
+__main__.main()
+""")
+    done = shell(folder, f"{sys.executable} interrupted.py")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "actcodec: error: interrupted\n")
+    assert sorted(os.listdir(folder)) == ["interrupted.py", "x.act", "x.npy"]
+
+
+# What compress tells
+
+def test_error_and_values_that_are_lost_are_told(folder):
+    x = np.ones((1, 1, 8, 8), np.float32)
+    x[0, 0, 0, :3] = np.nan, np.inf, 1e30
+    np.save("bad.npy", x)
+    done = succeeds("compress", "bad.npy", "y.act", "--mode", "dpr-fp16")
+    assert done.stderr == "warning: of 64 values, 1 NaN, 1 infinite, 2 saturated\n"
+    assert "ratio 2.00" in done.stdout and "error 1" in done.stdout
+    assert "no error" in succeeds("compress", "x.npy", "y.act", "--mode", "zvc").stdout
+    assert succeeds("compress", "x.npy", "y.act", "--mode", "zvc", "--dqt", "optH").stderr == (
+        "note: mode zvc has no option --dqt\n")
+    np.save("f8.npy", np.full((8, 8), 0.1))
+    assert "float64 is rounded to float32" in succeeds("compress", "f8.npy", "y.act", "--mode", "zvc").stderr
+    assert succeeds("compress", "bad.npy", "y.act", "--mode", "sfpr", "-q").stderr == ""

@@ -6,9 +6,12 @@ import zlib
 import numpy as np
 import pytest
 
-from actcodec import container, engines, gist
+from actcodec import codecs, container, engines
+from actcodec.codecs.compressed import Compressed
 from actcodec.container import MODES, ContainerError, pack, unpack
-from golden.jpegact import cdu
+from actcodec.golden.jpegact import sfpr
+
+STREAMS = [mode.name for mode in codecs.MODES.values() if mode.streams]
 
 
 def tensor(shape, seed=0):
@@ -17,7 +20,10 @@ def tensor(shape, seed=0):
 
 
 def compressed(shape=(2, 2, 4, 9), mode="jpeg-act", cdus=3):
-    return engines.compress("golden", tensor(shape), mode, "optH", 1 if mode in gist.MODES else cdus)[0]
+    options = codecs.find(mode).options
+    given = {"dqt": "optH", "cdus": min(cdus, codecs.find(mode).option("cdus").range[1])}
+    chosen = {option.name: given[option.name] for option in options if option.name in given}
+    return engines.compress("golden", tensor(shape), mode, **chosen)[0]
 
 
 def sealed(data):
@@ -25,7 +31,8 @@ def sealed(data):
     return data + struct.pack("<I", zlib.crc32(data))
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 7, 13), (4, 5, 2, 6), (3, 2, 1, 3), (1, 1, 1, 1), (5, 7), (300, 1)])
+@pytest.mark.parametrize("shape", [(2, 3, 7, 13), (4, 5, 2, 6), (3, 2, 1, 3), (1, 1, 1, 1), (5, 7), (300, 1), (70,),
+                                   (2, 9, 9), (2, 3, 2, 5, 9)])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("cdus", [1, 8])
 def test_reading_gives_what_was_written(tmp_path, shape, mode, cdus):
@@ -33,18 +40,18 @@ def test_reading_gives_what_was_written(tmp_path, shape, mode, cdus):
     size = container.write(tmp_path / "x.act", before)
     after = container.read(tmp_path / "x.act")
     assert size == (tmp_path / "x.act").stat().st_size
-    assert (after.mode, after.shape, after.dqt, after.cdus) == (before.mode, before.shape, before.dqt, before.cdus)
-    assert after.payload == before.payload
-    for name in ("table", "scales", "nonzero"):
-        np.testing.assert_array_equal(getattr(after, name, None), getattr(before, name, None))
+    for name in ("mode", "shape", "dtype", "options", "side", "payload"):
+        assert getattr(after, name) == getattr(before, name)
+    assert size == before.nbytes
     assert pack(after) == pack(before)
 
 
 def test_layout_is_the_documented_one():
     c = compressed((2, 2, 4, 9), cdus=3)
     data = pack(c)
-    shifts = sum(int(s) << 3 * i for i, s in enumerate(c.table.ravel()))
-    words = [struct.unpack("<I", struct.pack("<f", k))[0] >> 16 for k in c.scales]
+    shifts = sum(int(s) << 3 * i for i, s in enumerate(c.options["dqt"].shifts.ravel()))
+    k = sfpr.scales(tensor((2, 2, 4, 9))).k
+    words = [struct.unpack("<I", struct.pack("<f", scale))[0] >> 16 for scale in k]
     assert data == sealed(b"\x89ACT" + bytes([1, 3, 3, 4]) + len(c.payload).to_bytes(8, "little")
                           + struct.pack("<4I", 2, 2, 4, 9) + b"\x04optH" + shifts.to_bytes(24, "little")
                           + struct.pack("<2H", *words) + c.payload)
@@ -84,12 +91,12 @@ def test_foreign_files_are_named_so(data):
         unpack(data)
 
 
-@pytest.mark.parametrize("mode", gist.MODES)
+@pytest.mark.parametrize("mode", STREAMS)
 def test_layout_of_the_modes_of_gist_is_the_documented_one(mode):
     x = tensor((2, 3, 7, 13))  # 546 values
     c = compressed(x.shape, mode)
     nonzero = struct.pack("<Q", 364) if mode.startswith("ssdc") else b""
-    assert pack(c) == sealed(b"\x89ACT" + bytes([1, 6 + gist.MODES.index(mode), 1, 4])
+    assert pack(c) == sealed(b"\x89ACT" + bytes([1, 6 + STREAMS.index(mode), 1, 4])
                              + len(c.payload).to_bytes(8, "little") + struct.pack("<4I", 2, 3, 7, 13) + nonzero
                              + c.payload)
     rows = [np.flatnonzero(row) for row in np.split(x.reshape(-1), [256, 512])]
@@ -122,7 +129,7 @@ def test_the_header_that_the_next_tests_break_is_right():
 
 
 @pytest.mark.parametrize("broken", [
-    {"mode": 17}, {"mode": 255}, {"cdus": 0}, {"cdus": 9}, {"dimensions": 3}, {"dimensions": 0},
+    {"mode": 17}, {"mode": 255}, {"cdus": 0}, {"cdus": 9}, {"dimensions": 6}, {"dimensions": 0}, {"dimensions": 0x44},
     {"shape": (1, 1, 0, 8)}, {"shape": (1, 1, 8, 9)}, {"shape": (1, 2, 8, 8)},
     {"shape": (2**32 - 1,) * 4}, {"mode": 4, "shape": (2**32 - 1,) * 4, "payload": 2**64 - 1},
     {"mode": 1, "shape": (1, 2**31, 1, 8), "payload": 2**34}, {"payload": 63}, {"payload": 65}, {"payload": 2**63},
@@ -147,7 +154,7 @@ def test_contradictions_behind_a_right_crc_are_refused_without_allocating(broken
 def test_masks_that_contradict_the_payload_are_refused():
     c = unpack(header(mode=2, payload=8, rest=bytes(2) + b"\xff" + bytes(7)))
     with pytest.raises(ValueError, match="masks"):
-        cdu.decompress(c)
+        engines.decompress("golden", c)
 
 
 def ssdc(nonzero=3, shape=(1, 1, 2, 150), values=bytes(12), columns=(0, 255, 43), counts=(2, 1), mode=7, cdus=1):
@@ -157,7 +164,7 @@ def ssdc(nonzero=3, shape=(1, 1, 2, 150), values=bytes(12), columns=(0, 255, 43)
 
 def test_the_arrays_of_ssdc_that_the_next_tests_break_are_right():
     for mode, words in ((7, 3), (8, 2), (9, 1), (10, 1)):
-        assert unpack(ssdc(mode=mode, values=bytes(4 * words))).nonzero == 3
+        assert unpack(ssdc(mode=mode, values=bytes(4 * words))).side == struct.pack("<Q", 3)
     assert unpack(ssdc(0, values=b"", columns=(), counts=(0, 0))).ratio == 300
 
 
@@ -184,5 +191,17 @@ def test_arrays_of_ssdc_that_contradict_each_other_are_refused(broken, what):
 
 
 def test_a_file_of_ssdc_that_ends_in_its_number_of_values_is_refused():
-    with pytest.raises(ContainerError, match="ends within its number of values"):
+    with pytest.raises(ContainerError, match="ends within its side information"):
         unpack(header(mode=7, payload=0, shape=(1, 1, 1, 1), rest=bytes(7)))
+
+
+@pytest.mark.parametrize("broken", [
+    {"shape": (1, 0)}, {"shape": ()}, {"shape": (1,) * 6}, {"shape": (2**32, 1)}, {"mode": "gif"}, {"dtype": "int8"},
+    {"options": {"cdus": 9}}, {"options": {"dqt": "optL"}}, {"side": bytes(3)}, {"side": b"\xff\xff"},
+    {"payload": bytes(63)}], ids=str)
+def test_what_would_not_be_read_is_not_written(tmp_path, broken):
+    parts = {"mode": "sfpr", "shape": (1, 64), "payload": bytes(64), "side": bytes(2)}
+    container.write(tmp_path / "right.act", Compressed(**parts))
+    with pytest.raises(ValueError):
+        container.write(tmp_path / "wrong.act", Compressed(**parts | broken))
+    assert [path.name for path in tmp_path.iterdir()] == ["right.act"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtl.units import UNITS
+from actcodec.rtl.units import UNITS
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {key: value for key, value in os.environ.items()
@@ -16,8 +16,9 @@ ENVIRONMENT = {key: value for key, value in os.environ.items()
 
 # Units that are proven along with another one.
 RELATIVES = {"dct8": "dct", "unbinarize": "binarize", "bitunpack": "bitpack", "dpr_encode": "dpr", "dpr_decode": "dpr",
-             "ssdc_encode": "ssdc", "ssdc_decode": "ssdc", "walk": "address", "round": "quantize",
-             "lane": "accelerator"}
+             "ssdc_encode": "ssdc", "ssdc_decode": "ssdc", "address_generator": "address", "round": "quantize",
+             "division_encode": "encode", "division_decode": "decode", "lane": "accelerator",
+             "gather": "rounds", "scatter": "rounds"}
 
 
 def make(*words):
@@ -54,7 +55,7 @@ def test_a_waveform_is_made_by_one_process(waves, options):
 
 def test_verilog_is_written_and_checked():
     written, checked = make("verilog").stdout.replace("\\\n", "").splitlines()[-2:]
-    assert written.endswith("python -m rtl.units build/verilog")
+    assert written.endswith("python -m actcodec.rtl.units build/verilog")
     assert re.search(r"build/verilog/\*\.v .*-n 1 +tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt$", checked)
 
 

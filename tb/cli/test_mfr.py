@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from actcodec import cli
-from golden.gist import memory, networks, schedule
+from actcodec.golden.gist import memory, networks, schedule
 
 DOCUMENT = Path(__file__).parents[2] / "docs/gist-memory.md"
 PAPERS_FIVE = ["alexnet", "nin", "overfeat", "vgg16", "inception-v1"]

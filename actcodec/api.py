@@ -1,0 +1,147 @@
+"""The Python API; ``import actcodec`` has these names. docs/api.md describes it."""
+
+import warnings
+from dataclasses import dataclass
+
+from actcodec import codecs, container, engines, metrics, tensors
+from actcodec.codecs.compressed import Compressed
+
+__all__ = ["Compressed", "Evaluation", "compress", "decompress", "evaluate", "load", "measured", "modes", "save"]
+
+
+def compress(array, mode, *, engine="golden", **options):
+    """Compresses an array.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        float16, bfloat16 (of ml_dtypes), float32 or float64, of 1 to 5 dimensions, in any memory order. What is rounded
+        when float64 becomes float32 is told as a ``UserWarning``.
+    mode : str
+        One of :func:`modes`. A tensor without tiles of 8x8 gets ``sfpr-zvc`` in place of ``jpeg-act``.
+    engine : str
+        ``golden``, the NumPy model, or ``rtl``, a simulation of the hardware, which gives the same bytes and is built
+        when it is used for the first time.
+    **options
+        Those of the mode: ``actcodec.modes()[mode].options``.
+
+    Returns
+    -------
+    Compressed
+        With ``mode``, ``shape``, ``dtype``, ``options``, ``payload``, ``ratio`` (bytes of the array over bytes of the
+        payload), ``nbytes`` (of all that has to be kept: those of the file that :func:`save` writes) and
+        ``ratio_with_side`` (bytes of the array over ``nbytes``).
+
+    Raises TypeError for another type, ValueError for a mode, a shape or an option that cannot be.
+
+    >>> import numpy as np
+    >>> x = np.linspace(-1, 1, 4096, dtype=np.float32).reshape(1, 1, 64, 64)
+    >>> compress(x, "jpeg-act", dqt="optH", cdus=4)
+    Compressed(mode='jpeg-act', shape=(1, 1, 64, 64), options={'dqt': 'optH', 'cdus': 4}, dtype='float32')
+    >>> compress(x, "sfpr", cdus=9)
+    Traceback (most recent call last):
+        ...
+    ValueError: cdus is 9, must be 1 to 8
+    """
+    _check_engine(engine)
+    compressed, _ = engines.compress(engine, array, mode, **options)
+    if text := tensors.loss(array):
+        warnings.warn(text, stacklevel=2)
+    return compressed
+
+
+def decompress(compressed, *, engine="golden"):
+    """The array of a :class:`Compressed`, of the shape and type that it had. Raises ValueError for a payload that
+    contradicts itself.
+
+    >>> import numpy as np
+    >>> x = np.array([1.5, 0, -2, 0], np.float16)
+    >>> decompress(compress(x, "zvc"))
+    array([ 1.5,  0. , -2. ,  0. ], dtype=float16)
+    """
+    _check_engine(engine)
+    compressed.check()
+    return engines.decompress(engine, compressed)[0]
+
+
+def save(path, compressed):
+    """Writes an .act file, in one piece, and returns how many bytes it has. Raises ValueError for a
+    :class:`Compressed` that contradicts itself, ``actcodec.files.UserError`` if it cannot be written."""
+    return container.write(path, compressed)
+
+
+def load(path):
+    """The :class:`Compressed` in an .act file. Raises ``actcodec.container.ContainerError`` for anything else, OSError
+    as ``open`` does.
+
+    >>> import numpy as np, os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "x.act")
+    ...     save(path, compress(np.ones((2, 8, 8), np.float32), "binarize"))
+    ...     load(path).payload
+    48
+    b'\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff'
+    """
+    return container.read(path)
+
+
+def modes():
+    """All modes by name; each has ``summary``, ``tensors`` (what it is for), ``source``, ``lossy``, ``options``,
+    ``engines``.
+
+    >>> mode = modes()["jpeg-act"]
+    >>> mode.tensors, mode.lossy, [option.name for option in mode.options]
+    ('dense activations (conv, sum)', True, ['dqt', 'cdus'])
+    """
+    return dict(codecs.MODES)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a mode makes of an array."""
+
+    mode: str  # the one that was used
+    options: dict
+    ratio: float  # bytes of the array over bytes of the payload
+    ratio_with_side: float  # over those of the whole file
+    relative_error: float  # L2, over finite values, as the next two
+    psnr: float  # dB, of the array's range; infinite without an error
+    largest_error: float
+    nans: int  # in the array
+    infinities: int
+    saturated: int  # values beyond what the mode can express, infinities included
+
+
+def evaluate(array, mode, *, engine="golden", **options):
+    """Compresses an array and decompresses it again: an :class:`Evaluation`. Parameters and exceptions are those of
+    :func:`compress`; the error is that against the array as it was given, so it has the rounding of float64 in it.
+
+    >>> import numpy as np
+    >>> x = np.linspace(-1, 1, 4096, dtype=np.float32).reshape(1, 1, 64, 64)
+    >>> e = evaluate(x, "jpeg-act")
+    >>> f"{e.ratio:.1f}, {e.ratio_with_side:.1f}, {e.relative_error:.4f}, {e.psnr:.1f} dB"
+    '23.1, 21.1, 0.0410, 38.5 dB'
+    """
+    _check_engine(engine)
+    return measured(array, engines.compress(engine, array, mode, **options)[0])
+
+
+def measured(array, compressed):
+    """The :class:`Evaluation` of an array that has been compressed already."""
+    c, mode = compressed, codecs.find(compressed.mode)
+    found = metrics.errors(array if tensors.dtype_name(array.dtype) != "bfloat16" else tensors.taken(array)[0],
+                           _as_floats(engines.decompress("golden", c)[0]))
+    saturated = 0
+    if mode.optional("saturated"):
+        saturated = mode.model.saturated(tensors.taken(array)[0].reshape(c.seen.shape), c.seen)
+    return Evaluation(c.mode, c.options, c.ratio, c.ratio_with_side, found.relative_error, found.psnr,
+                      found.largest_error, found.nans, found.infinities, saturated)
+
+
+def _as_floats(array):
+    return tensors.taken(array)[0] if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
+
+
+def _check_engine(engine):
+    if engine not in engines.ENGINES:
+        raise ValueError(f"engine is {engine!r}, must be {' or '.join(engines.ENGINES)}")

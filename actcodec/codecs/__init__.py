@@ -1,0 +1,69 @@
+"""The registry of codecs: a file for each paper, which declares its modes as data. Everything else loops over it."""
+
+from actcodec.codecs import a2dtwp, gist, jpegact
+from actcodec.codecs.jpegact import CDMA, JPEG_ACT
+from actcodec.codecs.mode import Mode, Option, Streams, found
+
+__all__ = ["CDMA", "JPEG_ACT", "MODES", "Mode", "Option", "Streams", "by_code", "find", "found", "lane_modes",
+           "options", "register", "unregister"]
+
+MODES = {}
+"""The modes by their names, in the order of their codes."""
+
+
+def register(*modes):
+    """Adds modes. Raises ValueError for a name or a code that another mode has, or no file can have, and for an option
+    that means something else in another mode."""
+    for mode in modes:
+        if taken := [other.name for other in MODES.values() if mode.name == other.name or mode.code == other.code]:
+            raise ValueError(f"mode {mode.name} has the name or the code {mode.code} of mode {taken[0]}")
+        if not 0 <= mode.code < 256:
+            raise ValueError(f"mode {mode.name} has the code {mode.code}, must be 0 to 255")
+        for option in mode.options:
+            known = options().get(option.name, option)
+            if option.type != known.type or option.name in ("engine", "mode"):
+                raise ValueError(f"option {option.name} of mode {mode.name} has the name of another one")
+        MODES[mode.name] = mode
+        for known in sorted(MODES.values(), key=lambda mode: mode.code):
+            MODES[known.name] = MODES.pop(known.name)
+
+
+def unregister(*names):
+    """Takes modes out again; for tests."""
+    for name in names:
+        del MODES[name]
+
+
+def find(name):
+    """The mode of that name. Raises ValueError."""
+    if name not in MODES:
+        raise ValueError(f"unknown mode {name!r}, legal are {', '.join(MODES)}")
+    return MODES[name]
+
+
+def by_code(code):
+    """The mode with that code, or None."""
+    return next((mode for mode in MODES.values() if mode.code == code), None)
+
+
+def options():
+    """The options of all modes by name; of one that several have, the one with the widest range."""
+    known = {}
+    for mode in MODES.values():
+        for option in mode.options:
+            other = known.setdefault(option.name, option)
+            if option.range and option.range[1] - option.range[0] > other.range[1] - other.range[0]:
+                known[option.name] = option
+    return known
+
+
+def lane_modes(*names):
+    """The modes of these names that a lane can have, as units take them; all of them without names. Raises ValueError
+    for a name that no lane's mode has."""
+    legal = [mode.name for mode in MODES.values() if mode.format]
+    if unknown := [name for name in names if name not in legal]:
+        raise ValueError(f"modes must be one or more of {', '.join(legal)}, not {unknown[0]!r}")
+    return tuple(MODES[name] for name in dict.fromkeys(names or legal))
+
+
+register(*jpegact.MODES, *gist.MODES, *a2dtwp.MODES)

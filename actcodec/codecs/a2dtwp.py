@@ -1,0 +1,14 @@
+"""A2DTWP (Zhuang, Malossi, Casas): Bitpack, for weights."""
+
+from actcodec.codecs.gist import UNSHARED
+from actcodec.codecs.mode import Mode, Streams
+
+__all__ = ["MODES"]
+
+MODES = tuple(
+    Mode(f"bitpack-{kept}", 13 + kept, golden="actcodec.codecs.models.a2dtwp", options=(UNSHARED,), lossy=True,
+         parameters=(("roundto", kept),), summary=f"the top {8 * kept} bits of each value", tensors="weights",
+         source="A2DTWP (Zhuang, Malossi, Casas), section III",
+         streams=Streams("actcodec.rtl.a2dtwp.bitpack:Bitpack", "actcodec.rtl.a2dtwp.bitpack:Bitunpack",
+                         (("width", kept - 1),)))
+    for kept in (1, 2, 3))

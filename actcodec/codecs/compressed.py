@@ -1,0 +1,111 @@
+"""A compressed tensor, of any mode."""
+
+import math
+from dataclasses import dataclass, field, replace
+
+__all__ = ["DTYPES", "MOST_DIMENSIONS", "Compressed", "view"]
+
+DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
+"""Types that a tensor may have, in the order of their codes in a file, and the bytes of a value."""
+
+MOST_DIMENSIONS = 5
+
+
+def view(shape):
+    """The shape that a model is given for a tensor of ``shape``: [N, C, H, W], or [N, F]. No data moves.
+
+    Raises ValueError for a shape that no file can have.
+    """
+    shape = tuple(map(int, shape))
+    if not 1 <= len(shape) <= MOST_DIMENSIONS:
+        raise ValueError(f"shape {shape} has {len(shape)} dimensions, legal are 1 to {MOST_DIMENSIONS}")
+    if min(shape) < 1:
+        raise ValueError(f"shape {shape} is empty, every dimension has to be at least 1")
+    if max(shape) >= 1 << 32:
+        raise ValueError(f"shape {shape} has a dimension of 2^32 or more")
+    if len(shape) == 1:
+        return 1, *shape
+    if len(shape) == 3:
+        n, c, length = shape
+        return n, c, 1, length
+    if len(shape) == 5:
+        n, c, d, h, w = shape
+        return n, c, d * h, w
+    return shape
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    """A compressed tensor: everything that decompression needs.
+
+    Raises ValueError for a mode, a shape, a type or options that cannot be; :meth:`check` looks at the rest.
+    """
+
+    mode: str  # the one that was used: a tensor without tiles has another than jpeg-act
+    shape: tuple[int, ...]
+    payload: bytes = field(repr=False)
+    options: dict = field(default_factory=dict)  # a value for each option of the mode
+    side: bytes = field(default=b"", repr=False)  # scales and the like, which the mode's model understands
+    dtype: str = "float32"
+
+    def __post_init__(self):
+        from actcodec.codecs import find
+
+        view(self.shape)
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype is {self.dtype!r}, legal are {', '.join(DTYPES)}")
+        object.__setattr__(self, "shape", tuple(map(int, self.shape)))
+        object.__setattr__(self, "options", find(self.mode).settings(self.options))
+
+    def check(self):
+        """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
+        without decompressing."""
+        from actcodec.codecs import find
+
+        mode, seen = find(self.mode), self.seen
+        expected = mode.optional("side_bytes")(seen.shape, mode) if mode.optional("side_bytes") else 0
+        if len(self.side) != expected:
+            raise ValueError(f"mode {self.mode} has {expected} bytes of side information for shape {self.shape}, not "
+                             f"{len(self.side)}")
+        if mode.optional("check"):
+            mode.model.check(seen)
+
+    @property
+    def seen(self):
+        """Itself as a model sees it: a float32 tensor with the shape of :func:`view`."""
+        return replace(self, shape=view(self.shape), dtype="float32")
+
+    @property
+    def cdus(self):
+        return self.options.get("cdus", 1)
+
+    @property
+    def length(self):
+        """Values of the tensor."""
+        return math.prod(self.shape)
+
+    @property
+    def tensor_bytes(self):
+        """Bytes of the tensor."""
+        return DTYPES[self.dtype] * self.length
+
+    @property
+    def payload_bytes(self):
+        return len(self.payload)
+
+    @property
+    def nbytes(self):
+        """Bytes of the whole file: header, options and side information count too."""
+        from actcodec import container
+
+        return container.size(self)
+
+    @property
+    def ratio(self):
+        """Bytes of the tensor over bytes of the payload."""
+        return self.tensor_bytes / self.payload_bytes if self.payload else math.inf
+
+    @property
+    def ratio_with_side(self):
+        """Bytes of the tensor over bytes of the whole file."""
+        return self.tensor_bytes / self.nbytes

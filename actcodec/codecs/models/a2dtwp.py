@@ -1,0 +1,24 @@
+"""A2DTWP's Bitpack: ``golden/a2dtwp``. A tensor is a flat array in memory order, without padding."""
+
+import numpy as np
+
+from actcodec.codecs import find
+from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.models.gist import check_bytes
+from actcodec.golden.a2dtwp import bitpack
+
+__all__ = ["check", "compress", "decompress"]
+
+
+def compress(x, mode, cdus=1):
+    return Compressed(mode.name, x.shape, bitpack.pack(x, mode.parameter["roundto"]).tobytes())
+
+
+def decompress(compressed):
+    c = compressed
+    roundto = find(c.mode).parameter["roundto"]
+    return bitpack.unpack(np.frombuffer(c.payload, np.uint8), roundto, c.length).reshape(c.shape)
+
+
+def check(compressed):
+    check_bytes(compressed, find(compressed.mode).parameter["roundto"] * compressed.length)

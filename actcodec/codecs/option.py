@@ -1,0 +1,117 @@
+"""Options of a mode, declared as data: checks, the command line's options and the fields of a file come from it."""
+
+import operator
+import struct
+from dataclasses import dataclass
+from importlib import import_module
+
+__all__ = ["Option"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a mode.
+
+    Its values are of a ``type``: ``int`` or ``float`` with a ``range`` (both ends included), ``bool``, ``str`` with
+    ``choices``, or a class of its own as ``"package.module:Class"``. Such a class has ``check(value)``, which makes an
+    instance of what a user of the Python API gives and raises ValueError; ``parse(text)``, which does so on the command
+    line; ``pack()`` and ``unpack(take)``, where ``take(size, what)`` gives the next bytes of a file; ``str()`` shows
+    it.
+
+    Raises ValueError if range or choices are missing, or the default is none of them.
+    """
+
+    name: str
+    type: type | str
+    default: object
+    help: str
+    range: tuple | None = None
+    choices: tuple[str, ...] | None = None
+    metavar: str = ""  # on the command line
+    stored: bool = True  # in files: False for what only compression has to know
+
+    def __post_init__(self):
+        if (self.range is None) == (self.type in (int, float)) or (self.choices is None) == (self.type is str):
+            raise ValueError(f"option {self.name}: numbers have a range, words have choices, and nothing else has")
+        if not isinstance(self.type, str):
+            self.check(self.default)
+
+    @property
+    def own(self):
+        """The class of an option that has one of its own."""
+        module, _, name = self.type.partition(":")
+        return getattr(import_module(module), name)
+
+    @property
+    def legal(self):
+        """What values it takes, as text."""
+        if self.range:
+            low, high = self.range
+            return f"{low}" if low == high else f"{low} to {high}"
+        return ", ".join(self.choices) if self.choices else "true or false" if self.type is bool else self.metavar
+
+    def check(self, value):
+        """``value`` as this option has it. Raises ValueError."""
+        if isinstance(self.type, str):
+            return self.own.check(value)
+        try:
+            return {int: self._int, float: self._float, bool: self._bool, str: self._str}[self.type](value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{self.name} is {value!r}, must be {self.legal}") from None
+
+    def _int(self, value):
+        if isinstance(value, bool):
+            raise TypeError
+        return self._inside(operator.index(value))
+
+    def _float(self, value):
+        if isinstance(value, bool | str):
+            raise TypeError
+        return self._inside(float(value))
+
+    def _inside(self, value):
+        if not self.range[0] <= value <= self.range[1]:
+            raise ValueError
+        return value
+
+    def _bool(self, value):
+        if value not in (False, True):
+            raise ValueError
+        return bool(value)
+
+    def _str(self, value):
+        if value not in self.choices:
+            raise ValueError
+        return value
+
+    # --------------------------------------------------------------------------------------------------------- in files
+    @property
+    def _format(self):
+        """Of an integer: as few bytes as its range needs."""
+        low, high = self.range
+        if low < 0:
+            return next(code for code, bits in (("<b", 8), ("<h", 16), ("<i", 32), ("<q", 64))
+                        if -1 << bits - 1 <= low and high < 1 << bits - 1)
+        return next(code for code, bits in (("<B", 8), ("<H", 16), ("<I", 32), ("<Q", 64)) if high < 1 << bits)
+
+    def pack(self, value):
+        """The bytes of a value in a file."""
+        if isinstance(self.type, str):
+            return value.pack()
+        if self.type is str:
+            return bytes([self.choices.index(value)])
+        return struct.pack({int: lambda: self._format, float: lambda: "<d", bool: lambda: "<?"}[self.type](), value)
+
+    def unpack(self, take):
+        """The reverse of :meth:`pack`; ``take(size, what)`` gives the next bytes of the file. Raises ValueError."""
+        if isinstance(self.type, str):
+            return self.own.unpack(take)
+        if self.type is int:
+            data = take(struct.calcsize(self._format), self.name)
+            return self.check(struct.unpack(self._format, data)[0])
+        if self.type is float:
+            return self.check(struct.unpack("<d", take(8, self.name))[0])
+        number = take(1, self.name)[0]
+        if number >= (2 if self.type is bool else len(self.choices)):
+            raise ValueError(f"{self.name} has the code {number}")
+        return bool(number) if self.type is bool else self.choices[number]

@@ -1,0 +1,1 @@
+"""The commands, a file for each; ``command`` is what the group finds."""

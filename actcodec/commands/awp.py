@@ -1,0 +1,89 @@
+"""``actcodec awp``."""
+
+import json
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from actcodec import sources
+from actcodec.commands.common import say
+from actcodec.files import UserError, reading
+from actcodec.golden.a2dtwp.awp import INTERVALS, STEP, THRESHOLDS, Awp, norms
+
+
+@click.command("awp")
+@click.argument("files", metavar="FILES...", nargs=-1, required=True)
+@click.option("--network", type=click.Choice(list(THRESHOLDS)), default="resnet",
+              help="Whose threshold and interval the paper gives.")
+@click.option("--threshold", type=float, show_default="the network's",
+              help="Relative change of a norm below which a batch counts.")
+@click.option("--interval", type=click.IntRange(1), show_default="the network's",
+              help="Batches that have to count before a layer gains bits.")
+@click.option("--start", type=click.IntRange(1, 32), default=STEP, help="Bits at first.")
+@click.option("--step", type=click.IntRange(1), default=STEP, help="Bits gained at a time.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def command(files, network, threshold, interval, start, step, as_json):
+    """Show how many bytes of each layer's weights A2DTWP's Bitpack would keep, batch after batch (Algorithm 1).
+
+    FILES are either one table of l2 norms, a row a batch and a column a layer (.npy, or text with white space or commas
+    between), or the weights after each batch, a .npz or .pt each in the order of batches, an array a layer.
+
+    \b
+    Examples:
+      actcodec awp norms.csv --network vgg
+      actcodec awp norms.npy --threshold -0.001 --interval 100 --json
+      actcodec awp batch0.npz batch1.npz batch2.npz --interval 1
+    """
+    layers, history = read(files)
+    try:
+        awp = Awp(len(layers), THRESHOLDS[network] if threshold is None else threshold,
+                  INTERVALS[network] if interval is None else interval, start, step)
+    except ValueError as error:
+        raise UserError(error) from error
+    changes = [(0, awp.bits.tolist(), awp.roundto.tolist())]
+    for batch, row in enumerate(history, 1):
+        roundto = awp.update(row).tolist()
+        if awp.bits.tolist() != changes[-1][1]:
+            changes.append((batch, awp.bits.tolist(), roundto))
+    if as_json:
+        click.echo(json.dumps({"layers": layers, "batches": len(history), "threshold": awp.threshold,
+                               "interval": awp.interval, "start": start, "step": step,
+                               "changes": [dict(zip(("batch", "bits", "bytes"), change, strict=True))
+                                           for change in changes]}))
+        return
+    table = Table("after batch", *layers, box=None, header_style="bold")
+    for batch, _, roundto in changes:
+        table.add_row(str(batch), *map(str, roundto))
+    console = Console(markup=False, highlight=False)
+    console.print(f"Bytes that are kept of a weight of each layer, {len(history)} batches")
+    console.print(table)
+
+
+def read(files):
+    """Names of the layers, and their norms, float64 [batches, layers]. Raises :class:`UserError`."""
+    if len(files) == 1 and not files[0].endswith((".npz", ".pt", ".pth")):
+        table = norms_table(files[0])
+        return [str(layer) for layer in range(table.shape[1])], table
+    found = [dict(sources.tensors(file, say)) for file in files]
+    for file, weights in zip(files, found, strict=True):
+        if list(weights) != list(found[0]):
+            raise UserError(f"{file}: its layers are not those of {files[0]}")
+    return list(found[0]), np.array([norms(list(weights.values())) for weights in found])
+
+
+def norms_table(path):
+    if path.endswith(".npy"):
+        (_, table), = sources.tensors(path, say)
+    else:
+        with reading(path) as file:
+            text = file.read().decode("latin-1")
+        rows = [line.split("#")[0].replace(",", " ").split() for line in text.splitlines()]
+        try:
+            table = np.array([[float(word) for word in row] for row in rows if row])
+        except ValueError as error:
+            raise UserError(f"{path}: not a table of norms: {error}") from error
+    if table.ndim != 2 or not table.size or not np.all(np.isfinite(table) & (table >= 0)):
+        raise UserError(f"{path}: not a table of norms: rows have to be equally long, numbers 0 or more")
+    return table.astype(np.float64)

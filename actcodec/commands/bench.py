@@ -1,0 +1,24 @@
+"""``actcodec bench``."""
+
+from pathlib import Path
+
+import click
+
+from actcodec import engines
+
+
+@click.command("bench")
+@click.option("--output", metavar="DIR", default="build/bench", help="Folder for report.json and bench.png.")
+@click.option("--quick", is_flag=True, help="Fewer widths and numbers of CDUs.")
+def command(output, quick):
+    """Measure the simulated accelerator in exact cycles: rate by mode, width and CDUs, and effective offload rate.
+
+    \b
+    Examples:
+      actcodec bench
+      actcodec bench --quick --output pictures
+    """
+    from actcodec.bench import run
+
+    with engines.simulator():
+        run(Path(output), quick)

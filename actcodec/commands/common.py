@@ -1,0 +1,137 @@
+"""What several commands share: options that come from the registry, checks of files, lines that are printed."""
+
+import os
+
+import click
+from rich.console import Console
+
+from actcodec import codecs, engines
+from actcodec.codecs.dqt import Dqt
+from actcodec.files import UserError, is_standard
+
+__all__ = ["ModeCommand", "check_target", "engine_option", "mode_text", "papers", "quiet_option", "report", "say",
+           "settings", "shape_text", "simulating"]
+
+engine_option = click.option("--engine", type=click.Choice(engines.ENGINES), default="golden",
+                             help="The NumPy model, or a simulation of the hardware. Both give the same bytes.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+
+
+class ModeCommand(click.Command):
+    """A command with ``--mode`` and an option for each of the modes' options, as the registry has them when it runs;
+    its help lists the modes. ``several``: each of them may be given more than once."""
+
+    def __init__(self, *args, several=False, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.several = several
+
+    def get_params(self, ctx):
+        mode = click.Option(["--mode"], type=click.Choice(list(codecs.MODES)), metavar="MODE",
+                            required=not self.several, multiple=self.several, help="How to compress; see below.")
+        options = [self.option(option) for option in codecs.options().values()]
+        at = sum(isinstance(param, click.Argument) for param in self.params)
+        own, self.params = self.params, [*self.params[:at], mode, *options, *self.params[at:]]
+        try:
+            return super().get_params(ctx)
+        finally:
+            self.params = own
+
+    def option(self, option):
+        """An option of modes as one of the command line; without a default, so that what was given shows."""
+        names = [option.name, f"--{option.name.replace('_', '-')}"]
+        having = [mode for mode in codecs.MODES.values() if mode.option(option.name)
+                  and mode.option(option.name).legal == option.legal]
+        modes = ", ".join(mode.name for mode in having)
+        more = {"help": f"{option.help} Modes: {modes}.", "multiple": self.several, "default": None,
+                "show_default": str(option.default)}
+        if option.type is bool:
+            return click.Option([option.name, f"{names[1]}/--no-{names[1][2:]}"], **more)
+        if option.type in (int, float):
+            kind = {int: click.IntRange, float: click.FloatRange}[option.type](*option.range)
+        else:
+            kind = click.Choice(option.choices) if option.choices else str
+        return click.Option(names, type=kind, metavar=option.metavar or None, **more)
+
+    def format_options(self, ctx, formatter):
+        super().format_options(ctx, formatter)
+        for paper, modes in papers().items():
+            with formatter.section(f"Modes of {paper}" if paper else "Modes"):
+                formatter.write_dl([(mode.name, f"{mode.tensors}: {mode.summary}{'; lossy' if mode.lossy else ''}")
+                                    for mode in modes])
+
+
+def papers():
+    """The modes of each paper, by its name."""
+    found = {}
+    for mode in codecs.MODES.values():
+        found.setdefault(mode.source.split(", section")[0].split(", Table")[0], []).append(mode)
+    return found
+
+
+def settings(mode, given, quiet=True):
+    """The values of options that ``mode`` has among those ``given`` on the command line. Raises :class:`UserError`.
+    Those that the mode does not have change nothing, which is told unless ``quiet``."""
+    found = {}
+    for name, value in given.items():
+        option = codecs.find(mode).option(name)
+        if value is None or value == ():
+            continue
+        if not option:
+            say(f"note: mode {mode} has no option --{name}", quiet)
+            continue
+        try:
+            found[name] = option.own.parse(value) if isinstance(option.type, str) else option.check(value)
+        except ValueError as error:
+            raise UserError(f"--{error}, for mode {mode}") from error
+    return found
+
+
+def check_target(target, source):
+    """Refuses what cannot be written before any work is done for it."""
+    if is_standard(target, 1):
+        return
+    if os.path.isdir(target):
+        raise UserError(f"{target}: is a directory")
+    if not os.path.isdir(os.path.dirname(target) or "."):
+        raise UserError(f"{os.path.dirname(target)}: no such directory")
+    if os.path.isfile(target) and os.path.exists(source) and os.path.samefile(source, target):
+        raise UserError(f"{target}: input and output are the same file")
+
+
+def simulating(engine, quiet):
+    """Says what is built and simulated, and moves meanwhile if it is a terminal."""
+    console = Console(stderr=True, quiet=quiet or engine != "rtl")
+    return engines.announcing(engine, lambda text: say(text, quiet)) if not console.is_terminal else _status(
+        console, engine)
+
+
+def _status(console, engine):
+    from contextlib import ExitStack
+
+    stack = ExitStack()
+    status = stack.enter_context(console.status("simulating the hardware"))
+    stack.enter_context(engines.announcing(engine, lambda text: status.update(text)))
+    return stack
+
+
+def say(text, quiet=False):
+    """A line on stderr."""
+    if not quiet:
+        click.echo(text, err=True)
+
+
+def shape_text(shape):
+    return "x".join(map(str, shape))
+
+
+def mode_text(compressed):
+    """The mode, and the name of its table if it has one."""
+    names = [str(value) for value in compressed.options.values() if isinstance(value, Dqt | str)]
+    return " ".join([compressed.mode, *names])
+
+
+def report(target, text, cycles):
+    """The line after a command that went well; on stderr if the result itself went to the standard output."""
+    speed = f", {cycles.cycles_per_block:.2f} cycles per block" if cycles else ""
+    to_output = is_standard(target, 1)
+    click.echo(f"{'standard output' if to_output else click.format_filename(target)}: {text}{speed}", err=to_output)

@@ -1,0 +1,64 @@
+"""``actcodec compress``."""
+
+import click
+
+from actcodec import api, container, engines, files, tensors
+from actcodec.commands.common import (
+    ModeCommand,
+    check_target,
+    engine_option,
+    mode_text,
+    quiet_option,
+    report,
+    say,
+    settings,
+    shape_text,
+    simulating,
+)
+
+
+@click.command("compress", cls=ModeCommand)
+@click.argument("source", metavar="IN.npy")
+@click.argument("target", metavar="OUT.act")
+@engine_option
+@quiet_option
+def command(source, target, mode, engine, quiet, **options):
+    """Compress the tensor in IN.npy: float16, bfloat16, float32 or float64, of 1 to 5 dimensions.
+
+    A file may be `-`, the standard input or output.
+
+    \b
+    Examples:
+      actcodec compress conv1.npy conv1.act --mode jpeg-act
+      actcodec compress conv1.npy conv1.act --mode jpeg-act --dqt my_table.txt --cdus 4
+      actcodec compress relu1.npy relu1.act --mode sfpr-zvc --engine rtl
+      actcodec compress - - --mode ssdc-fp8 < relu1.npy > relu1.act
+    """
+    check_target(target, source)
+    chosen = settings(mode, options, quiet)
+    x = files.read_tensor(source)
+    with simulating(engine, quiet):
+        compressed, cycles = engines.compress(engine, x, mode, **chosen)
+    container.write(target, compressed)
+    if quiet:
+        return
+    if compressed.mode != mode:
+        say(f"note: shape {shape_text(x.shape)} has no 8x8 tiles, so {mode} fell back to {compressed.mode}")
+    if lost := tensors.loss(x):
+        say(f"note: {lost}")
+    found = api.measured(x, compressed)
+    warn(found, x.size)
+    report(target, f"{shape_text(x.shape)}, {mode_text(compressed)}, ratio {found.ratio:.2f} "
+                   f"({found.ratio_with_side:.2f} with side information), {error_text(found)}", cycles)
+
+
+def error_text(found):
+    """The error of an ``Evaluation``."""
+    return f"error {found.relative_error:.4g}" if found.relative_error else "no error"
+
+
+def warn(found, size):
+    """Says what a tensor has that a mode cannot express."""
+    counts = {"NaN": found.nans, "infinite": found.infinities, "saturated": found.saturated}
+    if any(counts.values()):
+        say(f"warning: of {size} values, {', '.join(f'{n} {what}' for what, n in counts.items() if n)}")

@@ -1,0 +1,44 @@
+"""``actcodec decompress``."""
+
+import click
+
+from actcodec import container, engines
+from actcodec.commands.common import (
+    check_target,
+    engine_option,
+    mode_text,
+    quiet_option,
+    report,
+    shape_text,
+    simulating,
+)
+from actcodec.files import replacing, write_array
+
+
+@click.command("decompress")
+@click.argument("source", metavar="IN.act")
+@click.argument("target", metavar="OUT.npy")
+@engine_option
+@quiet_option
+def command(source, target, engine, quiet):
+    """Decompress IN.act to the tensor OUT.npy, of the type that it had.
+
+    A file may be `-`, the standard input or output.
+
+    \b
+    Examples:
+      actcodec decompress conv1.act back.npy
+      actcodec decompress conv1.act back.npy --engine rtl
+      actcodec decompress - - < conv1.act > back.npy
+    """
+    check_target(target, source)
+    compressed = container.read(source)
+    with simulating(engine, quiet):
+        try:
+            x, cycles = engines.decompress(engine, compressed)
+        except ValueError as error:  # the CRC is right, so the file was written wrong
+            raise container.ContainerError(f"{source}: invalid payload: {error}") from error
+    with replacing(target) as file:
+        write_array(file, x)
+    if not quiet:
+        report(target, f"{shape_text(x.shape)}, from {mode_text(compressed)}", cycles)

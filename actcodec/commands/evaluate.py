@@ -1,0 +1,137 @@
+"""``actcodec evaluate``."""
+
+import csv
+import io
+import json
+import math
+from dataclasses import asdict
+from itertools import groupby, product, zip_longest
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from actcodec import api, codecs, sources
+from actcodec.commands.common import ModeCommand, check_target, say, settings, shape_text
+from actcodec.files import UserError
+
+FIELDS = ("ratio", "ratio_with_side", "relative_error", "psnr", "largest_error", "nans", "infinities", "saturated")
+
+
+@click.command("evaluate", cls=ModeCommand, several=True)
+@click.argument("files", metavar="FILES...", nargs=-1, required=True)
+@click.option("--all", "every", is_flag=True, help="All modes.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values instead of the table.")
+@click.option("--plot", metavar="FILE", help="Draw ratio against error; .png, .svg or .pdf.")
+def command(files, mode, every, as_json, as_csv, plot, **options):
+    """Compress tensors in several modes, and show ratio and error of each.
+
+    FILES are .npy, .npz (all arrays, or one as file.npz:name) and, with PyTorch, .pt (all tensors, or file.pt:name);
+    `-` is a .npy on the standard input. Modes and their options may be given several times: each is tried with each.
+
+    \b
+    Examples:
+      actcodec evaluate conv1.npy --mode jpeg-act --mode sfpr
+      actcodec evaluate conv1.npy --mode jpeg-act --dqt optL --dqt optH --dqt my_table.txt
+      actcodec evaluate activations.npz activations.npz:conv1 --all --plot all.png
+      actcodec evaluate activations.npz --all --csv > all.csv
+    """
+    if bool(mode) == every:
+        raise UserError("give either --mode, once or more, or --all")
+    if as_json and as_csv:
+        raise UserError("give either --json or --csv")
+    if plot:
+        check_target(plot, "")
+        from actcodec.evaluate_plot import draw  # before any work, as it may be missing what it needs
+    todo = [way for name in (codecs.MODES if every else dict.fromkeys(mode)) for way in ways(name, options)]
+    tensors = [tensor for file in files for tensor in sources.tensors(file, say)]
+    rows = []
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("evaluating", total=len(tensors) * len(todo))
+        for (name, x), (label, asked, chosen) in product(tensors, todo):
+            progress.update(task, description=f"{name}, {label}")
+            rows.append(row(name, x, asked, label, chosen))
+            progress.advance(task)
+    if plot:
+        draw(rows, plot)
+    if as_json:
+        click.echo(json.dumps([finite(one) for one in rows]))
+    elif as_csv:
+        click.echo(comma_separated(rows), nl=False)
+    else:
+        show(rows)
+
+
+def ways(mode, options):
+    """Every combination of the options given that the mode has: [(label, mode, options)]."""
+    own = {option.name: options[option.name] for option in codecs.find(mode).options if options[option.name]}
+    found = []
+    for values in product(*own.values()):
+        chosen = settings(mode, dict(zip(own, values, strict=True)))
+        found.append((" ".join([mode, *map(str, chosen.values())]), mode, chosen))
+    return found
+
+
+def row(name, x, mode, label, options):
+    """What came of a tensor, as a dictionary."""
+    found = api.evaluate(x, mode, **options)
+    if found.mode != mode:
+        label = f"{label} ({found.mode})"  # it fell back
+    facts = asdict(found)
+    facts["options"] = {key: value if isinstance(value, bool | int | float) else str(value)
+                        for key, value in found.options.items()}
+    return {"tensor": name, "shape": list(x.shape), "dtype": str(x.dtype), "bytes": x.nbytes, "label": label, **facts}
+
+
+def finite(facts):
+    """JSON has no infinity."""
+    return {key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in facts.items()}
+
+
+def comma_separated(rows):
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["tensor", "shape", "dtype", "label", "mode", *FIELDS])
+    for one in rows:
+        writer.writerow([one["tensor"], shape_text(one["shape"]), one["dtype"], one["label"], one["mode"],
+                         *(one[field] for field in FIELDS)])
+    return text.getvalue()
+
+
+def number(value, form):
+    return "-" if not math.isfinite(value) else "0" if not value else format(value, form)
+
+
+def cells(one):
+    """A row of the table, but for the tensor."""
+    return (one["label"], f"{one['ratio']:.2f}", f"{one['ratio_with_side']:.2f}", number(one["relative_error"], ".3g"),
+            number(one["psnr"], ".1f"), number(one["largest_error"], ".3g"), str(one["nans"] + one["infinities"]),
+            str(one["saturated"]))
+
+
+def show(rows):
+    """Prints a table, and the ratio of all tensors together if there are several."""
+    table = Table("tensor", "mode", box=None, header_style="bold", pad_edge=False)
+    for name in ("ratio", "with\nside", "rel. L2\nerror", "PSNR\ndB", "largest\nerror", "NaN,\nInf", "satu-\nrated"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for tensor, group in groupby(rows, lambda one: one["tensor"]):
+        group = list(group)
+        what = [tensor, shape_text(group[0]["shape"]), group[0]["dtype"]]
+        for one, text in zip_longest(group, what):
+            table.add_row(text, *cells(one) if one else ())
+    console = Console(markup=False, highlight=False)
+    console.print(table)
+    if len({one["tensor"] for one in rows}) > 1:
+        console.print("\nratio of all tensors together")
+        totals = {}
+        for one in rows:
+            label = one["label"].split(" (")[0]
+            size, packed = totals.get(label, (0, 0))
+            totals[label] = size + one["bytes"], packed + one["bytes"] / one["ratio"]
+        for label, (size, packed) in totals.items():
+            console.print(f"  {label}: {size / packed:.2f}")

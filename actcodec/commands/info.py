@@ -1,0 +1,41 @@
+"""``actcodec info``."""
+
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from actcodec import codecs, container
+from actcodec.commands.common import shape_text
+
+
+@click.command("info")
+@click.argument("source", metavar="IN.act")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(source, as_json):
+    """Show what is in IN.act.
+
+    ratio is the tensor's bytes over the payload's; ratio_with_side counts the whole file. Of options that the mode does
+    not have, cdus is 1 and the others are empty.
+
+    \b
+    Examples:
+      actcodec info conv1.act
+      actcodec info conv1.act --json
+    """
+    c = container.read(source)
+    options = {name: c.options.get(name) for name, option in codecs.options().items() if option.stored}
+    options["cdus"] = c.cdus
+    options = {name: value if isinstance(value, bool | int | float | None) else str(value)
+               for name, value in options.items()}
+    facts = {"mode": c.mode, **options, "shape": list(c.shape), "dtype": c.dtype, "payload_bytes": c.payload_bytes,
+             "side_bytes": c.nbytes - c.payload_bytes, "ratio": c.ratio, "ratio_with_side": c.ratio_with_side}
+    if as_json:
+        click.echo(json.dumps(facts))
+        return
+    table = Table(show_header=False, box=None)
+    for key, value in facts.items():
+        text = shape_text(value) if key == "shape" else f"{value:.3f}" if isinstance(value, float) else str(value)
+        table.add_row(key, "-" if value is None else text)
+    Console(markup=False, emoji=False).print(table)  # the name of a DQT is the user's

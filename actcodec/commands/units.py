@@ -1,0 +1,25 @@
+"""``actcodec units``."""
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from actcodec.verilog import written
+
+
+@click.command("units")
+def command():
+    """List the units of the hardware.
+
+    \b
+    Examples:
+      actcodec units
+      actcodec verilog UNIT --help
+    """
+    from actcodec.rtl.units import UNITS
+
+    table = Table("unit", "what it is", "parameters", box=None, header_style="bold")
+    for unit in UNITS.values():
+        defaults = (f"{key}={written(value)}" for key, value in unit.parameters.items())
+        table.add_row(unit.name, unit.summary, " ".join(defaults))
+    Console().print(table)

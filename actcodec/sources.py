@@ -1,0 +1,86 @@
+"""Tensors out of files of several kinds: .npy, .npz, and .pt where PyTorch is installed."""
+
+import os
+import zipfile
+
+import numpy as np
+
+from actcodec.files import UserError, checked, is_standard, read_tensor
+
+__all__ = ["tensors"]
+
+
+def tensors(text, say):
+    """``[(name, array)]`` of a file, or of the one array of ``file:name``. What is no tensor is left out of a file with
+    several, and ``say`` told. Raises :class:`UserError`, OSError as ``open`` does."""
+    path, wanted = split(text)
+    kind = os.path.splitext(path)[1]
+    if is_standard(path, 0) or kind not in READERS:
+        if wanted:
+            raise UserError(f"{text}: only .npz and .pt files have names in them")
+        return [(os.path.splitext(os.path.basename(path))[0], read_tensor(path))]
+    arrays = READERS[kind](path)
+    if wanted is not None:
+        if wanted not in arrays:
+            raise UserError(f"{path}: has no {wanted!r}; there are {', '.join(arrays) or 'none'}")
+        return [(wanted, checked(text, arrays[wanted]))]
+    found, notes = [], []
+    for name, x in arrays.items():
+        try:
+            found.append((name or os.path.basename(path), checked(f"{path}:{name}", x)))
+        except UserError as error:
+            notes.append(f"note: left out {error}")
+    if not found:
+        raise UserError(f"{path}: has no tensor that a mode can take")
+    for note in notes:
+        say(note)
+    return found
+
+
+def split(text):
+    """``file:name``, unless a file is called so."""
+    if os.path.exists(text) or is_standard(text, 0):
+        return text, None
+    path, colon, name = text.partition(".npz:")
+    if not colon:
+        path, colon, name = text.partition(".pt:")
+    return (path + colon[:-1], name) if colon else (text, None)
+
+
+def npz(path):
+    with open(path, "rb") as file:  # for an error that has its name
+        if not zipfile.is_zipfile(file):
+            raise UserError(f"{path}: not a .npz file")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except Exception as error:
+        raise UserError(f"{path}: not a readable .npz file: {error}") from error
+
+
+def pt(path):
+    with open(path, "rb"):
+        pass
+    import torch
+
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise UserError(f"{path}: not a readable .pt file: {str(error).splitlines()[0]}") from error
+    return dict(flat("", content, torch))
+
+
+def flat(name, content, torch):
+    """The tensors inside of dictionaries and lists, with names like ``layers.0.weight``."""
+    if isinstance(content, torch.Tensor):
+        x = content.detach()
+        # Its bits: NumPy has no bfloat16 of its own.
+        yield name, x.view(torch.int16).numpy().view("V2") if x.dtype == torch.bfloat16 else x.numpy()
+        return
+    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(
+        content, list | tuple) else ()
+    for key, value in items:
+        yield from flat(f"{name}.{key}" if name else str(key), value, torch)
+
+
+READERS = {".npz": npz, ".pt": pt, ".pth": pt}

@@ -1,0 +1,65 @@
+"""Arrays of the types that a tensor may have, as the float32 that the modes work on, and back."""
+
+import numpy as np
+
+from actcodec.codecs.compressed import DTYPES, view
+
+__all__ = ["dtype_name", "finite_error", "loss", "restored", "taken"]
+
+
+def dtype_name(dtype):
+    """The name in ``DTYPES`` of a NumPy dtype, of either byte order. bfloat16 is that of ml_dtypes, or the two bytes
+    without a type that NumPy finds in its place in a .npy file. Raises TypeError."""
+    if dtype.kind == "V" and dtype.itemsize == 2 and not dtype.names:
+        return "bfloat16"
+    name = dtype.newbyteorder("=").name
+    if name not in DTYPES:
+        raise TypeError(f"dtype is {dtype}; actcodec takes {', '.join(DTYPES)}")
+    return name
+
+
+def taken(x):
+    """``(values, dtype)``: a contiguous float32 array of the shape of ``x``, and the name of the type that ``x`` has.
+
+    float16 and bfloat16 stay what they are, float64 is rounded. Raises TypeError for anything but an array of such a
+    type, ValueError for a shape that cannot be.
+    """
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"tensor is {type(x).__name__}, has to be a NumPy array")
+    name = dtype_name(x.dtype)
+    view(x.shape)
+    if name == "bfloat16":
+        return (np.ascontiguousarray(x).view("<u2").astype(np.uint32) << 16).view(np.float32), name
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(x, np.float32), name
+
+
+def restored(values, shape, dtype):
+    """The reverse of :func:`taken`: an array of that shape and type, rounded to nearest even where it has fewer bits
+    than float32."""
+    values = values.reshape(shape)
+    if dtype == "bfloat16":
+        from ml_dtypes import bfloat16
+
+        return values.astype(bfloat16)
+    return values.astype(dtype, copy=False)
+
+
+def loss(x):
+    """What is lost when an array becomes float32, as text, or None."""
+    if dtype_name(x.dtype) != "float64":
+        return None
+    values, _ = taken(x)
+    finite = np.isfinite(x)
+    lost = int(np.count_nonzero(finite & ~np.isfinite(values)))
+    if not lost and np.array_equal(values, x, equal_nan=True):
+        return None
+    text = f"float64 is rounded to float32: relative L2 error {finite_error(x, values):.1e}"
+    return f"{text}, and {lost} values that are too large become infinite" if lost else text
+
+
+def finite_error(x, y):
+    """Relative L2 error where both are finite."""
+    both = np.isfinite(x) & np.isfinite(y)
+    norm = np.linalg.norm(x[both].astype(np.float64))
+    return float(np.linalg.norm(y[both].astype(np.float64) - x[both]) / norm) if norm else 0.0

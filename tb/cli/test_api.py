@@ -1,0 +1,176 @@
+"""The Python API: what it takes and gives, its examples, and how light it is."""
+
+import doctest
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import actcodec
+from actcodec import api, codecs, container, metrics
+from actcodec.golden.jpegact import cdu, sfpr
+
+ROOT = Path(__file__).parents[2]
+SHAPES = {(700,): (1, 700), (9, 70): (9, 70), (2, 5, 70): (2, 5, 1, 70), (2, 5, 9, 19): (2, 5, 9, 19),
+          (2, 3, 2, 5, 9): (2, 3, 10, 9)}
+"""Shapes, and what a model sees of them."""
+DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
+
+
+def tensor(shape, seed=0):
+    x = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+    x[x < -0.5] = 0
+    return x
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("mode", actcodec.modes())
+def test_a_tensor_of_any_number_of_dimensions_is_its_view(mode, shape):
+    x = tensor(shape)
+    compressed = actcodec.compress(x, mode)
+    seen = actcodec.compress(x.reshape(SHAPES[shape]), mode)
+    assert (compressed.shape, compressed.payload, compressed.side) == (shape, seen.payload, seen.side)
+    y = actcodec.decompress(compressed)
+    assert y.dtype == np.float32
+    np.testing.assert_array_equal(y, actcodec.decompress(seen).reshape(shape))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("mode", actcodec.modes())
+def test_a_tensor_of_any_type_is_its_float32_and_comes_back_as_it_was(tmp_path, mode, dtype):
+    x = tensor((2, 3, 8, 9)).astype(dtype)
+    compressed = actcodec.compress(x, mode, engine="golden")
+    plain = actcodec.compress(x.astype(np.float32), mode)
+    assert (compressed.payload, compressed.side, compressed.options) == (plain.payload, plain.side, plain.options)
+    assert compressed.ratio == pytest.approx(plain.ratio * np.dtype(dtype).itemsize / 4)
+    assert actcodec.save(tmp_path / "x.act", compressed) == compressed.nbytes == (tmp_path / "x.act").stat().st_size
+    y = actcodec.decompress(actcodec.load(tmp_path / "x.act"))
+    assert (y.dtype, y.shape) == (np.dtype(dtype), x.shape)
+    np.testing.assert_array_equal(y, actcodec.decompress(plain).astype(dtype))
+    if not codecs.MODES[mode].lossy:
+        np.testing.assert_array_equal(y, x)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_float64_loses_is_said():
+    x = np.linspace(0, 1, 64).reshape(8, 8)
+    with pytest.warns(UserWarning, match=r"float64 is rounded to float32: relative L2 error [1-9].*e-08$"):
+        actcodec.compress(x, "raw")
+    with pytest.warns(UserWarning, match="and 1 values that are too large become infinite"):
+        actcodec.compress(np.append(x, 1e300), "raw")
+    actcodec.compress(x.astype(np.float32).astype(np.float64), "raw")  # any warning is an error here
+
+
+@pytest.mark.parametrize("change", [np.asfortranarray, lambda x: np.flip(x, 1), lambda x: x[:, ::2], lambda x: x.T,
+                                    lambda x: x.astype(">f4"), lambda x: np.broadcast_to(x[:1], x.shape)])
+def test_memory_order_does_not_matter(change):
+    x = change(tensor((2, 6, 9, 10)))
+    plain = np.array(x, np.float32, order="C")
+    for mode in actcodec.modes():
+        assert container.pack(actcodec.compress(x, mode)) == container.pack(actcodec.compress(plain, mode))
+
+
+@pytest.mark.parametrize("x, error, what", [
+    ([1.0], TypeError, "tensor is list, has to be a NumPy array"), (np.ones(3, int), TypeError, "dtype is int64"),
+    (np.ones((2, 2), "c8"), TypeError, "dtype is complex64"), (np.float32(1), TypeError, "float32"),
+    (np.array(1, np.float32), ValueError, "has 0 dimensions, legal are 1 to 5"),
+    (np.ones((1,) * 6, np.float32), ValueError, "has 6 dimensions"),
+    (np.ones((2, 0), np.float32), ValueError, "is empty"), (np.ones(3, "V4"), TypeError, "dtype is"),
+], ids=str)
+def test_what_is_no_tensor_is_refused(x, error, what):
+    for mode in actcodec.modes():
+        with pytest.raises(error, match=what):
+            actcodec.compress(x, mode)
+
+
+@pytest.mark.parametrize("options, what", [
+    ({"cdus": 9}, "cdus is 9, must be 1 to 8"), ({"cdus": True}, "cdus is True"), ({"cdus": 2.0}, "cdus is 2.0"),
+    ({"dqt": "optM"}, "unknown DQT 'optM'"), ({"dqt": [1, 2]}, "DQT has 2 values"), ({"dqt": np.zeros(64)}, "below 1"),
+    ({"quality": 3}, "mode jpeg-act has no option quality; its options: dqt, cdus"), ({"engine": "fpga"}, "engine is"),
+])
+def test_options_are_checked(options, what):
+    with pytest.raises(ValueError, match=what):
+        actcodec.compress(tensor((1, 1, 8, 8)), "jpeg-act", **options)
+
+
+def test_an_unknown_mode_names_all():
+    with pytest.raises(ValueError, match=r"unknown mode 'gif', legal are raw, sfpr, .*bitpack-3"):
+        actcodec.compress(tensor((8, 8)), "gif")
+
+
+def test_dqt_is_a_name_or_64_numbers():
+    x = tensor((2, 3, 16, 16))
+    named = actcodec.compress(x, "jpeg-act", dqt="jpeg60", cdus=3)
+    numbers = actcodec.compress(x, "jpeg-act", dqt=named.options["dqt"].table, cdus=np.int64(3))
+    assert (str(named.options["dqt"]), str(numbers.options["dqt"])) == ("jpeg60", "custom")
+    assert named.payload == numbers.payload == cdu.compress(x, "jpeg-act", "jpeg60", 3).payload
+
+
+def test_a_wrong_payload_is_refused():
+    c = actcodec.compress(tensor((2, 3, 16, 16)), "zvc")
+    with pytest.raises(ValueError, match="masks"):
+        actcodec.decompress(type(c)(c.mode, c.shape, c.payload[:-1], c.options))
+    with pytest.raises(ValueError, match="cannot hold"):
+        actcodec.decompress(type(c)(c.mode, c.shape, b"", c.options))
+
+
+def test_evaluation_is_the_textbooks():
+    x = tensor((2, 3, 16, 16))
+    x[0, 0, 0, :4] = np.nan, np.inf, -np.inf, 1e30
+    for mode in actcodec.modes():
+        found, c = actcodec.evaluate(x, mode), actcodec.compress(x, mode)
+        y = actcodec.decompress(c).astype(np.float64)[np.isfinite(x)]
+        finite = x[np.isfinite(x)].astype(np.float64)
+        assert (found.mode, found.ratio, found.ratio_with_side) == (mode, x.nbytes / len(c.payload),
+                                                                    x.nbytes / len(container.pack(c)))
+        assert found.relative_error == pytest.approx(np.linalg.norm(y - finite) / np.linalg.norm(finite))
+        assert found.largest_error == np.abs(y - finite).max()
+        assert found.psnr == pytest.approx(metrics.psnr(finite, y))
+        assert (found.nans, found.infinities) == (1, 2)
+        expected = {"sfpr": sfpr.counts(x, sfpr.scales(x).k).saturated, "dpr-fp16": 3, "ssdc-fp8": 3, "zvc": 0}
+        assert found.saturated == expected.get(mode, found.saturated)
+    nothing = actcodec.evaluate(np.full((1, 8), np.nan, np.float32), "raw")
+    assert (nothing.relative_error, nothing.largest_error, nothing.nans) == (0, 0, 8)
+
+
+def test_error_of_float64_counts_what_float32_loses():
+    x = np.random.default_rng(0).normal(size=(8, 8))
+    assert 1e-9 < actcodec.evaluate(x, "raw").relative_error < 1e-7
+
+
+def test_examples_run():
+    for module in (actcodec, api):
+        found = doctest.testmod(module)
+        assert found.attempted and not found.failed
+    found = doctest.testfile(str(ROOT / "docs/api.md"), module_relative=False)
+    assert found.attempted and not found.failed
+
+
+def test_version():
+    assert actcodec.__version__ == version("actcodec")
+    with pytest.raises(AttributeError):
+        _ = actcodec.compres
+    assert set(actcodec.__all__) <= set(dir(actcodec))
+
+
+def test_nothing_but_numpy_is_imported():
+    script = ("import sys; before = set(sys.modules); import actcodec; assert 'numpy' not in sys.modules; "
+              "import numpy as np; x = np.ones((2, 3, 8, 8), np.float32); "
+              "[actcodec.evaluate(x, mode) for mode in actcodec.modes()]; "
+              "new = {name.split('.')[0] for name in set(sys.modules) - before}; "
+              "print(*sorted(new - set(sys.stdlib_module_names)))")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
+                          env={key: value for key, value in os.environ.items() if key != "COV_CORE_SOURCE"})
+    assert [name for name in done.stdout.split() if not name.startswith("_")] == ["actcodec", "numpy"]
+
+
+def test_modes_of_the_package_have_all_that_is_shown_of_them():
+    for mode in actcodec.modes().values():
+        assert mode.summary and mode.tensors and mode.source and mode.golden and mode.engines == ("golden", "rtl")
+        assert bool(mode.format) != bool(mode.streams)
+    assert [mode.code for mode in actcodec.modes().values()] == list(range(17))

@@ -1,0 +1,29 @@
+"""The documents' figures are those that are recorded."""
+
+import json
+
+import pytest
+
+from docs import tables
+
+RECORDED = json.loads((tables.ROOT / "synth/baseline.json").read_text())
+
+
+@pytest.mark.parametrize("name", tables.DOCUMENTS)
+def test_the_figures_in_the_documents_are_up_to_date(name):
+    text = (tables.ROOT / name).read_text()
+    assert tables.BEGIN in text
+    assert tables.renewed(text, RECORDED) == text, "run make docs"
+
+
+def test_stale_figures_are_replaced_and_nothing_else():
+    text = ("| `dct` | 1 |\n<!-- figures -->\n| unit | area, um² | slack, ps | paper, um² | ratio |\n"
+            "|---|---|---|---|---|\n| `dct`, both | 1 and 7 bits | +9 | 20 | 0.1 |\n"
+            "| both together | 0 | | | |\n<!-- /figures -->\n| 1 |\n")
+    figures = {"dct": {"area": 10.4, "flops": 3, "slack": -0.6}, "collector": {"area": 1000, "flops": 1, "slack": 2},
+               "splitter": {"area": 500, "flops": 1, "slack": 1}}
+    assert tables.renewed(text, figures) == (
+        text.replace("1 and 7 bits | +9 | 20 | 0.1", "10 and 7 bits | -1 | 20 | 0.52").replace(
+            "| both together | 0 | | | |", "| both together | 1,500 |  |  |  |"))
+    with pytest.raises(ValueError, match="no figures are recorded for the row '`fadd`'"):
+        tables.renewed(text.replace("`dct`, both", "`fadd`"), figures)

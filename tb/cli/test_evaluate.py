@@ -1,0 +1,172 @@
+"""`actcodec evaluate`, `modes` and `awp`: what they read, print and draw."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from PIL import Image
+
+import actcodec
+from actcodec import cli
+from actcodec.golden.a2dtwp.awp import Awp, norms
+
+
+def run(line, code=0):
+    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
+    assert result.exit_code == code, result.output
+    if code:
+        assert (result.stdout, result.stderr.count("\n")) == ("", 1)
+        assert result.stderr.startswith("actcodec: error: ")
+    return result.stderr if code else result.stdout
+
+
+@pytest.fixture
+def tensors(tmp_path, monkeypatch):
+    """A folder with one tensor, with several, and with the same ones as PyTorch has them."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(3)
+    found = {"conv": random.normal(size=(2, 3, 9, 10)).astype(np.float32),
+             "relu": np.maximum(random.normal(size=(4, 40)), 0).astype(np.float16)}
+    np.save("x.npy", found["conv"])
+    np.savez("all.npz", **found, number=np.arange(3))
+    torch.save({"layers": [torch.tensor(found["conv"]), {"bias": torch.tensor(found["relu"]).to(torch.bfloat16)}],
+                "steps": 7}, "all.pt")
+    return found
+
+
+def test_every_mode_is_measured_as_the_api_does(tensors):
+    rows = json.loads(run("evaluate x.npy all.npz:relu --all --json"))
+    assert [(row["tensor"], row["label"].split()[0]) for row in rows] == [
+        (name, mode) for name in ("x", "relu") for mode in actcodec.modes()]
+    for row in rows:
+        x = tensors["conv" if row["tensor"] == "x" else "relu"]
+        expected = actcodec.evaluate(x, row["label"].split()[0])
+        assert (row["shape"], row["dtype"], row["bytes"]) == (list(x.shape), x.dtype.name, x.nbytes)
+        for field in ("mode", "ratio", "ratio_with_side", "relative_error", "largest_error", "nans", "infinities",
+                      "saturated"):
+            assert row[field] == getattr(expected, field)
+        assert row["psnr"] == (expected.psnr if np.isfinite(expected.psnr) else None)
+    assert [row["label"] for row in rows if row["mode"] != row["label"].split()[0]] == ["jpeg-act (sfpr-zvc)"]
+
+
+def test_each_option_is_tried_with_each(tensors):
+    line = "evaluate x.npy --mode jpeg-act --mode zvc --dqt optL --dqt jpeg60 --cdus 1 --cdus 3 --json"
+    found = json.loads(run(line))
+    assert [row["label"] for row in found] == [
+        *(f"jpeg-act {dqt} {cdus}" for dqt in ("optL", "jpeg60") for cdus in (1, 3)), "zvc 1", "zvc 3"]
+    assert found[3]["options"] == {"dqt": "jpeg60", "cdus": 3}
+
+
+def test_the_same_numbers_as_text_and_values(tensors):
+    text = run("evaluate all.npz:conv all.npz:relu --mode jpeg-act --mode dpr-fp8")
+    assert max(map(len, text.splitlines())) <= 80
+    rows = list(csv.DictReader(run("evaluate all.npz:conv all.npz:relu --mode jpeg-act --mode dpr-fp8 --csv")
+                               .splitlines()))
+    assert [(row["tensor"], row["mode"]) for row in rows] == [
+        ("conv", "jpeg-act"), ("conv", "dpr-fp8"), ("relu", "sfpr-zvc"), ("relu", "dpr-fp8")]
+    assert all(f"{float(row['ratio']):.2f}" in text and row["shape"] in text for row in rows)
+    size = sum(x.nbytes for x in tensors.values())
+    packed = sum(x.nbytes / float(row["ratio"]) for x, row in zip(tensors.values(), rows[1::2], strict=True))
+    assert f"dpr-fp8: {size / packed:.2f}\n" in text
+
+
+def test_files_of_several_tensors(tensors):
+    found = json.loads(run("evaluate all.npz all.pt all.pt:layers.0 --mode raw --json"))
+    assert [(row["tensor"], row["shape"], row["ratio_with_side"] > 0) for row in found] == [
+        ("conv", [2, 3, 9, 10], True), ("relu", [4, 40], True), ("layers.0", [2, 3, 9, 10], True),
+        ("layers.1.bias", [4, 40], True), ("layers.0", [2, 3, 9, 10], True)]
+    result = CliRunner().invoke(cli.main, ["evaluate", "all.npz", "--mode", "raw"])
+    assert result.stderr == ("note: left out all.npz:number: dtype is int64; actcodec takes float32, float16, "
+                             "bfloat16, float64\n")
+    piped = subprocess.run([sys.executable, "-m", "actcodec", "evaluate", "-", "--mode", "raw", "--csv"],
+                           stdin=open("x.npy", "rb"), capture_output=True, text=True, check=True)  # noqa: SIM115
+    assert piped.stdout.splitlines()[1].startswith("-,2x3x9x10,float32,raw,raw,")
+    assert piped.stderr == ""
+
+
+@pytest.mark.parametrize("name, form", [("p.png", "PNG"), ("p.svg", None), ("p.pdf", None)])
+def test_plot_is_a_picture_of_the_form_that_its_name_says(tensors, tmp_path, name, form):
+    run(f"evaluate all.npz --all --plot {name}")
+    if form:
+        with Image.open(name) as picture:
+            assert picture.format == form and picture.width > 800
+    else:
+        assert (tmp_path / name).read_bytes().startswith({"p.svg": b"<?xml", "p.pdf": b"%PDF"}[name])
+
+
+@pytest.mark.parametrize("line, what", [
+    ("evaluate x.npy", "either --mode, once or more, or --all"), ("evaluate x.npy --all --mode raw", "either --mode"),
+    ("evaluate x.npy --all --json --csv", "either --json or --csv"), ("evaluate --all", "Missing argument"),
+    ("evaluate none.npz --all", "none.npz: No such file"), ("evaluate none.pt --all", "none.pt: No such file"),
+    ("evaluate all.npz:none --all", "all.npz: has no 'none'; there are conv, relu, number"),
+    ("evaluate all.npz:number --all", "all.npz:number: dtype is int64"), ("evaluate bad.npz --all", "not a .npz file"),
+    ("evaluate bad.pt --all", "not a readable .pt file"), ("evaluate none.npz:x --all", "none.npz: No such file"),
+    ("evaluate x.npy --all --plot x.txt", "no picture is called so"), ("evaluate ints.npz --all", "has no tensor"),
+    ("evaluate x.npy --all --plot no/x.png", "no such directory"), ("evaluate x.npy --mode gif", "'gif'"),
+    ("evaluate x.npy --mode raw --cdus 9", "--cdus"), ("evaluate x.npy --mode jpeg-act --dqt no", "unknown DQT 'no'"),
+])
+def test_errors_are_one_line(tensors, tmp_path, line, what):
+    for name in ("bad.npz", "bad.pt"):
+        (tmp_path / name).write_bytes(b"PK\3\4 no zip")
+    np.savez("ints.npz", np.arange(3))
+    assert what in run(line, 2)
+
+
+# Adaptive weight precision
+
+HISTORY = np.cumprod(np.tile([0.9, 0.99, 1.1], (12, 1)), axis=0)
+
+
+def awp(threshold, interval, **parameters):
+    model = Awp(3, threshold, interval, **parameters)
+    found = [(0, model.bits.tolist())]
+    for batch, row in enumerate(HISTORY, 1):
+        model.update(row)
+        if model.bits.tolist() != found[-1][1]:
+            found.append((batch, model.bits.tolist()))
+    return found
+
+
+@pytest.mark.parametrize("name", ["n.npy", "n.csv", "n.txt"])
+def test_awp_of_norms_is_algorithm_1(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    np.save(name, HISTORY) if name == "n.npy" else np.savetxt(name, HISTORY, delimiter="," if name == "n.csv" else " ",
+                                                              header="conv1 conv2 fc")
+    facts = json.loads(run(f"awp {name} --threshold -0.005 --interval 3 --start 8 --step 4 --json"))
+    assert [(change["batch"], change["bits"]) for change in facts["changes"]] == awp(-0.005, 3, step=4)
+    assert facts["changes"][-1]["bytes"] == [-(-bits // 8) for bits in facts["changes"][-1]["bits"]]
+    assert facts["batches"] == 12 and len(facts["changes"]) > 2
+    text = run(f"awp {name} --threshold -0.05 --interval 3")
+    assert [line.split() for line in text.splitlines()[2:]] == [
+        [str(batch), *(str(-(-bit // 8)) for bit in bits)] for batch, bits in awp(-0.05, 3)]
+    defaults = json.loads(run(f"awp {name} --network alexnet --json"))
+    assert (defaults["threshold"], defaults["interval"], defaults["start"]) == (-5e-2, 4000, 8)
+
+
+def test_awp_of_weights_is_awp_of_their_norms(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random, model = np.random.default_rng(0), Awp(2, -0.01, 1)
+    for batch in range(4):
+        weights = {"a": random.normal(size=(3, 4)) * 0.9**batch, "b": np.ones(5, np.float32)}
+        np.savez(f"{batch}.npz", **weights)
+        model.update(norms(list(weights.values())))
+    facts = json.loads(run("awp 0.npz 1.npz 2.npz 3.npz --threshold -0.01 --interval 1 --json"))
+    assert facts["layers"] == ["a", "b"] and facts["changes"][-1]["bits"] == model.bits.tolist()
+    np.savez("4.npz", a=np.ones(3))
+    assert "4.npz: its layers are not those of 0.npz" in run("awp 0.npz 4.npz", 2)
+
+
+@pytest.mark.parametrize("text, what", [("1 2\n3", "not a table of norms"), ("one", "not a table"), ("", "not a table"),
+                                        ("1 -2", "not a table"), ("nan", "not a table")])
+def test_other_tables_are_refused(tmp_path, monkeypatch, text, what):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "n.txt").write_text(text)
+    assert what in run("awp n.txt", 2)
+    (tmp_path / "n.txt").write_text("1 2\n3 4\n")
+    assert "threshold must be a finite number" in run("awp n.txt --threshold nan", 2)
+    assert "--step" in run("awp n.txt --step 0", 2)

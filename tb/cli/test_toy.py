@@ -1,0 +1,107 @@
+"""A codec that nothing but this file knows, the bytes of every value reversed: registered, it is a mode like any
+other."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import actcodec
+from actcodec import cli, codecs, container
+from actcodec.codecs.compressed import Compressed
+
+TOY = codecs.Mode(
+    "toy", 60, golden="tb.cli.test_toy", summary="bytes of every value reversed", tensors="toys",
+    source="this bench, section 1", options=(
+        codecs.Option("flips", int, 0, "Bits to flip in every byte.", range=(0, 255)),
+        codecs.Option("gain", float, 1.0, "What values are multiplied with.", range=(0.5, 2.0)),
+        codecs.Option("order", str, "byte", "What is reversed.", choices=("byte", "nothing")),
+        codecs.Option("loud", bool, False, "Nothing.")))
+
+
+def compress(x, mode, flips, gain, order, loud):
+    data = np.ascontiguousarray(x * np.float32(gain), "<f4").view(np.uint8).reshape(-1, 4)
+    data = (data[:, ::-1] if order == "byte" else data) ^ np.uint8(flips)
+    return Compressed(mode.name, x.shape, data.tobytes(), {"flips": flips, "gain": gain, "order": order, "loud": loud})
+
+
+def decompress(compressed):
+    data = np.frombuffer(compressed.payload, np.uint8).reshape(-1, 4) ^ np.uint8(compressed.options["flips"])
+    data = np.ascontiguousarray(data[:, ::-1] if compressed.options["order"] == "byte" else data)
+    return (data.view("<f4") / np.float32(compressed.options["gain"])).reshape(compressed.shape)
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    codecs.register(TOY)
+    yield np.random.default_rng(0).normal(size=(2, 3, 4, 5)).astype(np.float32)
+    codecs.unregister("toy")
+
+
+def run(line, code=0):
+    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
+    assert result.exit_code == code, result.output
+    return result.stderr if code else result.stdout
+
+
+def test_it_compresses_on_the_command_line(toy, tmp_path):
+    np.save("x.npy", toy)
+    assert "toy byte, ratio 1.00" in run("compress x.npy x.act --mode toy --flips 85 --gain 2 --loud")
+    data = (tmp_path / "x.act").read_bytes()
+    options = b"\x55" + np.array(2, "<f8").tobytes() + b"\0\1"
+    assert data[5] == 60 and data[32:43] == options
+    assert data[43:-4] == (np.ascontiguousarray(2 * toy).view(np.uint8).reshape(-1, 4)[:, ::-1] ^ 85).tobytes()
+    run("decompress x.act y.npy")
+    np.testing.assert_array_equal(np.load("y.npy"), toy)
+    facts = json.loads(run("info x.act --json"))
+    assert (facts["mode"], facts["flips"], facts["gain"], facts["order"], facts["loud"]) == ("toy", 85, 2, "byte", True)
+
+
+def test_it_shows_wherever_modes_do(toy):
+    text = " ".join(run("compress --help").split())
+    assert "Modes of this bench: toy toys: bytes of every value reversed" in text
+    assert "--flips INTEGER RANGE Bits to flip in every byte. Modes: toy. [default: (0); 0<=x<=255]" in text
+    assert "--order [byte|nothing]" in text and "--loud / --no-loud" in text and "--gain FLOAT RANGE" in text
+    assert re.search(r"^60 +toy +toys +bytes of every value", run("modes"), re.MULTILINE)
+    assert json.loads(run("modes --json"))[-1]["mode"] == "toy"
+    assert list(actcodec.modes())[-1] == "toy"
+    np.save("x.npy", toy)
+    found = json.loads(run("evaluate x.npy --mode toy --flips 1 --flips 2 --order nothing --json"))
+    assert [row["label"] for row in found] == ["toy 1 nothing", "toy 2 nothing"]
+
+
+def test_what_it_does_not_have_is_an_error(toy):
+    np.save("x.npy", toy)
+    assert "--flips" in run("compress x.npy x.act --mode toy --flips 256", 2)
+    assert "mode toy has no hardware" in run("compress x.npy x.act --mode toy --engine rtl", 2)
+    with pytest.raises(ValueError, match="mode toy has no option cdus; its options: flips, gain, order, loud"):
+        actcodec.compress(toy, "toy", cdus=1)
+    with pytest.raises(ValueError, match="order is 'word', must be byte, nothing"):
+        actcodec.compress(toy, "toy", order="word")
+
+
+@pytest.mark.parametrize("at, byte", [(41, 2), (42, 2), (6, 2), (39, 0xC0)])
+def test_a_wrong_field_in_a_file_is_refused(toy, at, byte):
+    data = bytearray(container.pack(actcodec.compress(toy, "toy")))
+    data[at] = byte
+    with pytest.raises(container.ContainerError, match="invalid"):
+        container.unpack(bytes(data[:-4]) + container.CRC.pack(container.zlib.crc32(data[:-4])))
+
+
+def test_names_codes_and_options_are_taken_once(toy):
+    with pytest.raises(ValueError, match="has the name or the code 60 of mode toy"):
+        codecs.register(codecs.Mode("other", 60))
+    with pytest.raises(ValueError, match="has the name or the code 61 of mode toy"):
+        codecs.register(codecs.Mode("toy", 61))
+    with pytest.raises(ValueError, match="option flips of mode other has the name of another one"):
+        codecs.register(codecs.Mode("other", 61, options=(codecs.Option("flips", bool, False, ""),)))
+    with pytest.raises(ValueError, match="0 to 255"):
+        codecs.register(codecs.Mode("other", 256))
+    assert "other" not in codecs.MODES
+
+
+def test_without_it_nothing_is_left():
+    assert "toy" not in codecs.MODES and "toy" not in run("compress --help")
