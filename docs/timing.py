@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
 
+from actcodec.codecs import MODES
 from actcodec.driver import Driver, Plain, run
-from rtl.gist.binarize import Binarize
-from rtl.jpegact.accelerator import Accelerator
-from rtl.jpegact.config import MODES
+from actcodec.rtl.gist.binarize import Binarize
+from actcodec.rtl.units import UNITS
 
 ONE = 0x3F800000  # 1.0, which each word of memory is
 LATENCY = 6  # cycles from an address to the first beat, and from the last beat of a burst to its answer
@@ -26,7 +26,7 @@ class World:
     """What surrounds an accelerator of one lane. :meth:`run` leaves the ports of each cycle in ``rows``."""
 
     def __init__(self):
-        self.dut = Accelerator(1)
+        self.dut = UNITS["accelerator"].build(cdus=1)
         self.names = list(self.dut.signature.members)
         self.inputs = [name for name, member in self.dut.signature.members.items() if member.flow is In]
         self.host, self.reads, self.answers, self.frame = deque(), deque(), deque(), deque()
@@ -39,7 +39,7 @@ class World:
 
     def describe(self, mode, rows, width, decompress=0):
         driver = Driver(Plain(self), None)
-        run(driver.put(mode=MODES[mode].value, decompress=decompress))
+        run(driver.put(mode=MODES[mode].code, decompress=decompress))
         run(driver.put(rows=rows, width=width, stride=4 * width, height=rows, channels=1, base=0x4000, scales=0x8000,
                        done_enable=1))
         run(driver.put(done_pending=1, error_pending=1))
@@ -256,7 +256,7 @@ def diagrams():
         "received": draw("A frame that waited for its start",
                          rows[back - 2 : last("s_axis_tvalid", marks["decompressed"]) + 3],
                          {"s_axil_aw": ["addr"], "s_axis_t": ["keep", "last"]}, ["busy"]),
-        "reset": draw("Soft reset", rows[reset - 2 : reset + 23],
+        "reset": draw("Soft reset", rows[reset - 2 : reset + 34],
                       {"s_axil_w": ["data"], "m_axi_0_ar": ["len"], "m_axi_0_r": ["last"],
                        "m_axis_t": ["keep", "last"]}, ["busy"]),
         "unit": draw("A unit: Binarize", binarize(), {"i__": ["payload"], "o__": ["payload"]}),

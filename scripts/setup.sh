@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes .venv with every Python package at its locked version. What PyPI lacks comes from apt when this runs as root;
-# otherwise the missing packages are named. Usage: scripts/setup.sh [judges] [synth] [iverilog]
+# otherwise the missing packages are named. Usage: scripts/setup.sh [bench] [judges] [synth] [iverilog]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -27,6 +27,7 @@ need "command -v perl" perl
 locks=()
 for word in "$@"; do
     case $word in
+    bench) locks+=(requirements-bench.lock) ;;
     judges) locks+=(requirements-judges.lock) ;;
     synth) locks+=(requirements-synth.lock); need "command -v sta" opensta ;;
     *) need "command -v $word" "$word" ;;

@@ -1,4 +1,4 @@
-"""``python -m synth [UNIT ...]``: maps units to Nangate45 and prints area and timing beside the paper's."""
+"""``python -m actcodec.synth [UNIT ...]``: maps units to Nangate45 and prints area and timing beside the paper's."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -8,10 +8,10 @@ from time import monotonic
 import click
 from rich.console import Console
 
-from synth import baseline, fpga, power, report
-from synth.catalogue import MAPPED, jobs, run
-from synth.console import close, progress
-from synth.library import SynthesisError
+from actcodec.synth import baseline, fpga, power, report
+from actcodec.synth.catalogue import MAPPED, jobs, run
+from actcodec.synth.console import close, progress
+from actcodec.synth.library import SynthesisError
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -66,4 +66,4 @@ def main(units, threads, search, powered):
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m synth")
+    main(prog_name="python -m actcodec.synth")

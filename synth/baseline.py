@@ -1,4 +1,5 @@
-"""``python -m synth.baseline [UNIT ...] [--renew]``: the recorded figures of units, and what new ones are held against.
+"""``python -m actcodec.synth.baseline [UNIT ...] [--renew]``: the recorded figures of units, and what new ones are held
+against.
 
 They are in ``baseline.json``; git knows how they came about.
 """
@@ -11,8 +12,8 @@ from time import monotonic
 import click
 from rich.console import Console
 
-from synth.catalogue import MAPPED, jobs, run
-from synth.console import close, progress
+from actcodec.synth.catalogue import MAPPED, jobs, run
+from actcodec.synth.console import close, progress
 
 __all__ = ["GROWTH", "PATH", "compare", "history", "read", "recipes", "record", "strangers", "write"]
 
@@ -33,7 +34,7 @@ def write(recorded, path=PATH):
 
 
 def record(figures):
-    """What is kept of {label: :class:`~synth.flow.Figures`}."""
+    """What is kept of {label: :class:`~actcodec.synth.flow.Figures`}."""
     return {label: {key: getattr(one, key) for key in KEPT} for label, one in figures.items()}
 
 
@@ -49,8 +50,8 @@ def strangers(recorded, labels):
 
 
 def compare(recorded, figures):
-    """Holds {label: :class:`~synth.flow.Figures`} against a baseline that has them all. Returns what is wrong, a
-    sentence each: a unit that is larger by more than :data:`GROWTH`, or has less slack; by however little, since the
+    """Holds {label: :class:`~actcodec.synth.flow.Figures`} against a baseline that has them all. Returns what is wrong,
+    a sentence each: a unit that is larger by more than :data:`GROWTH`, or has less slack; by however little, since the
     flow gives the same figures again."""
     wrong = []
     for label, now in figures.items():
@@ -107,4 +108,4 @@ def main(units, renew, parts, threads):
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m synth.baseline")
+    main(prog_name="python -m actcodec.synth.baseline")

@@ -5,10 +5,10 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolE
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
-from rtl.jpegact.cdu import CDMA
-from rtl.units import UNITS, Unit
-from synth.flow import netlist, synthesise
-from synth.timing import ARRIVAL, LANE
+from actcodec.codecs import CDMA
+from actcodec.rtl.units import UNITS, Unit
+from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.timing import ARRIVAL, LANE
 
 __all__ = ["MAPPED", "Job", "jobs", "run"]
 
@@ -18,6 +18,7 @@ MAPPED = [unit.name for unit in UNITS.values() if unit.synth is not None]
 VARIANTS = {
     "dct": {"forward": {"direction": "forward"}, "inverse": {"direction": "inverse"}},
     "cdu": {"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA}},
+    **{unit: {"in a CDU": {"align": False}} for unit in ("division_encode", "division_decode")},
     **{unit: {"independent memory": {"memory": "independent"}} for unit in ("reader", "writer")},
     "accelerator": {"1 CDU": {"cdus": 1}, "independent memory": {"memory": "independent"}},
 }
@@ -27,7 +28,8 @@ VARIANTS = {
 class Job:
     """A netlist to be mapped: its label in the tables, the row of the paper beside it or None, its module's name, and
     what it consists of: RTLIL, and the jobs of the modules that it has several of, by name. For
-    ``arrival`` see :func:`~synth.timing.constraints`, for ``apart`` :func:`~synth.flow.synthesise`."""
+    ``arrival`` see :func:`~actcodec.synth.timing.constraints`, for ``apart``
+    :func:`~actcodec.synth.flow.synthesise`."""
 
     label: str
     paper: str | None
@@ -79,8 +81,8 @@ def jobs(names):
 
 def run(work, threads, done, recipes=None):
     """Maps jobs side by side, with the best of all recipes or those of {label: recipe}; returns for each what
-    :func:`~synth.flow.synthesise` does, or the SynthesisError. When a job is done, ``done`` is called with it and its
-    result, or None if it failed."""
+    :func:`~actcodec.synth.flow.synthesise` does, or the SynthesisError. When a job is done, ``done`` is called with it
+    and its result, or None if it failed."""
     runs = {}
 
     def key(job):

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from synth import memories
+from actcodec.synth import memories
 
 __all__ = ["Cell", "cells", "verilog"]
 
@@ -19,7 +19,7 @@ class Cell:
     Functions are in the operators that Verilog and Python share (``~ & ^ |``), of input pins and of the state ``IQ``
     and its complement ``IQN``. ``kind`` is "logic", "flop" (takes ``next`` at the rising edge of ``CK``) or "gate" (a
     clock gate: a latch keeps ``E`` while ``CK`` is high), or "memory", whose outputs have no function
-    (:mod:`~synth.memories`).
+    (:mod:`~actcodec.synth.memories`).
     """
 
     name: str

@@ -17,10 +17,10 @@ from time import monotonic
 import numpy as np
 import pyosys
 
-from synth import memories
-from synth.cells import cells
-from synth.flow import yosys
-from synth.library import BUILD, SynthesisError, liberty
+from actcodec.synth import memories
+from actcodec.synth.cells import cells
+from actcodec.synth.flow import yosys
+from actcodec.synth.library import BUILD, SynthesisError, liberty
 
 __all__ = ["LIMIT", "Proof", "prove"]
 

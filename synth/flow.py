@@ -17,12 +17,12 @@ from time import monotonic
 
 from amaranth.back import rtlil
 
-from rtl.common.shared import collect
-from synth import fanout, memories, timing
-from synth.complement import complement
-from synth.hierarchy import breakdown, constants, signals
-from synth.library import BUILD, PERIOD, SynthesisError, areas, liberty, version
-from synth.sizing import resize
+from actcodec.rtl.common.shared_module import collect
+from actcodec.synth import fanout, memories, timing
+from actcodec.synth.complement import complement
+from actcodec.synth.hierarchy import breakdown, constants, signals
+from actcodec.synth.library import BUILD, PERIOD, SynthesisError, areas, liberty, version
+from actcodec.synth.sizing import resize
 
 __all__ = ["RECIPES", "Figures", "netlist", "synthesise"]
 
@@ -223,7 +223,7 @@ def measure(top, library, folder, recipe, parts, arrival):
                for part, (_, place) in parts.items()}
     for cell, (figures, _) in inside.items():
         whole = modules[module["cells"][cell]["type"]]
-        name = cell.removesuffix(".instance")  # which is all that rtl.common.shared's component has
+        name = cell.removesuffix(".instance")  # which is all that rtl.common.shared_module's component has
         names |= {f"{cell}/{one}": f"{name}.{signal}" for one, signal in signals(whole).items()}
         shares |= {f"{name}.{unit}".rstrip("."): share for unit, share in figures.parts.items()}
     timed = timing.analyse(library, folder, recipe, top, names, constants(module, modules),
@@ -258,7 +258,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.
     """Maps RTLIL, the text of :func:`netlist`, to cells with a recipe (default: searches for the best one), or
     remembers that it did. ``parts``: {module: what this function has returned for it} of what it has several of.
     If it has such, all its submodules are mapped by themselves, otherwise those named in ``apart``. For ``arrival`` see
-    :func:`~synth.timing.constraints`.
+    :func:`~actcodec.synth.timing.constraints`.
 
     Returns ``(figures, folder, cached)``. The folder, in ``build``, is named after the unit and the hash of everything
     that went into the run. In it lie the netlist, ``net.v`` and ``net.json``, and all scripts, logs and other tries.

@@ -1,4 +1,4 @@
-"""``python -m synth.fpga [UNIT ...]``: from Amaranth components to a Lattice ECP5-85F.
+"""``python -m actcodec.synth.fpga [UNIT ...]``: from Amaranth components to a Lattice ECP5-85F.
 
 Yosys maps, nextpnr places and routes; results are cached by what went into them.
 """
@@ -21,10 +21,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from synth.catalogue import MAPPED, jobs
-from synth.console import close, progress
-from synth.flow import netlist, yosys
-from synth.library import BUILD, SynthesisError, version
+from actcodec.synth.catalogue import MAPPED, jobs
+from actcodec.synth.console import close, progress
+from actcodec.synth.flow import netlist, yosys
+from actcodec.synth.library import BUILD, SynthesisError, version
 
 __all__ = ["DEVICE", "Fit", "Neighbours", "fit", "placed", "recall"]
 
@@ -108,8 +108,9 @@ def recall(name, text, build=BUILD, parts=None):
 
 
 def fit(name, text, build=BUILD, parts=None):
-    """Places and routes RTLIL, the text of :func:`synth.flow.netlist`, on an empty :data:`DEVICE`, or remembers that
-    it did. ``parts``: {module: RTLIL} of what the unit has several of. The :class:`Neighbours` are not counted.
+    """Places and routes RTLIL, the text of :func:`actcodec.synth.flow.netlist`, on an empty :data:`DEVICE`, or
+    remembers that it did. ``parts``: {module: RTLIL} of what the unit has several of. The :class:`Neighbours` are not
+    counted.
 
     Returns ``(fit, cached)``. The folder in ``build`` named after the unit and the hash of everything that went into
     the run keeps scripts, logs and netlist.
@@ -205,4 +206,4 @@ def main(units, threads):
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m synth.fpga")
+    main(prog_name="python -m actcodec.synth.fpga")

@@ -1,4 +1,5 @@
-"""``python -m synth.gates [UNIT ...]``: runs benches on mapped netlists, to show that these are what the RTL says.
+"""``python -m actcodec.synth.gates [UNIT ...]``: runs benches on mapped netlists, to show that these are what the RTL
+says.
 
 The bench of a unit drives the netlist of its cells in place of the RTL, and compares with the golden model as ever. It
 starts with random values in all flip-flops and latches. Gates have no delay: timing is OpenSTA's. Of the tests that are
@@ -21,11 +22,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from synth import baseline, catalogue
-from synth.console import close, progress
-from synth.equivalence import prove
-from synth.library import SynthesisError
-from synth.whole import answers
+from actcodec.synth import baseline, catalogue
+from actcodec.synth.console import close, progress
+from actcodec.synth.equivalence import prove
+from actcodec.synth.library import SynthesisError
+from actcodec.synth.whole import answers
 
 __all__ = ["BENCHES", "UNITS", "Run", "judge", "run"]
 
@@ -39,7 +40,11 @@ BENCHES = {
     "maxpool": ("maxpool", "^(?!.*real_activations)"),
     "maxpool_backward": ("maxpool_backward", "^(?!.*(real_activations|in_every_pooling|gives_a_value))"),
     "dct8": ("dct", ""), "unbinarize": ("binarize", ""), "bitunpack": ("bitpack", ""), "dpr_encode": ("dpr", ""),
-    "dpr_decode": ("dpr", ""), "ssdc_encode": ("ssdc", ""), "ssdc_decode": ("ssdc", ""), "walk": ("address", ""),
+    "dpr_decode": ("dpr", ""), "ssdc_encode": ("ssdc", ""), "ssdc_decode": ("ssdc", ""),
+    "address_generator": ("address", ""), "round": ("quantize", ""),
+    "division_encode": ("encode", ""), "division_decode": ("decode", ""),
+    "gather": ("rounds", ""), "scatter": ("rounds", ""),
+    "histogram": ("histogram", "^(?!.*saturates)"),  # which sets its counts
 }
 UNITS = catalogue.MAPPED
 # Their bench would run for hours on 100,000 cells a lane: real activations are compressed and decompressed.
@@ -168,4 +173,4 @@ def main(units, threads):
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m synth.gates")
+    main(prog_name="python -m actcodec.synth.gates")

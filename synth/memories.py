@@ -9,7 +9,7 @@ inputs, :data:`ACCESS` from the clock to the outputs.
 import re
 from pathlib import Path
 
-from synth.library import BUILD, write
+from actcodec.synth.library import BUILD, write
 
 __all__ = ["ACCESS", "SETUP", "SMALLEST", "bits", "kinds", "large", "liberty", "pins", "techmap",
            "verilog"]

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pyosys
 
-from synth.flow import yosys
-from synth.library import SynthesisError
+from actcodec.synth.flow import yosys
+from actcodec.synth.library import SynthesisError
 
 __all__ = ["EQUIVALENT", "LIMIT", "UNKNOWN", "prove"]
 

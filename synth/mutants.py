@@ -15,9 +15,9 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.lib import data
 
-from rtl.units import UNITS
-from synth.flow import netlist, yosys
-from synth.library import SynthesisError, version
+from actcodec.rtl.units import UNITS
+from actcodec.synth.flow import netlist, yosys
+from actcodec.synth.library import SynthesisError, version
 
 __all__ = ["BUILD", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "verdicts"]
 
@@ -64,21 +64,28 @@ class Mutant:
 SMALLER = {
     "counter": {"width": 16, "digit": 4},  # or else a carry comes after 2 to the 32 cycles
 }
+# Parts without a bench of their own, and the unit in which they are: its bench is theirs.
+INSIDE = {"offload/dispenser": "splitter", "jpegact/control": "cdu", "jpegact/feed": "cdu"}
+WITHOUT = ("lane", "accelerator")  # a bench that ends in time, with so large a netlist
+
 SUBJECTS = {
     subject.name: subject for subject in (
-        Subject("skid", "rtl.common.skid:Skid", {"shape": 16}),
+        Subject("skid", "actcodec.rtl.common.skid:Skid", {"shape": 16}),
         Subject("pipeline", "tb.common.test_pipeline:Increment", {"stages": 5}, ("rtl/common/pipeline.py",)),
-        Subject("pieces", "tb.common.test_pieces:Both", {"size": 8}, ("rtl/common/pieces.py",)),
-        Subject("gaps", "tb.common.test_gaps:Both", {}, ("rtl/common/gaps.py",)),
-        Subject("fifo", "rtl.common.fifo:Fifo", {"shape": data.StructLayout({"content": 15, "last": 1}), "depth": 13,
-                                                 "packets": True}),
+        Subject("gearbox", "tb.common.test_gearbox:Both", {"size": 8}, ("rtl/common/gearbox.py",)),
+        Subject("compaction", "tb.common.test_compaction:Both", {}, ("rtl/common/compaction.py",)),
+        Subject("fifo", "actcodec.rtl.common.fifo:Fifo", {
+            "shape": data.StructLayout({"content": 15, "last": 1}), "depth": 13, "packets": True}),
         Subject("axis", "tb.common.test_axis:Edges", {"size": 16}, ("rtl/common/axis.py",)),
         *(Subject(name, f"tb.common.test_carrysave:{place}", parameters, ("rtl/common/carrysave.py",), "carrysave")
           for name, place, parameters in (("carrysave", "Dot", {"constant": -77}), ("columns", "Bits", {"single": 6}))),
         Subject("minifloat", "tb.common.test_minifloat:Convert", {}, ("rtl/common/minifloat.py",)),
-        Subject("turns", "rtl.jpegact.turns:Turns", {"cdus": 3}),
+        Subject("round_robin", "actcodec.rtl.offload.round_robin:RoundRobin", {"cdus": 3}),
         *(Subject(unit.name, unit.component, {**unit.parameters, **(unit.synth or {}), **SMALLER.get(unit.name, {})})
-          for unit in UNITS.values()),
+          for unit in UNITS.values() if unit.name not in WITHOUT),
+        Subject("stream_mux", "tb.common.test_stream_mux:Partners", {}, ("rtl/common/stream_mux.py",)),
+        *(Subject(Path(file).name, UNITS[unit].component, {**UNITS[unit].parameters, **(UNITS[unit].synth or {})},
+                  (f"rtl/{file}.py",), unit) for file, unit in INSIDE.items()),
     )
 }
 

@@ -1,9 +1,9 @@
-"""``python -m synth.mutate [UNIT ...]``: what the benches catch, measured with mutants.
+"""``python -m actcodec.synth.mutate [UNIT ...]``: what the benches catch, measured with mutants.
 
-A bench is compiled once for a netlist with many mutants of a unit (:mod:`synth.mutants`), and run on each until a test
-fails. A mutant that passes all tests is either proved to be equivalent (:mod:`synth.miter`), or it has survived: then
-the bench lets a fault of this kind through. Verdicts are kept in ``build/mutate``, so that a campaign can be
-interrupted and goes on.
+A bench is compiled once for a netlist with many mutants of a unit (:mod:`actcodec.synth.mutants`), and run on each
+until a test fails. A mutant that passes all tests is either proved to be equivalent (:mod:`actcodec.synth.miter`), or
+it has survived: then the bench lets a fault of this kind through. Verdicts are kept in ``build/mutate``, so that a
+campaign can be interrupted and goes on.
 """
 
 import ast
@@ -22,11 +22,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from synth.console import close, progress
-from synth.gates import BENCHES
-from synth.library import SynthesisError
-from synth.miter import EQUIVALENT, prove
-from synth.mutants import BUILD, SUBJECTS, draw, drawn, verdicts
+from actcodec.synth.console import close, progress
+from actcodec.synth.gates import BENCHES
+from actcodec.synth.library import SynthesisError
+from actcodec.synth.miter import EQUIVALENT, prove
+from actcodec.synth.mutants import BUILD, SUBJECTS, draw, drawn, verdicts
 
 __all__ = ["Score", "campaign", "judge"]
 
@@ -84,6 +84,7 @@ def sources(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else (
                 [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
                 if isinstance(node, ast.ImportFrom) and node.module else [])
+            names = [name.removeprefix("actcodec.") for name in names]
             files = [ROOT / f"{name.replace('.', '/')}.py" for name in names if name.split(".")[0] in ("tb", "golden")]
             todo += [file for file in files if file.exists()]
     return sorted(found)
@@ -217,4 +218,4 @@ def main(units, count, seed, mutant, threads, markdown):
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m synth.mutate")
+    main(prog_name="python -m actcodec.synth.mutate")

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from html import escape
 
-from synth.library import NAND2
+from actcodec.synth.library import NAND2
 
 __all__ = ["histogram", "render", "sparkline", "squarify", "treemap"]
 
@@ -275,13 +275,13 @@ def render(rows, notes=(), history=None, fpga=""):
     Parameters
     ----------
     rows : dict
-        {label: figures}, as in ``report.json``: what :class:`synth.flow.Figures` holds; and, where there is one, areas
-        ``paper`` and ``target`` in um2, ``paper_power`` in mW, ``power`` as {direction: a dict of what
-        :class:`synth.power.Power` holds}, ``fpga`` as a dict of what :class:`synth.fpga.Fit` holds.
+        {label: figures}, as in ``report.json``: what :class:`actcodec.synth.flow.Figures` holds; and, where there is
+        one, areas ``paper`` and ``target`` in um2, ``paper_power`` in mW, ``power`` as {direction: a dict of what
+        :class:`actcodec.synth.power.Power` holds}, ``fpga`` as a dict of what :class:`actcodec.synth.fpga.Fit` holds.
     notes : sequence of str
         Sentences under the first table.
     history : list or None
-        What :func:`synth.baseline.history` found; None where there is no git.
+        What :func:`actcodec.synth.baseline.history` found; None where there is no git.
     fpga : str
         A sentence under the table of the FPGA.
     """

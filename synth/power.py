@@ -1,7 +1,8 @@
 """Power of a mapped netlist while real activations pass it, by OpenSTA and the library's own tables.
 
-:mod:`~synth.traffic` has what passes the unit, :mod:`~synth.replay` counts how often each net toggles and how long it
-is high. OpenSTA gets both for every pin, and reports. Two of its figures (version 2.0.17) cannot be taken as they are:
+:mod:`~actcodec.synth.traffic` has what passes the unit, :mod:`~actcodec.synth.replay` counts how often each net toggles
+and how long it is high. OpenSTA gets both for every pin, and reports. Two of its figures (version 2.0.17) cannot be
+taken as they are:
 
 - Internal energies of the rising and the falling edge are added for every transition, where a transition is one of the
   two. Half of it is right.
@@ -23,10 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
-from synth import timing, traffic
-from synth.cells import cells
-from synth.library import BUILD, PERIOD, SynthesisError, liberty
-from synth.replay import Netlist
+from actcodec.synth import timing, traffic
+from actcodec.synth.cells import cells
+from actcodec.synth.library import BUILD, PERIOD, SynthesisError, liberty
+from actcodec.synth.replay import Netlist
 
 __all__ = ["Power", "estimate", "measure"]
 
@@ -145,7 +146,8 @@ def _report(netlist, activity, library, folder):
 
 
 def estimate(name, folder, record, build=BUILD):
-    """The :class:`Power` of the netlist ``name`` in ``folder`` while a :class:`~synth.traffic.Record` passes it."""
+    """The :class:`Power` of the netlist ``name`` in ``folder`` while a :class:`~actcodec.synth.traffic.Record`
+    passes it."""
     library = liberty(build)
     module = json.loads((folder / "net.json").read_text())["modules"][name]
     netlist = Netlist(name, module, cells(library))
@@ -153,9 +155,9 @@ def estimate(name, folder, record, build=BUILD):
 
 
 def measure(job, folder, build=BUILD):
-    """The power of what ``job`` (of :mod:`~synth.catalogue`) was mapped to in ``folder``: {direction: :class:`Power`},
-    empty for hardware that no run of :mod:`~synth.traffic` has; remembered. A unit that rests in a direction shows what
-    its clock and leakage take.
+    """The power of what ``job`` (of :mod:`~actcodec.synth.catalogue`) was mapped to in ``folder``: {direction:
+    :class:`Power`}, empty for hardware that no run of :mod:`~actcodec.synth.traffic` has; remembered. A unit that rests
+    in a direction shows what its clock and leakage take.
 
     Raises
     ------

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth import memories
-from synth.library import SynthesisError
+from actcodec.synth import memories
+from actcodec.synth.library import SynthesisError
 
 __all__ = ["Activity", "Netlist"]
 
@@ -37,7 +37,7 @@ class Activity:
 
 
 class _Memory:
-    """A macro of :mod:`~synth.memories` whose pins are on ``nets``."""
+    """A macro of :mod:`~actcodec.synth.memories` whose pins are on ``nets``."""
 
     def __init__(self, kind, nets):
         ports = {port: np.array([nets.get(pin, -1) for pin in pins]) for port, pins in memories.pins(kind).items()}
@@ -61,7 +61,8 @@ class _Memory:
 
 
 class Netlist:
-    """A flat module of Yosys's JSON, of the cells (:func:`synth.cells.cells`) of a library. Nets 0 and 1 are constant.
+    """A flat module of Yosys's JSON, of the cells (:func:`actcodec.synth.cells.cells`) of a library. Nets 0 and 1 are
+    constant.
 
     ``flops`` and ``gates`` are the cells of these kinds in the order of :class:`Activity`.
     """
@@ -148,7 +149,8 @@ class Netlist:
             values[output] = self._tables[code]
 
     def run(self, record):
-        """Replays a :class:`synth.traffic.Record` and counts in its window, where it compares all outputs, too.
+        """Replays a :class:`actcodec.synth.traffic.Record` and counts in its window, where it compares all outputs,
+        too.
 
         Raises
         ------

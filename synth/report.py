@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from rich import box
 from rich.table import Table
 
-from synth import baseline, fpga, memories, page
-from synth.flow import Figures
-from synth.library import BUILD, NAND2, PERIOD
-from synth.power import Power
+from actcodec.synth import baseline, fpga, memories, page
+from actcodec.synth.flow import Figures
+from actcodec.synth.library import BUILD, NAND2, PERIOD
+from actcodec.synth.power import Power
 
 __all__ = ["NOTES", "PAPER", "TARGET", "Row", "lines", "macros", "sharing", "sums", "table", "whole", "write"]
 
@@ -19,6 +19,8 @@ PAPER = {
     "DCT + iDCT": 229118,
     "Quantize (SH)": 1593,
     "Coding (ZVC + ZVD)": 21519,
+    "Quantize (DIV)": 12507,
+    "Coding (RLE + RLD)": 125890,
     "Collector + Splitter": 173445,
     "JPEG-ACT, 4 CDUs": 1_480_000,
 }
@@ -26,11 +28,12 @@ PAPER = {
 PAPER["CDU"] = sum(PAPER[part] for part in ("SFPR", "DCT + iDCT", "Quantize (SH)", "Coding (ZVC + ZVD)"))
 # What this project wants to need, in um2.
 TARGET = {"SFPR": 20000, "DCT + iDCT": 45000, "Quantize (SH)": 1000, "Coding (ZVC + ZVD)": 12000,
-          "Collector + Splitter": 60000, "JPEG-ACT, 4 CDUs": 500_000}
+          "Quantize (DIV)": 9000, "Coding (RLE + RLD)": 60000, "Collector + Splitter": 60000,
+          "JPEG-ACT, 4 CDUs": 500_000}
 
 # Power in mW, from the same tables.
 POWER = {"SFPR": 34.3, "DCT + iDCT": 273.4, "Quantize (SH)": 2.5, "Coding (ZVC + ZVD)": 17.1,
-         "Collector + Splitter": 170.3, "JPEG-ACT, 4 CDUs": 1360.0}
+         "Quantize (DIV)": 14.4, "Coding (RLE + RLD)": 176.0, "Collector + Splitter": 170.3, "JPEG-ACT, 4 CDUs": 1360.0}
 POWER["CDU"] = sum(POWER[part] for part in ("SFPR", "DCT + iDCT", "Quantize (SH)", "Coding (ZVC + ZVD)"))
 
 NOTES = (
@@ -50,7 +53,7 @@ NOTES = (
 @dataclass(frozen=True)
 class Row:
     """One line of the table: a label, the row of :data:`PAPER` beside it or None, the figures; what it takes of an
-    FPGA and {direction: :class:`~synth.power.Power`}, if known."""
+    FPGA and {direction: :class:`~actcodec.synth.power.Power`}, if known."""
 
     label: str
     paper: str | None
@@ -92,7 +95,7 @@ def lines(rows):
 
 
 # What has no power of its own because no traffic was recorded for it as a whole: {label: {label of a part: how many}}.
-WHOLES = {"accelerator": {"lane": 4, "collector": 1, "splitter": 1, "plan": 1}}
+WHOLES = {"accelerator": {"lane": 4, "collector": 1, "splitter": 1, "tensor_plan": 1}}
 
 
 def together(powers):

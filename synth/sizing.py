@@ -4,7 +4,7 @@ flip-flops."""
 import re
 from pathlib import Path
 
-from synth import timing
+from actcodec.synth import timing
 
 __all__ = ["resize"]
 

@@ -5,8 +5,8 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-from synth import memories
-from synth.library import PERIOD, UNCERTAINTY, SynthesisError
+from actcodec.synth import memories
+from actcodec.synth.library import PERIOD, UNCERTAINTY, SynthesisError
 
 __all__ = ["ARRIVAL", "LANE", "Timing", "analyse", "constraints", "run"]
 

@@ -1,4 +1,4 @@
-"""``python -m synth.traffic WHAT``: what passes every unit's ports while real activations are compressed, or
+"""``python -m actcodec.synth.traffic WHAT``: what passes every unit's ports while real activations are compressed, or
 decompressed.
 
 The sample's first dense tensor goes through simulated RTL: accelerators of one lane and of four in mode ``jpeg-act``
@@ -20,9 +20,9 @@ import numpy as np
 from amaranth.hdl import Format, Module, Print, ResetSignal, UnusedElaboratable, Value
 from amaranth.lib.wiring import In
 
-from rtl.units import UNITS
-from synth.flow import netlist
-from synth.library import BUILD, SynthesisError
+from actcodec.rtl.units import UNITS
+from actcodec.synth.flow import netlist
+from actcodec.synth.library import BUILD, SynthesisError
 
 __all__ = ["DIRECTIONS", "Record", "key", "parse", "printing", "record"]
 
@@ -94,8 +94,8 @@ def _tensor(name, blocks):
 
 
 def _accelerator(cdus, blocks, direction):
+    from actcodec.golden.jpegact import cdu
     from actcodec.rtl_engine import Host
-    from golden.jpegact import cdu
 
     x = _tensor("conv0", blocks)
     host = Host(x.shape, MODE, cdus)
@@ -115,9 +115,9 @@ def _gist(mode, blocks, direction):
         gist_engine.decompress(gist.compress(x, mode))
 
 
-INSIDE = ("accelerator", "lane", "cdu", "sfpr", "align", "dct", "dct8", "transpose", "quantize", "zvc", "walk",
-          "reader", "writer", "beats", "bursts", "counter")
-ABOVE = ("accelerator", "collector", "splitter", "plan", "registers")
+INSIDE = ("accelerator", "lane", "cdu", "sfpr", "align", "dct", "dct8", "transpose", "quantize", "zvc",
+          "address_generator", "reader", "writer", "beat_planner", "bursts", "counter")
+ABOVE = ("accelerator", "collector", "splitter", "tensor_plan", "registers")
 # What runs: the units that print, and a function of the direction.
 RUNS = {
     "lane": (INSIDE, lambda direction: _accelerator(1, 64, direction)),
@@ -160,8 +160,8 @@ def _simulate(run, direction, build):
         if not path.exists():
             part = path.with_suffix(".part")
             with open(part, "w") as file:
-                done = subprocess.run([sys.executable, "-m", "synth.traffic", run, direction], cwd=ROOT, stdout=file,
-                                      stderr=subprocess.PIPE, text=True,
+                done = subprocess.run([sys.executable, "-m", "actcodec.synth.traffic", run, direction], cwd=ROOT,
+                                      stdout=file, stderr=subprocess.PIPE, text=True,
                                       env={**os.environ, "XDG_CACHE_HOME": str(folder)})
             if done.returncode:
                 raise SynthesisError(f"traffic of {run}: {done.stderr.strip().splitlines()[-1]}")
@@ -170,8 +170,8 @@ def _simulate(run, direction, build):
 
 
 def record(job, direction, build=BUILD):
-    """The :class:`Record` of what ``job`` (of :mod:`~synth.catalogue`) maps, the first of several alike, or None if no
-    run has such hardware in this direction."""
+    """The :class:`Record` of what ``job`` (of :mod:`~actcodec.synth.catalogue`) maps, the first of several alike, or
+    None if no run has such hardware in this direction."""
     warnings.simplefilter("ignore", UnusedElaboratable)  # the unit is only looked at
     widths = {"rst": 1} | {name: len(Value.cast(value)) for name, (_, value)
                            in ports(job.unit.build(**job.parameters)).items()}

@@ -2,11 +2,11 @@
 
 import json
 
-from synth import traffic
-from synth.cells import cells
-from synth.flow import yosys
-from synth.library import BUILD, liberty
-from synth.replay import Netlist
+from actcodec.synth import traffic
+from actcodec.synth.cells import cells
+from actcodec.synth.flow import yosys
+from actcodec.synth.library import BUILD, liberty
+from actcodec.synth.replay import Netlist
 
 __all__ = ["answers"]
 

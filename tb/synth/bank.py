@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.shared import shared
+from actcodec.rtl.common.shared_module import shared
 
 
 class Bank(wiring.Component):

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from synth import baseline
-from synth.baseline import compare, history, read, recipes, record, strangers, write
-from synth.library import SynthesisError
+from actcodec.synth import baseline
+from actcodec.synth.baseline import compare, history, read, recipes, record, strangers, write
+from actcodec.synth.library import SynthesisError
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Those of :class:`synth.flow.Figures` that count."""
+    """Those of :class:`actcodec.synth.flow.Figures` that count."""
 
     area: float = 1000.0
     sequential: float = 400.5

@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.complement import READERS, complement
+from actcodec.synth.complement import READERS, complement
 
 
 def cell(kind, **pins):

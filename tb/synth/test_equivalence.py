@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from rtl.units import UNITS
-from synth.equivalence import prove
-from synth.flow import netlist, synthesise
-from synth.library import SynthesisError
+from actcodec.rtl.units import UNITS
+from actcodec.synth.equivalence import prove
+from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.library import SynthesisError
 
 
 @pytest.fixture(scope="module")

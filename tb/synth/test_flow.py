@@ -10,14 +10,14 @@ from amaranth.hdl import Module
 from amaranth.lib.wiring import Out
 from rich.console import Console
 
-from rtl.common.shared import shared
-from rtl.units import UNITS
-from synth import fanout, flow, report
-from synth.catalogue import VARIANTS, jobs
-from synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
-from synth.library import NAND2, PERIOD, SynthesisError, liberty
-from synth.power import Power
-from synth.timing import ARRIVAL, analyse
+from actcodec.rtl.common.shared_module import shared
+from actcodec.rtl.units import UNITS
+from actcodec.synth import fanout, flow, report
+from actcodec.synth.catalogue import VARIANTS, jobs
+from actcodec.synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
+from actcodec.synth.library import NAND2, PERIOD, SynthesisError, liberty
+from actcodec.synth.power import Power
+from actcodec.synth.timing import ARRIVAL, analyse
 from tb.synth.bank import Bank, Pair
 
 FLOP, GATE, INVERTER = 4.522, 3.458, 0.532  # um2 of DFF_X1, CLKGATE_X1, INV_X1
@@ -257,7 +257,7 @@ def test_power_adds_up_where_all_parts_have_it():
                      switching=0, leakage=1, toggles=toggles, clocked=0.5, cycles=100)
 
     both, one = {"compress": power(8.0, 0.1), "decompress": power(4.0, 0.3)}, {"compress": power(2.0, 0.4)}
-    rows = [report.Row("lane", None, figures(), power=both), report.Row("plan", None, figures(), power=both),
+    rows = [report.Row("lane", None, figures(), power=both), report.Row("tensor_plan", None, figures(), power=both),
             report.Row("collector", None, figures(), power=one), report.Row("splitter", None, figures(), power=both),
             report.Row("accelerator", None, figures())]
     assert report.sums(rows)[0].power["compress"].total == 10

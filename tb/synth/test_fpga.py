@@ -6,10 +6,10 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
-from synth import fpga
-from synth.flow import netlist
-from synth.fpga import fit, recall
-from synth.library import SynthesisError
+from actcodec.synth import fpga
+from actcodec.synth.flow import netlist
+from actcodec.synth.fpga import fit, recall
+from actcodec.synth.library import SynthesisError
 from tb.synth.bank import Bank, Pair
 
 

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from rtl.units import UNITS
-from synth import cells, gates
-from synth.flow import netlist, synthesise
-from synth.library import SynthesisError, liberty
+from actcodec.rtl.units import UNITS
+from actcodec.synth import cells, gates
+from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.library import SynthesisError, liberty
 
 
 def test_cells_are_what_their_names_say():

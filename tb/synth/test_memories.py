@@ -10,14 +10,14 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.common.fifo import Fifo
-from synth import memories
-from synth.cells import cells
-from synth.equivalence import prove
-from synth.flow import netlist, synthesise
-from synth.library import SynthesisError, liberty
-from synth.replay import Netlist
-from synth.traffic import Record
+from actcodec.rtl.common.fifo import Fifo
+from actcodec.synth import memories
+from actcodec.synth.cells import cells
+from actcodec.synth.equivalence import prove
+from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.library import SynthesisError, liberty
+from actcodec.synth.replay import Netlist
+from actcodec.synth.traffic import Record
 
 WIDTH, DEPTH = 64, 64
 

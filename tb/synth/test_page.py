@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from synth.page import BIN, histogram, render, sparkline, squarify, treemap
+from actcodec.synth.page import BIN, histogram, render, sparkline, squarify, treemap
 
 VOID = {"meta", "br"}
 

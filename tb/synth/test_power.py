@@ -8,10 +8,10 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from synth import power, replay
-from synth.flow import netlist, synthesise
-from synth.library import PERIOD, SynthesisError
-from synth.traffic import Record, parse
+from actcodec.synth import power, replay
+from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.library import PERIOD, SynthesisError
+from actcodec.synth.traffic import Record, parse
 
 WIDTH, CYCLES = 8, 200
 # Of DFF_X1, in fJ: both edges of CK while D and Q are 0; a transition of Q, on average, with that of QN; of D while CK

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from rtl.units import UNITS
-from synth import timing
-from synth.flow import netlist, synthesise
-from synth.library import areas, liberty
-from synth.sizing import resize
+from actcodec.rtl.units import UNITS
+from actcodec.synth import timing
+from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.library import areas, liberty
+from actcodec.synth.sizing import resize
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import cocotb
 from cocotb.triggers import FallingEdge
 
-from rtl.common.skid import Skid
+from actcodec.rtl.common.skid import Skid
 from tb.harness import Bench, simulate
 
 

@@ -1,0 +1,97 @@
+"""``make docs``: the figures in the documents' tables, from ``synth/baseline.json``.
+
+``python -m docs.tables`` writes areas, flip-flops, slacks and ratios into the tables between the lines ``<!-- figures
+-->`` and ``<!-- /figures -->``; with ``--check`` it only tells whether they are up to date. What a row is called says
+which records it adds up; everything else in a table stays as it is.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+__all__ = ["DOCUMENTS", "ROWS", "renewed"]
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = ("README.md",)
+BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
+# Rows that are not called after one record: {first cell: {record: how many}}.
+ROWS = {
+    "`quantize` and `round`": {"quantize": 1, "round": 1},
+    "`cdu --no-packed`": {"cdu (in a lane)": 1},
+    "`cdu --modes zvc`": {"cdu (cDMA+)": 1},
+    "both together": {"collector": 1, "splitter": 1},
+    "lane": {"lane": 1},
+    "lane, `--memory independent`": {"lane (independent memory)": 1},
+    "4 CDUs, collector, splitter": {"cdu (in a lane)": 4, "collector": 1, "splitter": 1},
+    "`accelerator --memory independent`": {"accelerator (independent memory)": 1},
+    "`accelerator --cdus 1`": {"accelerator (1 CDU)": 1},
+    "`maxpool`, rows up to 16": {"maxpool (width 16)": 1},
+    "`maxpool_backward`, the same": {"maxpool_backward (width 16)": 1},
+}
+
+
+def records(cell, recorded):
+    """[(record, how many)] of the row with that first cell. Raises ValueError for one that nothing is recorded of."""
+    named = re.match(r"`(\w+)`", cell)
+    found = ROWS.get(cell) or ({named[1]: 1} if named else {})
+    if not found or not set(found) <= set(recorded):
+        raise ValueError(f"no figures are recorded for the row {cell!r}")
+    return [(recorded[label], count) for label, count in found.items()]
+
+
+def row(header, cells, recorded):
+    """The cells of a row with the figures of today."""
+    parts = records(cells[0], recorded)
+    area = sum(record["area"] * count for record, count in parts)
+    new = {"area": f"{area:,.0f}", "flip-flops": f"{sum(record['flops'] * count for record, count in parts):,}",
+           "slack": f"{round(min(record['slack'] for record, _ in parts)):+d}"}
+    paper = cells[header.index("paper")].replace(",", "") if "paper" in header else ""
+    if paper:
+        new["ratio"] = f"{area / int(paper):.2f}"
+    # what follows a number, such as bits of memory, is not recorded
+    return [re.sub(r"^[-+]?[\d,.]+", new[name], cell) if name in new and cell else cell
+            for name, cell in zip(header, cells, strict=True)]
+
+
+def split(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def table(lines, recorded):
+    """A table's lines with the figures of today."""
+    header = [cell.split(",")[0] for cell in split(lines[0])]
+    for line in lines[2:]:
+        cells = split(line)
+        yield line if (new := row(header, cells, recorded)) == cells else "| " + " | ".join(new) + " |"
+
+
+def renewed(text, recorded):
+    """A document with the figures of today. Raises ValueError for a row that nothing is recorded of."""
+    pieces = re.split(f"({re.escape(BEGIN)}\n.*?{re.escape(END)})", text, flags=re.DOTALL)
+    for i, piece in enumerate(pieces):
+        if piece.startswith(BEGIN):
+            lines = piece.splitlines()
+            body = [line for line in lines if line.startswith("|")]
+            start = lines.index(body[0])
+            lines[start + 2 : start + len(body)] = table(body, recorded)
+            pieces[i] = "\n".join(lines)
+    return "".join(pieces)
+
+
+def main(check):
+    recorded = json.loads((ROOT / "synth/baseline.json").read_text())
+    stale = []
+    for name in DOCUMENTS:
+        before = (ROOT / name).read_text()
+        after = renewed(before, recorded)
+        if after != before:
+            stale.append(name)
+            if not check:
+                (ROOT / name).write_text(after)
+    if check and stale:
+        sys.exit(f"figures differ from synth/baseline.json: {', '.join(stale)}; run make docs")
+
+
+if __name__ == "__main__":
+    main("--check" in sys.argv[1:])
