@@ -176,6 +176,8 @@ def _made(path, make, *arguments, what=None):
         with open(path.with_suffix(".lock"), "w") as lock:  # whoever comes second finds it made
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
+                if what:
+                    _compiler()  # that there is none is told before the wait, not behind it
                 for listener in _listeners if what else ():
                     listener(f"building {what}; it is kept for next time")
                 with tempfile.TemporaryDirectory(dir=path.parent) as folder:
