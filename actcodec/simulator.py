@@ -187,7 +187,7 @@ def _made(path, make, *arguments, what=None):
 
 def _make_lane(folder, hardware):
     """A folder with the object files of a lane and of Verilator's own parts, and with lane.sv, which stands for it."""
-    from actcodec.rtl.units import UNITS
+    from actcodec.units import UNITS
 
     (folder / "lane.v").write_text(_without_initial_values(_verilog(UNITS["lane"].build(**hardware), "lane")))
     _verilate(folder, "lane", "--lib-create", "lane", folder / "lane.v")
@@ -198,7 +198,7 @@ def _make_lane(folder, hardware):
 
 def _make_accelerator(folder, cdus, hardware):
     """A folder with the object files of all but the lanes, and with the header that stands for all of it."""
-    from actcodec.rtl.units import UNITS
+    from actcodec.units import UNITS
 
     accelerator = _verilog(UNITS["accelerator"].build(cdus=cdus, **hardware), "accelerator")
     (folder / "accelerator.v").write_text(_without_initial_values(accelerator))
