@@ -56,7 +56,7 @@ def ports(component):
 def printing(names):
     """While this is open, every component of the units ``names`` prints a line in each cycle: ``@``, its key, a number
     that tells it from others of that key, the reset, and each port, hexadecimal."""
-    classes, counts, busy = {UNITS[name].component: name for name in names}, {}, []
+    classes, counts, busy = {UNITS[name].type: name for name in names}, {}, []
 
     def patched(cls, name, elaborate):
         def printed(self, platform):
