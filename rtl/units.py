@@ -14,7 +14,8 @@ from amaranth.back import rtlil
 from amaranth.back import verilog as back_verilog
 
 from actcodec.codecs import JPEG_ACT, lane_modes
-from actcodec.rtl.a2dtwp.bitpack import Bitpack, Bitunpack
+from actcodec.rtl.a2dtwp.bitpack import Bitpack
+from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
 from actcodec.rtl.comet.book import Book
 from actcodec.rtl.comet.comet import Comet
 from actcodec.rtl.comet.histogram import Histogram

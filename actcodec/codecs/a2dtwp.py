@@ -9,6 +9,6 @@ MODES = tuple(
     Mode(f"bitpack-{kept}", 13 + kept, golden="actcodec.codecs.models.a2dtwp", options=(UNSHARED,), lossy=True,
          parameters=(("roundto", kept),), summary=f"the top {8 * kept} bits of each value", tensors="weights",
          source="A2DTWP (Zhuang, Malossi, Casas), section III",
-         streams=Streams("actcodec.rtl.a2dtwp.bitpack:Bitpack", "actcodec.rtl.a2dtwp.bitpack:Bitunpack",
+         streams=Streams("actcodec.rtl.a2dtwp.bitpack:Bitpack", "actcodec.rtl.a2dtwp.bitunpack:Bitunpack",
                          (("width", kept - 1),)))
     for kept in (1, 2, 3))
