@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib.wiring import In
 
-from actcodec.rtl.units import UNITS
+from actcodec.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import opened

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 
 from actcodec.codecs import CDMA
-from actcodec.rtl.units import UNITS, Unit
 from actcodec.synth.flow import netlist, synthesise
 from actcodec.synth.timing import ARRIVAL, LANE
+from actcodec.units import UNITS, Unit
 
 __all__ = ["MAPPED", "Job", "jobs", "run"]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.lib import data
 
-from actcodec.rtl.units import UNITS
 from actcodec.synth.flow import netlist, yosys
 from actcodec.synth.library import SynthesisError, version
+from actcodec.units import UNITS
 
 __all__ = ["BUILD", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "verdicts"]
 

@@ -9,7 +9,7 @@ import pytest
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib.wiring import In
 
-from actcodec.rtl import units
+from actcodec import units
 from actcodec.synth import cells, mutants
 from actcodec.synth.flow import netlist
 from actcodec.synth.library import liberty

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from actcodec.rtl.units import UNITS
+from actcodec.units import UNITS
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {key: value for key, value in os.environ.items()
@@ -55,7 +55,7 @@ def test_a_waveform_is_made_by_one_process(waves, options):
 
 def test_verilog_is_written_and_checked():
     written, checked = make("verilog").stdout.replace("\\\n", "").splitlines()[-2:]
-    assert written.endswith("python -m actcodec.rtl.units build/verilog")
+    assert written.endswith("python -m actcodec.units build/verilog")
     assert re.search(r"build/verilog/\*\.v .*-n 1 +tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt$", checked)
 
 

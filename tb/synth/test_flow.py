@@ -11,13 +11,13 @@ from amaranth.lib.wiring import Out
 from rich.console import Console
 
 from actcodec.rtl.common.shared_module import shared
-from actcodec.rtl.units import UNITS
 from actcodec.synth import fanout, flow, report
 from actcodec.synth.catalogue import VARIANTS, jobs
 from actcodec.synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
 from actcodec.synth.library import NAND2, PERIOD, SynthesisError, liberty
 from actcodec.synth.power import Power
 from actcodec.synth.timing import ARRIVAL, analyse
+from actcodec.units import UNITS
 from tb.synth.bank import Bank, Pair
 
 FLOP, GATE, INVERTER = 4.522, 3.458, 0.532  # um2 of DFF_X1, CLKGATE_X1, INV_X1

@@ -1,6 +1,6 @@
 """The catalogue of units: what there is to simulate, to synthesise and to take away as Verilog.
 
-``python -m actcodec.rtl.units FOLDER`` writes the Verilog of all of them, a file for each.
+``python -m actcodec.units FOLDER`` writes the Verilog of all of them, a file for each.
 """
 
 import os
@@ -14,6 +14,7 @@ from amaranth.back import rtlil
 from amaranth.back import verilog as back_verilog
 
 from actcodec.codecs import JPEG_ACT, lane_modes
+from actcodec.header import check_name, header
 from actcodec.rtl.a2dtwp.bitpack import Bitpack
 from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
 from actcodec.rtl.comet.book import Book
@@ -42,7 +43,6 @@ from actcodec.rtl.gist.maxpool import MaxPool
 from actcodec.rtl.gist.maxpool_backward import MaxPoolBackward
 from actcodec.rtl.gist.ssdc import SsdcEncode
 from actcodec.rtl.gist.ssdc_decode import SsdcDecode
-from actcodec.rtl.header import check_name, header
 from actcodec.rtl.jpegact.align import Align
 from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.jpegact.dct import Dct, Dct8
