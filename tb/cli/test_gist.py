@@ -13,7 +13,7 @@ from actcodec import cli, codecs, container, demo, engines, files, streams
 from actcodec.codecs.models.gist import Ssdc
 from actcodec.golden.a2dtwp import bitpack
 from actcodec.golden.gist import binarize, dpr, ssdc
-from actcodec.rtl.a2dtwp.bitpack import Bitunpack
+from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
 
 MODES = [mode.name for mode in codecs.MODES.values() if mode.streams]
