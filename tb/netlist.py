@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In
 
 from actcodec import units
 from actcodec.synth import cells, mutants
+from actcodec.synth.elaborating import elaborating
 from actcodec.synth.flow import netlist
 from actcodec.synth.library import liberty
 from tb.mutants import job
@@ -40,20 +41,15 @@ def replaced(name, folder, unit=None):
     unit, text = unit or units.UNITS[name].type, Path(folder, "unit.il").read_text()
     top = text[text.index(f"\nmodule \\{name}\n"):]
     ports = set(re.findall(r"^  wire.* (?:input|output) \d+ .*\\(\w+)$", top, re.MULTILINE))
-    found, elaborate, busy = [], unit.elaborate, []
+    found = []
 
-    def instance(self, platform):
-        if busy:
-            return elaborate(self, platform)
-        busy.append(self)
-        same = netlist(self, name)[0] == text
-        busy.pop()
-        if not same:
-            return elaborate(self, platform)
-        found.append(self)
+    def instance(component, elaborate):
+        if netlist(component, name)[0] != text:
+            return elaborate()
+        found.append(component)
         signals = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         signals |= {("i_" if member.flow is In else "o_") + "__".join(map(str, path)): value
-                    for path, member, value in self.signature.flatten(self)}
+                    for path, member, value in component.signature.flatten(component)}
         signals = {port: value for port, value in signals.items() if port[2:] in ports}
         m = Module()
         if mutants.drawn(folder):
@@ -63,11 +59,8 @@ def replaced(name, folder, unit=None):
         m.submodules.netlist = Instance(name, **signals)
         return m
 
-    unit.elaborate = instance
-    try:
+    with elaborating(unit, instance):
         yield found
-    finally:
-        unit.elaborate = elaborate
 
 
 def verilog(component, name, folder):
