@@ -85,7 +85,8 @@ def sources(path):
                 [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
                 if isinstance(node, ast.ImportFrom) and node.module else [])
             names = [name.removeprefix("actcodec.") for name in names]
-            files = [ROOT / f"{name.replace('.', '/')}.py" for name in names if name.split(".")[0] in ("tb", "golden")]
+            places = [ROOT / name.replace(".", "/") for name in names if name.split(".")[0] in ("tb", "golden")]
+            files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
             todo += [file for file in files if file.exists()]
     return sorted(found)
 
