@@ -72,7 +72,7 @@ def printing(names):
 
     with ExitStack() as stack:
         for name in names:
-            stack.enter_context(elaborating(UNITS[name].component, partial(printed, name)))
+            stack.enter_context(elaborating(UNITS[name].type, partial(printed, name)))
         yield
 
 

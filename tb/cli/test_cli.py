@@ -359,7 +359,8 @@ def test_numbers_and_names_of_constants_are_words_too(monkeypatch, unit, option,
     from actcodec import units
 
     monkeypatch.setattr(units, "verilog", lambda component, name: f"{option}={getattr(component, option)}")
-    assert succeeds("verilog", unit, f"--{option}", values).stdout.strip().endswith(f"\n{seen}")
+    *header, text = succeeds("verilog", unit, f"--{option}", values).stdout.strip().split("\n")
+    assert text == seen and header and all(line.startswith("// ") for line in header)
     assert f"[default: {default}]" in succeeds("verilog", unit, "--help").stdout
     assert f" {option}={default}" in succeeds("units").stdout
     result = run("verilog", unit, f"--{option}", "8,many")
