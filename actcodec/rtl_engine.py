@@ -55,18 +55,19 @@ class Host:
 
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
-    def compress(self, x, mode, dqt="optL", signs=False):
+    def compress(self, x, mode, dqt="optL", signs=False, settings=None):
         """The driver's result, and the payload."""
         self.simulator.memory[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-        result = self._run(self.driver.compress(0, self.shape, mode, dqt, signs=signs, scale_table=self.table))
+        result = self._run(self.driver.compress(0, self.shape, mode, dqt, signs=signs, settings=settings,
+                                                scale_table=self.table))
         return result, self.simulator.received()
 
-    def decompress(self, compressed):
+    def decompress(self, compressed, settings=None):
         """The driver's result, and the tensor."""
         c = compressed
         self.simulator.send(c.payload)
         result = self._run(self.driver.decompress(0, c.shape, c.mode, scales=c.scales, table=c.table,
-                                                  scale_table=self.table))
+                                                  settings=settings, scale_table=self.table))
         return result, self.simulator.memory[: self.size].view(np.float32).reshape(c.shape).copy()
 
     def _run(self, coroutine):

@@ -33,6 +33,11 @@ class Site:
         self.packed = ports.packed
         self._units = {}
 
+    def setting(self, name):
+        """The bits of the tensor's configuration that a mode declares under that name."""
+        found = next(found for mode in self.ports.modes for found in mode.told if found.name == name)
+        return self.config.settings[found.low :][: found.width]
+
     def add(self, name, build):
         """The submodule ``name``, which ``build`` makes unless it is there."""
         if name not in self._units:
@@ -79,7 +84,8 @@ class Cdu(wiring.Component):
     ----------
     modes : tuple
         What it can do (see :func:`~actcodec.rtl.offload.config.check_modes`). A mode has a ``path``, names of functions
-        ("package.module:name") as in :mod:`~actcodec.rtl.jpegact.path`; says whether it is ``scaled``, and ``tiled``.
+        ("package.module:name") as in :mod:`~actcodec.rtl.jpegact.path`; says whether it is ``scaled``, and ``tiled``;
+        is ``told`` the settings that these ask the :class:`Site` for.
     packed : bool
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
         and a splitter, which know where it ends. Counted blocks (:mod:`~actcodec.rtl.offload.block_format`) need that.

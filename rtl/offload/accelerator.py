@@ -178,8 +178,8 @@ class Accelerator(wiring.Component):
                 lane.tensor.decompress.eq(control.decompress),
                 lane.tensor.mode.eq(mode),
                 lane.tensor.layout.eq(plan.layout),
-                lane.tensor.signs.eq(control.signs),
-                lane.tensor.table.eq(control.table),
+                *(lane.tensor[name].eq(control[name]) for name in ("signs", "table", "settings")
+                  if name in lane.tensor.shape().members),
             ]
         m.d.sync += used.eq(Cat(share != 0 for share in plan.shares))  # there when the lanes start, a cycle later
         busy = Signal()
