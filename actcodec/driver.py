@@ -151,8 +151,9 @@ class Driver:
         """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
         ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there jpeg-act falls back to
-        sfpr-zvc where the tensor has no tiles. ``settings`` has a number for each of the mode's. ``scales`` are the k
-        of all channels (``actcodec.golden.jpegact.sfpr.scales``); without them the tensor is read to find them. Raises
+        sfpr-zvc where the tensor has no tiles. ``settings`` has a number for each of the mode's, such as the
+        table of its coder, perhaps that of an earlier tensor. ``scales`` are the k of all channels
+        (``actcodec.golden.jpegact.sfpr.scales``). Without either the tensor is read, to find what fits it. Raises
         ValueError for what cannot be, and :class:`AcceleratorError`.
         """
         from actcodec.golden.jpegact import quantize, sfpr
@@ -163,10 +164,10 @@ class Driver:
         table = None
         if mode.tiled:
             table = quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
-        if mode.scaled and scales is None:
-            view = blocks.view(shape)
-            rows = await self._rows(address, view, job["stride"])
-            scales = sfpr.scales(rows.reshape(shape)).k
+        if (mode.scaled and scales is None) or (mode.told and settings is None):
+            x = (await self._rows(address, blocks.view(shape), job["stride"])).reshape(shape)
+            scales = sfpr.scales(x).k if scales is None else scales
+            settings = mode.model.settings(x, mode, dqt, signs) if settings is None else settings
         return await self._tensor(mode, job, scales, scales, table, settings, scale_table)
 
     async def decompress(self, address, shape, mode, *, scales=None, table=None, settings=None, scale_table=None,

@@ -49,7 +49,7 @@ class Streams:
 class Mode:
     """A way to compress a tensor.
 
-    ``golden`` names the NumPy model, a module or an object with two functions and, where they are needed, three more:
+    ``golden`` names the NumPy model, a module or an object with two functions and, where they are needed, more:
 
     ================================ ==================================================================================
     ``compress(x, mode, **options)`` the :class:`~actcodec.codecs.compressed.Compressed` of a float32 array of 2 or 4
@@ -57,6 +57,8 @@ class Mode:
     ``decompress(compressed)``       the float32 array
     ``side_bytes(shape, mode)``      bytes of side information, if there is any, of the mode or one of its variants
     ``check(compressed)``            raises ValueError if payload, side information and shape contradict each other
+    ``settings(x, lane, dqt,         for a mode of a lane that is ``told`` something: a number for each setting, by its
+    signs)``                         name, as fits the tensor
     ``saturated(x, compressed)``     how many values were beyond what the mode can express
     ================================ ==================================================================================
     """

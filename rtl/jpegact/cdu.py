@@ -184,11 +184,13 @@ class Cdu(wiring.Component):
         # ------------------------------------------------------------------------------------- a path for each mode
         links = {}  # (source, sink, fields) -> these, and whose way it is, as pairs of a direction and a mode
         coders = {}  # coder -> modes
+        malformed = {}
 
         def link(way, mode, source, sink, fields=None, key=None):
             links.setdefault((id(source), id(sink), fields or key), (source, sink, fields, []))[3].append((way, mode))
 
-        for mode_, path in zip(self.modes, self._paths(site, mode), strict=True):
+        for mode_, path_ in zip(self.modes, self._paths(site, mode), strict=True):
+            path = path_
             hops = [stage.compress for stage in path if stage.compress]
             for source, sink in (pair for stage in path for pair in stage.inner):
                 link(0, mode_, source, sink)
@@ -214,6 +216,8 @@ class Cdu(wiring.Component):
                     link(1, mode_, source, stage.decompress.sink, stage.decompress.fields)
                     source = stage.decompress.source
             link(1, mode_, source, results)
+            malformed |= {id(stage.malformed): stage.malformed for stage in path_ if stage.malformed is not None}
+        m.d.comb += control.malformed.eq(Cat(malformed.values()).any())
         mux = StreamMux(m)
         for source, sink, fields, tensors in links.values():
             mux.link(chosen(*tensors), source, sink, **(fields(source.payload) if fields else {}))

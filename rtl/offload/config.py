@@ -38,6 +38,7 @@ class Error(data.Struct):
     config: 1  # no block, no such mode, in a tiled mode layout 3 or an odd number of blocks in layout 1
     short: 1  # the byte stream ended early; zeros stand for what was missing
     excess: 1  # the byte stream went on after the last block; the rest was dropped
+    malformed: 1  # a block contradicts itself (only counted ones can); it gave 64 values nevertheless
 
 
 def rows(size):

@@ -29,6 +29,7 @@ class ErrorCode(IntEnum):
     READ = 5
     WRITE = 6
     BEAT = 7
+    BLOCK = 8
 
 
 ERRORS = {
@@ -40,6 +41,7 @@ ERRORS = {
     ErrorCode.READ: "memory answered a read with an error",
     ErrorCode.WRITE: "memory answered a write with an error",
     ErrorCode.BEAT: "a beat of the stream was malformed (tkeep)",
+    ErrorCode.BLOCK: "a block of the stream was malformed (only modes whose first byte is a length can tell)",
 }
 
 ACCESS = {

@@ -2,7 +2,7 @@
 
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from actcodec.golden.jpegact import bits
+from actcodec.golden.jpegact import bits, nibble, rice
 from tb.harness import Bench, beats
 
 FAULTS = bits.Fault.HEADER | bits.Fault.LENGTH | bits.Fault.PADDING
@@ -44,7 +44,7 @@ class Coder(Bench):
         anything behind a block's end, and empty ones for what is missing."""
         await self.begin(1, table, count)
         expected = self.golden.recover(payload, count, table)
-        sources = {"rows": self.rows(payload, count, random)}
+        sources = {"rows": rows(self.golden, payload, count, random)}
         run = await self.run(sources, {"o": 8 * count}, random, **patterns)
         what = f"{count} blocks of {bytes(payload).hex()[:200]}, table {table.word:#x}"
         self.equal(run["o"], lines(expected.blocks), what)
@@ -58,21 +58,33 @@ class Coder(Bench):
         assert got == faults & FAULTS, f"{what}: faults {got}, not {faults & FAULTS}"
         return run
 
-    def rows(self, payload, count, random):
-        """What a splitter gives: blocks in rows; nothing is missing here but at the end, where zeros stand for it."""
-        payload, at, result = bytes(payload), 0, []
-        for _ in range(count):
-            size = 1 + (self.golden._STEP[payload[at]] - 1 if at < len(payload) else 0)
-            block = payload[at : at + size].ljust(size, b"\0")
-            at += size
-            block = block[:65] + random.bytes(max(0, 65 - size))
-            result += [int.from_bytes(block[1 + 8 * k :][:8], "little") | (block[0] if k == 0 else int(
-                random.integers(256))) << 64 for k in range(8)]
-        return result[:-1] + [result[-1] | 1 << 72]
-
     async def both(self, blocks, table, random, **patterns):
         await self.compress(blocks, table, random, **patterns)
         await self.decompress(self.golden.encode(blocks, table)[0], len(blocks), table, random, **patterns)
+
+
+def tables(random, golden, straight=None):
+    """Any table that an encoder takes: of rice, no sum of a k, but the first, and of the last e above 8."""
+    if golden is nibble:
+        word = int.from_bytes(random.bytes(11), "little") & (1 << 81) - 1
+        return nibble.Table.of(word if straight is None else word & (1 << 80) - 1 | straight << 80)
+    e = sorted(random.integers(0, 8, 4).tolist())
+    k = [int(random.integers(8)), *random.integers(0, 9 - max(e[3], 1), 14).tolist()]
+    straight = bool(random.integers(2)) if straight is None else straight
+    return rice.Table(k, int(random.integers(17)), e, straight)
+
+
+def rows(golden, payload, count, random):
+    """What a splitter gives: blocks in rows; nothing is missing here but at the end, where zeros stand for it."""
+    payload, at, result = bytes(payload), 0, []
+    for _ in range(count):
+        size = 1 + (golden._STEP[payload[at]] - 1 if at < len(payload) else 0)
+        block = payload[at : at + size].ljust(size, b"\0")
+        at += size
+        block = block[:65] + random.bytes(max(0, 65 - size))
+        result += [int.from_bytes(block[1 + 8 * k :][:8], "little") | (block[0] if k == 0 else int(
+            random.integers(256))) << 64 for k in range(8)]
+    return result[:-1] + [result[-1] | 1 << 72]
 
 
 def lines(blocks):

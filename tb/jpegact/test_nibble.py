@@ -6,17 +6,12 @@ import numpy as np
 from actcodec.golden.jpegact import nibble
 from actcodec.rtl.jpegact.nibble import Nibble
 from tb.harness import PATTERNS, STALLS, rng, simulate
-from tb.jpegact.blocks import Coder, lines
+from tb.jpegact.blocks import Coder, lines, rows, tables
 from tb.judges import blockcodes
 
 
 def test_nibble():
     simulate(Nibble(), __file__)
-
-
-def tables(random):
-    """Any table."""
-    return nibble.Table.of(int.from_bytes(random.bytes(11), "little") & (1 << 81) - 1)
 
 
 def blocks(random, count):
@@ -43,7 +38,7 @@ async def goes_both_ways_whatever_the_ports_do(dut, idle, stall):
     bench = await start(dut)
     for count in (1, 2, 5):
         x = blocks(random, count)
-        for table in (tables(random), nibble.fit(x, bool(random.integers(2)))):
+        for table in (tables(random, nibble), nibble.fit(x, bool(random.integers(2)))):
             await bench.both(x, table, random, idle=idle, stall=stall)
 
 
@@ -100,7 +95,7 @@ async def handles_blocks_of_zeros(dut):
     random = rng()
     bench = await start(dut)
     for count in (1, 2, 3, 20):
-        await bench.both(np.zeros((count, 64), np.int8), tables(random), random)
+        await bench.both(np.zeros((count, 64), np.int8), tables(random, nibble), random)
     x = blocks(random, 40)
     x[random.random(40) < 0.5] = 0
     await bench.both(x, nibble.fit(x), random)
@@ -124,7 +119,7 @@ async def takes_eight_cycles_a_block(dut):
     for x in (blocks(random, count), np.zeros((count, 64), np.int8), random.integers(-128, 128, (count, 64), np.int8),
               np.where(np.arange(64) < 32, 0, random.integers(-8, 8, (count, 64))).astype(np.int8),
               np.where(np.arange(64) < 32, random.integers(-8, 8, (count, 64)), 0).astype(np.int8)):
-        for table in (tables(random), nibble.fit(x)):
+        for table in (tables(random, nibble), nibble.fit(x)):
             run = await bench.compress(x, table, random)
             assert run.cycles["i"] == list(range(8 * count))
             assert run.cycles["chunks"] == list(range(11, 11 + 8 * count))
@@ -156,7 +151,7 @@ async def reports_malformed_blocks_and_stays_in_step(dut):
     seen = {}
     for turn in range(150):
         x = blocks(random, 3)
-        table = nibble.fit(x) if turn % 3 else tables(random)
+        table = nibble.fit(x) if turn % 3 else tables(random, nibble)
         payload, sizes = nibble.encode(x, table)
         kind = turn % 5
         place = int(sizes[:1].sum()) if kind < 3 else 0
@@ -188,15 +183,15 @@ async def forgets_everything_at_reset(dut):
     random = rng()
     bench = await start(dut)
     for fill in range(1, 40, 3):
-        x, table = blocks(random, 5), tables(random)
+        x, table = blocks(random, 5), tables(random, nibble)
         if fill % 2:
             payload, _ = nibble.encode(x, table)
             await bench.begin(1, table, 5)
-            sources = {"rows": bench.rows(payload, 5, random)}
+            sources = {"rows": rows(nibble, payload, 5, random)}
             await bench.run(sources, {"o": None}, random, until=iter([False] * fill + [True]).__next__)
         else:
             await bench.begin(0, table, 5)
             sink = "chunks"
             await bench.run({"i": lines(x)[:fill]}, {sink: None}, random, stall="half")
         await bench.reset()
-        await bench.both(blocks(random, 3), tables(random), random)
+        await bench.both(blocks(random, 3), tables(random, nibble), random)

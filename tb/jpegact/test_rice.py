@@ -6,20 +6,12 @@ import numpy as np
 from actcodec.golden.jpegact import rice
 from actcodec.rtl.jpegact.rice import Rice
 from tb.harness import PATTERNS, STALLS, rng, simulate
-from tb.jpegact.blocks import Coder, lines
+from tb.jpegact.blocks import Coder, lines, rows, tables
 from tb.judges import blockcodes
 
 
 def test_rice():
     simulate(Rice(), __file__)
-
-
-def tables(random, straight=None):
-    """Any table that an encoder takes: no sum of a k, but the first, and of the last e above 8."""
-    e = sorted(random.integers(0, 8, 4).tolist())
-    k = [int(random.integers(8)), *random.integers(0, 9 - max(e[3], 1), 14).tolist()]
-    straight = bool(random.integers(2)) if straight is None else straight
-    return rice.Table(k, int(random.integers(17)), e, straight)
 
 
 def blocks(random, count):
@@ -41,7 +33,7 @@ async def goes_both_ways_whatever_the_ports_do(dut, idle, stall):
     bench = await start(dut)
     for count in (1, 2, 5):
         x = blocks(random, count)
-        for table in (tables(random), rice.fit(x, bool(random.integers(2)), 50)):
+        for table in (tables(random, rice), rice.fit(x, bool(random.integers(2)), 50)):
             await bench.both(x, table, random, idle=idle, stall=stall)
 
 
@@ -52,7 +44,7 @@ async def handles_every_table(dut):
     bench = await start(dut)
     for flags in range(17):
         for straight in (False, True):
-            table = tables(random, straight)
+            table = tables(random, rice, straight)
             table = rice.Table(table.k, flags, table.e, straight)
             k = np.array(table.k)[np.add.outer(np.arange(8), np.arange(8)).reshape(64)]
             u = random.integers(0, 1 + (random.integers(1, 6, (6, 1)) << k)).clip(0, 255)
@@ -68,7 +60,7 @@ async def handles_every_length_and_every_e(dut):
     lengths, which = set(), set()
     for turn in range(24):
         x = np.vstack([blocks(random, 12), random.integers(-2, 3, (4, 64)).astype(np.int8)])
-        table = rice.fit(x, False, 50) if turn % 2 else tables(random, False)
+        table = rice.fit(x, False, 50) if turn % 2 else tables(random, rice, False)
         payload, sizes = rice.encode(x, table)
         first = payload[np.cumsum(sizes) - sizes]
         lengths |= set((first & 63).tolist())
@@ -82,7 +74,7 @@ async def handles_blocks_of_zeros(dut):
     random = rng()
     bench = await start(dut)
     for count in (1, 2, 3, 20):
-        await bench.both(np.zeros((count, 64), np.int8), tables(random), random)
+        await bench.both(np.zeros((count, 64), np.int8), tables(random, rice), random)
 
 
 @cocotb.test
@@ -103,7 +95,7 @@ async def takes_eight_cycles_a_block(dut):
     for x in (blocks(random, count), np.zeros((count, 64), np.int8), random.integers(-128, 128, (count, 64), np.int8),
               np.where(np.arange(64) < 32, 0, random.integers(-8, 8, (count, 64))).astype(np.int8),
               np.where(np.arange(64) < 32, random.integers(-8, 8, (count, 64)), 0).astype(np.int8)):
-        for table in (tables(random), rice.fit(x, False, 40)):
+        for table in (tables(random, rice), rice.fit(x, False, 40)):
             run = await bench.compress(x, table, random)
             assert run.cycles["i"] == list(range(8 * count))
             assert run.cycles["chunks"] == list(range(18, 18 + 8 * count))
@@ -134,7 +126,7 @@ async def reports_malformed_blocks_and_stays_in_step(dut):
     seen = set()
     for turn in range(120):
         x = blocks(random, 3)
-        table = rice.fit(x, False, 50) if turn % 3 else tables(random)
+        table = rice.fit(x, False, 50) if turn % 3 else tables(random, rice)
         payload, sizes = rice.encode(x, table)
         place = int(sizes[0])
         if turn % 4 == 0:
@@ -157,15 +149,15 @@ async def forgets_everything_at_reset(dut):
     random = rng()
     bench = await start(dut)
     for fill in range(1, 60, 5):
-        x, table = blocks(random, 5), tables(random)
+        x, table = blocks(random, 5), tables(random, rice)
         if fill % 2:
             payload, _ = rice.encode(x, table)
             await bench.begin(1, table, 5)
-            sources = {"rows": bench.rows(payload, 5, random)}
+            sources = {"rows": rows(rice, payload, 5, random)}
             await bench.run(sources, {"o": None}, random, until=iter([False] * fill + [True]).__next__)
         else:
             await bench.begin(0, table, 5)
             sink = "chunks"
             await bench.run({"i": lines(x)[:fill]}, {sink: None}, random, stall="half")
         await bench.reset()
-        await bench.both(blocks(random, 3), tables(random), random)
+        await bench.both(blocks(random, 3), tables(random, rice), random)
