@@ -180,6 +180,8 @@ def _made(path, make, *arguments, what=None):
         with open(path.with_suffix(".lock"), "w") as lock:  # whoever comes second finds it made
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
+                if what:
+                    _compiler()  # that there is none is told before the wait, not behind it
                 for listener in _listeners if what else ():
                     listener(f"building {what}; it is kept for next time")
                 with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -189,7 +191,7 @@ def _made(path, make, *arguments, what=None):
 
 def _make_lane(folder, hardware):
     """A folder with the object files of a lane and of Verilator's own parts, and with lane.sv, which stands for it."""
-    from actcodec.rtl.units import UNITS
+    from actcodec.units import UNITS
 
     (folder / "lane.v").write_text(_without_initial_values(_verilog(UNITS["lane"].build(**hardware), "lane")))
     _verilate(folder, "lane", "--lib-create", "lane", folder / "lane.v")
@@ -200,7 +202,7 @@ def _make_lane(folder, hardware):
 
 def _make_accelerator(folder, cdus, hardware):
     """A folder with the object files of all but the lanes, and with the header that stands for all of it."""
-    from actcodec.rtl.units import UNITS
+    from actcodec.units import UNITS
 
     accelerator = _verilog(UNITS["accelerator"].build(cdus=cdus, **hardware), "accelerator")
     (folder / "accelerator.v").write_text(_without_initial_values(accelerator))

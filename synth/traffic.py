@@ -20,9 +20,9 @@ import numpy as np
 from amaranth.hdl import Format, Module, Print, ResetSignal, UnusedElaboratable, Value
 from amaranth.lib.wiring import In
 
-from actcodec.rtl.units import UNITS
 from actcodec.synth.flow import netlist
 from actcodec.synth.library import BUILD, SynthesisError
+from actcodec.units import UNITS
 
 __all__ = ["DIRECTIONS", "Record", "key", "parse", "printing", "record"]
 
@@ -56,7 +56,7 @@ def ports(component):
 def printing(names):
     """While this is open, every component of the units ``names`` prints a line in each cycle: ``@``, its key, a number
     that tells it from others of that key, the reset, and each port, hexadecimal."""
-    classes, counts, busy = {UNITS[name].component: name for name in names}, {}, []
+    classes, counts, busy = {UNITS[name].type: name for name in names}, {}, []
 
     def patched(cls, name, elaborate):
         def printed(self, platform):
@@ -106,13 +106,13 @@ def _accelerator(cdus, blocks, direction):
 
 
 def _gist(mode, blocks, direction):
-    from actcodec import gist, gist_engine
+    from actcodec import engines
 
     x = _tensor("ReLU_layers_0_relu1", blocks)
     if direction == "compress":
-        gist_engine.compress(x, mode)
+        engines.compress("rtl", x, mode)
     else:
-        gist_engine.decompress(gist.compress(x, mode))
+        engines.decompress("rtl", engines.compress("golden", x, mode)[0])
 
 
 INSIDE = ("accelerator", "lane", "cdu", "sfpr", "align", "dct", "dct8", "transpose", "quantize", "zvc",

@@ -1,8 +1,8 @@
 """Says where the waveforms are."""
 
-from tb import harness
+from tb.harness.build import WAVEFORMS
 
 
 def pytest_terminal_summary(terminalreporter):
-    for path in harness.WAVEFORMS:
+    for path in WAVEFORMS:
         terminalreporter.write_line(f"waveform: {path}")

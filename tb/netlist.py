@@ -9,7 +9,7 @@ import pytest
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib.wiring import In
 
-from actcodec.rtl import units
+from actcodec import units
 from actcodec.synth import cells, mutants
 from actcodec.synth.flow import netlist
 from actcodec.synth.library import liberty
@@ -37,7 +37,7 @@ def replaced(name, folder, unit=None):
     """While this is open, components of the class ``unit`` (default: that of the unit ``name``) elaborate to an
     instance of the netlist that ``folder`` has, if they are the same hardware as the RTLIL that it was made from, and
     otherwise as ever. Gives the list of those that were replaced."""
-    unit, text = unit or units.UNITS[name].component, Path(folder, "unit.il").read_text()
+    unit, text = unit or units.UNITS[name].type, Path(folder, "unit.il").read_text()
     top = text[text.index(f"\nmodule \\{name}\n"):]
     ports = set(re.findall(r"^  wire.* (?:input|output) \d+ .*\\(\w+)$", top, re.MULTILINE))
     found, elaborate, busy = [], unit.elaborate, []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, simulator
+from actcodec import cli, simulator, streams
 from actcodec.golden.jpegact import cdu
 from actcodec.rtl_engine import Host
 
@@ -61,7 +61,7 @@ def error_of(folder, monkeypatch):
     np.save("x.npy", np.ones((1, 1, 8, 8), np.float32))
     result = CliRunner().invoke(cli.main, ["compress", "x.npy", "x.act", "--mode", "raw", "--engine", "rtl"])
     assert result.exit_code == 2, result.output
-    assert result.stderr.splitlines()[-1].startswith("actcodec: error: ") and result.stderr.count("\n") <= 2
+    assert result.stderr.startswith("actcodec: error: ") and result.stderr.count("\n") == 1
     assert not (folder / "x.act").exists()
     return result.stderr
 
@@ -169,6 +169,7 @@ def test_the_command_announces_without_a_terminal_unless_it_is_quiet(tmp_path, m
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", "false")  # a compiler that fails at once
+    streams._library.cache_clear()  # of what this process has loaded before
     np.save("x.npy", np.ones((1, 1, 8, 8), np.float32))
     for options, expected in (([], 2), (["-q"], 1)):
         result = CliRunner().invoke(cli.main, ["compress", "x.npy", "x.act", "--mode", "binarize", "--engine", "rtl",

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from actcodec.rtl.common.shared_module import shared
 from actcodec.rtl.common.skid import Skid
-from actcodec.rtl.units import verilog
+from actcodec.units import verilog
 from tb.harness import Bench, rng, simulate
 
 
