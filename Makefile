@@ -90,7 +90,7 @@ mutate:  ## run every unit's bench on mutants of it, to see what it catches (UNI
 	    $(if $(MUTANT),--mutant $(MUTANT)) $(if $(MARKDOWN),--markdown) --jobs $(JOBS)
 
 verilog: setup  ## write the Verilog of the accelerator and of every unit to build/verilog, and lint it
-	@$(BIN)/python -m actcodec.rtl.units build/verilog
+	@$(BIN)/python -m actcodec.units build/verilog
 	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
 	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
 

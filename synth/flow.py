@@ -17,7 +17,7 @@ from time import monotonic
 
 from amaranth.back import rtlil
 
-from actcodec.rtl.common.shared_module import collect
+from actcodec.rtl.common.shared_module import Parts
 from actcodec.synth import fanout, memories, timing
 from actcodec.synth.complement import complement
 from actcodec.synth.hierarchy import breakdown, constants, signals
@@ -85,9 +85,9 @@ class Figures:
 
 def netlist(component, name):
     """The RTLIL of a component, its top module called ``name``, and that of the parts it has several of, by module."""
-    with collect(f"{name}_") as parts:
-        text = rtlil.convert(component, name=name, emit_src=False)
-    return text, {module: netlist(part, module)[0] for module, part in parts.items()}
+    parts = Parts(f"{name}_")
+    text = rtlil.convert(component, name=name, platform=parts, emit_src=False)
+    return text, {module: netlist(part, module)[0] for module, part in parts.components.items()}
 
 
 def yosys(commands, folder, name, log):

@@ -3,7 +3,7 @@ says.
 
 The bench of a unit drives the netlist of its cells in place of the RTL, and compares with the golden model as ever. It
 starts with random values in all flip-flops and latches. Gates have no delay: timing is OpenSTA's. Of the tests that are
-parametrised by pauses, three combinations are run, and of the others those that :data:`BENCHES` names.
+parametrised by pauses, three combinations are run, and of the others those that the catalogue names.
 """
 
 import hashlib
@@ -28,24 +28,11 @@ from actcodec.synth.equivalence import prove
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.whole import answers
 
-__all__ = ["BENCHES", "UNITS", "Run", "judge", "run"]
+__all__ = ["UNITS", "Run", "judge", "run"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
 PAUSES = "/idle=never/stall=never|/idle=half/stall=half|/idle=bursts/stall=shy"
-# Units whose bench is called otherwise, or that run a part of it: (bench, regular expression of the tests).
-BENCHES = {
-    "align": ("align", "^(?!.*moves_a_word_every_cycle_for)"),  # which looks at its registers
-    # Some tests want wider maps than the netlist takes.
-    "maxpool": ("maxpool", "^(?!.*real_activations)"),
-    "maxpool_backward": ("maxpool_backward", "^(?!.*(real_activations|in_every_pooling|gives_a_value))"),
-    "dct8": ("dct", ""), "unbinarize": ("binarize", ""), "bitunpack": ("bitpack", ""), "dpr_encode": ("dpr", ""),
-    "dpr_decode": ("dpr", ""), "ssdc_encode": ("ssdc", ""), "ssdc_decode": ("ssdc", ""),
-    "address_generator": ("address", ""), "round": ("quantize", ""),
-    "division_encode": ("encode", ""), "division_decode": ("decode", ""),
-    "gather": ("rounds", ""), "scatter": ("rounds", ""),
-    "histogram": ("histogram", "^(?!.*saturates)"),  # which sets its counts
-}
 UNITS = catalogue.MAPPED
 # Their bench would run for hours on 100,000 cells a lane: real activations are compressed and decompressed.
 REPLAYED = ("lane", "accelerator")
@@ -63,11 +50,8 @@ class Run:
 
 def _bench(name):
     """The file of a unit's bench, and the regular expression of the tests to run."""
-    relative, tests = BENCHES.get(name, (name, ""))
-    found = [path for path in (ROOT / "tb").glob(f"*/test_{relative}.py") if path.parent.name != "judges"]
-    if len(found) != 1:
-        raise SynthesisError(f"{name}: no bench")
-    return found[0], f"{PAUSES}|^(?!.*/idle=)(?=.*(?:{tests}))"
+    unit = catalogue.UNITS[name]
+    return ROOT / unit.bench_path, f"{PAUSES}|^(?!.*/idle=)(?=.*(?:{unit.tests}))"
 
 
 def _key(folder, *what):

@@ -23,7 +23,6 @@ from rich.console import Console
 from rich.table import Table
 
 from actcodec.synth.console import close, progress
-from actcodec.synth.gates import BENCHES
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.miter import EQUIVALENT, prove
 from actcodec.synth.mutants import BUILD, SUBJECTS, draw, drawn, verdicts
@@ -64,12 +63,12 @@ COLUMNS = ("mutants", "killed", "equivalent", "survived", "%", "bench, s", "all,
 
 def _bench(subject):
     """The file of a subject's bench, and the regular expression of the tests to run."""
-    name, tests = BENCHES.get(subject.name, (subject.bench or subject.name, ""))
+    name = subject.bench or subject.name
     found = [path for path in (ROOT / "tb").glob(f"*/*{name}.py")
              if path.stem in (name, f"test_{name}") and path.parent.name != "judges"]
     if len(found) != 1:
         raise SynthesisError(f"{subject.name}: no bench")
-    return found[0], tests
+    return found[0], subject.tests
 
 
 def sources(path):

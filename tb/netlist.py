@@ -9,8 +9,9 @@ import pytest
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib.wiring import In
 
-from actcodec.rtl import units
+from actcodec import units
 from actcodec.synth import cells, mutants
+from actcodec.synth.elaborating import elaborating
 from actcodec.synth.flow import netlist
 from actcodec.synth.library import liberty
 from tb.mutants import job
@@ -37,23 +38,18 @@ def replaced(name, folder, unit=None):
     """While this is open, components of the class ``unit`` (default: that of the unit ``name``) elaborate to an
     instance of the netlist that ``folder`` has, if they are the same hardware as the RTLIL that it was made from, and
     otherwise as ever. Gives the list of those that were replaced."""
-    unit, text = unit or units.UNITS[name].component, Path(folder, "unit.il").read_text()
+    unit, text = unit or units.UNITS[name].type, Path(folder, "unit.il").read_text()
     top = text[text.index(f"\nmodule \\{name}\n"):]
     ports = set(re.findall(r"^  wire.* (?:input|output) \d+ .*\\(\w+)$", top, re.MULTILINE))
-    found, elaborate, busy = [], unit.elaborate, []
+    found = []
 
-    def instance(self, platform):
-        if busy:
-            return elaborate(self, platform)
-        busy.append(self)
-        same = netlist(self, name)[0] == text
-        busy.pop()
-        if not same:
-            return elaborate(self, platform)
-        found.append(self)
+    def instance(component, elaborate):
+        if netlist(component, name)[0] != text:
+            return elaborate()
+        found.append(component)
         signals = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         signals |= {("i_" if member.flow is In else "o_") + "__".join(map(str, path)): value
-                    for path, member, value in self.signature.flatten(self)}
+                    for path, member, value in component.signature.flatten(component)}
         signals = {port: value for port, value in signals.items() if port[2:] in ports}
         m = Module()
         if mutants.drawn(folder):
@@ -63,11 +59,8 @@ def replaced(name, folder, unit=None):
         m.submodules.netlist = Instance(name, **signals)
         return m
 
-    unit.elaborate = instance
-    try:
+    with elaborating(unit, instance):
         yield found
-    finally:
-        unit.elaborate = elaborate
 
 
 def verilog(component, name, folder):

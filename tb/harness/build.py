@@ -88,7 +88,7 @@ def simulate(component, module, tests=None, seen=(), **parameters):
     """Builds ``component`` and runs the cocotb tests of the file ``module`` on it (all, or those that ``tests``, a
     regular expression, matches). Besides its ports they can look at the signals ``seen``. ``parameters`` reach the
     tests through :func:`parameters`."""
-    from actcodec.rtl.units import verilog
+    from actcodec.units import verilog
 
     simulator = os.environ.get("SIM", "verilator")
     waves = os.environ.get("WAVES", "") not in ("", "0")
@@ -175,7 +175,7 @@ def simulate(component, module, tests=None, seen=(), **parameters):
 
 def synthesised(unit, name, otherwise):
     """The parameter ``name`` that the unit's netlist has, while benches run on that; or else ``otherwise``."""
-    from actcodec.rtl.units import UNITS
+    from actcodec.units import UNITS
 
     mapped = any(os.environ.get(kind, "").startswith(f"{unit}:") for kind in ("GATES", "MUTANTS"))
     return {**UNITS[unit].parameters, **UNITS[unit].synth}[name] if mapped else otherwise
