@@ -1,0 +1,1 @@
+"""The codecs where activations are: in PyTorch."""
