@@ -40,8 +40,8 @@ class Actcodec(Codec):
     def encode(self, buf):
         x = np.asarray(buf)
         if not x.dtype.isnative or not x.flags.c_contiguous:
-            raise ValueError(f"a chunk of type {x.dtype.str} and strides {x.strides} is not in C order, and in the byte "
-                             "order of the machine")
+            raise ValueError(f"a chunk of type {x.dtype.str} and strides {x.strides} is not in C order, and in the "
+                             "machine's byte order")
         return container.pack(api.compress(x, self.mode, **self.options))
 
     def decode(self, buf, out=None):
