@@ -37,11 +37,9 @@ class Entry:
         self.row.compressed(self.packed, chosen, time.perf_counter() - start)
 
     def decode(self):
-        start = time.perf_counter()
         values = self.codec.decode(self.packed).view(self.shape).to(self.dtype)
         if values.stride() != self.stride and self.fills:
             values = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=values.device).copy_(values)
-        self.row.decode_seconds += time.perf_counter() - start
         return values
 
     def restore(self, shape, stride):
@@ -51,7 +49,10 @@ class Entry:
                 raise RuntimeError(f"a tensor of shape {tuple(shape)} needed for gradient computation was changed in "
                                    f"place: it is at version {self.packed._version}, expected {self.version}")
             return self.seen(self.packed, shape, stride)
-        values = self.decode() if self.decoded is None else self.decoded
+        values, start = self.decoded, time.perf_counter()
+        if values is None:
+            values = self.decode()
+            self.row.decode_seconds += time.perf_counter() - start
         self.given += 1
         self.decoded = values if self.given % self.users else None
         return self.seen(values, shape, stride)
@@ -205,14 +206,14 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             entry = Entry(tensor, "other", None)
             entry.keep(tensor)
             return entry
-        kind = "other"
+        kind, size = "other", min(tensor.nbytes, tensor.untyped_storage().nbytes())  # less, where it was expanded
         if (tensor.dtype in saved.FLOATS and tensor.requires_grad and tensor.numel() >= self.min_values
-                and not saved.of_leaf(tensor)):
+                and size == tensor.nbytes and not saved.of_leaf(tensor)):
             kind = saved.kind(tensor)
             if kind == "relu" and saved.makes_it_now(tensor):
                 kind = "mask"
         entry = Entry(tensor, kind, self._row(tensor, kind))
-        entry.size = self._meter.hold(tensor.nbytes)
+        entry.size = self._meter.hold(size)
         weakref.finalize(entry, self._meter.release, entry.size).atexit = False
         self._keep(entry, tensor)
         return entry

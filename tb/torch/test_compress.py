@@ -334,6 +334,15 @@ def test_slices_and_copies_along_a_dimension():
     assert torch.equal(run(at.Compress(nn.Identity(), rules=[at.rule("ssdc")], min_values=1)), exact)
 
 
+def test_what_was_expanded_is_not_made_larger():
+    x = torch.randn(64, requires_grad=True)
+    compress = at.Compress(nn.Identity(), "sfpr", min_values=1)
+    with compress:
+        total = (torch.sin(x)[:, None].expand(64, 1000) * torch.randn(64, 1000)).sum()
+    assert total.requires_grad and not compress.report().rows
+    assert compress.report().total["peak_without"] < 64 * 1000 * 5
+
+
 def test_six_dimensions():
     def run(context):
         torch.manual_seed(0)
