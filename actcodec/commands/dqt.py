@@ -51,6 +51,9 @@ def command(files, error, ratio, alpha, coder, target, plot, quiet):
     except ValueError as wrong:
         raise UserError(str(wrong)) from wrong
     reached = measured(found, table, coder)
+    if alpha is None:  # small steps may end beside a table that has a name
+        table, reached = max([(table, reached), *named(found, coder, error, ratio)],
+                             key=lambda one: one[1][0] if ratio is None else -one[1][1])
     text = f"# --coder {coder}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}\n"
     text += "".join(" ".join(f"{value:3.0f}" for value in row) + "\n" for row in table)
     with replacing(target) as file:
@@ -79,6 +82,14 @@ def search(samples, coder, error, ratio, alpha):
     if coder == "zvc":
         return dqt.best(dqt.total(samples), error, ratio)
     return dqt.descend(samples, {"nibble": nibble, "rice": rice}[coder], error, ratio).shifts
+
+
+def named(found, coder, error, ratio):
+    """Those of the tables with names that reach the error or the ratio: [(table, what they reach)]."""
+    from actcodec.golden.jpegact import quantize
+
+    each = [(2.0 ** quantize.shifts(quantize.table(name)), measured(found, name, coder)) for name in quantize.TABLES]
+    return [one for one in each if (one[1][1] <= error if ratio is None else one[1][0] >= ratio)]
 
 
 def measured(found, table, coder):

@@ -48,6 +48,14 @@ def test_a_table_for_an_error_is_better_than_the_papers(dense, coder, gain):
     assert name in run(f"compress x.npy x.act --mode jpeg-act --coder {coder} --dqt table.txt").stdout
 
 
+@pytest.mark.parametrize("coder", ["nibble", "rice"])
+def test_no_table_with_a_name_is_better(dense, coder):
+    ratio, error = reached(dense, "optL", coder)
+    Path("table.txt").write_text(run(f"dqt dense.npz --error {error} --coder {coder}").stdout)
+    found = reached(dense, read_dqt("table.txt")[1], coder)
+    assert found[0] >= ratio and found[1] < 1.01 * error
+
+
 def test_a_table_for_a_ratio(dense):
     wanted, most = reached(dense, "optH", "rice")
     text = run(f"dqt dense.npz --ratio {wanted} --coder rice").stdout
