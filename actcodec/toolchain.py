@@ -22,6 +22,7 @@ from pathlib import Path
 from threading import Thread
 
 from actcodec import rtl
+from actcodec.elaboration import rare_collection
 
 __all__ = ["SimulationError", "announcing", "cache_folder", "call", "compile_objects", "compiler", "kept", "key",
            "made", "runtime", "uninterrupted", "verilate", "verilator", "verilog", "without_initial_values"]
@@ -118,6 +119,7 @@ def _make_runtime(folder):
     return result
 
 
+@rare_collection()
 def verilog(component, name):
     """Verilog of a component without the parts that it has several of."""
     from amaranth.back.verilog import convert
