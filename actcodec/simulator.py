@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from actcodec.codecs import lane_modes
+from actcodec.codecs import MODES
 from actcodec.toolchain import (
     SimulationError,
     cache_folder,
@@ -46,9 +46,13 @@ class Traffic(NamedTuple):
 
 def configurations():
     """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
-    paper's CDU, and those of 32."""
-    modes = lane_modes()
-    return tuple(tuple(mode.name for mode in modes if (mode.format.row > 8) == wide) for wide in (False, True))
+    paper's CDU; their variants, by options; and those of 32 bytes."""
+    found = {}
+    for mode in MODES.values():
+        for values, one in (({}, mode), *mode.variants):
+            if one.format:
+                found.setdefault((one.format.row > 8, *values.items()), []).append(one.name)
+    return tuple(tuple(found[key]) for key in sorted(found))
 
 
 def configuration(mode):

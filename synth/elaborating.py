@@ -6,11 +6,9 @@ __all__ = ["elaborating"]
 
 
 @contextmanager
-def elaborating(component, instead):
-    """While this is open, what ``component`` makes, a class or a partial of one, elaborates to what
-    ``instead(component, elaborate)`` returns; ``elaborate()`` is what it would elaborate to. Designs that ``instead``
-    looks at meanwhile are as ever."""
-    cls = getattr(component, "func", component)
+def elaborating(cls, instead):
+    """While this is open, components of the class ``cls`` elaborate to what ``instead(component, elaborate)`` returns;
+    ``elaborate()`` is what they would elaborate to. Designs that ``instead`` looks at meanwhile are as ever."""
     ordinary, asking = cls.elaborate, []
 
     def elaborate(self, platform):

@@ -27,8 +27,8 @@ from actcodec.synth.sizing import resize
 
 __all__ = ["RECIPES", "Figures", "netlist", "synthesise"]
 
-FLOW = ("flow.py", "timing.py", "fanout.py", "complement.py", "sizing.py", "sizing.tcl", "hierarchy.py",
-        "library.py", "memories.py")  # whose change makes results void
+FLOW = ("flow.py", "timing.py", "fanout.py", "complement.py", "sizing.py", "cells.tcl", "order.tcl", "sizing.tcl",
+        "hierarchy.py", "library.py", "memories.py")  # whose change makes results void
 GATED = 4  # flip-flops that must share an enable before a clock gate is worth its area
 
 # What ABC sees at a port.

@@ -16,7 +16,7 @@ from actcodec.synth.flow import netlist
 from actcodec.synth.library import liberty
 from tb.mutants import job
 
-__all__ = ["ARGUMENTS", "PLUSARGS", "job", "replaced", "verilog"]
+__all__ = ["ARGUMENTS", "PLUSARGS", "concerns", "job", "replaced", "verilog"]
 
 # Flip-flops and latches wake up with random values, as those of a chip. The rest spares time: a netlist has been
 # optimised already.
@@ -63,13 +63,40 @@ def replaced(name, folder, unit=None):
         yield found
 
 
+class Answer(Exception):
+    """Whether a component has the unit: what a test that is only asked ends with."""
+
+
+_asked = []
+
+
+def concerns(item):
+    """Whether a test of pytest's is to be run on the netlist: whether the component that it would simulate has the
+    unit, with the parameters of the netlist. A bench has other components, and tests without a simulator, too."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if set(item.fixturenames) - set(parameters):
+        return True  # cannot be asked
+    _asked.append(item)
+    try:
+        item.obj(**parameters)
+    except Answer as answer:
+        return answer.args[0]
+    except (Exception, pytest.fail.Exception):
+        return True  # shows when it is run
+    finally:
+        _asked.pop()
+    return False
+
+
 def verilog(component, name, folder):
-    """The Verilog of ``component`` as ``dut``, with the netlist of the unit in it, and what this is made of. Leaves the
-    test at hand if the component does not have the unit."""
+    """The Verilog of ``component`` as ``dut``, with the netlist of the unit in it, and what this is made of. Raises
+    ValueError if the component does not have the unit, and :class:`Answer` if the test was only asked."""
     mutated = mutants.drawn(folder)
     with replaced(name, folder, mutants.SUBJECTS[name].component if mutated else None) as found:
         text = units.verilog(component, "dut")
+    if _asked:
+        raise Answer(bool(found))
     if not found:
-        pytest.skip(f"has no {name} with the parameters of the netlist")
+        raise ValueError(f"{component} has no {name} with the parameters of the netlist")
     net = Path(folder, "net.v").read_text()
     return f"{text}\n{net}\n{CHOICE if mutated else cells.verilog(liberty(), net)}"
