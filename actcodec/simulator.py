@@ -22,9 +22,9 @@ from actcodec.toolchain import (
     kept,
     key,
     made,
+    runtime,
     uninterrupted,
     verilate,
-    verilator,
     verilog,
     without_initial_values,
 )
@@ -33,7 +33,7 @@ __all__ = ["HARDWARE", "Simulator", "Traffic", "configuration", "configurations"
 
 SOURCE = Path(__file__)
 WORLD = SOURCE.with_suffix(".cpp")
-HARDWARE = {"address_width": 40, "outstanding": 384}
+HARDWARE = {"address_width": 40, "outstanding": 384, "memory": "shared"}
 PATIENCE = 20_000  # cycles in which nothing moves
 
 
@@ -62,14 +62,12 @@ def configuration(mode):
 
 
 def _make_lane(folder, hardware):
-    """A folder with the object files of a lane and of Verilator's own parts, and with lane.sv, which stands for it."""
+    """A folder with the object files of a lane, and with lane.sv, which stands for it."""
     from actcodec.units import UNITS
 
     (folder / "lane.v").write_text(without_initial_values(verilog(UNITS["lane"].build(**hardware), "lane")))
     verilate(folder, "lane", "--lib-create", "lane", folder / "lane.v")
-    include = verilator() / "include"
-    runtime = [include / f"verilated{part}.cpp" for part in ("", "_dpi", "_threads")]
-    compile_objects(folder, [*folder.glob("*.cpp"), *runtime])
+    compile_objects(folder, folder.glob("*.cpp"))
     return kept(folder, "lane.sv", "*.o")
 
 
@@ -99,7 +97,7 @@ def _make_library(folder, cdus, hardware, world):
     pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
     compile_objects(folder, [world], f"-I{accelerator}", f"-DALL_PINS={pins}", "-DINTERRUPT=__SYM__interrupt")
     call([*compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *accelerator.glob("*.o"),
-          *lane.glob("*.o")])
+          *lane.glob("*.o"), *runtime().glob("*.o")])
     return folder / "made.so"
 
 
