@@ -44,7 +44,7 @@ def makes_it_now(tensor):
     """Whether it is the ReLU that made a tensor that saves it at this moment, and not another operation: the ReLU's
     node has no result yet."""
     node = tensor.grad_fn
-    return tensor._base is None and hasattr(node, "_saved_result") and node._saved_result is None
+    return hasattr(node, "_saved_result") and node._saved_result is None
 
 
 def fills(shape, stride):

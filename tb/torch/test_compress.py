@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 import actcodec.torch as at
 from actcodec.torch import rules
+from actcodec.torch.compress import Entry
 from tb.torch.models import Attention, gradients, lossless, pictures, relative, small
 
 pytestmark = pytest.mark.filterwarnings("ignore:mode .* has no torch version")
@@ -322,6 +323,19 @@ def test_views_of_one_memory_are_kept_once():
     assert [row.nbytes for row in compress.report().rows] == [4 * 64 * 64]
 
 
+def test_a_square_and_its_transpose():
+    def run(context):
+        torch.manual_seed(0)
+        x = torch.randn(64, 64, requires_grad=True)
+        with context:
+            y = torch.sin(x)
+            z = (y * y.t() * y.flip(0)).sum()
+        z.backward()
+        return x.grad
+
+    assert torch.equal(run(at.Compress(nn.Identity(), rules=[at.rule("ssdc")], min_values=1)), run(torch.enable_grad()))
+
+
 def test_slices_and_copies_along_a_dimension():
     def run(context):
         torch.manual_seed(0)
@@ -387,6 +401,33 @@ def test_activations_are_given_back(name, freed):
     del loss
     gc.collect()
     assert compress._meter.now == [0, 0] and not compress._entries
+
+
+@pytest.mark.parametrize("name", ["none", "jpeg-act"])
+def test_a_graph_without_a_backward_pass_is_given_back(name):
+    model = inplace()
+    compress = at.Compress(model, name, min_values=1)
+    with compress:
+        loss = model(pictures()[0]).sum()
+    assert compress._entries
+    del loss
+    assert not compress._entries and compress._meter.now == [0, 0]
+
+
+def test_a_tensor_is_decoded_once_and_not_kept(monkeypatch):
+    decoded = []
+    decode = Entry.decode
+    monkeypatch.setattr(Entry, "decode", lambda entry: decoded.append(entry.row.layer) or decode(entry))
+    model = small()
+    compress = at.Compress(model, "jpeg-act", min_values=1, error_every=0)
+    x, y = pictures()
+    with compress:
+        loss = F.cross_entropy(model(x), y)
+    packed = sum(row.mode != "-" for row in compress.report().rows)
+    for passes in (1, 2):
+        loss.backward(retain_graph=True)
+        assert len(decoded) == passes * packed
+        assert {entry.decoded for entry in compress._entries.values()} == {None}
 
 
 def test_a_pass_that_fails_leaves_nothing_behind():
