@@ -2,6 +2,7 @@
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
+from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.register_map import BITS, VALUES
 from actcodec.rtl.offload.registers import OKAY, SLVERR, Registers
 from formal.catalogue import Proof
@@ -33,7 +34,7 @@ def writable(address):
 
 
 def registers():
-    h = Harness(Registers(1, ("brc",), WIDTH))
+    h = Harness(Registers(1, lane_modes("brc"), WIDTH))
     unit, m = h.unit(), h.m
     aw, w, b, ar, r, status = unit.aw, unit.w, unit.b, unit.ar, unit.r, unit.status
     for stream in (aw, w, ar):
