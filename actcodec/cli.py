@@ -12,8 +12,8 @@ from actcodec.files import UserError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("compress", "decompress", "info", "evaluate", "modes", "awp", "mfr", "train", "units", "verilog", "demo",
-            "bench")
+COMMANDS = ("compress", "decompress", "info", "evaluate", "dqt", "modes", "awp", "mfr", "train", "units", "verilog",
+            "demo", "bench")
 
 
 class Interrupted(Exception):

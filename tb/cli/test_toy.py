@@ -12,23 +12,30 @@ import actcodec
 from actcodec import cli, codecs, container
 from actcodec.codecs.compressed import Compressed
 
+TURNS = tuple(({"turn": turn}, codecs.Mode(f"toy-{turn}", 60 + turn)) for turn in (1, 2))
 TOY = codecs.Mode(
     "toy", 60, golden="tb.cli.test_toy", summary="bytes of every value reversed", tensors="toys",
+    variants=(*TURNS, ({"turn": 2, "back": "yes"}, codecs.Mode("toy-back", 63))),
     source="this bench, section 1", options=(
         codecs.Option("flips", int, 0, "Bits to flip in every byte.", range=(0, 255)),
         codecs.Option("gain", float, 1.0, "What values are multiplied with.", range=(0.5, 2.0)),
         codecs.Option("order", str, "byte", "What is reversed.", choices=("byte", "nothing")),
+        codecs.Option("turn", int, 0, "Bytes to turn values by.", range=(0, 2)),
+        codecs.Option("back", str, "no", "Nothing.", choices=("no", "yes")),
         codecs.Option("loud", bool, False, "Nothing.")))
 
 
-def compress(x, mode, flips, gain, order, loud):
+def compress(x, mode, flips, gain, order, turn, back, loud):
+    assert mode is TOY
     data = np.ascontiguousarray(x * np.float32(gain), "<f4").view(np.uint8).reshape(-1, 4)
     data = (data[:, ::-1] if order == "byte" else data) ^ np.uint8(flips)
-    return Compressed(mode.name, x.shape, data.tobytes(), {"flips": flips, "gain": gain, "order": order, "loud": loud})
+    options = {"flips": flips, "gain": gain, "order": order, "turn": turn, "back": back, "loud": loud}
+    return Compressed(mode.name, x.shape, np.roll(data, turn, axis=1).tobytes(), options)
 
 
 def decompress(compressed):
     data = np.frombuffer(compressed.payload, np.uint8).reshape(-1, 4) ^ np.uint8(compressed.options["flips"])
+    data = np.roll(data, -compressed.options["turn"], axis=1)
     data = np.ascontiguousarray(data[:, ::-1] if compressed.options["order"] == "byte" else data)
     return (data.view("<f4") / np.float32(compressed.options["gain"])).reshape(compressed.shape)
 
@@ -66,18 +73,41 @@ def test_it_shows_wherever_modes_do(toy):
     assert "--flips INTEGER RANGE Bits to flip in every byte. Modes: toy. [default: (0); 0<=x<=255]" in text
     assert "--order [byte|nothing]" in text and "--loud / --no-loud" in text and "--gain FLOAT RANGE" in text
     assert re.search(r"^60 +toy +toys +bytes of every value", run("modes"), re.MULTILINE)
-    assert json.loads(run("modes --json"))[-1]["mode"] == "toy"
+    facts = json.loads(run("modes --json"))[-1]
+    assert facts["mode"] == "toy" and facts["variants"][1] == {"options": {"turn": 2}, "code": 62}
     assert list(actcodec.modes())[-1] == "toy"
     np.save("x.npy", toy)
     found = json.loads(run("evaluate x.npy --mode toy --flips 1 --flips 2 --order nothing --json"))
     assert [row["label"] for row in found] == ["toy 1 nothing", "toy 2 nothing"]
 
 
+@pytest.mark.parametrize("options, code", [({}, 60), ({"turn": 1}, 61), ({"turn": 2}, 62),
+                                           ({"turn": 2, "back": "yes"}, 63)], ids=str)
+def test_a_variant_is_a_code(toy, options, code):
+    """One mode to the user; the file says by its code alone which one it is."""
+    compressed = actcodec.compress(toy, "toy", **options)
+    data = container.pack(compressed)
+    again = container.unpack(data)
+    assert data[5] == code and len(data) == len(container.pack(actcodec.compress(toy, "toy")))
+    assert again.mode == "toy" and again.options == compressed.options
+    np.testing.assert_array_equal(actcodec.decompress(again), toy)
+
+
+def test_a_variant_shows_as_the_mode_and_its_options(toy):
+    np.save("x.npy", toy)
+    assert "toy byte yes, ratio" in run("compress x.npy x.act --mode toy --turn 2 --back yes")
+    facts = json.loads(run("info x.act --json"))
+    assert (facts["mode"], facts["turn"], facts["back"]) == ("toy", 2, "yes")
+    assert "toy-1" not in run("modes") and "toy-1" not in actcodec.modes()
+    with pytest.raises(ValueError, match="mode toy has no turn 1 with back yes"):
+        actcodec.compress(toy, "toy", turn=1, back="yes")
+
+
 def test_what_it_does_not_have_is_an_error(toy):
     np.save("x.npy", toy)
     assert "--flips" in run("compress x.npy x.act --mode toy --flips 256", 2)
     assert "mode toy has no hardware" in run("compress x.npy x.act --mode toy --engine rtl", 2)
-    with pytest.raises(ValueError, match="mode toy has no option cdus; its options: flips, gain, order, loud"):
+    with pytest.raises(ValueError, match="toy has no option cdus; its options: flips, gain, order, turn, back, loud"):
         actcodec.compress(toy, "toy", cdus=1)
     with pytest.raises(ValueError, match="order is 'word', must be byte, nothing"):
         actcodec.compress(toy, "toy", order="word")
@@ -94,10 +124,12 @@ def test_a_wrong_field_in_a_file_is_refused(toy, at, byte):
 def test_names_codes_and_options_are_taken_once(toy):
     with pytest.raises(ValueError, match="has the name or the code 60 of mode toy"):
         codecs.register(codecs.Mode("other", 60))
-    with pytest.raises(ValueError, match="has the name or the code 61 of mode toy"):
-        codecs.register(codecs.Mode("toy", 61))
+    with pytest.raises(ValueError, match="mode other has the name or the code 62 of mode toy-2"):
+        codecs.register(codecs.Mode("other", 62))
+    with pytest.raises(ValueError, match="has the name or the code 59 of mode toy"):
+        codecs.register(codecs.Mode("toy", 59))
     with pytest.raises(ValueError, match="option flips of mode other has the name of another one"):
-        codecs.register(codecs.Mode("other", 61, options=(codecs.Option("flips", bool, False, ""),)))
+        codecs.register(codecs.Mode("other", 59, options=(codecs.Option("flips", bool, False, ""),)))
     with pytest.raises(ValueError, match="0 to 255"):
         codecs.register(codecs.Mode("other", 256))
     assert "other" not in codecs.MODES
