@@ -1,12 +1,8 @@
-"""Spares the time of Python's collector; says where the waveforms are; and chooses the tests of a netlist."""
+"""Says where the waveforms are, and chooses the tests of a netlist."""
 
-import gc
 import os
 
 from tb.harness import build
-
-# Elaboration makes millions of objects that all live until it ends: half of its time went into looking for garbage.
-gc.set_threshold(100_000, 20, 100)
 
 OTHERS = []  # tests that do not concern the netlist
 

