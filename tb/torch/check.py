@@ -26,6 +26,7 @@ from rich.table import Table
 from torch.nn import functional as F
 
 import actcodec.torch as at
+from actcodec import codecs
 from actcodec.codecs.jpegact import TABLES
 from actcodec.torch import rules
 from actcodec.torch.resnet import resnet8
@@ -40,6 +41,9 @@ CASES = {name: (name, {}) for name in rules.names()}
 CASES |= {f"jpeg-act {table}": ("jpeg-act", {"dqt": table}) for table in TABLES if table != "optL"}
 CASES |= {f"{name} signs": (name, {"signs": True}) for name in ("jpeg-act", "sfpr", "sfpr-zvc")}
 CASES |= {"jpeg-act optH signs": ("jpeg-act", {"dqt": "optH", "signs": True})}
+VARIANTS = {variant.name: (name, values) for name, mode in codecs.MODES.items() for values, variant in mode.variants}
+"""Other coders: the values are the same, so that no network is trained with them."""
+CASES |= VARIANTS
 
 
 def batch(number, count, size):
@@ -104,15 +108,18 @@ def measure(case):
     model, exact = trained()
     compress = at.Compress(model, name, error_every=0, **options)
     error = relative(gradient(model, compress), exact)
+    found = {"error": error, "ratio": compress.report().total["ratio"]}
+    if case in VARIANTS:
+        return found
     other = fresh()
     losses = train(other, STEPS, 16, at.Compress(other, name, min_values=1024, error_every=0, **options))
     last = sum(losses[-LAST:]) / LAST if all(map(math.isfinite, losses)) else math.nan
-    return {"error": error, "ratio": compress.report().total["ratio"], "loss": last}
+    return found | {"loss": last}
 
 
 def faults(case, found, recorded):
     """What is wrong with what was found, as text, if anything."""
-    if not math.isfinite(found["loss"]):
+    if not math.isfinite(found.get("loss", 0)):
         return "a loss is NaN or infinite"
     if lossless(CASES[case][0]) and found["error"]:
         return "the gradient is another one, though nothing is lost"
@@ -148,7 +155,7 @@ def main(arguments=None):
     wrong = {case: faults(case, one, recorded.get(case)) for case, one in found.items()}
     for case, one in found.items():
         table.add_row(case, f"{one['ratio']:.2f}", f"{100 * one['error']:.3g} %" if one["error"] else "none",
-                      f"{one['loss']:.3f}", wrong[case])
+                      f"{one['loss']:.3f}" if "loss" in one else "-", wrong[case])
     Console(width=120, highlight=False).print(table)
     print(f"{len(found)} presets in {time.monotonic() - start:.0f} s")
     return any(wrong.values())

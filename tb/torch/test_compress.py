@@ -49,6 +49,16 @@ def test_lossy_gradients_are_near_and_the_loss_is_the_same(name):
     assert all(row.error is not None and 0 <= row.error < 0.6 for row in compress.report().rows if row.kind != "mask")
 
 
+def test_another_coder_is_another_size_and_the_same_gradient():
+    model, found, totals = small(), [], []
+    for coder in "zvc", "nibble":
+        compress = at.Compress(model, "jpeg-act", min_values=1, coder=coder)
+        found.append(gradients(model, compress)[0])
+        totals.append(compress.report().total["packed"])
+    assert torch.equal(*found) and totals[0] != totals[1]
+    assert {row.mode for row in compress.report().rows} >= {"jpeg-act-nibble", "sfpr-nibble", "brc"}
+
+
 @pytest.mark.parametrize("name, options", [("jpeg-act", {"dqt": "optH"}), ("sfpr", {"signs": True}), ("cdma", {})])
 def test_what_is_counted_is_what_real_payloads_have(name, options):
     model = small()

@@ -75,7 +75,8 @@ def preset_lines(recorded):
     yield "|---|---|---|---|"
     for case, one in recorded.items():
         error = f"{100 * one['error']:.3g} %" if one["error"] else "none"
-        yield f"| `{case.split()[0]}`{case[len(case.split()[0]):]} | {one['ratio']:.2f} | {error} | {one['loss']:.3f} |"
+        loss = f"{one['loss']:.3f}" if "loss" in one else ""
+        yield f"| `{case.split()[0]}`{case[len(case.split()[0]):]} | {one['ratio']:.2f} | {error} | {loss} |"
 
 
 def test_the_table_of_presets_is_the_record():
