@@ -6,7 +6,7 @@ or infinite, and the mean of the last ten is held against the record, too. Every
 processors round convolutions differently; so records hold within a factor. Presets without loss have to give the very
 same gradients.
 
-``--renew`` records; names of presets pick some.
+``--renew`` records, and writes the table of ``docs/pytorch.md``; names of presets pick some.
 """
 
 import argparse
@@ -33,6 +33,8 @@ from actcodec.torch.resnet import resnet8
 from tb.torch.models import lossless, relative
 
 RECORD = Path(__file__).with_name("check.json")
+DOCUMENT = Path(__file__).parents[2] / "docs/pytorch.md"
+BEGIN, END = "<!-- presets -->\n", "<!-- /presets -->"
 FACTOR = {"error": 1.25, "ratio": 1.05, "loss": 2}
 """Within which a record holds. Runs that are rounded differently at first have quite different losses in the end."""
 STEPS, LAST = 60, 10
@@ -131,6 +133,18 @@ def faults(case, found, recorded):
     return ""
 
 
+def documented(text, recorded):
+    """A document with the table of what is recorded."""
+    lines = [f"| preset | ratio | error of the gradient | loss after {STEPS} steps |", "|---|---|---|---|"]
+    for case, one in recorded.items():
+        name, _, rest = case.partition(" ")
+        error = f"{100 * one['error']:.3g} %" if one["error"] else "none"
+        loss = f"{one['loss']:.3f}" if "loss" in one else ""
+        lines.append(f"| `{name}`{rest and ' ' + rest} | {one['ratio']:.2f} | {error} | {loss} |")
+    before, table = text.split(BEGIN)
+    return before + BEGIN + "".join(line + "\n" for line in lines) + table[table.index(END):]
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}")
@@ -147,6 +161,7 @@ def main(arguments=None):
         recorded = (recorded if options.cases else {}) | {
             case: {key: float(f"{value:.4g}") for key, value in one.items()} for case, one in found.items()}
         RECORD.write_text(json.dumps(recorded, indent=1) + "\n")
+        DOCUMENT.write_text(documented(DOCUMENT.read_text(), recorded))
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("preset", no_wrap=True)
     for name in ("ratio", "error of the gradient", f"loss after {STEPS} steps"):
