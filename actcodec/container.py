@@ -73,7 +73,7 @@ def unpack(data):
         options = {option.name: cdus if option is shared else option.unpack(rest.take)
                    for option in mode.options if option.stored}
         side_bytes = mode.optional("side_bytes")
-        side = rest.take(side_bytes(seen, mode), "side information") if side_bytes else b""
+        side = rest.take(side_bytes(seen, mode, **options), "side information") if side_bytes else b""
         payload = rest.take(payload_bytes, "payload")
         rest.end()
         compressed = Compressed(mode.name, shape, payload, options, side, list(DTYPES)[dtype])

@@ -1,6 +1,6 @@
 """The registry of codecs: a file for each paper, which declares its modes as data. Everything else loops over it."""
 
-from actcodec.codecs import a2dtwp, gist, jpegact
+from actcodec.codecs import a2dtwp, comet, division, gist, jpegact
 from actcodec.codecs.jpegact import CDMA, JPEG_ACT
 from actcodec.codecs.mode import Mode, Option, Streams, found
 
@@ -13,15 +13,16 @@ MODES = {}
 
 def register(*modes):
     """Adds modes. Raises ValueError for a name or a code that another mode has, or no file can have, and for an option
-    that means something else in another mode."""
+    that means something else in another mode; what has a class of its own may be another class there."""
     for mode in modes:
         if taken := [other.name for other in MODES.values() if mode.name == other.name or mode.code == other.code]:
             raise ValueError(f"mode {mode.name} has the name or the code {mode.code} of mode {taken[0]}")
         if not 0 <= mode.code < 256:
             raise ValueError(f"mode {mode.name} has the code {mode.code}, must be 0 to 255")
         for option in mode.options:
-            known = options().get(option.name, option)
-            if option.type != known.type or option.name in ("engine", "mode"):
+            types = {option.type, options().get(option.name, option).type}
+            same = len(types) == 1 or all(isinstance(type, str) for type in types)
+            if not same or option.name in ("engine", "mode"):
                 raise ValueError(f"option {option.name} of mode {mode.name} has the name of another one")
         MODES[mode.name] = mode
         for known in sorted(MODES.values(), key=lambda mode: mode.code):
@@ -66,4 +67,4 @@ def lane_modes(*names):
     return tuple(MODES[name] for name in dict.fromkeys(names or legal))
 
 
-register(*jpegact.MODES, *gist.MODES, *a2dtwp.MODES)
+register(*jpegact.MODES, *gist.MODES, *a2dtwp.MODES, *comet.MODES, *division.MODES)

@@ -18,6 +18,9 @@ CDUS = Option("cdus", int, 1, "Compression units that share the work.", range=(1
 DQT = Option("dqt", "actcodec.codecs.dqt:Dqt", "optL",
              "Quantization table: a name, or a file of 64 values, 1 or more (text or .npy), each taken to the nearest "
              "power of two up to 128.", metavar="optL|optH|jpeg80|jpeg60|FILE")
+DIVISORS = Option("dqt", "actcodec.codecs.dqt:Divisors", "jpeg80",
+                  "The same for division: a name, or a file of 64 whole numbers, 1 to 255.",
+                  metavar="jpeg80|jpeg60|optL-div|optH-div|FILE")
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
@@ -47,4 +50,7 @@ MODES = (
     Mode("zvc", 5, BlockFormat("mask", 32), units("zvc32"), golden=GOLDEN, options=(CDUS,), shown=RELU,
          summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout",
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
+    Mode("jpeg-base", 20, scaled=True, tiled=True, golden="actcodec.codecs.models.jpeg_base", options=(DIVISORS, CDUS),
+         lossy=True, fallback="sfpr", shown=DENSE, summary="the paper's baseline: division, and JPEG's codes",
+         tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )

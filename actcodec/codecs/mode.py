@@ -48,15 +48,20 @@ class Streams:
 class Mode:
     """A way to compress a tensor.
 
-    ``golden`` names the NumPy model, a module or an object with two functions and, where they are needed, three more:
+    ``golden`` names the NumPy model, a module or an object with two functions and, where they are needed, some more:
 
     ================================ ==================================================================================
     ``compress(x, mode, **options)`` the :class:`~actcodec.codecs.compressed.Compressed` of a float32 array of 2 or 4
                                      dimensions, C order, in this :class:`Mode`, with a value for each of its options
     ``decompress(compressed)``       the float32 array
-    ``side_bytes(shape, mode)``      bytes of side information, if there is any
+    ``side_bytes(shape, mode,``      bytes of side information, if there is any; of the options it gets those that a
+    ``**options)``                   file keeps
     ``check(compressed)``            raises ValueError if payload, side information and shape contradict each other
     ``saturated(x, compressed)``     how many values were beyond what the mode can express
+    ``facts(compressed)``            what else ``actcodec info`` shows of a file, a dictionary
+    ``size(shape, mode, **options)`` bytes of payload and side information, or None unless the shape alone decides
+    ``beside(network, graph,``       what ``actcodec mfr`` shows beside it: pairs of a name, and bytes in all or of each
+    ``minibatch, **options)``        category of ``golden/common/footprint.py``
     ================================ ==================================================================================
     """
 
@@ -74,6 +79,7 @@ class Mode:
     source: str = _software("")  # paper and section
     lossy: bool = _software(False)
     options: tuple[Option, ...] = _software()
+    exclusive: tuple[str, ...] = _software()  # options of which one counts: the one given, or else the defaults
     golden: str | object = _software("")
     parameters: tuple[tuple[str, object], ...] = _software()  # of the model, fixed for this mode
     streams: Streams | None = field(default=None, repr=False, compare=False, kw_only=True)  # if there is no lane
@@ -100,12 +106,18 @@ class Mode:
         return next((option for option in self.options if option.name == name), None)
 
     def settings(self, given) -> dict:
-        """A value for each option: the ``given`` one, or its default. Raises ValueError for an option that the mode
-        does not have, and for a value that is not legal."""
+        """A value for each option: the ``given`` one, or its default where that is None. Raises ValueError for an
+        option that the mode does not have, for a value that is not legal, and for several that exclude each other."""
         if wrong := [name for name in given if not self.option(name)]:
             names = ", ".join(option.name for option in self.options) or "none"
             raise ValueError(f"mode {self.name} has no option {wrong[0]}; its options: {names}")
-        return {option.name: option.check(given.get(option.name, option.default)) for option in self.options}
+        given = {name: value for name, value in given.items() if value is not None}
+        if len(several := [name for name in self.exclusive if name in given]) > 1:
+            raise ValueError(f"mode {self.name} takes one of {', '.join(self.exclusive)}, not {' and '.join(several)}")
+        defaults = {option.name: option.default for option in self.options}
+        values = defaults | (dict.fromkeys(self.exclusive) if several else {}) | given
+        return {option.name: None if values[option.name] is None else option.check(values[option.name])
+                for option in self.options}
 
     def optional(self, name) -> Callable | None:
         """One of the model's functions that not every model has."""

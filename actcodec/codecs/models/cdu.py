@@ -7,7 +7,8 @@ from actcodec.codecs.compressed import Compressed
 from actcodec.golden.jpegact import cdu, sfpr
 from actcodec.golden.offload import blocks
 
-__all__ = ["check", "compress", "decompress", "packed_scales", "saturated", "side_bytes", "unpacked_scales"]
+__all__ = ["check", "check_payload", "check_scales", "compress", "decompress", "packed_scales", "saturated",
+           "side_bytes", "size", "unpacked_scales"]
 
 
 def packed_scales(scales):
@@ -36,17 +37,34 @@ def of_golden(compressed):
     return cdu.Compressed(c.mode, c.shape, name, table, scales, c.cdus, c.payload)
 
 
-def side_bytes(shape, mode):
+def side_bytes(shape, mode, **options):
     return 2 * blocks.view(shape).channels if mode.scaled else 0
+
+
+def size(shape, mode, **options):
+    """None where it depends on the values."""
+    if mode.format.shortest != mode.format.longest:
+        return None
+    return blocks.view(shape).blocks(mode.tiled) * mode.format.longest + side_bytes(shape, mode)
 
 
 def check(compressed):
     c, mode = compressed, find(compressed.mode)
-    count = blocks.view(c.shape).blocks(mode.tiled)
-    least, most = count * mode.format.shortest, count * mode.format.longest
-    if not least <= c.payload_bytes <= most:
-        raise ValueError(f"a payload of {c.payload_bytes} bytes cannot hold {count} blocks of mode {c.mode}")
+    check_payload(c, blocks.view(c.shape).blocks(mode.tiled), mode.format.shortest, mode.format.longest)
     of_golden(c)
+
+
+def check_payload(compressed, count, shortest, longest):
+    """Raises ValueError unless the payload can be that of ``count`` blocks."""
+    c = compressed
+    if not count * shortest <= c.payload_bytes <= count * longest:
+        raise ValueError(f"a payload of {c.payload_bytes} bytes cannot hold {count} blocks of mode {c.mode}")
+
+
+def check_scales(k, smallest=sfpr.SMALLEST):
+    """Raises ValueError unless all are 0, or from ``smallest`` to the largest scale."""
+    if not np.all((k == 0) | (k >= smallest) & (k <= sfpr.LARGEST)):
+        raise ValueError("a scale is not a bfloat16 number that a tensor can have")
 
 
 def saturated(x, compressed):
