@@ -6,7 +6,6 @@ import click
 from rich.console import Console
 
 from actcodec import codecs, engines
-from actcodec.codecs.dqt import Dqt
 from actcodec.files import UserError, is_standard
 
 __all__ = ["ModeCommand", "check_target", "engine_option", "mode_text", "papers", "quiet_option", "report", "say",
@@ -135,8 +134,8 @@ def shape_text(shape):
 
 
 def mode_text(compressed):
-    """The mode, and the name of its table if it has one."""
-    names = [str(value) for value in compressed.options.values() if isinstance(value, Dqt | str)]
+    """The mode, and the name of its table if it has one; numbers are left out."""
+    names = [str(value) for value in compressed.options.values() if not isinstance(value, bool | int | float)]
     return " ".join([compressed.mode, *names])
 
 
