@@ -12,12 +12,10 @@ from actcodec import codecs
 from actcodec.codecs.compressed import DTYPES, MOST_DIMENSIONS, Compressed, view
 from actcodec.files import UserError, reading, replacing
 
-__all__ = ["MAGIC", "MODES", "VERSION", "ContainerError", "pack", "read", "size", "unpack", "write"]
+__all__ = ["MAGIC", "VERSION", "ContainerError", "pack", "read", "size", "unpack", "write"]
 
 MAGIC = b"\x89ACT"
 VERSION = 1
-MODES = tuple(codecs.MODES)
-"""The modes that come with the package, in the order of their codes."""
 
 HEADER = struct.Struct("<4sBBBBQ")  # magic, version, mode, CDUs, type and dimensions, bytes of payload
 CRC = struct.Struct("<I")

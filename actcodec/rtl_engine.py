@@ -14,7 +14,8 @@ from actcodec.codecs.models.cdu import packed_scales, unpacked_scales
 from actcodec.driver import AcceleratorError, Driver, Plain, effective, run
 from actcodec.golden.offload import blocks
 from actcodec.rtl.offload.register_map import ErrorCode
-from actcodec.simulator import SimulationError, Simulator, configuration, prepare
+from actcodec.simulator import Simulator, configuration, prepare
+from actcodec.toolchain import SimulationError
 
 __all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "prepare"]
 

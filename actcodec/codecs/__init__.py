@@ -4,8 +4,11 @@ from actcodec.codecs import a2dtwp, comet, division, gist, jpegact
 from actcodec.codecs.jpegact import CDMA, JPEG_ACT
 from actcodec.codecs.mode import Mode, Option, Streams, found
 
-__all__ = ["CDMA", "JPEG_ACT", "MODES", "Mode", "Option", "Streams", "by_code", "find", "found", "lane_modes",
+__all__ = ["CDMA", "JPEG_ACT", "MODES", "PAPERS", "Mode", "Option", "Streams", "by_code", "find", "found", "lane_modes",
            "options", "register", "unregister"]
+
+PAPERS = (jpegact, gist, a2dtwp, division, comet)
+"""What is declared: each has ``MODES``; ``units()``, the hardware; and maybe ``ROWS``, what the paper says of it."""
 
 MODES = {}
 """The modes by their names, in the order of their codes."""
@@ -67,4 +70,4 @@ def lane_modes(*names):
     return tuple(MODES[name] for name in dict.fromkeys(names or legal))
 
 
-register(*jpegact.MODES, *gist.MODES, *a2dtwp.MODES, *comet.MODES, *division.MODES)
+register(*(mode for paper in PAPERS for mode in paper.MODES))

@@ -2,8 +2,9 @@
 
 from actcodec.codecs.jpegact import CDUS
 from actcodec.codecs.mode import Mode, Option
+from actcodec.codecs.unit import Unit
 
-__all__ = ["MODES"]
+__all__ = ["MODES", "units"]
 
 PAPER = "DIVISION (Wang et al., ICML 2023)"
 
@@ -22,3 +23,16 @@ MODES = (
          lossy=True, summary="block averages, and codes of 1, 2 or 4 bits", tensors="inputs of conv, bn, linear",
          source=f"{PAPER}, section 4", shown=(("dense", {}), ("ReLU", {}))),
 )
+
+
+def units():
+    """The hardware, imported only when it is asked for."""
+    from actcodec.rtl.division.decode import Decode
+    from actcodec.rtl.division.encode import Encode
+
+    return (
+        Unit("division_encode", Encode, "DIVISION behind SFPR: averages, and codes for the rest", {"bits": (1, 2, 4)},
+             variants={"in a CDU": {"align": False}}),
+        Unit("division_decode", Decode, "DIVISION in front of SFPR: averages and codes to values", {"bits": (1, 2, 4)},
+             variants={"in a CDU": {"align": False}}),
+    )

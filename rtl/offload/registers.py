@@ -3,15 +3,15 @@
 from itertools import groupby
 
 from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common import axil
 from actcodec.rtl.offload.config import check_modes
 from actcodec.rtl.offload.register_map import ADDRESS_BITS, BITS, VALUES
 
 __all__ = ["Registers"]
 
-OKAY, SLVERR = 0, 2
 SHAPES = {"table": data.ArrayLayout(3, 64)}  # of values that are more than a number
 ADDRESSES = ("base", "scales")
 
@@ -73,11 +73,7 @@ class Registers(wiring.Component):
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
                                 for name, info in VALUES.items()}
         super().__init__({
-            "aw": In(stream.Signature(ADDRESS_BITS)),
-            "w": In(stream.Signature(data.StructLayout({"data": 32, "strb": 4}))),
-            "b": Out(stream.Signature(2)),
-            "ar": In(stream.Signature(ADDRESS_BITS)),
-            "r": Out(stream.Signature(data.StructLayout({"data": 32, "resp": 2}))),
+            **axil.members(ADDRESS_BITS),
             "control": Out(data.StructLayout({name: SHAPES.get(name, widths[name])
                                               for name, info in VALUES.items() if info.held})),
             "start": Out(1),
@@ -122,7 +118,7 @@ class Registers(wiring.Component):
         with m.If(self.b.ready):
             m.d.sync += self.b.valid.eq(0)
         with m.If(take):
-            m.d.sync += [self.b.valid.eq(1), self.b.payload.eq(Mux(legal, OKAY, SLVERR))]
+            m.d.sync += [self.b.valid.eq(1), self.b.payload.eq(Mux(legal, axil.OKAY, axil.SLVERR))]
         with m.Switch(address):
             for place, pieces in words.items():
                 with m.Case(place >> 2):
@@ -158,11 +154,12 @@ class Registers(wiring.Component):
         with m.If(self.r.ready):
             m.d.sync += self.r.valid.eq(0)
         with m.If(self.ar.valid & self.ar.ready):
-            m.d.sync += [self.r.valid.eq(1), self.r.payload.data.eq(0), self.r.payload.resp.eq(SLVERR)]
+            m.d.sync += [self.r.valid.eq(1), self.r.payload.data.eq(0), self.r.payload.resp.eq(axil.SLVERR)]
             with m.Switch(self.ar.payload[2:]):
                 for place, pieces in words.items():
                     with m.Case(place >> 2):
-                        m.d.sync += [self.r.payload.data.eq(self._word(values, pieces)), self.r.payload.resp.eq(OKAY)]
+                        m.d.sync += [self.r.payload.data.eq(self._word(values, pieces)),
+                                     self.r.payload.resp.eq(axil.OKAY)]
         return m
 
     @staticmethod
