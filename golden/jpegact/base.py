@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from actcodec.golden.common import heap
-from actcodec.golden.jpegact import cdu, dct, div, rld, rle, sfpr
+from actcodec.golden.jpegact import cdu, dct, div, rle, sfpr
 from actcodec.golden.offload import blocks, stream
 
 FRAMING = "block"
@@ -51,14 +51,14 @@ def compress(x, dqt, cdus=1):
 def decompress(encoded, dqt, shape, cdus=1):
     """The float32 tensor of `shape` that an Encoded is of.
 
-    Raises ValueError for a payload that is damaged, as far as its codes show (see `rld.decode`), or that is not as long
+    Raises ValueError for a payload that is damaged, as far as its codes show (see `rle.decode`), or that is not as long
     as its length bytes say; for another table, and a shape that has no tiles.
     """
     d, view = div.divisors(dqt), _view(shape)
     n, r = view.blocks(True), sfpr.reciprocal(encoded.scales)
     payload = np.frombuffer(encoded.payload, np.uint8)
     heap.settle()
-    q = rld.decode(stream.deinterleave(payload, rld.sizes(payload, n, FRAMING), cdus)[0], n, FRAMING)
+    q = rle.decode(stream.deinterleave(payload, rle.sizes(payload, n, FRAMING), cdus)[0], n, FRAMING)
     x = np.empty((view.rows, view.width), np.float32)
     for part in cdu.parts(n, cdus):
         y = dct.inverse(div.dequantize(q[part].reshape(-1, 8, 8), d))

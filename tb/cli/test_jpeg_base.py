@@ -12,7 +12,7 @@ from PIL import Image
 import actcodec
 from actcodec import cli, container
 from actcodec.codecs.compressed import Compressed
-from actcodec.golden.jpegact import base, div, jpeg, rld
+from actcodec.golden.jpegact import base, div, jpeg, rle
 from tb.cli.test_container import sealed
 from tb.judges import libjpeg
 
@@ -164,7 +164,7 @@ def test_damaged_blocks_are_told(folder):
     for payload in (b"", bytes(24), c.payload * 40):
         with pytest.raises(ValueError, match="cannot hold 24 blocks"):
             Compressed(c.mode, c.shape, payload, c.options, c.side).check()
-    assert rld.salvage(bytes(damaged), 24).errors.tolist() == [1] + [0] * 23
+    assert rle.salvage(bytes(damaged), 24).errors.tolist() == [1] + [0] * 23
 
 
 # The command jpeg
@@ -184,7 +184,7 @@ def test_a_picture_has_the_coefficients_of_the_mode(folder, shape, dqt):
     seen = x.reshape(SHAPES[shape])
     np.testing.assert_array_equal(q.reshape(-1, 8, 8), jpeg.quantized(seen, table))
     payload = np.frombuffer(actcodec.compress(x, "jpeg-base", dqt=table).payload, np.uint8)
-    np.testing.assert_array_equal(q.reshape(-1, 64), rld.decode(payload, q.size // 64))
+    np.testing.assert_array_equal(q.reshape(-1, 64), rle.decode(payload, q.size // 64))
     with Image.open("t.jpg") as picture:
         rows, width = x.size // seen.shape[3], seen.shape[3]
         assert (picture.format, picture.mode) == ("JPEG", "L")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import actcodec
-from actcodec.golden.jpegact import base, cdu, dct, div, jpeg, rld
+from actcodec.golden.jpegact import base, cdu, dct, div, jpeg, rle
 from actcodec.golden.offload import blocks, stream
 from tb.judges import libjpeg
 
@@ -28,7 +28,7 @@ def test_coefficients_are_those_that_libjpeg_reads(name, tensor, cdus):
     encoded = base.compress(x, dqt, cdus)
     n = x.size // 64
     payload = np.frombuffer(encoded.payload, np.uint8)
-    q = rld.decode(stream.deinterleave(payload, rld.sizes(payload, n), cdus)[0], n)
+    q = rle.decode(stream.deinterleave(payload, rle.sizes(payload, n), cdus)[0], n)
     read, _ = libjpeg.read(jpeg.files(x, dqt)[0])
     np.testing.assert_array_equal(q.reshape(-1, 8, 8), read.reshape(-1, 8, 8))
     back = dct.inverse(div.dequantize(read.reshape(-1, 8, 8), dqt))
@@ -55,7 +55,7 @@ def test_payloads_of_any_number_of_cdus_have_the_same_blocks():
     alone = base.compress(x, dqt).payload
     for cdus in range(2, 9):
         payload = np.frombuffer(base.compress(x, dqt, cdus).payload, np.uint8)
-        assert stream.deinterleave(payload, rld.sizes(payload, n), cdus)[0].tobytes() == alone
+        assert stream.deinterleave(payload, rle.sizes(payload, n), cdus)[0].tobytes() == alone
 
 
 def test_parts_are_coded_as_the_whole(monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from actcodec.golden.jpegact import rld, rle
+from actcodec.golden.jpegact import rle
 from actcodec.golden.offload import stream
 from tb.judges import libjpeg
 
@@ -65,7 +65,7 @@ def test_the_stream_is_libjpegs(q):
     _, scan = libjpeg.parts(libjpeg.written(q, np.ones((8, 8)), TILES))
     assert payload.tobytes() == scan.replace(b"\xff\0", b"\xff")
     assert -(-sizes.sum() // 8) == payload.size
-    assert np.array_equal(rld.decode(payload, len(q), "stream", "pred"), q)
+    assert np.array_equal(rle.decode(payload, len(q), "stream", "pred"), q)
 
 
 @BLOCKS
@@ -105,14 +105,14 @@ def test_decode_reverses_encode(framing, dc, count):
     q = DATA["corners"][-count:] if count else DATA["corners"][:0]
     payload, sizes = rle.encode(q, framing, dc)
     assert payload.dtype == np.uint8 and sizes.dtype == np.int64
-    decoded = rld.decode(payload, count, framing, dc)
+    decoded = rle.decode(payload, count, framing, dc)
     assert decoded.dtype == np.int8 and np.array_equal(decoded, q)
-    assert np.array_equal(rld.sizes(payload, count, framing), sizes)
-    salvaged = rld.salvage(payload, count, framing, dc)
+    assert np.array_equal(rle.sizes(payload, count, framing), sizes)
+    salvaged = rle.salvage(payload, count, framing, dc)
     assert np.array_equal(salvaged.blocks, q) and not salvaged.errors.any()
     assert np.array_equal(rle.encode(q.reshape(-1, 8, 8), framing, dc)[0], payload)
-    assert np.array_equal(rld.decode(payload.tobytes(), count, framing, dc), q)
-    assert np.array_equal(rld.sizes(payload.tobytes(), count, framing), sizes)
+    assert np.array_equal(rle.decode(payload.tobytes(), count, framing, dc), q)
+    assert np.array_equal(rle.sizes(payload.tobytes(), count, framing), sizes)
 
 
 def test_sizes_of_the_largest_and_the_smallest_block():
@@ -125,8 +125,8 @@ def test_sizes_of_the_largest_and_the_smallest_block():
 def test_the_splitter_finds_blocks_by_their_lengths(cdus):
     q = DATA["20 %"]
     payload, sizes = stream.interleave(*rle.encode(q), cdus)
-    assert np.array_equal(rld.sizes(payload, len(q)), sizes)
-    assert np.array_equal(rld.decode(stream.deinterleave(payload, sizes, cdus)[0], len(q)), q)
+    assert np.array_equal(rle.sizes(payload, len(q)), sizes)
+    assert np.array_equal(rle.decode(stream.deinterleave(payload, sizes, cdus)[0], len(q)), q)
 
 
 def huffman_codes():
@@ -173,7 +173,7 @@ def plain(bits):
 
 
 def salvaged(payload, n, framing, dc):
-    """`rld.salvage` by `plain`: lists of blocks and errors."""
+    """`rle.salvage` by `plain`: lists of blocks and errors."""
     rest, bits, found, errors, total = bytes(payload), bits_of(payload), [], [], 0
     for _ in range(n):
         if framing == "block":
@@ -206,14 +206,14 @@ def test_values_in_front_of_an_error_stay_and_the_next_block_is_found(codes, err
     expected = np.zeros((3, 64), np.int8)
     expected[0, rle.ZIGZAG[: len(values)]] = values
     expected[1, 0] = 2
-    blocks, errors = rld.salvage(payload, 3)
+    blocks, errors = rle.salvage(payload, 3)
     assert errors.tolist() == [error, 0, 0]
     assert np.array_equal(blocks, expected)
     if error:
-        with pytest.raises(ValueError, match=f"block 0 is damaged: {rld.REASONS[error]}"):
-            rld.decode(payload, 3)
+        with pytest.raises(ValueError, match=f"block 0 is damaged: {rle.REASONS[error]}"):
+            rle.decode(payload, 3)
     else:
-        assert np.array_equal(rld.decode(payload, 3), expected)
+        assert np.array_equal(rle.decode(payload, 3), expected)
 
 
 @FRAMINGS
@@ -230,12 +230,12 @@ def test_damage_gives_what_a_plain_decoder_makes_of_it(framing, dc, seed):
         payload = random.integers(0, 256, payload.size).astype(np.uint8)
         payload[random.random(payload.size) < 0.1] = 0xFF
     blocks, errors = salvaged(payload, 30, framing, dc)
-    found = rld.salvage(payload, 30, framing, dc)
+    found = rle.salvage(payload, 30, framing, dc)
     assert found.errors.tolist() == errors
     assert found.blocks.tolist() == blocks
     if any(errors):
         with pytest.raises(ValueError, match=f"block {np.flatnonzero(errors)[0]} is damaged"):
-            rld.decode(payload, 30, framing, dc)
+            rle.decode(payload, 30, framing, dc)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -246,10 +246,10 @@ def test_damage_in_the_codes_of_a_block_harms_no_other(seed):
     k = random.integers(20)
     start = sizes[:k].sum()
     payload[start + 1 : start + sizes[k]] ^= random.integers(0, 256, sizes[k] - 1).astype(np.uint8)
-    blocks, errors = rld.salvage(payload, 20)
+    blocks, errors = rle.salvage(payload, 20)
     others = np.arange(20) != k
     assert np.array_equal(blocks[others], q[others]) and not errors[others].any()
-    assert np.array_equal(rld.sizes(payload, 20), sizes)
+    assert np.array_equal(rle.sizes(payload, 20), sizes)
     assert errors[k] or not np.array_equal(blocks[k], q[k])
 
 
@@ -261,17 +261,17 @@ def test_a_payload_of_another_length_is_refused(framing):
     wrong = [payload[:end] for end in range(payload.size)]
     wrong += [np.pad(payload, (0, n), constant_values=fill) for n in (1, 2, 200) for fill in (0, 0xFF)]
     for data in wrong:
-        for read in (rld.decode, rld.sizes):
+        for read in (rle.decode, rle.sizes):
             with pytest.raises(ValueError, match=r"block \d+ is damaged|do not add up"):
                 read(data, len(q), framing)
-        assert rld.salvage(data, len(q), framing).blocks.shape == q.shape
+        assert rle.salvage(data, len(q), framing).blocks.shape == q.shape
 
 
 @FRAMINGS
 @pytest.mark.parametrize("count", [0, 1, 99, 101, 102])
 def test_another_number_of_blocks_is_refused(framing, count):
     payload = rle.encode(np.zeros((100, 64), np.int8), framing)[0]
-    for read in (rld.decode, rld.sizes):
+    for read in (rle.decode, rle.sizes):
         with pytest.raises(ValueError, match=r"block \d+ is damaged|do not add up"):
             read(payload, count, framing)
 
@@ -280,12 +280,12 @@ def test_another_number_of_blocks_is_refused(framing, count):
 def test_anything_but_ones_up_to_the_byte_is_refused(block):
     q = np.zeros((2, 64), np.int8)
     payload = bytes([len(block)]) + block + b"\1\x2b"
-    blocks, errors = rld.salvage(payload, 2)
+    blocks, errors = rle.salvage(payload, 2)
     assert np.array_equal(blocks, q) and not errors.any()
     with pytest.raises(ValueError, match="block 0 is damaged: behind its codes is more than"):
-        rld.decode(payload, 2)
+        rle.decode(payload, 2)
     with pytest.raises(ValueError, match=r"block 0 is damaged|do not add up"):
-        rld.decode(block, 1, "stream")
+        rle.decode(block, 1, "stream")
 
 
 @pytest.mark.parametrize("q", [
@@ -300,8 +300,8 @@ def test_other_blocks_are_refused(q):
 def test_other_framings_and_predictions_are_refused():
     q = np.zeros((1, 64), np.int8)
     for wrong in ({"framing": "blocks"}, {"framing": None}, {"dc": "diff"}, {"dc": True}):
-        for call, data in ((rle.encode, (q,)), (rld.decode, (b"", 0)), (rld.salvage, (b"", 0))):
+        for call, data in ((rle.encode, (q,)), (rle.decode, (b"", 0)), (rle.salvage, (b"", 0))):
             with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
                 call(*data, **wrong)
     with pytest.raises(ValueError, match="framing is 'bits', legal are block and stream"):
-        rld.sizes(b"", 0, "bits")
+        rle.sizes(b"", 0, "bits")
