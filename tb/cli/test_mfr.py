@@ -16,6 +16,7 @@ from PIL import Image
 import actcodec
 from actcodec import cli, codecs
 from actcodec.golden.division import memory as division
+from actcodec.golden.division import paper
 from actcodec.golden.gist import memory, networks, schedule
 
 DOCUMENT = Path(__file__).parents[2] / "docs/gist-memory.md"
@@ -236,3 +237,11 @@ def test_the_documented_memory_is_what_comes_out():
             f"{found[way]['ratio']:.1f}" for way in ("division", "DIVISION, appendix P")] + [
             f"{found['normal, Table 1a']['total'] / found['DIVISION, Table 1a']['total']:.1f}"
             if "normal, Table 1a" in found else "-"]
+
+
+def test_the_documented_theorem_is_what_comes_out():
+    text = (DOCUMENT.parent / "memory.md").read_text().split("## Theorem 3A")[1]
+    cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    assert len(cells) == 2 + 8
+    for n, theorem, here in cells[2:]:
+        assert (theorem, here) == (f"{paper.theorem_cnn(int(n)):.2f}", f"{division.block_ratio(int(n)):.2f}")
