@@ -12,8 +12,8 @@ from actcodec.files import UserError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("compress", "decompress", "info", "evaluate", "modes", "jpeg", "awp", "mfr", "units", "verilog", "demo",
-            "bench")
+COMMANDS = ("compress", "decompress", "info", "evaluate", "dqt", "modes", "jpeg", "awp", "mfr", "train", "units",
+            "verilog", "demo", "bench")
 
 
 class Interrupted(Exception):
@@ -80,6 +80,7 @@ def main():
       actcodec jpeg conv1.npy conv1.jpg
       actcodec units
       actcodec mfr vgg16
+      actcodec train docs/training/short.toml
       actcodec demo
       actcodec bench
     """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -33,6 +34,7 @@ class Proof:
         return "-".join(words.split())
 
 
+@cache
 def proofs():
     """All proofs, by name."""
     found = [proof for theme in THEMES for proof in import_module(f"formal.{theme}").proofs()]

@@ -134,8 +134,10 @@ def shape_text(shape):
 
 
 def mode_text(compressed):
-    """The mode, and the name of its table if it has one; numbers are left out."""
-    names = [str(value) for value in compressed.options.values() if not isinstance(value, bool | int | float)]
+    """The mode, and the names of its table and its variant if it has any; numbers are left out."""
+    mode = codecs.find(compressed.mode)
+    names = [str(value) for name, value in compressed.options.items()
+             if not isinstance(value, bool | int | float) and mode.deciding.get(name) != value]
     return " ".join([compressed.mode, *names])
 
 

@@ -3,8 +3,8 @@
 from actcodec.codecs import find
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.models import cdu
-from actcodec.codecs.models.cdu import packed_scales, saturated, side_bytes, unpacked_scales
-from actcodec.golden.jpegact import base
+from actcodec.codecs.models.cdu import packed_scales, side_bytes, unpacked_scales
+from actcodec.golden.jpegact import base, sfpr
 from actcodec.golden.offload import blocks
 
 __all__ = ["check", "compress", "decompress", "saturated", "side_bytes"]
@@ -30,3 +30,8 @@ def check(compressed):
         raise ValueError(f"shape {c.shape} is too small for mode {c.mode}")
     cdu.check_payload(c, blocks.view(c.shape).blocks(True), SHORTEST, LONGEST)
     cdu.check_scales(unpacked_scales(c.side))
+
+
+def saturated(x, compressed):
+    """Values that SFPR clips."""
+    return sfpr.counts(x, unpacked_scales(compressed.side)).saturated
