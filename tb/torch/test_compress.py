@@ -480,6 +480,14 @@ def test_errors_are_measured_every_so_often():
     assert not twice.report().rows
 
 
+def test_tensors_of_zeros_have_no_error():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Sigmoid())
+    compress = at.Compress(model, "sfpr", min_values=1)
+    with compress:
+        model(torch.zeros(8, 3, 16, 16))
+    assert compress.report().rows[0].error == 0
+
+
 class Parallel(nn.DataParallel):
     """Without a GPU."""
 
