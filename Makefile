@@ -32,7 +32,7 @@ names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim soak bench synth synth-check synth-renew synth-fpga gates prove mutate verilog docs lint clean
+.PHONY: help setup demo sim soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -59,6 +59,14 @@ soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=
 bench:  ## measure the accelerator in cycles, and the golden model beside others; tables and pictures in build/bench/
 	@scripts/setup.sh bench
 	@$(BIN)/actcodec bench --output build/bench
+
+train:  ## train small ResNets on CIFAR-10 with their activations compressed (SWEEP=, RESULTS=); resumes
+	@scripts/setup.sh torch npm
+	@$(BIN)/actcodec train $(or $(SWEEP),docs/training/short.toml) --jobs $(JOBS) --results $(or $(RESULTS),build/train)
+
+train-check:  ## what every preset does to a network's gradient and to 60 steps of training (CASE=, RENEW=1)
+	@scripts/setup.sh torch
+	@$(BIN)/python -m tb.torch.check $(CASE) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
 synth:  ## map every unit to Nangate45 and print area and timing beside the paper's (UNIT=, SEARCH=1)
 	@scripts/setup.sh synth

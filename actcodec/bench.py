@@ -17,11 +17,13 @@ from actcodec.bench_cycles import (
     LATENCY,
     PAPER,
     PCIE,
+    POLICIES,
     RATIOS,
     SHOWN,
     Offload,
     Rate,
     Shared,
+    choice,
     measure,
     offload_by_name,
     share,
@@ -49,7 +51,7 @@ def jobs(quick):
         if cdus in (1, SHOWN):  # more change nothing for low ratios
             names |= {"cDMA+", "2x"}
         if cdus == SHOWN:
-            names |= {"JPEG-ACT optL", *(f"{ratio}x" for ratio in RATIOS)}
+            names |= {*POLICIES, *(f"{ratio}x" for ratio in RATIOS)}
         found += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
     return sorted(found, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
 
@@ -60,7 +62,7 @@ def cdus_of(job):
 
 
 def modes(name):
-    return {"zvc"} if name in ("cDMA+", "2x") else {"sfpr-zvc", "jpeg-act"}
+    return set(choice(name)[:2]) if name in POLICIES else {RATIOS[int(name[:-1])]}
 
 
 def builds(todo):

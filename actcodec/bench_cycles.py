@@ -14,7 +14,7 @@ from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu
 
 __all__ = ["CHANNELS", "CLOCK", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS", "SECTOR", "SHOWN", "Offload",
-           "Rate", "Shared", "measure", "offload", "offload_by_name", "share"]
+           "Rate", "Shared", "choice", "measure", "offload", "offload_by_name", "share"]
 
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
@@ -92,15 +92,16 @@ def sparse(size, zeros, seed=0):
 
 def simulate(x, mode, dqt, cdus, decompress, **options):
     """One tensor one way: (counters, traffic, golden's Compressed). Raises SimulationError if a bit differs."""
+    from actcodec.codecs.models.cdu import told
     from actcodec.rtl_engine import Host, SimulationError
 
     compressed = cdu.compress(x, mode, dqt, cdus)
-    host = Host(x.shape, mode, cdus, **options)
+    host, settings = Host(x.shape, mode, cdus, **options), told(mode, compressed.code)
     if decompress:
-        result, got = host.decompress(compressed)
+        result, got = host.decompress(compressed, settings)
         equal = got.tobytes() == cdu.decompress(compressed).tobytes()
     else:
-        result, got = host.compress(x, mode, dqt)
+        result, got = host.compress(x, mode, dqt, settings=settings)
         equal = got == compressed.payload
     if not equal:
         raise SimulationError(f"{mode} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")
@@ -138,14 +139,21 @@ def offload(name, tensors, cdus, decompress):
 
 
 def real(policy):
-    """The sample's tensors, as [(tensor, mode, dqt)]: JPEG-ACT's choice of modes (Table II), or cDMA+'s."""
-    found = []
+    """The sample's tensors, as [(tensor, mode, dqt)]: JPEG-ACT's choice of modes (Table II), or cDMA+'s. Behind its
+    first word, a ``policy`` has the name of a DQT, and maybe that of a coder."""
+    found, (dense, relus, dqt) = [], choice(policy)
     for name, x in sample().items():
         x = np.tile(x, (BATCH // len(x), 1, 1, 1))
-        relu = name.startswith("ReLU")
-        mode = "zvc" if policy == "cDMA+" else "sfpr-zvc" if relu else "jpeg-act"
-        found.append((x, mode, policy.split()[-1] if mode == "jpeg-act" else "optL"))
+        found.append((x, relus if name.startswith("ReLU") else dense, dqt))
     return found
+
+
+def choice(policy):
+    """The modes of dense tensors and of ReLUs', and the DQT."""
+    _, dqt, coder = (*policy.split(), None, None)[:3]
+    if not dqt:
+        return "zvc", "zvc", "optL"
+    return f"jpeg-act-{coder}" if coder else "jpeg-act", f"sfpr-{coder or 'zvc'}", dqt
 
 
 def fixed(ratio):
@@ -155,7 +163,7 @@ def fixed(ratio):
     return [(sparse((8, 64, 32, 32), 1 - (256 / ratio - 8) / (64 * value), ratio), mode, "optL")]
 
 
-POLICIES = ("cDMA+", "JPEG-ACT optL", "JPEG-ACT optH")
+POLICIES = ("cDMA+", *(f"JPEG-ACT {dqt}{coder}" for dqt in ("optL", "optH") for coder in ("", " nibble", " rice")))
 
 
 def offload_by_name(name, cdus, decompress):

@@ -6,12 +6,13 @@ A lane is verilated and compiled on its own, so that accelerators with any numbe
 import ctypes
 import math
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from actcodec.codecs import lane_modes
+from actcodec.codecs import PAPERS, lane_modes
 from actcodec.toolchain import (
     SimulationError,
     cache_folder,
@@ -21,9 +22,9 @@ from actcodec.toolchain import (
     kept,
     key,
     made,
+    runtime,
     uninterrupted,
     verilate,
-    verilator,
     verilog,
     without_initial_values,
 )
@@ -32,7 +33,7 @@ __all__ = ["HARDWARE", "Simulator", "Traffic", "configuration", "configurations"
 
 SOURCE = Path(__file__)
 WORLD = SOURCE.with_suffix(".cpp")
-HARDWARE = {"address_width": 40, "outstanding": 384}
+HARDWARE = {"address_width": 40, "outstanding": 384, "memory": "shared"}
 PATIENCE = 20_000  # cycles in which nothing moves
 
 
@@ -46,9 +47,13 @@ class Traffic(NamedTuple):
 
 def configurations():
     """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
-    paper's CDU, and those of 32."""
-    modes = lane_modes()
-    return tuple(tuple(mode.name for mode in modes if (mode.format.row > 8) == wide) for wide in (False, True))
+    paper's CDU; their variants, by options; and those of 32 bytes. Modes that others register are in none."""
+    found = {}
+    for mode in (mode for paper in PAPERS for mode in paper.MODES):
+        for values, one in (({}, mode), *mode.variants):
+            if one.format:
+                found.setdefault((one.format.row > 8, *values.items()), []).append(one.name)
+    return tuple(tuple(found[key]) for key in sorted(found))
 
 
 def configuration(mode):
@@ -57,14 +62,12 @@ def configuration(mode):
 
 
 def _make_lane(folder, hardware):
-    """A folder with the object files of a lane and of Verilator's own parts, and with lane.sv, which stands for it."""
+    """A folder with the object files of a lane, and with lane.sv, which stands for it."""
     from actcodec.units import UNITS
 
     (folder / "lane.v").write_text(without_initial_values(verilog(UNITS["lane"].build(**hardware), "lane")))
     verilate(folder, "lane", "--lib-create", "lane", folder / "lane.v")
-    include = verilator() / "include"
-    runtime = [include / f"verilated{part}.cpp" for part in ("", "_dpi", "_threads")]
-    compile_objects(folder, [*folder.glob("*.cpp"), *runtime])
+    compile_objects(folder, folder.glob("*.cpp"))
     return kept(folder, "lane.sv", "*.o")
 
 
@@ -79,28 +82,35 @@ def _make_accelerator(folder, cdus, hardware):
     return kept(folder, "Vaccelerator.h", "*.o")
 
 
+def _sources(hardware):
+    """The files that make the units of the modes, some of which may be somebody else's."""
+    places = {place.partition(":")[0] for mode in lane_modes(*hardware["modes"]) for place in mode.path}
+    return [Path(import_module(place).__file__) for place in sorted(places)]
+
+
 def _make_library(folder, cdus, hardware, world):
     """The shared library."""
     lane = _lane(hardware)
-    path = cache_folder() / f"accelerator-{key(cdus, hardware, sources=[SOURCE])}"
+    path = cache_folder() / f"accelerator-{key(cdus, hardware, sources=[SOURCE, *_sources(hardware)])}"
     accelerator = made(path, _make_accelerator, cdus, hardware,
                        what=f"the simulation of an accelerator with {cdus} of its lanes, half a minute or more")
     pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
     compile_objects(folder, [world], f"-I{accelerator}", f"-DALL_PINS={pins}", "-DINTERRUPT=__SYM__interrupt")
     call([*compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *accelerator.glob("*.o"),
-          *lane.glob("*.o")])
+          *lane.glob("*.o"), *runtime().glob("*.o")])
     return folder / "made.so"
 
 
 def _lane(hardware):
-    return made(cache_folder() / f"lane-{key(hardware, sources=[SOURCE])}", _make_lane, hardware,
+    return made(cache_folder() / f"lane-{key(hardware, sources=[SOURCE, *_sources(hardware)])}", _make_lane, hardware,
                 what=f"the simulation of a lane with {', '.join(hardware['modes'])}, two minutes or more")
 
 
 def library(cdus, hardware, world=WORLD):
     """The shared library of an accelerator with ``cdus`` lanes in the ``world``, a file in C++; built unless it is
     cached. ``hardware`` are the parameters of the accelerator and of its lanes, the same for both."""
-    sources = [SOURCE, *(path for path in sorted(world.parent.glob("*")) if path == world or path.suffix == ".h")]
+    sources = [SOURCE, *_sources(hardware)]
+    sources += [path for path in sorted(world.parent.glob("*")) if path == world or path.suffix == ".h"]
     path = cache_folder() / f"{world.stem}-{key(cdus, hardware, sources=sources)}.so"
     return made(path, _make_library, cdus, hardware, world)
 

@@ -18,9 +18,9 @@ from actcodec.toolchain import (
     compiler,
     key,
     made,
+    runtime,
     uninterrupted,
     verilate,
-    verilator,
     verilog,
 )
 
@@ -75,25 +75,16 @@ def payloads(unit):
     return found
 
 
-def _make_runtime(folder):
-    """A folder with the object files of Verilator's own parts."""
-    include, result = verilator() / "include", folder / "made"
-    result.mkdir()
-    compile_objects(result, [include / f"verilated{part}.cpp" for part in ("", "_threads")])
-    return result
-
-
 def _make_unit(folder, component):
     """The shared library."""
-    runtime = made(cache_folder() / f"verilated-{key()}", _make_runtime)
     (folder / "unit.v").write_text(verilog(component, "unit"))
     verilate(folder, "unit", folder / "unit.v")
     lists = [f"-D{kind.upper()}=" + " ".join(f"P({k}, {name})" for k, name in enumerate(names))
              for kind, names in _ports(component)._asdict().items()]
-    # Verilator's headers take longer than the unit: compiled once, not for each of its files.
+    # Headers take longer than the unit: compiled once, not for each of its files.
     (folder / "all.cpp").write_text("".join(f'#include "{path}"\n' for path in [*folder.glob("*.cpp"), LOOP]))
     compile_objects(folder, [folder / "all.cpp"], *lists)
-    call([*compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *runtime.glob("*.o")])
+    call([*compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *runtime().glob("*.o")])
     return folder / "made.so"
 
 

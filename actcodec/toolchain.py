@@ -22,9 +22,12 @@ from pathlib import Path
 from threading import Thread
 
 from actcodec import rtl
+from actcodec.elaboration import rare_collection
 
 __all__ = ["SimulationError", "announcing", "cache_folder", "call", "compile_objects", "compiler", "kept", "key",
-           "made", "uninterrupted", "verilate", "verilator", "verilog", "without_initial_values"]
+           "made", "runtime", "uninterrupted", "verilate", "verilator", "verilog", "without_initial_values"]
+
+FAST, SLOW = "-O1", "-O0"  # what runs in every cycle, and at the start
 
 
 class SimulationError(RuntimeError):
@@ -79,20 +82,44 @@ def verilate(folder, name, *arguments):
           *arguments], env={**os.environ, "VERILATOR_ROOT": str(root)})
 
 
+def _options():
+    include = verilator() / "include"
+    return ["-std=c++17", "-fPIC", "-fvisibility=hidden", f"-I{include}", f"-I{include / 'vltstd'}", "-DVM_COVERAGE=0",
+            "-DVM_SC=0", "-DVM_TRACE=0"]
+
+
 def compile_objects(folder, sources, *arguments):
     """Object files of ``sources`` in ``folder``. What runs only at the start need not be fast."""
-    command, include = compiler(), verilator() / "include"
-    options = ["-std=c++17", "-fPIC", "-fvisibility=hidden", f"-I{folder}", f"-I{include}", f"-I{include / 'vltstd'}",
-               "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", *arguments]
+    command = [*compiler(), *_options(), "-include", runtime() / "headers.h", f"-I{folder}", *arguments]
 
     def compile_one(source):
-        level = "-O0" if "Slow" in source.stem else "-O1"
-        call([*command, *options, level, "-c", source, "-o", folder / f"{source.stem}.o"])
+        level = SLOW if "Slow" in source.stem else FAST
+        call([*command, level, "-c", source, "-o", folder / f"{source.stem}.o"])
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_one, sources))
 
 
+def runtime():
+    """A folder with the object files of Verilator's own parts, and with its headers as ``headers.h``, precompiled: most
+    units are shorter."""
+    return made(cache_folder() / f"verilated-{key()}", _make_runtime)
+
+
+def _make_runtime(folder):
+    result, include = folder / "made", verilator() / "include"
+    compiled = result / "headers.h.gch"  # the compiler takes the one whose level is its own
+    compiled.mkdir(parents=True)
+    (result / "headers.h").write_text('#include "verilated.h"\n#include "verilated_dpi.h"\n')
+    parts = [["-c", include / f"{part}.cpp", "-o", result / f"{part}.o", FAST]
+             for part in ("verilated", "verilated_dpi", "verilated_threads")]
+    parts += [["-x", "c++-header", result / "headers.h", "-o", compiled / level[1:], level] for level in (FAST, SLOW)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda part: call([*compiler(), *_options(), *part]), parts))
+    return result
+
+
+@rare_collection()
 def verilog(component, name):
     """Verilog of a component without the parts that it has several of."""
     from amaranth.back.verilog import convert

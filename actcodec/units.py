@@ -13,6 +13,7 @@ from amaranth.back import verilog as back_verilog
 
 from actcodec.codecs import JPEG_ACT, PAPERS
 from actcodec.codecs.unit import Unit
+from actcodec.elaboration import rare_collection
 from actcodec.rtl.common import axi
 from actcodec.rtl.common.bursts import Bursts
 from actcodec.rtl.common.counter import Counter
@@ -78,6 +79,7 @@ def register(*units):
 register(*(unit for paper in PAPERS for unit in paper.units()), *COMMON, *OFFLOAD)
 
 
+@rare_collection()
 def verilog(component, name, flatten=False):
     """The Verilog of a component as a string. The module is called ``name``; a stream ``i`` becomes ``i__payload``,
     ``i__valid`` and ``i__ready``. What the component has several of and calls shared is written once, as a module

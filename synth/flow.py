@@ -17,6 +17,7 @@ from time import monotonic
 
 from amaranth.back import rtlil
 
+from actcodec.elaboration import rare_collection
 from actcodec.rtl.common.shared_module import Parts
 from actcodec.synth import fanout, memories, timing
 from actcodec.synth.complement import complement
@@ -83,6 +84,7 @@ class Figures:
     seconds: float = 0.0
 
 
+@rare_collection()
 def netlist(component, name):
     """The RTLIL of a component, its top module called ``name``, and that of the parts it has several of, by module."""
     parts = Parts(f"{name}_")

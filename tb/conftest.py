@@ -2,7 +2,7 @@
 
 import os
 
-from tb.harness.build import WAVEFORMS
+from tb.harness import build
 
 OTHERS = []  # tests that do not concern the netlist
 
@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    for path in WAVEFORMS:
+    for path in build.WAVEFORMS:
         terminalreporter.write_line(f"waveform: {path}")
     if OTHERS:
         terminalreporter.write_line(f"not run, {len(OTHERS)} without the netlist's unit or with other parameters: "

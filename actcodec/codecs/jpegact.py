@@ -1,6 +1,8 @@
 """JPEG-ACT (Evans, Liu, Aamodt, ISCA 2020), with cDMA+ (Rhu et al., HPCA 2018) as it appears there."""
 
-from actcodec.codecs.mode import Mode, Option
+from dataclasses import replace
+
+from actcodec.codecs.mode import Mode, Option, Setting
 from actcodec.codecs.unit import Paper, Unit
 from actcodec.rtl.offload.block_format import BlockFormat
 
@@ -21,6 +23,14 @@ DQT = Option("dqt", "actcodec.codecs.dqt:Dqt", "optL",
              "power of two up to 128.", metavar="optL|optH|jpeg80|jpeg60|FILE")
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
+CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
+               choices=("zvc", "nibble", "rice"))
+TOLD = {
+    "nibble": Setting("nibble_table", 81, meaning="the nibble code: for each of 16 groups a base (3 bits) and a "
+                      "family (2 bits) of widths; then whether values have no sign"),
+    "rice": Setting("rice_table", 64, meaning="the Rice code: k of 15 anti-diagonals (3 bits each), how many groups "
+                    "have a flag (5 bits), four e (3 bits each), whether values have no sign, 0"),
+}
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
 DENSE = (("dense", {}),)
 RELU = (("ReLU", {}),)
@@ -30,19 +40,31 @@ def path(*names):
     return tuple(f"actcodec.rtl.jpegact.path:{name}" for name in names)
 
 
+def coded(name, codes, mode):
+    """A mode with ZVC, with variants that have another coder in its place; their names begin with ``name``."""
+    variants = []
+    for (coder, told), code in zip(TOLD.items(), codes, strict=True):
+        variants.append(({"coder": coder}, replace(
+            mode, name=f"{name}-{coder}", code=code, format=BlockFormat("counted", 8), told=(told,),
+            path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", shown=())))
+    return replace(mode, variants=tuple(variants))
+
+
 MODES = (
     Mode("raw", 0, BlockFormat("fixed", 32), golden=GOLDEN, options=(CDUS,), shown=RELU,
          summary="as it is", tensors="anything", source=f"{PAPER}, section III-G"),
     Mode("sfpr", 1, BlockFormat("fixed", 8), path("sfpr"), scaled=True, golden=GOLDEN, options=(SIGNS, CDUS),
          lossy=True, shown=DENSE, summary="8 bits a value, scaled by channel", tensors="anything",
          source=f"{PAPER}, section III-B"),
-    Mode("sfpr-zvc", 2, BlockFormat("mask", 8), path("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN,
-         options=(SIGNS, CDUS), lossy=True, shown=RELU, summary="8 bits a value that is not zero, and a mask",
-         tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II"),
-    Mode("jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True,
-         tiled=True, golden=GOLDEN, options=(DQT, CDUS), lossy=True, fallback="sfpr-zvc",
-         shown=tuple(("dense", {"dqt": name}) for name in TABLES), summary="DCT of 8x8 tiles, quantized by a table",
-         tensors="dense activations (conv, sum)", source=f"{PAPER}, section III"),
+    coded("sfpr", (26, 27), Mode(
+        "sfpr-zvc", 2, BlockFormat("mask", 8), path("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN,
+        options=(SIGNS, CODER, CDUS), lossy=True, shown=RELU, summary="8 bits a value that is not zero, and a mask",
+        tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II")),
+    coded("jpeg-act", (24, 25), Mode(
+        "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True,
+        tiled=True, golden=GOLDEN, options=(DQT, CODER, CDUS), lossy=True, fallback="sfpr-zvc",
+        shown=tuple(("dense", {"dqt": name}) for name in TABLES), summary="DCT of 8x8 tiles, quantized by a table",
+        tensors="dense activations (conv, sum)", source=f"{PAPER}, section III")),
     Mode("brc", 4, BlockFormat("fixed", 1), path("binarize"), golden=GOLDEN, options=(CDUS,), lossy=True, shown=RELU,
          summary="keeps only whether x > 0", tensors="ReLU to anything else", source=f"{PAPER}, section II-B1"),
     Mode("zvc", 5, BlockFormat("mask", 32), path("zvc32"), golden=GOLDEN, options=(CDUS,), shown=RELU,
@@ -72,6 +94,7 @@ def units():
     from actcodec.rtl.jpegact.div import Div
     from actcodec.rtl.jpegact.nibble import Nibble
     from actcodec.rtl.jpegact.quantize import Round, Shift
+    from actcodec.rtl.jpegact.rice import Rice
     from actcodec.rtl.jpegact.sfpr import Sfpr
     from actcodec.rtl.jpegact.transpose import Transpose
     from actcodec.rtl.jpegact.zvc import Zvc
@@ -90,6 +113,9 @@ def units():
         Unit("zvc", Zvc, "ZVC and ZVD, zeros squeezed out and put back", {"word": 1}, "Coding (ZVC + ZVD)"),
         Unit("div", Div, "DIV, quantization by division", paper="Quantize (DIV)"),
         Unit("nibble", Nibble, "nibble planes, a denser code than ZVC, both directions"),
+        Unit("rice", Rice, "Golomb-Rice codes in planes, the densest code of blocks, both directions"),
         Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True}, "CDU",
-             variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA}}),
+             variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
+                       **{f"in a lane, {coder}": {"packed": False, "modes": (
+                           "sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc")} for coder in TOLD}}),
     )

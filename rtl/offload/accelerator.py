@@ -172,10 +172,11 @@ class Accelerator(wiring.Component):
                 lane.tensor.decompress.eq(control.decompress),
                 lane.tensor.mode.eq(mode),
                 lane.tensor.layout.eq(plan.layout),
-                lane.tensor.signs.eq(control.signs),
-                lane.tensor.table.eq(control.table),
+                *(lane.tensor[name].eq(control[name]) for name in ("signs", "table", "settings")
+                  if name in lane.tensor.shape().members),
             ]
         m.d.sync += used.eq(Cat(share != 0 for share in plan.shares))  # there when the lanes start, a cycle later
+        blocks = [used[k] & lane.malformed for k, lane in enumerate(lanes) if hasattr(lane, "malformed")]
         busy = Signal()
         m.d.sync += busy.eq(Cat(lane.busy for lane in lanes).any())
 
@@ -235,6 +236,7 @@ class Accelerator(wiring.Component):
                 with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
                     c.next = "settle"
                     for happened, code in (  # the last one is the cause of the others
+                            *((control.decompress & block, ErrorCode.BLOCK) for block in blocks),
                             (control.decompress & splitter.excess, ErrorCode.EXCESS),
                             (control.decompress & splitter.short, ErrorCode.SHORT),
                             (malformed | receiver.malformed, ErrorCode.BEAT), (failed("write"), ErrorCode.WRITE),

@@ -76,7 +76,8 @@ class Dispenser(wiring.Component):
             with m.If(self.load[k]):
                 m.d.sync += block[part * k :][:part].eq(self.piece)
 
-        some, whole, final = Signal(), Signal(), Signal(reset_less=True)  # of the block is here
+        some, whole = Signal(name="some"), Signal(name="whole")  # of the block is here
+        final = Signal(reset_less=True)
         row = Signal(3)
         mask = Signal(8, reset_less=True)  # of the row
         # Where its words begin, in granules, of which `across` has the multiples of the longest row: one row more adds

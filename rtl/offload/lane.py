@@ -75,6 +75,8 @@ class Lane(wiring.Component):
     busy : output
         In the cycle before, a tensor was under way or started, or memory still owed an answer. A cycle after ``halt``,
         only the latter.
+    malformed : output, only with modes whose blocks are checked
+        A block of this tensor was malformed; complete when ``busy`` falls.
     fault : output
         Memory answered a read, or a write, of this tensor with an error.
     waits : output
@@ -109,7 +111,7 @@ class Lane(wiring.Component):
             "words": Out(4),
             "nans": Out(32),
             "saturated": Out(32),
-        })
+        } | ({"malformed": Out(1)} if any(mode.format.checked for mode in modes) else {}))
 
     def elaborate(self, platform):
         m = Module()
@@ -159,6 +161,9 @@ class Lane(wiring.Component):
         if cdu.scaled:
             wiring.connect(m, reader.scale, cdu.scales)
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
+
+        if hasattr(self, "malformed"):
+            m.d.comb += self.malformed.eq(cdu.error.malformed)
 
         # The CDU takes sectors and scales only together, and is ready for the one when it has the other.
         starved = ((reader.gather & ~reader.sectors.valid) | (reader.scaled & ~reader.scale.valid))

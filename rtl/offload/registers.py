@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axil
+from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.config import check_modes
 from actcodec.rtl.offload.register_map import ADDRESS_BITS, BITS, VALUES
 
@@ -34,7 +35,8 @@ class Registers(wiring.Component):
     cdus : int
         Number of CDUs, 1 to 8. Only told to the host.
     modes : tuple
-        Those that were built in (see :func:`~actcodec.rtl.offload.config.check_modes`). Only told to the host.
+        Those that were built in (see :func:`~actcodec.rtl.offload.config.check_modes`). Told to the host; and of
+        SETTINGS no more bits, nor words, exist than they have settings for.
     address_width : int
         Bits of an address in memory, 32 to 64; registers have no more, and a write of more is refused.
 
@@ -71,11 +73,11 @@ class Registers(wiring.Component):
         self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
                       "address_width": address_width}
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
-                                for name, info in VALUES.items()}
+                                for name, info in VALUES.items()} | {"settings": setting.width(modes)}
         super().__init__({
             **axil.members(ADDRESS_BITS),
             "control": Out(data.StructLayout({name: SHAPES.get(name, widths[name])
-                                              for name, info in VALUES.items() if info.held})),
+                                              for name, info in VALUES.items() if info.held and widths[name]})),
             "start": Out(1),
             "reset": Out(1),
             "status": In(data.StructLayout({name: widths[name] for name, info in VALUES.items()
@@ -86,7 +88,8 @@ class Registers(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        words = {address: list(pieces) for address, pieces in groupby(BITS, lambda bits: bits.address)}
+        there = (bits for bits in BITS if bits.name != "settings" or bits.part < self.widths["settings"])
+        words = {address: list(pieces) for address, pieces in groupby(there, lambda bits: bits.address)}
 
         # What is stored: a register for each byte, since bytes have enables of their own. Reset writes zeros into them:
         # a flip-flop with both reset and enable gets no clock gate.

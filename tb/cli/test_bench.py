@@ -36,7 +36,7 @@ def test_one_port_to_memory_for_all_lanes_is_used_in_every_cycle(back):
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
-@pytest.mark.parametrize("name", ["4x", "12x", "JPEG-ACT optH"])
+@pytest.mark.parametrize("name", ["4x", "12x", "JPEG-ACT optH", "JPEG-ACT optL nibble", "JPEG-ACT optL rice"])
 def test_the_dma_engine_is_used_to_the_full(name, back):
     found = bench_cycles.offload_by_name(name, CDUS, back)
     payload = found.rate * found.cycles / bench_cycles.CLOCK / found.ratio
