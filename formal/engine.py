@@ -33,8 +33,10 @@ READ = ["read_rtlil unit.il", "read_rtlil top.il", "hierarchy -check -top top", 
         "setattr -unset init w:*", "delete t:$meminit*", "setattr -set init 1'0 top/w:started",
         "setattr -set keep 1 top/w:mutant", "flatten unit",
         "opt_clean"]
-GATES = ["flatten", "setundef -anyseq", "memory_map", "setundef -undriven -anyseq", "opt_expr", "opt_merge",
-         "opt_clean", "dffunmap", "simplemap", "techmap", "aigmap", "opt_clean -purge"]
+# Undefined is whatever it likes to be; memories that are mapped leave some more of it.
+FREE = ["setundef -undriven -anyseq", "setundef -anyseq"]
+GATES = ["flatten", "setundef -anyseq", "memory_map", *FREE, "opt_expr", "opt_merge", "opt_clean", "dffunmap",
+         "simplemap", "techmap", "aigmap", "opt_clean -purge", "setundef -anyseq"]
 MODES = ("inv", "const0", "const1")
 INDUCTION = 20  # seconds that are worth trying it
 NOT_RUN = "not run"

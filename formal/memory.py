@@ -129,7 +129,6 @@ def writes(memory, outstanding, folder):
     h.check(LIMITED, asked + aw.valid <= outstanding)
     h.check(IDLE, unit.busy | ((asked == 0) & ~aw.valid))
     inductive(h, (LIMITED, IDLE), (count == inner["under_way"] + offered) & (count <= outstanding) & (aw.valid | ~more))
-    h.check("every response is taken at once", b.ready)
 
     # As bursts are formed, and enter the buffer of addresses, and beats that of data. These are proved by themselves.
     formed, valid = inner["bursts.o__payload"], inner["bursts.o__valid"]
