@@ -7,7 +7,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from actcodec.bench import CLOCK, FIXED, PAPER, PCIE, SECTOR, SHOWN
+from actcodec.bench_cycles import CLOCK, FIXED, PAPER, PCIE, SECTOR, SHOWN
 from actcodec.golden.jpegact import cdu
 
 __all__ = ["draw"]

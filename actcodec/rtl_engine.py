@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actcodec.codecs.models import cdu
+from actcodec.codecs import find
 from actcodec.driver import AcceleratorError, Driver, Plain, effective, run
 from actcodec.rtl.offload.register_map import ErrorCode
-from actcodec.simulator import SimulationError, Simulator, configuration, prepare
+from actcodec.simulator import Simulator, configuration, prepare
+from actcodec.toolchain import SimulationError
 
 __all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "prepare"]
 
@@ -100,19 +101,19 @@ class Contents:
         self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
 
 
-def compress(x, mode, cdus=1, dqt=None, signs=False, coder="zvc"):
+def compress(x, mode, cdus=1, **options):
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
-    lane = effective(mode.variant({"coder": coder}), x.shape)
+    lane = effective(mode.variant(options), x.shape)
     host = Host(x.shape, lane.name, cdus)
-    result, payload = host.compress(x, lane.name, "optL" if dqt is None else dqt.table, signs)
-    compressed = cdu.compressed(lane, x.shape, payload, cdus, dqt, result.scales, result.settings)
-    return compressed, host.cycles(result, cdu.stored(compressed)[0], False)
+    result, payload = host.compress(x, lane.name, **mode.model.job(**options))
+    compressed = mode.model.compressed(lane, x.shape, payload, cdus, result, **options)
+    return compressed, host.cycles(result, mode.model.stored(compressed)[0], False)
 
 
 def decompress(compressed):
     """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`). Raises ValueError for a payload
     that ends too soon or goes on too long, and for a malformed block."""
-    stored, settings = cdu.stored(compressed)
+    stored, settings = find(compressed.mode).model.stored(compressed)
     host = Host(stored.shape, stored.mode, stored.cdus)
     result, x = host.decompress(stored, settings)
     return x, host.cycles(result, stored, True)

@@ -13,12 +13,13 @@ from amaranth.back import verilog as back_verilog
 
 from actcodec.codecs import JPEG_ACT, PAPERS
 from actcodec.codecs.unit import Unit
+from actcodec.elaboration import rare_collection
 from actcodec.rtl.common import axi
 from actcodec.rtl.common.bursts import Bursts
 from actcodec.rtl.common.counter import Counter
 from actcodec.rtl.common.fadd import Fadd
 from actcodec.rtl.common.packer import Packer
-from actcodec.rtl.common.shared_module import collect
+from actcodec.rtl.common.shared_module import Parts
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.accelerator import Accelerator
@@ -78,6 +79,7 @@ def register(*units):
 register(*(unit for paper in PAPERS for unit in paper.units()), *COMMON, *OFFLOAD)
 
 
+@rare_collection()
 def verilog(component, name, flatten=False):
     """The Verilog of a component as a string. The module is called ``name``; a stream ``i`` becomes ``i__payload``,
     ``i__valid`` and ``i__ready``. What the component has several of and calls shared is written once, as a module
@@ -86,11 +88,11 @@ def verilog(component, name, flatten=False):
     # The default would prefer whatever Yosys happens to be installed, and its version shows in the text.
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     if not flatten:
-        with collect(f"{name}_") as parts:
-            text = back_verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+        parts = Parts(f"{name}_")
+        text = back_verilog.convert(component, name=name, platform=parts, emit_src=False, strip_internal_attrs=True)
         asks = getattr(component, "memory", None) == "independent"
         head = f"// Made for independent memory: {axi.CONDITION}.\n" if asks else ""
-        return "".join([head, text, *(verilog(part, module) for module, part in parts.items())])
+        return "".join([head, text, *(verilog(part, module) for module, part in parts.components.items())])
     from amaranth._toolchain.yosys import find_yosys
 
     text = rtlil.convert(component, name=name, emit_src=False)

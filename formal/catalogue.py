@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -33,13 +34,15 @@ class Proof:
         return "-".join(words.split())
 
 
+@cache
 def proofs():
     """All proofs, by name."""
     found = [proof for theme in THEMES for proof in import_module(f"formal.{theme}").proofs()]
     return {proof.name: proof for proof in found}
 
 
-def decide(name, build=BUILD, remembered=False):
+def decide(name, limit=600, build=BUILD, remembered=False):
     """The results of a proof, by its name; with ``remembered``, None if they are not known yet."""
     proof = proofs()[name]
-    return prove(name, proof.build(Path(build, "work", name)), build=build, remembered=remembered, **proof.options)
+    return prove(name, proof.build(Path(build, "work", name)), limit, build=build, remembered=remembered,
+                 **proof.options)

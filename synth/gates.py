@@ -1,4 +1,4 @@
-"""``python -m actcodec.synth.gates [UNIT ...]``: runs benches on mapped netlists, to show that these are what the RTL
+"""``python -m actcodec.synth gates [UNIT ...]``: runs benches on mapped netlists, to show that these are what the RTL
 says.
 
 The bench of a unit drives the netlist of its cells in place of the RTL, and compares with the golden model as ever. It
@@ -113,13 +113,19 @@ def judge(job, folder, parts):
     return [*row, "proved" if proof.proved else "unfinished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("units", nargs=-1, type=click.Choice(UNITS), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units at the same time.")
-def main(units, threads):
+def command(units, threads):
     """Maps UNITs (default: all) unless that is done, runs their benches on the netlists, and proves these equivalent to
-    the RTL where that ends within a minute; through lanes and accelerators it replays real activations."""
+    the RTL where that ends within a minute; through lanes and accelerators it replays real activations.
+
+    \b
+    Examples:
+      python -m actcodec.synth gates
+      python -m actcodec.synth gates dct zvc
+    """
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
         work = [job for job in catalogue.jobs(units or UNITS)
@@ -154,7 +160,3 @@ def main(units, threads):
                   "outputs.", style="dim")
     console.print(f"{good} of {len(work)} netlists pass, in {seconds:.0f} s")
     close(console, errors)
-
-
-if __name__ == "__main__":
-    main(prog_name="python -m actcodec.synth.gates")

@@ -96,6 +96,7 @@ def units():
     from actcodec.rtl.jpegact.nibble import Nibble
     from actcodec.rtl.jpegact.quantize import Round, Shift
     from actcodec.rtl.jpegact.rice import Rice
+    from actcodec.rtl.jpegact.runlength import RunLength
     from actcodec.rtl.jpegact.sfpr import Sfpr
     from actcodec.rtl.jpegact.transpose import Transpose
     from actcodec.rtl.jpegact.zvc import Zvc
@@ -112,6 +113,8 @@ def units():
         Unit("quantize", Shift, "SH, quantization by shifts"),
         Unit("round", Round, "SH, rounding after the shift"),
         Unit("zvc", Zvc, "ZVC and ZVD, zeros squeezed out and put back", {"word": 1}, "Coding (ZVC + ZVD)"),
+        Unit("rle", RunLength, "RLE and RLD, JPEG's run lengths and Huffman codes, both directions", {"coders": 4},
+             "Coding (RLE + RLD)"),
         Unit("div", Div, "DIV, quantization by division", paper="Quantize (DIV)"),
         Unit("nibble", Nibble, "nibble planes, a denser code than ZVC, both directions"),
         Unit("rice", Rice, "Golomb-Rice codes in planes, the densest code of blocks, both directions"),

@@ -60,6 +60,13 @@ class Mode:
     ``settings(x, lane, dqt,         for a mode of a lane that is ``told`` something: a number for each setting, by its
     signs)``                         name, as fits the tensor
     ``saturated(x, compressed)``     how many values were beyond what the mode can express
+    ``job(**options)``               of a lane's mode: what :meth:`actcodec.driver.Driver.compress` has to know of the
+                                     options, by the names of its parameters
+    ``compressed(lane, shape,        of a lane's mode: the ``Compressed`` of what ``lane``, the mode or a variant, made
+    payload, cdus, result,           of a tensor, by the driver's ``result``
+    **options)``
+    ``stored(compressed)``           of a lane's mode: an object with ``mode``, ``shape``, ``payload``, ``scales``,
+                                     ``table``, ``cdus``, ``blocks``, ``payload_bytes``; a number for each setting
     ================================ ==================================================================================
     """
 

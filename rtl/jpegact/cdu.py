@@ -146,8 +146,8 @@ class Cdu(wiring.Component):
         tensor, start = control.tensor, control.start
         wiring.connect(m, wiring.flipped(self.config), control.config)
         m.d.comb += [self.busy.eq(control.busy), self.error.eq(control.error)]
-        mode = Chosen(self.modes, tensor.mode)
-        site = Site(m, self, tensor, start, mode(lambda mode: mode.tiled))
+        is_mode = Chosen(self.modes, tensor.mode)
+        site = Site(m, self, tensor, start, is_mode(lambda mode: mode.tiled))
         registers = {}
 
         def chosen(*tensors):
@@ -161,7 +161,7 @@ class Cdu(wiring.Component):
                 registers[key] = Signal(name=f"chosen_{len(registers)}", reset_less=True)  # before, nothing is linked
                 with m.If(start):
                     m.d.sync += registers[key].eq(Cat(
-                        (tensor.decompress == way) & mode(lambda mode, way=way: mode in wanted[way])
+                        (tensor.decompress == way) & is_mode(lambda mode, way=way: mode in wanted[way])
                         for way in (0, 1) if wanted[way]).any())
             return registers[key]
 
@@ -190,7 +190,7 @@ class Cdu(wiring.Component):
         def link(way, mode, source, sink, fields=None, key=None):
             links.setdefault((id(source), id(sink), fields or key), (source, sink, fields, []))[3].append((way, mode))
 
-        for mode_, path_ in zip(self.modes, self._paths(site, mode), strict=True):
+        for mode_, path_ in zip(self.modes, self._paths(site, is_mode), strict=True):
             path = path_
             hops = [stage.compress for stage in path if stage.compress]
             for source, sink in (pair for stage in path for pair in stage.inner):

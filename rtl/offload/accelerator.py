@@ -154,7 +154,7 @@ class Accelerator(wiring.Component):
         # ------------------------------------------------------------------------------------------------- the lanes
         lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
         for k in range(self.cdus):
-            m.submodules[f"lane_{k}"] = lane = shared("lane", lambda: Lane(
+            m.submodules[f"lane_{k}"] = lane = shared(platform, "lane", lambda: Lane(
                 self.modes, self.codec, self.address_width, self.outstanding, self.memory))
             lanes.append(lane)
             axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)

@@ -57,7 +57,7 @@ class Gatherer(wiring.Component):
 
         low = (row - 1).bit_length()
         words = -(-size // row)
-        count, begins = Signal(3), Signal(init=1)  # chunks; of which none is here
+        count, begins = Signal(3, name="count"), Signal(init=1)  # chunks; of which none is here
         taken = Signal()
         # Where the chunk begins and ends. This and what follows from it has no reset, but is written a cycle after
         # one: a reset would take a multiplexer for each bit in place of the clock's gate.

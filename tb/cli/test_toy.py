@@ -1,16 +1,28 @@
-"""A codec that nothing but this file knows, the bytes of every value reversed: registered, it is a mode like any
-other."""
+"""Codecs that nothing but this file knows, the bytes of every value reversed: registered, they are modes like any
+other. ``toy`` has options of every kind; ``mirror`` is hardware as well."""
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from amaranth.hdl import Cat, Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
 import actcodec
-from actcodec import cli, codecs, container
+from actcodec import cli, codecs, container, units
 from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.jpegact import CDUS
+from actcodec.golden.jpegact import cdu
+from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.vectors import words
+from actcodec.rtl.offload.block_format import BlockFormat
+from actcodec.rtl.offload.stage import Hop, Stage
+from actcodec.synth.catalogue import jobs
+from actcodec.synth.flow import synthesise
 
 TURNS = tuple(({"turn": turn}, codecs.Mode(f"toy-{turn}", 60 + turn)) for turn in (1, 2))
 TOY = codecs.Mode(
@@ -137,3 +149,95 @@ def test_names_codes_and_options_are_taken_once(toy):
 
 def test_without_it_nothing_is_left():
     assert "toy" not in codecs.MODES and "toy" not in run("compress --help")
+
+
+# The same in a lane.
+
+class Reverse(wiring.Component):
+    """A register that reverses the bytes of each word. Throughput: a vector a cycle. Latency: 1 cycle."""
+
+    i: In(stream.Signature(words))
+    o: Out(stream.Signature(words))
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.skid = skid = Skid(words)
+        m.d.comb += [skid.i.valid.eq(self.i.valid), self.i.ready.eq(skid.i.ready),
+                     skid.i.payload.last.eq(self.i.payload.last)]
+        wiring.connect(m, skid.o, wiring.flipped(self.o))
+        for k, word in enumerate(self.i.payload.data):
+            m.d.comb += skid.i.payload.data[k].eq(Cat(word[at : at + 8] for at in (24, 16, 8, 0)))
+        return m
+
+
+def reverse(site, here):
+    """The stage."""
+    unit = site.add("reverse", Reverse)
+    both = Hop(unit.i, unit.o)
+    return Stage(both, both)
+
+
+def reversed_(data):
+    return np.frombuffer(data, np.uint8).reshape(-1, 4)[:, ::-1].tobytes()
+
+
+class Mirror:
+    """The model: blocks as in mode raw, but for the order of bytes."""
+
+    @staticmethod
+    def compress(x, mode, cdus):
+        return Compressed(mode.name, x.shape, reversed_(cdu.compress(x, "raw", cdus=cdus).payload), {"cdus": cdus})
+
+    @staticmethod
+    def decompress(c):
+        return cdu.decompress(cdu.Compressed("raw", c.shape, None, None, None, c.cdus, reversed_(c.payload)))
+
+    @staticmethod
+    def job():
+        return {}
+
+    @staticmethod
+    def compressed(lane, shape, payload, cdus, result):
+        return Compressed(lane.name, shape, payload, {"cdus": cdus})
+
+    @staticmethod
+    def stored(c):
+        return SimpleNamespace(mode=c.mode, shape=c.shape, payload=c.payload, cdus=c.cdus, scales=None, table=None,
+                               payload_bytes=len(c.payload), blocks=len(c.payload) // 256), {}
+
+
+MIRROR = codecs.Mode("mirror", 58, BlockFormat("fixed", 32), ("tb.cli.test_toy:reverse",), golden=Mirror,
+                     summary="bytes of every value reversed, in a lane", tensors="toys", source="this bench, section 2",
+                     options=(CDUS,))
+REVERSE = units.Unit("reverse", Reverse, "bytes of every word reversed", bench="cli/toy")
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    codecs.register(MIRROR)
+    units.register(REVERSE)
+    x = np.random.default_rng(0).normal(size=(2, 3, 5, 11)).astype(np.float32)
+    np.save("x.npy", x)
+    yield x
+    codecs.unregister("mirror")
+    del units.UNITS["reverse"]
+
+
+def test_a_lane_has_it(mirror, tmp_path):
+    """On the command line, by both engines, with a lane and an accelerator that were built for it."""
+    for engine in ("golden", "rtl"):
+        run(f"compress x.npy {engine}.act --mode mirror --engine {engine}")
+    assert (tmp_path / "rtl.act").read_bytes() == (tmp_path / "golden.act").read_bytes()
+    assert container.read("golden.act").payload[:4] == mirror.tobytes()[3::-1]
+    for engine in ("golden", "rtl"):
+        run(f"decompress golden.act {engine}.npy --engine {engine}")
+        np.testing.assert_array_equal(np.load(f"{engine}.npy"), mirror)
+
+
+def test_its_unit_is_one_like_any_other(mirror, tmp_path):
+    assert re.search(r"^ reverse +bytes of every word reversed", run("units"), re.MULTILINE)
+    assert "module reverse(" in run("verilog reverse")
+    job, = jobs(["reverse"])
+    figures, _, _ = synthesise(job.name, job.text, tmp_path, "fast")
+    assert 2 * 257 + 2 <= figures.flops < 2 * 257 + 12  # a skid buffer, and copies that sizing makes

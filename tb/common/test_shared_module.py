@@ -22,7 +22,7 @@ class Chain(wiring.Component):
         m = Module()
         source = flipped(self.i)
         for k in range(3):
-            m.submodules[f"skid_{k}"] = skid = shared("skid", lambda: Skid(8))
+            m.submodules[f"skid_{k}"] = skid = shared(platform, "skid", lambda: Skid(8))
             connect(m, source, skid.i)
             source = skid.o
         connect(m, source, flipped(self.o))
@@ -53,7 +53,7 @@ class Top(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.part = shared("part", Waiting)
+        m.submodules.part = shared(platform, "part", Waiting)
         return m
 
 

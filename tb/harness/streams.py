@@ -3,6 +3,10 @@
 from collections import deque
 from itertools import repeat
 
+from cocotb.types import Logic
+
+ONE = Logic(1)  # to compare with a number, one of these is made each time
+
 
 # How often a port rests: name -> function of a generator that yields True in cycles in which it rests.
 def _bursts(random):
@@ -41,7 +45,7 @@ class Source:
     def __init__(self, dut, port):
         self._payload, self._valid, self._ready = (
             getattr(dut, f"{port}__{part}") for part in ("payload", "valid", "ready"))
-        self._queue, self._offered, self._pause = deque(), None, repeat(False)
+        self._queue, self._offered, self._pause, self._driven = deque(), None, repeat(False), None
         self.cycles = []
 
     def send_nowait(self, beats):
@@ -61,17 +65,18 @@ class Source:
         if self._offered is None and not next(self._pause) and self._queue:
             self._offered = self._queue.popleft()
             self._payload.value = self._offered
-        self._valid.value = int(self._offered is not None)
+        if self._driven != (valid := self._offered is not None):  # a write takes as long as all the rest of this
+            self._valid.value = self._driven = valid
 
     def sample(self, cycle):
         """Sees at the end of ``cycle`` whether the beat was taken."""
-        if self._offered is not None and self._ready.value == 1:
+        if self._offered is not None and self._ready.value == ONE:
             self.cycles.append(cycle)
             self._offered = None
 
     def clear(self):
         """Offers nothing any more."""
-        self._valid.value = 0
+        self._valid.value = self._driven = False
 
 
 class Sink:
@@ -82,7 +87,7 @@ class Sink:
         self._port = port
         self._payload, self._valid, self._ready = (
             getattr(dut, f"{port}__{part}") for part in ("payload", "valid", "ready"))
-        self._offered, self._taking, self._pause = None, False, repeat(False)
+        self._offered, self._taking, self._pause, self._driven = None, False, repeat(False), None
         self.beats, self.cycles = [], []
 
     def set_pause_generator(self, generator):
@@ -96,11 +101,12 @@ class Sink:
     def drive(self):
         """Is ready in the cycle that begins, or not."""
         self._taking = self._offered is not None if self._pause is None else not next(self._pause)
-        self._ready.value = int(self._taking)
+        if self._driven != self._taking:
+            self._ready.value = self._driven = self._taking
 
     def sample(self, cycle):
         """Sees at the end of ``cycle`` what was offered, and has it if it was ready."""
-        if self._valid.value == 1:
+        if self._valid.value == ONE:
             beat = int(self._payload.value)
             assert self._offered is None or self._offered == beat, (
                 f"{self._port}: payload changed before it was taken, cycle {cycle}")
@@ -113,4 +119,4 @@ class Sink:
 
     def clear(self):
         """Is not ready any more."""
-        self._ready.value = 0
+        self._ready.value = self._driven = False

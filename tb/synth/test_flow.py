@@ -110,7 +110,7 @@ def test_a_part_may_keep_constants(bank):
     class Low(Pair):
         def elaborate(self, platform):
             m = Module()
-            m.submodules.front = front = shared("bank", lambda: Bank(8))
+            m.submodules.front = front = shared(platform, "bank", lambda: Bank(8))
             m.d.comb += [front.i.eq(self.i[:4]), front.enable.eq(self.enable), self.o.eq(front.o)]
             return m
 

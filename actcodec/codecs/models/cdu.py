@@ -8,13 +8,17 @@ from actcodec.codecs.compressed import Compressed
 from actcodec.golden.jpegact import cdu, sfpr
 from actcodec.golden.offload import blocks
 
-__all__ = ["check", "compress", "compressed", "decompress", "saturated", "settings", "side_bytes", "stored"]
+__all__ = ["check", "compress", "compressed", "decompress", "job", "saturated", "settings", "side_bytes", "stored"]
 
 
 def compress(x, mode, cdus, dqt=None, signs=False, coder="zvc"):
-    dqts = "optL" if dqt is None else dqt.table
-    c = cdu.compress(x, mode.variant({"coder": coder}).name, dqts, cdus, signs)
-    return compressed(lane_modes(c.mode)[0], c.shape, c.payload, cdus, dqt, c.scales, told(c.mode, c.code))
+    c = cdu.compress(x, mode.variant({"coder": coder}).name, **job(dqt, signs), cdus=cdus)
+    return _compressed(lane_modes(c.mode)[0], c.shape, c.payload, cdus, dqt, c.scales, told(c.mode, c.code))
+
+
+def job(dqt=None, signs=False, coder="zvc"):
+    """What the driver's ``compress`` has to know of the options."""
+    return {"dqt": "optL" if dqt is None else dqt.table, "signs": signs}
 
 
 def settings(x, mode, dqt="optL", signs=False):
@@ -26,8 +30,12 @@ def told(name, code):
     return {setting.name: code.word for setting in lane_modes(name)[0].told}
 
 
-def compressed(lane, shape, payload, cdus, dqt, scales, numbers):
-    """The ``Compressed`` of what a lane's mode made of a tensor: ``numbers`` are those of its settings."""
+def compressed(lane, shape, payload, cdus, result, dqt=None, signs=False, coder="zvc"):
+    """The ``Compressed`` of what a lane's mode made of a tensor, by the driver's ``result``."""
+    return _compressed(lane, shape, payload, cdus, dqt, result.scales, result.settings)
+
+
+def _compressed(lane, shape, payload, cdus, dqt, scales, numbers):
     mode, options = by_code(lane.code)
     options |= {"cdus": cdus} | ({"dqt": dqt} if lane.tiled else {})
     side = b"" if scales is None else (scales.view(np.uint32) >> 16).astype("<u2").tobytes()  # exact: bfloat16
