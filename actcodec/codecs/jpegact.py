@@ -26,6 +26,7 @@ DIVISORS = Option("dqt", "actcodec.codecs.dqt:Divisors", "jpeg80",
                   metavar="jpeg80|jpeg60|optL-div|optH-div|FILE")
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
+COUNTED = {"nibble": BlockFormat("counted", 8), "rice": BlockFormat("counted", 8, bits=6)}
 CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
                choices=("zvc", "nibble", "rice"))
 TOLD = {
@@ -48,7 +49,7 @@ def coded(name, codes, mode):
     variants = []
     for (coder, told), code in zip(TOLD.items(), codes, strict=True):
         variants.append(({"coder": coder}, replace(
-            mode, name=f"{name}-{coder}", code=code, format=BlockFormat("counted", 8), told=(told,),
+            mode, name=f"{name}-{coder}", code=code, format=COUNTED[coder], told=(told,),
             path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", shown=())))
     return replace(mode, variants=tuple(variants))
 

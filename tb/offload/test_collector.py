@@ -18,7 +18,7 @@ ALL = cdu.MODES
 
 
 @pytest.mark.parametrize("cdus, modes", [
-    (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim"))],
+    (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")), (4, ("sfpr-rice", "sfpr-zvc"))],
                          ids=ids)
 def test_collector(cdus, modes):
     simulate(Collector(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)

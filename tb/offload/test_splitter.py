@@ -19,7 +19,8 @@ ALL = cdu.MODES
 
 
 @pytest.mark.parametrize("cdus, modes", [
-    (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (4, (*JPEG_ACT, "trim")), (8, ("trim", "sfpr")), (2, (*ALL, "trim"))],
+    (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (4, (*JPEG_ACT, "trim")), (8, ("trim", "sfpr")), (2, (*ALL, "trim")),
+    (4, ("trim", "sfpr-rice", "sfpr-zvc"))],
                          ids=ids)
 def test_splitter(cdus, modes):
     simulate(Splitter(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
@@ -45,7 +46,7 @@ def walk(content, count, mode):
         if form.kind == "mask":
             size = 8 + form.item * int(np.bitwise_count(content[at : at + 8]).sum())
         if form.kind == "counted":
-            size = 1 + int(content[at])
+            size = 1 + payloads.follows(content[at], form)
         if at + size > len(content):
             return np.array(sizes, int), True
         sizes.append(size)
