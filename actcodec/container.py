@@ -12,12 +12,10 @@ from actcodec import codecs
 from actcodec.codecs.compressed import DTYPES, MOST_DIMENSIONS, Compressed, view
 from actcodec.files import UserError, reading, replacing
 
-__all__ = ["MAGIC", "MODES", "VERSION", "ContainerError", "pack", "read", "size", "unpack", "write"]
+__all__ = ["MAGIC", "VERSION", "ContainerError", "pack", "read", "size", "unpack", "write"]
 
 MAGIC = b"\x89ACT"
 VERSION = 1
-MODES = tuple(codecs.MODES)
-"""The modes that come with the package, in the order of their codes."""
 
 HEADER = struct.Struct("<4sBBBBQ")  # magic, version, mode, CDUs, type and dimensions, bytes of payload
 CRC = struct.Struct("<I")
@@ -30,10 +28,11 @@ class ContainerError(UserError):
 def _head(c):
     """Everything in front of the payload."""
     mode = codecs.find(c.mode)
+    code = mode.variant(c.options).code
     kind = list(DTYPES).index(c.dtype) << 4 | len(c.shape)
-    parts = [HEADER.pack(MAGIC, VERSION, mode.code, c.cdus, kind, len(c.payload)),
+    parts = [HEADER.pack(MAGIC, VERSION, code, c.cdus, kind, len(c.payload)),
              struct.pack(f"<{len(c.shape)}I", *c.shape)]
-    parts += [option.pack(c.options[option.name]) for option in mode.options if option.stored and option.name != "cdus"]
+    parts += [option.pack(c.options[option.name]) for option in mode.written]
     return b"".join([*parts, c.side])
 
 
@@ -58,7 +57,7 @@ def unpack(data):
         raise ContainerError("truncated or altered: the CRC-32 does not match")
     # From here on only a file made wrong on purpose, or by a broken writer, can fail.
     _, _, code, cdus, kind, payload_bytes = HEADER.unpack_from(data)
-    mode, dtype, dimensions = codecs.by_code(code), kind >> 4, kind & 15
+    (mode, told), dtype, dimensions = codecs.by_code(code), kind >> 4, kind & 15
     if not mode or dtype >= len(DTYPES) or not 1 <= dimensions <= MOST_DIMENSIONS:
         raise ContainerError(f"invalid header: mode {code}, type {dtype}, {dimensions} dimensions")
     shared = mode.option("cdus")
@@ -70,10 +69,10 @@ def unpack(data):
     shape = struct.unpack(f"<{dimensions}I", rest.take(4 * dimensions, "shape"))
     try:
         seen = view(shape)
-        options = {option.name: cdus if option is shared else option.unpack(rest.take)
-                   for option in mode.options if option.stored}
+        options = {option.name: option.unpack(rest.take) for option in mode.written} | told
+        options |= {"cdus": cdus} if shared else {}
         side_bytes = mode.optional("side_bytes")
-        side = rest.take(side_bytes(seen, mode), "side information") if side_bytes else b""
+        side = rest.take(side_bytes(seen, mode.variant(options)), "side information") if side_bytes else b""
         payload = rest.take(payload_bytes, "payload")
         rest.end()
         compressed = Compressed(mode.name, shape, payload, options, side, list(DTYPES)[dtype])

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from actcodec import container, engines, metrics
-from actcodec.codecs import lane_modes
+from actcodec.codecs import MODES
 
 __all__ = ["KINDS", "Result", "run", "runs", "sample"]
 
@@ -22,7 +22,8 @@ KINDS = ("dense", "ReLU")
 
 def runs():
     """What each kind of tensor is compressed with, as the modes declare: {kind: [(mode, options)]}."""
-    return {kind: [(mode.name, dict(options)) for mode in lane_modes() for what, options in mode.shown if what == kind]
+    return {kind: [(mode.name, dict(options)) for mode in MODES.values() for what, options in mode.shown
+                   if what == kind]
             for kind in KINDS}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from actcodec import codecs
 from actcodec.rtl.offload.register_map import BITS, COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
+from actcodec.rtl.offload.setting import width
 
 __all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "effective", "run"]
 
@@ -76,6 +77,7 @@ class Result:
     mode: str  # the one that was used: a tensor too small for jpeg-act has sfpr-zvc
     scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
     table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode is jpeg-act
+    settings: dict[str, int]  # a number for each of the mode's
     counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
 
 
@@ -83,7 +85,7 @@ def effective(mode, shape):
     """The mode that a tensor of ``shape`` gets: the one that ``mode`` falls back to where there are no tiles."""
     from actcodec.golden.offload import blocks
 
-    return codecs.find(mode.fallback) if mode.tiled and not blocks.view(shape).tileable else mode
+    return codecs.lane_modes(mode.fallback)[0] if mode.tiled and not blocks.view(shape).tileable else mode
 
 
 class Driver:
@@ -128,55 +130,58 @@ class Driver:
                 values[bits.name] |= (words[bits.address] >> bits.low & (1 << bits.width) - 1) << bits.part
         return [values[name] for name in names]
 
-    async def put(self, **values):
-        """Writes all words that hold any of these values; what else is in them becomes 0. Raises ValueError for a value
-        that does not fit, before anything is written."""
+    async def put(self, sizes=None, /, **values):
+        """Writes all words that hold any of these values; what else is in them becomes 0. ``sizes`` tells of which
+        values only so many bits are to be written. Raises ValueError for a value that does not fit, before anything is
+        written."""
         words = {}
         for name, value in values.items():
             if not 0 <= value < 1 << VALUES[name].width:
                 raise ValueError(f"{name} is {value}, has to fit {VALUES[name].width} bits")
         for bits in BITS:
-            if bits.name in values:
+            if bits.name in values and bits.part < (sizes or {}).get(bits.name, VALUES[bits.name].width):
                 piece = values[bits.name] >> bits.part & (1 << bits.width) - 1
                 words[bits.address] = words.get(bits.address, 0) | piece << bits.low
         for address, word in words.items():
             await self.bus.write(address, word)
 
     # -------------------------------------------------------------------------------------------------------- tensors
-    async def compress(self, address, shape, mode, dqt="optL", *, signs=False, scales=None, scale_table=None,
-                       stride=None):
+    async def compress(self, address, shape, mode, dqt="optL", *, signs=False, settings=None, scales=None,
+                       scale_table=None, stride=None):
         """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
         ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there jpeg-act falls back to
-        sfpr-zvc where the tensor has no tiles. ``scales`` are the k of all channels
-        (``actcodec.golden.jpegact.sfpr.scales``); without them the tensor is read to find them. Raises ValueError for
-        what cannot be, and :class:`AcceleratorError`.
+        sfpr-zvc where the tensor has no tiles. ``settings`` has a number for each of the mode's, such as the
+        table of its coder, perhaps that of an earlier tensor. ``scales`` are the k of all channels
+        (``actcodec.golden.jpegact.sfpr.scales``). Without either the tensor is read, to find what fits it. Raises
+        ValueError for what cannot be, and :class:`AcceleratorError`.
         """
         from actcodec.golden.jpegact import quantize, sfpr
         from actcodec.golden.offload import blocks
 
-        job = self._job(address, shape, mode, False, stride) | {"signs": int(signs)}
-        mode = codecs.by_code(job["mode"])
+        mode, job = self._job(address, shape, mode, False, stride)
+        job |= {"signs": int(signs)}
         table = None
         if mode.tiled:
             table = quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
-        if mode.scaled and scales is None:
-            view = blocks.view(shape)
-            rows = await self._rows(address, view, job["stride"])
-            scales = sfpr.scales(rows.reshape(shape)).k
-        return await self._tensor(job, scales, scales, table, scale_table)
+        if (mode.scaled and scales is None) or (mode.told and settings is None):
+            x = (await self._rows(address, blocks.view(shape), job["stride"])).reshape(shape)
+            scales = sfpr.scales(x).k if scales is None else scales
+            settings = mode.model.settings(x, mode, dqt, signs) if settings is None else settings
+        return await self._tensor(mode, job, scales, scales, table, settings, scale_table)
 
-    async def decompress(self, address, shape, mode, *, scales=None, table=None, scale_table=None, stride=None):
+    async def decompress(self, address, shape, mode, *, scales=None, table=None, settings=None, scale_table=None,
+                         stride=None):
         """Decompresses the stream into the room for a float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
-        ``mode`` (falling back as in :meth:`compress`), ``scales`` (k) and ``table`` (shifts) are those of the result of
-        compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
+        ``mode`` (falling back as in :meth:`compress`), ``scales`` (k), ``table`` (shifts) and ``settings`` are those of
+        the result of compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
         from actcodec.golden.jpegact import sfpr
 
-        job = self._job(address, shape, mode, True, stride)
+        mode, job = self._job(address, shape, mode, True, stride)
         back = None if scales is None else sfpr.reciprocal(np.asarray(scales, np.float32))
-        return await self._tensor(job, scales, back, table, scale_table)
+        return await self._tensor(mode, job, scales, back, table, settings, scale_table)
 
     async def reset(self):
         """Soft reset: gives up whatever is under way, and returns when the accelerator is at rest. A frame that waits
@@ -187,7 +192,7 @@ class Driver:
         await self.put(done_pending=1, error_pending=1)
 
     def _job(self, address, shape, mode, decompress, stride):
-        """The values of the descriptor, checked."""
+        """The mode, and the values of the descriptor, checked."""
         from actcodec.golden.offload import blocks
 
         view = blocks.view(shape)
@@ -198,8 +203,8 @@ class Driver:
         if stride % 4 or stride < 4 * view.width:
             raise ValueError(f"stride is {stride}, has to be a multiple of 4 and at least {4 * view.width}")
         self._check("address of the tensor", address, 4, (view.rows - 1) * stride + 4 * view.width)
-        return {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": view.rows,
-                "width": view.width, "stride": stride, "height": view.height, "channels": view.channels}
+        return mode, {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": view.rows,
+                      "width": view.width, "stride": stride, "height": view.height, "channels": view.channels}
 
     def _check(self, what, address, multiple, size):
         if address % multiple or not 0 <= address <= (1 << self.address_width) - size:
@@ -215,9 +220,8 @@ class Driver:
             data = b"".join([await self.memory.read(address + row * stride, size) for row in range(view.rows)])
         return np.frombuffer(data, "<f4").reshape(view.rows, view.width)
 
-    async def _tensor(self, job, scales, words, table, scale_table):
+    async def _tensor(self, mode, job, scales, words, table, settings, scale_table):
         """Has a tensor done: ``words`` go into the scale table, k or r."""
-        mode = codecs.by_code(job["mode"])
         if mode.scaled:
             scales, words = np.asarray(scales, np.float32), np.asarray(words, "<f4")
             if words.shape != (job["channels"],):
@@ -236,7 +240,9 @@ class Driver:
             job |= {"table": sum(int(s) << 3 * k for k, s in enumerate(table.reshape(-1)))}
         else:
             table = None
-        await self.put(**job)
+        settings = {setting.name: self._setting(mode, setting, settings) for setting in mode.told}
+        job |= {"settings": sum(settings[setting.name] << setting.low for setting in mode.told)}
+        await self.put({"settings": width([mode])}, **job)
         await self.put(done_pending=1, error_pending=1)
         await self.put(start=1)
         done = 0
@@ -248,5 +254,12 @@ class Driver:
         if error:
             raise AcceleratorError(ErrorCode(error) if error in iter(ErrorCode) else error)
         counters = dict(zip(COUNTERS, await self.get(*COUNTERS), strict=True))
-        return Result(mode.name, scales, table, counters)
+        return Result(mode.name, scales, table, settings, counters)
+
+    @staticmethod
+    def _setting(mode, setting, given):
+        value = (given or {}).get(setting.name)
+        if value is None or not 0 <= value < 1 << setting.width:
+            raise ValueError(f"mode {mode.name} needs setting {setting.name}, of {setting.width} bits, not {value}")
+        return int(value)
 

@@ -69,7 +69,7 @@ def announcing(engine, listener):
     if engine != "rtl":
         yield
         return
-    from actcodec.simulator import announcing
+    from actcodec.toolchain import announcing
 
     with announcing(listener):
         yield

@@ -4,21 +4,18 @@ What drives it is the driver of real hardware (driver.py); only memory, DMA engi
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from actcodec.codecs import find
-from actcodec.codecs.compressed import Compressed
-from actcodec.codecs.models.cdu import packed_scales, unpacked_scales
 from actcodec.driver import AcceleratorError, Driver, Plain, effective, run
-from actcodec.golden.offload import blocks
 from actcodec.rtl.offload.register_map import ErrorCode
-from actcodec.simulator import SimulationError, Simulator, configuration, prepare
+from actcodec.simulator import Simulator, configuration, prepare
+from actcodec.toolchain import SimulationError
 
 __all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "prepare"]
 
-BAD_PAYLOAD = (ErrorCode.SHORT, ErrorCode.EXCESS)
+BAD_PAYLOAD = (ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK)
 
 
 @dataclass(frozen=True)
@@ -55,18 +52,19 @@ class Host:
 
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
-    def compress(self, x, mode, dqt="optL", signs=False):
+    def compress(self, x, mode, dqt="optL", signs=False, settings=None):
         """The driver's result, and the payload."""
         self.simulator.memory[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-        result = self._run(self.driver.compress(0, self.shape, mode, dqt, signs=signs, scale_table=self.table))
+        result = self._run(self.driver.compress(0, self.shape, mode, dqt, signs=signs, settings=settings,
+                                                scale_table=self.table))
         return result, self.simulator.received()
 
-    def decompress(self, compressed):
+    def decompress(self, compressed, settings=None):
         """The driver's result, and the tensor."""
         c = compressed
         self.simulator.send(c.payload)
         result = self._run(self.driver.decompress(0, c.shape, c.mode, scales=c.scales, table=c.table,
-                                                  scale_table=self.table))
+                                                  settings=settings, scale_table=self.table))
         return result, self.simulator.memory[: self.size].view(np.float32).reshape(c.shape).copy()
 
     def _run(self, coroutine):
@@ -103,41 +101,19 @@ class Contents:
         self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
 
 
-class Stored(NamedTuple):
-    """What a lane needs of a compressed tensor."""
-
-    mode: str
-    shape: tuple
-    payload: bytes
-    scales: np.ndarray | None
-    table: np.ndarray | None
-
-    @property
-    def payload_bytes(self):
-        return len(self.payload)
-
-    @property
-    def blocks(self):
-        return blocks.view(self.shape).blocks(find(self.mode).tiled)
-
-
-def compress(x, mode, cdus=1, dqt=None, signs=False):
+def compress(x, mode, cdus=1, **options):
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
-    mode = effective(mode, x.shape)
-    host = Host(x.shape, mode.name, cdus)
-    result, payload = host.compress(x, mode.name, "optL" if dqt is None else dqt.table, signs)
-    given = {"cdus": cdus, "dqt": dqt}
-    options = {option.name: given[option.name] for option in mode.options if option.stored}
-    side = b"" if result.scales is None else packed_scales(result.scales)
-    compressed = Compressed(mode.name, x.shape, payload, options, side)
-    return compressed, host.cycles(result, Stored(mode.name, x.shape, payload, None, None), False)
+    lane = effective(mode.variant(options), x.shape)
+    host = Host(x.shape, lane.name, cdus)
+    result, payload = host.compress(x, lane.name, **mode.model.job(**options))
+    compressed = mode.model.compressed(lane, x.shape, payload, cdus, result, **options)
+    return compressed, host.cycles(result, mode.model.stored(compressed)[0], False)
 
 
 def decompress(compressed):
     """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`). Raises ValueError for a payload
-    that ends too soon or goes on too long."""
-    c, mode, dqt = compressed, find(compressed.mode), compressed.options.get("dqt")
-    stored = Stored(c.mode, c.shape, c.payload, unpacked_scales(c.side) if mode.scaled else None, dqt and dqt.shifts)
-    host = Host(c.shape, c.mode, c.cdus)
-    result, x = host.decompress(stored)
+    that ends too soon or goes on too long, and for a malformed block."""
+    stored, settings = find(compressed.mode).model.stored(compressed)
+    host = Host(stored.shape, stored.mode, stored.cdus)
+    result, x = host.decompress(stored, settings)
     return x, host.cycles(result, stored, True)

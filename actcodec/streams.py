@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from actcodec.simulator import (
+from actcodec.toolchain import (
     SimulationError,
-    _cache_folder,
-    _call,
-    _compile,
-    _compiler,
-    _key,
-    _made,
-    _verilate,
-    _verilator,
-    _verilog,
+    cache_folder,
+    call,
+    compile_objects,
+    compiler,
+    key,
+    made,
+    runtime,
     uninterrupted,
+    verilate,
+    verilog,
 )
 
 __all__ = ["Run", "SimulationError", "payloads", "run"]
@@ -75,25 +75,16 @@ def payloads(unit):
     return found
 
 
-def _make_runtime(folder):
-    """A folder with the object files of Verilator's own parts."""
-    include, result = _verilator() / "include", folder / "made"
-    result.mkdir()
-    _compile(result, [include / f"verilated{part}.cpp" for part in ("", "_threads")])
-    return result
-
-
 def _make_unit(folder, component):
     """The shared library."""
-    runtime = _made(_cache_folder() / f"verilated-{_key()}", _make_runtime)
-    (folder / "unit.v").write_text(_verilog(component, "unit"))
-    _verilate(folder, "unit", folder / "unit.v")
+    (folder / "unit.v").write_text(verilog(component, "unit"))
+    verilate(folder, "unit", folder / "unit.v")
     lists = [f"-D{kind.upper()}=" + " ".join(f"P({k}, {name})" for k, name in enumerate(names))
              for kind, names in _ports(component)._asdict().items()]
-    # Verilator's headers take longer than the unit: compiled once, not for each of its files.
+    # Headers take longer than the unit: compiled once, not for each of its files.
     (folder / "all.cpp").write_text("".join(f'#include "{path}"\n' for path in [*folder.glob("*.cpp"), LOOP]))
-    _compile(folder, [folder / "all.cpp"], *lists)
-    _call([*_compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *runtime.glob("*.o")])
+    compile_objects(folder, [folder / "all.cpp"], *lists)
+    call([*compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *runtime().glob("*.o")])
     return folder / "made.so"
 
 
@@ -104,9 +95,9 @@ def _library(unit):
 
     warnings.simplefilter("ignore", UnusedElaboratable)  # if the library is there, this one is only looked at
     component = unit()
-    key = _key(unit.__qualname__, sources=[Path(inspect.getfile(unit)), Path(__file__), LOOP])
-    path = _made(_cache_folder() / f"{unit.__name__.lower()}-{key}.so", _make_unit, component,
-                 what=f"the simulation of {unit.__name__}, some ten seconds")
+    content = key(unit.__qualname__, sources=[Path(inspect.getfile(unit)), Path(__file__), LOOP])
+    path = made(cache_folder() / f"{unit.__name__.lower()}-{content}.so", _make_unit, component,
+                what=f"the simulation of {unit.__name__}, some ten seconds")
     function = ctypes.CDLL(str(path)).run
     function.restype, function.argtypes = None, [ctypes.c_void_p] * 4 + [ctypes.c_int64]
     return function, _ports(component)

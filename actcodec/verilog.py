@@ -7,7 +7,7 @@ from enum import Enum
 import click
 
 from actcodec.files import UserError, replacing
-from actcodec.rtl.header import written
+from actcodec.header import written
 
 __all__ = ["Verilog", "written"]
 
@@ -32,15 +32,15 @@ class Words(click.ParamType):
 
 
 class Verilog(click.Group):
-    """The units of ``actcodec.rtl.units.UNITS`` as commands. The catalogue is imported only when it is asked for."""
+    """The units of ``actcodec.units.UNITS`` as commands. The catalogue is imported only when it is asked for."""
 
     def list_commands(self, ctx):
-        from actcodec.rtl.units import UNITS
+        from actcodec.units import UNITS
 
         return list(UNITS)
 
     def get_command(self, ctx, name):
-        from actcodec.rtl.units import UNITS
+        from actcodec.units import UNITS
 
         return unit_command(UNITS[name]) if name in UNITS else None
 

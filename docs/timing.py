@@ -15,7 +15,7 @@ from amaranth.sim import Simulator
 from actcodec.codecs import MODES
 from actcodec.driver import Driver, Plain, run
 from actcodec.rtl.gist.binarize import Binarize
-from actcodec.rtl.units import UNITS
+from actcodec.units import UNITS
 
 ONE = 0x3F800000  # 1.0, which each word of memory is
 LATENCY = 6  # cycles from an address to the first beat, and from the last beat of a burst to its answer

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In
 
-from actcodec.rtl.units import UNITS
+from actcodec.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib.wiring import In
 
-from actcodec.rtl.units import UNITS
+from actcodec.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import opened
@@ -132,7 +132,7 @@ def walk(h, unit):
     busy = Signal(name="busy")
     h.m.d.sync += busy.eq(unit.start | (busy & ~(unit.o.valid & unit.o.ready & unit.o.payload.last)))
     h.assume(~(busy & (unit.start | unit.load)) & (~unit.start | (unit.blocks != 0)))
-    for value in (unit.course, unit.blocks):
+    for value in (unit.geometry, unit.blocks):
         h.assume(~busy | (Value.cast(value) == h.past(value)))
 
 

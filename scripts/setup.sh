@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes .venv with every Python package at its locked version. What PyPI lacks comes from apt when this runs as root;
-# otherwise the missing packages are named. Usage: scripts/setup.sh [bench] [judges] [synth] [iverilog]
+# otherwise the missing packages are named. Usage: scripts/setup.sh [bench] [judges] [synth] [torch] [iverilog]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -28,8 +28,9 @@ locks=()
 for word in "$@"; do
     case $word in
     bench) locks+=(requirements-bench.lock) ;;
-    judges) locks+=(requirements-judges.lock) ;;
+    judges) locks+=(requirements-judges.lock requirements-torch.lock) ;;
     synth) locks+=(requirements-synth.lock); need "command -v sta" opensta ;;
+    torch) locks+=(requirements-torch.lock) ;;
     *) need "command -v $word" "$word" ;;
     esac
 done
@@ -56,7 +57,7 @@ if [ "$found" != "$wanted" ]; then
     install
     echo "$wanted" >$stamp
 fi
-# What only some targets need, installed when one of them runs: what judges the golden model; synthesis.
+# What only some targets need, installed when one of them runs: what judges the golden model; synthesis; training.
 for lock in ${locks[@]+"${locks[@]}"}; do
     cmp -s "$lock" ".venv/$lock" && continue
     echo "setup: installing the packages of $lock"

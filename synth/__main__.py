@@ -1,68 +1,35 @@
-"""``python -m actcodec.synth [UNIT ...]``: maps units to Nangate45 and prints area and timing beside the paper's."""
+"""``python -m actcodec.synth``: what the units become, measured and proved.
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from time import monotonic
+Each command is a file of this package, imported when it is asked for.
+"""
+
+from importlib import import_module
 
 import click
-from rich.console import Console
 
-from actcodec.synth import baseline, fpga, power, report
-from actcodec.synth.catalogue import MAPPED, jobs, run
-from actcodec.synth.console import close, progress
-from actcodec.synth.library import SynthesisError
+COMMANDS = {"map": "mapping", "baseline": "baseline", "fpga": "fpga", "gates": "gates", "mutate": "mutate"}
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
-@click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
-              help="Units mapped at the same time.")
-@click.option("--search", is_flag=True, help="Try all recipes, not only the one recorded in baseline.json.")
-@click.option("--power/--no-power", "powered", default=None,
-              help="Measure power, too; by default only when all is mapped.")
-def main(units, threads, search, powered):
-    """Maps UNITs (default: all) to Nangate45 and prints area and timing beside the paper's tables.
+class Commands(click.Group):
+    """The commands by name."""
 
-    A run over all of them also leaves build/synth/report.html, report.json and report.md.
+    def list_commands(self, ctx):
+        return list(COMMANDS)
+
+    def get_command(self, ctx, name):
+        return import_module(f"actcodec.synth.{COMMANDS[name]}").command if name in COMMANDS else None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def main():
+    """Map units to Nangate45 or an ECP5, hold them against what is recorded, and prove what they became.
+
+    \b
+    Examples:
+      python -m actcodec.synth map dct
+      python -m actcodec.synth baseline
+      python -m actcodec.synth gates quantize
     """
-    start, console = monotonic(), Console()
-    powered = not units if powered is None else powered
-    # Power is measured beside the mapping, at a lower priority, so that no core waits for the last netlist.
-    with progress(console) as bars, ThreadPoolExecutor(threads, initializer=partial(os.nice, 10)) as pool:
-        work = jobs(units or MAPPED)
-        mapping = bars.add_task("mapping to Nangate45", total=len(work))
-        measuring = bars.add_task("power of real activations", total=len(work), visible=powered)
-        recorded = {} if search else baseline.recipes(baseline.read())
-        measured = {}
-
-        def mapped(job, result):
-            bars.advance(mapping)
-            if powered and result:
-                measured[job.label] = pool.submit(power.measure, job, result[1])
-                measured[job.label].add_done_callback(lambda _: bars.advance(measuring))
-
-        results = run(work, threads, mapped, recorded)
-    powers = {label: one.exception() or one.result() for label, one in measured.items()}
-    errors = [result for result in [*results, *powers.values()] if isinstance(result, Exception)]
-    for error in errors:
-        if not isinstance(error, SynthesisError):
-            raise error
-    done = [(job, *result) for job, result in zip(work, results, strict=True) if not isinstance(result, Exception)]
-    powers = {label: result for label, result in powers.items() if isinstance(result, dict)}
-    rows = report.whole([
-        report.Row(job.label, job.paper, figures, fpga.recall(job.name, job.text, parts=job.texts),
-                   powers.get(job.label, {})) for job, figures, _, _ in done])
-    rows += report.sums(rows)
-    console.print(report.table(rows, console.width))
-    for note in (report.sharing(rows), report.macros(rows), *report.NOTES):
-        if note:
-            console.print(note, style="dim", highlight=False)
-    remembered = sum(cached for _, _, _, cached in done)
-    console.print(f"{len(done)} mapped, {remembered} of them remembered, in {monotonic() - start:.0f} s")
-    close(console, errors)
-    if not units:
-        report.write(rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``python -m actcodec.synth.baseline [UNIT ...] [--renew]``: the recorded figures of units, and what new ones are held
+"""``python -m actcodec.synth baseline [UNIT ...] [--renew]``: the recorded figures of units, and what new ones are held
 against.
 
 They are in ``baseline.json``; git knows how they came about.
@@ -78,14 +78,21 @@ def history(path=PATH):
         return None
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
 @click.option("--renew", is_flag=True, help="Search the best recipe of each, and record what it gives.")
 @click.option("--parts", is_flag=True, help="Leave out the accelerators, which consist of the other units.")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units mapped at the same time.")
-def main(units, renew, parts, threads):
-    """Maps UNITs (default: all) with their recorded recipes, and fails if one has become worse than the record."""
+def command(units, renew, parts, threads):
+    """Maps UNITs (default: all) with their recorded recipes, and fails if one has become worse than the record.
+
+    \b
+    Examples:
+      python -m actcodec.synth baseline
+      python -m actcodec.synth baseline dct --renew
+      python -m actcodec.synth baseline --parts
+    """
     start, console, recorded = monotonic(), Console(), read(PATH)
     work = jobs(units or [name for name in MAPPED if not parts or name != "accelerator"])
     labels = [job.label for job in work]
@@ -105,7 +112,3 @@ def main(units, renew, parts, threads):
         console.print(f"{len(figures)} mapped in {monotonic() - start:.0f} s")
     close(console, faults, None if renew else
           "If this is meant, run `make synth-renew`, and commit synth/baseline.json along with it.")
-
-
-if __name__ == "__main__":
-    main(prog_name="python -m actcodec.synth.baseline")

@@ -5,23 +5,13 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolE
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
-from actcodec.codecs import CDMA
-from actcodec.rtl.units import UNITS, Unit
 from actcodec.synth.flow import netlist, synthesise
 from actcodec.synth.timing import ARRIVAL, LANE
+from actcodec.units import UNITS, Unit
 
 __all__ = ["MAPPED", "Job", "jobs", "run"]
 
 MAPPED = [unit.name for unit in UNITS.values() if unit.synth is not None]
-
-# Besides the catalogue's defaults: {unit: {variant: parameters}}.
-VARIANTS = {
-    "dct": {"forward": {"direction": "forward"}, "inverse": {"direction": "inverse"}},
-    "cdu": {"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA}},
-    **{unit: {"in a CDU": {"align": False}} for unit in ("division_encode", "division_decode")},
-    **{unit: {"independent memory": {"memory": "independent"}} for unit in ("reader", "writer")},
-    "accelerator": {"1 CDU": {"cdus": 1}, "independent memory": {"memory": "independent"}},
-}
 
 
 @dataclass(frozen=True)
@@ -61,7 +51,7 @@ def jobs(names):
         differs = ", ".join(f"{key} {value}" for key, value in unit.synth.items())
         orders += [(f"{name} ({differs})" if differs else name, unit.paper, unit, unit.synth)]
         orders += [(f"{name} ({variant})", None, unit, parameters)
-                   for variant, parameters in VARIANTS.get(name, {}).items()]
+                   for variant, parameters in unit.variants.items()]
     found = []
     # Elaboration is Python's work alone: in processes, which start anew, as threads and forks do not go together.
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:

@@ -17,7 +17,8 @@ from time import monotonic
 
 from amaranth.back import rtlil
 
-from actcodec.rtl.common.shared_module import collect
+from actcodec.elaboration import rare_collection
+from actcodec.rtl.common.shared_module import Parts
 from actcodec.synth import fanout, memories, timing
 from actcodec.synth.complement import complement
 from actcodec.synth.hierarchy import breakdown, constants, signals
@@ -26,8 +27,8 @@ from actcodec.synth.sizing import resize
 
 __all__ = ["RECIPES", "Figures", "netlist", "synthesise"]
 
-FLOW = ("flow.py", "timing.py", "fanout.py", "complement.py", "sizing.py", "sizing.tcl", "hierarchy.py",
-        "library.py", "memories.py")  # whose change makes results void
+FLOW = ("flow.py", "timing.py", "fanout.py", "complement.py", "sizing.py", "cells.tcl", "order.tcl", "sizing.tcl",
+        "hierarchy.py", "library.py", "memories.py")  # whose change makes results void
 GATED = 4  # flip-flops that must share an enable before a clock gate is worth its area
 
 # What ABC sees at a port.
@@ -83,11 +84,12 @@ class Figures:
     seconds: float = 0.0
 
 
+@rare_collection()
 def netlist(component, name):
     """The RTLIL of a component, its top module called ``name``, and that of the parts it has several of, by module."""
-    with collect(f"{name}_") as parts:
-        text = rtlil.convert(component, name=name, emit_src=False)
-    return text, {module: netlist(part, module)[0] for module, part in parts.items()}
+    parts = Parts(f"{name}_")
+    text = rtlil.convert(component, name=name, platform=parts, emit_src=False)
+    return text, {module: netlist(part, module)[0] for module, part in parts.components.items()}
 
 
 def yosys(commands, folder, name, log):

@@ -1,4 +1,4 @@
-"""``python -m actcodec.synth.fpga [UNIT ...]``: from Amaranth components to a Lattice ECP5-85F.
+"""``python -m actcodec.synth fpga [UNIT ...]``: from Amaranth components to a Lattice ECP5-85F.
 
 Yosys maps, nextpnr places and routes; results are cached by what went into them.
 """
@@ -169,12 +169,18 @@ def placed(names):
             if job.parameters == ({"cdus": 1} if job.unit.name == "accelerator" else job.unit.synth)]
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units placed at the same time.")
-def main(units, threads):
-    """Places and routes UNITs (default: all) on an ECP5-85F, each alone, and prints what they take."""
+def command(units, threads):
+    """Places and routes UNITs (default: all) on an ECP5-85F, each alone, and prints what they take.
+
+    \b
+    Examples:
+      python -m actcodec.synth fpga
+      python -m actcodec.synth fpga dct --jobs 1
+    """
     start, console = monotonic(), Console()
     work = placed(units or MAPPED)
 
@@ -203,7 +209,3 @@ def main(units, threads):
     console.print(NOTE, style="dim", highlight=False)
     console.print(f"{len(work) - len(errors)} placed in {monotonic() - start:.0f} s")
     close(console, errors)
-
-
-if __name__ == "__main__":
-    main(prog_name="python -m actcodec.synth.fpga")

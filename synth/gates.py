@@ -1,9 +1,9 @@
-"""``python -m actcodec.synth.gates [UNIT ...]``: runs benches on mapped netlists, to show that these are what the RTL
+"""``python -m actcodec.synth gates [UNIT ...]``: runs benches on mapped netlists, to show that these are what the RTL
 says.
 
 The bench of a unit drives the netlist of its cells in place of the RTL, and compares with the golden model as ever. It
 starts with random values in all flip-flops and latches. Gates have no delay: timing is OpenSTA's. Of the tests that are
-parametrised by pauses, three combinations are run, and of the others those that :data:`BENCHES` names.
+parametrised by pauses, three combinations are run, and of the others those that the catalogue names.
 """
 
 import hashlib
@@ -28,24 +28,11 @@ from actcodec.synth.equivalence import prove
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.whole import answers
 
-__all__ = ["BENCHES", "UNITS", "Run", "judge", "run"]
+__all__ = ["UNITS", "Run", "judge", "run"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
 PAUSES = "/idle=never/stall=never|/idle=half/stall=half|/idle=bursts/stall=shy"
-# Units whose bench is called otherwise, or that run a part of it: (bench, regular expression of the tests).
-BENCHES = {
-    "align": ("align", "^(?!.*moves_a_word_every_cycle_for)"),  # which looks at its registers
-    # Some tests want wider maps than the netlist takes.
-    "maxpool": ("maxpool", "^(?!.*real_activations)"),
-    "maxpool_backward": ("maxpool_backward", "^(?!.*(real_activations|in_every_pooling|gives_a_value))"),
-    "dct8": ("dct", ""), "unbinarize": ("binarize", ""), "bitunpack": ("bitpack", ""), "dpr_encode": ("dpr", ""),
-    "dpr_decode": ("dpr", ""), "ssdc_encode": ("ssdc", ""), "ssdc_decode": ("ssdc", ""),
-    "address_generator": ("address", ""), "round": ("quantize", ""),
-    "division_encode": ("encode", ""), "division_decode": ("decode", ""),
-    "gather": ("rounds", ""), "scatter": ("rounds", ""),
-    "histogram": ("histogram", "^(?!.*saturates)"),  # which sets its counts
-}
 UNITS = catalogue.MAPPED
 # Their bench would run for hours on 100,000 cells a lane: real activations are compressed and decompressed.
 REPLAYED = ("lane", "accelerator")
@@ -63,11 +50,8 @@ class Run:
 
 def _bench(name):
     """The file of a unit's bench, and the regular expression of the tests to run."""
-    relative, tests = BENCHES.get(name, (name, ""))
-    found = [path for path in (ROOT / "tb").glob(f"*/test_{relative}.py") if path.parent.name != "judges"]
-    if len(found) != 1:
-        raise SynthesisError(f"{name}: no bench")
-    return found[0], f"{PAUSES}|^(?!.*/idle=)(?=.*(?:{tests}))"
+    unit = catalogue.UNITS[name]
+    return ROOT / unit.bench_path, f"{PAUSES}|^(?!.*/idle=)(?=.*(?:{unit.tests}))"
 
 
 def _key(folder, *what):
@@ -129,13 +113,19 @@ def judge(job, folder, parts):
     return [*row, "proved" if proof.proved else "unfinished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("units", nargs=-1, type=click.Choice(UNITS), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units at the same time.")
-def main(units, threads):
+def command(units, threads):
     """Maps UNITs (default: all) unless that is done, runs their benches on the netlists, and proves these equivalent to
-    the RTL where that ends within a minute; through lanes and accelerators it replays real activations."""
+    the RTL where that ends within a minute; through lanes and accelerators it replays real activations.
+
+    \b
+    Examples:
+      python -m actcodec.synth gates
+      python -m actcodec.synth gates dct zvc
+    """
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
         work = [job for job in catalogue.jobs(units or UNITS)
@@ -170,7 +160,3 @@ def main(units, threads):
                   "outputs.", style="dim")
     console.print(f"{good} of {len(work)} netlists pass, in {seconds:.0f} s")
     close(console, errors)
-
-
-if __name__ == "__main__":
-    main(prog_name="python -m actcodec.synth.gates")

@@ -15,9 +15,9 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.lib import data
 
-from actcodec.rtl.units import UNITS
 from actcodec.synth.flow import netlist, yosys
 from actcodec.synth.library import SynthesisError, version
+from actcodec.units import UNITS
 
 __all__ = ["BUILD", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "verdicts"]
 
@@ -29,13 +29,15 @@ WIDTH = 16  # bits of the input that chooses
 @dataclass(frozen=True)
 class Subject:
     """What gets mutants: the class of a component, or where that is, and its parameters. ``files`` of the RTL: if there
-    are any, only cells that come from these get mutants. ``bench``: the name of its bench, if that is another one."""
+    are any, only cells that come from these get mutants. ``bench``: the name of its bench, if that is another one, and
+    a regular expression of the ``tests`` to run."""
 
     name: str
     place: object
     parameters: dict = field(default_factory=dict)
     files: tuple = ()
     bench: str = ""
+    tests: str = ""
 
     @property
     def component(self):
@@ -81,10 +83,11 @@ SUBJECTS = {
           for name, place, parameters in (("carrysave", "Dot", {"constant": -77}), ("columns", "Bits", {"single": 6}))),
         Subject("minifloat", "tb.common.test_minifloat:Convert", {}, ("rtl/common/minifloat.py",)),
         Subject("round_robin", "actcodec.rtl.offload.round_robin:RoundRobin", {"cdus": 3}),
-        *(Subject(unit.name, unit.component, {**unit.parameters, **(unit.synth or {}), **SMALLER.get(unit.name, {})})
+        *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **SMALLER.get(unit.name, {})),
+                  bench=Path(unit.bench_path).stem.removeprefix("test_"), tests=unit.tests)
           for unit in UNITS.values() if unit.name not in WITHOUT),
         Subject("stream_mux", "tb.common.test_stream_mux:Partners", {}, ("rtl/common/stream_mux.py",)),
-        *(Subject(Path(file).name, UNITS[unit].component, {**UNITS[unit].parameters, **(UNITS[unit].synth or {})},
+        *(Subject(Path(file).name, UNITS[unit].component, UNITS[unit].resolved(**(UNITS[unit].synth or {})),
                   (f"rtl/{file}.py",), unit) for file, unit in INSIDE.items()),
     )
 }

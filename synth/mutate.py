@@ -1,4 +1,4 @@
-"""``python -m actcodec.synth.mutate [UNIT ...]``: what the benches catch, measured with mutants.
+"""``python -m actcodec.synth mutate [UNIT ...]``: what the benches catch, measured with mutants.
 
 A bench is compiled once for a netlist with many mutants of a unit (:mod:`actcodec.synth.mutants`), and run on each
 until a test fails. A mutant that passes all tests is either proved to be equivalent (:mod:`actcodec.synth.miter`), or
@@ -23,7 +23,6 @@ from rich.console import Console
 from rich.table import Table
 
 from actcodec.synth.console import close, progress
-from actcodec.synth.gates import BENCHES
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.miter import EQUIVALENT, prove
 from actcodec.synth.mutants import BUILD, SUBJECTS, draw, drawn, verdicts
@@ -64,12 +63,12 @@ COLUMNS = ("mutants", "killed", "equivalent", "survived", "%", "bench, s", "all,
 
 def _bench(subject):
     """The file of a subject's bench, and the regular expression of the tests to run."""
-    name, tests = BENCHES.get(subject.name, (subject.bench or subject.name, ""))
+    name = subject.bench or subject.name
     found = [path for path in (ROOT / "tb").glob(f"*/*{name}.py")
              if path.stem in (name, f"test_{name}") and path.parent.name != "judges"]
     if len(found) != 1:
         raise SynthesisError(f"{subject.name}: no bench")
-    return found[0], tests
+    return found[0], subject.tests
 
 
 def sources(path):
@@ -85,7 +84,8 @@ def sources(path):
                 [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
                 if isinstance(node, ast.ImportFrom) and node.module else [])
             names = [name.removeprefix("actcodec.") for name in names]
-            files = [ROOT / f"{name.replace('.', '/')}.py" for name in names if name.split(".")[0] in ("tb", "golden")]
+            places = [ROOT / name.replace(".", "/") for name in names if name.split(".")[0] in ("tb", "golden")]
+            files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
             todo += [file for file in files if file.exists()]
     return sorted(found)
 
@@ -158,15 +158,22 @@ def _markdown(rows):
     print("\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]))
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("units", nargs=-1, type=click.Choice(SUBJECTS), metavar="[UNIT ...]")
 @click.option("--mutants", "count", default=50, show_default=True, type=click.IntRange(1, 10000))
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the mutants, and of the bench.")
 @click.option("--mutant", type=click.IntRange(0), help="Runs the bench on this one alone, and shows it.")
 @click.option("--jobs", "threads", default=1, show_default=True, type=click.IntRange(1), help="Units at the same time.")
 @click.option("--markdown", is_flag=True, help="Prints the table for docs/verification.md.")
-def main(units, count, seed, mutant, threads, markdown):
-    """Runs the benches of UNITs (default: all) on mutants, and proves those equivalent that pass, if they are."""
+def command(units, count, seed, mutant, threads, markdown):
+    """Runs the benches of UNITs (default: all) on mutants, and proves those equivalent that pass, if they are.
+
+    \b
+    Examples:
+      python -m actcodec.synth mutate skid
+      python -m actcodec.synth mutate skid --seed 2 --mutants 100
+      python -m actcodec.synth mutate skid --mutant 17
+    """
     subjects, console = [SUBJECTS[name] for name in units or SUBJECTS], Console(stderr=markdown)
     if mutant is not None:
         for subject in subjects:
@@ -215,7 +222,3 @@ def main(units, count, seed, mutant, threads, markdown):
                           f"    make mutate UNIT={subject.name} MUTANT={number}", highlight=False, markup=False,
                           soft_wrap=True)
     close(console, [result for result in results if isinstance(result, Exception)])
-
-
-if __name__ == "__main__":
-    main(prog_name="python -m actcodec.synth.mutate")

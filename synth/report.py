@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from rich import box
 from rich.table import Table
 
+from actcodec.codecs import PAPERS
 from actcodec.synth import baseline, fpga, memories, page
 from actcodec.synth.flow import Figures
 from actcodec.synth.library import BUILD, NAND2, PERIOD
@@ -13,28 +14,11 @@ from actcodec.synth.power import Power
 
 __all__ = ["NOTES", "PAPER", "TARGET", "Row", "lines", "macros", "sharing", "sums", "table", "whole", "write"]
 
-# Areas in um2 of what is built here, too. Source: JPEG-ACT, Tables IV and V.
-PAPER = {
-    "SFPR": 44924,
-    "DCT + iDCT": 229118,
-    "Quantize (SH)": 1593,
-    "Coding (ZVC + ZVD)": 21519,
-    "Quantize (DIV)": 12507,
-    "Coding (RLE + RLD)": 125890,
-    "Collector + Splitter": 173445,
-    "JPEG-ACT, 4 CDUs": 1_480_000,
-}
-# The paper gives no figure for a CDU; this is the sum of the parts that its JPEG-ACT configuration has.
-PAPER["CDU"] = sum(PAPER[part] for part in ("SFPR", "DCT + iDCT", "Quantize (SH)", "Coding (ZVC + ZVD)"))
-# What this project wants to need, in um2.
-TARGET = {"SFPR": 20000, "DCT + iDCT": 45000, "Quantize (SH)": 1000, "Coding (ZVC + ZVD)": 12000,
-          "Quantize (DIV)": 9000, "Coding (RLE + RLD)": 60000, "Collector + Splitter": 60000,
-          "JPEG-ACT, 4 CDUs": 500_000}
-
-# Power in mW, from the same tables.
-POWER = {"SFPR": 34.3, "DCT + iDCT": 273.4, "Quantize (SH)": 2.5, "Coding (ZVC + ZVD)": 17.1,
-         "Quantize (DIV)": 14.4, "Coding (RLE + RLD)": 176.0, "Collector + Splitter": 170.3, "JPEG-ACT, 4 CDUs": 1360.0}
-POWER["CDU"] = sum(POWER[part] for part in ("SFPR", "DCT + iDCT", "Quantize (SH)", "Coding (ZVC + ZVD)"))
+# What the papers say of what is built here, too, and what this project wants to need.
+ROWS = [row for paper in PAPERS for row in getattr(paper, "ROWS", ())]
+PAPER = {row.name: row.area for row in ROWS}
+TARGET = {row.name: row.target for row in ROWS if row.target}
+POWER = {row.name: row.power for row in ROWS}
 
 NOTES = (
     "Nangate45, typical corner, 1.455 GHz with 5 % uncertainty. No wires, no clock tree, no test logic: synthesis "

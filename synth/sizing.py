@@ -8,7 +8,7 @@ from actcodec.synth import timing
 
 __all__ = ["resize"]
 
-SCRIPT = Path(__file__).with_suffix(".tcl")
+SCRIPTS = [Path(__file__).with_name(f"{name}.tcl") for name in ("cells", "order", "sizing")]
 
 
 def resize(library, folder, stem, top, parts=(), arrival=timing.ARRIVAL):
@@ -17,7 +17,7 @@ def resize(library, folder, stem, top, parts=(), arrival=timing.ARRIVAL):
     stay as they are. Changes the file and returns {cell: its new kind} and {cell: {pin: the one that has its net now}}.
     """
     path = folder / f"{stem}.v"
-    script = SCRIPT.read_text().replace("SIZES", f"{stem}.sizes")
+    script = "".join(script.read_text() for script in SCRIPTS).replace("SIZES", f"{stem}.sizes")
     timing.run(timing.link(library, folder, [*parts, path.name], top) + timing.constraints(arrival) + script, folder)
     kinds, pins = {}, {}
     for line in (folder / f"{stem}.sizes").read_text().splitlines():

@@ -12,17 +12,19 @@ import os
 import subprocess
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from amaranth.hdl import Format, Module, Print, ResetSignal, UnusedElaboratable, Value
 from amaranth.lib.wiring import In
 
-from actcodec.rtl.units import UNITS
+from actcodec.synth.elaborating import elaborating
 from actcodec.synth.flow import netlist
 from actcodec.synth.library import BUILD, SynthesisError
+from actcodec.units import UNITS
 
 __all__ = ["DIRECTIONS", "Record", "key", "parse", "printing", "record"]
 
@@ -56,32 +58,22 @@ def ports(component):
 def printing(names):
     """While this is open, every component of the units ``names`` prints a line in each cycle: ``@``, its key, a number
     that tells it from others of that key, the reset, and each port, hexadecimal."""
-    classes, counts, busy = {UNITS[name].component: name for name in names}, {}, []
+    counts = {}
 
-    def patched(cls, name, elaborate):
-        def printed(self, platform):
-            if busy:
-                return elaborate(self, platform)
-            busy.append(self)
-            what = key(netlist(self, "accelerator_lane" if name == "lane" else name)[0])
-            busy.pop()
-            counts[what] = counts.get(what, -1) + 1
-            m = Module()
-            m.submodules.inside = elaborate(self, platform)
-            values = [Value.cast(value) for _, value in ports(self).values()]
-            m.d.sync += Print(Format(f"@{what}.{counts[what]} {{:x}}" + " {:x}" * len(values), ResetSignal(),
-                                     *(value.as_unsigned() for value in values)))
-            return m
-        cls.elaborate = printed
+    def printed(name, component, elaborate):
+        what = key(netlist(component, "accelerator_lane" if name == "lane" else name)[0])
+        counts[what] = counts.get(what, -1) + 1
+        m = Module()
+        m.submodules.inside = elaborate()
+        values = [Value.cast(value) for _, value in ports(component).values()]
+        m.d.sync += Print(Format(f"@{what}.{counts[what]} {{:x}}" + " {:x}" * len(values), ResetSignal(),
+                                 *(value.as_unsigned() for value in values)))
+        return m
 
-    before = {cls: cls.elaborate for cls in classes}
-    for cls, name in classes.items():
-        patched(cls, name, before[cls])
-    try:
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(elaborating(UNITS[name].type, partial(printed, name)))
         yield
-    finally:
-        for cls, elaborate in before.items():
-            cls.elaborate = elaborate
 
 
 # ---------------------------------------------------------------------------------------------------------- simulations
@@ -106,13 +98,13 @@ def _accelerator(cdus, blocks, direction):
 
 
 def _gist(mode, blocks, direction):
-    from actcodec import gist, gist_engine
+    from actcodec import engines
 
     x = _tensor("ReLU_layers_0_relu1", blocks)
     if direction == "compress":
-        gist_engine.compress(x, mode)
+        engines.compress("rtl", x, mode)
     else:
-        gist_engine.decompress(gist.compress(x, mode))
+        engines.decompress("rtl", engines.compress("golden", x, mode)[0])
 
 
 INSIDE = ("accelerator", "lane", "cdu", "sfpr", "align", "dct", "dct8", "transpose", "quantize", "zvc",

@@ -1,11 +1,14 @@
 """The registry of codecs: a file for each paper, which declares its modes as data. Everything else loops over it."""
 
-from actcodec.codecs import a2dtwp, gist, jpegact
+from actcodec.codecs import a2dtwp, comet, division, gist, jpegact
 from actcodec.codecs.jpegact import CDMA, JPEG_ACT
-from actcodec.codecs.mode import Mode, Option, Streams, found
+from actcodec.codecs.mode import Mode, Option, Setting, Streams, found
 
-__all__ = ["CDMA", "JPEG_ACT", "MODES", "Mode", "Option", "Streams", "by_code", "find", "found", "lane_modes",
-           "options", "register", "unregister"]
+__all__ = ["CDMA", "JPEG_ACT", "MODES", "PAPERS", "Mode", "Option", "Setting", "Streams", "by_code", "find", "found",
+           "lane_modes", "options", "register", "unregister"]
+
+PAPERS = (jpegact, gist, a2dtwp, division, comet)
+"""What is declared: each has ``MODES``; ``units()``, the hardware; and maybe ``ROWS``, what the paper says of it."""
 
 MODES = {}
 """The modes by their names, in the order of their codes."""
@@ -15,10 +18,13 @@ def register(*modes):
     """Adds modes. Raises ValueError for a name or a code that another mode has, or no file can have, and for an option
     that means something else in another mode."""
     for mode in modes:
-        if taken := [other.name for other in MODES.values() if mode.name == other.name or mode.code == other.code]:
-            raise ValueError(f"mode {mode.name} has the name or the code {mode.code} of mode {taken[0]}")
-        if not 0 <= mode.code < 256:
-            raise ValueError(f"mode {mode.name} has the code {mode.code}, must be 0 to 255")
+        others = _with_variants(MODES.values())
+        for one in _with_variants([mode]):
+            if taken := [other.name for other in others if one.name == other.name or one.code == other.code]:
+                raise ValueError(f"mode {one.name} has the name or the code {one.code} of mode {taken[0]}")
+            if not 0 <= one.code < 256:
+                raise ValueError(f"mode {one.name} has the code {one.code}, must be 0 to 255")
+            others.append(one)
         for option in mode.options:
             known = options().get(option.name, option)
             if option.type != known.type or option.name in ("engine", "mode"):
@@ -42,8 +48,17 @@ def find(name):
 
 
 def by_code(code):
-    """The mode with that code, or None."""
-    return next((mode for mode in MODES.values() if mode.code == code), None)
+    """The mode with that code, or one of whose variants has it, and the values of options that the code tells; None and
+    nothing."""
+    for mode in MODES.values():
+        for values, one in (({}, mode), *mode.variants):
+            if one.code == code:
+                return mode, mode.deciding | values
+    return None, {}
+
+
+def _with_variants(modes):
+    return [one for mode in modes for one in (mode, *(variant for _, variant in mode.variants))]
 
 
 def options():
@@ -58,12 +73,12 @@ def options():
 
 
 def lane_modes(*names):
-    """The modes of these names that a lane can have, as units take them; all of them without names. Raises ValueError
-    for a name that no lane's mode has."""
-    legal = [mode.name for mode in MODES.values() if mode.format]
+    """The modes of these names that a lane can have, as units take them, variants among them; all without names. Raises
+    ValueError for a name that no lane's mode has."""
+    legal = {mode.name: mode for mode in _with_variants(MODES.values()) if mode.format}
     if unknown := [name for name in names if name not in legal]:
         raise ValueError(f"modes must be one or more of {', '.join(legal)}, not {unknown[0]!r}")
-    return tuple(MODES[name] for name in dict.fromkeys(names or legal))
+    return tuple(legal[name] for name in dict.fromkeys(names or legal))
 
 
-register(*jpegact.MODES, *gist.MODES, *a2dtwp.MODES)
+register(*(mode for paper in PAPERS for mode in paper.MODES))

@@ -2,13 +2,26 @@
 
 from actcodec.codecs.gist import UNSHARED
 from actcodec.codecs.mode import Mode, Streams
+from actcodec.codecs.unit import Unit
 
-__all__ = ["MODES"]
+__all__ = ["MODES", "units"]
 
 MODES = tuple(
     Mode(f"bitpack-{kept}", 13 + kept, golden="actcodec.codecs.models.a2dtwp", options=(UNSHARED,), lossy=True,
          parameters=(("roundto", kept),), summary=f"the top {8 * kept} bits of each value", tensors="weights",
          source="A2DTWP (Zhuang, Malossi, Casas), section III",
-         streams=Streams("actcodec.rtl.a2dtwp.bitpack:Bitpack", "actcodec.rtl.a2dtwp.bitpack:Bitunpack",
+         streams=Streams("actcodec.rtl.a2dtwp.bitpack:Bitpack", "actcodec.rtl.a2dtwp.bitunpack:Bitunpack",
                          (("width", kept - 1),)))
     for kept in (1, 2, 3))
+
+
+def units():
+    """The hardware, imported only when it is asked for."""
+    from actcodec.rtl.a2dtwp.bitpack import Bitpack
+    from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
+
+    return (
+        Unit("bitpack", Bitpack, "top bits of each value, packed", {"widths": (8, 16, 24, 32)}),
+        Unit("bitunpack", Bitunpack, "packed values, taken apart", {"widths": (8, 16, 24, 32)},
+             bench="a2dtwp/bitpack"),
+    )

@@ -62,8 +62,8 @@ class Compressed:
         without decompressing."""
         from actcodec.codecs import find
 
-        mode, seen = find(self.mode), self.seen
-        expected = mode.optional("side_bytes")(seen.shape, mode) if mode.optional("side_bytes") else 0
+        mode, seen, side_bytes = find(self.mode), self.seen, find(self.mode).optional("side_bytes")
+        expected = side_bytes(seen.shape, mode.variant(self.options)) if side_bytes else 0
         if len(self.side) != expected:
             raise ValueError(f"mode {self.mode} has {expected} bytes of side information for shape {self.shape}, not "
                              f"{len(self.side)}")

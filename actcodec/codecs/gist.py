@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from actcodec.codecs.jpegact import CDUS
 from actcodec.codecs.mode import Mode, Streams
+from actcodec.codecs.unit import Unit
 
-__all__ = ["MODES", "UNSHARED"]
+__all__ = ["MODES", "UNSHARED", "units"]
 
 PAPER = "Gist (Jain et al., ISCA 2018)"
 UNSHARED = replace(CDUS, range=(1, 1), help="These modes have no CDUs.")  # one unit does all of a tensor
@@ -38,3 +39,29 @@ MODES = (
            source=f"{PAPER}, section III-A", streams=streams(["dpr"], "DprEncode", "DprDecode", format=FORMATS[form]))
       for number, form in enumerate(FORMATS)),
 )
+
+
+def units():
+    """The hardware, imported only when it is asked for."""
+    from actcodec.rtl.gist.binarize import Binarize, Unbinarize
+    from actcodec.rtl.gist.dpr import DprDecode, DprEncode, Format
+    from actcodec.rtl.gist.maxpool import MaxPool
+    from actcodec.rtl.gist.maxpool_backward import MaxPoolBackward
+    from actcodec.rtl.gist.ssdc import SsdcEncode
+    from actcodec.rtl.gist.ssdc_decode import SsdcDecode
+
+    return (
+        Unit("binarize", Binarize, "one bit for each positive value"),
+        Unit("unbinarize", Unbinarize, "1.0 or 0.0 for each bit"),
+        Unit("dpr_encode", DprEncode, "float32 to FP16, FP10 or FP8, packed", {"formats": tuple(Format)}),
+        Unit("dpr_decode", DprDecode, "FP16, FP10 or FP8 to float32", {"formats": tuple(Format)}),
+        Unit("ssdc_encode", SsdcEncode, "a dense tensor to narrow CSR"),
+        Unit("ssdc_decode", SsdcDecode, "narrow CSR to a dense tensor",
+             bench="gist/ssdc"),
+        Unit("maxpool", MaxPool, "max pooling with a map of where the maxima were", {"width": 256},
+             synth={"width": 16},
+             tests="^(?!.*real_activations)"),
+        Unit("maxpool_backward", MaxPoolBackward, "gradients through max pooling, by that map", {"width": 256},
+             synth={"width": 16},
+             tests="^(?!.*(real_activations|in_every_pooling|gives_a_value))"),
+    )

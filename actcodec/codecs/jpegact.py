@@ -1,9 +1,12 @@
 """JPEG-ACT (Evans, Liu, Aamodt, ISCA 2020), with cDMA+ (Rhu et al., HPCA 2018) as it appears there."""
 
-from actcodec.codecs.mode import Mode, Option
+from dataclasses import replace
+
+from actcodec.codecs.mode import Mode, Option, Setting
+from actcodec.codecs.unit import Paper, Unit
 from actcodec.rtl.offload.block_format import BlockFormat
 
-__all__ = ["CDMA", "CDUS", "JPEG_ACT", "MODES"]
+__all__ = ["CDMA", "CDUS", "JPEG_ACT", "MODES", "ROWS", "units"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 """The modes of the paper's CDU."""
@@ -20,31 +23,102 @@ DQT = Option("dqt", "actcodec.codecs.dqt:Dqt", "optL",
              "power of two up to 128.", metavar="optL|optH|jpeg80|jpeg60|FILE")
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
+CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
+               choices=("zvc", "nibble", "rice"))
+TOLD = {
+    "nibble": Setting("nibble_table", 81, meaning="the nibble code: for each of 16 groups a base (3 bits) and a "
+                      "family (2 bits) of widths; then whether values have no sign"),
+    "rice": Setting("rice_table", 64, meaning="the Rice code: k of 15 anti-diagonals (3 bits each), how many groups "
+                    "have a flag (5 bits), four e (3 bits each), whether values have no sign, 0"),
+}
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
 DENSE = (("dense", {}),)
 RELU = (("ReLU", {}),)
 
 
-def units(*names):
+def path(*names):
     return tuple(f"actcodec.rtl.jpegact.path:{name}" for name in names)
+
+
+def coded(name, codes, mode):
+    """A mode with ZVC, with variants that have another coder in its place; their names begin with ``name``."""
+    variants = []
+    for (coder, told), code in zip(TOLD.items(), codes, strict=True):
+        variants.append(({"coder": coder}, replace(
+            mode, name=f"{name}-{coder}", code=code, format=BlockFormat("counted", 8), told=(told,),
+            path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", shown=())))
+    return replace(mode, variants=tuple(variants))
 
 
 MODES = (
     Mode("raw", 0, BlockFormat("fixed", 32), golden=GOLDEN, options=(CDUS,), shown=RELU,
          summary="as it is", tensors="anything", source=f"{PAPER}, section III-G"),
-    Mode("sfpr", 1, BlockFormat("fixed", 8), units("sfpr"), scaled=True, golden=GOLDEN, options=(SIGNS, CDUS),
+    Mode("sfpr", 1, BlockFormat("fixed", 8), path("sfpr"), scaled=True, golden=GOLDEN, options=(SIGNS, CDUS),
          lossy=True, shown=DENSE, summary="8 bits a value, scaled by channel", tensors="anything",
          source=f"{PAPER}, section III-B"),
-    Mode("sfpr-zvc", 2, BlockFormat("mask", 8), units("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN,
-         options=(SIGNS, CDUS), lossy=True, shown=RELU, summary="8 bits a value that is not zero, and a mask",
-         tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II"),
-    Mode("jpeg-act", 3, BlockFormat("mask", 8), units("sfpr", "align", "dct", "shift", "zvc8"), scaled=True,
-         tiled=True, golden=GOLDEN, options=(DQT, CDUS), lossy=True, fallback="sfpr-zvc",
-         shown=tuple(("dense", {"dqt": name}) for name in TABLES), summary="DCT of 8x8 tiles, quantized by a table",
-         tensors="dense activations (conv, sum)", source=f"{PAPER}, section III"),
-    Mode("brc", 4, BlockFormat("fixed", 1), units("binarize"), golden=GOLDEN, options=(CDUS,), lossy=True, shown=RELU,
+    coded("sfpr", (26, 27), Mode(
+        "sfpr-zvc", 2, BlockFormat("mask", 8), path("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN,
+        options=(SIGNS, CODER, CDUS), lossy=True, shown=RELU, summary="8 bits a value that is not zero, and a mask",
+        tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II")),
+    coded("jpeg-act", (24, 25), Mode(
+        "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True,
+        tiled=True, golden=GOLDEN, options=(DQT, CODER, CDUS), lossy=True, fallback="sfpr-zvc",
+        shown=tuple(("dense", {"dqt": name}) for name in TABLES), summary="DCT of 8x8 tiles, quantized by a table",
+        tensors="dense activations (conv, sum)", source=f"{PAPER}, section III")),
+    Mode("brc", 4, BlockFormat("fixed", 1), path("binarize"), golden=GOLDEN, options=(CDUS,), lossy=True, shown=RELU,
          summary="keeps only whether x > 0", tensors="ReLU to anything else", source=f"{PAPER}, section II-B1"),
-    Mode("zvc", 5, BlockFormat("mask", 32), units("zvc32"), golden=GOLDEN, options=(CDUS,), shown=RELU,
+    Mode("zvc", 5, BlockFormat("mask", 32), path("zvc32"), golden=GOLDEN, options=(CDUS,), shown=RELU,
          summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout",
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
 )
+
+# Source: JPEG-ACT, Tables IV and V. The paper gives no figure for a CDU; this is the sum of the parts that its JPEG-ACT
+# configuration has.
+PARTS = (Paper("SFPR", 44924, 34.3, target=20000), Paper("DCT + iDCT", 229118, 273.4, target=45000),
+         Paper("Quantize (SH)", 1593, 2.5, target=1000), Paper("Coding (ZVC + ZVD)", 21519, 17.1, target=12000))
+ROWS = (
+    *PARTS,
+    Paper("Quantize (DIV)", 12507, 14.4, target=9000),
+    Paper("Coding (RLE + RLD)", 125890, 176.0, target=60000),
+    Paper("Collector + Splitter", 173445, 170.3, target=60000),
+    Paper("JPEG-ACT, 4 CDUs", 1_480_000, 1360.0, target=500_000),
+    Paper("CDU", sum(part.area for part in PARTS), sum(part.power for part in PARTS)),
+)
+
+
+def units():
+    """The hardware, imported only when it is asked for."""
+    from actcodec.rtl.jpegact.align import Align
+    from actcodec.rtl.jpegact.cdu import Cdu
+    from actcodec.rtl.jpegact.dct import Dct, Dct8
+    from actcodec.rtl.jpegact.div import Div
+    from actcodec.rtl.jpegact.nibble import Nibble
+    from actcodec.rtl.jpegact.quantize import Round, Shift
+    from actcodec.rtl.jpegact.rice import Rice
+    from actcodec.rtl.jpegact.runlength import RunLength
+    from actcodec.rtl.jpegact.sfpr import Sfpr
+    from actcodec.rtl.jpegact.transpose import Transpose
+    from actcodec.rtl.jpegact.zvc import Zvc
+
+    return (
+        Unit("sfpr", Sfpr, "SFPR, eight processing elements, both directions", paper="SFPR"),
+        Unit("align", Align, "alignment buffer between sectors and tiles",
+             tests="^(?!.*moves_a_word_every_cycle_for)"),  # the other one looks at its registers
+        Unit("transpose", Transpose, "8x8 transpose buffer", {"width": 18, "transposes": True}),
+        Unit("dct8", Dct8, "8-point DCT and iDCT, one pass",
+             {"width": 8, "coefficient_width": 12, "fraction": 3, "direction": "both", "half": False}),
+        Unit("dct", Dct, "8x8 DCT and iDCT", {"direction": "both"}, "DCT + iDCT",
+             variants={"forward": {"direction": "forward"}, "inverse": {"direction": "inverse"}}),
+        Unit("quantize", Shift, "SH, quantization by shifts"),
+        Unit("round", Round, "SH, rounding after the shift"),
+        Unit("zvc", Zvc, "ZVC and ZVD, zeros squeezed out and put back", {"word": 1}, "Coding (ZVC + ZVD)"),
+        Unit("rle", RunLength, "RLE and RLD, JPEG's run lengths and Huffman codes, both directions", {"coders": 4},
+             "Coding (RLE + RLD)"),
+        Unit("div", Div, "DIV, quantization by division", paper="Quantize (DIV)"),
+        Unit("nibble", Nibble, "nibble planes, a denser code than ZVC, both directions"),
+        Unit("rice", Rice, "Golomb-Rice codes in planes, the densest code of blocks, both directions"),
+        Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True}, "CDU",
+             variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
+                       **{f"in a lane, {coder}": {"packed": False, "modes": (
+                           "sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc")} for coder in TOLD}}),
+    )

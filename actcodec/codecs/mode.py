@@ -6,8 +6,9 @@ from importlib import import_module
 
 from actcodec.codecs.option import Option
 from actcodec.rtl.offload.block_format import BlockFormat
+from actcodec.rtl.offload.setting import Setting
 
-__all__ = ["LANE", "Mode", "Option", "Streams", "found"]
+__all__ = ["LANE", "Mode", "Option", "Setting", "Streams", "found"]
 
 LANE = 64  # codes below may be a lane's
 
@@ -48,15 +49,24 @@ class Streams:
 class Mode:
     """A way to compress a tensor.
 
-    ``golden`` names the NumPy model, a module or an object with two functions and, where they are needed, three more:
+    ``golden`` names the NumPy model, a module or an object with two functions and, where they are needed, more:
 
     ================================ ==================================================================================
     ``compress(x, mode, **options)`` the :class:`~actcodec.codecs.compressed.Compressed` of a float32 array of 2 or 4
                                      dimensions, C order, in this :class:`Mode`, with a value for each of its options
     ``decompress(compressed)``       the float32 array
-    ``side_bytes(shape, mode)``      bytes of side information, if there is any
+    ``side_bytes(shape, mode)``      bytes of side information, if there is any, of the mode or one of its variants
     ``check(compressed)``            raises ValueError if payload, side information and shape contradict each other
+    ``settings(x, lane, dqt,         for a mode of a lane that is ``told`` something: a number for each setting, by its
+    signs)``                         name, as fits the tensor
     ``saturated(x, compressed)``     how many values were beyond what the mode can express
+    ``job(**options)``               of a lane's mode: what :meth:`actcodec.driver.Driver.compress` has to know of the
+                                     options, by the names of its parameters
+    ``compressed(lane, shape,        of a lane's mode: the ``Compressed`` of what ``lane``, the mode or a variant, made
+    payload, cdus, result,           of a tensor, by the driver's ``result``
+    **options)``
+    ``stored(compressed)``           of a lane's mode: an object with ``mode``, ``shape``, ``payload``, ``scales``,
+                                     ``table``, ``cdus``, ``blocks``, ``payload_bytes``; a number for each setting
     ================================ ==================================================================================
     """
 
@@ -68,6 +78,7 @@ class Mode:
     path: tuple[str, ...] = ()
     scaled: bool = False
     tiled: bool = False
+    told: tuple[Setting, ...] = ()  # what these units have to be told of each tensor
     # The software's.
     summary: str = _software("")  # half a sentence
     tensors: str = _software("")  # what it is for: "dense activations (conv, sum)"
@@ -79,6 +90,9 @@ class Mode:
     streams: Streams | None = field(default=None, repr=False, compare=False, kw_only=True)  # if there is no lane
     fallback: str = _software("")  # the mode of tensors that have no tiles
     shown: tuple[tuple[str, dict], ...] = _software()  # in the demo: for "dense" or "ReLU" tensors, with these options
+    # To the user values of some options, for hardware and in files modes with names and codes of their own: pairs of
+    # {option: value}, where an option that is not named has its default, and the mode that does it.
+    variants: tuple[tuple[dict, "Mode"], ...] = _software()
 
     @property
     def model(self):
@@ -95,17 +109,41 @@ class Mode:
         """The names of the engines that have the mode."""
         return ("golden", "rtl") if self.format or self.streams else ("golden",)
 
+    @property
+    def deciding(self) -> dict:
+        """The options that decide between the mode and its variants, and their defaults."""
+        return {name: self.option(name).default for values, _ in self.variants for name in values}
+
+    def variant(self, given) -> "Mode":
+        """The mode that does it for these values of options: itself, or one of the :attr:`variants`. Raises ValueError
+        if none does."""
+        defaults = self.deciding
+        wanted = {name: given.get(name, default) for name, default in defaults.items()}
+        for values, mode in (({}, self), *self.variants):
+            if defaults | values == wanted:
+                return mode
+        raise ValueError(f"mode {self.name} has no " + " with ".join(f"{name} {value}" for name, value in
+                                                                      wanted.items()))
+
+    @property
+    def written(self):
+        """The options that have a field of their own in a file: not those that the code tells."""
+        return tuple(option for option in self.options
+                     if option.stored and option.name not in {"cdus", *self.deciding})
+
     def option(self, name) -> Option | None:
         """The option of that name, or None."""
         return next((option for option in self.options if option.name == name), None)
 
     def settings(self, given) -> dict:
         """A value for each option: the ``given`` one, or its default. Raises ValueError for an option that the mode
-        does not have, and for a value that is not legal."""
+        does not have, for a value that is not legal, and for values of which no variant has all."""
         if wrong := [name for name in given if not self.option(name)]:
             names = ", ".join(option.name for option in self.options) or "none"
             raise ValueError(f"mode {self.name} has no option {wrong[0]}; its options: {names}")
-        return {option.name: option.check(given.get(option.name, option.default)) for option in self.options}
+        found = {option.name: option.check(given.get(option.name, option.default)) for option in self.options}
+        self.variant(found)
+        return found
 
     def optional(self, name) -> Callable | None:
         """One of the model's functions that not every model has."""

@@ -125,8 +125,10 @@ def shape_text(shape):
 
 
 def mode_text(compressed):
-    """The mode, and the name of its table if it has one."""
-    names = [str(value) for value in compressed.options.values() if isinstance(value, Dqt | str)]
+    """The mode, and the names of its table and its variant if it has any."""
+    mode = codecs.find(compressed.mode)
+    names = [str(value) for name, value in compressed.options.items()
+             if isinstance(value, Dqt | str) and mode.deciding.get(name) != value]
     return " ".join([compressed.mode, *names])
 
 

@@ -39,5 +39,6 @@ def facts(mode):
     """A mode as JSON has it."""
     options = [{"name": option.name, "default": option.default, "range": option.range, "choices": option.choices,
                 "help": option.help} for option in mode.options]
-    return {"mode": mode.name, "code": mode.code, "for": mode.tensors, "summary": mode.summary, "lossy": mode.lossy,
-            "options": options, "engines": mode.engines, "source": mode.source}
+    variants = [{"options": values, "code": variant.code} for values, variant in mode.variants]
+    return {"mode": mode.name, "code": mode.code, "variants": variants, "for": mode.tensors, "summary": mode.summary,
+            "lossy": mode.lossy, "options": options, "engines": mode.engines, "source": mode.source}

@@ -16,7 +16,7 @@ def command():
       actcodec units
       actcodec verilog UNIT --help
     """
-    from actcodec.rtl.units import UNITS
+    from actcodec.units import UNITS
 
     table = Table("unit", "what it is", "parameters", box=None, header_style="bold")
     for unit in UNITS.values():

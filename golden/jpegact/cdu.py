@@ -8,14 +8,19 @@ import numpy as np
 
 from actcodec.golden.common import heap
 from actcodec.golden.gist import binarize
-from actcodec.golden.jpegact import dct, quantize, sfpr, zvc
+from actcodec.golden.jpegact import dct, nibble, quantize, rice, sfpr, zvc
 from actcodec.golden.offload import blocks, stream
 
-SCALED = ("sfpr", "sfpr-zvc", "jpeg-act")  # modes with a scale for each channel
+CODERS = {"sfpr-nibble": nibble, "sfpr-rice": rice, "jpeg-act-nibble": nibble, "jpeg-act-rice": rice}  # in place of ZVC
+TILED = ("jpeg-act", "jpeg-act-nibble", "jpeg-act-rice")  # modes of which a block is an 8x8 tile
+FALLBACK = {"jpeg-act": "sfpr-zvc", "jpeg-act-nibble": "sfpr-nibble", "jpeg-act-rice": "sfpr-rice"}
+SCALED = ("sfpr", "sfpr-zvc", *TILED, "sfpr-nibble", "sfpr-rice")  # modes with a scale for each channel
 BLOCK_BYTES = {"raw": 256, "sfpr": 64, "brc": 8}  # modes whose blocks all have the same size
 ITEM = {"sfpr-zvc": np.dtype(np.uint8), "jpeg-act": np.dtype(np.uint8), "zvc": np.dtype(np.uint32)}  # what ZVC counts
 PART = 2048  # blocks at a time, about: what is computed between stays in a cache
 MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
+LEGAL = (*MODES, *CODERS)
+FITTED = 16  # parts of a tensor, at most, that its coder's table is fitted to
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +32,25 @@ class Compressed:
 
     mode: str  # the one that was used: a tensor too small for jpeg-act has sfpr-zvc
     shape: tuple[int, ...]  # of the tensor, 2 or 4 dimensions
-    dqt: str | None  # name of the table, "custom" for one without; None unless the mode is jpeg-act
-    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode is jpeg-act
+    dqt: str | None  # name of the table, "custom" for one without; None unless blocks are tiles
+    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless blocks are tiles
     scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
     cdus: int  # 1 to 8
     payload: bytes
+    code: nibble.Table | rice.Table | None = None  # the coder's table; None unless the mode has one
 
     def __post_init__(self):
-        if self.mode not in MODES:
-            raise ValueError(f"unknown mode {self.mode!r}, legal are {', '.join(MODES)}")
+        if self.mode not in LEGAL:
+            raise ValueError(f"unknown mode {self.mode!r}, legal are {', '.join(LEGAL)}")
         view = self.view
-        if self.mode == "jpeg-act":
+        if self.tiled:
             if not view.tileable:
-                raise ValueError(f"shape {self.shape} is too small for mode jpeg-act")
+                raise ValueError(f"shape {self.shape} is too small for mode {self.mode}")
             s = self.table
             if s is None or s.shape != (8, 8) or s.dtype != np.uint8 or np.any(s > 7):
-                raise ValueError("mode jpeg-act needs a table of 8 x 8 shifts, uint8, 0 to 7")
+                raise ValueError(f"mode {self.mode} needs a table of 8 x 8 shifts, uint8, 0 to 7")
+        if self.mode in CODERS and not isinstance(self.code, CODERS[self.mode].Table):
+            raise ValueError(f"mode {self.mode} needs the table of its coder, not {self.code!r}")
         if self.mode in SCALED:
             k = self.scales
             if k is None or k.shape != (view.channels,) or k.dtype != np.float32:
@@ -63,7 +71,7 @@ class Compressed:
     @property
     def tiled(self):
         """Whether a block is an 8x8 tile (else 8 consecutive sectors)."""
-        return self.mode == "jpeg-act"
+        return self.mode in TILED
 
     @property
     def blocks(self):
@@ -81,39 +89,62 @@ class Compressed:
 
 
 def effective_mode(x, mode):
-    """The mode that a tensor gets: sfpr-zvc in place of jpeg-act where there is no tile. Raises as `compress` does."""
+    """The mode that a tensor gets: that of FALLBACK where there is no tile. Raises as `compress` does."""
     if not isinstance(x, np.ndarray) or x.dtype != np.float32:
         raise TypeError(f"tensor is {getattr(x, 'dtype', type(x).__name__)}, has to be a float32 array")
     view = blocks.view(x.shape)
-    if mode not in MODES:
-        raise ValueError(f"unknown mode {mode!r}, legal are {', '.join(MODES)}")
-    return "sfpr-zvc" if mode == "jpeg-act" and not view.tileable else mode
+    if mode not in LEGAL:
+        raise ValueError(f"unknown mode {mode!r}, legal are {', '.join(LEGAL)}")
+    return mode if view.tileable else FALLBACK.get(mode, mode)
 
 
-def compress(x, mode, dqt="optL", cdus=1, signs=False):
+def compress(x, mode, dqt="optL", cdus=1, signs=False, code=None):
     """Compress a float32 tensor (NCHW or [N, F]) as `cdus` CDUs do together: Compressed.
 
-    `mode` is one of MODES; jpeg-act falls back to sfpr-zvc where W < 8 or N * C * H < 8. `dqt` is the name of a table
-    or a table of 64 values (see `quantize`). With `signs`, no positive value becomes 0 in a mode with scales (see
-    `sfpr.quantize`); how to decompress does not depend on it. Raises TypeError unless `x` is a float32 array,
-    ValueError for an empty tensor, another number of dimensions, an unknown mode or DQT, and unless `cdus` is an int, 1
-    to 8.
+    `mode` is one of MODES or of CODERS; those of tiles fall back as FALLBACK tells where W < 8 or N * C * H < 8. `dqt`
+    is the name of a table or a table of 64 values (see `quantize`). With `signs`, no positive value becomes 0 in a mode
+    with scales (see `sfpr.quantize`); how to decompress does not depend on it. `code` is the table of the mode's coder;
+    without it one is fitted to the tensor, by `fit`. Raises TypeError unless `x` is a float32 array, ValueError for an
+    empty tensor, another number of dimensions, an unknown mode or DQT, and unless `cdus` is an int, 1 to 8.
     """
     mode = effective_mode(x, mode)
+    if mode not in CODERS:
+        code = None
+    elif code is None:
+        code = fit(x, mode, dqt, signs)
     name, dqt = (dqt, quantize.table(dqt)) if isinstance(dqt, str) else ("custom", dqt)
     table = quantize.shifts(dqt)
     stream.order(0, cdus)  # checks
     view = blocks.view(x.shape)
-    tiled = mode == "jpeg-act"
+    tiled = mode in TILED
     k = sfpr.scales(x).k if mode in SCALED else None
     rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
     heap.settle()
     payload = BytesIO()  # grows in place, and hands out what it has without a copy
     for part in parts(view.blocks(tiled), cdus):
-        data, sizes = encode(gather(rows, view, tiled, k, part, signs), mode, table)
+        data, sizes = encode(gather(rows, view, tiled, k, part, signs), mode, table, code)
         payload.write(stream.interleave(data, sizes, cdus)[0])
     name, table = (name, table) if tiled else (None, None)
-    return Compressed(mode, x.shape, name, table, k, cdus, payload.getvalue())
+    return Compressed(mode, x.shape, name, table, k, cdus, payload.getvalue(), code)
+
+
+def fit(x, mode, dqt="optL", signs=False):
+    """The table of the coder of `mode` under which a tensor is smallest, or a part of it if it is large.
+
+    Values without a sign, such as those of a ReLU, get a straight table where that is smaller. Arguments as in
+    `compress`, and raises as it does.
+    """
+    mode, view, coder = effective_mode(x, mode), blocks.view(x.shape), CODERS[mode]
+    tiled, k = mode in TILED, sfpr.scales(x).k
+    table = quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
+    rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
+    found = parts(view.blocks(tiled), 1)
+    found = found[:: -(-len(found) // FITTED)]
+    values = np.concatenate([lines(gather(rows, view, tiled, k, part, signs), tiled, table) for part in found])
+    if tiled:
+        return coder.fit(values)
+    return min((coder.fit(values, straight) for straight in (False, True)),
+               key=lambda code: int(coder.measure(values, code).sum()))
 
 
 def parts(n, cdus):
@@ -146,42 +177,68 @@ def scatter(values, view, tiled, r, part, x):
         piece[:] = sfpr.dequantize(y, r[view.channel_of(rows), None])
 
 
-def encode(values, mode, table):
+def coefficients(values, table):
+    """Quantized coefficients of tiles, int8 [n, 64], vertical frequency first."""
+    return quantize.shift(dct.forward(values.reshape(-1, 8, 8)).reshape(-1, blocks.BLOCK), table.reshape(-1))
+
+
+def lines(values, tiled, table):
+    """Blocks, as `gather` gives them, in the order in which coders other than ZVC number their values: int8 [n, 64]."""
+    if not tiled:
+        return values.reshape(-1, blocks.BLOCK)
+    return coefficients(values, table).reshape(-1, 8, 8).swapaxes(1, 2).reshape(-1, blocks.BLOCK)
+
+
+def encode(values, mode, table, code=None):
     """Payload (uint8) and sizes of blocks, as `gather` gives them."""
-    if mode == "jpeg-act":
-        values = quantize.shift(dct.forward(values.reshape(-1, 8, 8)).reshape(-1, blocks.BLOCK), table.reshape(-1))
+    if mode in CODERS:
+        return CODERS[mode].encode(lines(values, mode in TILED, table), code)
+    if mode in TILED:
+        values = coefficients(values, table)
     if mode in ITEM:
         return zvc.encode(values.view(ITEM[mode]).reshape(-1, blocks.BLOCK))
     payload = binarize.forward(values) if mode == "brc" else values.view(np.uint8)
     return payload, np.full(values.size // blocks.BLOCK, BLOCK_BYTES[mode])
 
 
-def decode(payload, sizes, mode, table):
+def decode(payload, sizes, mode, table, code=None):
     """The reverse of `encode`."""
-    if mode in ITEM:
+    if mode in CODERS:
+        values = CODERS[mode].decode(payload, len(sizes), code)
+        if mode in TILED:
+            values = values.reshape(-1, 8, 8).swapaxes(1, 2)
+    elif mode in ITEM:
         values = zvc.expand(payload, sizes, ITEM[mode]).view(np.int8 if mode in SCALED else np.float32)
     elif mode == "brc":
         values = np.unpackbits(payload, bitorder="little").astype(np.float32)
     else:
         values = payload.view(np.int8 if mode in SCALED else np.float32)
-    return dct.inverse(quantize.unshift(values.reshape(-1, 8, 8), table)) if mode == "jpeg-act" else values
+    return dct.inverse(quantize.unshift(values.reshape(-1, 8, 8), table)) if mode in TILED else values
+
+
+def sizes_of(compressed):
+    """Bytes of each block of a Compressed, in the payload's order. Raises ValueError as `decompress` does."""
+    c, n = compressed, compressed.blocks
+    if c.mode in CODERS:
+        return CODERS[c.mode].sizes(c.payload, n)
+    return zvc.sizes(c.payload, n, ITEM[c.mode].itemsize) if c.mode in ITEM else np.full(n, BLOCK_BYTES[c.mode])
 
 
 def decompress(compressed):
     """The float32 tensor of a Compressed.
 
-    Lossless in modes raw and zvc; 1.0 or +0.0 in mode brc. Raises ValueError if the payload's masks do not add up to
-    its length.
+    Lossless in modes raw and zvc; 1.0 or +0.0 in mode brc. Raises ValueError if the payload's masks, or lengths, do not
+    add up to its length, and for a malformed block.
     """
     c, view, n = compressed, compressed.view, compressed.blocks
     heap.settle()
     payload = np.frombuffer(c.payload, np.uint8)
-    sizes = zvc.sizes(c.payload, n, ITEM[c.mode].itemsize) if c.mode in ITEM else np.full(n, BLOCK_BYTES[c.mode])
+    sizes = sizes_of(c)
     r = None if c.scales is None else sfpr.reciprocal(c.scales)
     x, at = np.empty((view.rows, view.width), np.float32), 0
     for part in parts(n, c.cdus):
         end = at + int(sizes[part].sum())
         data, found = stream.deinterleave(payload[at:end], sizes[part], c.cdus)
-        scatter(decode(data, found, c.mode, c.table).reshape(-1), view, c.tiled, r, part, x)
+        scatter(decode(data, found, c.mode, c.table, c.code).reshape(-1), view, c.tiled, r, part, x)
         at = end
     return x.reshape(c.shape)

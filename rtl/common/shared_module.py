@@ -1,12 +1,10 @@
 """Units of which a design has several: one Verilog module for all of them."""
 
-from contextlib import contextmanager
-
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-__all__ = ["collect", "shared"]
+__all__ = ["Parts", "shared"]
 
 # Verilator compiles such a module on its own, and then calls C++ variables like its ports.
 RESERVED = {
@@ -17,38 +15,34 @@ RESERVED = {
     "wait", "wire",
 }
 
-_collected = None  # prefix of names, and name -> component, while somebody collects
+
+class Parts:
+    """A platform for Amaranth: what :func:`shared` makes is left out of a design that is elaborated for it.
+
+    ``components`` are these, by the names of the modules that the design expects for them, all with ``prefix``.
+    """
+
+    def __init__(self, prefix):
+        self.prefix, self.components = prefix, {}
 
 
-@contextmanager
-def collect(prefix):
-    """While this is open, :func:`shared` leaves components out of the design that is elaborated, and puts them into
-    the dictionary that is given here, by the names of the modules that it expects for them, all with ``prefix``."""
-    global _collected
-    before, _collected = _collected, (prefix, {})
-    try:
-        yield _collected[1]
-    finally:
-        _collected = before
-
-
-def shared(name, build):
-    """What ``build()`` returns, or, while somebody collects, an instance of a module called after ``name`` with its
-    ports.
+def shared(platform, name, build):
+    """What ``build()`` returns, or, for the platform :class:`Parts`, an instance of a module called after ``name`` with
+    its ports.
 
     Amaranth writes a module for each submodule, even where they are alike. For units as large as a lane of the
     accelerator, one text is easier to read, and takes a simulator or a synthesis tool a fraction of the time.
-    ``name`` stands for the class and its parameters: the same name, the same hardware. Raises ValueError while somebody
-    collects if a port is called like a word of Verilog or C++.
+    ``name`` stands for the class and its parameters: the same name, the same hardware. Raises ValueError for that
+    platform if a port is called like a word of Verilog or C++.
     """
-    if _collected is None:
+    if not isinstance(platform, Parts):
         return build()
-    prefix, components = _collected
-    if prefix + name not in components:
-        component = components[prefix + name] = build()
+    module, components = platform.prefix + name, platform.components
+    if module not in components:
+        component = components[module] = build()
         if taken := RESERVED.intersection(component.signature.members):
             raise ValueError(f"ports of {name} must not be words of Verilog or C++: {', '.join(sorted(taken))}")
-    return _Instance(prefix + name, components[prefix + name].signature)
+    return _Instance(module, components[module].signature)
 
 
 class _Instance(wiring.Component):

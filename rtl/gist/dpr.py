@@ -4,7 +4,9 @@ from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.a2dtwp.bitpack import Bitpack, Bitunpack, Error, values
+from actcodec.rtl.a2dtwp.bitpack import Bitpack
+from actcodec.rtl.a2dtwp.bitunpack import Bitunpack, Error
+from actcodec.rtl.a2dtwp.pieces import values_layout
 from actcodec.rtl.common.minifloat import WIDTH, Format, check_formats, narrow, rounding, widen
 from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.common.pipeline import Pipeline
@@ -93,8 +95,8 @@ class DprDecode(wiring.Component):
     """Takes packed values of a smaller format apart and converts them to float32, exactly.
 
     Every code is converted, subnormal numbers, infinities and NaNs among them. For the length of a tensor, and for
-    arrays that are too short or too long, see :class:`~actcodec.rtl.a2dtwp.bitpack.Bitunpack`, of which this is the one
-    for the widths of the formats.
+    arrays that are too short or too long, see :class:`~actcodec.rtl.a2dtwp.bitunpack.Bitunpack`, of which this is the
+    one for the widths of the formats.
 
     Throughput: one sector of values a cycle; a tensor takes three more to start and to end. Latency: 2 cycles from a
     packed sector to its first values; three from ``length``. Buffering: two sectors of values. Combinational path:
@@ -116,7 +118,7 @@ class DprDecode(wiring.Component):
     o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
     format : input, :class:`Format`
         Constant from ``length`` to the last sector. One that the unit does not have means the last that it has.
-    error : output, :class:`~actcodec.rtl.a2dtwp.bitpack.Error`
+    error : output, :class:`~actcodec.rtl.a2dtwp.bitunpack.Error`
 
     Raises
     ------
@@ -160,4 +162,4 @@ class DprDecode(wiring.Component):
         return m
 
 
-assert values(32) == sectors
+assert values_layout(32) == sectors

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common import compaction as gaps
+from actcodec.rtl.common import compaction
 from actcodec.rtl.common.gearbox import Join
 from actcodec.rtl.common.packer import Packer, chunk
 from actcodec.rtl.common.pipeline import Pipeline
@@ -73,12 +73,13 @@ class SsdcEncode(wiring.Component):
             ends.eq(sector.all() | (i.last & (sector.any() | i.count.any()))),
         ]
         words = [Cat(word[:31], word[31] & nonzero[k]) for k, word in enumerate(i.data)]
-        staged = pipe.stage(*words, *gaps.zeros(m, nonzero), nonzero, sum(nonzero), sector, ends, i.last, self.i.valid)
+        staged = pipe.stage(*words, *compaction.zeros(m, nonzero), nonzero, sum(nonzero), sector, ends, i.last,
+                            self.i.valid)
         words, zeros, (nonzero, count, sector, ends, last, valid) = staged[:8], staged[8:16], staged[16:]
 
         # With each word travel its lane and the fact that it is one.
         tagged = [Cat(word, Const(k, 3) & nonzero[k].replicate(3), nonzero[k]) for k, word in enumerate(words)]
-        closed = gaps.close(m, tagged, gaps.moves(m, zeros))
+        closed = compaction.close(m, tagged, compaction.moves(m, zeros))
         before, total = Signal(range(257)), Signal(range(257))  # values of the row up to here
         m.d.comb += total.eq(Mux(sector == 0, 0, before) + count)
         with m.If(pipe.advance & valid):

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common import compaction as gaps
+from actcodec.rtl.common import compaction
 from actcodec.rtl.common.gearbox import Split
 from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.common.unpacker import Unpacker
@@ -211,10 +211,10 @@ class SsdcDecode(wiring.Component):
         with m.If(free):
             m.d.sync += [
                 self.o.valid.eq(passes & ~probe), words.eq(values.o.payload.data.as_value()), nonzero.eq(chosen),
-                Cat(one, two, four).eq(Cat(gaps.moves(m, gaps.zeros(m, chosen)))),
+                Cat(one, two, four).eq(Cat(compaction.moves(m, compaction.zeros(m, chosen)))),
                 o_size.eq(chosen_size), o_last.eq(chosen_last),
             ]
-        spread = gaps.reopen(m, [words.word_select(k, 32) for k in range(8)], [one, two, four])
+        spread = compaction.reopen(m, [words.word_select(k, 32) for k in range(8)], [one, two, four])
         m.d.comb += [self.o.payload.data[k].eq(Mux(nonzero[k], spread[k], 0)) for k in range(8)]
         m.d.comb += [self.o.payload.count.eq(o_size), self.o.payload.last.eq(o_last)]
 

@@ -33,6 +33,11 @@ class Site:
         self.packed = ports.packed
         self._units = {}
 
+    def setting(self, name):
+        """The bits of the tensor's configuration that a mode declares under that name."""
+        found = next(found for mode in self.ports.modes for found in mode.told if found.name == name)
+        return self.config.settings[found.low :][: found.width]
+
     def add(self, name, build):
         """The submodule ``name``, which ``build`` makes unless it is there."""
         if name not in self._units:
@@ -79,7 +84,8 @@ class Cdu(wiring.Component):
     ----------
     modes : tuple
         What it can do (see :func:`~actcodec.rtl.offload.config.check_modes`). A mode has a ``path``, names of functions
-        ("package.module:name") as in :mod:`~actcodec.rtl.jpegact.path`; says whether it is ``scaled``, and ``tiled``.
+        ("package.module:name") as in :mod:`~actcodec.rtl.jpegact.path`; says whether it is ``scaled``, and ``tiled``;
+        is ``told`` the settings that these ask the :class:`Site` for.
     packed : bool
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
         and a splitter, which know where it ends. Counted blocks (:mod:`~actcodec.rtl.offload.block_format`) need that.
@@ -139,8 +145,8 @@ class Cdu(wiring.Component):
         tensor, start = control.tensor, control.start
         wiring.connect(m, wiring.flipped(self.config), control.config)
         m.d.comb += [self.busy.eq(control.busy), self.error.eq(control.error)]
-        mode = Chosen(self.modes, tensor.mode)
-        site = Site(m, self, tensor, start, mode(lambda mode: mode.tiled))
+        is_mode = Chosen(self.modes, tensor.mode)
+        site = Site(m, self, tensor, start, is_mode(lambda mode: mode.tiled))
         registers = {}
 
         def chosen(*tensors):
@@ -154,7 +160,7 @@ class Cdu(wiring.Component):
                 registers[key] = Signal(name=f"chosen_{len(registers)}", reset_less=True)  # before, nothing is linked
                 with m.If(start):
                     m.d.sync += registers[key].eq(Cat(
-                        (tensor.decompress == way) & mode(lambda mode, way=way: mode in wanted[way])
+                        (tensor.decompress == way) & is_mode(lambda mode, way=way: mode in wanted[way])
                         for way in (0, 1) if wanted[way]).any())
             return registers[key]
 
@@ -178,11 +184,13 @@ class Cdu(wiring.Component):
         # ------------------------------------------------------------------------------------- a path for each mode
         links = {}  # (source, sink, fields) -> these, and whose way it is, as pairs of a direction and a mode
         coders = {}  # coder -> modes
+        malformed = {}
 
         def link(way, mode, source, sink, fields=None, key=None):
             links.setdefault((id(source), id(sink), fields or key), (source, sink, fields, []))[3].append((way, mode))
 
-        for mode_, path in zip(self.modes, self._paths(site, mode), strict=True):
+        for mode_, path_ in zip(self.modes, self._paths(site, is_mode), strict=True):
+            path = path_
             hops = [stage.compress for stage in path if stage.compress]
             for source, sink in (pair for stage in path for pair in stage.inner):
                 link(0, mode_, source, sink)
@@ -208,6 +216,8 @@ class Cdu(wiring.Component):
                     link(1, mode_, source, stage.decompress.sink, stage.decompress.fields)
                     source = stage.decompress.source
             link(1, mode_, source, results)
+            malformed |= {id(stage.malformed): stage.malformed for stage in path_ if stage.malformed is not None}
+        m.d.comb += control.malformed.eq(Cat(malformed.values()).any())
         mux = StreamMux(m)
         for source, sink, fields, tensors in links.values():
             mux.link(chosen(*tensors), source, sink, **(fields(source.payload) if fields else {}))

@@ -42,6 +42,8 @@ class Control(wiring.Component):
         Pulse: the last beat leaves.
     short, excess : input
         The compressed stream ended early; it has not ended yet. The latter is looked at while ``closing``.
+    malformed : input
+        A block of this tensor was, from a cycle after ``start`` to ``done``.
     left : input
         What was in excess is not through yet.
     feeding : output
@@ -58,7 +60,7 @@ class Control(wiring.Component):
     def __init__(self, modes, packed):
         self.modes, self.packed = modes, packed
         flags = {name: Out(1) for name in ("start", "more", "final", "feeding", "closing", "dropping", "busy")}
-        flags |= {name: In(1) for name in ("counted", "done", "short", "excess", "left")}
+        flags |= {name: In(1) for name in ("counted", "done", "short", "excess", "malformed", "left")}
         shape = config(modes)
         super().__init__({"config": In(stream.Signature(shape)), "tensor": Out(shape), "error": Out(Error), **flags})
 
@@ -76,6 +78,8 @@ class Control(wiring.Component):
 
         with m.If(self.feeding & self.short):
             m.d.sync += self.error.short.eq(1)
+        with m.If(self.feeding & self.malformed):
+            m.d.sync += self.error.malformed.eq(1)
         known = tensor.mode < len(self.modes)
         tiled = Chosen(self.modes, tensor.mode)(lambda mode: mode.tiled)
         uneven = tiled & ((tensor.layout == 3) | ((tensor.layout == 1) & tensor.blocks[0]))

@@ -1,42 +1,20 @@
 """Nibble planes with 2-bit width codes: a block code in place of ZVC, in both directions."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, signed
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 
 from actcodec.rtl.common.onehot_shift import Digits, choose, window
-from actcodec.rtl.common.packer import chunk
-from actcodec.rtl.common.vectors import vectors
-from actcodec.rtl.offload.config import rows
+from actcodec.rtl.jpegact.bits import LANES, Coder, Parts, fold, unfold
 
-__all__ = ["Faults", "Nibble", "fold", "unfold"]
+__all__ = ["Nibble"]
 
 TABLE = 81  # bits
 RAW = 64  # length of a raw block
-LANES, GROUPS = 8, 2  # values of a line, and the groups of four that they make
+GROUPS = 2  # of four values, that a line has
 # The store: 8 lines, of which blocks that decompress can leave the first 7 waiting, and 2 in front of the shifters.
 LINES, WAITING = 8, 7
 
 
-class Faults(data.Struct):
-    """Why blocks of a stream are malformed."""
-
-    header: 1  # there is no such length
-    length: 1  # it is not what the codes add up to
-    padding: 1  # what fills the last byte is not zero
-
-
-def fold(value, straight):
-    """u of a byte: 0, 1, 2, 3, ... for 0, -1, 1, -2, ..., and 255 for -128; if ``straight`` as it is."""
-    return Mux(straight, value[:8], Cat(value[7], value[:7] ^ value[7].replicate(7)))
-
-
-def unfold(u, straight):
-    """The byte that :func:`fold` makes ``u`` of."""
-    return Mux(straight, u, Cat(u[1:] ^ u[0].replicate(7), u[0]))
-
-
-class Nibble(wiring.Component):
+class Nibble(Coder):
     """Compresses blocks of 64 values into 1 to 65 bytes each, and back.
 
     A line of 8 values is two groups; the table has four widths for each group, and 2 bits of the block say which one
@@ -59,77 +37,21 @@ class Nibble(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
-        Blocks to compress, eight lines each: columns of a tile, vertical frequency ascending, or sectors.
-    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 16
-        Compressed: eight chunks a block of 0 to 13 bytes, the first with length and codes in front.
-    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows` of 8
-        To decompress: the first row of a block with its first byte in place of a mask and 8 that follow,
-        seven more with 8 bytes each, and anything where the block has ended; ``empty``: the row is zeros, and so is the
-        first byte.
-    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
-        Decompressed blocks, 64 values whatever the stream is.
-    faults : output, :class:`Faults`
-        What was wrong with a block of this tensor. Until ``start``; complete a cycle after the last line was offered.
-    decompress, table : input
-        Constant from ``start`` on. The table has 81 bits: base of group g in bits 5g + 2 : 5g, its family in 5g + 4 :
-        5g + 3, and in bit 80 whether values are unsigned bytes.
-    start : input
-        Pulse, a cycle or more before the first line or row of a tensor; only while none is under way.
+    Those of :class:`~actcodec.rtl.jpegact.bits.Coder`; chunks have 0 to 13 bytes, the first of a block with length and
+    codes in front. ``table``: base of group g in bits 5g + 2 : 5g, its family in 5g + 4 : 5g + 3, and in bit 80 whether
+    values are unsigned bytes.
     """
 
     def __init__(self):
-        values = stream.Signature(vectors(signed(8)))
-        super().__init__(
-            {
-                "i": In(values),
-                "chunks": Out(stream.Signature(chunk(16))),
-                "o": Out(values),
-                "faults": Out(Faults),
-                "decompress": In(1),
-                "table": In(TABLE),
-                "rows": In(stream.Signature(rows(8))),
-                "empty": In(1),
-                "start": In(1),
-            }
-        )
+        # Rows begin at phase 7, as they take a step less to the codes than lines.
+        super().__init__(TABLE, compress=LINES + 2, decompress=3, opens=7)
 
     def elaborate(self, platform):
         m = Module()
-        self._m = m
         source, empty = self.rows, self.empty
         decompress, straight = self.decompress, self.table[TABLE - 1]
-
-        # One-hot: the line that enters. Rows begin at 7, as they take a step less to the codes than lines.
-        phase = Signal(LANES)
-        step, entering, flush, valid, last = Signal(), Signal(), Signal(), Signal(), Signal(reset_less=True)
-        # Lines inside, the latest first; the one that is about to leave, and whether one is behind it.
-        inside, leaves, more, free = Signal(LINES + 2), Signal(), Signal(), Signal()
-        m.d.comb += [
-            free.eq(~valid | Mux(decompress, self.o.ready, self.chunks.ready)),
-            entering.eq(~flush & Mux(decompress, source.valid, self.i.valid)),
-            step.eq((entering | flush) & free),
-            source.ready.eq(decompress & ~flush & free),
-            self.i.ready.eq(~decompress & ~flush & free),
-            leaves.eq(Mux(decompress, inside[2], inside[9])),
-            more.eq(Mux(decompress, inside[1], inside[8])),
-            self.o.valid.eq(valid & decompress),
-            self.chunks.valid.eq(valid & ~decompress),
-            self.o.payload.last.eq(last),
-            self.chunks.payload.last.eq(last),
-        ]
-        with m.If(free):
-            m.d.sync += valid.eq(step & leaves)
-        with m.If(step):
-            m.d.sync += [
-                phase.eq(phase.rotate_left(1)),
-                inside.eq(Cat(entering, inside)),
-                flush.eq((entering & Mux(decompress, source.payload.last, self.i.payload.last))
-                         | (flush & (more | ~leaves))),
-                last.eq(flush & leaves & ~more),
-            ]
-        with m.If(self.start):
-            m.d.sync += [phase.eq(Mux(decompress, 1 << 7, 1 << 0)), inside.eq(0)]
+        phase, step, inside, leaves = self._steps(m)
+        self._parts = Parts(m, step)
         first, final = phase[2], phase[1]  # the line that leaves is that of its block
         opens = phase[7]  # a block's first row enters
 
@@ -141,7 +63,7 @@ class Nibble(wiring.Component):
         bases, families = [entry[5 * g :][:3] for g in range(GROUPS)], [entry[5 * g + 3 :][:2] for g in range(GROUPS)]
         widths = [self._widths(base, family) for base, family in zip(bases, families, strict=True)]
 
-        u = self._wires([fold(self.i.payload.data[k], straight) for k in range(LANES)], 8)
+        u = self._parts.wires([fold(self.i.payload.data[k], straight) for k in range(LANES)], 8)
         largest = [Signal(8, reset_less=True, name=f"largest_{g}") for g in range(GROUPS)]
         found = [Signal(2, reset_less=True, name=f"found_{g}") for g in range(GROUPS)]
         chosen = [Signal(4, reset_less=True, name=f"chosen_{g}") for g in range(GROUPS)]
@@ -221,7 +143,7 @@ class Nibble(wiring.Component):
             code = Mux(decompress, codes[:4], codes[4:8])[2 * g :][:2]
             width = Mux(code[1], Mux(code[0], widths[g][3], widths[g][2]), Mux(code[0], widths[g][1], widths[g][0]))
             plain = now_raw | now_zero
-            w += self._wires([Cat(width[:3] & ~plain.replicate(3), (width[3] & ~now_zero) | now_raw)], 4)
+            w += self._parts.wires([Cat(width[:3] & ~plain.replicate(3), (width[3] & ~now_zero) | now_raw)], 4)
         # Nibbles up to the line, modulo 2, and with it.
         odd, before, after, count = Signal(reset_less=True), Signal(), Signal(), Signal(5)
         m.d.comb += [
@@ -247,12 +169,12 @@ class Nibble(wiring.Component):
 
         # -------------------------------------------------------------------------------- second pass: planes to chunks
         planes = [[Cat(cur[8 * (4 * g + k) + j] for k in range(4)) for j in range(8)] for g in range(GROUPS)]
-        stay = [self._wires([plane & (~over[g][j]).replicate(4) for j, plane in enumerate(planes[g])], 4)
+        stay = [self._parts.wires([plane & (~over[g][j]).replicate(4) for j, plane in enumerate(planes[g])], 4)
                 for g in range(GROUPS)]
         rest = Signal(4, reset_less=True)
         with m.If(step & n.any()):
             m.d.sync += rest.eq(choose((over[g][j], planes[g][j]) for g in range(GROUPS) for j in range(8)))
-        line = self._wires([(stay[0][k] if k < 8 else 0) | choose(
+        line = self._parts.wires([(stay[0][k] if k < 8 else 0) | choose(
             (one_hot[0][j], stay[1][k - j]) for j in range(9) if 0 <= k - j < 8) for k in range(16)], 4)
         # The first chunk has length and codes in front, or a length alone; others may have a nibble that was left over.
         coded, plain, even, uneven = Signal(), Signal(), Signal(), Signal()
@@ -276,7 +198,7 @@ class Nibble(wiring.Component):
             target = Mux(final, Cat(C(0, 3), ~raw), moved[:4])
             m.d.sync += [place.eq(target), *offset.eq(target)]
         nibbles = window(m, [Cat(cur, nxt).word_select(k, 4) for k in range(32)], offset[:], 17)
-        upper = self._wires([choose((one_hot[0][j], nibbles[j + k]) for j in range(9)) for k in range(9)], 4)
+        upper = self._parts.wires([choose((one_hot[0][j], nibbles[j + k]) for j in range(9)) for k in range(9)], 4)
         groups = [[nibbles[k] & below[0][k].replicate(4) for k in range(8)],
                   [upper[k] & below[1][k].replicate(4) for k in range(8)]]
         opened = Cat(Cat(groups[g][j][k] for j in range(8)) for g in range(GROUPS) for k in range(4))
@@ -305,25 +227,19 @@ class Nibble(wiring.Component):
             m.d.sync += self.faults.eq(0)
         return m
 
-    def _wires(self, values, width):
-        """Names for values with several readers, which would otherwise be built once for each of them."""
-        wires = [Signal(width, name="wire") for _ in values]
-        self._m.d.comb += [wire.eq(value) for wire, value in zip(wires, values, strict=True)]
-        return wires
-
     def _widths(self, base, family):
         """The four widths of a group."""
-        one, two, three, four = self._wires([Mux(base + k > 8, 8, base + k) for k in range(1, 5)], 4)
+        one, two, three, four = self._parts.wires([Mux(base + k > 8, 8, base + k) for k in range(1, 5)], 4)
         upper = family[1]
-        return self._wires([Mux(upper, 0, base), Mux(upper, base, one), Mux(upper, one, two),
+        return self._parts.wires([Mux(upper, 0, base), Mux(upper, base, one), Mux(upper, one, two),
                             Mux(family == 1, four, Mux(family == 3, two, three))], 4)
 
     def _code(self, largest, base, family, widths):
         """The code of a group, its width, and whether that is enough; from the OR of its values."""
-        exceeds, = self._wires([Cat(largest[k:].any() for k in range(8))], 8)  # bit k: k bits are not enough
-        beyond, = self._wires([exceeds >> base], 8)  # the same for base + k
+        exceeds, = self._parts.wires([Cat(largest[k:].any() for k in range(8))], 8)  # bit k: k bits are not enough
+        beyond, = self._parts.wires([exceeds >> base], 8)  # the same for base + k
         upper = family[1]
-        one, two, three = self._wires([Mux(upper, exceeds[0], beyond[0]), Mux(upper, beyond[0], beyond[1]),
+        one, two, three = self._parts.wires([Mux(upper, exceeds[0], beyond[0]), Mux(upper, beyond[0], beyond[1]),
                                        Mux(upper, beyond[1], beyond[2])], 1)
         none = Mux(family == 1, beyond[4], Mux(family == 3, beyond[2], beyond[3]))
         width = Mux(three, widths[3], Mux(two, widths[2], Mux(one, widths[1], widths[0])))

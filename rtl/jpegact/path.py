@@ -13,12 +13,14 @@ from actcodec.rtl.common.vectors import vectors, words
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
 from actcodec.rtl.jpegact.align import Align
 from actcodec.rtl.jpegact.dct import Dct
+from actcodec.rtl.jpegact.nibble import Nibble
 from actcodec.rtl.jpegact.quantize import Round, Shift, mirror
+from actcodec.rtl.jpegact.rice import Rice
 from actcodec.rtl.jpegact.sfpr import Sfpr
 from actcodec.rtl.jpegact.zvc import Zvc
 from actcodec.rtl.offload.stage import Hop, Stage
 
-__all__ = ["align", "binarize", "dct", "sfpr", "shift", "whole", "zvc8", "zvc32"]
+__all__ = ["align", "binarize", "dct", "nibble", "rice", "sfpr", "shift", "whole", "zvc8", "zvc32"]
 
 
 def sfpr(site, here):
@@ -85,6 +87,16 @@ def zvc32(site, here):
     return _zvc(site, "zvc32", 4)
 
 
+def nibble(site, here):
+    """Nibble planes, in place of ZVC."""
+    return _counted(site, "nibble", Nibble)
+
+
+def rice(site, here):
+    """The Rice code, in place of ZVC."""
+    return _counted(site, "rice", Rice)
+
+
 def binarize(site, here):
     """BRC."""
     one, other = site.add("binarize", Binarize), site.add("unbinarize", Unbinarize)
@@ -104,6 +116,14 @@ def _zvc(site, name, word):
     unit = site.add(name, lambda: Zvc(word, site.packed))
     site.m.d.comb += [unit.decompress.eq(site.config.decompress), unit.straight.eq(~site.tiled)]
     return Stage(Hop(unit.i, unit.chunks), Hop(None, unit.o), coder=unit)
+
+
+def _counted(site, name, build):
+    # A DCT gives and takes columns, which is the order that these coders want.
+    unit = site.add(name, build)
+    site.m.d.comb += [unit.decompress.eq(site.config.decompress), unit.start.eq(site.start),
+                      unit.table.eq(site.setting(f"{name}_table"))]
+    return Stage(Hop(unit.i, unit.chunks), Hop(None, unit.o), coder=unit, malformed=unit.faults.as_value().any())
 
 
 def _halves(vector):

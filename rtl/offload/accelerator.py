@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common import axi, axis
+from actcodec.rtl.common import axi, axil, axis
 from actcodec.rtl.common.counter import Counter
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.shared_module import shared
@@ -23,13 +23,6 @@ from actcodec.rtl.offload.tensor_plan import TensorPlan
 
 __all__ = ["Accelerator"]
 
-AXIL = {
-    "awaddr": In(ADDRESS_BITS), "awprot": In(3), "awvalid": In(1), "awready": Out(1),
-    "wdata": In(32), "wstrb": In(4), "wvalid": In(1), "wready": Out(1),
-    "bresp": Out(2), "bvalid": Out(1), "bready": In(1),
-    "araddr": In(ADDRESS_BITS), "arprot": In(3), "arvalid": In(1), "arready": Out(1),
-    "rdata": Out(32), "rresp": Out(2), "rvalid": Out(1), "rready": In(1),
-}
 SETTLE = 16  # cycles until all counters have added up
 
 
@@ -106,7 +99,7 @@ class Accelerator(wiring.Component):
         for lane in range(cdus):
             memory |= axi.ports(f"m_axi_{lane}_", address_width)
         super().__init__({
-            **{f"s_axil_{name}": member for name, member in AXIL.items()},
+            **axil.ports("s_axil_", ADDRESS_BITS),
             **memory,
             **axis.ports("m_axis_", PACKET, Out),
             **axis.ports("s_axis_", PACKET, In),
@@ -125,7 +118,8 @@ class Accelerator(wiring.Component):
         m.submodules.inlet = inlet = Module()
         inlet.submodules.receiver = receiver = axis.Receiver(PACKET)
         inlet.submodules.splitter = splitter = ResetInserter(clear)(Splitter(self.cdus, self.modes))
-        self._connect_host(m)
+        axil.connect(m, self, "s_axil_", registers)
+        m.d.comb += self.interrupt.eq(registers.interrupt)
         axis.connect(m, self, "m_axis_", sender.o)
         axis.connect(m, self, "s_axis_", receiver.i)
         wiring.connect(m, collector.o, sender.i)
@@ -160,7 +154,7 @@ class Accelerator(wiring.Component):
         # ------------------------------------------------------------------------------------------------- the lanes
         lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
         for k in range(self.cdus):
-            m.submodules[f"lane_{k}"] = lane = shared("lane", lambda: Lane(
+            m.submodules[f"lane_{k}"] = lane = shared(platform, "lane", lambda: Lane(
                 self.modes, self.codec, self.address_width, self.outstanding, self.memory))
             lanes.append(lane)
             axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)
@@ -171,17 +165,18 @@ class Accelerator(wiring.Component):
                 lane.load.eq(plan.load[k]),
                 lane.origin.eq(plan.origin),
                 lane.blocks.eq(plan.shares[k]),
-                lane.course.eq(plan.course),
+                lane.geometry.eq(plan.geometry),
                 lane.scales.eq(control.scales),
                 lane.halt.eq(abort),
                 lane.clear.eq(clear),
                 lane.tensor.decompress.eq(control.decompress),
                 lane.tensor.mode.eq(mode),
                 lane.tensor.layout.eq(plan.layout),
-                lane.tensor.signs.eq(control.signs),
-                lane.tensor.table.eq(control.table),
+                *(lane.tensor[name].eq(control[name]) for name in ("signs", "table", "settings")
+                  if name in lane.tensor.shape().members),
             ]
         m.d.sync += used.eq(Cat(share != 0 for share in plan.shares))  # there when the lanes start, a cycle later
+        blocks = [used[k] & lane.malformed for k, lane in enumerate(lanes) if hasattr(lane, "malformed")]
         busy = Signal()
         m.d.sync += busy.eq(Cat(lane.busy for lane in lanes).any())
 
@@ -190,8 +185,8 @@ class Accelerator(wiring.Component):
 
         # ----------------------------------------------------------------------------------------------- the control
         # A cycle later than it is true, for speed: busy tells of lanes that started as late as abort rose.
-        held = Signal()
-        m.d.sync += [held.eq(abort & ~clear), clear.eq(abort & held & ~busy & sender.quiet & ~clear)]
+        aborted = Signal()
+        m.d.sync += [aborted.eq(abort & ~clear), clear.eq(abort & aborted & ~busy & sender.quiet & ~clear)]
         with m.If(registers.reset):
             m.d.sync += abort.eq(1)
         with m.Elif(clear):
@@ -201,15 +196,15 @@ class Accelerator(wiring.Component):
         m.submodules.sequence = ResetInserter(clear)(c)
         sent, malformed, settling = Signal(), Signal(), Signal(range(SETTLE))
         launched = Signal()  # what the lanes count is this tensor's
-        given = Signal()
+        transfer = Signal()  # to the sender
         offered, ready, size = Signal(), Signal(), Signal(range(PACKET + 1))  # to the splitter, in the cycle before
         c.d.comb += [
-            given.eq(sender.i.valid & sender.i.ready),
+            transfer.eq(sender.i.valid & sender.i.ready),
             status.busy.eq(~idle | abort),
             registers.done.eq(ended & ~abort),
         ]
         m.d.sync += [offered.eq(receiver.o.valid), ready.eq(receiver.o.ready), size.eq(receiver.o.payload.count)]
-        with c.If(given & sender.i.payload.last):
+        with c.If(transfer & sender.i.payload.last):
             c.d.sync += sent.eq(1)
         with c.If(receiver.malformed):
             c.d.sync += malformed.eq(1)
@@ -241,6 +236,7 @@ class Accelerator(wiring.Component):
                 with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
                     c.next = "settle"
                     for happened, code in (  # the last one is the cause of the others
+                            *((control.decompress & block, ErrorCode.BLOCK) for block in blocks),
                             (control.decompress & splitter.excess, ErrorCode.EXCESS),
                             (control.decompress & splitter.short, ErrorCode.SHORT),
                             (malformed | receiver.malformed, ErrorCode.BEAT), (failed("write"), ErrorCode.WRITE),
@@ -261,24 +257,25 @@ class Accelerator(wiring.Component):
         amounts = {
             "cycles": works,
             "tensor": words << 2,
-            "stream": Mux(given, sender.i.payload.count, 0) | Mux(offered & ready, size, 0),
+            "stream": Mux(transfer, sender.i.payload.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
-            "stall_stream": (sender.i.valid & ~given) | (receiver.run & splitter.wants & ~receiver.o.valid),
+            "stall_stream": (sender.i.valid & ~transfer) | (receiver.run & splitter.wants & ~receiver.o.valid),
         }
+        totals = {}
         for name, amount in amounts.items():
             m.submodules[f"count_{name}"] = counter = Counter(len(amount))
             m.d.comb += counter.clear.eq(registers.start)
             m.d.sync += counter.amount.eq(amount)  # which of some is known late in a cycle
+            totals[name] = counter.value
             if hasattr(status, name):
                 m.d.comb += getattr(status, name).eq(counter.value)
-            amounts[name] = counter.value
         restored = Signal()  # the last tensor was decompressed, whatever the registers say of the next one
         with m.If(registers.start):
             m.d.sync += restored.eq(control.decompress)
         m.d.comb += [
-            status.bytes_in.eq(Mux(restored, amounts["stream"], amounts["tensor"])),
-            status.bytes_out.eq(Mux(restored, amounts["tensor"], amounts["stream"])),
+            status.bytes_in.eq(Mux(restored, totals["stream"], totals["tensor"])),
+            status.bytes_out.eq(Mux(restored, totals["tensor"], totals["stream"])),
         ]
         # Those of the lanes are added up one after the other, over and over.
         turn = Signal(self.cdus, init=1)
@@ -291,28 +288,3 @@ class Accelerator(wiring.Component):
             with m.If(turn[0]):
                 m.d.sync += getattr(status, name).eq(total)
         return m
-
-    def _connect_host(self, m):
-        """Connects the flat AXI4-Lite port and the interrupt with the registers."""
-        registers = self._registers
-        for channel in ("aw", "ar"):
-            inner = getattr(registers, channel)
-            m.d.comb += [
-                inner.payload.eq(getattr(self, f"s_axil_{channel}addr")),
-                inner.valid.eq(getattr(self, f"s_axil_{channel}valid")),
-                getattr(self, f"s_axil_{channel}ready").eq(inner.ready),
-            ]
-        m.d.comb += [
-            registers.w.payload.data.eq(self.s_axil_wdata),
-            registers.w.payload.strb.eq(self.s_axil_wstrb),
-            registers.w.valid.eq(self.s_axil_wvalid),
-            self.s_axil_wready.eq(registers.w.ready),
-            self.s_axil_bresp.eq(registers.b.payload),
-            self.s_axil_bvalid.eq(registers.b.valid),
-            registers.b.ready.eq(self.s_axil_bready),
-            self.s_axil_rdata.eq(registers.r.payload.data),
-            self.s_axil_rresp.eq(registers.r.payload.resp),
-            self.s_axil_rvalid.eq(registers.r.valid),
-            registers.r.ready.eq(self.s_axil_rready),
-            self.interrupt.eq(registers.interrupt),
-        ]

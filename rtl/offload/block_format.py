@@ -41,6 +41,11 @@ class BlockFormat:
                              f"not {self.row!r}")
 
     @property
+    def checked(self):
+        """Whether a block can contradict itself and be told of, as malformed."""
+        return self.kind == "counted"
+
+    @property
     def head(self):
         """Bytes in front of the first row."""
         return {"fixed": 0, "mask": MASK, "counted": 1}[self.kind]

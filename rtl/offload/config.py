@@ -4,21 +4,24 @@ from amaranth.hdl import Cat, Const
 from amaranth.lib import data
 
 from actcodec.rtl.common.onehot_shift import choose
+from actcodec.rtl.offload import setting
 
 __all__ = ["Chosen", "Error", "check_modes", "config", "rows"]
 
 
 def check_modes(modes):
     """Raises ValueError unless ``modes`` are what a lane can have: a tuple of one or more objects with ``name``,
-    ``code`` (0 to 63) and ``format``, a :class:`~actcodec.rtl.offload.block_format.BlockFormat`, of different names and
-    codes."""
+    ``code`` (0 to 63), ``format``, a :class:`~actcodec.rtl.offload.block_format.BlockFormat`, and ``told``, a tuple
+    of :class:`~actcodec.rtl.offload.setting.Setting`, of different names and codes."""
     legal = isinstance(modes, tuple | list) and modes and all(hasattr(mode, "code") and mode.format for mode in modes)
     if not legal or len({mode.code for mode in modes} & set(range(64))) < len(modes):
         raise ValueError(f"modes must be one or more different modes of a lane, in a tuple, not {modes!r}")
+    setting.check_settings(found for mode in modes for found in mode.told)
 
 
 def config(modes):
     """What a tensor needs to be told before it starts, for a unit that has ``modes``."""
+    settings = setting.width(modes)
     return data.StructLayout({
         "decompress": 1,
         "mode": max((len(modes) - 1).bit_length(), 1),  # its place among the unit's modes
@@ -26,7 +29,7 @@ def config(modes):
         "blocks": 32,  # of this tensor in this unit
         "signs": 1,  # no positive value becomes 0 (only SFPR looks at it, compressing)
         "table": data.ArrayLayout(3, 64),  # log2 of the DQT (only jpeg-act looks at it)
-    })
+    } | ({"settings": settings} if settings else {}))  # of which each mode has its own
 
 
 class Error(data.Struct):
@@ -35,6 +38,7 @@ class Error(data.Struct):
     config: 1  # no block, no such mode, in a tiled mode layout 3 or an odd number of blocks in layout 1
     short: 1  # the byte stream ended early; zeros stand for what was missing
     excess: 1  # the byte stream went on after the last block; the rest was dropped
+    malformed: 1  # a block contradicts itself (only counted ones can); it gave 64 values nevertheless
 
 
 def rows(size):

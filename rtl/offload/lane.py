@@ -6,8 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi
 from actcodec.rtl.common.skid import Skid
-from actcodec.rtl.offload.address import AddressGenerator, course, distance
+from actcodec.rtl.offload.address import AddressGenerator
 from actcodec.rtl.offload.config import Chosen, config
+from actcodec.rtl.offload.geometry import distance_layout, geometry_layout
 from actcodec.rtl.offload.reader import Reader
 from actcodec.rtl.offload.writer import Writer
 
@@ -23,11 +24,11 @@ class Lane(wiring.Component):
     they (or, decompressing, their scales) arrive, and when they are written. It is smaller than the FIFO that would
     remember where a read of 300 cycles ago belongs::
 
-        compress    Walk -> Reader (ar)
-                    Walk -> Reader (r) -> CDU -> chunks
-        decompress  Walk -> Reader (ar: scales)
-                    Walk -> Reader (r: scales) -> CDU -> Writer <- Walk
-                    bytes ---------------------> CDU
+        compress    addresses -> Reader (ar)
+                    addresses -> Reader (r) -> CDU -> chunks
+        decompress  addresses -> Reader (ar: scales)
+                    addresses -> Reader (r: scales) -> CDU -> Writer <- addresses
+                    rows ---------------------------> CDU
 
     All that a lane gives comes from registers, since it is mapped alone and there are several.
 
@@ -60,8 +61,8 @@ class Lane(wiring.Component):
     load, origin : input
         Where this lane's part of the tensor begins, before ``start``, as
         :class:`~actcodec.rtl.offload.tensor_plan.TensorPlan` gives it.
-    blocks, course : input
-        The number of its blocks, at least one, and the way through the tensor.
+    blocks, geometry : input
+        The number of its blocks, at least one, and the tensor's geometry.
     scales : input
         Address of the table of scales, a multiple of 32.
     reads, writes : :class:`~actcodec.rtl.common.axi.Read`, :class:`~actcodec.rtl.common.axi.Write`
@@ -74,6 +75,8 @@ class Lane(wiring.Component):
     busy : output
         In the cycle before, a tensor was under way or started, or memory still owed an answer. A cycle after ``halt``,
         only the latter.
+    malformed : output, only with modes whose blocks are checked
+        A block of this tensor was malformed; complete when ``busy`` falls.
     fault : output
         Memory answered a read, or a write, of this tensor with an error.
     waits : output
@@ -92,9 +95,9 @@ class Lane(wiring.Component):
             "start": In(1),
             "tensor": In(config(modes)),
             "load": In(1),
-            "origin": In(distance(address_width)),
+            "origin": In(distance_layout(address_width)),
             "blocks": In(32),
-            "course": In(course(address_width)),
+            "geometry": In(geometry_layout(address_width)),
             "scales": In(address_width),
             "reads": Out(axi.Read(address_width)),
             "writes": Out(axi.Write(address_width)),
@@ -108,7 +111,7 @@ class Lane(wiring.Component):
             "words": Out(4),
             "nans": Out(32),
             "saturated": Out(32),
-        })
+        } | ({"malformed": Out(1)} if any(mode.format.checked for mode in modes) else {}))
 
     def elaborate(self, platform):
         m = Module()
@@ -119,10 +122,10 @@ class Lane(wiring.Component):
         m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory)
         mode, needs_scales, halted = Chosen(self.modes, self.tensor.mode), Signal(), Signal()
         start, decompress, scaled, reads = (Signal(name=name) for name in ("started", "decompress", "scaled", "reads"))
-        way = Signal.like(self.course, reset_less=True)  # a copy for each lane, as a walk has no time for a long wire
+        geometry = Signal.like(self.geometry, reset_less=True)  # for each lane, as a walk has no time for a long wire
         m.d.comb += needs_scales.eq(mode(lambda mode: mode.scaled))
         m.d.sync += [start.eq(self.start), decompress.eq(self.tensor.decompress), scaled.eq(needs_scales),
-                     reads.eq(~self.tensor.decompress | needs_scales), way.eq(self.course),
+                     reads.eq(~self.tensor.decompress | needs_scales), geometry.eq(self.geometry),
                      halted.eq(self.halt)]  # its wire is long, and leads far into the reader
 
         # Walks whose places nobody wants do not start.
@@ -130,7 +133,7 @@ class Lane(wiring.Component):
         for name, (sink, wanted) in places.items():
             m.submodules[name] = walk = AddressGenerator(self.address_width)
             wiring.connect(m, walk.o, sink)
-            m.d.comb += [walk.course.eq(way), walk.load.eq(self.load), walk.origin.eq(self.origin),
+            m.d.comb += [walk.geometry.eq(geometry), walk.load.eq(self.load), walk.origin.eq(self.origin),
                          walk.blocks.eq(self.blocks), walk.start.eq(start & wanted)]
 
         m.d.comb += [
@@ -158,6 +161,9 @@ class Lane(wiring.Component):
         if cdu.scaled:
             wiring.connect(m, reader.scale, cdu.scales)
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
+
+        if hasattr(self, "malformed"):
+            m.d.comb += self.malformed.eq(cdu.error.malformed)
 
         # The CDU takes sectors and scales only together, and is ready for the one when it has the other.
         starved = ((reader.gather & ~reader.sectors.valid) | (reader.scaled & ~reader.scale.valid))

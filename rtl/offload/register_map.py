@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from actcodec.rtl.offload.setting import BITS as SETTINGS
+
 __all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "LIMITS", "MAGIC", "MAJOR", "MAP", "MINOR",
            "RANGES", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
-MAJOR, MINOR = 2, 0
+MAJOR, MINOR = 2, 1
 ADDRESS_BITS = 8  # of a byte address in the map
 
 
@@ -27,6 +29,7 @@ class ErrorCode(IntEnum):
     READ = 5
     WRITE = 6
     BEAT = 7
+    BLOCK = 8
 
 
 ERRORS = {
@@ -38,6 +41,7 @@ ERRORS = {
     ErrorCode.READ: "memory answered a read with an error",
     ErrorCode.WRITE: "memory answered a write with an error",
     ErrorCode.BEAT: "a beat of the stream was malformed (tkeep)",
+    ErrorCode.BLOCK: "a block of the stream was malformed (only modes whose first byte is a length can tell)",
 }
 
 ACCESS = {
@@ -133,6 +137,8 @@ MAP = (
     _word("SATURATED", 0xB0, "ro", "values beyond the ends of int8 when compressed; Inf counts", 2),
     _word("NANS", 0xB8, "ro", "values that were no number when compressed", 2),
     _word("MODES", 0xC0, "fixed", "bit m: the mode of code m was built in", 2, reset=None),
+    _word("SETTINGS", 0xC8, "rw", "what the mode's units have to be told of the tensor, below; no more words and bits "
+          "exist than the modes that were built in have settings for", SETTINGS // 32),
 )
 
 COUNTERS = ("cycles", "bytes_in", "bytes_out", "stall_read", "stall_write", "stall_stream", "saturated", "nans")
@@ -202,8 +208,8 @@ def _rows(header, rows):
 
 
 def markdown(modes):
-    """docs/registers.md as a string. ``modes`` have ``name`` and ``code``, and say whether they are ``scaled`` and
-    ``tiled``."""
+    """docs/registers.md as a string. ``modes`` have ``name`` and ``code``, say whether they are ``scaled`` and
+    ``tiled``, and what they are ``told``."""
     scaled = " and ".join(", ".join(mode.name for mode in modes if mode.scaled).rsplit(", ", 1))
     rows = []
     for register in MAP:
@@ -243,7 +249,7 @@ def markdown(modes):
         "## A tensor",
         "1. Check `magic` and `major`; look up `modes`, `cdus` and `address_width`.",
         f"2. Write the scale table into memory (modes {scaled}) and the descriptor, the mode and the",
-        "   table (jpeg-act) into the registers.",
+        "   table (jpeg-act) and the mode's settings into the registers.",
         "3. Clear what is pending, write `start`.",
         "4. Wait for `done`, by the interrupt or by reading `STATUS`. Then `error` says whether it went well.",
         "5. Compressing, `bytes_out` is the true length of the payload.",
@@ -255,7 +261,9 @@ def markdown(modes):
         *_rows(("of", "limit"), LIMITS.items()),
         "",
         "## Modes",
-        *_rows(("code", "mode"), ((mode.code, f"`{mode.name}`") for mode in modes)),
+        *_rows(("code", "mode", "its settings, bits of `SETTINGS`"),
+               ((mode.code, f"`{mode.name}`", "; ".join(
+                   f"{s.low + s.width - 1}:{s.low} `{s.name}`: {s.meaning}" for s in mode.told)) for mode in modes)),
         "",
         "## Error codes",
         *_rows(("code", "name", "meaning"), ((int(code), code.name, text) for code, text in ERRORS.items())),

@@ -3,15 +3,16 @@
 from itertools import groupby
 
 from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common import axil
+from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.config import check_modes
 from actcodec.rtl.offload.register_map import ADDRESS_BITS, BITS, VALUES
 
 __all__ = ["Registers"]
 
-OKAY, SLVERR = 0, 2
 SHAPES = {"table": data.ArrayLayout(3, 64)}  # of values that are more than a number
 ADDRESSES = ("base", "scales")
 
@@ -34,7 +35,8 @@ class Registers(wiring.Component):
     cdus : int
         Number of CDUs, 1 to 8. Only told to the host.
     modes : tuple
-        Those that were built in (see :func:`~actcodec.rtl.offload.config.check_modes`). Only told to the host.
+        Those that were built in (see :func:`~actcodec.rtl.offload.config.check_modes`). Told to the host; and of
+        SETTINGS no more bits, nor words, exist than they have settings for.
     address_width : int
         Bits of an address in memory, 32 to 64; registers have no more, and a write of more is refused.
 
@@ -71,15 +73,11 @@ class Registers(wiring.Component):
         self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
                       "address_width": address_width}
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
-                                for name, info in VALUES.items()}
+                                for name, info in VALUES.items()} | {"settings": setting.width(modes)}
         super().__init__({
-            "aw": In(stream.Signature(ADDRESS_BITS)),
-            "w": In(stream.Signature(data.StructLayout({"data": 32, "strb": 4}))),
-            "b": Out(stream.Signature(2)),
-            "ar": In(stream.Signature(ADDRESS_BITS)),
-            "r": Out(stream.Signature(data.StructLayout({"data": 32, "resp": 2}))),
+            **axil.members(ADDRESS_BITS),
             "control": Out(data.StructLayout({name: SHAPES.get(name, widths[name])
-                                              for name, info in VALUES.items() if info.held})),
+                                              for name, info in VALUES.items() if info.held and widths[name]})),
             "start": Out(1),
             "reset": Out(1),
             "status": In(data.StructLayout({name: widths[name] for name, info in VALUES.items()
@@ -90,7 +88,8 @@ class Registers(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        words = {address: list(pieces) for address, pieces in groupby(BITS, lambda bits: bits.address)}
+        there = (bits for bits in BITS if bits.name != "settings" or bits.part < self.widths["settings"])
+        words = {address: list(pieces) for address, pieces in groupby(there, lambda bits: bits.address)}
 
         # What is stored: a register for each byte, since bytes have enables of their own. Reset writes zeros into them:
         # a flip-flop with both reset and enable gets no clock gate.
@@ -122,7 +121,7 @@ class Registers(wiring.Component):
         with m.If(self.b.ready):
             m.d.sync += self.b.valid.eq(0)
         with m.If(take):
-            m.d.sync += [self.b.valid.eq(1), self.b.payload.eq(Mux(legal, OKAY, SLVERR))]
+            m.d.sync += [self.b.valid.eq(1), self.b.payload.eq(Mux(legal, axil.OKAY, axil.SLVERR))]
         with m.Switch(address):
             for place, pieces in words.items():
                 with m.Case(place >> 2):
@@ -158,11 +157,12 @@ class Registers(wiring.Component):
         with m.If(self.r.ready):
             m.d.sync += self.r.valid.eq(0)
         with m.If(self.ar.valid & self.ar.ready):
-            m.d.sync += [self.r.valid.eq(1), self.r.payload.data.eq(0), self.r.payload.resp.eq(SLVERR)]
+            m.d.sync += [self.r.valid.eq(1), self.r.payload.data.eq(0), self.r.payload.resp.eq(axil.SLVERR)]
             with m.Switch(self.ar.payload[2:]):
                 for place, pieces in words.items():
                     with m.Case(place >> 2):
-                        m.d.sync += [self.r.payload.data.eq(self._word(values, pieces)), self.r.payload.resp.eq(OKAY)]
+                        m.d.sync += [self.r.payload.data.eq(self._word(values, pieces)),
+                                     self.r.payload.resp.eq(axil.OKAY)]
         return m
 
     @staticmethod

@@ -32,3 +32,4 @@ class Stage:
     registered: bool = False  # decompressing, it wants a register between itself and what takes rows apart
     coder: Any = None  # the component with ``chunks``, ``rows`` and ``empty``; its ``decompress`` has no sink
     chunk: Callable | None = None
+    malformed: Any = None  # a signal: a block of this tensor was; in time for its last sector

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from actcodec.golden.a2dtwp import bitpack
-from actcodec.rtl.a2dtwp.bitpack import Bitpack, Bitunpack
+from actcodec.rtl.a2dtwp.bitpack import Bitpack
+from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
 from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, rng, sectors, simulate
 
 ROUNDTO = (1, 2, 3, 4)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import bench, cli, demo
+from actcodec import bench, bench_cycles, cli, demo
 from actcodec.golden.jpegact import cdu
 
 CDUS = 4
 GROUPS = 1000
-FILL = 2 * bench.LATENCY + 250  # cycles from the start to the first sector, and from the last one to the end
+FILL = 2 * bench_cycles.LATENCY + 250  # cycles from the start to the first sector, and from the last one to the end
 
 
 def tensor(name):
@@ -24,7 +24,7 @@ def tensor(name):
 @pytest.mark.parametrize(("mode", "name"), [("sfpr-zvc", "ReLU_layers_0_relu1"), ("jpeg-act", "conv0")])
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 def test_a_thousand_groups_pass_at_99_percent_of_the_limit(mode, name, back):
-    rate = bench.measure(mode, back, 32, CDUS, tensor(name))
+    rate = bench_cycles.measure(mode, back, 32, CDUS, tensor(name))
     assert rate.blocks == GROUPS * 4 / CDUS
     assert 8 <= rate.steady <= 8 / 0.99
     assert 8 * rate.blocks < rate.cycles <= 8 / 0.99 * rate.blocks + FILL
@@ -32,41 +32,41 @@ def test_a_thousand_groups_pass_at_99_percent_of_the_limit(mode, name, back):
 
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 def test_one_port_to_memory_for_all_lanes_is_used_in_every_cycle(back):
-    assert bench.share("sfpr-zvc", back, 33, CDUS).used > 0.999  # rows begin anywhere in a beat
+    assert bench_cycles.share("sfpr-zvc", back, 33, CDUS).used > 0.999  # rows begin anywhere in a beat
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
-@pytest.mark.parametrize("name", ["4x", "12x", "JPEG-ACT optH"])
+@pytest.mark.parametrize("name", ["4x", "12x", "JPEG-ACT optH", "JPEG-ACT optL nibble", "JPEG-ACT optL rice"])
 def test_the_dma_engine_is_used_to_the_full(name, back):
-    found = bench.offload_by_name(name, CDUS, back)
-    payload = found.rate * found.cycles / bench.CLOCK / found.ratio
-    least, tensors = payload * bench.CLOCK / bench.PCIE, 1 if name.endswith("x") else len(demo.sample())
+    found = bench_cycles.offload_by_name(name, CDUS, back)
+    payload = found.rate * found.cycles / bench_cycles.CLOCK / found.ratio
+    least, tensors = payload * bench_cycles.CLOCK / bench_cycles.PCIE, 1 if name.endswith("x") else len(demo.sample())
     assert 0.999 * least <= found.cycles <= 1.01 * least + tensors * FILL
     if tensors == 1:
         assert found.ratio == pytest.approx(int(name[:-1]), rel=0.02)
 
 
 def test_tensors_are_as_networks_have_them_and_long_enough():
-    for width, channels in bench.CHANNELS.items():
+    for width, channels in bench_cycles.CHANNELS.items():
         for cdus in (1, 2, 4, 8):
-            n, c, h, w = bench.shape(width, cdus)
+            n, c, h, w = bench_cycles.shape(width, cdus)
             assert h == w == width and c <= channels
-            assert n * c * h * -(-w // 8) / 8 >= 4 * bench.GROUPS * cdus
+            assert n * c * h * -(-w // 8) / 8 >= 4 * bench_cycles.GROUPS * cdus
 
 
 def fake(quick):
     """Results without a simulation."""
     rates, shared, offloads = [], [], []
     for function, arguments in bench.jobs(quick):
-        if function is bench.measure:
+        if function is bench_cycles.measure:
             mode, back, width, cdus = arguments
-            rates.append(bench.Rate(mode, back, width, cdus, bench.shape(width, cdus), 1000, 8400, 8.04))
-        elif function is bench.share:
+            rates.append(bench_cycles.Rate(mode, back, width, cdus, bench_cycles.shape(width, cdus), 1000, 8400, 8.04))
+        elif function is bench_cycles.share:
             mode, back, width, cdus = arguments
-            shared.append(bench.Shared(mode, back, width, cdus, 32000, 0.789))
+            shared.append(bench_cycles.Shared(mode, back, width, cdus, 32000, 0.789))
         else:
             name, cdus, back = arguments
-            offloads.append(bench.Offload(name, back, cdus, 4.0, 1000, 50.0))
+            offloads.append(bench_cycles.Offload(name, back, cdus, 4.0, 1000, 50.0))
     return rates, shared, offloads
 
 

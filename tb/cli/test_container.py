@@ -8,9 +8,13 @@ import pytest
 
 from actcodec import codecs, container, engines
 from actcodec.codecs.compressed import Compressed
-from actcodec.container import MODES, ContainerError, pack, unpack
+from actcodec.container import ContainerError, pack, unpack
 from actcodec.golden.jpegact import sfpr
 
+MODES = tuple(codecs.MODES)
+CODES = {"raw": 0, "sfpr": 1, "sfpr-zvc": 2, "jpeg-act": 3, "brc": 4, "zvc": 5, "binarize": 6, "ssdc": 7,
+         "ssdc-fp16": 8, "ssdc-fp10": 9, "ssdc-fp8": 10, "dpr-fp16": 11, "dpr-fp10": 12, "dpr-fp8": 13,
+         "bitpack-1": 14, "bitpack-2": 15, "bitpack-3": 16}
 STREAMS = [mode.name for mode in codecs.MODES.values() if mode.streams]
 
 
@@ -55,6 +59,13 @@ def test_layout_is_the_documented_one():
     assert data == sealed(b"\x89ACT" + bytes([1, 3, 3, 4]) + len(c.payload).to_bytes(8, "little")
                           + struct.pack("<4I", 2, 2, 4, 9) + b"\x04optH" + shifts.to_bytes(24, "little")
                           + struct.pack("<2H", *words) + c.payload)
+
+
+@pytest.mark.parametrize("mode", CODES)
+def test_the_code_of_a_mode_stays(mode):
+    """Files that are out there have it."""
+    assert codecs.find(mode).code == CODES[mode]
+    assert pack(compressed((1, 1, 8, 8), mode))[5] == CODES[mode]
 
 
 @pytest.mark.parametrize("mode", MODES)

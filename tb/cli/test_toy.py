@@ -1,34 +1,53 @@
-"""A codec that nothing but this file knows, the bytes of every value reversed: registered, it is a mode like any
-other."""
+"""Codecs that nothing but this file knows, the bytes of every value reversed: registered, they are modes like any
+other. ``toy`` has options of every kind; ``mirror`` is hardware as well."""
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from amaranth.hdl import Cat, Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
 import actcodec
-from actcodec import cli, codecs, container
+from actcodec import cli, codecs, container, units
 from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.jpegact import CDUS
+from actcodec.golden.jpegact import cdu
+from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.vectors import words
+from actcodec.rtl.offload.block_format import BlockFormat
+from actcodec.rtl.offload.stage import Hop, Stage
+from actcodec.synth.catalogue import jobs
+from actcodec.synth.flow import synthesise
 
+TURNS = tuple(({"turn": turn}, codecs.Mode(f"toy-{turn}", 60 + turn)) for turn in (1, 2))
 TOY = codecs.Mode(
     "toy", 60, golden="tb.cli.test_toy", summary="bytes of every value reversed", tensors="toys",
+    variants=(*TURNS, ({"turn": 2, "back": "yes"}, codecs.Mode("toy-back", 63))),
     source="this bench, section 1", options=(
         codecs.Option("flips", int, 0, "Bits to flip in every byte.", range=(0, 255)),
         codecs.Option("gain", float, 1.0, "What values are multiplied with.", range=(0.5, 2.0)),
         codecs.Option("order", str, "byte", "What is reversed.", choices=("byte", "nothing")),
+        codecs.Option("turn", int, 0, "Bytes to turn values by.", range=(0, 2)),
+        codecs.Option("back", str, "no", "Nothing.", choices=("no", "yes")),
         codecs.Option("loud", bool, False, "Nothing.")))
 
 
-def compress(x, mode, flips, gain, order, loud):
+def compress(x, mode, flips, gain, order, turn, back, loud):
+    assert mode is TOY
     data = np.ascontiguousarray(x * np.float32(gain), "<f4").view(np.uint8).reshape(-1, 4)
     data = (data[:, ::-1] if order == "byte" else data) ^ np.uint8(flips)
-    return Compressed(mode.name, x.shape, data.tobytes(), {"flips": flips, "gain": gain, "order": order, "loud": loud})
+    options = {"flips": flips, "gain": gain, "order": order, "turn": turn, "back": back, "loud": loud}
+    return Compressed(mode.name, x.shape, np.roll(data, turn, axis=1).tobytes(), options)
 
 
 def decompress(compressed):
     data = np.frombuffer(compressed.payload, np.uint8).reshape(-1, 4) ^ np.uint8(compressed.options["flips"])
+    data = np.roll(data, -compressed.options["turn"], axis=1)
     data = np.ascontiguousarray(data[:, ::-1] if compressed.options["order"] == "byte" else data)
     return (data.view("<f4") / np.float32(compressed.options["gain"])).reshape(compressed.shape)
 
@@ -66,18 +85,41 @@ def test_it_shows_wherever_modes_do(toy):
     assert "--flips INTEGER RANGE Bits to flip in every byte. Modes: toy. [default: (0); 0<=x<=255]" in text
     assert "--order [byte|nothing]" in text and "--loud / --no-loud" in text and "--gain FLOAT RANGE" in text
     assert re.search(r"^60 +toy +toys +bytes of every value", run("modes"), re.MULTILINE)
-    assert json.loads(run("modes --json"))[-1]["mode"] == "toy"
+    facts = json.loads(run("modes --json"))[-1]
+    assert facts["mode"] == "toy" and facts["variants"][1] == {"options": {"turn": 2}, "code": 62}
     assert list(actcodec.modes())[-1] == "toy"
     np.save("x.npy", toy)
     found = json.loads(run("evaluate x.npy --mode toy --flips 1 --flips 2 --order nothing --json"))
     assert [row["label"] for row in found] == ["toy 1 nothing", "toy 2 nothing"]
 
 
+@pytest.mark.parametrize("options, code", [({}, 60), ({"turn": 1}, 61), ({"turn": 2}, 62),
+                                           ({"turn": 2, "back": "yes"}, 63)], ids=str)
+def test_a_variant_is_a_code(toy, options, code):
+    """One mode to the user; the file says by its code alone which one it is."""
+    compressed = actcodec.compress(toy, "toy", **options)
+    data = container.pack(compressed)
+    again = container.unpack(data)
+    assert data[5] == code and len(data) == len(container.pack(actcodec.compress(toy, "toy")))
+    assert again.mode == "toy" and again.options == compressed.options
+    np.testing.assert_array_equal(actcodec.decompress(again), toy)
+
+
+def test_a_variant_shows_as_the_mode_and_its_options(toy):
+    np.save("x.npy", toy)
+    assert "toy byte yes, ratio" in run("compress x.npy x.act --mode toy --turn 2 --back yes")
+    facts = json.loads(run("info x.act --json"))
+    assert (facts["mode"], facts["turn"], facts["back"]) == ("toy", 2, "yes")
+    assert "toy-1" not in run("modes") and "toy-1" not in actcodec.modes()
+    with pytest.raises(ValueError, match="mode toy has no turn 1 with back yes"):
+        actcodec.compress(toy, "toy", turn=1, back="yes")
+
+
 def test_what_it_does_not_have_is_an_error(toy):
     np.save("x.npy", toy)
     assert "--flips" in run("compress x.npy x.act --mode toy --flips 256", 2)
     assert "mode toy has no hardware" in run("compress x.npy x.act --mode toy --engine rtl", 2)
-    with pytest.raises(ValueError, match="mode toy has no option cdus; its options: flips, gain, order, loud"):
+    with pytest.raises(ValueError, match="toy has no option cdus; its options: flips, gain, order, turn, back, loud"):
         actcodec.compress(toy, "toy", cdus=1)
     with pytest.raises(ValueError, match="order is 'word', must be byte, nothing"):
         actcodec.compress(toy, "toy", order="word")
@@ -94,10 +136,12 @@ def test_a_wrong_field_in_a_file_is_refused(toy, at, byte):
 def test_names_codes_and_options_are_taken_once(toy):
     with pytest.raises(ValueError, match="has the name or the code 60 of mode toy"):
         codecs.register(codecs.Mode("other", 60))
-    with pytest.raises(ValueError, match="has the name or the code 61 of mode toy"):
-        codecs.register(codecs.Mode("toy", 61))
+    with pytest.raises(ValueError, match="mode other has the name or the code 62 of mode toy-2"):
+        codecs.register(codecs.Mode("other", 62))
+    with pytest.raises(ValueError, match="has the name or the code 59 of mode toy"):
+        codecs.register(codecs.Mode("toy", 59))
     with pytest.raises(ValueError, match="option flips of mode other has the name of another one"):
-        codecs.register(codecs.Mode("other", 61, options=(codecs.Option("flips", bool, False, ""),)))
+        codecs.register(codecs.Mode("other", 59, options=(codecs.Option("flips", bool, False, ""),)))
     with pytest.raises(ValueError, match="0 to 255"):
         codecs.register(codecs.Mode("other", 256))
     assert "other" not in codecs.MODES
@@ -105,3 +149,95 @@ def test_names_codes_and_options_are_taken_once(toy):
 
 def test_without_it_nothing_is_left():
     assert "toy" not in codecs.MODES and "toy" not in run("compress --help")
+
+
+# The same in a lane.
+
+class Reverse(wiring.Component):
+    """A register that reverses the bytes of each word. Throughput: a vector a cycle. Latency: 1 cycle."""
+
+    i: In(stream.Signature(words))
+    o: Out(stream.Signature(words))
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.skid = skid = Skid(words)
+        m.d.comb += [skid.i.valid.eq(self.i.valid), self.i.ready.eq(skid.i.ready),
+                     skid.i.payload.last.eq(self.i.payload.last)]
+        wiring.connect(m, skid.o, wiring.flipped(self.o))
+        for k, word in enumerate(self.i.payload.data):
+            m.d.comb += skid.i.payload.data[k].eq(Cat(word[at : at + 8] for at in (24, 16, 8, 0)))
+        return m
+
+
+def reverse(site, here):
+    """The stage."""
+    unit = site.add("reverse", Reverse)
+    both = Hop(unit.i, unit.o)
+    return Stage(both, both)
+
+
+def reversed_(data):
+    return np.frombuffer(data, np.uint8).reshape(-1, 4)[:, ::-1].tobytes()
+
+
+class Mirror:
+    """The model: blocks as in mode raw, but for the order of bytes."""
+
+    @staticmethod
+    def compress(x, mode, cdus):
+        return Compressed(mode.name, x.shape, reversed_(cdu.compress(x, "raw", cdus=cdus).payload), {"cdus": cdus})
+
+    @staticmethod
+    def decompress(c):
+        return cdu.decompress(cdu.Compressed("raw", c.shape, None, None, None, c.cdus, reversed_(c.payload)))
+
+    @staticmethod
+    def job():
+        return {}
+
+    @staticmethod
+    def compressed(lane, shape, payload, cdus, result):
+        return Compressed(lane.name, shape, payload, {"cdus": cdus})
+
+    @staticmethod
+    def stored(c):
+        return SimpleNamespace(mode=c.mode, shape=c.shape, payload=c.payload, cdus=c.cdus, scales=None, table=None,
+                               payload_bytes=len(c.payload), blocks=len(c.payload) // 256), {}
+
+
+MIRROR = codecs.Mode("mirror", 58, BlockFormat("fixed", 32), ("tb.cli.test_toy:reverse",), golden=Mirror,
+                     summary="bytes of every value reversed, in a lane", tensors="toys", source="this bench, section 2",
+                     options=(CDUS,))
+REVERSE = units.Unit("reverse", Reverse, "bytes of every word reversed", bench="cli/toy")
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    codecs.register(MIRROR)
+    units.register(REVERSE)
+    x = np.random.default_rng(0).normal(size=(2, 3, 5, 11)).astype(np.float32)
+    np.save("x.npy", x)
+    yield x
+    codecs.unregister("mirror")
+    del units.UNITS["reverse"]
+
+
+def test_a_lane_has_it(mirror, tmp_path):
+    """On the command line, by both engines, with a lane and an accelerator that were built for it."""
+    for engine in ("golden", "rtl"):
+        run(f"compress x.npy {engine}.act --mode mirror --engine {engine}")
+    assert (tmp_path / "rtl.act").read_bytes() == (tmp_path / "golden.act").read_bytes()
+    assert container.read("golden.act").payload[:4] == mirror.tobytes()[3::-1]
+    for engine in ("golden", "rtl"):
+        run(f"decompress golden.act {engine}.npy --engine {engine}")
+        np.testing.assert_array_equal(np.load(f"{engine}.npy"), mirror)
+
+
+def test_its_unit_is_one_like_any_other(mirror, tmp_path):
+    assert re.search(r"^ reverse +bytes of every word reversed", run("units"), re.MULTILINE)
+    assert "module reverse(" in run("verilog reverse")
+    job, = jobs(["reverse"])
+    figures, _, _ = synthesise(job.name, job.text, tmp_path, "fast")
+    assert 2 * 257 + 2 <= figures.flops < 2 * 257 + 12  # a skid buffer, and copies that sizing makes

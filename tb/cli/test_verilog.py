@@ -14,9 +14,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli
-from actcodec.rtl import units
-from actcodec.rtl.units import UNITS, verilog
+from actcodec import cli, units
+from actcodec.units import UNITS, verilog
 from actcodec.verilog import described
 
 ROOT = Path(__file__).resolve().parents[2]

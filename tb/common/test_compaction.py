@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import Timer
 
-from actcodec.rtl.common import compaction as gaps
+from actcodec.rtl.common import compaction
 from tb.harness import SEED, pack, rng, simulate, unpack
 
 WIDTH = 9
@@ -25,10 +25,10 @@ class Both(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         spread, together = ([words[k] for k in range(8)] for words in (self.spread, self.together))
-        steps = gaps.moves(m, gaps.zeros(m, Cat(word.any() for word in spread)))
+        steps = compaction.moves(m, compaction.zeros(m, Cat(word.any() for word in spread)))
         m.d.comb += [
-            self.closed.as_value().eq(Cat(gaps.close(m, spread, steps))),
-            self.opened.as_value().eq(Cat(gaps.reopen(m, together, steps))),
+            self.closed.as_value().eq(Cat(compaction.close(m, spread, steps))),
+            self.opened.as_value().eq(Cat(compaction.reopen(m, together, steps))),
         ]
         return m
 

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from actcodec.rtl.common.shared_module import shared
 from actcodec.rtl.common.skid import Skid
-from actcodec.rtl.units import verilog
+from actcodec.units import verilog
 from tb.harness import Bench, rng, simulate
 
 
@@ -22,7 +22,7 @@ class Chain(wiring.Component):
         m = Module()
         source = flipped(self.i)
         for k in range(3):
-            m.submodules[f"skid_{k}"] = skid = shared("skid", lambda: Skid(8))
+            m.submodules[f"skid_{k}"] = skid = shared(platform, "skid", lambda: Skid(8))
             connect(m, source, skid.i)
             source = skid.o
         connect(m, source, flipped(self.o))
@@ -53,7 +53,7 @@ class Top(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.part = shared("part", Waiting)
+        m.submodules.part = shared(platform, "part", Waiting)
         return m
 
 

@@ -1,19 +1,32 @@
 """What the benches of block coders, nibble and rice, share: a coder with its surroundings, and its driver."""
 
+import numpy as np
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from actcodec.golden.jpegact import bits
-from tb.harness import Bench, beats
+from actcodec.golden.jpegact import bits, nibble, rice
+from tb.harness import Bench, beats, rng
+from tb.judges import blockcodes
 
 FAULTS = bits.Fault.HEADER | bits.Fault.LENGTH | bits.Fault.PADDING
 
 
 class Coder(Bench):
-    """The bench with the controls of a coder."""
+    """The bench with the controls of a coder; ``blocks`` makes random ones, ``fit`` a table for some."""
 
-    def __init__(self, dut, golden):
+    def __init__(self, dut, golden, blocks, fit):
         super().__init__(dut)
-        self.golden = golden
+        self.golden, self.blocks, self.fit = golden, blocks, fit
+        self.random = rng()
+
+    @classmethod
+    async def started(cls, *arguments):
+        self = cls(*arguments)
+        await self.start()
+        return self
+
+    def table(self, straight=None):
+        """Any table that an encoder takes."""
+        return tables(self.random, self.golden, straight)
 
     async def pulse(self, name):
         getattr(self.dut, name).value = 1
@@ -24,12 +37,12 @@ class Coder(Bench):
         self.dut.decompress.value, self.dut.table.value = decompress, table.word
         await self.pulse("start")
 
-    async def compress(self, blocks, table, random, **patterns):
+    async def compress(self, blocks, table, **patterns):
         """Compresses one tensor and compares: eight chunks a block, with zeros behind their ends."""
         await self.begin(0, table, len(blocks))
         payload, sizes = self.golden.encode(blocks, table)
         what = f"payload of {len(blocks)} blocks, table {table.word:#x}"
-        run = await self.run({"i": lines(blocks)}, {"chunks": 8 * len(blocks)}, random, **patterns)
+        run = await self.run({"i": lines(blocks)}, {"chunks": 8 * len(blocks)}, self.random, **patterns)
         counts = [beat >> 128 & 31 for beat in run["chunks"]]
         assert not any((beat & (1 << 128) - 1) >> 8 * count
                        for beat, count in zip(run["chunks"], counts, strict=True)), f"{what}: bytes behind a chunk"
@@ -39,13 +52,13 @@ class Coder(Bench):
         self.equal([block.hex() for block in got], [block.hex() for block in parts(payload, sizes)], what)
         return run
 
-    async def decompress(self, payload, count, table, random, short=False, **patterns):
+    async def decompress(self, payload, count, table, **patterns):
         """Decompresses one tensor, malformed or not, and compares values and faults; the coder gets rows, with
         anything behind a block's end, and empty ones for what is missing."""
         await self.begin(1, table, count)
         expected = self.golden.recover(payload, count, table)
-        sources = {"rows": self.rows(payload, count, random)}
-        run = await self.run(sources, {"o": 8 * count}, random, **patterns)
+        sources = {"rows": rows(self.golden, payload, count, self.random)}
+        run = await self.run(sources, {"o": 8 * count}, self.random, **patterns)
         what = f"{count} blocks of {bytes(payload).hex()[:200]}, table {table.word:#x}"
         self.equal(run["o"], lines(expected.blocks), what)
         await ClockCycles(self.clk, 1)
@@ -58,21 +71,109 @@ class Coder(Bench):
         assert got == faults & FAULTS, f"{what}: faults {got}, not {faults & FAULTS}"
         return run
 
-    def rows(self, payload, count, random):
-        """What a splitter gives: blocks in rows; nothing is missing here but at the end, where zeros stand for it."""
-        payload, at, result = bytes(payload), 0, []
-        for _ in range(count):
-            size = 1 + (self.golden._STEP[payload[at]] - 1 if at < len(payload) else 0)
-            block = payload[at : at + size].ljust(size, b"\0")
-            at += size
-            block = block[:65] + random.bytes(max(0, 65 - size))
-            result += [int.from_bytes(block[1 + 8 * k :][:8], "little") | (block[0] if k == 0 else int(
-                random.integers(256))) << 64 for k in range(8)]
-        return result[:-1] + [result[-1] | 1 << 72]
+    async def both(self, blocks, table, **patterns):
+        await self.compress(blocks, table, **patterns)
+        await self.decompress(self.golden.encode(blocks, table)[0], len(blocks), table, **patterns)
 
-    async def both(self, blocks, table, random, **patterns):
-        await self.compress(blocks, table, random, **patterns)
-        await self.decompress(self.golden.encode(blocks, table)[0], len(blocks), table, random, **patterns)
+    # ------------------------------------------------------------------------------------------ what both benches test
+    async def tensors(self, idle, stall):
+        """Short ones, both ways, under tables of their own and under any."""
+        for count in (1, 2, 5):
+            x = self.blocks(self.random, count)
+            for table in (self.table(), self.fit(x, bool(self.random.integers(2)))):
+                await self.both(x, table, idle=idle, stall=stall)
+
+    async def zeros(self):
+        """Blocks of zeros alone, and among others."""
+        for count in (1, 2, 3, 20):
+            await self.both(np.zeros((count, 64), np.int8), self.table())
+        x = self.blocks(self.random, 40)
+        x[self.random.random(40) < 0.5] = 0
+        await self.both(x, self.fit(x))
+
+    async def real_activations(self):
+        for kind, dqt in (("conv", "optL"), ("conv", "optH"), ("ReLU", None)):
+            for x in blockcodes.tensors(kind)[:2]:
+                values = blockcodes.coded(x[:1], dqt)[:110]
+                await self.both(values, self.fit(values, dqt is None))
+
+    async def rate(self, compress, decompress):
+        """8.00 cycles a block, and these latencies, whatever the data."""
+        random, count = self.random, 40
+        low = random.integers(-8, 8, (count, 64), np.int8)
+        for x in (self.blocks(random, count), np.zeros((count, 64), np.int8),
+                  random.integers(-128, 128, (count, 64), np.int8), low * (np.arange(64) < 32).astype(np.int8),
+                  low * (np.arange(64) >= 32).astype(np.int8)):
+            for table in (self.table(), self.fit(x)):
+                run = await self.compress(x, table)
+                assert run.cycles["i"] == list(range(8 * count))
+                assert run.cycles["chunks"] == list(range(compress, compress + 8 * count))
+                run = await self.decompress(self.golden.encode(x, table)[0], count, table)
+                assert run.cycles["rows"][0] == 0
+                assert run.cycles["o"] == list(range(decompress, decompress + 8 * count))
+
+    async def cut_off(self):
+        """A stream that is cut at every byte: all blocks come, missing bytes are zero."""
+        x = np.vstack([self.random.integers(-8, 9, (1, 64)).astype(np.int8), self.blocks(self.random, 2)])
+        table = self.fit(x)
+        payload, _ = self.golden.encode(x, table)
+        for length in range(len(payload) + 1):
+            await self.decompress(payload[:length], 3, table)
+        await self.decompress(bytes(payload) + b"\0", 3, table)
+        await self.both(x, table)
+
+    async def malformed(self, turns, spoil):
+        """Golden's values and golden's faults, of what ``spoil(turn, payload, sizes, table)`` makes of three blocks:
+        a payload, how many blocks that has, and a table. Returns the faults."""
+        seen = set()
+        for turn in range(turns):
+            x = self.blocks(self.random, 3)
+            table = self.fit(x) if turn % 3 else self.table()
+            payload, count, table = spoil(turn, *self.golden.encode(x, table), table)
+            seen |= set(self.golden.recover(payload, count, table).faults.tolist())
+            await self.decompress(payload, count, table, stall="seldom" if turn % 4 == 0 else "never")
+        x = self.blocks(self.random, 3)
+        await self.both(x, self.fit(x))
+        return seen
+
+    async def resets(self, fills):
+        """In the middle of a tensor; the next one is right."""
+        for fill in fills:
+            x, table = self.blocks(self.random, 5), self.table()
+            if fill % 2:
+                payload, _ = self.golden.encode(x, table)
+                await self.begin(1, table, 5)
+                sources = {"rows": rows(self.golden, payload, 5, self.random)}
+                await self.run(sources, {"o": None}, self.random, until=iter([False] * fill + [True]).__next__)
+            else:
+                await self.begin(0, table, 5)
+                await self.run({"i": lines(x)[:fill]}, {"chunks": None}, self.random, stall="half")
+            await self.reset()
+            await self.both(self.blocks(self.random, 3), self.table())
+
+
+def tables(random, golden, straight=None):
+    """Any table that an encoder takes: of rice, no sum of a k, but the first, and of the last e above 8."""
+    if golden is nibble:
+        word = int.from_bytes(random.bytes(11), "little") & (1 << 81) - 1
+        return nibble.Table.of(word if straight is None else word & (1 << 80) - 1 | straight << 80)
+    e = sorted(random.integers(0, 8, 4).tolist())
+    k = [int(random.integers(8)), *random.integers(0, 9 - max(e[3], 1), 14).tolist()]
+    straight = bool(random.integers(2)) if straight is None else straight
+    return rice.Table(k, int(random.integers(17)), e, straight)
+
+
+def rows(golden, payload, count, random):
+    """What a splitter gives: blocks in rows; nothing is missing here but at the end, where zeros stand for it."""
+    payload, at, result = bytes(payload), 0, []
+    for _ in range(count):
+        size = 1 + (golden._STEP[payload[at]] - 1 if at < len(payload) else 0)
+        block = payload[at : at + size].ljust(size, b"\0")
+        at += size
+        block = block[:65] + random.bytes(max(0, 65 - size))
+        result += [int.from_bytes(block[1 + 8 * k :][:8], "little") | (block[0] if k == 0 else int(
+            random.integers(256))) << 64 for k in range(8)]
+    return result[:-1] + [result[-1] | 1 << 72]
 
 
 def lines(blocks):

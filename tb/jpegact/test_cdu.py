@@ -10,13 +10,16 @@ from amaranth.back import rtlil
 from cocotb.triggers import FallingEdge
 
 from actcodec.codecs import CDMA, JPEG_ACT, lane_modes
-from actcodec.golden.jpegact import cdu, quantize, sfpr, zvc
+from actcodec.golden.jpegact import cdu, quantize, sfpr
 from actcodec.golden.offload import blocks
 from actcodec.rtl.jpegact.cdu import Cdu
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, parameters, rng, simulate
+from tb.jpegact.blocks import FAULTS, rows, tables
 from tb.offload import payloads
 
 ALL = cdu.MODES
+NIBBLE, RICE = ("sfpr-nibble", "jpeg-act-nibble"), ("sfpr-rice", "jpeg-act-rice")
+MALFORMED = 8  # a bit of error
 SAMPLE = ROOT / "actcodec" / "data" / "resnet20.npz"
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
@@ -26,12 +29,14 @@ SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 1
 COMPRESS_LATENCY = {
     16: {"sfpr": 7, "sfpr-zvc": 17, "brc": 18, "jpeg-act": (46, 53, 67)},
     32: {"raw": 2, "sfpr": 9, "sfpr-zvc": 19, "brc": 34, "jpeg-act": (48, 55, 69), "zvc": 11},
-    40: {"raw": 0, "sfpr": 4, "sfpr-zvc": 15, "brc": 1, "jpeg-act": (44, 51, 65), "zvc": 10},
+    40: {"raw": 0, "sfpr": 4, "sfpr-zvc": 15, "brc": 1, "jpeg-act": (44, 51, 65), "zvc": 10, "sfpr-nibble": 16,
+         "sfpr-rice": 23, "jpeg-act-nibble": (45, 52, 66), "jpeg-act-rice": (52, 59, 73)},
 }
 DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or take two; without one
     16: {"sfpr": 6, "sfpr-zvc": 16, "brc": 2, "jpeg-act": (39, 47, 63)},
     32: {"raw": 3, "sfpr": 7, "sfpr-zvc": 17, "brc": 3, "jpeg-act": (40, 48, 64), "zvc": 4},
-    40: {"raw": 1, "sfpr": 5, "sfpr-zvc": 14, "brc": 1, "jpeg-act": (37, 45, 61), "zvc": 1},
+    40: {"raw": 1, "sfpr": 5, "sfpr-zvc": 14, "brc": 1, "jpeg-act": (37, 45, 61), "zvc": 1, "sfpr-nibble": 9,
+         "sfpr-rice": 21, "jpeg-act-nibble": (32, 40, 56), "jpeg-act-rice": (44, 52, 68)},
 }
 
 
@@ -44,6 +49,18 @@ def test_cdu(modes):
 def test_without_packer_and_unpacker():
     simulate(Cdu(lane_modes(*ALL), packed=False), __file__, "equals_golden|queue|refuses|recovers|rate|rows",
              modes=ALL, packed=False)
+
+
+@pytest.mark.parametrize("modes", [NIBBLE, RICE, ("raw", "jpeg-act", "sfpr-zvc", *NIBBLE, *RICE)], ids="+".join)
+def test_coders(modes):
+    """Those in place of ZVC, alone and beside each other."""
+    simulate(Cdu(lane_modes(*modes), packed=False), __file__,
+             "equals_golden|queue|refuses|recovers|rate|rows|malformed", modes=modes, packed=False)
+
+
+def test_counted_blocks_are_not_packed():
+    with pytest.raises(ValueError, match="packed must be False for modes with counted blocks, not True"):
+        Cdu(lane_modes(*NIBBLE))
 
 
 def test_real_activations():
@@ -75,13 +92,15 @@ class Driver:
         self.packed = parameters().get("packed", True)
         row = payloads.row_bytes(self.modes)
         self.width = 8 + row if not self.packed else max(row, 16)
+        self.kind = self.width if self.packed else 40  # of latencies
         self.bytes_i = "bytes_i" if self.packed else "rows_i"
 
-    def config(self, decompress, mode, layout, count, table, signs=0):
+    def config(self, decompress, mode, layout, count, table, signs=0, code=None):
         table = np.zeros(64, int) if table is None else table.reshape(-1)
+        told = code.word << 192 if code else 0
         bits = max((len(self.modes) - 1).bit_length(), 1)
         place = mode if isinstance(mode, int) else self.modes.index(mode)
-        return decompress | (place | (layout | count << 2 | signs << 34 | pack(table, 3) << 35) << bits) << 1
+        return decompress | (place | (layout | count << 2 | signs << 34 | (pack(table, 3) | told) << 35) << bits) << 1
 
     def beats(self, compressed, x):
         """(configuration without direction, k and r for each sector, sectors, decompressed sectors, bytes)."""
@@ -105,8 +124,25 @@ class Driver:
         """The bytes as they leave."""
         if self.packed:
             return chunks(c.payload, self.width)
+        if c.mode in cdu.CODERS:  # eight chunks of any sizes
+            return [beat for k, block in enumerate(self.blocks(c), 1) for beat in ((block.tobytes(), k == c.blocks),
+                                                                                   *[None] * 7)]
         beats = [beat for block in self.blocks(c) for beat in payloads.chunks(block, c.mode, self.width)]
         return [*beats[:-1], beats[-1] | 1 << 8 * self.width + self.width.bit_length()]
+
+    def seen(self, beats, expected):
+        """What left, as :meth:`compressed` has it."""
+        result, count = [], 8 * self.width
+        for k, one in enumerate(expected):
+            if isinstance(one, tuple):
+                sizes = [beat >> count & (1 << self.width.bit_length()) - 1 for beat in beats[k : k + 8]]
+                data = b"".join((beat & (1 << 8 * size) - 1).to_bytes(size, "little")
+                                for beat, size in zip(beats[k : k + 8], sizes, strict=True))
+                lasts = [beat >> count + self.width.bit_length() for beat in beats[k : k + 8]]
+                result.append((data, bool(lasts[7])) if not any(lasts[:7]) else lasts)
+            else:
+                result.append(one if one is None else beats[k])
+        return result
 
     def given(self, c):
         """The bytes as they come in; what lies behind the words of a row means nothing."""
@@ -119,21 +155,21 @@ class Driver:
 
     @staticmethod
     def blocks(c):
-        payload = np.frombuffer(c.payload, np.uint8)
-        form = payloads.block_format(c.mode)
-        sizes = (zvc.sizes(payload, c.blocks, form.item) if form.kind == "mask" else np.full(c.blocks, form.longest))
-        return payloads.cut(payload, sizes)
+        return payloads.cut(np.frombuffer(c.payload, np.uint8), cdu.sizes_of(c))
 
     async def compress(self, x, mode, random, dqt="optL", idle="never", stall="never"):
         """Compresses and compares; returns golden's result and the run."""
         signs = int(random.integers(2))
-        c = cdu.compress(x, mode, dqt, signs=signs)
+        code = None
+        if (used := cdu.effective_mode(x, mode)) in cdu.CODERS and random.integers(2):
+            code = tables(random, cdu.CODERS[used])
+        c = cdu.compress(x, mode, dqt, signs=signs, code=code)
         layout, scales, sectors, _, chunks = self.beats(c, x)
-        sources = {"config": [self.config(0, c.mode, layout, c.blocks, c.table, signs)], "sectors_i": sectors}
+        sources = {"config": [self.config(0, c.mode, layout, c.blocks, c.table, signs, c.code)], "sectors_i": sectors}
         if scales:
             sources["scales"] = scales[0]
         run = await self.bench.run(sources, {"bytes_o": len(chunks)}, random, idle, stall)
-        self.bench.equal(run["bytes_o"], chunks, f"compress {c.mode} {x.shape}")
+        self.bench.equal(self.seen(run["bytes_o"], chunks), chunks, f"compress {c.mode} {x.shape}")
         await self.rest()
         assert self.dut.error.value == 0
         if scales:
@@ -145,7 +181,7 @@ class Driver:
     async def decompress(self, c, x, random, idle="never", stall="never", chunks=None, error=0):
         """Decompresses golden's result (or other ``chunks``) and compares what must be equal."""
         layout, scales, _, sectors, _ = self.beats(c, x)
-        sources = {"config": [self.config(1, c.mode, layout, c.blocks, c.table)],
+        sources = {"config": [self.config(1, c.mode, layout, c.blocks, c.table, code=c.code)],
                    self.bytes_i: self.given(c) if chunks is None else chunks}
         if scales:
             sources["scales"] = scales[1]
@@ -155,7 +191,9 @@ class Driver:
         if error != 2:
             self.bench.equal(self.real(run["sectors_o"], c), self.real(sectors, c), f"decompress {c.mode} {x.shape}")
         await self.rest()
-        assert int(self.dut.error.value) == error, f"error {int(self.dut.error.value)}, not {error}"
+        # What is missing may leave a block that contradicts itself, or not.
+        got = int(self.dut.error.value) & ~(MALFORMED if error == 2 and c.mode in cdu.CODERS else 0)
+        assert got == error, f"error {got}, not {error}"
         return run
 
     def real(self, sectors, c):
@@ -263,12 +301,12 @@ async def rate_is_eight_cycles_a_block(dut):
                 check_rate(run.cycles["sectors_i"], c.blocks, longest, f"compress {mode} {shape} {density}")
                 first = run.cycles["bytes_o"][0] - run.cycles["sectors_i"][0]
                 if density == 1:
-                    check_latency(first, COMPRESS_LATENCY[driver.width][mode], layout, f"compress {mode} {shape}")
+                    check_latency(first, COMPRESS_LATENCY[driver.kind][mode], layout, f"compress {mode} {shape}")
                 run = await driver.decompress(c, x, random)
                 check_rate(run.cycles["sectors_o"], c.blocks, longest, f"decompress {mode} {shape} {density}")
                 first = run.cycles["sectors_o"][0] - run.cycles[driver.bytes_i][0]
                 if density == 1:
-                    check_latency(first, DECOMPRESS_LATENCY[driver.width][mode], layout, f"decompress {mode} {shape}")
+                    check_latency(first, DECOMPRESS_LATENCY[driver.kind][mode], layout, f"decompress {mode} {shape}")
 
 
 def check_rate(cycles, count, longest, what):
@@ -297,7 +335,7 @@ async def queue_of_tensors_in_changing_modes_and_directions(dut, idle, stall):
         x = tensor(random, [(1, 3, 9, 24), (1, 5, 8, 8), (1, 2, 13, 16)][random.integers(3)], random.random() < 0.5)
         c = cdu.compress(x, mode, "optH")
         layout, scales, sectors, restored, chunks = driver.beats(c, x)
-        sources["config"].append(driver.config(int(direction), c.mode, layout, c.blocks, c.table))
+        sources["config"].append(driver.config(int(direction), c.mode, layout, c.blocks, c.table, code=c.code))
         sources["scales"] += scales[direction] if scales else []
         sources[driver.bytes_i if direction else "sectors_i"] += driver.given(c) if direction else sectors
         sinks["sectors_o" if direction else "bytes_o"] += restored if direction else chunks
@@ -306,7 +344,7 @@ async def queue_of_tensors_in_changing_modes_and_directions(dut, idle, stall):
     sources = {port: beats for port, beats in sources.items() if beats}
     run = await driver.bench.run(sources, {port: len(beats) for port, beats in sinks.items()}, random, idle, stall)
     await driver.rest()
-    driver.bench.equal(run["bytes_o"], sinks["bytes_o"], f"bytes of {jobs}")
+    driver.bench.equal(driver.seen(run["bytes_o"], sinks["bytes_o"]), sinks["bytes_o"], f"bytes of {jobs}")
     driver.bench.equal([got & mask for got, mask in zip(run["sectors_o"], kept, strict=True)],
                        [beat & mask for beat, mask in zip(sinks["sectors_o"], kept, strict=True)], f"sectors of {jobs}")
     assert int(dut.error.value) == 0
@@ -363,21 +401,50 @@ async def rows_that_end_early_or_late_are_flagged(dut, stall):
     for mode in driver.modes:
         x = tensor(random, (1, 3, 16, 24), True)
         c = cdu.compress(x, mode, "optL")
-        rows = driver.given(c)
+        given = driver.given(c)
         whole = driver.blocks(c)
         for kept in (0, 1, len(whole) // 2, len(whole) - 1):
-            cut = [*rows[: 8 * kept], int(random.integers(0, 256)) | last]
-            zero = bytes(cdu.BLOCK_BYTES.get(mode, 8))
+            cut = [*given[: 8 * kept], int(random.integers(0, 256)) | last]
+            zero = bytes(cdu.BLOCK_BYTES.get(mode, payloads.block_format(mode).head))
             filled = replace(c, payload=b"".join([b.tobytes() for b in whole[:kept]] + [zero] * (len(whole) - kept)))
             run = await driver.decompress(c, x, random, "never", stall, cut, error=2)
             driver.bench.equal(driver.real(run["sectors_o"], c), driver.real(driver.beats(filled, x)[3], c),
                                f"{mode} short after {kept} blocks")
-        await driver.decompress(c, x, random, "seldom", stall, [*rows[: 8 * len(whole) - 3], rows[-1]], error=2)
+        await driver.decompress(c, x, random, "seldom", stall, [*given[: 8 * len(whole) - 3], given[-1]], error=2)
         for more in (1, 8, 30):
             junk = [int(number) for number in random.integers(0, 1 << 60, more)]
-            await driver.decompress(c, x, random, "seldom", stall, [*rows[:-1], rows[-1] & ~last, *junk[1:],
+            await driver.decompress(c, x, random, "seldom", stall, [*given[:-1], given[-1] & ~last, *junk[1:],
                                                                     junk[0] | last], error=4)
         await driver.decompress(c, x, random, stall=stall)
+
+
+@cocotb.test
+@cocotb.parametrize(stall=["never", "half", "shy"])
+async def reports_malformed_blocks_and_stays_in_step(dut, stall):
+    """Any bits of first bytes, and of what follows: golden's values, and whether golden reports a block."""
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    told = set()
+    for mode in (mode for mode in driver.modes if mode in cdu.CODERS):
+        coder, x = cdu.CODERS[mode], tensor(random, (1, 3, 16, 24), True)
+        c = cdu.compress(x, mode, "optL")
+        heads = np.cumsum([0, *cdu.sizes_of(c)[:-1]])
+        for turn in range(12):
+            payload = np.frombuffer(c.payload, np.uint8).copy()
+            for at in random.choice(heads, 2) + random.integers(0, [1, 5][turn % 2], 2):
+                payload[min(at, len(payload) - 1)] ^= 1 << random.integers(8) if turn % 3 else random.integers(256)
+            recovered = coder.recover(payload, c.blocks, c.code)
+            if turn == 0:
+                recovered, payload = coder.recover(c.payload, c.blocks, c.code), np.frombuffer(c.payload, np.uint8)
+            like = replace(c, payload=coder.encode(recovered.blocks, c.code)[0].tobytes())
+            given = [row & (1 << 64) - 1 | row >> 64 << 8 * (driver.width - 8)
+                     for row in rows(coder, payload, c.blocks, random)]
+            error = MALFORMED if np.any(recovered.faults & FAULTS) else 0
+            await driver.decompress(like, x, random, "never", stall, given, error)
+            told.add((mode, error))
+        await driver.decompress(c, x, random, stall=stall)
+    assert told == {(mode, error) for mode in driver.modes if mode in cdu.CODERS for error in (0, MALFORMED)}
 
 
 @cocotb.test
@@ -413,7 +480,8 @@ async def recovers_from_a_reset_at_any_moment(dut):
         for direction in (0, 1):
             source = (driver.bytes_i, driver.given(c)) if direction else ("sectors_i", sectors)
             sink = "sectors_o" if direction else "bytes_o"
-            sources = {"config": [driver.config(direction, c.mode, layout, c.blocks, c.table)], source[0]: source[1]}
+            sources = {"config": [driver.config(direction, c.mode, layout, c.blocks, c.table, code=c.code)],
+                       source[0]: source[1]}
             if scales:
                 sources["scales"] = scales[direction]
             for moment in random.integers(1, len(sectors), 3):

@@ -14,7 +14,9 @@ from actcodec.golden.jpegact import sfpr, zvc
 from actcodec.rtl.common.packer import Packer, chunk
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.jpegact.transpose import vectors
-from actcodec.rtl.jpegact.zvc import Decoder, Encoder, Zvc
+from actcodec.rtl.jpegact.zvc import Zvc
+from actcodec.rtl.jpegact.zvc_decode import Decoder
+from actcodec.rtl.jpegact.zvc_encode import Encoder
 from tb.harness import PATTERNS, STALLS, Bench, beats, chunks, parameters, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"

@@ -80,8 +80,9 @@ def collected(blocks, cdus):
     return payload
 
 
-def payload_of(x, mode, dqt, cdus):
-    """The whole path. Arithmetic is golden's, one value or block at a time; it has judges of its own."""
+def payload_of(x, mode, dqt, cdus, code=None):
+    """The whole path. Arithmetic is golden's, one value or block at a time; it has judges of its own. ``code`` makes
+    the bytes of 64 values, those of tiles column by column, where a mode has another coder than ZVC."""
     if mode in ("raw", "zvc"):
         blocks = blocks_of(x.view("u4"), False)
         coded = [np.array(b, "<u4").tobytes() if mode == "raw" else zvc_block(b, 4) for b in blocks]
@@ -90,11 +91,14 @@ def payload_of(x, mode, dqt, cdus):
         coded = [b.to_bytes(8, "little") for b in bits]
     else:
         y = sfpr.quantize(x, sfpr.scales(x).k)
-        blocks = blocks_of(y, mode == "jpeg-act", y.dtype.type(0))
-        if mode == "jpeg-act":
+        tiled = mode.startswith("jpeg-act")
+        blocks = blocks_of(y, tiled, y.dtype.type(0))
+        if tiled:
             tile = [dct.forward(y.dtype.type(b).reshape(8, 8)) for b in blocks]
             shifts = quantize.shifts(quantize.table(dqt))
-            blocks = [list(quantize.shift(t, shifts).ravel()) for t in tile]
+            blocks = [list(quantize.shift(t, shifts).ravel(order="F" if code else "C")) for t in tile]
+        if code:
+            return collected([code([int(v) for v in b]) for b in blocks], cdus)
         blocks = [[int(v) & 0xFF for v in b] for b in blocks]
         coded = [bytes(b) if mode == "sfpr" else zvc_block(b, 1) for b in blocks]
     return collected(coded, cdus)

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import actcodec
-from actcodec.golden.jpegact import cdu
-from tb.judges import oracles
+from actcodec.golden.jpegact import cdu, nibble, rice
+from tb.judges import oracles, test_nibble, test_rice
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
-MODES = pytest.mark.parametrize("mode", cdu.MODES)
+MODES = pytest.mark.parametrize("mode", cdu.LEGAL)
+PLAIN = {nibble: test_nibble.encoded, rice: test_rice.encoded}
 SHAPES = pytest.mark.parametrize("shape", oracles.SHAPES, ids=str)
 SAMPLE = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 
@@ -34,7 +35,9 @@ def test_payload_equals_the_plain_loops(mode, shape):
     x = awkward(shape)
     for cdus in [1, 3, 8] if x.size < 10000 else [5]:
         c = cdu.compress(x, mode, "optH", cdus)
-        assert c.payload == oracles.payload_of(x, c.mode, "optH", cdus)
+        coder = PLAIN.get(cdu.CODERS.get(c.mode))
+        code = coder and (lambda values, coder=coder, c=c: coder(values, c.code.word))
+        assert c.payload == oracles.payload_of(x, c.mode, "optH", cdus, code)
 
 
 @MODES
@@ -85,7 +88,7 @@ def test_ratio_is_bytes_of_the_tensor_over_bytes_of_the_payload(mode):
     c = cdu.compress(x, mode)
     assert c.payload_bytes == len(c.payload)
     assert c.ratio == x.nbytes / len(c.payload)
-    assert c.blocks == (12 if mode == "jpeg-act" else 11)
+    assert c.blocks == (12 if mode.startswith("jpeg-act") else 11)
 
 
 def test_a_table_of_ones_own_is_rounded_to_powers_of_two():
@@ -115,6 +118,39 @@ def test_a_payload_of_another_length_is_refused(mode, change):
     payload = c.payload[:change] if change < 0 else c.payload.ljust(len(c.payload) + change, b"\0")
     with pytest.raises(ValueError, match="payload"):
         cdu.decompress(replace(c, payload=payload))
+
+
+@pytest.mark.parametrize("mode", cdu.CODERS)
+def test_a_table_is_fitted_or_given(mode):
+    """Of a ReLU tensor a straight one without the DCT; what another tensor of the layer had does as well, or nearly."""
+    with np.load(SAMPLE) as sample:
+        x, dense = sample["ReLU_layers_0_relu1"], sample["conv0"]
+    c = cdu.compress(x[:2], mode)
+    assert c.code == cdu.fit(x[:2], mode) and c.code.straight == mode.startswith("sfpr")
+    assert not cdu.fit(dense, mode).straight
+    own, stale = cdu.compress(x[2:], mode), cdu.compress(x[2:], mode, code=c.code)
+    assert stale.code == c.code and own.payload_bytes <= stale.payload_bytes < 1.05 * own.payload_bytes
+    np.testing.assert_array_equal(cdu.decompress(stale), cdu.decompress(own))
+    with pytest.raises(ValueError, match="table"):
+        cdu.compress(x, mode, code=7)
+    with pytest.raises(ValueError, match="table"):
+        replace(c, code=None)
+
+
+@pytest.mark.parametrize("mode, ratio", [("jpeg-act-nibble", 11.98), ("jpeg-act-rice", 14.09)])
+def test_coders_compress_real_activations_as_expected(mode, ratio):
+    with np.load(SAMPLE) as sample:
+        packed = [(x.nbytes, cdu.compress(x, mode, "optH")) for name, x in sample.items() if name.startswith("conv")]
+    assert sum(size for size, _ in packed) / sum(c.payload_bytes for _, c in packed) == pytest.approx(ratio, rel=0.003)
+
+
+@pytest.mark.parametrize("mode", cdu.CODERS)
+def test_a_malformed_block_is_refused(mode):
+    c = cdu.compress(awkward((2, 3, 9, 13)), mode, cdus=3)
+    payload = bytearray(c.payload)
+    payload[0] ^= 0xFF
+    with pytest.raises(ValueError, match=r"block|lengths"):
+        cdu.decompress(replace(c, payload=bytes(payload)))
 
 
 @pytest.mark.parametrize("mode", cdu.ITEM)

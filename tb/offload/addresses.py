@@ -5,8 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.vectors import place
-from actcodec.rtl.offload.address import AddressGenerator, course, distance
-from actcodec.rtl.offload.tensor_plan import TensorPlan, descriptor
+from actcodec.rtl.offload.address import AddressGenerator
+from actcodec.rtl.offload.geometry import distance_layout, geometry_layout
+from actcodec.rtl.offload.tensor_plan import TensorPlan, descriptor_layout
 from tb.harness import pack
 
 
@@ -16,9 +17,9 @@ class Addresses(wiring.Component):
     def __init__(self, cdus, address_width):
         self.cdus, self.address_width = cdus, address_width
         super().__init__({
-            "start": In(1), "descriptor": In(descriptor(address_width)), "done": Out(1), "error": Out(1),
-            "blocks": Out(32), "layout": Out(2), "course": Out(course(address_width)),
-            "shares": Out(32).array(cdus), "origin": Out(distance(address_width)), "load": Out(cdus),
+            "start": In(1), "descriptor": In(descriptor_layout(address_width)), "done": Out(1), "error": Out(1),
+            "blocks": Out(32), "layout": Out(2), "geometry": Out(geometry_layout(address_width)),
+            "shares": Out(32).array(cdus), "origin": Out(distance_layout(address_width)), "load": Out(cdus),
             "o": Out(stream.Signature(place(address_width))).array(cdus)})
 
     def elaborate(self, platform):
@@ -26,11 +27,11 @@ class Addresses(wiring.Component):
         m.submodules.plan = plan = TensorPlan(self.cdus, self.address_width)
         m.d.comb += [plan.start.eq(self.start), plan.descriptor.eq(self.descriptor)]
         m.d.comb += [getattr(self, name).eq(getattr(plan, name))
-                     for name in ("done", "error", "blocks", "layout", "course", "origin", "load")]
+                     for name in ("done", "error", "blocks", "layout", "geometry", "origin", "load")]
         for c in range(self.cdus):
             m.submodules[f"walk_{c}"] = walk = AddressGenerator(self.address_width)
             m.d.comb += [
-                self.shares[c].eq(plan.shares[c]), walk.blocks.eq(plan.shares[c]), walk.course.eq(plan.course),
+                self.shares[c].eq(plan.shares[c]), walk.blocks.eq(plan.shares[c]), walk.geometry.eq(plan.geometry),
                 walk.load.eq(plan.load[c]), walk.origin.eq(plan.origin),
                 walk.start.eq(plan.done & ~plan.error & (plan.shares[c] != 0)),
             ]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from actcodec.codecs import MODES, lane_modes
+from actcodec.codecs import lane_modes
 from actcodec.golden.jpegact import zvc
 from actcodec.golden.offload import stream
 from actcodec.golden.offload.blocks import GROUP
@@ -19,7 +19,7 @@ def modes(names):
 
 def block_format(mode):
     """That of a mode, by its name."""
-    return TRIM.format if mode == TRIM.name else MODES[mode].format
+    return modes([mode])[0].format
 
 
 def row_bytes(names):

@@ -3,24 +3,25 @@
 from actcodec.rtl.offload.register_map import BITS, VALUES
 
 OKAY, SLVERR = 0, 2
-WORDS = sorted({bits.address for bits in BITS})
-HELD = {bits.address for bits in BITS if VALUES[bits.name].held}
 
 
 class RegisterModel:
     """Values by name, words by address. ``pulses`` lists what a write set off, in order."""
 
-    def __init__(self, cdus=1, modes=0b111111, address_width=64):
+    def __init__(self, cdus=1, modes=0b111111, address_width=64, settings=0):
+        there = [bits for bits in BITS if bits.name != "settings" or bits.part < settings]
+        self.words = sorted({bits.address for bits in there})
+        self.held = {bits.address for bits in there if VALUES[bits.name].held}
         parameters = {"cdus": cdus, "modes": modes, "address_width": address_width}
         self.values = {name: parameters[name] if info.reset is None else info.reset for name, info in VALUES.items()}
-        self.limits = {name: (1 << min(info.width, address_width if name in ("base", "scales") else 256)) - 1
-                       for name, info in VALUES.items()}
+        widths = {"base": address_width, "scales": address_width, "settings": settings}
+        self.limits = {name: (1 << min(info.width, widths.get(name, info.width))) - 1 for name, info in VALUES.items()}
         self.pulses = []
 
     def read(self, address):
         """``(data, response)``"""
         address &= ~3
-        if address not in WORDS:
+        if address not in self.words:
             return 0, SLVERR
         return sum((self.values[bits.name] >> bits.part & (1 << bits.width) - 1) << bits.low
                    for bits in BITS if bits.address == address and VALUES[bits.name].access != "pulse"), OKAY
@@ -28,11 +29,11 @@ class RegisterModel:
     def write(self, address, data, strobe=0xF):
         """The response."""
         address &= ~3
-        if address not in WORDS or (address in HELD and self.values["busy"]):
+        if address not in self.words or (address in self.held and self.values["busy"]):
             return SLVERR
         lanes = sum(0xFF << 8 * lane for lane in range(4) if strobe >> lane & 1)
         if any((data & lanes) >> bits.low & (1 << bits.width) - 1 & ~(self.limits[bits.name] >> bits.part)
-               for bits in BITS if bits.address == address):
+               for bits in BITS if bits.address == address and bits.name in ("base", "scales")):
             return SLVERR
         pulses = []
         for bits in (bits for bits in BITS if bits.address == address):

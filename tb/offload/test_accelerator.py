@@ -11,15 +11,18 @@ from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 from cocotbext.axi import AxiResp
 
 from actcodec.codecs import JPEG_ACT, MODES, lane_modes
+from actcodec.codecs.models.cdu import told
 from actcodec.golden.jpegact import cdu
-from actcodec.golden.offload import blocks
+from actcodec.golden.offload import blocks, stream
 from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.accelerator import Accelerator
 from actcodec.rtl.offload.register_map import COUNTERS, ErrorCode
 from tb.harness import SEED, parameters, rng, simulate
+from tb.jpegact.blocks import FAULTS
 from tb.offload.world import World, tensor
 
 ALL = cdu.MODES
+CODED = (*cdu.CODERS, "brc")
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]
@@ -37,6 +40,12 @@ def test_accelerator(cdus):
 
 def test_behaviour():
     simulate(accelerator(2, ALL), __file__, "strides|reset|refuses|ends|counts|frame|null|cuts", cdus=2, modes=ALL)
+
+
+@pytest.mark.parametrize("cdus", [1, 3])
+def test_coders(cdus):
+    """Those in place of ZVC, on memory that the lanes share."""
+    simulate(accelerator(cdus, CODED), __file__, "random|malformed_blocks", cdus=cdus, modes=CODED)
 
 
 def test_independent_memory():
@@ -351,6 +360,38 @@ async def ends_bad_streams_with_their_error(dut, mode):
         assert np.array_equal(world.content[outside], before[outside]), f"SEED={SEED} case {k}: wrote outside"
         await world.source.wait()
         await world.decompress(good)
+
+
+@cocotb.test
+async def ends_malformed_blocks_with_an_error(dut):
+    """Bits of codes and planes: the tensor is golden's, and so is whether there is an error."""
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    ends = set()
+    for mode, coder in cdu.CODERS.items():
+        x = tensor(random, (1, 3, 24, 40), "relu")
+        c = cdu.compress(x, mode, cdus=world.cdus)
+        sizes = cdu.sizes_of(c)
+        for turn in range(8):
+            world.pause(("never", "half")[turn % 2])
+            payload = np.frombuffer(c.payload, np.uint8).copy()
+            which = int(random.choice(np.flatnonzero(sizes > 5)))
+            if turn:
+                payload[sizes[:which].sum() + 1 + random.integers(4)] ^= 1 << random.integers(8)
+            found = coder.recover(stream.deinterleave(payload, sizes, world.cdus)[0], c.blocks, c.code)
+            like = stream.interleave(*coder.encode(found.blocks, c.code), world.cdus)[0].tobytes()
+            address, table, index = world.place(x.shape)
+            world.fill()
+            world.send(payload)
+            code = ErrorCode.BLOCK if np.any(found.faults & FAULTS) else ErrorCode.NONE
+            await world.fails(world.driver.decompress(address, x.shape, mode, scales=c.scales, table=c.table,
+                                                      settings=told(mode, c.code), scale_table=table), code)
+            expected = cdu.decompress(replace(c, payload=like)).view(np.uint8).reshape(-1)
+            assert np.array_equal(world.content[index], expected), f"SEED={SEED} {mode}, turn {turn}"
+            ends.add((coder, code))
+        await world.decompress(c)
+    assert len(ends) == 4, ends
 
 
 @cocotb.test

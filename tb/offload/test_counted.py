@@ -20,12 +20,12 @@ def registered(monkeypatch):
     monkeypatch.setitem(codecs.MODES, trim.TRIM.name, trim.TRIM)
 
 
-def expected(x, cdus):
+def expected(x, cdus, key):
     """What the accelerator makes of a tensor, and the tensor that comes back."""
     view = blocks.view(x.shape)
     k = sfpr.scales(x).k
     y = sfpr.quantize(x.reshape(view.rows, view.width), k[view.channel, None])
-    payload, sizes = trim.encode(blocks.split(y, view, False).view(np.uint8))
+    payload, sizes = trim.encode(blocks.split(y, view, False).view(np.uint8), key)
     payload, _ = stream.interleave(payload, sizes, cdus)
     back = sfpr.dequantize(y, sfpr.reciprocal(k[view.channel, None])).reshape(x.shape)
     return SimpleNamespace(shape=x.shape, mode="trim", scales=k, table=None, payload=payload.tobytes()), back
@@ -44,11 +44,11 @@ def tensor(random, shape):
 def test_tensors_there_and_back(cdus):
     random = np.random.default_rng(SEED)
     for shape in SHAPES:
-        x = tensor(random, shape)
-        compressed, back = expected(x, cdus)
-        _, payload = Host(shape, "trim", cdus).compress(x, "trim")
-        assert payload == compressed.payload, f"SEED={SEED} {shape}"
-        _, tensor_ = Host(shape, "trim", cdus).decompress(compressed)
+        x, key = tensor(random, shape), int(random.integers(1 << 40))
+        compressed, back = expected(x, cdus, key)
+        result, payload = Host(shape, "trim", cdus).compress(x, "trim", settings={"key": key})
+        assert payload == compressed.payload and result.settings == {"key": key}, f"SEED={SEED} {shape}"
+        _, tensor_ = Host(shape, "trim", cdus).decompress(compressed, {"key": key})
         np.testing.assert_array_equal(tensor_, back, f"SEED={SEED} {shape}")
 
 
@@ -59,7 +59,7 @@ def test_whatever_the_stream_says_it_ends(cdus):
     ends = set()
     for turn in range(40):
         x = tensor(random, (1, 5, 16, 40))
-        compressed, _ = expected(x, cdus)
+        compressed, _ = expected(x, cdus, 0)
         payload = bytearray(compressed.payload)
         if turn % 4 == 0:
             payload = payload[: random.integers(1, len(payload))]
@@ -71,10 +71,10 @@ def test_whatever_the_stream_says_it_ends(cdus):
         compressed.payload = bytes(payload)
         host = Host(x.shape, "trim", cdus)
         try:
-            host.decompress(compressed)
+            host.decompress(compressed, {"key": 0})
             ends.add("well")
         except ValueError as error:
             ends.add(str(error).split()[-1])
         x = tensor(random, (1, 5, 16, 40))  # and the next tensor is right
-        assert host.compress(x, "trim")[1] == expected(x, cdus)[0].payload
+        assert host.compress(x, "trim", settings={"key": 7})[1] == expected(x, cdus, 7)[0].payload
     assert {"SHORT", "EXCESS"} <= ends, f"SEED={SEED}: {ends}"

@@ -1,5 +1,6 @@
 """Bench of the registers: every bit of the map, equal to a model made from the same declaration."""
 
+from dataclasses import replace
 
 import cocotb
 import numpy as np
@@ -10,20 +11,24 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
-from actcodec import container, driver
-from actcodec.codecs import JPEG_ACT, MODES, lane_modes
-from actcodec.rtl.offload import register_map
+from actcodec import driver
+from actcodec.codecs import JPEG_ACT, lane_modes
+from actcodec.rtl.offload import register_map, setting
 from actcodec.rtl.offload.register_map import BITS, VALUES
 from actcodec.rtl.offload.registers import Registers
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, rng, simulate, synthesised
-from tb.offload.register_model import HELD, OKAY, SLVERR, WORDS, RegisterModel
+from tb.offload import payloads
+from tb.offload.register_model import OKAY, SLVERR, RegisterModel
+from tb.offload.trim import TRIM
 
 # The other one, behind AXI, has all there is.
 BUILD = {name: synthesised("registers", name, value)
-         for name, value in (("cdus", 3), ("modes", ("sfpr", "zvc")), ("address_width", 40))}
-CAPABILITIES = {**BUILD, "modes": {("sfpr", "zvc"): 0b100010, JPEG_ACT: 0b011110}[BUILD["modes"]]}
+         for name, value in (("cdus", 3), ("modes", ("sfpr", "zvc", "trim")), ("address_width", 40))}
+CAPABILITIES = {**BUILD, **{("sfpr", "zvc", "trim"): {"modes": 0b100010 | 1 << 60, "settings": 45},
+                            JPEG_ACT: {"modes": 0b011110}}[BUILD["modes"]]}
 LANES = lane_modes()
-BUILD["modes"] = lane_modes(*BUILD["modes"])
+ALL = {"cdus": 8, "modes": sum(1 << mode.code for mode in LANES), "settings": setting.width(LANES)}
+BUILD["modes"] = payloads.modes(BUILD["modes"])
 STATUS = [name for name, info in VALUES.items() if info.access == "ro" and name != "done"]
 
 
@@ -81,16 +86,31 @@ def test_parameters_are_checked(wrong):
 def test_no_bits_overlap():
     taken = [(bits.address, bit) for bits in BITS for bit in range(bits.low, bits.low + bits.width)]
     assert len(set(taken)) == len(taken) and all(bit < 32 for _, bit in taken)
-    assert WORDS[-1] < 1 << register_map.ADDRESS_BITS and all(address % 4 == 0 for address in WORDS)
+    assert all(bits.address < 1 << register_map.ADDRESS_BITS and bits.address % 4 == 0 for bits in BITS)
     for name, info in VALUES.items():
         parts = sorted((bits.part, bits.width) for bits in BITS if bits.name == name)
         assert [part for part, _ in parts] == [sum(w for _, w in parts[:k]) for k in range(len(parts))]
         assert sum(width for _, width in parts) == info.width
 
 
-def test_codes_are_the_same_everywhere():
-    assert [mode.name for mode in MODES.values()][: len(container.MODES)] == list(container.MODES)[: len(MODES)]
+def test_the_codes_of_modes_stay():
+    """Hardware and drivers that are out there know them."""
+    assert {mode.name: mode.code for mode in LANES}.items() >= {
+        "raw": 0, "sfpr": 1, "sfpr-zvc": 2, "jpeg-act": 3, "brc": 4, "zvc": 5}.items()
+
+
+def test_every_error_has_a_text():
     assert set(register_map.ERRORS) == set(register_map.ErrorCode)
+
+
+def test_a_setting_has_one_place():
+    """In the map, and among the modes of a device."""
+    with pytest.raises(ValueError, match="setting key has the bits 440 to 449, must be one or more of 0 to 447"):
+        setting.Setting("key", 10, 440)
+    other = replace(TRIM, name="other", code=61, told=(setting.Setting("key", 40),))
+    with pytest.raises(ValueError, match="modes must agree on the place of setting key"):
+        Registers(2, (TRIM, other))
+    assert setting.width((TRIM,)) == 45
 
 
 def test_document_is_up_to_date():
@@ -181,7 +201,7 @@ class Host:
             await FallingEdge(self.dut.clk)
         assert self.pulses == self.model.pulses, f"SEED={SEED}: pulses {self.pulses}, expected {self.model.pulses}"
         held, at = int(self.dut.control.value), 0
-        for name in (name for name, info in VALUES.items() if info.held):
+        for name in (name for name, info in VALUES.items() if info.held and self.model.limits[name]):
             width = self.model.limits[name].bit_length()
             got, at = held >> at & (1 << width) - 1, at + width
             assert got == self.model.values[name], f"SEED={SEED}: control.{name} is {got:#x}"
@@ -191,7 +211,7 @@ class Host:
         """Random writes: mostly where there is a register, often all ones or zeros, any strobes; each pulse once."""
         random, result = self.random, []
         for _ in range(count):
-            address = int(random.choice(WORDS)) if random.random() < 0.9 else int(random.integers(256))
+            address = int(random.choice(self.model.words)) if random.random() < 0.9 else int(random.integers(256))
             data = int(random.choice([0, 0xFFFFFFFF, random.integers(1 << 32)]))
             result.append((address, data, int(random.choice([15, random.integers(16)]))))
         result += [(0x0C, 1, 15), (0x0C, 2, 15)]
@@ -214,7 +234,7 @@ async def reads_reset_values_everywhere(dut):
     it = await host(dut, rng())
     await it.read(range(0, 256, 4))
     await it.check()
-    await it.write([(address, 0xFFFFFFFF, 15) for address in WORDS if address != 0x0C])
+    await it.write([(address, 0xFFFFFFFF, 15) for address in it.model.words if address != 0x0C])
     await it.bench.reset()
     it.model = RegisterModel(**CAPABILITIES)
     await it.read(range(0, 256, 4))
@@ -231,11 +251,11 @@ async def writes_each_bit_and_no_other(dut):
             await it.read([address])
         await it.write([(address, int(random.integers(1 << 32)) & (0xFFFFFFFC if address == 0x0C else 0xFFFFFFFF), 15)])
     await it.read(range(256))
-    for address in (address for address in HELD):
+    for address in (address for address in it.model.held):
         for bit in range(32):
             await it.write([(address, 1 << bit, 15)])
             await it.read([address])
-    await it.read(WORDS)
+    await it.read(it.model.words)
 
 
 @cocotb.test
@@ -247,7 +267,7 @@ async def random_accesses_equal_the_model(dut, idle, stall):
     for turn in range(6):
         it.shake(busy=turn % 3 == 1)
         writes = it.accesses(25)
-        seen |= {(it.model.values["busy"], address in HELD, strobe) for address, _, strobe in writes}
+        seen |= {(it.model.values["busy"], address in it.model.held, strobe) for address, _, strobe in writes}
         await it.write(writes, idle, stall)
         if turn % 2:
             await it.done(int(random.choice([0, random.integers(1, 8)])))
@@ -263,9 +283,9 @@ async def random_accesses_equal_the_model(dut, idle, stall):
 async def takes_address_and_data_in_any_order(dut, late):
     random = rng()
     it = await host(dut, random)
-    writes = [(address, int(random.integers(1 << 32)), 15) for address in sorted(HELD)]
+    writes = [(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.held)]
     await it.write(writes, {late: "mostly"})
-    await it.read(WORDS)
+    await it.read(it.model.words)
     dut.b__ready.value = 1
     early = "w" if late == "aw" else "aw"
     run = await it.bench.run({early: [0]}, {"b": None}, random, until=iter([0] * 20 + [1]).__next__)
@@ -275,13 +295,13 @@ async def takes_address_and_data_in_any_order(dut, late):
 @cocotb.test
 async def answers_at_its_rate(dut):
     it = await host(dut, rng())
-    run = await it.write([(address, 0, 15) for address in sorted(HELD)])
-    count = len(HELD)
+    run = await it.write([(address, 0, 15) for address in sorted(it.model.held)])
+    count = len(it.model.held)
     assert run.cycles["aw"] == run.cycles["w"] == list(range(1, 3 * count, 3))
     assert run.cycles["b"] == list(range(2, 3 * count, 3))
-    run = await it.read(WORDS)
-    assert run.cycles["ar"] == list(range(0, 2 * len(WORDS), 2))
-    assert run.cycles["r"] == list(range(1, 2 * len(WORDS), 2))
+    run = await it.read(it.model.words)
+    assert run.cycles["ar"] == list(range(0, 2 * len(it.model.words), 2))
+    assert run.cycles["r"] == list(range(1, 2 * len(it.model.words), 2))
 
 
 @cocotb.test
@@ -290,14 +310,14 @@ async def reads_and_writes_do_not_disturb_each_other(dut, stall):
     random = rng()
     it = await host(dut, random)
     it.shake(busy=False)
-    reads = [address for address in WORDS if address >= 0x80] * 2
-    writes = [(address, int(random.integers(1 << 32)), 15) for address in sorted(HELD)]
+    reads = [address for address in it.model.words if address >= 0x80 and address not in it.model.held] * 2
+    writes = [(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.held)]
     run = await it.bench.run(
         {"aw": [a for a, _, _ in writes], "w": [word(d) for _, d, _ in writes], "ar": reads},
         {"b": len(writes), "r": len(reads)}, random, {"aw": "half", "w": "seldom", "ar": "seldom"}, stall)
     it.bench.equal(run["b"], [it.model.write(*access) for access in writes], "responses")
     it.bench.equal(run["r"], [it.model.read(address)[0] for address in reads], "reads")
-    await it.read(WORDS)
+    await it.read(it.model.words)
 
 
 @cocotb.test
@@ -318,13 +338,13 @@ async def start_and_reset_are_single_pulses(dut):
 async def holds_the_descriptor_while_busy(dut):
     random = rng()
     it = await host(dut, random)
-    await it.write([(address, int(random.integers(1 << 32)), 15) for address in sorted(HELD)])
+    await it.write([(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.held)])
     before = int(dut.control.value)
     it.status(busy=1)
-    run = await it.write([(address, int(random.integers(1 << 32)), 15) for address in sorted(HELD)])
+    run = await it.write([(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.held)])
     assert set(run["b"]) == {SLVERR} and int(dut.control.value) == before
     await it.done()
-    run = await it.write([(address, 0, 15) for address in sorted(HELD)])
+    run = await it.write([(address, 0, 15) for address in sorted(it.model.held)])
     assert set(run["b"]) == {OKAY} and int(dut.control.value) == 0
 
 
@@ -445,9 +465,9 @@ async def reset_in_the_middle_of_an_access_leaves_nothing(dut):
         await it.bench.reset()
         it.model = RegisterModel(**CAPABILITIES)
         assert dut.b__valid.value == 0 and dut.r__valid.value == 0
-        await it.read(WORDS)
-        await it.write([(address, 7, 15) for address in sorted(HELD)])
-        await it.read(WORDS)
+        await it.read(it.model.words)
+        await it.write([(address, 7, 15) for address in sorted(it.model.held)])
+        await it.read(it.model.words)
 
 
 # ------------------------------------------------------------------------------------------------------------ the world
@@ -469,7 +489,7 @@ def master(dut, random, pattern):
 @cocotb.parametrize(pattern=list(PATTERNS))
 async def equals_the_model_behind_axi(dut, pattern):
     random = rng()
-    bench, model = Bench(dut), RegisterModel(cdus=8)
+    bench, model = Bench(dut), RegisterModel(**ALL)
     await bench.start()
     axi = master(dut, random, pattern)
     for _ in range(150):
@@ -486,7 +506,7 @@ async def equals_the_model_behind_axi(dut, pattern):
             data, expected = model.read(address)
             assert int.from_bytes(result.data, "little") == data, f"SEED={SEED}: {address:#x}"
         assert response == AxiResp(expected), f"SEED={SEED}: {address:#x}"
-    for address in WORDS:
+    for address in model.words:
         assert int.from_bytes((await axi.read(address, 4)).data, "little") == model.read(address)[0], hex(address)
 
 

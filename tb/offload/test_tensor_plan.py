@@ -7,7 +7,7 @@ import pytest
 from cocotb.triggers import FallingEdge, RisingEdge
 
 from actcodec.golden.offload.blocks import View
-from actcodec.rtl.offload.address import course, distance
+from actcodec.rtl.offload.geometry import distance_layout, geometry_layout
 from actcodec.rtl.offload.register_map import RANGES
 from actcodec.rtl.offload.tensor_plan import TensorPlan
 from tb.harness import Bench, parameters, rng, simulate, synthesised
@@ -45,7 +45,7 @@ def wrong(view, tiled, base, stride, width, scales=None):
 
 
 def expect(view, tiled, base, stride, cdus, width):
-    """Blocks and layout, course, and of each CDU its blocks and where they begin."""
+    """Blocks and layout, geometry, and of each CDU its blocks and where they begin."""
     tiles, count = view.tiles_per_row, view.blocks(tiled)
     raster = not tiled or tiles in (1, 2, 4)
 
@@ -67,7 +67,7 @@ def expect(view, tiled, base, stride, cdus, width):
     path = {"raster": int(raster), "base": base, "rows": view.rows, "tiles": tiles, "tail": (view.width - 1) % 8 + 1,
             "stride": stride, "height": view.height, "top": view.channels - 1, "group": group(cdus),
             "unit": row(1 if raster else 8)}
-    return {"blocks": count, "layout": min(tiles, 3) - 1, "course": path, "shares": shares, "origins": origins}
+    return {"blocks": count, "layout": min(tiles, 3) - 1, "geometry": path, "shares": shares, "origins": origins}
 
 
 def latency(view, tiled, cdus):
@@ -93,7 +93,7 @@ async def check(bench, view, tiled, base, stride, scales=None):
         assert cycles < 400, f"{what}: no end"
         if load := int(dut.load.value):
             assert load == 1 << len(origins), f"{what}: {load}"
-            origins.append(fields(distance(width), int(dut.origin.value)))
+            origins.append(fields(distance_layout(width), int(dut.origin.value)))
         await FallingEdge(bench.clk)
         dut.start.value = 0
         await RisingEdge(bench.clk)
@@ -103,7 +103,8 @@ async def check(bench, view, tiled, base, stride, scales=None):
     if cause is None:
         shares = [int(getattr(dut, f"shares__{c}").value) for c in range(cdus)]
         got = {"blocks": int(dut.blocks.value), "layout": int(dut.layout.value),
-               "course": fields(course(width), int(dut.course.value)), "shares": shares, "origins": origins}
+               "geometry": fields(geometry_layout(width), int(dut.geometry.value)), "shares": shares,
+               "origins": origins}
         expected = expect(view, tiled, base, stride, cdus, width)
         for name, value in expected.items():
             assert got[name] == value, f"{what}: {name}: expected {value}, got {got[name]}"

@@ -1,14 +1,16 @@
 """A codec of the benches, with counted blocks: of a block's 64 int8 it keeps those up to the last that is not zero.
 
+A setting is added to the bytes behind the first: byte k mod 5 of ``key`` to byte k.
+
 Small and slow: 16 cycles a block.
 """
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.codecs import Mode
+from actcodec.codecs import Mode, Setting
 from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.common.vectors import vectors
 from actcodec.rtl.offload.block_format import MASK, BlockFormat
@@ -18,15 +20,16 @@ from actcodec.rtl.offload.stage import Hop, Stage
 __all__ = ["TRIM", "encode"]
 
 TRIM = Mode("trim", 60, BlockFormat("counted", 8), ("actcodec.rtl.jpegact.path:sfpr", "tb.offload.trim:trim"),
-            scaled=True)
+            scaled=True, told=(Setting("key", 40, 5),))
 
 
-def encode(blocks):
+def encode(blocks, key=0):
     """Payload (uint8) and sizes of blocks, uint8 [n, 64]."""
     counts = 64 - np.argmax(blocks[:, ::-1] != 0, axis=1)
     counts[~blocks.any(axis=1)] = 0
     keep = np.arange(64) < counts[:, None]
-    whole = np.hstack([counts[:, None].astype(np.uint8), blocks])
+    added = np.resize(np.frombuffer(key.to_bytes(5, "little"), np.uint8), 64)
+    whole = np.hstack([counts[:, None].astype(np.uint8), blocks + added])
     return whole[np.hstack([np.ones((len(blocks), 1), bool), keep])], counts + 1
 
 
@@ -37,13 +40,15 @@ class Trim(wiring.Component):
     chunks: Out(stream.Signature(chunk(MASK + 8)))
     rows: In(stream.Signature(rows(8)))
     empty: In(1)
+    key: In(40)
     o: Out(stream.Signature(vectors(signed(8))))
 
     def elaborate(self, platform):
         m = Module()
         row, full, last = Signal(3), Signal(), Signal()
         block, count = Signal(512), Signal(7)
-        data = Cat(word.as_unsigned() for word in self.i.payload.data)
+        key = Array([Cat(self.key.word_select((8 * row + k) % 5, 8) for k in range(8)) for row in range(8)])
+        data = Cat((word + key[row].word_select(k, 8))[:8] for k, word in enumerate(self.i.payload.data))
         seen = Signal(7)  # of this row, where the last value that is not zero ends
         for k in range(8):
             with m.If(self.i.payload.data[k] != 0):
@@ -79,7 +84,8 @@ class Trim(wiring.Component):
         ]
         for k in range(8):
             there = ~self.empty & (8 * place + k < size)
-            m.d.comb += self.o.payload.data[k].eq(Mux(there, self.rows.payload.data[k], 0).as_signed())
+            value = (self.rows.payload.data[k] - key[place].word_select(k, 8))[:8]
+            m.d.comb += self.o.payload.data[k].eq(Mux(there, value, 0).as_signed())
         with m.If(self.rows.valid & self.rows.ready):
             m.d.sync += [place.eq(place + 1), known.eq(Mux(self.empty, 0, size))]
         return m
@@ -88,4 +94,5 @@ class Trim(wiring.Component):
 def trim(site, here):
     """The stage."""
     unit = site.add("trim", Trim)
+    site.m.d.comb += unit.key.eq(site.setting("key"))
     return Stage(Hop(unit.i, unit.chunks), Hop(None, unit.o), coder=unit)

@@ -15,6 +15,7 @@ from cocotbext.axi import (
     AxiStreamSource,
 )
 
+from actcodec.codecs.models.cdu import told
 from actcodec.driver import AcceleratorError, Driver
 from actcodec.golden.jpegact import cdu
 from actcodec.golden.offload import blocks
@@ -124,6 +125,7 @@ class World:
         assert all(keep[:size]) and len(data) % 128 == 0 and not any(data[size:]), f"{what}: the last packet is wrong"
         self.bench.equal(list(data[:size]), list(expected.payload), what)
         assert result.mode == expected.mode and result.counters["bytes_in"] == x.nbytes
+        assert result.settings == told(expected.mode, expected.code), f"{what}: {result.settings}"
         if scaled:
             before[table : table + 4 * expected.scales.size] = expected.scales.view(np.uint8)
         assert np.array_equal(self.content, before), f"{what}: memory has changed"
@@ -142,7 +144,7 @@ class World:
             self.send(compressed.payload + bytes(beat), [1] * compressed.payload_bytes + [0] * beat if null else None)
         result = await self.driver.decompress(
             address, compressed.shape, compressed.mode, scales=compressed.scales, table=compressed.table,
-            scale_table=table, stride=stride)
+            settings=told(compressed.mode, compressed.code), scale_table=table, stride=stride)
         if compressed.scales is not None:
             words = slice(table, table + 4 * compressed.scales.size)
             before[words] = self.content[words]

@@ -3,11 +3,11 @@
 import subprocess
 from pathlib import Path
 
-from actcodec import simulator
+from actcodec.toolchain import compiler
 
 
 def test_checks_catch_what_they_are_for_and_memories_behave(tmp_path):
     source, program = Path(__file__).with_name("checks.cpp"), tmp_path / "checks"
-    subprocess.run([*simulator._compiler(), "-std=c++17", "-O1", "-Wall", "-Werror", "-o", program, source], check=True)
+    subprocess.run([*compiler(), "-std=c++17", "-O1", "-Wall", "-Werror", "-o", program, source], check=True)
     done = subprocess.run([program], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

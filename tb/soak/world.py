@@ -30,7 +30,7 @@ class Accelerator:
 
     cdus: int
     modes: tuple
-    memory: str = "shared"
+    memory: str = simulator.HARDWARE["memory"]
     outstanding: int = simulator.HARDWARE["outstanding"]
     address_width: int = simulator.HARDWARE["address_width"]
 
@@ -40,9 +40,8 @@ class Accelerator:
 
     def build(self):
         """Its library, built unless it is cached: the path."""
-        hardware = {"modes": self.modes, "address_width": self.address_width, "outstanding": self.outstanding,
-                    "memory": self.memory}
-        return simulator.library(self.cdus, hardware, SOURCE)
+        hardware = {name: getattr(self, name) for name in simulator.HARDWARE}
+        return simulator.library(self.cdus, {"modes": self.modes, **hardware}, SOURCE)
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ class Pair(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.front = front = shared("bank", lambda: Bank(8))
-        m.submodules.back = back = shared("bank", lambda: Bank(8))
+        m.submodules.front = front = shared(platform, "bank", lambda: Bank(8))
+        m.submodules.back = back = shared(platform, "bank", lambda: Bank(8))
         m.d.comb += [front.i.eq(self.i), back.i.eq(front.o), self.o.eq(back.o), front.enable.eq(self.enable),
                      back.enable.eq(~self.enable)]
         return m

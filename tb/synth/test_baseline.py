@@ -116,7 +116,7 @@ def command(path, recorded, monkeypatch):
         monkeypatch.setattr(baseline, "PATH", path)
         monkeypatch.setattr(baseline, "jobs", lambda names: [SimpleNamespace(label=label) for label in units])
         monkeypatch.setattr(baseline, "run", results)
-        result = CliRunner().invoke(baseline.main, arguments)
+        result = CliRunner().invoke(baseline.command, arguments)
         return result.exit_code, result.output
     return run
 

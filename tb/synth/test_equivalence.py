@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from actcodec.rtl.units import UNITS
 from actcodec.synth.equivalence import prove
 from actcodec.synth.flow import netlist, synthesise
 from actcodec.synth.library import SynthesisError
+from actcodec.units import UNITS
 
 
 @pytest.fixture(scope="module")

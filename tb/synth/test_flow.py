@@ -11,13 +11,13 @@ from amaranth.lib.wiring import Out
 from rich.console import Console
 
 from actcodec.rtl.common.shared_module import shared
-from actcodec.rtl.units import UNITS
 from actcodec.synth import fanout, flow, report
-from actcodec.synth.catalogue import VARIANTS, jobs
+from actcodec.synth.catalogue import jobs
 from actcodec.synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
 from actcodec.synth.library import NAND2, PERIOD, SynthesisError, liberty
 from actcodec.synth.power import Power
 from actcodec.synth.timing import ARRIVAL, analyse
+from actcodec.units import UNITS
 from tb.synth.bank import Bank, Pair
 
 FLOP, GATE, INVERTER = 4.522, 3.458, 0.532  # um2 of DFF_X1, CLKGATE_X1, INV_X1
@@ -110,7 +110,7 @@ def test_a_part_may_keep_constants(bank):
     class Low(Pair):
         def elaborate(self, platform):
             m = Module()
-            m.submodules.front = front = shared("bank", lambda: Bank(8))
+            m.submodules.front = front = shared(platform, "bank", lambda: Bank(8))
             m.d.comb += [front.i.eq(self.i[:4]), front.enable.eq(self.enable), self.o.eq(front.o)]
             return m
 
@@ -276,7 +276,7 @@ def test_every_unit_that_names_a_row_of_the_paper_finds_it():
 
 def test_accelerators_consist_of_one_and_the_same_lane_a_kind_of_memory():
     labels = {job.label: job for job in jobs(["quantize", "accelerator"])}
-    accelerators = ["accelerator", *(f"accelerator ({name})" for name in VARIANTS["accelerator"])]
+    accelerators = ["accelerator", *(f"accelerator ({name})" for name in UNITS["accelerator"].variants)]
     assert sorted(labels) == sorted(["quantize", "lane", "lane (independent memory)", *accelerators])
     for label in accelerators:
         lane = "lane (independent memory)" if "independent" in label else "lane"

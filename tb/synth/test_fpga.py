@@ -144,8 +144,8 @@ def test_the_command_prints_what_fits_and_fails_with_what_does_not(monkeypatch):
         return fpga.Fit(1234, 220, 5, 6, 98.7, 2.0), False
 
     monkeypatch.setattr(fpga, "fit", place)
-    result = CliRunner().invoke(fpga.main, ["quantize", "fadd"], env={"COLUMNS": "120"})
+    result = CliRunner().invoke(fpga.command, ["quantize", "fadd"], env={"COLUMNS": "120"})
     assert result.exit_code == 1
     assert "quantize 1,234 220 5 6 99 2" in " ".join(result.output.split())
     assert "error: fadd: no room" in result.output
-    assert CliRunner().invoke(fpga.main, ["quantize"]).exit_code == 0
+    assert CliRunner().invoke(fpga.command, ["quantize"]).exit_code == 0

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from actcodec.rtl.units import UNITS
 from actcodec.synth import cells, gates
 from actcodec.synth.flow import netlist, synthesise
 from actcodec.synth.library import SynthesisError, liberty
+from actcodec.units import UNITS
 
 
 def test_cells_are_what_their_names_say():

@@ -1,5 +1,9 @@
 """Mutants: a bench kills them, a weak one lets some survive, and only what no bench can tell counts as equivalent."""
 
+import os
+import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -11,6 +15,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.synth.miter import prove
 from actcodec.synth.mutants import SUBJECTS, draw, drawn
 from actcodec.synth.mutate import campaign, judge
+from tb.harness import ROOT
 
 SKID = SUBJECTS["skid"]
 COUNT, SEED = 12, 3
@@ -33,6 +38,17 @@ def test_the_bench_of_the_skid_buffer_kills_its_mutants_and_a_weak_one_does_not(
     told = []
     assert campaign(SKID, score.folder, SEED, told.append).keys() == {*range(COUNT + 1)}
     assert not told, "remembered"
+
+
+@pytest.mark.parametrize("bench, chosen, other", [
+    ("test_skid", "test_skid[False]", "test_skid[True]"), ("test_counter", None, "test_counter[1-64-16]")])
+def test_benches_of_other_components_are_not_run_and_told(build, bench, chosen, other):
+    folder = draw(SKID, COUNT, SEED, build)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", f"tb/common/{bench}.py"], cwd=ROOT,
+        text=True, stdout=subprocess.PIPE, env={**os.environ, "MUTANTS": f"skid:{folder}:", "SIM": "verilator"}).stdout
+    assert re.findall(r"::(.*)", done) == [chosen] * bool(chosen)
+    assert re.search(rf"^not run, \d+ without .*: .*{re.escape(other)}", done, re.MULTILINE), done
 
 
 def test_a_seed_draws_the_same_mutants(build):

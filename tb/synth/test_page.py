@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from actcodec.synth.page import BIN, histogram, render, sparkline, squarify, treemap
+from actcodec.synth.drawings import BIN, histogram, sparkline, squarify, treemap
+from actcodec.synth.page import render
 
 VOID = {"meta", "br"}
 

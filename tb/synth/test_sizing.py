@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from actcodec.rtl.units import UNITS
 from actcodec.synth import timing
 from actcodec.synth.flow import netlist, synthesise
 from actcodec.synth.library import areas, liberty
 from actcodec.synth.sizing import resize
+from actcodec.units import UNITS
 
 
 @pytest.fixture(scope="module")

@@ -1,54 +1,84 @@
-"""The modes of a CDU: ``golden/jpegact/cdu.py``. Side information are the scales, as bfloat16."""
+"""The modes of a CDU: ``golden/jpegact/cdu.py``. Side information are the scales, as bfloat16, and then the coder's
+table."""
 
 import numpy as np
 
-from actcodec.codecs import find
+from actcodec.codecs import by_code, find, lane_modes
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.jpegact import cdu, sfpr
 from actcodec.golden.offload import blocks
 
-__all__ = ["check", "compress", "decompress", "packed_scales", "saturated", "side_bytes", "unpacked_scales"]
+__all__ = ["check", "compress", "compressed", "decompress", "job", "saturated", "settings", "side_bytes", "stored"]
 
 
-def packed_scales(scales):
-    return (scales.view(np.uint32) >> 16).astype("<u2").tobytes()  # exact: a scale is a bfloat16
+def compress(x, mode, cdus, dqt=None, signs=False, coder="zvc"):
+    c = cdu.compress(x, mode.variant({"coder": coder}).name, **job(dqt, signs), cdus=cdus)
+    return _compressed(lane_modes(c.mode)[0], c.shape, c.payload, cdus, dqt, c.scales, told(c.mode, c.code))
 
 
-def unpacked_scales(side):
-    return (np.frombuffer(side, "<u2").astype(np.uint32) << 16).view(np.float32)
+def job(dqt=None, signs=False, coder="zvc"):
+    """What the driver's ``compress`` has to know of the options."""
+    return {"dqt": "optL" if dqt is None else dqt.table, "signs": signs}
 
 
-def compress(x, mode, cdus, dqt=None, signs=False):
-    c = cdu.compress(x, mode.name, "optL" if dqt is None else dqt.table, cdus, signs)
-    options = {"cdus": cdus} | ({"dqt": dqt} if c.table is not None else {})
-    return Compressed(c.mode, c.shape, c.payload, options, b"" if c.scales is None else packed_scales(c.scales))
+def settings(x, mode, dqt="optL", signs=False):
+    """What the units of a lane's mode have to be told of a tensor: a number for each of the mode's settings."""
+    return told(mode.name, cdu.fit(x, mode.name, dqt, signs)) if mode.told else {}
+
+
+def told(name, code):
+    return {setting.name: code.word for setting in lane_modes(name)[0].told}
+
+
+def compressed(lane, shape, payload, cdus, result, dqt=None, signs=False, coder="zvc"):
+    """The ``Compressed`` of what a lane's mode made of a tensor, by the driver's ``result``."""
+    return _compressed(lane, shape, payload, cdus, dqt, result.scales, result.settings)
+
+
+def _compressed(lane, shape, payload, cdus, dqt, scales, numbers):
+    mode, options = by_code(lane.code)
+    options |= {"cdus": cdus} | ({"dqt": dqt} if lane.tiled else {})
+    side = b"" if scales is None else (scales.view(np.uint32) >> 16).astype("<u2").tobytes()  # exact: bfloat16
+    side += b"".join(numbers[setting.name].to_bytes(setting.bytes, "little") for setting in lane.told)
+    return Compressed(mode.name, shape, payload, options, side)
 
 
 def decompress(compressed):
-    return cdu.decompress(of_golden(compressed))
+    return cdu.decompress(stored(compressed)[0])
 
 
-def of_golden(compressed):
-    """Golden's ``Compressed``. Raises ValueError."""
-    c, dqt = compressed, compressed.options.get("dqt")
+def stored(compressed):
+    """Golden's ``Compressed``, and the numbers of the settings. Raises ValueError."""
+    c, dqt, lane = compressed, compressed.options.get("dqt"), find(compressed.mode).variant(compressed.options)
     name, table = (dqt.name, dqt.shifts) if dqt else (None, None)
-    scales = unpacked_scales(c.side) if find(c.mode).scaled else None
-    return cdu.Compressed(c.mode, c.shape, name, table, scales, c.cdus, c.payload)
+    at = scale_bytes(c.shape, lane)
+    scales = (np.frombuffer(c.side[:at], "<u2").astype(np.uint32) << 16).view(np.float32) if lane.scaled else None
+    numbers, code = {}, None
+    for setting in lane.told:
+        numbers[setting.name] = number = int.from_bytes(c.side[at : at + setting.bytes], "little")
+        at += setting.bytes
+        code = cdu.CODERS[lane.name].Table.of(number)
+    return cdu.Compressed(lane.name, c.shape, name, table, scales, c.cdus, c.payload, code), numbers
+
+
+def scale_bytes(shape, lane):
+    return 2 * blocks.view(shape).channels if lane.scaled else 0
 
 
 def side_bytes(shape, mode):
-    return 2 * blocks.view(shape).channels if mode.scaled else 0
+    return scale_bytes(shape, mode) + sum(setting.bytes for setting in mode.told)
 
 
 def check(compressed):
-    c, mode = compressed, find(compressed.mode)
+    c, mode = compressed, find(compressed.mode).variant(compressed.options)
     count = blocks.view(c.shape).blocks(mode.tiled)
     least, most = count * mode.format.shortest, count * mode.format.longest
     if not least <= c.payload_bytes <= most:
         raise ValueError(f"a payload of {c.payload_bytes} bytes cannot hold {count} blocks of mode {c.mode}")
-    of_golden(c)
+    stored(c)
 
 
 def saturated(x, compressed):
     """Values that SFPR clips."""
-    return 0 if not find(compressed.mode).scaled else sfpr.counts(x, unpacked_scales(compressed.side)).saturated
+    c = stored(compressed)[0]
+    return 0 if c.scales is None else sfpr.counts(x, c.scales).saturated

@@ -1,0 +1,170 @@
+"""What the simulated accelerator reaches with one tensor, or a network's, in exact cycles.
+
+:func:`measure` has cycles a block when nothing but the accelerator limits; :func:`share` what lanes make of one port to
+memory for all of them; :func:`offload` the effective offload rate with a DMA engine of 12.8 GB/s, as in section VI-E,
+Figure 21 and Table V of the JPEG-ACT paper. Every payload and tensor is compared with the golden model's on the way.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from actcodec.demo import sample
+from actcodec.golden.jpegact import cdu
+
+__all__ = ["CHANNELS", "CLOCK", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS", "SECTOR", "SHOWN", "Offload",
+           "Rate", "Shared", "choice", "measure", "offload", "offload_by_name", "share"]
+
+CLOCK = 1.455  # GHz
+PCIE = 12.8  # GB/s
+LATENCY = 300  # of memory, cycles
+SECTOR = 32  # bytes
+GROUPS = 250  # of each CDU, at least
+# What networks have: channels of maps of that width.
+CHANNELS = {8: 256, 16: 128, 24: 96, 28: 128, 32: 64, 56: 64, 112: 64, 224: 64}
+PAPER = {"cDMA+": (1.3, 15.6), "SFPR": (4.0, 48.0), "JPEG-ACT": (8.5, 108.8)}
+"""Table V, 4 CDUs: compression ratio and GB/s. The first two are the ratio times 12.0 GB/s, the last times 12.8."""
+RATIOS = {2: "zvc", 4: "sfpr-zvc", 6: "sfpr-zvc", 8: "sfpr-zvc", 12: "sfpr-zvc", 16: "sfpr-zvc"}
+"""Synthetic tensors: compression ratio, and the mode that gives it."""
+FIXED = (2, 4, 8, 12)  # those of Figure 21
+SHOWN = 4  # for the tables, and as in Table V
+BATCH = 16  # images of the real tensors, repeated
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A tensor when memory and the DMA engine do not limit."""
+
+    mode: str
+    decompress: bool
+    width: int
+    cdus: int
+    shape: tuple
+    blocks: int  # of the CDU that has most of them
+    cycles: int  # the accelerator's counter: from its start to its end
+    steady: float  # cycles a block of that CDU between its first and its last beat at the side of memory
+
+    @property
+    def total(self):
+        """Cycles a block and CDU with everything: start, latency of memory, end."""
+        return self.cycles / self.blocks
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A tensor when all lanes' ports lead to one slave, which moves a beat a cycle in each direction."""
+
+    mode: str
+    decompress: bool
+    width: int
+    cdus: int
+    beats: int  # of the tensor and its scales
+    used: float  # share of the cycles, from the first to the last of these beats, in which one moves
+
+
+@dataclass(frozen=True)
+class Offload:
+    """Tensors one after the other through a DMA engine of :data:`PCIE`."""
+
+    name: str
+    decompress: bool
+    cdus: int
+    ratio: float
+    cycles: int
+    rate: float  # GB/s of uncompressed data
+
+
+def shape(width, cdus):
+    """A tensor that is as long as it has to be; [N, C, H, W]."""
+    planes = math.ceil(4 * GROUPS * cdus / (width / 8 * math.ceil(width / 8)))
+    channels = min(planes, CHANNELS.get(width, 64))
+    return math.ceil(planes / channels), channels, width, width
+
+
+def sparse(size, zeros, seed=0):
+    """A tensor of which that share is zero."""
+    rng = np.random.default_rng(seed)
+    x = np.abs(rng.normal(size=size)).astype(np.float32) + np.float32(0.1)
+    x[rng.random(size) < zeros] = 0
+    return x
+
+
+def simulate(x, mode, dqt, cdus, decompress, **options):
+    """One tensor one way: (counters, traffic, golden's Compressed). Raises SimulationError if a bit differs."""
+    from actcodec.codecs.models.cdu import told
+    from actcodec.rtl_engine import Host, SimulationError
+
+    compressed = cdu.compress(x, mode, dqt, cdus)
+    host, settings = Host(x.shape, mode, cdus, **options), told(mode, compressed.code)
+    if decompress:
+        result, got = host.decompress(compressed, settings)
+        equal = got.tobytes() == cdu.decompress(compressed).tobytes()
+    else:
+        result, got = host.compress(x, mode, dqt, settings=settings)
+        equal = got == compressed.payload
+    if not equal:
+        raise SimulationError(f"{mode} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")
+    return result.counters, host.simulator.traffic(), compressed
+
+
+def measure(mode, decompress, width, cdus, x=None):
+    """:class:`Rate` of ``x``, or of noise that is long enough."""
+    x = sparse(shape(width, cdus), 0.5) if x is None else x
+    counters, traffic, compressed = simulate(x, mode, "optL", cdus, decompress, latency=LATENCY)
+    total = compressed.blocks
+    most = int(np.minimum(4, total - np.arange(0, total, 4 * cdus)).sum())  # the first CDU's
+    passed = traffic["written" if decompress else "read"][0]
+    steady = (passed.last - passed.first + 1) / most
+    return Rate(mode, decompress, width, cdus, x.shape, most, counters["cycles"], steady)
+
+
+def share(mode, decompress, width, cdus):
+    """:class:`Shared` of noise."""
+    _, traffic, _ = simulate(sparse(shape(width, cdus), 0.5), mode, "optL", cdus, decompress, latency=LATENCY,
+                             shared=True)
+    lanes = [lane for lane in traffic["written" if decompress else "read"] if lane.count]
+    beats = sum(lane.count for lane in lanes)
+    span = max(lane.last for lane in lanes) - min(lane.first for lane in lanes) + 1
+    return Shared(mode, decompress, width, cdus, beats, beats / span)
+
+
+def offload(name, tensors, cdus, decompress):
+    """:class:`Offload` of [(tensor, mode, dqt)]."""
+    before = after = cycles = 0
+    for x, mode, dqt in tensors:
+        counters, _, compressed = simulate(x, mode, dqt, cdus, decompress, latency=LATENCY, rate=PCIE / CLOCK)
+        before, after, cycles = before + x.nbytes, after + compressed.payload_bytes, cycles + counters["cycles"]
+    return Offload(name, decompress, cdus, before / after, cycles, before / cycles * CLOCK)
+
+
+def real(policy):
+    """The sample's tensors, as [(tensor, mode, dqt)]: JPEG-ACT's choice of modes (Table II), or cDMA+'s. Behind its
+    first word, a ``policy`` has the name of a DQT, and maybe that of a coder."""
+    found, (dense, relus, dqt) = [], choice(policy)
+    for name, x in sample().items():
+        x = np.tile(x, (BATCH // len(x), 1, 1, 1))
+        found.append((x, relus if name.startswith("ReLU") else dense, dqt))
+    return found
+
+
+def choice(policy):
+    """The modes of dense tensors and of ReLUs', and the DQT."""
+    _, dqt, coder = (*policy.split(), None, None)[:3]
+    if not dqt:
+        return "zvc", "zvc", "optL"
+    return f"jpeg-act-{coder}" if coder else "jpeg-act", f"sfpr-{coder or 'zvc'}", dqt
+
+
+def fixed(ratio):
+    """A synthetic tensor that is compressed to 1/ratio, as [(tensor, mode, dqt)]."""
+    mode = RATIOS[ratio]
+    value = 4 if mode == "zvc" else 1  # bytes that a non-zero value takes, beside the mask of 8 bytes a block
+    return [(sparse((8, 64, 32, 32), 1 - (256 / ratio - 8) / (64 * value), ratio), mode, "optL")]
+
+
+POLICIES = ("cDMA+", *(f"JPEG-ACT {dqt}{coder}" for dqt in ("optL", "optH") for coder in ("", " nibble", " rice")))
+
+
+def offload_by_name(name, cdus, decompress):
+    return offload(name, real(name) if name in POLICIES else fixed(int(name.split("x")[0])), cdus, decompress)

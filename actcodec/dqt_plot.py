@@ -1,0 +1,40 @@
+"""The picture of ``actcodec dqt``: the best tables for ZVC, those with names, and the one that was found."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from actcodec.files import UserError, replacing
+from actcodec.golden.jpegact import dqt, quantize
+
+__all__ = ["draw"]
+
+
+def draw(samples, found, target):
+    """``found`` is the ratio, the error and the coder of a table."""
+    form = Path(target).suffix[1:] or "png"
+    figure, axes = plt.subplots(figsize=(8, 5.5), dpi=110, layout="constrained")
+    if form not in figure.canvas.get_supported_filetypes():
+        raise UserError(f"{target}: no picture is called so; take .png, .svg or .pdf")
+    counts = dqt.total(samples)
+    best = dqt.frontier(counts)
+    axes.plot(best.errors, best.ratios, color="#1b6ca8", label="best tables of shifts, ZVC")
+    for name in quantize.TABLES:
+        shifts = quantize.shifts(quantize.table(name))
+        point = counts.error(shifts), counts.nbytes / counts.size(shifts)
+        axes.plot(*point, "o", color="#8a8a8a")
+        axes.annotate(name, point, (6, -10), textcoords="offset points", fontsize=9, color="#8a8a8a")
+    ratio, error, coder = found
+    axes.plot(error, ratio, "*", color="#d1495b", markersize=15, label=f"this one, {coder}: {ratio:.2f} at {error:.4f}")
+    axes.set(xlabel="relative L2 error", ylabel="compression ratio", ylim=(0, None))
+    axes.grid(color="#e6e6e6")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    with replacing(target) as file:
+        figure.savefig(file, format=form)
+    plt.close(figure)

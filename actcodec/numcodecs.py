@@ -1,0 +1,55 @@
+"""A codec for numcodecs, and so for Zarr arrays of format 2: ``compressor={"id": "actcodec", "mode": "sfpr-zvc"}``.
+
+numcodecs finds it by its entry point. What it stores for a chunk is an .act file (docs/container.md). Arrays of Zarr's
+format 3 take :mod:`actcodec.zarr`.
+"""
+
+import numpy as np
+from numcodecs.abc import Codec
+from numcodecs.compat import ensure_bytes, ndarray_copy
+
+from actcodec import api, codecs, container
+
+__all__ = ["Actcodec", "plain"]
+
+
+def plain(options):
+    """Options as JSON has them: a quantization table that is an array becomes a list."""
+    return {name: np.asarray(value).ravel().tolist() if isinstance(value, np.ndarray) else value
+            for name, value in options.items()}
+
+
+class Actcodec(Codec):
+    """A mode with its options, as ``actcodec.compress`` takes them.
+
+    Chunks have 1 to 5 dimensions, float16, float32 or float64, C order and the byte order of the machine. Raises
+    ValueError and TypeError for anything else.
+
+    >>> import numcodecs, numpy as np
+    >>> codec = numcodecs.get_codec({"id": "actcodec", "mode": "jpeg-act", "dqt": "optH"})
+    >>> codec.decode(codec.encode(np.ones((1, 8, 16, 16), np.float32))).shape
+    (1, 8, 16, 16)
+    """
+
+    codec_id = "actcodec"
+
+    def __init__(self, mode, **options):
+        codecs.find(mode).settings(options)  # checks
+        self.mode, self.options = mode, plain(options)
+
+    def encode(self, buf):
+        x = np.asarray(buf)
+        if not x.dtype.isnative or not x.flags.c_contiguous:
+            raise ValueError(f"a chunk of type {x.dtype.str} and strides {x.strides} is not in C order, and in the "
+                             "machine's byte order")
+        return container.pack(api.compress(x, self.mode, **self.options))
+
+    def decode(self, buf, out=None):
+        return ndarray_copy(api.decompress(container.unpack(ensure_bytes(buf))), out)
+
+    def get_config(self):
+        return {"id": self.codec_id, "mode": self.mode, **self.options}
+
+    def __repr__(self):
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"Actcodec({self.mode!r}{options})"

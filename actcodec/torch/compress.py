@@ -1,0 +1,254 @@
+"""``Compress``: saved-tensor hooks that keep activations compressed between the forward and the backward pass."""
+
+import time
+import weakref
+from collections import Counter
+from contextlib import ContextDecorator
+
+import torch
+
+from actcodec.codecs.compressed import MOST_DIMENSIONS
+from actcodec.torch import rules as ruling
+from actcodec.torch import saved
+from actcodec.torch.golden import codec
+from actcodec.torch.report import Meter, Report, Row
+
+__all__ = ["Compress"]
+
+
+class Entry:
+    """A tensor that is kept, once for all operations that save it."""
+
+    def __init__(self, tensor, kind, row):
+        self.kind, self.row, self.users, self.given = kind, row, 0, 0
+        self.shape, self.stride, self.dtype = tensor.shape, tensor.stride(), tensor.dtype
+        self.fills = saved.fills(self.shape, self.stride)
+        self.codec = self.packed = self.version = self.decoded = self.size = None
+
+    def keep(self, tensor):
+        """As it is. The detached tensor does not hold the graph that it is part of, and shares its version."""
+        self.codec, self.packed, self.version = None, tensor.detach(), tensor._version
+
+    def encode(self, tensor, chosen):
+        """Compressed."""
+        start = time.perf_counter()
+        values = tensor.detach().float().contiguous()
+        self.codec, self.packed, self.decoded = chosen, chosen.encode(values.view(seen(values.shape))), None
+        self.row.compressed(self.packed, chosen, time.perf_counter() - start)
+
+    def decode(self):
+        values = self.codec.decode(self.packed).view(self.shape).to(self.dtype)
+        if values.stride() != self.stride and self.fills:
+            values = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=values.device).copy_(values)
+        return values
+
+    def restore(self, shape, stride):
+        """The tensor as one of its users saw it. As long as others are to come, it is not decoded again."""
+        if self.codec is None:
+            if self.packed._version != self.version:
+                raise RuntimeError(f"a tensor of shape {tuple(shape)} needed for gradient computation was changed in "
+                                   f"place: it is at version {self.packed._version}, expected {self.version}")
+            return self.seen(self.packed, shape, stride)
+        values, start = self.decoded, time.perf_counter()
+        if values is None:
+            values = self.decode()
+            self.row.decode_seconds += time.perf_counter() - start
+        self.given += 1
+        self.decoded = values if self.given % self.users else None
+        return self.seen(values, shape, stride)
+
+    def seen(self, values, shape, stride):
+        """Values as another user sees the same memory."""
+        same = (values.shape, values.stride()) == (shape, stride) or not self.fills
+        return values if same else values.as_strided(shape, stride)
+
+
+class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
+    """Keeps the activations of a model compressed between its forward and its backward pass.
+
+    A context around the forward pass, or a decorator of the function that does it; the backward pass may be inside or
+    outside. What is tensor for tensor compressed is decided by rules: the first that matches counts.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        It is not changed. Its layers name the rows of the report; functional calls count as their layer's.
+    preset : str
+        A column of JPEG-ACT's Table II (``none``, ``cdma``, ``gist``, ``gist-fp16``, ``gist-fp10``, ``gist-fp8``,
+        ``sfpr``, ``jpeg-act``), or any mode of the registry, for all activations.
+    rules : list
+        In its place: what :func:`~actcodec.torch.rule` makes.
+    engine : str
+        ``torch`` counts the bytes of the payload without making it, and keeps a byte a value; ``golden`` makes the real
+        payload, slowly. Gradients and sizes are the same.
+    min_values : int
+        Smaller tensors are left as they are.
+    error_every : int
+        Passes from one measurement of the error to the next, which decodes everything once more; 0 for never.
+    schedule : Schedule
+        Options by the number of the pass, such as :func:`~actcodec.torch.optl5h`. ``step`` is the number of the next
+        one; set it when training is resumed.
+    **options
+        Those of the modes: ``dqt="optH"``, ``signs=True``.
+
+    A tensor is compressed if it is float32, float16 or bfloat16, belongs to the graph (weights, pictures and buffers do
+    not) and has a rule. Tensors that share memory are kept once. Under ``torch.utils.checkpoint`` its inputs are
+    compressed, and what it recomputes is not.
+
+    Raises ValueError for a preset, rule or option that cannot be, and for a model in ``DataParallel``, whose threads
+    hooks do not reach, or compiled, whose graphs save tensors of their own.
+    """
+
+    def __init__(self, model, preset="jpeg-act", *, rules=None, engine="torch", min_values=4096, error_every=100,
+                 schedule=None, **options):
+        super().__init__(self._pack, self._unpack)
+        if engine not in ("torch", "golden"):
+            raise ValueError(f"engine is {engine!r}, must be torch or golden")
+        for name, module in model.named_modules():
+            what = f"module {name or 'model'} ({type(module).__name__})"
+            if isinstance(module, torch.nn.DataParallel):
+                raise ValueError(f"{what}: its replicas run in threads that hooks do not reach; use "
+                                 "DistributedDataParallel, a process for each device")
+            if hasattr(module, "_orig_mod") or module._compiled_call_impl:
+                raise ValueError(f"{what}: a compiled graph saves tensors of its own; give the model before it is "
+                                 "compiled")
+        self.model, self.engine, self.min_values, self.error_every = model, engine, min_values, error_every
+        self.schedule, self.step, self._depth, self._handles = schedule, 0, 0, []
+        self.set(preset, rules=rules, **options)
+        self.reset()
+
+    def set(self, preset=None, *, rules=None, **options):
+        """Other rules from the next tensor on: a preset, a list, or the same ones with other options. Raises
+        ValueError."""
+        if rules is not None:
+            self.rules = ruling.with_options(rules, options)
+        elif preset is not None:
+            self.rules = ruling.preset(preset, **options)
+        else:
+            self.rules = ruling.with_options(self.rules, options)
+        self._codecs = [one.mode and codec(one.mode, one.options, self.engine) for one in self.rules]
+
+    def reset(self):
+        """Forgets what the report would show."""
+        self._rows, self._meter, self._passes = {}, Meter(), 0
+        self._entries, self._ordinals, self._layers = weakref.WeakValueDictionary(), Counter(), []
+
+    def report(self):
+        """A :class:`~actcodec.torch.report.Report` of the last pass."""
+        return Report(list(self._rows.values()), self._meter, self._passes)
+
+    # --------------------------------------------------------------------------------------------------------- context
+    def __enter__(self):
+        if not self._depth:
+            self._begin()
+        self._depth += 1
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self._depth -= 1
+        if not self._depth:
+            for handle in self._handles:
+                handle.remove()
+            self._handles.clear()
+
+    def _recreate_cm(self):
+        return self
+
+    def _begin(self):
+        if self.schedule:
+            self.set(**self.schedule.at(self.step))
+        self.step += 1
+        self._parameters = {saved.storage(tensor) for tensor in (*self.model.parameters(), *self.model.buffers())
+                            if tensor.numel()}
+        self._layers.clear()
+        self._new_pass()
+        for name, module in self.model.named_modules():
+            self._handles += [module.register_forward_pre_hook(lambda module, args, name=name: self._call(name)),
+                              module.register_forward_hook(self._return, always_call=True)]
+
+    def _new_pass(self):
+        self._ordinals.clear()
+        self._measured = self.error_every and self._passes % self.error_every == 0
+        self._passes += 1
+
+    def _call(self, name):
+        if not name and self._ordinals:  # the model once more in the same context
+            self._new_pass()
+        self._layers.append(name)
+
+    def _return(self, module, args, output):
+        if self._layers:  # an error may have come before the call
+            self._layers.pop()
+
+    # ----------------------------------------------------------------------------------------------------------- hooks
+    @torch.no_grad()
+    def _pack(self, tensor):
+        if tensor.layout is not torch.strided:
+            return tensor.detach()
+        entry = self._entries.get(key := saved.key(tensor))
+        if entry is None:
+            self._entries[key] = entry = self._new(tensor)
+        elif entry.kind == "mask":  # and its ReLU has saved it already
+            entry.kind = entry.row.kind = "relu"
+            self._keep(entry, entry.seen(tensor.detach(), entry.shape, entry.stride))
+        entry.users += 1
+        return entry, tensor.shape, tensor.stride()
+
+    @torch.no_grad()
+    def _unpack(self, packed):
+        return packed if isinstance(packed, torch.Tensor) else packed[0].restore(*packed[1:])
+
+    def _new(self, tensor):
+        """The entry of a tensor that is not kept yet."""
+        if saved.storage(tensor) in self._parameters:
+            entry = Entry(tensor, "other", None)
+            entry.keep(tensor)
+            return entry
+        kind, size = "other", min(tensor.nbytes, tensor.untyped_storage().nbytes())  # less, where it was expanded
+        if (tensor.dtype in saved.FLOATS and tensor.requires_grad and tensor.numel() >= self.min_values
+                and size == tensor.nbytes and not saved.of_leaf(tensor)):
+            kind = saved.kind(tensor)
+            if kind == "relu" and saved.makes_it_now(tensor):
+                kind = "mask"
+        entry = Entry(tensor, kind, self._row(tensor, kind))
+        entry.size = self._meter.hold(size)
+        weakref.finalize(entry, self._meter.release, entry.size).atexit = False
+        self._keep(entry, tensor)
+        return entry
+
+    def _keep(self, entry, tensor):
+        """Keeps a tensor as the rules say."""
+        chosen = next((codec for rule, codec in zip(self.rules, self._codecs, strict=True)
+                       if rule.matches(entry.kind, entry.row.layer, entry.shape)), None)
+        if chosen is None:
+            entry.row.left(tensor)
+            entry.keep(tensor)
+        elif chosen is not entry.codec:  # that of a mask may serve all
+            entry.encode(tensor, chosen)
+            if self._measured and chosen.mode.name not in ruling.ONE_BIT:
+                entry.row.error = relative_error(entry.decode(), tensor)
+        self._meter.change(entry.size, entry.row.held)
+
+    def _row(self, tensor, kind):
+        """The row of the report for the next tensor of this layer."""
+        layer = self._layers[-1] if self._layers else ""
+        number = self._ordinals[layer]
+        self._ordinals[layer] += 1
+        row = self._rows.setdefault((layer, number), Row(layer))
+        row.seen(tensor, kind)
+        return row
+
+
+def relative_error(values, exact):
+    """L2, over the tensor."""
+    exact = exact.detach().double()
+    return float((values.double() - exact).norm() / exact.norm())
+
+
+def seen(shape):
+    """A shape that codecs take: those of more dimensions lose the ones in the middle."""
+    if len(shape) <= MOST_DIMENSIONS:
+        return shape
+    return torch.Size((*shape[:3], shape[3:-1].numel(), shape[-1]))

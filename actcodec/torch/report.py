@@ -1,0 +1,171 @@
+"""What a pass through :class:`~actcodec.torch.Compress` kept: a row for each tensor, totals, JSON, a picture."""
+
+import json
+import math
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["Meter", "Report", "Row"]
+
+LEFT = "-"  # in place of a mode: kept as it is
+
+
+@dataclass
+class Row:
+    """A tensor that is kept, of the last pass that kept it."""
+
+    layer: str  # that was running when it was saved first
+    kind: str = ""
+    mode: str = LEFT
+    table: str = ""  # the quantization table, if there is one
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    nbytes: int = 0  # before
+    payload: object = 0  # bytes; on a GPU a tensor that nobody has waited for yet
+    side: int = 0  # bytes of scales and the like
+    held: int = 0  # bytes that are in memory: of a payload that is only counted, more than itself
+    error: float | None = None  # relative L2, when it was last measured; of one bit a value, which is exact, never
+    encode_seconds: float = 0.0  # of all passes together
+    decode_seconds: float = 0.0
+    passes: int = 0
+
+    def seen(self, tensor, kind):
+        self.kind, self.shape, self.dtype = kind, tuple(tensor.shape), str(tensor.dtype).partition(".")[2]
+        self.nbytes = tensor.nbytes
+        self.passes += 1
+
+    def left(self, tensor):
+        self.mode, self.table, self.error = LEFT, "", 0.0
+        self.payload, self.side, self.held = tensor.nbytes, 0, tensor.nbytes
+
+    def compressed(self, packed, codec, seconds):
+        self.payload, self.side, self.held = packed.payload, packed.side, packed.held
+        asked = packed.mode == codec.mode.name  # it did not fall back
+        self.mode = codec.mode.variant(codec.options).name if asked else packed.mode
+        self.table = str(codec.options["dqt"]) if asked and "dqt" in codec.options else ""
+        self.encode_seconds += seconds
+
+    @property
+    def packed(self):
+        """Bytes of payload and side information."""
+        return int(self.payload) + self.side
+
+    @property
+    def ratio(self):
+        return self.nbytes / self.packed
+
+    def facts(self):
+        """As a dictionary of numbers and words."""
+        facts = {one.name: getattr(self, one.name) for one in fields(self)}
+        return facts | {"payload": int(self.payload), "packed": self.packed, "ratio": self.ratio,
+                        "error": finite(self.error)}
+
+
+class Meter:
+    """Bytes that are held now and at the most, and what they would be without compression."""
+
+    def __init__(self):
+        self.now, self.peak = [0, 0], [0, 0]  # without, with
+
+    def hold(self, size):
+        """Counts a tensor of that many bytes, which are held until :meth:`change` says how many; returns what
+        :meth:`release` takes."""
+        pair = [size, 0]
+        self._add(*pair)
+        return pair
+
+    def change(self, pair, held):
+        self._add(0, held - pair[1])
+        pair[1] = held
+
+    def release(self, pair):
+        self._add(-pair[0], -pair[1])
+
+    def _add(self, *sizes):
+        for i, size in enumerate(sizes):
+            self.now[i] += size
+            self.peak[i] = max(self.peak[i], self.now[i])
+
+
+class Report:
+    """Rows and totals. ``str`` and ``print`` show a table.
+
+    ``rows`` has a :class:`Row` for each tensor; ``total`` a dictionary:
+
+    ================ ===================================================================================================
+    ``nbytes``       of all activations that autograd saved, each memory once, weights and buffers not
+    ``packed``       of the same as payload and side information; what no rule is for counts as it is
+    ``ratio``        the quotient
+    ``peak``         most bytes that were held at once, of these and of what autograd saves besides them
+    ``peak_without`` the same without compression
+    ================ ===================================================================================================
+    """
+
+    def __init__(self, rows, meter, passes):
+        self.rows = [row for row in rows if row.kind != "other"]
+        self.other = [row for row in rows if row.kind == "other"]
+        self.passes = passes
+        nbytes, packed = (sum(getattr(row, name) for row in self.rows) for name in ("nbytes", "packed"))
+        self.total = {"nbytes": nbytes, "packed": packed, "ratio": nbytes / packed if packed else 1.0,
+                      "peak": meter.peak[1], "peak_without": meter.peak[0],
+                      "other": sum(row.nbytes for row in self.other),
+                      "encode_seconds": sum(row.encode_seconds for row in self.rows) / max(passes, 1),
+                      "decode_seconds": sum(row.decode_seconds for row in self.rows) / max(passes, 1)}
+
+    def to_json(self, path=None):
+        """Totals and rows as JSON text, which is also written to a ``path``."""
+        text = json.dumps({"passes": self.passes, "total": self.total, "rows": [row.facts() for row in self.rows]},
+                          indent=1)
+        if path is not None:
+            Path(path).write_text(text + "\n")
+        return text
+
+    def plot(self, path):
+        """Draws a bar for each tensor, before and after; .png, .svg or .pdf. Needs Matplotlib."""
+        from actcodec.torch.report_plot import draw
+
+        draw(self, path)
+
+    def __rich__(self):
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for name in ("layer", "kind", "mode", "shape"):
+            table.add_column(name, no_wrap=True)
+        for name in ("before", "after", "ratio", "error", "enc. ms", "dec. ms"):
+            table.add_column(name, justify="right", no_wrap=True)
+        layer = None
+        for row in self.rows:
+            table.add_row("" if row.layer == layer else row.layer or "(model)", row.kind,
+                          f"{row.mode} {row.table}".strip(), "x".join(map(str, row.shape)), size(row.nbytes),
+                          size(row.packed), f"{row.ratio:.2f}", "-" if row.error is None else f"{row.error:.4f}",
+                          *(f"{1000 * seconds / row.passes:.1f}" for seconds in (row.encode_seconds,
+                                                                                row.decode_seconds)))
+            layer = row.layer
+        total = self.total
+        table.add_row("all", "", "", "", size(total["nbytes"]), size(total["packed"]), f"{total['ratio']:.2f}", "",
+                      f"{1000 * total['encode_seconds']:.1f}", f"{1000 * total['decode_seconds']:.1f}", style="bold")
+        return table
+
+    def __str__(self):
+        console = Console(width=160, force_terminal=False, color_system=None)
+        with console.capture() as capture:
+            console.print(self)
+        lines = [line.rstrip() for line in capture.get().splitlines()]
+        peak, without, other = (size(self.total[name]) for name in ("peak", "peak_without", "other"))
+        return "\n".join([*lines, f"held at the most: {peak}, without compression {without}; both with {other} of "
+                                  "pictures, indices, statistics and small tensors"])
+
+
+def finite(number):
+    """JSON has neither infinity nor NaN."""
+    return number if number is not None and math.isfinite(number) else None
+
+
+def size(count):
+    """Bytes as text."""
+    step = 0
+    while count >= 1000 and step < 3:
+        count, step = count / 1024, step + 1
+    return f"{count:.0f} B" if not step else f"{count:.{3 if count < 100 else 4}g} {'KMG'[step - 1]}iB"

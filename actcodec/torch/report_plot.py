@@ -1,0 +1,44 @@
+"""The picture of a report: what each tensor takes, before and after."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from actcodec.files import UserError, replacing
+
+__all__ = ["draw"]
+
+QUIET = "#d8d8d8"
+COLOURS = {"dense": "#2f6db3", "relu": "#d98c21", "mask": "#8a5ab5", "pool": "#3d9a55", "dropout": "#b54a4a",
+           "softmax": "#777777"}
+
+
+def draw(report, target):
+    """A bar for each row: its bytes in grey, what is left of them in the colour of its kind."""
+    form = Path(target).suffix[1:] or "png"
+    rows = report.rows[::-1]
+    figure, axes = plt.subplots(figsize=(9, 1 + 0.24 * max(len(rows), 4)), dpi=110, layout="constrained")
+    if form not in figure.canvas.get_supported_filetypes():
+        plt.close(figure)
+        raise UserError(f"{target}: no picture is called so; take .png, .svg or .pdf")
+    places = range(len(rows))
+    axes.barh(places, [row.nbytes / 2**20 for row in rows], color=QUIET)
+    for kind, colour in COLOURS.items():
+        mine = [i for i in places if rows[i].kind == kind]
+        if mine:
+            axes.barh(mine, [rows[i].packed / 2**20 for i in mine], color=colour, label=kind)
+    for i, row in enumerate(rows):
+        axes.text(row.nbytes / 2**20, i, f" {row.mode} {row.table} {row.ratio:.1f}".replace("  ", " "), va="center",
+                  fontsize=7)
+    axes.set_yticks(places, [row.layer for row in rows], fontsize=7)
+    axes.set(xlabel="MiB", title=f"{report.total['ratio']:.2f} times smaller")
+    if rows:
+        axes.legend(fontsize=8, loc="lower right")
+    axes.spines[["top", "right"]].set_visible(False)
+    with replacing(target) as file:
+        figure.savefig(file, format=form)
+    plt.close(figure)

@@ -1,0 +1,60 @@
+"""The ResNets of 8 and 20 layers that CIFAR-10 is usually trained with (He et al., CVPR 2016, section 4.2)."""
+
+import torch
+from torch import nn
+
+__all__ = ["Resnet", "resnet8", "resnet20"]
+
+
+class Block(nn.Module):
+    """Two convolutions around which the input passes: picked out and padded with zeros where its shape changes."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.relu1 = nn.ReLU()
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.relu2 = nn.ReLU()
+        self.stride, self.more = stride, outputs - inputs
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(self.relu1(self.bn1(self.conv1(x)))))
+        if self.more:
+            half = self.more // 2
+            x = nn.functional.pad(x[:, :, ::self.stride, ::self.stride], (0, 0, 0, 0, half, self.more - half))
+        return self.relu2(y + x)
+
+
+class Resnet(nn.Module):
+    """6 ``blocks`` + 2 layers for pictures of 3 channels: three stages of so many blocks, of ``width``, twice and four
+    times as many channels."""
+
+    def __init__(self, blocks, width=16, classes=10):
+        super().__init__()
+        self.conv = nn.Conv2d(3, width, 3, 1, 1, bias=False)
+        self.bn = nn.BatchNorm2d(width)
+        self.relu = nn.ReLU()
+        stages, inputs = [], width
+        for stage in range(3):
+            outputs = width << stage
+            for i in range(blocks):
+                stages.append(Block(inputs, outputs, 2 if stage and not i else 1))
+                inputs = outputs
+        self.layers = nn.Sequential(*stages)
+        self.fc = nn.Linear(inputs, classes)
+
+    def forward(self, x):
+        x = self.layers(self.relu(self.bn(self.conv(x))))
+        return self.fc(torch.flatten(x.mean(dim=(2, 3)), 1))
+
+
+def resnet8(**options):
+    """Eight layers, 78,000 weights."""
+    return Resnet(1, **options)
+
+
+def resnet20(**options):
+    """Twenty layers, 270,000 weights."""
+    return Resnet(3, **options)

@@ -1,0 +1,114 @@
+"""Which codec a saved tensor gets: kinds, rules, and the presets of the papers."""
+
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from actcodec import codecs
+
+__all__ = ["KINDS", "ONE_BIT", "PRESETS", "Rule", "names", "preset", "rule", "with_options"]
+
+KINDS = {
+    "dense": "output of a convolution, a sum, a norm, anything without a kind of its own",
+    "mask": "output of a ReLU that nothing but the ReLU itself saves: it asks for x > 0 alone",
+    "relu": "output of a ReLU that another operation saves, too",
+    "pool": "output of a pooling",
+    "dropout": "output of a dropout, or another product",
+    "softmax": "output of a softmax or its logarithm",
+}
+"""Kinds of a saved tensor, by the operation that made it."""
+
+ACTIVATIONS = tuple(kind for kind in KINDS if kind != "softmax")  # probabilities belong to the loss
+SPARSE = ("relu", "pool", "dropout")
+ONE_BIT = ("brc", "binarize")  # right for a mask, wrong for anything that needs a value
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A mode, or None to leave a tensor as it is, and which tensors it is for. See :func:`rule`."""
+
+    mode: str | None
+    kind: tuple[str, ...] = ACTIVATIONS
+    layer: str = "*"
+    min_width: int = 0
+    dims: tuple[int, ...] = ()
+    options: dict = field(default_factory=dict)
+
+    def matches(self, kind, layer, shape):
+        return (kind in self.kind and (shape or (1,))[-1] >= self.min_width
+                and (not self.dims or len(shape) in self.dims) and fnmatchcase(layer, self.layer))
+
+
+def _several(value, kind):
+    return (value,) if isinstance(value, kind) else tuple(value)
+
+
+def rule(mode, *, kind=ACTIVATIONS, layer="*", min_width=0, dims=(), **options):
+    """A rule: the ``mode`` of the registry with its ``options``, or None to leave a tensor as it is.
+
+    It holds for a tensor of ``kind`` (one of :data:`KINDS` or several; by default all but softmax), saved inside the
+    ``layer`` of that name (a pattern, as ``layer4.*``), at least ``min_width`` wide (its last dimension), of so many
+    ``dims`` (a number or several). Raises ValueError.
+    """
+    kind, dims = _several(kind, str), _several(dims, int)
+    if unknown := [name for name in kind if name not in KINDS]:
+        raise ValueError(f"kind is {unknown[0]!r}, must be one or more of {', '.join(KINDS)}")
+    if mode is not None:
+        codecs.find(mode).settings(options)  # checks
+        if mode in ONE_BIT and set(kind) != {"mask"}:
+            raise ValueError(f"mode {mode} keeps no values: it is for kind 'mask' alone, not {', '.join(kind)}")
+    elif options:
+        raise ValueError(f"a rule without a mode has no option {next(iter(options))}")
+    return Rule(mode, kind, layer, min_width, dims, options)
+
+
+def with_options(rules, options):
+    """The same rules, with those ``options`` that the mode of each has. Raises ValueError for one that none has."""
+    known = {name for one in rules if one.mode for name in options if codecs.find(one.mode).option(name)}
+    if unknown := [name for name in options if name not in known]:
+        raise ValueError(f"no mode of these rules has an option {unknown[0]}")
+    changed = []
+    for one in rules:
+        own = {name: value for name, value in options.items() if one.mode and codecs.find(one.mode).option(name)}
+        if own:
+            codecs.find(one.mode).settings(own)
+        changed.append(replace(one, options=one.options | own))
+    return tuple(changed)
+
+
+def _jpeg(mode, sparse):
+    """A column of JPEG-ACT's Table II: tensors without tiles get SFPR."""
+    return (rule("brc", kind="mask"), rule(sparse, kind=SPARSE), rule(mode, kind="dense", min_width=8), rule("sfpr"))
+
+
+def _gist(form=None):
+    """Gist's; without a format, what it has without loss."""
+    dense = (rule(f"dpr-{form}", kind="dense"),) if form else ()
+    return (rule("binarize", kind="mask"), rule(f"ssdc-{form}" if form else "ssdc", kind=SPARSE), *dense)
+
+
+PRESETS = {
+    "none": lambda: (),
+    "cdma": lambda: (rule("zvc", kind=("mask", *SPARSE)),),
+    "gist": _gist,
+    "gist-fp16": lambda: _gist("fp16"),
+    "gist-fp10": lambda: _gist("fp10"),
+    "gist-fp8": lambda: _gist("fp8"),
+    "sfpr": lambda: (rule("sfpr"),),
+    "jpeg-base": lambda: _jpeg("jpeg-base", "sfpr"),
+    "jpeg-act": lambda: _jpeg("jpeg-act", "sfpr-zvc"),
+}
+"""The columns of JPEG-ACT's Table II. Besides them every mode of the registry is a preset, for all activations."""
+
+
+def names():
+    """The presets that there are."""
+    known = [name for name in PRESETS if name != "jpeg-base" or name in codecs.MODES]
+    return [*known, *(name for name in codecs.MODES if name not in PRESETS)]
+
+
+def preset(name, **options):
+    """The rules of a preset, whose modes have these options as far as they know them. Raises ValueError."""
+    if name not in names():
+        raise ValueError(f"unknown preset {name!r}, legal are {', '.join(names())}")
+    rules = PRESETS[name]() if name in PRESETS else (rule(name, kind="mask" if name in ONE_BIT else ACTIVATIONS),)
+    return with_options(rules, options)

@@ -1,0 +1,71 @@
+"""What autograd saves: which tensors are activations, what made them, and which of them are the same memory."""
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+__all__ = ["FLOATS", "fills", "key", "kind", "makes_it_now", "of_leaf", "storage"]
+
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+"""Types that are compressed. float64 is what checks of gradients ask for."""
+
+# Operations that only look at memory in another way, or in another type.
+SAME_VALUES = ("Alias", "AsStrided", "Clone", "Expand", "Permute", "ReshapeAlias", "Select", "Slice", "Split",
+               "Squeeze", "T", "ToCopy", "Transpose", "Truncate", "UnsafeView", "Unsqueeze", "View")
+KINDS = {"Relu": "relu", "LogSoftmax": "softmax", "Softmax": "softmax", "NativeDropout": "dropout", "Mul": "dropout"}
+
+
+def _operation(node):
+    """The name of a node of the graph without its ending: "Relu" of "ReluBackward0"."""
+    return node.name().partition("Backward")[0]
+
+
+def _producer(tensor):
+    """The node that made the values of a tensor: views and casts are passed over."""
+    node = tensor.grad_fn
+    while node is not None and _operation(node) in SAME_VALUES:
+        node = node.next_functions[0][0] if node.next_functions else None
+    return node
+
+
+def of_leaf(tensor):
+    """Whether a tensor is a leaf, or a view or a cast of one: a weight, a picture."""
+    node = None if tensor.is_leaf else _producer(tensor)
+    return node is None or hasattr(node, "variable")  # the node that adds up the gradient of a leaf
+
+
+def kind(tensor):
+    """One of the kinds of :data:`actcodec.torch.rules.KINDS`, but "mask", by the operation that made a tensor. An
+    operation that is not known makes "dense"."""
+    operation = _operation(_producer(tensor))
+    return "pool" if "Pool" in operation else KINDS.get(operation, "dense")
+
+
+def makes_it_now(tensor):
+    """Whether it is the ReLU that made a tensor that saves it at this moment, and not another operation: the ReLU's
+    node has no result yet."""
+    node = tensor.grad_fn
+    return hasattr(node, "_saved_result") and node._saved_result is None
+
+
+def fills(shape, stride):
+    """Whether the values of a tensor fill its memory, in any order of dimensions."""
+    expected = 1
+    for step, size in sorted(zip(stride, shape, strict=True)):
+        if size != 1:
+            if step != expected:
+                return False
+            expected *= size
+    return True
+
+
+def storage(tensor):
+    """What stands for a tensor's memory. While this lives, no other memory is taken for it, as an address would be."""
+    return StorageWeakRef(tensor.untyped_storage())
+
+
+def key(tensor):
+    """Equal for tensors of the same values in the same memory, whatever shape they are seen in. An operation in place
+    makes another version, and so another key."""
+    place = (storage(tensor), tensor._version, tensor.storage_offset(), tensor.dtype)
+    shape = tuple(tensor.shape)
+    return (*place, tensor.numel()) if fills(shape, tensor.stride()) else (*place, shape, tensor.stride())

@@ -1,0 +1,94 @@
+"""SFPR of torch tensors, bit-equal to ``golden/jpegact/sfpr.py`` (JPEG-ACT, section III-B)."""
+
+from typing import NamedTuple
+
+import torch
+
+from actcodec.golden.jpegact import sfpr
+
+__all__ = ["Planes", "Scales", "dequantize", "part", "planes", "quantize", "scales"]
+
+TINY = torch.finfo(torch.float32).tiny
+PLAIN = 2.0**125  # with a scale up to this, a subnormal value is below half a step
+
+
+class Planes(NamedTuple):
+    """A tensor as ``rows`` of ``length`` values that share a scale: row i has scale i % ``channels``."""
+
+    rows: int
+    length: int
+    channels: int
+
+
+class Scales(NamedTuple):
+    """Of a tensor: k compresses, r decompresses, float32 [channels]. ``plain``: neither NaN, Inf nor a subnormal number
+    can matter; never said of a tensor on a GPU, as asking would wait for it."""
+
+    k: torch.Tensor
+    r: torch.Tensor
+    plain: bool
+
+
+def planes(view):
+    """:class:`Planes` of a tensor seen as golden's ``view``."""
+    if view.channels == 1:
+        return Planes(1, view.rows * view.width, 1)
+    return Planes(view.rows // view.height, view.height * view.width, view.channels)
+
+
+def part(x):
+    """Values at a time, about: what a processor's cache holds, or what a GPU needs to be busy."""
+    return 1 << 26 if x.is_cuda else 1 << 17
+
+
+def scales(x, view):
+    """Scales of a contiguous float32 tensor."""
+    shape = planes(view)
+    low, high = torch.aminmax(x.view(shape.rows, shape.length), dim=1)
+    largest = torch.maximum(high, -low)  # NaN if there is one
+    plain = not x.is_cuda and bool(torch.isfinite(largest).all())
+    if not plain:
+        magnitude = x.view(shape.rows, shape.length).abs()
+        largest = torch.where(magnitude < torch.inf, magnitude, 0).amax(1)
+    largest = largest.view(-1, shape.channels).amax(0)
+    largest = torch.where(largest < TINY, 0, largest)
+    most = torch.full_like(largest, float(sfpr.S * 2**7))
+    k = torch.div(most, largest.clamp(min=float(sfpr.S * 2**7 / sfpr.LARGEST))).bfloat16().float()
+    k = torch.where(largest == 0, 0, k)
+    r = torch.where(k == 0, 0, torch.div(torch.ones_like(k), k))
+    return Scales(k, r, plain and bool((k <= PLAIN).all()))
+
+
+def quantize(x, view, found, signs=False):
+    """int8, flat, of a contiguous float32 tensor and its scales. The product of 24 and 8 bits is exact in float64, so
+    that there is one rounding."""
+    shape = planes(view)
+    x, k = x.view(shape.rows, shape.length), found.k.double().repeat(shape.rows // shape.channels)[:, None]
+    y = torch.empty(x.shape, dtype=torch.int8, device=x.device)
+    for rows, columns in _pieces(x):
+        piece = x[rows, columns]
+        value = piece if found.plain else torch.where((piece.abs() >= TINY) & (piece.abs() < torch.inf), piece, 0)
+        rounded = value.double().mul_(k[rows]).round_()
+        if signs:
+            rounded = torch.where((rounded == 0) & (value > 0), 1, rounded)
+        if not found.plain:
+            rounded = torch.where(piece.isinf(), 128 * piece.sign(), rounded)
+        y[rows, columns] = rounded.clamp_(-128, 127)
+    return y.view(-1)
+
+
+def dequantize(y, view, found):
+    """Flat float32 of flat int8. A product of float32 numbers is rounded once."""
+    shape = planes(view)
+    x = torch.mul(y.view(shape.rows, shape.length), found.r.repeat(shape.rows // shape.channels)[:, None])
+    return (x if found.plain else x.add_(0.0)).view(-1)  # -128 times 0 would be -0.0
+
+
+def _pieces(x):
+    """Slices of rows and columns of about :func:`part` values."""
+    rows, columns = x.shape
+    wide = min(columns, part(x))
+    tall = max(part(x) // wide, 1)
+    for i in range(0, rows, tall):
+        for j in range(0, columns, wide):
+            yield slice(i, i + tall), slice(j, j + wide)

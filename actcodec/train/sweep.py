@@ -1,0 +1,59 @@
+"""What a TOML file asks for: every network with every preset and every seed.
+
+    networks = ["resnet8"]      # default: resnet8
+    seeds = 3                   # 0, 1, 2; default: 1
+    steps = 300                 # and batch, rate, pictures: as a run has them
+
+    [presets]
+    none = {preset = "none"}
+    "jpeg-act optH" = {preset = "jpeg-act", options = {dqt = "optH"}}
+    "jpeg-act optL5H" = {preset = "jpeg-act", schedule = {0 = {dqt = "optL"}, 100 = {dqt = "optH"}}}
+"""
+
+import multiprocessing
+import tomllib
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from actcodec.files import UserError
+from actcodec.train.run import DEFAULTS, checked, run
+
+__all__ = ["jobs", "read", "work"]
+
+OWN = ("networks", "seeds", "presets")
+
+
+def read(path):
+    """[(label, configuration)] of a file. Raises :class:`~actcodec.files.UserError`."""
+    try:
+        return jobs(tomllib.loads(Path(path).read_text()))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError) as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def jobs(sweep):
+    """[(label, configuration)] of what such a file says; the seeds of a preset follow one another. Raises
+    ValueError."""
+    common = {key: value for key, value in sweep.items() if key not in OWN}
+    if wrong := [key for key in common if key not in DEFAULTS or key in ("network", "seed", "preset", "options")]:
+        raise ValueError(f"a sweep has no {wrong[0]}")
+    seeds, presets = sweep.get("seeds", 1), sweep.get("presets")
+    if type(seeds) is not int or seeds < 1:
+        raise ValueError(f"seeds is {seeds!r}, must be a whole number, 1 or more")
+    if not presets:
+        raise ValueError("a sweep needs a table of presets")
+    return [(label, checked(common | way | {"network": network, "seed": seed}))
+            for network in sweep.get("networks", [DEFAULTS["network"]])
+            for label, way in presets.items() for seed in range(seeds)]
+
+
+def work(todo, data, results, processes=1):
+    """The results of jobs as (label, result), as they come. What is in the folder ``results`` is not trained again."""
+    from actcodec.train import cifar10
+
+    Path(results).mkdir(parents=True, exist_ok=True)
+    cifar10.load(data)  # once, before there are several processes
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        futures = {pool.submit(run, configuration, data, results): label for label, configuration in todo}
+        for future in as_completed(futures):
+            yield futures[future], future.result()

@@ -1,0 +1,78 @@
+"""The table of a sweep, and its curves."""
+
+import math
+from collections import defaultdict
+from statistics import mean, stdev
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["draw", "show", "summary"]
+
+
+def summary(results):
+    """A row for each network and label, of [(label, result)]: dictionaries with ``accuracy``, its ``deviation`` and the
+    half width of its 95 % ``interval`` (Student's t; both None for one seed), ``runs``, ``diverged``, ``ratio`` and
+    ``loss``, the mean of the last points of the curves."""
+    groups = defaultdict(list)
+    for label, result in results:
+        groups[result["configuration"]["network"], label].append(result)
+    rows = []
+    for (network, label), runs in groups.items():
+        found = [one["accuracy"] for one in runs]
+        deviation = stdev(found) if len(found) > 1 else None
+        losses = [one["losses"][-1] for one in runs if one["converged"]]
+        rows.append({"network": network, "label": label, "runs": len(runs), "accuracy": mean(found),
+                     "deviation": deviation, "interval": deviation and interval(deviation, len(found)),
+                     "diverged": sum(not one["converged"] for one in runs),
+                     "ratio": mean(one["ratio"] for one in runs), "loss": mean(losses) if losses else None,
+                     "seconds": mean(one["seconds"] for one in runs)})
+    return rows
+
+
+def interval(deviation, count):
+    """Half of the 95 % confidence interval of a mean."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
+
+
+def show(rows):
+    """Prints the table."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("network", "preset"):
+        table.add_column(name, no_wrap=True)
+    for name in ("runs", "accuracy, %", "s", "95 %", "diverged", "loss", "ratio", "CPU s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(row["network"], row["label"], str(row["runs"]), f"{row['accuracy']:.2f}",
+                      *("-" if row[key] is None else f"{sign}{row[key]:.2f}"
+                        for key, sign in (("deviation", ""), ("interval", "±"))),
+                      str(row["diverged"]), "-" if row["loss"] is None else f"{row['loss']:.3f}", f"{row['ratio']:.2f}",
+                      f"{row['seconds']:.0f}")
+    Console(width=120, highlight=False).print(table)
+
+
+def draw(results, target):
+    """Draws the curves of losses, a colour for each label; .png, .svg or .pdf."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from actcodec.files import replacing
+
+    figure, axes = plt.subplots(figsize=(9, 5), dpi=110, layout="constrained")
+    labels = list(dict.fromkeys(label for label, _ in results))
+    for label, result in results:
+        losses = result["losses"]
+        places = [(i + 0.5) * result["configuration"]["steps"] / len(losses) for i in range(len(losses))]
+        first = label not in [line.get_label() for line in axes.lines]
+        axes.plot(places, [math.nan if loss is None else loss for loss in losses], linewidth=1, alpha=0.8,
+                  color=plt.get_cmap("tab10")(labels.index(label) % 10), label=label if first else "_again")
+    axes.set(xlabel="step", ylabel="loss, mean of a fiftieth of all steps")
+    axes.legend(fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    with replacing(target) as file:
+        figure.savefig(file, format=str(target).rpartition(".")[2])
+    plt.close(figure)

@@ -1,0 +1,117 @@
+"""The catalogue of units: what there is to simulate, to synthesise and to take away as Verilog.
+
+``python -m actcodec.units FOLDER`` writes the Verilog of all of them, a file for each.
+"""
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.back import verilog as back_verilog
+
+from actcodec.codecs import JPEG_ACT, PAPERS
+from actcodec.codecs.unit import Unit
+from actcodec.elaboration import rare_collection
+from actcodec.rtl.common import axi
+from actcodec.rtl.common.bursts import Bursts
+from actcodec.rtl.common.counter import Counter
+from actcodec.rtl.common.fadd import Fadd
+from actcodec.rtl.common.packer import Packer
+from actcodec.rtl.common.shared_module import Parts
+from actcodec.rtl.common.unpacker import Unpacker
+from actcodec.rtl.jpegact.cdu import Cdu
+from actcodec.rtl.offload.accelerator import Accelerator
+from actcodec.rtl.offload.address import AddressGenerator
+from actcodec.rtl.offload.beat_planner import BeatPlanner
+from actcodec.rtl.offload.collector import Collector
+from actcodec.rtl.offload.lane import Lane
+from actcodec.rtl.offload.reader import Reader
+from actcodec.rtl.offload.registers import Registers
+from actcodec.rtl.offload.splitter import Splitter
+from actcodec.rtl.offload.tensor_plan import TensorPlan
+from actcodec.rtl.offload.writer import Writer
+
+__all__ = ["UNITS", "Unit", "register", "verilog", "write"]
+
+ADDRESS = {"address_width": 40}
+MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
+LANES = (1, 4)  # of the accelerators that are written besides the units
+
+COMMON = (
+    Unit("packer", Packer, "chunks of bytes to full words", {"granule": 1, "i_size": 16, "o_size": 16}),
+    Unit("unpacker", Unpacker, "full words to pieces of bytes", {"granule": 1, "i_size": 16, "o_size": 16}),
+    Unit("fadd", Fadd, "float32 adder"),
+    Unit("counter", Counter, "sum with carries that take their time", {"amount_width": 1, "width": 64}),
+    Unit("bursts", Bursts, "beats to AXI bursts", ADDRESS),
+)
+OFFLOAD = (
+    Unit("beat_planner", BeatPlanner, "places of sectors to beats of memory", ADDRESS),
+    Unit("address_generator", AddressGenerator, "the order in which a CDU passes a tensor", ADDRESS),
+    Unit("tensor_plan", TensorPlan, "a tensor's description to what each lane needs", {"cdus": 4, **ADDRESS}),
+    Unit("reader", Reader, "places to sectors and scales, read over AXI", MEMORY,
+         variants={"independent memory": {"memory": "independent"}}),
+    Unit("writer", Writer, "sectors to their places, written over AXI", MEMORY,
+         variants={"independent memory": {"memory": "independent"}}),
+    Unit("registers", Registers, "registers on AXI4-Lite", {"cdus": 1, "modes": JPEG_ACT, "address_width": 64}),
+    Unit("collector", Collector, "blocks of all CDUs to packets", {"cdus": 4, "modes": JPEG_ACT}),
+    Unit("splitter", Splitter, "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT}),
+    Unit("lane", partial(Lane, codec=Cdu), "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY},
+         synth=None, bench="offload/accelerator"),
+    Unit("accelerator", partial(Accelerator, codec=Cdu), "offload accelerator, all of JPEG-ACT's units",
+         {"cdus": 4, "modes": JPEG_ACT, **MEMORY},
+         variants={"1 CDU": {"cdus": 1}, "independent memory": {"memory": "independent"}}),
+)
+
+UNITS = {}
+"""The units by their names: those of each paper, then those that serve all of them."""
+
+
+def register(*units):
+    """Adds units. Raises ValueError for a name that another one has."""
+    for unit in units:
+        if unit.name in UNITS:
+            raise ValueError(f"unit {unit.name} has the name of another one")
+        UNITS[unit.name] = unit
+
+
+register(*(unit for paper in PAPERS for unit in paper.units()), *COMMON, *OFFLOAD)
+
+
+@rare_collection()
+def verilog(component, name, flatten=False):
+    """The Verilog of a component as a string. The module is called ``name``; a stream ``i`` becomes ``i__payload``,
+    ``i__valid`` and ``i__ready``. What the component has several of and calls shared is written once, as a module
+    ``name_part``. ``flatten`` merges everything into one module. What the design asks of its surroundings stands at the
+    top."""
+    # The default would prefer whatever Yosys happens to be installed, and its version shows in the text.
+    os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
+    if not flatten:
+        parts = Parts(f"{name}_")
+        text = back_verilog.convert(component, name=name, platform=parts, emit_src=False, strip_internal_attrs=True)
+        asks = getattr(component, "memory", None) == "independent"
+        head = f"// Made for independent memory: {axi.CONDITION}.\n" if asks else ""
+        return "".join([head, text, *(verilog(part, module) for module, part in parts.components.items())])
+    from amaranth._toolchain.yosys import find_yosys
+
+    text = rtlil.convert(component, name=name, emit_src=False)
+    script = f"read_rtlil <<rtlil\n{text}\nrtlil\nproc -norom\nflatten\nwrite_verilog -noattr\n"
+    return find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script)
+
+
+def write(folder):
+    """Writes the Verilog of every unit, with its default parameters, into ``folder``, and accelerators of one lane and
+    of four as ``actcodec_n1`` and ``actcodec_n4``. Files are named after their modules."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    units = [(unit.name, unit, {}) for unit in UNITS.values() if unit.name != "accelerator"]
+    for name, unit, parameters in units + [(f"actcodec_n{n}", UNITS["accelerator"], {"cdus": n}) for n in LANES]:
+        text = unit.verilog(name, **parameters)
+        part = folder / f"{name}.part"
+        part.write_text(text)
+        part.replace(folder / f"{name}.v")
+
+
+if __name__ == "__main__":
+    write(*sys.argv[1:])

@@ -1,0 +1,51 @@
+"""A codec for Zarr arrays of format 3: ``zarr.create_array(..., serializer=actcodec.zarr.Actcodec("sfpr-zvc"))``.
+
+Zarr finds it by its entry point when it reads such an array. What it stores for a chunk is an .act file
+(docs/container.md). Arrays of format 2 take :mod:`actcodec.numcodecs`.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from zarr.abc.codec import ArrayBytesCodec
+
+from actcodec import api, codecs, container
+from actcodec.numcodecs import plain
+
+__all__ = ["Actcodec"]
+
+
+@dataclass(frozen=True)
+class Actcodec(ArrayBytesCodec):
+    """A mode with its options, as ``actcodec.compress`` takes them. Chunks have 1 to 5 dimensions, float16, float32 or
+    float64. Raises ValueError and TypeError for anything else."""
+
+    mode: str
+    options: dict = field(default_factory=dict)
+
+    is_fixed_size = False
+
+    def __init__(self, mode, **options):
+        codecs.find(mode).settings(options)  # checks
+        object.__setattr__(self, "mode", mode)
+        object.__setattr__(self, "options", plain(options))
+
+    @classmethod
+    def from_dict(cls, data):
+        return cls(**data["configuration"])
+
+    def to_dict(self):
+        return {"name": "actcodec", "configuration": {"mode": self.mode, **self.options}}
+
+    async def _encode_single(self, chunk_array, chunk_spec):
+        x = chunk_array.as_numpy_array()
+        compressed = await asyncio.to_thread(api.compress, x, self.mode, **self.options)
+        return chunk_spec.prototype.buffer.from_bytes(container.pack(compressed))
+
+    async def _decode_single(self, chunk_bytes, chunk_spec):
+        compressed = container.unpack(chunk_bytes.to_bytes())
+        x = await asyncio.to_thread(api.decompress, compressed)
+        return chunk_spec.prototype.nd_buffer.from_numpy_array(x.reshape(chunk_spec.shape))
+
+    def compute_encoded_size(self, input_byte_length, chunk_spec):
+        raise NotImplementedError("how many bytes a chunk takes depends on its values")

