@@ -33,10 +33,9 @@ READ = ["read_rtlil unit.il", "read_rtlil top.il", "hierarchy -check -top top", 
         "setattr -unset init w:*", "delete t:$meminit*", "setattr -set init 1'0 top/w:started",
         "setattr -set keep 1 top/w:mutant", "flatten unit",
         "opt_clean"]
-# Undefined is whatever it likes to be; memories that are mapped leave some more of it.
-FREE = ["setundef -undriven -anyseq", "setundef -anyseq"]
-GATES = ["flatten", "setundef -anyseq", "memory_map", *FREE, "opt_expr", "opt_merge", "opt_clean", "dffunmap",
-         "simplemap", "techmap", "aigmap", "opt_clean -purge", "setundef -anyseq"]
+GATES = ["flatten", "setundef -anyseq", "memory_map", "setundef -undriven -anyseq", "opt_expr", "opt_merge",
+         "opt_clean", "dffunmap", "simplemap", "techmap", "aigmap", "opt_clean -purge"]
+UNTOUCHED = re.compile(r" -port (CLK|[AS]RST) ")  # registers have no such resets yet, and memories only say so
 MODES = ("inv", "const0", "const1")
 INDUCTION = 20  # seconds that are worth trying it
 NOT_RUN = "not run"
@@ -77,7 +76,7 @@ def sample(near, everywhere, count, seed):
     for places, enough in ((near, count // 2), (everywhere, count)):
         pins = {}
         for line in places:
-            if " -port CLK " not in line:
+            if not UNTOUCHED.search(line):
                 pins.setdefault(re.search(r"-cell \S+ -port \S+", line)[0], []).append(line)
         names = sorted(pins)
         narrow = [pins[name][0] for name in names if len(pins[name]) == 1]

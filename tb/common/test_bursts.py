@@ -28,7 +28,7 @@ def stimulus(random, count):
     """Steps of a tensor: index, beat, joins; often the next index, and joins wherever that is allowed."""
     beat = random.random(count) < random.choice([0.3, 0.9, 1.0])
     index = np.cumsum(beat) + np.cumsum((random.random(count) < 0.15) * random.integers(0, 40, count))
-    index += random.integers(0, 100)
+    index += random.integers(0, (1 << WIDTH - 5) - index[-1])
     place = np.flatnonzero(beat)
     joins = np.zeros(count, bool)
     joins[place[1:]] = (np.diff(index[place]) == 1) & (index[place[1:]] % LIMIT != 0)
@@ -86,6 +86,22 @@ async def takes_a_step_every_cycle_and_lets_bursts_go_at_once(dut):
         run = await bench.run({"i": payloads(*tensor)}, {"o": len(expected)}, random)
         assert run.cycles["i"] == list(range(60))
         assert run.cycles["o"] == cycles
+
+
+@cocotb.test
+async def nothing_joins_behind_the_last_step(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    window = parameters()["window"]
+    for cut in range(1, 12):
+        index, beat = np.arange(12), np.ones(12, bool)
+        joins = index % LIMIT != 0
+        steps = payloads(index[:cut], beat[:cut], joins[:cut]) + payloads(index[cut:], beat[cut:], joins[cut:])
+        expected, _ = expect(index[:cut], beat[:cut], joins[:cut], window)
+        expected += expect(index[cut:], beat[cut:], joins[cut:] & (index[cut:] != cut), window)[0]
+        run = await bench.run({"i": steps}, {"o": len(expected)}, random)
+        bench.equal(run["o"], expected, f"{cut} steps in front")
 
 
 @cocotb.test

@@ -43,9 +43,11 @@ def test_binarize_and_unbinarize():
 
 
 def stimulus(random, count):
-    """Sectors of random bits, and of corner cases that differ from word to word."""
+    """Sectors of random bits, of single ones, and of corner cases, which differ from word to word."""
     words = random.integers(0, 2**32, (count, 8), np.uint32)
-    return np.where(random.random((count, 8)) < 0.5, words, random.choice(list(CORNERS.values()), (count, 8)))
+    kind = random.integers(4, size=(count, 8))
+    words = np.where(kind == 0, 1 << random.integers(0, 32, (count, 8)), words)
+    return np.where(kind < 2, words, random.choice(list(CORNERS.values()), (count, 8)))
 
 
 async def check(bench, random, words, idle="never", stall="never"):
@@ -68,6 +70,15 @@ async def equals_golden(dut, idle, stall):
     await bench.start()
     for count in (1, 2, 50):
         await check(bench, random, stimulus(random, count), idle, stall)
+
+
+@cocotb.test
+async def every_bit_alone_tells_a_value_from_zero_and_a_nan_from_infinity(dut):
+    bench = Bench(dut)
+    await bench.start()
+    bits = 1 << np.arange(32, dtype=np.uint32)
+    words = np.concatenate([bits, 0xFF << 23 | bits])
+    await check(bench, rng(), np.array([np.roll(words, k)[:8] for k in range(len(words))]))
 
 
 @cocotb.test
