@@ -28,6 +28,7 @@ bench_gather := rounds
 bench_scatter := rounds
 bench_lane := accelerator
 bench_round := quantize
+bench_rle := runlength
 names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst test_%.py,%,$(notdir $(wildcard tb/*/test_*.py))))
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))

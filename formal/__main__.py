@@ -12,6 +12,7 @@ from rich.table import Table
 
 from actcodec.synth.console import close, progress
 from formal.catalogue import decide, proofs
+from formal.engine import NOT_RUN
 
 COLUMNS = ("unit", "property", "how", "s", "broken by")
 
@@ -28,7 +29,7 @@ def rows(found):
             yield label(proof), proof.theme, "**not run**", "", ""
         for result in results or ():
             how = f"**{result.status}**: {result.method}" if result.status in ("failed", "open") else result.method
-            fault = f"`{result.fault}`" if result.fault else "**nothing**"
+            fault = f"`{result.fault}`" if result.fault else "**nothing**" if result.method != NOT_RUN else ""
             yield label(proof), result.name, how, f"{result.seconds:.1f}", fault
 
 
@@ -41,12 +42,15 @@ def markdown(found):
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("units", nargs=-1, metavar="[UNIT ...]")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Proofs at the same time.")
+@click.option("--limit", default=600, show_default=True, type=click.IntRange(1),
+              help="Seconds of a core for each attempt at a property.")
 @click.option("--markdown", "page", is_flag=True, help="Print the table for a document.")
 @click.option("--remembered", is_flag=True, help="Prove nothing: what was proved before, and what was not.")
-def main(units, jobs, page, remembered):
+def main(units, jobs, limit, page, remembered):
     """Proves the properties of UNITs (default: all).
 
-    Results are remembered in build/prove, by the content of the unit and of what is asked of it.
+    Results are remembered in build/prove, by the content of the unit and of what is asked of it. With a higher limit,
+    what was open or bounded for lack of time is tried again.
     """
     start, console, known = monotonic(), Console(), proofs()
     names = sorted({proof.unit for proof in known.values()})
@@ -57,7 +61,7 @@ def main(units, jobs, page, remembered):
     with progress(console) as bars, ProcessPoolExecutor(jobs, mp_context=get_context("spawn"),
                                                         initializer=partial(os.nice, 10)) as pool:
         task = bars.add_task("proving", total=len(todo))
-        runs = {pool.submit(decide, name, remembered=remembered): name for name in todo}
+        runs = {pool.submit(decide, name, limit, remembered=remembered): name for name in todo}
         for run in as_completed(runs):
             name = runs[run]
             bars.advance(task)

@@ -41,7 +41,8 @@ def proofs():
     return {proof.name: proof for proof in found}
 
 
-def decide(name, build=BUILD, remembered=False):
+def decide(name, limit=600, build=BUILD, remembered=False):
     """The results of a proof, by its name; with ``remembered``, None if they are not known yet."""
     proof = proofs()[name]
-    return prove(name, proof.build(Path(build, "work", name)), build=build, remembered=remembered, **proof.options)
+    return prove(name, proof.build(Path(build, "work", name)), limit, build=build, remembered=remembered,
+                 **proof.options)

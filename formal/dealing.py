@@ -19,8 +19,6 @@ PICKED = "what moves is a piece of the block whose turn it is, from its first to
 WHOLE = "a block moves when its eight chunks are there, and no CDU is more than a block ahead"
 FREE = "no block is loaded over another one"
 ROWS = "eight rows for each block, and last on the last one of a CDU's share"
-# The compiler names the last signal of a statement only: the gatherer's `count`; the dispenser's `some` and `whole`.
-COUNT, SOME, READY = "$signal", "$signal$15", "$signal$16"
 
 
 def dealer(component, folder, *names):
@@ -45,11 +43,11 @@ def dealer(component, folder, *names):
 
 
 def collector(cdus, modes, folder):
-    names = [f"gatherer_{c}.{name}" for c in range(cdus) for name in ("full", "taken", COUNT)]
+    names = [f"gatherer_{c}.{name}" for c in range(cdus) for name in ("full", "taken", "count")]
     h, unit, inner, turns, _ = dealer(Collector(cdus, modes), folder, *names)
     h.assume(~unit.start | ~turns.active)
     for c in range(cdus):
-        full, taken, count = (inner[f"gatherer_{c}.{name}"] for name in ("full", "taken", COUNT))
+        full, taken, count = (inner[f"gatherer_{c}.{name}"] for name in ("full", "taken", "count"))
         there, leaves = Signal(5, name=f"there_{c}"), turns.next & turns.turn[c]
         h.m.d.sync += there.eq(there + taken - Mux(leaves, 8, 0))
         tail = inner[f"pick_{c}"][1:].any()
@@ -68,7 +66,7 @@ def follow_up(h, name, *others):
 
 def splitter(cdus, modes, folder):
     names = [f"dispenser_{c}.{name}" for c in range(cdus)
-             for name in ("free", "load", "row", "final", "waiting", SOME, READY)]
+             for name in ("free", "load", "row", "final", "waiting", "some", "whole")]
     component = Splitter(cdus, modes)
     h, unit, inner, turns, dealt = dealer(component, folder, *names)
     h.assume(~unit.start | (~unit.busy & h.past(1)))
@@ -77,7 +75,7 @@ def splitter(cdus, modes, folder):
     early = component.sizes.early
     for c in range(cdus):
         free, load, row, final, waiting, some, ready = (
-            inner[f"dispenser_{c}.{name}"] for name in ("free", "load", "row", "final", "waiting", SOME, READY))
+            inner[f"dispenser_{c}.{name}"] for name in ("free", "load", "row", "final", "waiting", "some", "whole"))
         h.check(FREE, ~load[0] | free)
         # Of the block that is moving, the first piece counts as the block.
         whole, part = turns.next & turns.turn[c], inner[f"pick_{c}"][1:].any()

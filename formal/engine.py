@@ -3,8 +3,8 @@
 Yosys makes two and-inverter graphs of a harness. In one the unit is as it is; in the other, every one of its copies has
 the same faults (``mutate`` of Yosys: a bit of a cell inverted or stuck), of which at most one is active, chosen by the
 signal ``mutant``. ABC proves each property of the first one for all time (property directed reachability, behind
-sequential sweeping), or, where that takes too long, for a number of cycles; and finds a fault with which the second one
-violates it.
+sequential sweeping), or, where that takes too long, for as many cycles as it can; and finds a fault with which the
+second one violates it.
 """
 
 import hashlib
@@ -33,9 +33,13 @@ READ = ["read_rtlil unit.il", "read_rtlil top.il", "hierarchy -check -top top", 
         "setattr -unset init w:*", "delete t:$meminit*", "setattr -set init 1'0 top/w:started",
         "setattr -set keep 1 top/w:mutant", "flatten unit",
         "opt_clean"]
-GATES = ["flatten", "setundef -anyseq", "memory_map", "opt_expr", "opt_merge", "opt_clean", "dffunmap", "simplemap",
-         "techmap", "aigmap", "opt_clean -purge"]
+# Undefined is whatever it likes to be; memories that are mapped leave some more of it.
+FREE = ["setundef -undriven -anyseq", "setundef -anyseq"]
+GATES = ["flatten", "setundef -anyseq", "memory_map", *FREE, "opt_expr", "opt_merge", "opt_clean", "dffunmap",
+         "simplemap", "techmap", "aigmap", "opt_clean -purge", "setundef -anyseq"]
+MODES = ("inv", "const0", "const1")
 INDUCTION = 20  # seconds that are worth trying it
+NOT_RUN = "not run"
 REDUCE = "scleanup; dc2; scorr; dc2; scleanup"
 
 
@@ -63,19 +67,26 @@ def spent():
 
 
 def sample(near, everywhere, count, seed):
-    """Draws faults, half of them from the places ``near``: lines for Yosys, each with its number. Cells are as
-    likely as each other, however wide."""
+    """Draws faults, half of them from the places ``near``: lines for Yosys, each with its number. Of these, ports of a
+    single bit come first, with all kinds of faults. The others are as likely as each other, however wide."""
     random, drawn = Random(seed), {}
+
+    def draw(line, mode):
+        drawn[line.replace("-mode inv", f"-mode {mode}")] = None
+
     for places, enough in ((near, count // 2), (everywhere, count)):
-        cells = {}
+        pins = {}
         for line in places:
             if " -port CLK " not in line:
-                cells.setdefault(re.search(r"-cell (\S+)", line)[1], []).append(line)
-        names = sorted(cells)
+                pins.setdefault(re.search(r"-cell \S+ -port \S+", line)[0], []).append(line)
+        names = sorted(pins)
+        narrow = [pins[name][0] for name in names if len(pins[name]) == 1]
+        for line in random.sample(narrow, len(narrow)) if places is near else ():
+            for mode in MODES if len(drawn) < enough else ():
+                draw(line, mode)
         for _ in range(20 * count if names else 0):
             if len(drawn) < enough:
-                mode = random.choice(("inv", "const0", "const1"))
-                drawn[random.choice(cells[random.choice(names)]).replace("-mode inv", f"-mode {mode}")] = None
+                draw(random.choice(pins[random.choice(names)]), random.choice(MODES))
     return "".join(line.replace("mutate ", f"mutate -ctrl mutant {MUTANTS} {number} ", 1) + "\n"
                    for number, line in enumerate(drawn, 1))
 
@@ -113,7 +124,7 @@ def trace(folder, name, property_, depth):
 
 def decide(folder, name, index, limit, bound):
     """Tries to prove a property: (status, method, trace). ``bound``: cycles to look at; None: all, in ``limit``
-    seconds."""
+    seconds, or else as many as can be looked at in as many seconds again."""
     key = f"p{index}"
     read, found = f"read_aiger {key}.aig", None
     single(folder / "sound.aig", folder / f"{key}.aig", index)
@@ -139,7 +150,11 @@ def decide(folder, name, index, limit, bound):
                 return "proved", "pdr", None
             found = re.search(r"asserted in frame (\d+)", text)
         if not found:
-            return "open", f"pdr, {limit} s", None
+            text = abc(folder, f"{key}-deep", 2 * limit, f"read_aiger {reduced.name}", f"bmc3 -T {limit}")
+            found = re.search(r"asserted in frame (\d+)", text)
+            cycles = int((re.findall(r"No output asserted in (\d+) frames", text) or [0])[-1])
+            if not found:
+                return "bounded" if cycles else "open", f"{cycles} cycles (beyond: {limit} s)", None
     else:
         text = abc(folder, key, limit, read, REDUCE, f"bmc3 -F {bound}")
         found = re.search(r"asserted in frame (\d+)", text)
@@ -168,15 +183,22 @@ def breaks(folder, index, limit, depth):
     return None
 
 
+def settled(result, bounds):
+    """Whether more time can find nothing more."""
+    final = result.status in ("proved", "failed") or (result.status == "bounded" and result.name in bounds)
+    return final and (result.status == "failed" or result.fault is not None)
+
+
 def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, build=BUILD, remembered=False):
-    """Decides on all properties of a harness, or remembers what was decided; returns a list of :class:`Result`.
+    """Decides on all properties of a harness, or remembers what was decided; returns a list of :class:`Result`. An
+    earlier attempt that was interrupted, or that had less time, goes on with what it left open.
 
     Parameters
     ----------
     name : str
     harness : Harness
     limit : int
-        Seconds for a property, and for a fault that breaks it.
+        Seconds of a core for each attempt at a property, and for finding a fault that breaks it.
     bounds : dict
         Cycles for which properties are proved, by name, where that for all time takes too long.
     faults, seed : int
@@ -185,7 +207,7 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
         Cycles in which a fault has to show.
     build : Path
     remembered : bool
-        Decide nothing: what is not known yet is None. Otherwise what is open is tried again.
+        Decide nothing; None if nothing is known yet.
 
     Raises
     ------
@@ -194,14 +216,16 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
     """
     bounds = dict(bounds)
     top = harness.rtlil()
-    key = repr((harness.text, top, Path(__file__).read_text(), version("pyosys", "Yosys"), limit,
-                sorted(bounds.items()),
+    key = repr((harness.text, top, Path(__file__).read_text(), version("pyosys", "Yosys"), sorted(bounds.items()),
                 faults, seed, depth))
     folder = Path(build, f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
     kept = folder / "results.json"
-    known = [Result(**one) for one in json.loads(kept.read_text())] if kept.exists() else None
-    if remembered or (known and all(result.status != "open" for result in known)):
-        return known
+    tried, results = 0, None
+    if kept.exists():
+        tried, results = json.loads(kept.read_text())
+        results = [Result(**one) for one in results]
+    if remembered or (results and (tried >= limit or all(settled(result, bounds) for result in results))):
+        return results
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "unit.il").write_text(harness.text)
@@ -214,12 +238,21 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
     yosys(["read_rtlil read.il", "design -save sound", *GATES, "write_aiger -zinit -map sound.aim sound.aig",
            "design -load sound", "script faults.ys",
            *GATES, "write_aiger -zinit -map broken.aim broken.aig"], folder, name, "gates")
-    results = []
+
+    def keep(seconds):
+        part = kept.with_suffix(".part")
+        part.write_text(json.dumps([seconds, [asdict(result) for result in results]], indent=1))
+        part.replace(kept)
+
+    results = results or [Result(property_, "open", NOT_RUN, 0, None) for property_ in harness.checks]
     for index, property_ in enumerate(harness.checks):
+        if settled(results[index], bounds):
+            continue
         start = spent()
         status, method, found = decide(folder, name, index, limit, bounds.get(property_))
         seconds = spent() - start
         fault = breaks(folder, index, limit, depth) if status != "failed" else None
-        results.append(Result(property_, status, method, round(seconds, 1), fault, found))
-    kept.write_text(json.dumps([asdict(result) for result in results], indent=1))
+        results[index] = Result(property_, status, method, round(seconds, 1), fault, found)
+        keep(0)
+    keep(limit)
     return results

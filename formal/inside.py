@@ -23,7 +23,8 @@ def flat(component, folder, *commands):
 
 def opened(component, folder):
     """A unit of which registers are no part: what they hold comes from the input ``state``, what they will hold next
-    goes to the output ``following``. Returns its RTLIL and the number of bits."""
+    goes to the output ``following``. What is undefined, as a memory's word beyond its depth, is 0: all copies have the
+    same. Returns its RTLIL and the number of bits."""
     size = 0
 
     def cut(cell):
@@ -34,7 +35,7 @@ def opened(component, folder):
         return f"  connect {q} \\state {bits}\n  connect \\following {bits} {d}\n"
 
     text = re.sub(r"^  cell \$dff .*?^  end\n", cut, flat(component, folder, "opt_clean", "memory_map", "opt_clean",
-                                                          "dffunmap"), flags=re.M | re.S)
+                                                          "dffunmap", "setundef -undriven -zero"), flags=re.M | re.S)
     if left := re.search(r"^  cell \$\w*(?:ff|latch|mem)\w* ", text, re.M):
         raise ValueError(f"a register that is no $dff: {left[0]}")
     if size:

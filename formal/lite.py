@@ -2,8 +2,10 @@
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
+from actcodec.codecs import lane_modes
+from actcodec.rtl.common.axil import OKAY, SLVERR
 from actcodec.rtl.offload.register_map import BITS, VALUES
-from actcodec.rtl.offload.registers import OKAY, SLVERR, Registers
+from actcodec.rtl.offload.registers import Registers
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.marks import drains
@@ -33,7 +35,7 @@ def writable(address):
 
 
 def registers():
-    h = Harness(Registers(1, ("brc",), WIDTH))
+    h = Harness(Registers(1, lane_modes("brc"), WIDTH))
     unit, m = h.unit(), h.m
     aw, w, b, ar, r, status = unit.aw, unit.w, unit.b, unit.ar, unit.r, unit.status
     for stream in (aw, w, ar):

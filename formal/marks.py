@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Mux, Signal, Value
+from amaranth.hdl import Cat, Mux, Signal, Value
 
-__all__ = ["DRAINS", "ORDER", "ROOM", "Beat", "follow"]
+__all__ = ["DRAINS", "ORDER", "ROOM", "Beat", "drains", "follow", "full", "padded"]
 
 ORDER = "every item once, in order"
 ROOM = "never holds more than its buffers"
@@ -74,6 +74,16 @@ def follow(h, comes, leaves, room, forgets=0):
     m.d.sync += [marked.eq(now & ~leaves_now & ~forgets), gone.eq(gone | leaves_now | (now & forgets)),
                  ahead.eq(front - leaving), end.eq(is_end), content.eq(value)]
     return inside, ends
+
+
+def padded(payload):
+    """Lanes beyond the count are zero."""
+    return (payload.count <= len(payload.data)) & Cat(
+        (payload.count > k) | (lane == 0) for k, lane in enumerate(payload.data)).all()
+
+
+def full(payload):
+    return payload.last | (payload.count == len(payload.data))
 
 
 def choose(items, index):

@@ -17,9 +17,6 @@ WIDTH = 12  # of an address: a page
 LEGAL = "1 to 8 whole beats that do not cross 4 KiB"
 LIMITED = "under way, or on offer, never more than outstanding"
 IDLE = "not busy is nothing under way"
-# The compiler names the last signal of a statement only: these are other registers of a FIFO, and `offered`.
-FETCHED, WHOLE, PART = "$signal$12", "$signal$21", "$signal$26"
-OFFERED = {"shared": "$signal$55", "independent": "$signal$44"}
 FORMED = "every burst comes to the port once, in order"
 TAKEN = "whatever was asked for is taken at once, and has its place"
 LENGTH = "a burst has as many beats as its address says, the last one marked"
@@ -74,14 +71,14 @@ def inductive(h, names, condition):
 
 def stored(inner, name):
     """Beats in a FIFO and behind its memory."""
-    return inner[f"{name}.level"] + inner[f"{name}.{FETCHED}"] + inner[f"{name}.valid"]
+    return inner[f"{name}.level"] + inner[f"{name}.fetched"] + inner[f"{name}.valid"]
 
 
 def reads(memory, outstanding, folder):
     stores = memory == "shared"
     names = ["under_way", "ar.full", "ar.spare"]
     if stores:
-        names += [f"arrived.{name}" for name in ("level", "valid", FETCHED, "i__ready")]
+        names += [f"arrived.{name}" for name in ("level", "valid", "fetched", "i__ready")]
     h, unit, inner = master(Reader(WIDTH, outstanding, memory), folder, *names)
     ar, r = unit.axi.ar, unit.axi.r
     for places in (unit.ahead, unit.now):
@@ -110,11 +107,11 @@ def reads(memory, outstanding, folder):
 
 def writes(memory, outstanding, folder):
     stores = memory == "shared"
-    names = ["under_way", "count", OFFERED[memory], *(f"w.i__{name}" for name in ("valid", "ready", "payload")),
+    names = ["under_way", "count", "offered", *(f"w.i__{name}" for name in ("valid", "ready", "payload")),
              *(f"bursts.o__{name}" for name in ("valid", "ready", "payload")),
              *(f"aw.{name}" for name in ("full", "spare", "i__valid", "i__ready", "i__payload"))]
     if stores:
-        names += [f"w.{name}" for name in ("level", "valid", "done", FETCHED, WHOLE, PART)]
+        names += [f"w.{name}" for name in ("level", "valid", "done", "fetched", "whole", "length")]
     h, unit, inner = master(Writer(WIDTH, outstanding, memory), folder, *names)
     aw, w, b = unit.axi.aw, unit.axi.w, unit.axi.b
     tensor(h, unit, unit.places)
@@ -127,12 +124,11 @@ def writes(memory, outstanding, folder):
 
     more, length = spare(inner, "aw", 3)
     offers = inner["aw.i__valid"] & inner["aw.i__ready"]
-    offered = inner[OFFERED[memory]]
+    offered = inner["offered"]
     count = asked + aw.valid + more
     h.check(LIMITED, asked + aw.valid <= outstanding)
     h.check(IDLE, unit.busy | ((asked == 0) & ~aw.valid))
     inductive(h, (LIMITED, IDLE), (count == inner["under_way"] + offered) & (count <= outstanding) & (aw.valid | ~more))
-    h.check("every response is taken at once", b.ready)
 
     # As bursts are formed, and enter the buffer of addresses, and beats that of data. These are proved by themselves.
     formed, valid = inner["bursts.o__payload"], inner["bursts.o__valid"]
@@ -154,8 +150,8 @@ def writes(memory, outstanding, folder):
         name = "an address comes when all of its data is there, which then waits for nothing but ready"
         drains(h, (visible > 0) & ~w.valid, 3, name)
         h.check(name, (there == visible + Mux(more, length, 0) + inner["count"]) & (aw.valid | ~more))
-        h.check(name, (inner["w.level"] == inner[f"w.{WHOLE}"] + inner["w.done"] + inner[f"w.{PART}"])
-                & (inner[f"w.{PART}"] == inner["count"]) & (inner["w.level"] <= STORED))
+        h.check(name, (inner["w.level"] == inner["w.whole"] + inner["w.done"] + inner["w.length"])
+                & (inner["w.length"] == inner["count"]) & (inner["w.level"] <= STORED))
     return h
 
 

@@ -16,7 +16,7 @@ from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.unpacker import Unpacker
 from formal.catalogue import Proof
 from formal.harness import Harness
-from formal.marks import DRAINS, ROOM, Beat, drains, follow
+from formal.marks import DRAINS, ROOM, Beat, drains, follow, full, padded
 from formal.streams import Port, held
 
 __all__ = ["proofs"]
@@ -68,16 +68,6 @@ def whole(component, room, patience, last=False):
 def chunk(port):
     payload = port.payload
     return Beat(moves(port), list(payload.data), payload.count, payload.last)
-
-
-def padded(payload):
-    """Lanes beyond the count are zero."""
-    return (payload.count <= len(payload.data)) & Cat(
-        (payload.count > k) | (lane == 0) for k, lane in enumerate(payload.data)).all()
-
-
-def full(payload):
-    return payload.last | (payload.count == len(payload.data))
 
 
 def packer(i_size, o_size):

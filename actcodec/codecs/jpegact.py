@@ -26,6 +26,7 @@ DIVISORS = Option("dqt", "actcodec.codecs.dqt:Divisors", "jpeg80",
                   metavar="jpeg80|jpeg60|optL-div|optH-div|FILE")
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
+COUNTED = {"nibble": BlockFormat("counted", 8), "rice": BlockFormat("counted", 8, bits=6)}
 CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
                choices=("zvc", "nibble", "rice"))
 TOLD = {
@@ -48,7 +49,7 @@ def coded(name, codes, mode):
     variants = []
     for (coder, told), code in zip(TOLD.items(), codes, strict=True):
         variants.append(({"coder": coder}, replace(
-            mode, name=f"{name}-{coder}", code=code, format=BlockFormat("counted", 8), told=(told,),
+            mode, name=f"{name}-{coder}", code=code, format=COUNTED[coder], told=(told,),
             path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", shown=())))
     return replace(mode, variants=tuple(variants))
 
@@ -101,6 +102,7 @@ def units():
     from actcodec.rtl.jpegact.nibble import Nibble
     from actcodec.rtl.jpegact.quantize import Round, Shift
     from actcodec.rtl.jpegact.rice import Rice
+    from actcodec.rtl.jpegact.runlength import RunLength
     from actcodec.rtl.jpegact.sfpr import Sfpr
     from actcodec.rtl.jpegact.transpose import Transpose
     from actcodec.rtl.jpegact.zvc import Zvc
@@ -117,6 +119,8 @@ def units():
         Unit("quantize", Shift, "SH, quantization by shifts"),
         Unit("round", Round, "SH, rounding after the shift"),
         Unit("zvc", Zvc, "ZVC and ZVD, zeros squeezed out and put back", {"word": 1}, "Coding (ZVC + ZVD)"),
+        Unit("rle", RunLength, "RLE and RLD, JPEG's run lengths and Huffman codes, both directions", {"coders": 4},
+             "Coding (RLE + RLD)"),
         Unit("div", Div, "DIV, quantization by division", paper="Quantize (DIV)"),
         Unit("nibble", Nibble, "nibble planes, a denser code than ZVC, both directions"),
         Unit("rice", Rice, "Golomb-Rice codes in planes, the densest code of blocks, both directions"),

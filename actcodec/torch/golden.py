@@ -5,7 +5,7 @@ import warnings
 import torch
 
 from actcodec import codecs, engines
-from actcodec.torch.lane import MODES, Lane, Packed
+from actcodec.torch.lane import Lane, Packed, is_here
 
 __all__ = ["Golden", "codec"]
 
@@ -35,10 +35,11 @@ class Golden:
 def codec(mode, options, engine="torch"):
     """What encodes and decodes in a mode: :class:`~actcodec.torch.lane.Lane` where there is one, otherwise, and with
     the ``engine`` "golden", :class:`Golden`. That a mode is slow is said once."""
-    if engine == "torch" and mode in MODES:
+    if engine == "torch" and is_here(mode, options):
         return Lane(mode, **options)
     found = Golden(mode, **options)
-    if engine == "torch" and mode not in _said:
-        _said.add(mode)
-        warnings.warn(f"mode {mode} has no torch version: its NumPy model does the work, on the CPU", stacklevel=3)
+    name = found.mode.variant(found.options).name
+    if engine == "torch" and name not in _said:
+        _said.add(name)
+        warnings.warn(f"mode {name} has no torch version: its NumPy model does the work, on the CPU", stacklevel=3)
     return found

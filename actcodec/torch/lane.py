@@ -13,7 +13,7 @@ from actcodec.codecs.compressed import view as seen
 from actcodec.golden.offload import blocks
 from actcodec.torch import dct, sfpr
 
-__all__ = ["MODES", "Lane", "Packed"]
+__all__ = ["MODES", "Lane", "Packed", "is_here"]
 
 MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc", "binarize")
 """The modes that are here. Gist's Binarize is brc without padding."""
@@ -21,6 +21,12 @@ MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc", "binarize")
 SPREAD = 0x0101010101010101  # times a byte: eight copies
 PICK = 0x8040201008040201 - (1 << 64)  # of copy i, bit i
 GATHER = sum(1 << 56 - 7 * i for i in range(8))  # times eight bytes of 0 or 1: bit i of the top byte is byte i
+
+
+def is_here(mode, options):
+    """Whether a mode with these options has a torch version. Raises ValueError."""
+    found = codecs.find(mode)
+    return found.variant(found.settings(options)) is found and mode in MODES
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +47,13 @@ class Packed:
 
 
 class Lane:
-    """One of :data:`MODES` with its options, as ``actcodec.compress`` takes them. Raises ValueError."""
+    """One of :data:`MODES` with its options, as ``actcodec.compress`` takes them. Raises ValueError, too for options
+    that ask for a variant of the mode, such as another coder."""
 
     def __init__(self, mode, **options):
         self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
+        if not is_here(mode, options):
+            raise ValueError(f"mode {self.mode.variant(self.options).name} has no torch version")
         self._tables = {}  # by device
 
     def encode(self, x):

@@ -42,8 +42,10 @@ class Row:
         self.payload, self.side, self.held = tensor.nbytes, 0, tensor.nbytes
 
     def compressed(self, packed, codec, seconds):
-        self.mode, self.payload, self.side, self.held = packed.mode, packed.payload, packed.side, packed.held
-        self.table = str(codec.options["dqt"]) if packed.mode == codec.mode.name and "dqt" in codec.options else ""
+        self.payload, self.side, self.held = packed.payload, packed.side, packed.held
+        asked = packed.mode == codec.mode.name  # it did not fall back
+        self.mode = codec.mode.variant(codec.options).name if asked else packed.mode
+        self.table = str(codec.options["dqt"]) if asked and "dqt" in codec.options else ""
         self.encode_seconds += seconds
 
     @property

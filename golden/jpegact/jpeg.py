@@ -7,7 +7,8 @@ libjpeg would write of these coefficients, byte for byte.
 
 import struct
 
-from actcodec.golden.jpegact import cdu, dct, div, rle, sfpr
+from actcodec.golden.jpegact import cdu, dct, div, huffman, rle, sfpr
+from actcodec.golden.jpegact.zigzag import ZIGZAG
 from actcodec.golden.offload import blocks
 
 LIMIT = 65496  # samples: the multiple of 8 below libjpeg's limit of 65,500, which is a little less than T.81's
@@ -35,9 +36,10 @@ def write(q, dqt, tiles):
     return b"".join([
         b"\xff\xd8",  # SOI
         _segment(0xE0, b"JFIF\0", bytes([1, 1, 0, 0, 1, 0, 1, 0, 0])),  # version 1.01, square samples, no thumbnail
-        _segment(0xDB, b"\0", d.reshape(-1)[rle.ZIGZAG].tobytes()),  # DQT: table 0
+        _segment(0xDB, b"\0", d.reshape(-1)[ZIGZAG].tobytes()),  # DQT: table 0
         _segment(0xC0, struct.pack(">BHHB3B", 8, height, width, 1, 1, 0x11, 0)),  # SOF0: baseline, one component
-        *(_segment(0xC4, bytes([kind]), table.counts, table.symbols) for kind, table in ((0, rle.K3), (0x10, rle.K5))),
+        *(_segment(0xC4, bytes([kind]), table.counts, table.symbols)  # DHT
+          for kind, table in ((0, huffman.K3), (0x10, huffman.K5))),
         _segment(0xDA, bytes([1, 1, 0, 0, 63, 0])),  # SOS
         payload.tobytes().replace(b"\xff", b"\xff\0"),
         b"\xff\xd9",  # EOI

@@ -9,7 +9,9 @@ then :func:`close` or :func:`reopen`, each of these three steps of a two-way mul
 Source: JPEG-ACT, section III-F, for what it does; the order of the steps is that of compress and expand networks.
 """
 
-from amaranth.hdl import Cat, Const, Mux, Signal
+from amaranth.hdl import Cat, Const, Mux
+
+from actcodec.rtl.common.wires import wire
 
 __all__ = ["close", "moves", "reopen", "zeros"]
 
@@ -53,9 +55,7 @@ def reopen(m, words, steps):
 
 
 def _wires(m, values):
-    wires = [Signal.like(value, name="wire") for value in values]
-    m.d.comb += [wire.eq(value) for wire, value in zip(wires, values, strict=True)]
-    return wires
+    return [wire(m, value) for value in values]
 
 
 def _down(m, words, by, step):

@@ -1,9 +1,12 @@
 """An adder of float32 numbers."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from functools import partial
+
+from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common import wires
 from actcodec.rtl.common.pipeline import Pipeline
 
 __all__ = ["LATENCY", "Fadd", "add"]
@@ -17,10 +20,7 @@ def add(m, pipe, a, b, *carry):
 
     Returns the sum, and after it whatever was to be carried along, ``carry``.
     """
-    def wire(value):
-        result = Signal(Value.cast(value).shape(), name="wire")
-        m.d.comb += result.eq(value)
-        return result
+    wire = partial(wires.wire, m)
 
     # 1. The larger magnitude first: x - y is never negative then. Both differences of exponents are under way
     # while the magnitudes are compared. Inf and NaN have the largest exponent and thus come first as well.

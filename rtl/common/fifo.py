@@ -53,7 +53,8 @@ class Fifo(wiring.Component):
         m.submodules.memory = memory = Memory(shape=self.shape, depth=self.depth, init=[])
         write, read = memory.write_port(), memory.read_port(domain="sync")
         full, some = Signal(), Signal()  # of the memory: no room for a beat; there is one that may leave
-        fetched, valid = Signal(), Signal()  # the memory's output, and the register behind it, have a beat
+        # The memory's output, and the register behind it, have a beat.
+        fetched, valid = Signal(name="fetched"), Signal()
         payload = Signal.like(self.o.payload, reset_less=True)
         pushes, pulls, moves = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -89,7 +90,8 @@ class Fifo(wiring.Component):
             return m
 
         # What has come of a packet counts, all at once, in the cycle after its last beat.
-        whole, length, done = Signal(range(self.depth + 1)), Signal(range(self.depth)), Signal(range(self.depth + 1))
+        whole, length, done = (Signal(range(most), name=name) for name, most in (
+            ("whole", self.depth + 1), ("length", self.depth), ("done", self.depth + 1)))
         m.d.comb += some.eq(whole != 0)
         with m.If(pushes):
             m.d.sync += length.eq(Mux(self.i.payload.last, 0, length + 1))

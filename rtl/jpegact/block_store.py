@@ -75,7 +75,7 @@ class BlockStore(wiring.Component):
         lanes = [Signal(8, name=f"lane_{v}") for v in range(8)]
         m.d.comb += [lane.eq(Mux(self.decompress, self.value, self.line.word_select(v, 8)))
                      for v, lane in enumerate(lanes)]
-        columns = [[] for _ in range(8)]
+        shown = [[] for _ in range(8)]
         for place, (v, j) in enumerate(ZIGZAG):
             cell, bit = Signal(8, reset_less=True, name=f"cell_{v}_{j}"), Signal(name=f"bit_{v}_{j}")
             writes = self.column[j] & self.row[v]
@@ -83,10 +83,11 @@ class BlockStore(wiring.Component):
                 m.d.sync += cell.eq(lanes[v])
             m.d.sync += bit.eq(Mux(writes, self.bits[v], bit & ~self.pick[place] & ~self.clear[j]))
             m.d.comb += self.mask[place].eq(bit)
-            columns[j].append((v, Mux(bit | ~self.decompress, cell, 0)))
-        lines = [Cat(value for _, value in sorted(column, key=lambda pair: pair[0])) for column in columns]
+            reads = Signal(name=f"reads_{v}_{j}")
+            m.d.comb += reads.eq(self.column_out[j] & (bit | ~self.decompress))
+            shown[v].append((reads, cell))
         m.d.comb += [
-            self.line_out.eq(choose(zip(self.column_out, lines, strict=True))),
+            self.line_out.eq(Cat(choose(cells) for cells in shown)),
             self.value_out.eq(choose((self.row_out[v], self.line_out.word_select(v, 8)) for v in range(8))),
         ]
 

@@ -1,9 +1,12 @@
 """SH: quantization by shifts."""
 
+from functools import partial
+
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common import wires
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.vectors import vectors
 
@@ -66,14 +69,11 @@ class Shift(wiring.Component):
         with m.If(moved):
             m.d.sync += following.eq(Cat(~ahead[3], ahead[:3]))
 
+        wire = partial(wires.wire, m)
+
         def one_hot(counter):
             before = Cat(~counter[3], counter[:3])
             return wire(Cat(before & ~counter, ~before & counter))
-
-        def wire(value):
-            wire = Signal(len(value), name="wire")
-            m.d.comb += wire.eq(value)
-            return wire
 
         here, there = one_hot(following).rotate_right(1), one_hot(ahead)
         for lane in range(8):

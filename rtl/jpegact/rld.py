@@ -44,15 +44,20 @@ class Decoder(wiring.Component):
         A block is there, with its first two words and how many bytes it has; it is begun.
     idle : output
         No block is under way.
+    loose, behind, placed : output, output, input
+        The next word, and how many bits are in front of it in the one that is under way: shifted up by that many.
     slot, place, word, there, passes : output, output, input, input, output
         The next word is wanted from slot (one-hot) and place (one-hot, 6 words a slot); it is there, or there is none;
         the slot's last one has been taken.
     write, column, row, value : output
         A value, and its place, one-hot.
-    ends : output
-        The block is complete with that.
+    early, ends, may : output, output, input
+        The block is complete but for coefficient 63, which follows at once; or, unless that could be told (``may``), it
+        is complete.
+    own : output
+        What is written belongs to the block that was said to be complete.
     stall : input
-        Both have to wait.
+        Writing and the end have to wait.
     faults : output, :class:`Faults`
         Pulses.
     """
@@ -63,6 +68,9 @@ class Decoder(wiring.Component):
     length: In(8)
     loads: Out(1)
     idle: Out(1)
+    loose: Out(WORD)
+    behind: Out(5)
+    placed: In(2 * WORD - 1)
     slot: Out(SLOTS)
     place: Out(6)
     word: In(WORD)
@@ -72,7 +80,10 @@ class Decoder(wiring.Component):
     column: Out(8)
     row: Out(8)
     value: Out(8)
+    early: Out(1)
     ends: Out(1)
+    may: In(1)
+    own: Out(1)
     stall: In(1)
     faults: Out(Faults)
 
@@ -94,9 +105,8 @@ class Decoder(wiring.Component):
             self.loads.eq(idle & self.waiting & advance),
             step.eq(Mux(idle, self.waiting, whole | known) & advance),
         ]
-        behind = Signal(2 * WORD - 1)
-        m.d.comb += behind.eq((ahead & (~whole).replicate(WORD)) << level)
-        source = Mux(idle, self.first, Cat(bits[:WORD], bits[WORD:] | behind))
+        m.d.comb += [self.loose.eq(ahead & (~whole).replicate(WORD)), self.behind.eq(level)]
+        source = Mux(idle, self.first, Cat(bits[:WORD], bits[WORD:] | self.placed))
         shown = Signal(8 + WINDOW)
         m.d.comb += shown.eq(Cat(Const(0, 8), source))
         near, shifted = Signal(8 + WINDOW + 5), Signal(8 + WINDOW - 2)
@@ -172,15 +182,18 @@ class Decoder(wiring.Component):
         own = Signal(8)  # the value's own bits, the last one first
         m.d.comb += own.eq(value[::-1] & mask)
         ready, target = Signal(), Signal(6, reset_less=True)
-        writes, result, last = Signal(reset_less=True), Signal(8, reset_less=True), Signal(reset_less=True)
+        writes, result = Signal(reset_less=True), Signal(8, reset_less=True)
+        last, told = Signal(reset_less=True), Signal(reset_less=True)
         with m.If(advance):
             m.d.sync += [
-                ready.eq(valid), target.eq(at), last.eq(complete | final), writes.eq(good & ~zrl & ~end),
+                ready.eq(valid), target.eq(at), last.eq(complete), told.eq(complete & self.may),
+                writes.eq(good & ~zrl & ~end),
                 result.eq((own | ~(mask | (~negative).replicate(8))) + negative),
             ]
         with m.If(self.start):
             m.d.sync += ready.eq(0)
-        m.d.comb += [self.write.eq(ready & writes), self.ends.eq(ready & last), self.value.eq(result)]
+        m.d.comb += [self.write.eq(ready & writes), self.early.eq(valid & complete & self.may & advance),
+                     self.ends.eq(ready & last & ~told), self.own.eq(told), self.value.eq(result)]
         one_hot = Signal(64)
         m.d.comb += one_hot.eq(1 << target)
         for axis, digit in enumerate((self.row, self.column)):

@@ -42,6 +42,8 @@ class Encoder(wiring.Component):
         One bit, that is to be cleared in ``mask``.
     column, row, value : output, output, input
         One-hot, or 0: the value that is wanted.
+    loose, behind, placed : output, output, input
+        A symbol's bits, and how many are in front of them in the word that is under way: shifted up by that many.
     word, store, line_of, word_of : output
         A word, the first bit at the low end; in which ``row`` of 6 words (3 bits) and in which word (one-hot) it is to
         be stored.
@@ -60,6 +62,9 @@ class Encoder(wiring.Component):
     column: Out(8)
     row: Out(8)
     value: In(8)
+    loose: Out(WORD)
+    behind: Out(5)
+    placed: In(2 * WORD - 1)
     word: Out(WORD)
     store: Out(1)
     line_of: Out(3)
@@ -197,8 +202,8 @@ class Encoder(wiring.Component):
         rest, level = Signal(WORD, reset_less=True), Signal(range(WORD))  # bits of a word that is not full
         flush, was_last = Signal(), Signal(reset_less=True)  # the block has ended with them
         begin = Signal(range(WORD))
-        placed = Signal(2 * WORD - 1)
-        m.d.comb += [begin.eq(level & (~flush).replicate(5)), placed.eq(data << begin)]
+        placed = self.placed
+        m.d.comb += [begin.eq(level & (~flush).replicate(5)), self.loose.eq(data), self.behind.eq(begin)]
         end, beyond = Signal(6), Signal(6)
         m.d.comb += [end.eq(begin + total), beyond.eq(begin + total + 64 - WORD)]
         over = ~beyond[5]  # there is no more than 24 + 23

@@ -32,11 +32,12 @@ class RunLength(wiring.Component):
     A block of more than 54 bytes, 6.75 bits a value, has its other five rows in a register that all coders share: it is
     completed when its turn to leave has come. Decompressing, such a block's rows wait until the first ones are read.
 
-    Throughput: a symbol a cycle and coder (ZRL and EOB are symbols); no block takes less than 8 cycles. Eight coders
-    keep up with a line a cycle whatever the values, if no block has more than 54 bytes. Latency: for one block, from
-    its first line in to its first chunk, 9 cycles more than it has symbols, as long as none has to wait for its line;
-    from its first row to its first line 6 more. Buffering: one or two blocks a coder, and a beat at the output.
-    Combinational paths: ``chunks.ready`` to ``i.ready``; ``o.ready`` to nothing.
+    Throughput: a symbol a cycle and coder (ZRL and EOB are symbols), and a cycle more for a block with fewer than 64;
+    no block takes less than 8 cycles. Eight coders keep up with a line a cycle whatever the values, if no block has
+    more than 54 bytes. Latency: from a block's first line to its first chunk 8 cycles more than it has symbols, as
+    long as none has to wait for its line; from its first row to its first line 3 more, and 10 at least. Buffering: one
+    or two blocks a coder, and a beat at the output. Combinational paths: ``chunks.ready`` and ``o.ready`` to nothing;
+    ``rows.payload`` and ``empty`` to ``rows.ready``.
 
     Source: JPEG-ACT, section III-E; ITU-T T.81, sections F.1.2 and F.2.2.
 
@@ -272,11 +273,12 @@ class Coder(wiring.Component):
         waiting, full, fresh, last = Signal(), Signal(SLOTS), Signal(SLOTS), Signal()
         receiving, dropped, needed, stores_row = Signal(), Signal(), Signal(), Signal()
         into = Cat(self.phase[s::SLOTS].any() for s in range(SLOTS))
+        taken = full & (fresh | (~decoder.idle).replicate(SLOTS))
         m.d.comb += [
             receiving.eq(self.turn & ~opens & ~waiting),
             dropped.eq(~opens & decoder.idle & ~waiting),  # the block has ended
             needed.eq(self.number.any() & ~dropped),
-            self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~full[0], ~needed | ~(full & into).any()),
+            self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & into).any()),
                              encoder.ready)),
             stores_row.eq(self.enters & decompress & needed),
             decoder.start.eq(self.start),
@@ -286,14 +288,15 @@ class Coder(wiring.Component):
             decoder.word.eq(store.word_out),
             # Behind a block's last row, anything will do.
             decoder.there.eq((decoder.slot & full & ~fresh).any() | decoder.idle | ~(receiving & self.number.any())),
-            decoder.stall.eq((decoder.write & self.done & ~(decoder.column[:7] & self.gone).any())
-                             | (decoder.ends & (self.done | receiving))),
+            decoder.stall.eq((decoder.write & ~decoder.own & self.done & ~(decoder.column[:7] & self.gone).any())
+                             | (decoder.ends & (self.done | (receiving & decoder.idle)))),
+            decoder.may.eq(~self.done & ~receiving),
             self.faults.eq(decoder.faults),
         ]
         passed = decoder.slot & (decoder.passes).replicate(SLOTS) & ~fresh
         new = into & stores_row.replicate(SLOTS)
         m.d.sync += [
-            full.eq((full & Mux(decoder.idle, fresh, ~passed)) | new),
+            full.eq((taken & ~passed) | new),
             fresh.eq((fresh | (new & (opens | waiting).replicate(SLOTS))) & (~decoder.loads).replicate(SLOTS)),
             waiting.eq((waiting & ~decoder.loads) | (self.enters & decompress & opens)),
         ]
@@ -303,10 +306,17 @@ class Coder(wiring.Component):
             m.d.sync += [full.eq(0), fresh.eq(0), waiting.eq(0)]
 
         # ------------------------------------------------------------------------------------------------------- both
+        placed = Signal(2 * WORD - 1)  # a word, behind what is left of the one before
+        m.d.comb += [
+            placed.eq(Mux(decompress, decoder.loose, encoder.loose) << Mux(decompress, decoder.behind, encoder.behind)),
+            decoder.placed.eq(placed),
+            encoder.placed.eq(placed),
+        ]
         ended = encoder.ends & encoder.free & (~encoder.store | encoder.may)
         m.d.comb += [
-            self.ends.eq(Mux(decompress, decoder.ends & ~decoder.stall, ended)),
-            self.closing.eq(Mux(decompress, last & ~waiting, encoder.final)),
+            self.ends.eq(Mux(decompress, decoder.early | (decoder.ends & ~decoder.stall), ended)),
+            # A block's rows have all come when the next one's first one has.
+            self.closing.eq(Mux(decompress, last & ~waiting & (decoder.idle | decoder.early), encoder.final)),
             store.decompress.eq(decompress),
             store.line.eq(self.line),
             store.value.eq(decoder.value),
@@ -314,7 +324,7 @@ class Coder(wiring.Component):
                                 self.phase & self.enters.replicate(8))),
             store.row.eq(decoder.row | (~decompress).replicate(8)),
             store.bits.eq(self.nonzero | decompress.replicate(8)),
-            store.pick.eq(encoder.pick & (~decompress).replicate(64)),
+            store.pick.eq(encoder.pick),
             store.clear.eq(self.leaving & (self.leaves & decompress).replicate(8)),
             store.column_out.eq(Mux(decompress, self.leaving, encoder.column)),
             store.row_out.eq(encoder.row),

@@ -1,10 +1,12 @@
 """SFPR, scaled fix-point precision reduction: eight float32 values to eight int8 values and back, every cycle."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from functools import partial
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common import carrysave
+from actcodec.rtl.common import carrysave, wires
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import words
 
@@ -42,13 +44,7 @@ class Spe:
     def __init__(self, m, direction, decompress, signs):
         """``direction`` is decompress for the first stage, ``decompress`` the same for the others."""
         self.m, self.direction, self.decompress, self.signs = m, direction, decompress, signs
-
-    def _wire(self, value):
-        """A name for a value with several readers, which would otherwise be built once for each of them."""
-        value = Value.cast(value)
-        wire = Signal(value.shape(), name="wire")
-        self.m.d.comb += wire.eq(value)
-        return wire
+        self._wire = partial(wires.wire, m)
 
     def operands(self, word, scale):
         """Significands without their top bits (always set), the exponent that is added to that of the scale, sign.

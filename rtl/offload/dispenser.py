@@ -31,19 +31,26 @@ class Dispenser(wiring.Component):
 
     Ports
     -----
-    piece : input
-    load : input
+    piece : input, as many bytes as a piece has
+        Part of a block, its first byte in the least significant bits; of a block's last piece, anything behind its end.
+    load : input, a bit for each piece of the longest block
         Bit k: ``piece`` is the block's k-th. The first one only when ``free``.
-    whole, final : input
-        With a piece: it is the block's last one. With the first one: it is the tensor's last block for this CDU.
+    whole : input
+        With a piece: it is the block's last one.
+    final : input
+        With a block's first piece: it is the tensor's last block for this CDU.
     free : output
+        There is no block, or its last row leaves in this cycle.
     mode : input
-    start, waits : input
-        Pulse, and whether there will be a block at all.
+        Of the tensor, its place among the modes; constant while ``waiting``.
+    start : input
+        Pulse that starts a tensor.
+    waits : input
+        With ``start``: there will be a block for this CDU.
     ended : input
         No piece will come any more.
     waiting : output
-        The row with ``last`` has not left.
+        From ``start`` until the row with ``last`` has left.
     o : stream of :func:`~actcodec.rtl.offload.config.rows`
         Eight rows a block; if the stream has ended too soon, one with ``last`` follows that means nothing.
     """
@@ -69,7 +76,8 @@ class Dispenser(wiring.Component):
             with m.If(self.load[k]):
                 m.d.sync += block[part * k :][:part].eq(self.piece)
 
-        some, whole, final = Signal(), Signal(), Signal(reset_less=True)  # of the block is here
+        some, whole = Signal(name="some"), Signal(name="whole")  # of the block is here
+        final = Signal(reset_less=True)
         row = Signal(3)
         mask = Signal(8, reset_less=True)  # of the row
         # Where its words begin, in granules, of which `across` has the multiples of the longest row: one row more adds

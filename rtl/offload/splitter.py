@@ -119,8 +119,9 @@ class Splitter(wiring.Component):
         passed = Signal(len(base) - bits)  # packets
         # Where the piece begins, of what is kept and the packet at the input. The mask's own is below.
         look = Digits([2, 2, bits - 4], packet, "look", init=None)
-        # One bit for each piece of a block: what is to move.
+        # One bit for each piece of a block: what is to move; the same, for each CDU.
         step = Signal(sizes.pieces, init=1)
+        pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
         store = Signal(unit * kept, reset_less=True)
         source = self.i.payload.data.as_value()
         m.d.comb += [
@@ -162,8 +163,6 @@ class Splitter(wiring.Component):
         mask = Cat(choose((one, coarse[k + q * length]) for q, one in enumerate(signal))
                    for k, signal in enumerate(look_mask))
 
-        # The same, for each CDU.
-        pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
         # A block's length is a constant of the mode and what its mask adds, or its first byte.
         fixed = Signal(range(sizes.block + 1))
         m.d.sync += fixed.eq(mode.choose(
@@ -184,7 +183,9 @@ class Splitter(wiring.Component):
         if sizes.counted:
             head = shown[:8] if sizes.wide else shown[8 * MASK - 8 : 8 * MASK]
             follow, followed = Signal(8), Signal(8, reset_less=True)
-            m.d.comb += follow.eq(Mux(mode(lambda mode: mode.format.kind == "counted"), head, 0))
+            says = {8: head, 6: Mux(head[:6].all(), 64, head[:6])}
+            m.d.comb += follow.eq(mode.choose(
+                lambda mode: says[mode.format.bits] if mode.format.kind == "counted" else 0))
             # As the counts: in front of a block, where its first half alone is what counts, it is nothing.
             with m.If((moved & (step[0] | whole)) | ~running):
                 m.d.sync += followed.eq(Mux(step[0] & running, follow, 0))

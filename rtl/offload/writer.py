@@ -112,7 +112,7 @@ class Writer(wiring.Component):
 
         # Bursts, and what is to be done for them.
         step, entry = beats.o.payload, Signal(_work)
-        room, offers, offered, answers = Signal(), Signal(), Signal(), Signal()
+        room, offers, offered, answers = (Signal(name=name) for name in ("room", "offers", "offered", "answers"))
         moves, able = Signal(), Signal()  # a beat leaves; nothing but itself is needed for that
         under_way = Signal(range(self.outstanding + 1))
         m.d.comb += [

@@ -5,15 +5,15 @@ import numpy as np
 from amaranth.hdl import Module, Mux, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from cocotb.triggers import FallingEdge
 
 from actcodec.golden.jpegact import quantize
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import vectors
 from actcodec.rtl.jpegact.quantize import Round, Shift, mirror
-from tb.harness import PATTERNS, STALLS, Bench, beats, pack, rng, simulate
+from tb.harness import PATTERNS, STALLS, rng, simulate
+from tb.jpegact import quantizers
 
-LATENCY = 1
+KIND = quantizers.Kind(3, 0, 7, 0, quantize.shift, quantize.unshift)
 
 
 class Quantizer(wiring.Component):
@@ -48,67 +48,21 @@ def test_quantize():
     simulate(Quantizer(), __file__)
 
 
-def columns(blocks):
-    """Blocks in the order in which the unit sees them: column by column."""
-    return blocks.transpose(0, 2, 1)
-
-
-def expect(blocks, table, decompress):
-    """What the unit has to make of coefficients with 6 fraction bits, or of quantized values."""
-    if decompress:
-        return np.clip(quantize.unshift(blocks, table), -2048, 2047)
-    return quantize.shift(blocks, table)
-
-
-async def begin(bench, table, decompress):
-    bench.dut.decompress.value = decompress
-    bench.dut.table.value = pack(table.reshape(-1), 3)
-    bench.dut.start.value = 1
-    await FallingEdge(bench.clk)
-    bench.dut.start.value = 0
-
-
-async def check(bench, random, blocks, table, decompress, idle="never", stall="never"):
-    await begin(bench, table, decompress)
-    expected = expect(blocks, table, decompress)
-    run = await bench.run({"i": beats(columns(blocks), 17)}, {"o": 8 * len(blocks)}, random, idle, stall)
-    bench.equal(run["o"], beats(columns(expected), 12), f"decompress={decompress}, {len(blocks)} blocks")
-    return run, expected
-
-
-def stimulus(random, decompress, count):
-    """Values of every magnitude, and often the ends."""
-    shape = (count, 8, 8)
-    if decompress:
-        values, ends = random.integers(-128, 128, shape), [-128, 127]
-    else:
-        values, ends = random.integers(-65536, 65536, shape) >> random.integers(0, 16, shape), [-65536, 65535]
-    return np.where(random.random(shape) < 0.1, random.choice(ends, shape), values)
-
-
 @cocotb.test
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden(dut, idle, stall):
-    random = rng()
-    bench = Bench(dut)
-    await bench.start()
-    for decompress in (0, 1):
-        for count in (1, 5):
-            table = random.integers(0, 8, (8, 8))
-            await check(bench, random, stimulus(random, decompress, count), table, decompress, idle, stall)
+    await quantizers.pauses(dut, KIND, idle, stall)
 
 
 @cocotb.test
 async def takes_each_shift_from_its_position(dut):
-    random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    random, bench = rng(), await quantizers.start(dut, KIND)
     seen = {}
     for decompress in (0, 1):
         for turn in range(8):
             # A Latin square, turned: every position gets every shift, and no neighbour has the same.
             table = (np.arange(8)[:, None] * 3 + np.arange(8) + turn) % 8
-            _, expected = await check(bench, random, stimulus(random, decompress, 12), table, decompress)
+            _, expected = await bench.check(random, quantizers.stimulus(random, decompress, 12), table, decompress)
             for s in range(8):
                 chosen = expected[:, table == s]
                 low, high, had = seen.get((decompress, s), (0, 0, 0))
@@ -121,49 +75,24 @@ async def takes_each_shift_from_its_position(dut):
     for name in quantize.TABLES:
         for decompress in (0, 1):
             table = quantize.shifts(quantize.table(name))
-            await check(bench, random, stimulus(random, decompress, 8), table, decompress)
+            await bench.check(random, quantizers.stimulus(random, decompress, 8), table, decompress)
 
 
 @cocotb.test
 async def rounds_every_coefficient_as_golden(dut):
-    random = rng()
-    bench = Bench(dut)
-    await bench.start()
-    # Everything around zero, every rounding boundary and its neighbours, and both ends.
+    """Everything around zero, every rounding boundary and its neighbours, and both ends; and every product."""
+    random, bench = rng(), await quantizers.start(dut, KIND)
+    ends = np.concatenate([np.arange(-65536, -65400), np.arange(65400, 65536), np.arange(-600, 600)])
     for s in range(8):
-        table = np.full((8, 8), s)
         ties = (np.arange(-132, 132)[:, None] * 64 + 32 << s) + np.arange(-33, 34)
-        ends = np.concatenate([np.arange(-65536, -65400), np.arange(65400, 65536)])
-        values = np.unique(np.concatenate([np.arange(-600, 600), ties.reshape(-1), ends]))
-        values = values[(values >= -65536) & (values < 65536)]
-        values = np.resize(random.permutation(values), (-(-len(values) // 64), 8, 8))
-        await check(bench, random, values, table, 0)
-        await check(bench, random, np.arange(-128, 128).reshape(4, 8, 8), table, 1)
+        await quantizers.boundaries(bench, random, s, ties, ends)
 
 
 @cocotb.test
 async def moves_a_vector_every_cycle_after_one(dut):
-    random = rng()
-    bench = Bench(dut)
-    await bench.start()
-    for decompress in (0, 1):
-        table = random.integers(0, 8, (8, 8))
-        run, _ = await check(bench, random, stimulus(random, decompress, 20), table, decompress)
-        assert run.cycles["i"] == list(range(160))
-        assert run.cycles["o"] == list(range(LATENCY, LATENCY + 160))
+    await quantizers.rate(dut, KIND)
 
 
 @cocotb.test
 async def starts_with_the_first_column(dut):
-    random = rng()
-    bench = Bench(dut)
-    await bench.start()
-    for fill in range(1, 12):
-        for decompress in (0, 1):
-            for again in (True, False):  # what was begun before does not matter, with a reset between or without
-                table = random.integers(0, 8, (8, 8))
-                await begin(bench, table, decompress)
-                await bench.run({"i": beats(columns(stimulus(random, decompress, 2)), 17)[:fill]}, {"o": fill}, random)
-                if again:
-                    await bench.reset()
-                await check(bench, random, stimulus(random, decompress, 2), random.integers(0, 8, (8, 8)), decompress)
+    await quantizers.beginnings(dut, KIND)

@@ -6,15 +6,16 @@ import pytest
 from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.golden.jpegact import rle
+from actcodec.golden.jpegact.zigzag import ZIGZAG
 from actcodec.rtl.jpegact.runlength import BYTES, RunLength
-from tb.harness import PATTERNS, STALLS, Bench, beats, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, parameters, rng, simulate
 
 FEW = ("never", "half", "bursts")
 
 
 @pytest.mark.parametrize("coders", [1, 2, 4, 8])
 def test_runlength(coders):
-    simulate(RunLength(coders), __file__)
+    simulate(RunLength(coders), __file__, coders=coders)
 
 
 def test_only_legal_numbers_of_coders_are_taken():
@@ -36,7 +37,7 @@ def corners():
     values = [v for s in range(7) for n in (2**s, 2 ** (s + 1) - 1) for v in (n, -n)] + [-128]
     q = np.zeros((63 * len(values), 64), np.int8)
     run = np.arange(len(q)) % 63
-    q[np.arange(len(q)), rle.ZIGZAG[1 + run]] = np.repeat(values, 63)
+    q[np.arange(len(q)), ZIGZAG[1 + run]] = np.repeat(values, 63)
     q[::2, 63] = np.resize([0, 1, 0, -128, 0], len(q[::2]))
     q[:, 0] = np.resize([-128, 127, -128, 0, 1, 1, -1, 64, 2], len(q))
     return np.concatenate([q, np.full((9, 64), -128, np.int8), np.zeros((20, 64), np.int8)])
@@ -143,6 +144,27 @@ async def handles_blocks_of_every_density(dut):
 
 
 @cocotb.test
+async def takes_a_symbol_a_cycle(dut):
+    """Blocks of 64 symbols, of 40 and EOB, of DC and EOB: eight coders keep up with lines whatever there is."""
+    random = rng()
+    bench = await start(dut)
+    coders, count = parameters()["coders"], 27
+    for coded, symbols, period, forward, back in ((64, 64, 64, 72, 67), (40, 41, 42, 49, 44), (0, 2, 9, 16, 10)):
+        q = np.zeros((count, 64), np.int8)
+        q[:, ZIGZAG[:coded]] = np.where(random.random((count, coded)) < 0.5, 1, -1)
+        begins = [max(period, 8 * coders) * (b // coders) + 8 * (b % coders) for b in range(count)]
+
+        def cycles(latency, begins=begins):
+            return [begin + latency + line for begin in begins for line in range(8)]
+
+        run = await bench.compress(q, random)
+        assert run.cycles["i"] == cycles(0), f"{symbols} symbols"
+        assert run.cycles["chunks"] == cycles(forward), f"{symbols} symbols"
+        run = await bench.decompress(rle.encode(q)[0], count, random)
+        assert run.cycles["o"] == cycles(back), f"{symbols} symbols"
+
+
+@cocotb.test
 async def ends_a_stream_that_is_cut_off(dut):
     """Cut at every byte: all blocks come, missing bytes are zero."""
     random = rng()
@@ -196,10 +218,10 @@ async def forgets_everything_at_reset(dut):
         if fill % 2:
             await bench.begin(1)
             sources = {"rows": rows(bytes(rle.encode(q)[0]), 12, random)}
-            await bench.run(sources, {"o": None}, random, until=iter([False] * fill + [True]).__next__)
+            await bench.run(sources, {"o": None}, random, until=after(fill))
         else:
             await bench.begin(0)
             await bench.run({"i": lines(q)}, {"chunks": None}, random, stall="half",
-                            until=iter([False] * fill + [True]).__next__)
+                            until=after(fill))
         await bench.reset()
         await bench.both(blocks(random, 9), random)

@@ -11,6 +11,7 @@ import pytest
 
 import actcodec
 from actcodec.golden.jpegact import dct, div, jpeg, quantize, rle, zvc
+from actcodec.golden.jpegact.zigzag import ZIGZAG
 from tb.judges import libjpeg
 
 NAMES = pytest.mark.parametrize("name", div.TABLES)
@@ -162,7 +163,7 @@ def counted_by_the_authors(q):
     zeros alone; pairs of no value have no code.
     """
     values = []
-    for block in q.reshape(-1, 64)[:, rle.ZIGZAG].tolist():
+    for block in q.reshape(-1, 64)[:, ZIGZAG].tolist():
         run, pairs = 0, []
         for value in block:
             if value or run == 15:

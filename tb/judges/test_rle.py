@@ -7,6 +7,7 @@ import PIL.Image
 import pytest
 
 from actcodec.golden.jpegact import rle
+from actcodec.golden.jpegact.zigzag import ZIGZAG
 from actcodec.golden.offload import stream
 from tb.judges import libjpeg
 
@@ -21,7 +22,7 @@ def corners():
     values = [v for s in range(7) for n in (2**s, 2 ** (s + 1) - 1) for v in (n, -n)] + [-128]
     q = np.zeros((63 * len(values), 64), np.int8)
     run = np.arange(len(q)) % 63
-    q[np.arange(len(q)), rle.ZIGZAG[1 + run]] = np.repeat(values, 63)
+    q[np.arange(len(q)), ZIGZAG[1 + run]] = np.repeat(values, 63)
     q[::2, 63] = np.resize([0, 1, 0, -128, 0], len(q[::2]))
     q[:, 0] = np.resize([-128, 127, -128, 0, 1, 1, -1, 64, 2], len(q))
     return np.concatenate([q, np.full((2, 64), -128, np.int8), np.zeros((2, 64), np.int8)])
@@ -167,7 +168,7 @@ def plain(bits):
             return values, 2, bits
         if category:
             value = int(bits[len(code) : end], 2)
-            values[rle.ZIGZAG[place]] = value if bits[len(code)] == "1" else value - 2**category + 1
+            values[ZIGZAG[place]] = value if bits[len(code)] == "1" else value - 2**category + 1
         place, bits = place + 1, bits[end:]
     return values, 0, bits
 
@@ -204,7 +205,7 @@ ZERO = "001010"
 def test_values_in_front_of_an_error_stay_and_the_next_block_is_found(codes, error, values):
     payload = framed([codes, "01110" + "1010", ZERO])
     expected = np.zeros((3, 64), np.int8)
-    expected[0, rle.ZIGZAG[: len(values)]] = values
+    expected[0, ZIGZAG[: len(values)]] = values
     expected[1, 0] = 2
     blocks, errors = rle.salvage(payload, 3)
     assert errors.tolist() == [error, 0, 0]

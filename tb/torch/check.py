@@ -6,7 +6,7 @@ or infinite, and the mean of the last ten is held against the record, too. Every
 processors round convolutions differently; so records hold within a factor. Presets without loss have to give the very
 same gradients.
 
-``--renew`` records; names of presets pick some.
+``--renew`` records, and writes the table of ``docs/pytorch.md``; names of presets pick some.
 """
 
 import argparse
@@ -26,12 +26,15 @@ from rich.table import Table
 from torch.nn import functional as F
 
 import actcodec.torch as at
+from actcodec import codecs
 from actcodec.codecs.jpegact import TABLES
 from actcodec.torch import rules
 from actcodec.torch.resnet import resnet8
 from tb.torch.models import lossless, relative
 
 RECORD = Path(__file__).with_name("check.json")
+DOCUMENT = Path(__file__).parents[2] / "docs/pytorch.md"
+BEGIN, END = "<!-- presets -->\n", "<!-- /presets -->"
 FACTOR = {"error": 1.25, "ratio": 1.05, "loss": 2}
 """Within which a record holds. Runs that are rounded differently at first have quite different losses in the end."""
 STEPS, LAST = 60, 10
@@ -40,6 +43,9 @@ CASES = {name: (name, {}) for name in rules.names()}
 CASES |= {f"jpeg-act {table}": ("jpeg-act", {"dqt": table}) for table in TABLES if table != "optL"}
 CASES |= {f"{name} signs": (name, {"signs": True}) for name in ("jpeg-act", "sfpr", "sfpr-zvc")}
 CASES |= {"jpeg-act optH signs": ("jpeg-act", {"dqt": "optH", "signs": True})}
+VARIANTS = {variant.name: (name, values) for name, mode in codecs.MODES.items() for values, variant in mode.variants}
+"""Other coders: the values are the same, so that no network is trained with them."""
+CASES |= VARIANTS
 
 
 def batch(number, count, size):
@@ -104,15 +110,18 @@ def measure(case):
     model, exact = trained()
     compress = at.Compress(model, name, error_every=0, **options)
     error = relative(gradient(model, compress), exact)
+    found = {"error": error, "ratio": compress.report().total["ratio"]}
+    if case in VARIANTS:
+        return found
     other = fresh()
     losses = train(other, STEPS, 16, at.Compress(other, name, min_values=1024, error_every=0, **options))
     last = sum(losses[-LAST:]) / LAST if all(map(math.isfinite, losses)) else math.nan
-    return {"error": error, "ratio": compress.report().total["ratio"], "loss": last}
+    return found | {"loss": last}
 
 
 def faults(case, found, recorded):
     """What is wrong with what was found, as text, if anything."""
-    if not math.isfinite(found["loss"]):
+    if not math.isfinite(found.get("loss", 0)):
         return "a loss is NaN or infinite"
     if lossless(CASES[case][0]) and found["error"]:
         return "the gradient is another one, though nothing is lost"
@@ -122,6 +131,18 @@ def faults(case, found, recorded):
         if not value / FACTOR[key] <= recorded[key] <= value * FACTOR[key]:
             return f"{key} was {recorded[key]:.4g}"
     return ""
+
+
+def documented(text, recorded):
+    """A document with the table of what is recorded."""
+    lines = [f"| preset | ratio | error of the gradient | loss after {STEPS} steps |", "|---|---|---|---|"]
+    for case, one in recorded.items():
+        name, _, rest = case.partition(" ")
+        error = f"{100 * one['error']:.3g} %" if one["error"] else "none"
+        loss = f"{one['loss']:.3f}" if "loss" in one else ""
+        lines.append(f"| `{name}`{rest and ' ' + rest} | {one['ratio']:.2f} | {error} | {loss} |")
+    before, table = text.split(BEGIN)
+    return before + BEGIN + "".join(line + "\n" for line in lines) + table[table.index(END):]
 
 
 def main(arguments=None):
@@ -140,6 +161,7 @@ def main(arguments=None):
         recorded = (recorded if options.cases else {}) | {
             case: {key: float(f"{value:.4g}") for key, value in one.items()} for case, one in found.items()}
         RECORD.write_text(json.dumps(recorded, indent=1) + "\n")
+        DOCUMENT.write_text(documented(DOCUMENT.read_text(), recorded))
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("preset", no_wrap=True)
     for name in ("ratio", "error of the gradient", f"loss after {STEPS} steps"):
@@ -148,7 +170,7 @@ def main(arguments=None):
     wrong = {case: faults(case, one, recorded.get(case)) for case, one in found.items()}
     for case, one in found.items():
         table.add_row(case, f"{one['ratio']:.2f}", f"{100 * one['error']:.3g} %" if one["error"] else "none",
-                      f"{one['loss']:.3f}", wrong[case])
+                      f"{one['loss']:.3f}" if "loss" in one else "-", wrong[case])
     Console(width=120, highlight=False).print(table)
     print(f"{len(found)} presets in {time.monotonic() - start:.0f} s")
     return any(wrong.values())

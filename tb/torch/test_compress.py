@@ -50,6 +50,16 @@ def test_lossy_gradients_are_near_and_the_loss_is_the_same(name):
     assert all(row.error is not None and 0 <= row.error < most for row in compress.report().rows if row.kind != "mask")
 
 
+def test_another_coder_is_another_size_and_the_same_gradient():
+    model, found, totals = small(), [], []
+    for coder in "zvc", "nibble":
+        compress = at.Compress(model, "jpeg-act", min_values=1, coder=coder)
+        found.append(gradients(model, compress)[0])
+        totals.append(compress.report().total["packed"])
+    assert torch.equal(*found) and totals[0] != totals[1]
+    assert {row.mode for row in compress.report().rows} >= {"jpeg-act-nibble", "sfpr-nibble", "brc"}
+
+
 @pytest.mark.parametrize("name, options", [("jpeg-act", {"dqt": "optH"}), ("sfpr", {"signs": True}), ("cdma", {})])
 def test_what_is_counted_is_what_real_payloads_have(name, options):
     model = small()
@@ -355,7 +365,7 @@ def test_what_was_expanded_is_not_made_larger():
     x = torch.randn(64, requires_grad=True)
     compress = at.Compress(nn.Identity(), "sfpr", min_values=1)
     with compress:
-        total = (torch.sin(x)[:, None].expand(64, 1000) * torch.randn(64, 1000)).sum()
+        total = (torch.sin(x)[:, None].expand(64, 1000) * torch.randn(64, 1000, requires_grad=True)).sum()
     assert total.requires_grad and not compress.report().rows
     assert compress.report().total["peak_without"] < 64 * 1000 * 5
 
@@ -406,7 +416,7 @@ def test_activations_are_given_back(name, freed):
 
 @pytest.mark.parametrize("name", ["none", "jpeg-act"])
 def test_a_graph_without_a_backward_pass_is_given_back(name):
-    model = inplace()
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Sigmoid())
     compress = at.Compress(model, name, min_values=1)
     with compress:
         loss = model(pictures()[0]).sum()
@@ -469,6 +479,14 @@ def test_errors_are_measured_every_so_often():
     assert found[0] == found[1] != found[2]
     twice.reset()
     assert not twice.report().rows
+
+
+def test_tensors_of_zeros_have_no_error():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Sigmoid())
+    compress = at.Compress(model, "sfpr", min_values=1)
+    with compress:
+        model(torch.zeros(8, 3, 16, 16))
+    assert compress.report().rows[0].error == 0
 
 
 class Parallel(nn.DataParallel):

@@ -97,11 +97,12 @@ def test_what_is_kept_as_it_is_must_not_be_changed_in_place(mode):
         one.decode(packed)
 
 
-@pytest.mark.parametrize("mode", codecs.MODES)
-def test_every_mode_of_the_registry_has_a_codec_and_its_engines_agree(mode, recwarn):
+@pytest.mark.parametrize("mode, options", [(name, values) for name, mode in codecs.MODES.items()
+                                           for values in ({}, *(values for values, _ in mode.variants))], ids=str)
+def test_every_mode_of_the_registry_has_a_codec_and_its_engines_agree(mode, options, recwarn):
     x = torch.from_numpy(random((2, 5, 9, 19), 3))
-    one, slow = codec(mode, {}), codec(mode, {}, "golden")
-    assert type(slow) is Golden and (type(one) is lane.Lane) == (mode in lane.MODES)
+    one, slow = codec(mode, options), codec(mode, options, "golden")
+    assert type(slow) is Golden and (type(one) is lane.Lane) == (mode in lane.MODES and not options)
     a, b = one.encode(x), slow.encode(x)
     assert (a.mode, a.nbytes, a.side) == (b.mode, b.nbytes, b.side)
     np.testing.assert_array_equal(one.decode(a).numpy(), slow.decode(b).numpy())
@@ -121,3 +122,5 @@ def test_options_are_checked():
         lane.Lane("jpeg-act", dqt="optM")
     with pytest.raises(ValueError, match="unknown mode"):
         codec("gif", {})
+    with pytest.raises(ValueError, match="mode jpeg-act-rice has no torch version"):
+        lane.Lane("jpeg-act", coder="rice")
