@@ -46,7 +46,8 @@ def test_lossy_gradients_are_near_and_the_loss_is_the_same(name):
     assert same == loss
     assert 0 < relative(found, exact) < 1  # bitpack-1 keeps no bit of the mantissa
     assert compress.report().total["ratio"] > 1.2
-    assert all(row.error is not None and 0 <= row.error < 0.6 for row in compress.report().rows if row.kind != "mask")
+    most = 0.8 if name == "division" else 0.6  # two bits a value
+    assert all(row.error is not None and 0 <= row.error < most for row in compress.report().rows if row.kind != "mask")
 
 
 def test_another_coder_is_another_size_and_the_same_gradient():
