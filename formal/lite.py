@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Mux, Signal, Value
 
 from actcodec.codecs import lane_modes
 from actcodec.rtl.common.axil import OKAY, SLVERR
+from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.register_map import BITS, VALUES
 from actcodec.rtl.offload.registers import Registers
 from formal.catalogue import Proof
@@ -14,6 +15,9 @@ from formal.streams import HOLDS, Port, held
 __all__ = ["proofs"]
 
 WIDTH = 34  # of an address in memory
+MODES = lane_modes("brc")
+SETTINGS = setting.width(MODES)
+THERE = [bits for bits in BITS if bits.name != "settings" or bits.part < SETTINGS]
 
 
 def moves(port):
@@ -27,15 +31,16 @@ def port(stream):
 def writable(address):
     """Bits of a word that keep what is written."""
     mask = 0
-    for bits in BITS:
+    total = {"base": WIDTH, "scales": WIDTH, "settings": SETTINGS}
+    for bits in THERE:
         if bits.address == address and VALUES[bits.name].access == "rw":
-            width = min(bits.width, WIDTH - bits.part) if bits.name in ("base", "scales") else bits.width
+            width = min(bits.width, total[bits.name] - bits.part) if bits.name in total else bits.width
             mask |= (1 << max(width, 0)) - 1 << bits.low
     return mask
 
 
 def registers():
-    h = Harness(Registers(1, lane_modes("brc"), WIDTH))
+    h = Harness(Registers(1, MODES, WIDTH))
     unit, m = h.unit(), h.m
     aw, w, b, ar, r, status = unit.aw, unit.w, unit.b, unit.ar, unit.r, unit.status
     for stream in (aw, w, ar):
@@ -57,13 +62,13 @@ def registers():
     drains(h, ar.valid & ~r.valid & ~ar.ready, 0, name)
 
     # What an answer has to be. `status` at the write, the rest the cycle before, when both halves have been there.
-    words = sorted({bits.address for bits in BITS})
+    words = sorted({bits.address for bits in THERE})
     content, strobes = w.payload.data, w.payload.strb
     exists, hinders, keeps = Signal(name="exists"), Signal(name="hinders"), Signal(32, name="keeps")
     beyond = Cat(content[bit] & strobes[bit // 8] for bit in range(WIDTH - 32, 32)).any()
     with m.Switch(aw.payload[2:]):
         for address in words:
-            pieces = [bits for bits in BITS if bits.address == address]
+            pieces = [bits for bits in THERE if bits.address == address]
             with m.Case(address >> 2):
                 m.d.comb += exists.eq(1)
                 if VALUES[pieces[0].name].held:
