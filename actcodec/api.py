@@ -1,7 +1,7 @@
 """The Python API; ``import actcodec`` has these names. docs/api.md describes it."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actcodec import codecs, container, engines, metrics, tensors
 from actcodec.codecs.compressed import Compressed
@@ -101,7 +101,7 @@ class Evaluation:
     """What a mode makes of an array."""
 
     mode: str  # the one that was used
-    options: dict
+    options: dict  # a value for each
     ratio: float  # bytes of the array over bytes of the payload
     ratio_with_side: float  # over those of the whole file
     relative_error: float  # L2, over finite values, as the next two
@@ -123,7 +123,9 @@ def evaluate(array, mode, *, engine="golden", **options):
     '23.1, 21.1, 0.0410, 38.5 dB'
     """
     _check_engine(engine)
-    return measured(array, engines.compress(engine, array, mode, **options)[0])
+    found = measured(array, engines.compress(engine, array, mode, **options)[0])
+    asked = codecs.find(mode).settings(options) if found.mode == mode else {}
+    return replace(found, options=asked | found.options)
 
 
 def measured(array, compressed):

@@ -12,8 +12,8 @@ from actcodec.files import UserError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("compress", "decompress", "info", "evaluate", "dqt", "modes", "awp", "mfr", "train", "units", "verilog",
-            "demo", "bench")
+COMMANDS = ("compress", "decompress", "info", "evaluate", "dqt", "modes", "jpeg", "awp", "mfr", "train", "units",
+            "verilog", "demo", "bench")
 
 
 class Interrupted(Exception):
@@ -77,6 +77,7 @@ def main():
       actcodec decompress conv1.act back.npy --engine rtl
       actcodec evaluate conv1.npy relu1.npy --all
       actcodec modes
+      actcodec jpeg conv1.npy conv1.jpg
       actcodec units
       actcodec mfr vgg16
       actcodec train docs/training/short.toml

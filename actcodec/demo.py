@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from actcodec import container, engines, metrics
-from actcodec.codecs import MODES
+from actcodec.codecs import MODES, find
 
 __all__ = ["KINDS", "Result", "run", "runs", "sample"]
 
@@ -22,14 +22,14 @@ KINDS = ("dense", "ReLU")
 
 def runs():
     """What each kind of tensor is compressed with, as the modes declare: {kind: [(mode, options)]}."""
-    return {kind: [(mode.name, dict(options)) for mode in MODES.values() for what, options in mode.shown
-                   if what == kind]
-            for kind in KINDS}
+    return {kind: [(mode.name, dict(options)) for mode in MODES.values() for shown, options in mode.shown
+                   if shown == kind] for kind in KINDS}
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """One tensor, compressed and decompressed by the simulated hardware."""
+    """One tensor, compressed and decompressed by the simulated hardware; where a mode has none, by the golden model,
+    and then there are no cycles."""
 
     tensor: str
     kind: str  # one of KINDS
@@ -38,12 +38,10 @@ class Result:
     before: np.ndarray
     after: np.ndarray
     ratio: float
-    compress_cycles: float  # a block
-    decompress_cycles: float  # a block
-    compress_latency: int  # cycles from the first beat in to the first beat out
-    decompress_latency: int
-    bytes_per_cycle: float  # payload bytes over the cycles of compression
-    equal: bool  # whether file and tensor equal golden's, bit for bit
+    cycles: tuple | None = None  # a block, compressing and decompressing
+    latency: tuple | None = None  # cycles from the first beat in to the first beat out, likewise
+    bytes_per_cycle: float | None = None  # payload bytes over the cycles of compression
+    equal: bool = True  # whether file and tensor equal golden's, bit for bit
 
     @property
     def relative_error(self):
@@ -69,11 +67,13 @@ def sample():
 def measure(tensor, kind, x, mode, options):
     """The :class:`Result` of one tensor in one mode."""
     golden, _ = engines.compress("golden", x, mode, **options)
-    compressed, forward = engines.compress("rtl", x, mode, **options)
     expected, _ = engines.decompress("golden", golden)
+    if "rtl" not in find(mode).engines:
+        return Result(tensor, kind, mode, options, x, expected, golden.ratio)
+    compressed, forward = engines.compress("rtl", x, mode, **options)
     after, backward = engines.decompress("rtl", golden)
-    return Result(tensor, kind, mode, options, x, after, golden.ratio, forward.cycles_per_block,
-                  backward.cycles_per_block, forward.latency, backward.latency,
+    return Result(tensor, kind, mode, options, x, after, golden.ratio,
+                  (forward.cycles_per_block, backward.cycles_per_block), (forward.latency, backward.latency),
                   len(compressed.payload) / forward.cycles,
                   container.pack(compressed) == container.pack(golden) and after.tobytes() == expected.tobytes())
 
@@ -107,17 +107,18 @@ def run(output):
     console.print(table(results))
     console.print("[dim]Cycles for a block of 64 values, compressing/decompressing, from the start to the end, as "
                   "the accelerator counts them. Bytes of payload per cycle, compressing. PSNR against the tensor's "
-                  "range. brc keeps only whether x > 0.[/]\n")
+                  "range. brc keeps only whether x > 0. Modes without cycles ran in the golden model alone.[/]\n")
     for kind in KINDS:
         ratios = ", ".join(f"{label} {ratio:.2f}" for label, ratio in totals(results, kind).items())
         console.print(f"Ratio of all {kind} tensors together: {ratios}")
     text = ", ".join(f"{mode} {cycles}" for mode, cycles in latencies(results).items())
     console.print(f"Cycles from the first beat in to the first out, compressing/decompressing: {text}")
     wrong = [result for result in results if not result.equal]
+    simulated = sum(result.cycles is not None for result in results)
     for result in wrong:
         console.print(f"[bold red]{result.tensor}, {result.label}: the hardware differs from the golden model[/]")
     if not wrong:
-        console.print(f"[bold green]Equal to the golden model, bit for bit: {len(results)} streams and {len(results)} "
+        console.print(f"[bold green]Equal to the golden model, bit for bit: {simulated} streams and {simulated} "
                       f"tensors out of the simulated hardware.[/]")
     console.print(f"Picture: {output / 'demo.png'} ({monotonic() - started:.0f} s)", soft_wrap=True, markup=False)
     return not wrong
@@ -137,7 +138,8 @@ def latencies(results):
     """Latency in each mode, compressing/decompressing, as text: one number, or the smallest to the largest."""
     found = {}
     for r in results:
-        found.setdefault(r.mode, []).append((r.compress_latency, r.decompress_latency))
+        if r.latency:
+            found.setdefault(r.mode, []).append(r.latency)
     return {mode: "/".join("-".join(map(str, sorted({min(way), max(way)}))) for way in zip(*both, strict=True))
             for mode, both in found.items()}
 
@@ -157,6 +159,7 @@ def table(results):
         for r, text in zip_longest(rows, what, fillvalue=""):
             table.add_row(text, r.label, f"{r.ratio:.2f}", f"{r.relative_error:.4f}" if r.relative_error else "exact",
                           f"{r.psnr:.1f}" if np.isfinite(r.psnr) else "-",
-                          f"{r.compress_cycles:.2f}/{r.decompress_cycles:.2f}", f"{r.bytes_per_cycle:.2f}",
+                          *(["/".join(f"{cycles:.2f}" for cycles in r.cycles), f"{r.bytes_per_cycle:.2f}"]
+                            if r.cycles else ["-", "-"]),
                           end_section=r is rows[-1])
     return table

@@ -12,13 +12,16 @@ __all__ = ["draw"]
 INK, QUIET = "#222222", "#8a8a8a"
 COLOURS = {"jpeg-act optL": "#1b6ca8", "jpeg-act optH": "#0b3c5d", "jpeg-act jpeg80": "#4aa3df",
            "jpeg-act jpeg60": "#7cc6e8", "sfpr": "#9a6fb0", "sfpr-zvc": "#d1495b", "brc": "#edae49",
-           "zvc": "#66a182", "raw": "#777777"}
+           "zvc": "#66a182", "raw": "#777777", "jpeg-base": "#1d7d74", "comet 0.05": "#b5651d", "division": "#7a5195"}
 SHOWN = [("conv0", "jpeg-act optL", 3), ("ReLU_layers_0_relu1", "sfpr-zvc", 2)]  # tensor, mode, channels
 MAGNIFIED = 10
 PLACES = {"jpeg-act optL": (0, -32, "center"), "jpeg-act optH": (18, -14, "left"), "zvc": (14, -4, "left"),
-          "jpeg-act jpeg80": (-12, 14, "right"), "sfpr": (0, -24, "center"), "sfpr-zvc": (-10, 18, "right"),
-          "raw": (14, -4, "left")}
-"""Where a name goes, in points from its mark, so that neighbours do not overlap."""
+          "jpeg-act jpeg80": (-8, 6, "right"), "sfpr": (0, -24, "center"), "sfpr-zvc": (-10, 10, "right"),
+          "raw": (14, -4, "left"), "comet 0.05 ReLU": (-14, 6, "right"), "comet 0.05": (-14, 2, "right"),
+          "jpeg-base": (10, 10, "left"), "jpeg-act jpeg60": (14, -2, "left"), "division": (0, -24, "center"),
+          "division ReLU": (-10, 14, "center")}
+"""Where a name goes, in points from its mark, so that neighbours do not overlap; "ReLU" behind one that dense tensors
+have, too."""
 
 
 def colour(label):
@@ -72,19 +75,19 @@ def liveliest(channels, count):
 
 
 def draw_ratios(axes, results):
-    """A small mark for every tensor and mode; a large one, named, for the mode's tensors together."""
+    """A small mark for every tensor and mode; a large one, named, for the mode's tensors of a kind together."""
     lossy = [r for r in results if r.relative_error]
     lossless = min(r.relative_error for r in lossy) / 3  # where a logarithmic axis puts "none"
     axes.axvspan(lossless / 1.6, lossless * 1.6, color="#f1f1f1", zorder=0)
-    for label in dict.fromkeys(r.label for r in results):
-        of_mode = [r for r in results if r.label == label]
+    for label, kind in dict.fromkeys((r.label, r.kind) for r in results):
+        of_mode = [r for r in results if (r.label, r.kind) == (label, kind)]
         errors = np.array([r.relative_error or lossless for r in of_mode])
         ratios = np.array([r.ratio for r in of_mode])
-        marker = "o" if of_mode[0].kind == "dense" else "^"
+        marker = "o" if kind == "dense" else "^"
         axes.scatter(errors, ratios, s=46, color=colour(label), marker=marker, alpha=0.55, linewidths=0)
         x, y = np.exp(np.log(errors).mean()), 1 / np.average(1 / ratios, weights=[r.before.size for r in of_mode])
         axes.scatter(x, y, s=150, color=colour(label), marker=marker, edgecolors="white", linewidths=1.4, zorder=3)
-        dx, dy, side = PLACES.get(label, (0, 12, "center"))
+        dx, dy, side = PLACES.get(f"{label} {kind}") or PLACES.get(label, (0, 12, "center"))
         axes.annotate(f"{label}  {y:.1f}", (x, y), (dx, dy), textcoords="offset points", ha=side, color=colour(label),
                       weight="bold", fontsize=10, zorder=4)
     axes.set(xscale="log", yscale="log", xlabel="relative L2 error", ylabel="compression ratio", ylim=(0.8, 48))

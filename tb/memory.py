@@ -8,14 +8,15 @@ do not cross 4 KiB, WLAST is where the length says.
 from collections import deque
 from itertools import repeat
 
+import cocotb
 import numpy as np
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
-from cocotb.triggers import FallingEdge, RisingEdge
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
 
 from actcodec.rtl.common import axi
-from tb.harness import PATTERNS
+from tb.harness import PATTERNS, Bench
 
 BURST = ("addr", "len", "size", "burst", "id", "cache", "prot")
 CHANNELS = {"ar": BURST, "aw": BURST, "w": ("data", "strb", "last"), "r": ("data", "resp", "last", "id"),
@@ -193,3 +194,36 @@ class Memory:
             await RisingEdge(self.dut.clk)
             self._step()
             await FallingEdge(self.dut.clk)
+
+
+def filled(dut, size, random, **options):
+    """A :class:`Memory` at ``m_axi_``, with random contents."""
+    memory = Memory(dut, "m_axi_", size, random, **options)
+    memory.words[:] = random.integers(0, 1 << 32, memory.words.size)
+    return memory
+
+
+async def world(dut, size, random, **options):
+    """A bench, started, and such a memory, under way."""
+    bench = Bench(dut)
+    await bench.start()
+    memory = filled(dut, size, random, **options)
+    cocotb.start_soon(memory.run())
+    return bench, memory
+
+
+async def axi_ram(dut, ram, bus, size, channels, pause, random):
+    """A bench, started; cocotbext-axi's ``ram`` at ``m_axi_``, whose ``channels`` rest as ``pause``, one of PATTERNS,
+    says; and its random words."""
+    bench = Bench(dut)
+    await bench.start()
+    ram = ram(bus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=size)
+    ram.log.setLevel("WARNING")
+    words = random.integers(0, 1 << 32, size // 4).astype(np.uint32)
+    ram.write(0, words.tobytes())
+    if pause != "never":
+        for channel in channels:
+            getattr(ram, f"{channel}_channel").set_pause_generator(
+                PATTERNS[pause](np.random.default_rng(random.integers(2**63))))
+    await ClockCycles(dut.clk, 2)
+    return bench, ram, words

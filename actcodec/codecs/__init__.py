@@ -16,7 +16,7 @@ MODES = {}
 
 def register(*modes):
     """Adds modes. Raises ValueError for a name or a code that another mode has, or no file can have, and for an option
-    that means something else in another mode."""
+    that means something else in another mode; what has a class of its own may be another class there."""
     for mode in modes:
         others = _with_variants(MODES.values())
         for one in _with_variants([mode]):
@@ -26,8 +26,9 @@ def register(*modes):
                 raise ValueError(f"mode {one.name} has the code {one.code}, must be 0 to 255")
             others.append(one)
         for option in mode.options:
-            known = options().get(option.name, option)
-            if option.type != known.type or option.name in ("engine", "mode"):
+            types = {option.type, options().get(option.name, option).type}
+            same = len(types) == 1 or all(isinstance(type, str) for type in types)
+            if not same or option.name in ("engine", "mode"):
                 raise ValueError(f"option {option.name} of mode {mode.name} has the name of another one")
         MODES[mode.name] = mode
         for known in sorted(MODES.values(), key=lambda mode: mode.code):

@@ -44,7 +44,7 @@ class Compressed:
     mode: str  # the one that was used: a tensor without tiles has another than jpeg-act
     shape: tuple[int, ...]
     payload: bytes = field(repr=False)
-    options: dict = field(default_factory=dict)  # a value for each option of the mode
+    options: dict = field(default_factory=dict)  # a value for each option of the mode that files keep
     side: bytes = field(default=b"", repr=False)  # scales and the like, which the mode's model understands
     dtype: str = "float32"
 
@@ -55,7 +55,10 @@ class Compressed:
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype is {self.dtype!r}, legal are {', '.join(DTYPES)}")
         object.__setattr__(self, "shape", tuple(map(int, self.shape)))
-        object.__setattr__(self, "options", find(self.mode).settings(self.options))
+        mode = find(self.mode)
+        settings = mode.settings(self.options)
+        object.__setattr__(self, "options", {option.name: settings[option.name] for option in mode.options
+                                             if option.stored})
 
     def check(self):
         """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
@@ -63,7 +66,7 @@ class Compressed:
         from actcodec.codecs import find
 
         mode, seen, side_bytes = find(self.mode), self.seen, find(self.mode).optional("side_bytes")
-        expected = side_bytes(seen.shape, mode.variant(self.options)) if side_bytes else 0
+        expected = side_bytes(seen.shape, mode.variant(self.options), **self.options) if side_bytes else 0
         if len(self.side) != expected:
             raise ValueError(f"mode {self.mode} has {expected} bytes of side information for shape {self.shape}, not "
                              f"{len(self.side)}")

@@ -1,32 +1,32 @@
-"""The quantization table of mode jpeg-act, as an option has it."""
+"""The quantization tables of modes jpeg-act and jpeg-base, as an option has them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from actcodec.golden.jpegact import quantize
+from actcodec.golden.jpegact import div, quantize
 
-__all__ = ["Dqt"]
-
-BYTES = 24  # of 64 shifts
+__all__ = ["Divisors", "Dqt"]
 
 
 @dataclass(frozen=True, eq=False)
-class Dqt:
-    """A table: its name, which is only a label, and the shifts, uint8 [8, 8], that are log2 of its values.
+class Table:
+    """A table: its name, which is only a label, and 64 numbers as a file has them, uint8 [8, 8].
 
-    Raises ValueError for a name that cannot be printed or has more than 255 bytes, and for other shifts than 0 to 7.
+    What kind of numbers, the classes below say: ``bits`` of each in a file, ``named``, the golden model's module with
+    ``TABLES`` and ``table(name)``, and ``numbers_of(values)``, its function for 64 values. Raises ValueError for a name
+    that cannot be printed or has more than 255 bytes, and for numbers that are not legal.
     """
 
     name: str
-    shifts: np.ndarray
+    numbers: np.ndarray
 
     def __post_init__(self):
         if not self.name.isprintable() or len(self.name.encode()) > 255:
             raise ValueError(f"name of the DQT is {self.name!r}, must be printable and have at most 255 bytes")
-        s = self.shifts
-        if not isinstance(s, np.ndarray) or s.shape != (8, 8) or s.dtype != np.uint8 or np.any(s > 7):
-            raise ValueError("a DQT needs a table of 8 x 8 shifts, uint8, 0 to 7")
+        n = self.numbers
+        if not isinstance(n, np.ndarray) or n.shape != (8, 8) or n.dtype != np.uint8:
+            raise ValueError("a DQT needs a table of 8 x 8 numbers, uint8")
 
     def __str__(self):
         return self.name
@@ -37,15 +37,10 @@ class Dqt:
     def __eq__(self, other):
         if isinstance(other, str):
             return self.name == other
-        return isinstance(other, Dqt) and self.name == other.name and np.array_equal(self.shifts, other.shifts)
+        return type(other) is type(self) and self.name == other.name and np.array_equal(self.numbers, other.numbers)
 
     def __hash__(self):
         return hash(self.name)
-
-    @property
-    def table(self):
-        """Its values, powers of two: float64 [8, 8]."""
-        return 2.0**self.shifts
 
     @classmethod
     def check(cls, value):
@@ -53,31 +48,71 @@ class Dqt:
         if isinstance(value, cls):
             return value
         if isinstance(value, str):
-            return cls(value, quantize.shifts(quantize.table(value)))
-        return cls("custom", quantize.shifts(value))
+            return cls(value, cls.numbers_of(cls.named.table(value)))
+        return cls("custom", cls.numbers_of(value))
 
     @classmethod
     def parse(cls, text):
         """Of a name, or of the file called ``text``. Raises :class:`~actcodec.files.UserError`."""
         from actcodec.files import UserError, read_dqt
 
-        if text in quantize.TABLES:
+        if text in cls.named.TABLES:
             return cls.check(text)
         try:
             name, values = read_dqt(text)
+            return cls(name, cls.numbers_of(values))
         except OSError as error:
-            names = ", ".join(quantize.TABLES)
+            names = ", ".join(cls.named.TABLES)
             raise UserError(f"unknown DQT {text!r}: not one of {names}, nor a file: {error.strerror}") from error
-        return cls(name, quantize.shifts(values))
+        except ValueError as error:
+            raise UserError(f"{text}: {error}") from error
 
     def pack(self):
-        """Length of the name, name, and 64 shifts of three bits, row-major, least significant bit first."""
+        """Length of the name, name, and the numbers, row-major, least significant bit first."""
         name = self.name.encode()
-        bits = self.shifts.reshape(64, 1) >> np.arange(3, dtype=np.uint8) & 1
+        bits = self.numbers.reshape(64, 1) >> np.arange(self.bits, dtype=np.uint8) & 1
         return bytes([len(name)]) + name + np.packbits(bits.ravel(), bitorder="little").tobytes()
 
     @classmethod
     def unpack(cls, take):
         name = take(take(1, "DQT's name")[0], "DQT's name").decode()
-        bits = np.unpackbits(np.frombuffer(take(BYTES, "DQT"), np.uint8), bitorder="little").reshape(8, 8, 3)
-        return cls(name, (bits << np.arange(3, dtype=np.uint8)).sum(axis=-1, dtype=np.uint8))
+        bits = np.unpackbits(np.frombuffer(take(8 * cls.bits, "DQT"), np.uint8), bitorder="little")
+        weights = 1 << np.arange(cls.bits, dtype=np.uint8)
+        return cls(name, (bits.reshape(8, 8, cls.bits) * weights).sum(axis=-1, dtype=np.uint8))
+
+
+class Dqt(Table):
+    """Of jpeg-act: the numbers are shifts, log2 of its values, 0 to 7."""
+
+    bits, named = 3, quantize
+    numbers_of = staticmethod(quantize.shifts)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if np.any(self.numbers > 7):
+            raise ValueError("a DQT of jpeg-act needs shifts, 0 to 7")
+
+    @property
+    def shifts(self):
+        return self.numbers
+
+    @property
+    def table(self):
+        """Its values, powers of two: float64 [8, 8]."""
+        return 2.0**self.numbers
+
+
+class Divisors(Table):
+    """Of jpeg-base: the numbers are its values, 1 to 255."""
+
+    bits, named = 8, div
+    numbers_of = staticmethod(div.divisors)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not np.all(self.numbers):
+            raise ValueError("a DQT of jpeg-base needs values of 1 to 255")
+
+    @property
+    def table(self):
+        return self.numbers

@@ -21,8 +21,12 @@ CDUS = Option("cdus", int, 1, "Compression units that share the work.", range=(1
 DQT = Option("dqt", "actcodec.codecs.dqt:Dqt", "optL",
              "Quantization table: a name, or a file of 64 values, 1 or more (text or .npy), each taken to the nearest "
              "power of two up to 128.", metavar="optL|optH|jpeg80|jpeg60|FILE")
+DIVISORS = Option("dqt", "actcodec.codecs.dqt:Divisors", "jpeg80",
+                  "The same for division: a name, or a file of 64 whole numbers, 1 to 255.",
+                  metavar="jpeg80|jpeg60|optL-div|optH-div|FILE")
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
+COUNTED = {"nibble": BlockFormat("counted", 8), "rice": BlockFormat("counted", 8, bits=6)}
 CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
                choices=("zvc", "nibble", "rice"))
 TOLD = {
@@ -45,7 +49,7 @@ def coded(name, codes, mode):
     variants = []
     for (coder, told), code in zip(TOLD.items(), codes, strict=True):
         variants.append(({"coder": coder}, replace(
-            mode, name=f"{name}-{coder}", code=code, format=BlockFormat("counted", 8), told=(told,),
+            mode, name=f"{name}-{coder}", code=code, format=COUNTED[coder], told=(told,),
             path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", shown=())))
     return replace(mode, variants=tuple(variants))
 
@@ -70,6 +74,9 @@ MODES = (
     Mode("zvc", 5, BlockFormat("mask", 32), path("zvc32"), golden=GOLDEN, options=(CDUS,), shown=RELU,
          summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout",
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
+    Mode("jpeg-base", 20, scaled=True, tiled=True, golden="actcodec.codecs.models.jpeg_base", options=(DIVISORS, CDUS),
+         lossy=True, fallback="sfpr", shown=DENSE, summary="the paper's baseline: division, and JPEG's codes",
+         tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )
 
 # Source: JPEG-ACT, Tables IV and V. The paper gives no figure for a CDU; this is the sum of the parts that its JPEG-ACT

@@ -55,11 +55,16 @@ class Mode:
     ``compress(x, mode, **options)`` the :class:`~actcodec.codecs.compressed.Compressed` of a float32 array of 2 or 4
                                      dimensions, C order, in this :class:`Mode`, with a value for each of its options
     ``decompress(compressed)``       the float32 array
-    ``side_bytes(shape, mode)``      bytes of side information, if there is any, of the mode or one of its variants
+    ``side_bytes(shape, mode,``      bytes of side information, if there is any, of the mode or one of its variants; of
+    ``**options)``                   the options it gets those that a file keeps
     ``check(compressed)``            raises ValueError if payload, side information and shape contradict each other
     ``settings(x, lane, dqt,         for a mode of a lane that is ``told`` something: a number for each setting, by its
     signs)``                         name, as fits the tensor
     ``saturated(x, compressed)``     how many values were beyond what the mode can express
+    ``facts(compressed)``            what else ``actcodec info`` shows of a file, a dictionary
+    ``size(shape, mode, **options)`` bytes of payload and side information, or None unless the shape alone decides
+    ``beside(network, graph,``       what ``actcodec mfr`` shows beside it: pairs of a name, and bytes in all or of each
+    ``minibatch, **options)``        category of ``golden/common/footprint.py``
     ``job(**options)``               of a lane's mode: what :meth:`actcodec.driver.Driver.compress` has to know of the
                                      options, by the names of its parameters
     ``compressed(lane, shape,        of a lane's mode: the ``Compressed`` of what ``lane``, the mode or a variant, made
@@ -85,6 +90,7 @@ class Mode:
     source: str = _software("")  # paper and section
     lossy: bool = _software(False)
     options: tuple[Option, ...] = _software()
+    exclusive: tuple[str, ...] = _software()  # options of which one counts: the one given, or else the defaults
     golden: str | object = _software("")
     parameters: tuple[tuple[str, object], ...] = _software()  # of the model, fixed for this mode
     streams: Streams | None = field(default=None, repr=False, compare=False, kw_only=True)  # if there is no lane
@@ -136,12 +142,19 @@ class Mode:
         return next((option for option in self.options if option.name == name), None)
 
     def settings(self, given) -> dict:
-        """A value for each option: the ``given`` one, or its default. Raises ValueError for an option that the mode
-        does not have, for a value that is not legal, and for values of which no variant has all."""
+        """A value for each option: the ``given`` one, or its default where that is None. Raises ValueError for an
+        option that the mode does not have, for a value that is not legal, for several that exclude each other, and for
+        values of which no variant has all."""
         if wrong := [name for name in given if not self.option(name)]:
             names = ", ".join(option.name for option in self.options) or "none"
             raise ValueError(f"mode {self.name} has no option {wrong[0]}; its options: {names}")
-        found = {option.name: option.check(given.get(option.name, option.default)) for option in self.options}
+        given = {name: value for name, value in given.items() if value is not None}
+        if len(several := [name for name in self.exclusive if name in given]) > 1:
+            raise ValueError(f"mode {self.name} takes one of {', '.join(self.exclusive)}, not {' and '.join(several)}")
+        defaults = {option.name: option.default for option in self.options}
+        values = defaults | (dict.fromkeys(self.exclusive) if several else {}) | given
+        found = {option.name: None if values[option.name] is None else option.check(values[option.name])
+                 for option in self.options}
         self.variant(found)
         return found
 

@@ -12,11 +12,11 @@ __all__ = ["Option"]
 class Option:
     """An option of a mode.
 
-    Its values are of a ``type``: ``int`` or ``float`` with a ``range`` (both ends included), ``bool``, ``str`` with
-    ``choices``, or a class of its own as ``"package.module:Class"``. Such a class has ``check(value)``, which makes an
-    instance of what a user of the Python API gives and raises ValueError; ``parse(text)``, which does so on the command
-    line; ``pack()`` and ``unpack(take)``, where ``take(size, what)`` gives the next bytes of a file; ``str()`` shows
-    it.
+    Its values are of a ``type``: ``int`` or ``float`` with a ``range`` (both ends included), ``int`` or ``str`` with
+    ``choices``, ``bool``, or a class of its own as ``"package.module:Class"``. Such a class has ``check(value)``, which
+    makes an instance of what a user of the Python API gives and raises ValueError; ``parse(text)``, which does so on
+    the command line; ``pack()`` and ``unpack(take)``, where ``take(size, what)`` gives the next bytes of a file;
+    ``str()`` shows it. A default of None says that the option may be absent; no file can keep such a one.
 
     Raises ValueError if range or choices are missing, or the default is none of them.
     """
@@ -26,14 +26,20 @@ class Option:
     default: object
     help: str
     range: tuple | None = None
-    choices: tuple[str, ...] | None = None
+    choices: tuple | None = None
     metavar: str = ""  # on the command line
     stored: bool = True  # in files: False for what only compression has to know
 
     def __post_init__(self):
-        if (self.range is None) == (self.type in (int, float)) or (self.choices is None) == (self.type is str):
-            raise ValueError(f"option {self.name}: numbers have a range, words have choices, and nothing else has")
-        if not isinstance(self.type, str):
+        limits = {int: (self.range is None) != (self.choices is None), float: self.range and self.choices is None,
+                  str: self.choices and self.range is None}
+        if not limits.get(self.type, self.range is None and self.choices is None):
+            raise ValueError(f"option {self.name}: numbers have a range, words and some integers have choices, and "
+                             f"nothing else has")
+        if self.default is None:
+            if self.stored:
+                raise ValueError(f"option {self.name}: files keep it, so it needs a default")
+        elif not isinstance(self.type, str):
             self.check(self.default)
 
     @property
@@ -48,21 +54,23 @@ class Option:
         if self.range:
             low, high = self.range
             return f"{low}" if low == high else f"{low} to {high}"
-        return ", ".join(self.choices) if self.choices else "true or false" if self.type is bool else self.metavar
+        if self.choices:
+            return ", ".join(map(str, self.choices))
+        return "true or false" if self.type is bool else self.metavar
 
     def check(self, value):
         """``value`` as this option has it. Raises ValueError."""
         if isinstance(self.type, str):
             return self.own.check(value)
         try:
-            return {int: self._int, float: self._float, bool: self._bool, str: self._str}[self.type](value)
+            return {int: self._int, float: self._float, bool: self._bool, str: self._chosen}[self.type](value)
         except (TypeError, ValueError):
             raise ValueError(f"{self.name} is {value!r}, must be {self.legal}") from None
 
     def _int(self, value):
         if isinstance(value, bool):
             raise TypeError
-        return self._inside(operator.index(value))
+        return self._chosen(operator.index(value)) if self.choices else self._inside(operator.index(value))
 
     def _float(self, value):
         if isinstance(value, bool | str):
@@ -79,7 +87,7 @@ class Option:
             raise ValueError
         return bool(value)
 
-    def _str(self, value):
+    def _chosen(self, value):
         if value not in self.choices:
             raise ValueError
         return value
@@ -87,8 +95,8 @@ class Option:
     # --------------------------------------------------------------------------------------------------------- in files
     @property
     def _format(self):
-        """Of an integer: as few bytes as its range needs."""
-        low, high = self.range
+        """Of an integer: as few bytes as its range, or the largest of its choices, needs."""
+        low, high = self.range or (min(self.choices), max(self.choices))
         if low < 0:
             return next(code for code, bits in (("<b", 8), ("<h", 16), ("<i", 32), ("<q", 64))
                         if -1 << bits - 1 <= low and high < 1 << bits - 1)

@@ -6,7 +6,6 @@ import click
 from rich.console import Console
 
 from actcodec import codecs, engines
-from actcodec.codecs.dqt import Dqt
 from actcodec.files import UserError, is_standard
 
 __all__ = ["ModeCommand", "check_target", "engine_option", "mode_text", "papers", "quiet_option", "report", "say",
@@ -39,18 +38,23 @@ class ModeCommand(click.Command):
     def option(self, option):
         """An option of modes as one of the command line; without a default, so that what was given shows."""
         names = [option.name, f"--{option.name.replace('_', '-')}"]
-        having = [mode for mode in codecs.MODES.values() if mode.option(option.name)
-                  and mode.option(option.name).legal == option.legal]
-        modes = ", ".join(mode.name for mode in having)
-        more = {"help": f"{option.help} Modes: {modes}.", "multiple": self.several, "default": None,
-                "show_default": str(option.default)}
+        having = {}  # modes by what they take
+        for mode in codecs.MODES.values():
+            if (own := mode.option(option.name)) and (own.legal == option.legal or isinstance(own.type, str)):
+                having.setdefault(own.legal, (own, []))[1].append(mode.name)
+        help = " ".join(f"{own.help} Modes: {', '.join(modes)}." for own, modes in having.values())
+        defaults = dict.fromkeys(str(own.default) for own, _ in having.values() if own.default is not None)
+        more = {"help": help, "multiple": self.several, "default": None,
+                "show_default": " or ".join(defaults) if defaults else False}
         if option.type is bool:
             return click.Option([option.name, f"{names[1]}/--no-{names[1][2:]}"], **more)
-        if option.type in (int, float):
+        if option.range:
             kind = {int: click.IntRange, float: click.FloatRange}[option.type](*option.range)
         else:
-            kind = click.Choice(option.choices) if option.choices else str
-        return click.Option(names, type=kind, metavar=option.metavar or None, **more)
+            kind = click.Choice([*map(str, option.choices)]) if option.choices else str
+        words = dict.fromkeys(word for own, _ in having.values() for word in own.metavar.split("|"))
+        metavar = "|".join(sorted(words, key=str.isupper))  # FILE comes last
+        return click.Option(names, type=kind, metavar=metavar or None, **more)
 
     def format_options(self, ctx, formatter):
         super().format_options(ctx, formatter)
@@ -80,9 +84,14 @@ def settings(mode, given, quiet=True):
             say(f"note: mode {mode} has no option --{name}", quiet)
             continue
         try:
+            value = option.type(value) if option.choices else value  # choices are words on the command line
             found[name] = option.own.parse(value) if isinstance(option.type, str) else option.check(value)
         except ValueError as error:
             raise UserError(f"--{error}, for mode {mode}") from error
+    try:
+        codecs.find(mode).settings(found)
+    except ValueError as error:
+        raise UserError(error) from error
     return found
 
 
@@ -125,10 +134,10 @@ def shape_text(shape):
 
 
 def mode_text(compressed):
-    """The mode, and the names of its table and its variant if it has any."""
+    """The mode, and the names of its table and its variant if it has any; numbers are left out."""
     mode = codecs.find(compressed.mode)
     names = [str(value) for name, value in compressed.options.items()
-             if isinstance(value, Dqt | str) and mode.deciding.get(name) != value]
+             if not isinstance(value, bool | int | float) and mode.deciding.get(name) != value]
     return " ".join([compressed.mode, *names])
 
 

@@ -38,7 +38,10 @@ def command(source, target, mode, engine, quiet, **options):
     chosen = settings(mode, options, quiet)
     x = files.read_tensor(source)
     with simulating(engine, quiet):
-        compressed, cycles = engines.compress(engine, x, mode, **chosen)
+        try:
+            compressed, cycles = engines.compress(engine, x, mode, **chosen)
+        except ValueError as error:
+            raise files.UserError(f"{source}: {error}") from error
     container.write(target, compressed)
     if quiet:
         return

@@ -75,10 +75,10 @@ def sampled(name, x):
 
 def search(samples, coder, error, ratio, alpha):
     """Shifts, uint8 [8, 8]."""
-    from actcodec.golden.jpegact import dqt, nibble, quantize, rice
+    from actcodec.golden.jpegact import dqt, dqt_gradient, nibble, quantize, rice
 
     if alpha is not None:
-        return quantize.shifts(dqt.gradient_descent(samples, alpha))
+        return quantize.shifts(dqt_gradient.gradient_descent(samples, alpha))
     if coder == "zvc":
         return dqt.best(dqt.total(samples), error, ratio)
     return dqt.descend(samples, {"nibble": nibble, "rice": rice}[coder], error, ratio).shifts

@@ -78,11 +78,14 @@ def ways(mode, options):
 
 def row(name, x, mode, label, options):
     """What came of a tensor, as a dictionary."""
-    found = api.evaluate(x, mode, **options)
+    try:
+        found = api.evaluate(x, mode, **options)
+    except ValueError as error:
+        raise UserError(f"{name}: {error}") from error
     if found.mode != mode:
         label = f"{label} ({found.mode})"  # it fell back
     facts = asdict(found)
-    facts["options"] = {key: value if isinstance(value, bool | int | float) else str(value)
+    facts["options"] = {key: value if isinstance(value, bool | int | float | None) else str(value)
                         for key, value in found.options.items()}
     return {"tensor": name, "shape": list(x.shape), "dtype": str(x.dtype), "bytes": x.nbytes, "label": label, **facts}
 

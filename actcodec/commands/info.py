@@ -31,11 +31,13 @@ def command(source, as_json):
                for name, value in options.items()}
     facts = {"mode": c.mode, **options, "shape": list(c.shape), "dtype": c.dtype, "payload_bytes": c.payload_bytes,
              "side_bytes": c.nbytes - c.payload_bytes, "ratio": c.ratio, "ratio_with_side": c.ratio_with_side}
+    if more := codecs.find(c.mode).optional("facts"):
+        facts |= more(c.seen)
     if as_json:
         click.echo(json.dumps(facts))
         return
     table = Table(show_header=False, box=None)
     for key, value in facts.items():
-        text = shape_text(value) if key == "shape" else f"{value:.3f}" if isinstance(value, float) else str(value)
+        text = shape_text(value) if key == "shape" else f"{value:.5g}" if isinstance(value, float) else str(value)
         table.add_row(key, "-" if value is None else text)
     Console(markup=False, emoji=False).print(table)  # the name of a DQT is the user's

@@ -4,27 +4,39 @@ import json
 
 import click
 
-from actcodec import mfr
+from actcodec import codecs, mfr, mfr_codec
 from actcodec.commands.common import check_target
+from actcodec.files import UserError
 from actcodec.golden.gist.dpr import FORMATS
 from actcodec.golden.gist.networks import NETWORKS
 
 
 @click.command("mfr")
-@click.argument("network", nargs=-1, required=True, type=click.Choice([*NETWORKS, "all"]), metavar="NETWORK...")
-@click.option("--minibatch", type=click.IntRange(1), show_default="64; resnet-50: 32", help="Samples in a minibatch.")
+@click.argument("network", nargs=-1, required=True, type=click.Choice([*mfr_codec.NETWORKS, "all"]),
+                metavar="NETWORK...")
+@click.option("--minibatch", type=click.IntRange(1), show_default="64; Gist's resnet-50: 32",
+              help="Samples in a minibatch.")
 @click.option("--sparsity", multiple=True, metavar="S|LAYER=S", show_default="0.8",
               help="Share of zeros that a ReLU leaves, in all layers or in one; may be given several times.")
 @click.option("--dpr", type=click.Choice(list(FORMATS)), show_default="the smallest that keeps the accuracy",
               help="Format of lossy encoding.")
+@click.option("--codec", type=click.Choice(list(codecs.MODES)), metavar="MODE",
+              help="A mode that compresses dense activations, in place of Gist's encodings.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
+              help="With --codec: an option of the mode; may be given several times.")
+@click.option("--ratio", type=click.FloatRange(1), help="With --codec: of modes whose ratio depends on the values.")
 @click.option("--plot", metavar="FILE.png", help="Draw stacked bars.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of networks.")
-def command(network, minibatch, sparsity, dpr, plot, as_json):
-    """Show the memory that training NETWORK takes, and what Gist's encodings leave of it.
+def command(network, minibatch, sparsity, dpr, codec, options, ratio, plot, as_json):
+    """Show the memory that training NETWORK takes, and what Gist's encodings, or a codec, leave of it.
 
-    NETWORK is alexnet, nin, overfeat, vgg16, inception-v1, resnet-50, or all. MFR is the baseline's footprint over the
-    encoded one's. Rows are the bars of the Gist paper's figures 8 (end to end), 10 (lossless encodings one by one), 13
-    (DPR) and 17 (dynamic allocation).
+    NETWORK is alexnet, nin, overfeat, vgg16, inception-v1, resnet-50, or all; with --codec also wrn-50-2. MFR is the
+    baseline's footprint over the encoded one's. Rows are the bars of the Gist paper's figures 8 (end to end), 10
+    (lossless encodings one by one), 13 (DPR) and 17 (dynamic allocation).
+
+    With --codec, they are the activations alone that the backward pass reads: inputs of convolutions, batch
+    normalisation and linear layers by the mode, a bit for each value of a ReLU or dropout, 4 bits for each maximum;
+    beside them what the mode's paper has of the same network.
 
     \b
     Examples:
@@ -32,7 +44,23 @@ def command(network, minibatch, sparsity, dpr, plot, as_json):
       actcodec mfr alexnet overfeat --sparsity 0.6 --sparsity relu3=0.9
       actcodec mfr all --plot mfr.png
       actcodec mfr resnet-50 --minibatch 64 --dpr fp8 --json
+      actcodec mfr resnet-50 wrn-50-2 --codec division --minibatch 128
+      actcodec mfr vgg16 --codec jpeg-act --ratio 4.95
     """
+    if codec:
+        if sparsity or dpr or plot:
+            raise UserError("--sparsity, --dpr and --plot are of Gist's encodings, and do not go with --codec")
+        names = list(dict.fromkeys(mfr_codec.NETWORKS if "all" in network else network))
+        results = mfr_codec.evaluate(names, codec, minibatch, options, ratio)
+        if as_json:
+            click.echo(json.dumps(mfr_codec.facts(results)))
+        else:
+            mfr_codec.show(results)
+        return
+    if options or ratio:
+        raise UserError("--option and --ratio go with --codec")
+    if others := [name for name in network if name not in (*NETWORKS, "all")]:
+        raise UserError(f"{others[0]} goes with --codec")
     if plot:
         check_target(plot, "")
     names = list(dict.fromkeys(NETWORKS if "all" in network else network))

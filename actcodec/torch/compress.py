@@ -242,9 +242,10 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
 
 def relative_error(values, exact):
-    """L2, over the tensor."""
+    """L2, over the tensor; 0 if both are equal."""
     exact = exact.detach().double()
-    return float((values.double() - exact).norm() / exact.norm())
+    error = (values.double() - exact).norm()
+    return float(error / exact.norm()) if error else 0.0
 
 
 def seen(shape):

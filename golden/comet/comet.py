@@ -41,7 +41,7 @@ def compress(x, eb, config=None, book=None, cdus=1):
     stream.order(0, cdus)
     s = prequantise.step(eb)
     q, outliers = prequantise.quantize(x, s)
-    config, book = _choose(q, config, book)
+    config, book = _choose(q, [config] if config else _configs(q.shape), book)
     u = lorenzo.residuals(q, q.shape, config)
     order, owner = lorenzo.order(q.shape, config.tiled), lorenzo.groups(q.shape, config.tiled) % cdus
     outliers, x = outliers.reshape(-1)[order], np.reshape(x, -1)[order]
@@ -73,20 +73,25 @@ def decompress(encoded, shape):
     return result.reshape(shape), error
 
 
-def choose(x, s):
+def choose(x, s, configs=None):
     """The configuration whose book costs least for `x` (float32) at step `s`, and that book, of all values' symbols.
 
-    Tiled configurations are tried where the shape has tiles. Of equals the first one in `lorenzo.CONFIGS` is taken.
+    `configs` are those to choose from, by default all of `lorenzo.CONFIGS` that the shape can have: tiled ones need
+    tiles. Of equals the first one is taken. Raises ValueError for a tiled one where the shape has no tiles.
     """
-    return _choose(prequantise.quantize(x, s)[0], None, None)
+    q, _ = prequantise.quantize(x, s)
+    return _choose(q, configs or _configs(q.shape), None)
 
 
-def _choose(q, config, book):
-    """A configuration and a book, where they are None, for the integers of a tensor."""
-    if config and book:
-        return config, book
-    tiles = blocks.view(q.shape).tileable
-    configs = [config] if config else [c for c in lorenzo.CONFIGS.values() if tiles or not c.tiled]
+def _configs(shape):
+    tiles = blocks.view(shape).tileable
+    return [config for config in lorenzo.CONFIGS.values() if tiles or not config.tiled]
+
+
+def _choose(q, configs, book):
+    """One of the configurations, and a book if it is None, for the integers of a tensor."""
+    if book and len(configs) == 1:
+        return configs[0], book
     counts = [histogram(lorenzo.residuals(q, q.shape, c)) for c in configs]
     books = [book or build(n) for n in counts]
     _, config, book = min(zip(map(cost, books, counts), configs, books, strict=True), key=lambda found: found[0])

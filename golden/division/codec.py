@@ -5,6 +5,7 @@ the first one in the lowest bits. Rows behind the end of a flat tensor have code
 payload: shape, bits and k travel with the tensor's owner.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ def size(shape, bits):
     dither.check(bits)
     view = views.view(shape)
     blocks = view.blocks
-    both = -(-view.rows * view.sectors // np.lcm(LANES, view.sectors))  # segments that begin a row and a block
+    both = -(-view.rows * view.sectors // math.lcm(LANES, view.sectors))  # segments that begin a row and a block
     return int((blocks if view.tiled else view.rows + blocks - both) + LANES * bits * blocks)
 
 

@@ -98,7 +98,8 @@ class Cdu(wiring.Component):
     sectors_i, sectors_o : stream of 8 float32 words
     bytes_i, bytes_o : stream of :func:`chunk` of ``width`` bytes
         Full beats; the one that carries ``last`` holds 1 to ``width`` bytes. If not ``packed``, there is no
-        ``bytes_i``, and ``bytes_o`` has chunks of any size, eight a block, the mask in the first one.
+        ``bytes_i``, and ``bytes_o`` has eight chunks a block, the mask in the first one, others as long as a row at
+        most; those of a counted block have up to 16 bytes each.
     rows_i : stream of :func:`~actcodec.rtl.offload.config.rows`, only if not ``packed``
         Eight a block. A row that carries ``last`` too early means nothing, and ends the stream.
     busy : output

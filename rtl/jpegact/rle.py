@@ -235,5 +235,5 @@ class Encoder(wiring.Component):
         with m.If((self._advance & ends) | self.start):
             m.d.sync += [place.eq(1), row.eq(0), total_.eq(0)]
         with m.If(self.start):
-            m.d.sync += [level.eq(0), flush.eq(0), store.eq(0), ends.eq(0)]
+            m.d.sync += [level.eq(0), rest.eq(0), flush.eq(0), store.eq(0), ends.eq(0)]
         return m

@@ -53,7 +53,7 @@ class Gatherer(wiring.Component):
         m = Module()
         sizes, granule = self.sizes, self.sizes.granule
         unit, fine = 8 * granule, granule.bit_length() - 1
-        row, head, size = sizes.row // granule, (sizes.row + MASK) // granule, sizes.block // granule
+        row, head, size = sizes.chunk // granule, (sizes.row + MASK) // granule, sizes.block // granule
 
         low = (row - 1).bit_length()
         words = -(-size // row)
@@ -67,7 +67,7 @@ class Gatherer(wiring.Component):
         at = Signal(words, reset_less=True)  # the rows' width in which it begins
         goes = Signal(range(size + 1))
         m.d.comb += [
-            self.i.ready.eq(~fresh & Mux(self.full, self.again, ~self.tail | (count < sizes.early))),
+            self.i.ready.eq(~fresh & Mux(self.full, self.again, ~self.tail | (count < sizes.early_chunks))),
             taken.eq(self.i.valid & self.i.ready),
             self.begun.eq(taken & begins),
             end.eq(place + (self.i.payload.count >> fine)),
@@ -91,7 +91,7 @@ class Gatherer(wiring.Component):
         hits = Signal(words)
         m.d.comb += [signal.eq(place[:low] > k) for k, signal in enumerate(below)]
         m.d.comb += hits.eq(Mux(taken, at, 0))
-        # The first chunk is longer by the mask and never turned.
+        # The first chunk is longer by the mask, unless others are as long, and never turned.
         for k in range(size):
             word, lane = divmod(k, row)
             value, writes = turned[lane], hits[word] & ~below[lane]

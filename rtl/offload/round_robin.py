@@ -63,6 +63,11 @@ class Sizes:
         return 32 if self.wide else 8
 
     @property
+    def chunk(self):
+        """The longest chunk of a block behind the first: a row, or whatever a coder of counted blocks makes of it."""
+        return MASK + 8 if self.counted and not self.wide else self.row
+
+    @property
     def block(self):
         """The longest block."""
         return MASK + 8 * self.row
@@ -86,6 +91,11 @@ class Sizes:
     def early(self):
         """Rows at the beginning of a block that lie in its first piece, whatever their masks are."""
         return min((self.piece - MASK) // self.row, 8)
+
+    @property
+    def early_chunks(self):
+        """The same of chunks."""
+        return self.early if self.chunk == self.row else min(self.piece // self.chunk, 8)
 
 
 class RoundRobin(wiring.Component):

@@ -183,7 +183,9 @@ class Splitter(wiring.Component):
         if sizes.counted:
             head = shown[:8] if sizes.wide else shown[8 * MASK - 8 : 8 * MASK]
             follow, followed = Signal(8), Signal(8, reset_less=True)
-            m.d.comb += follow.eq(Mux(mode(lambda mode: mode.format.kind == "counted"), head, 0))
+            says = {8: head, 6: Mux(head[:6].all(), 64, head[:6])}
+            m.d.comb += follow.eq(mode.choose(
+                lambda mode: says[mode.format.bits] if mode.format.kind == "counted" else 0))
             # As the counts: in front of a block, where its first half alone is what counts, it is nothing.
             with m.If((moved & (step[0] | whole)) | ~running):
                 m.d.sync += followed.eq(Mux(step[0] & running, follow, 0))

@@ -7,11 +7,11 @@ import pytest
 from actcodec.golden.a2dtwp import bitpack
 from actcodec.rtl.a2dtwp.bitpack import Bitpack
 from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
+from tb.common.arrays import SECTOR, interrupts, packs, unpacks, words
 from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, rng, sectors, simulate
 
 ROUNDTO = (1, 2, 3, 4)
 LENGTHS = (0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64)  # values
-SECTOR = 32  # bytes
 
 
 def test_bitpack():
@@ -34,36 +34,15 @@ def stimulus(random, count):
     return random.integers(0, 2**32, count, np.uint32).view(np.float32)
 
 
-def words(x):
-    return np.asarray(x).view(np.uint32)
-
-
-async def pack(bench, random, x, roundto, idle="never", stall="never", empty=False):
+async def pack(bench, random, x, roundto, *patterns, **options):
     bench.dut.width.value = roundto - 1
-    content = bitpack.pack(x, roundto)
-    expected = chunks(content, SECTOR)
-    sent = sectors(words(x), empty)
-    if empty and len(content) and len(content) % SECTOR == 0:  # the full sector left before the end was known
-        expected = chunks(np.append(content, np.uint8(1)), SECTOR)[:-1] + chunks([], SECTOR)
-    run = await bench.run({"i": sent}, {"o": len(expected)}, random, idle, stall)
-    bench.equal(run["o"], expected, f"RoundTo {roundto}, {len(x)} values")
-    return run
+    return await packs(bench, random, x, bitpack.pack(x, roundto), f"RoundTo {roundto}", *patterns, **options)
 
 
-async def unpack(bench, random, content, roundto, count, idle="never", stall="never", short=False, excess=False):
-    """Sends an array (bytes, or payloads), and compares values and errors."""
-    dut = bench.dut
-    dut.width.value = roundto - 1
-    sent = chunks(content, SECTOR) if isinstance(content, np.ndarray) else content
-    have = np.frombuffer(b"".join((beat & (1 << 256) - 1).to_bytes(SECTOR, "little") for beat in sent), np.uint8)
-    have = np.pad(have, (0, max(0, count * roundto - len(have))))
-    expected = sectors(words(bitpack.unpack(have, roundto, count)))
-    run = await bench.run({"length": [count], "i": sent}, {"o": len(expected)}, random, idle, stall)
-    what = f"RoundTo {roundto}, {count} values of {len(sent)} sectors"
-    bench.equal(run["o"], expected, what)
-    assert dut.length__ready.value == 1, f"{what}: not ready for the next tensor"
-    assert (dut.error.value.to_unsigned() & 1, dut.error.value.to_unsigned() >> 1) == (short, excess), what
-    return run
+async def unpack(bench, random, content, roundto, count, *patterns, **faults):
+    bench.dut.width.value = roundto - 1
+    return await unpacks(bench, random, content, count, lambda have, count: bitpack.unpack(have, roundto, count),
+                         f"RoundTo {roundto}", *patterns, **faults)
 
 
 async def check(bench, random, count, roundto, idle="never", stall="never"):
@@ -123,12 +102,9 @@ async def both_forget_everything_at_reset(dut):
             dut.width.value = roundto - 1
             if parameters()["unpacks"]:
                 sent = chunks(bitpack.pack(x, roundto), SECTOR)[: -(-fill * roundto // 4)]
-                await bench.run({"length": [100], "i": sent}, {"o": None}, random, stall="half",
-                                until=lambda: dut.o__valid.value == 1)
+                await interrupts(bench, random, sent, 100)
             else:
-                await bench.run({"i": sectors(words(x))[:fill]}, {"o": None}, random, stall="half")
-            await bench.reset()
-            assert dut.o__valid.value == 0
+                await interrupts(bench, random, sectors(words(x))[:fill])
             await check(bench, random, 77, roundto)
 
 

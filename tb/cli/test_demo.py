@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, demo, engines, metrics
+from actcodec import cli, codecs, demo, engines, metrics
 from actcodec.golden.jpegact import cdu
 
 
@@ -47,6 +47,14 @@ def test_demo_shows_every_tensor_and_leaves_the_picture(monkeypatch, tmp_path):
     words = " ".join(result.output.split())
     assert all(f"{mode} 99-100/99-100" in words for mode in cdu.MODES)
     assert "…" not in result.output  # everything fits into 80 columns
+    alone = [line.split() for line in result.output.splitlines() if line.split()[-2:] == ["-", "-"]]
+    shown = [mode for mode in codecs.MODES.values() if mode.shown and "rtl" not in mode.engines]
+    assert {mode.name for mode in shown} == {"division", "comet", "jpeg-base"}
+    kinds = {"dense": 4, "ReLU": 5}
+    assert len(alone) == sum(kinds[kind] for mode in shown for kind, _ in mode.shown)
+    assert all({mode.name for mode in shown} & set(line) for line in alone)
+    simulated = sum(kinds[kind] for mode in codecs.MODES.values() if "rtl" in mode.engines for kind, _ in mode.shown)
+    assert f"bit for bit: {simulated} streams and {simulated} tensors" in words
     picture = tmp_path / "new" / "folder" / "demo.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from docs import tables
+from docs import ratios, tables
 
 RECORDED = json.loads((tables.ROOT / "synth/baseline.json").read_text())
 
@@ -14,6 +14,13 @@ def test_the_figures_in_the_documents_are_up_to_date(name):
     text = (tables.ROOT / name).read_text()
     assert tables.BEGIN in text
     assert tables.renewed(text, RECORDED) == text, "run make docs"
+
+
+def test_the_ratios_of_all_modes_are_up_to_date():
+    text = ratios.DOCUMENT.read_text()
+    stale = text.replace("| `raw` | 1.00 |", "| `raw` | 2.00 |")
+    assert stale != text
+    assert ratios.renewed(stale) == text, "run make docs"
 
 
 def test_stale_figures_are_replaced_and_nothing_else():

@@ -51,7 +51,8 @@ def test_every_mode_is_measured_as_the_api_does(tensors):
                       "saturated"):
             assert row[field] == getattr(expected, field)
         assert row["psnr"] == (expected.psnr if np.isfinite(expected.psnr) else None)
-    assert [row["label"] for row in rows if row["mode"] != row["label"].split()[0]] == ["jpeg-act (sfpr-zvc)"]
+    assert [row["label"] for row in rows if row["mode"] != row["label"].split()[0]] == [
+        "jpeg-act (sfpr-zvc)", "jpeg-base (sfpr)"]
 
 
 def test_each_option_is_tried_with_each(tensors):

@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from actcodec import cli
+import actcodec
+from actcodec import cli, codecs
+from actcodec.golden.division import memory as division
+from actcodec.golden.division import paper
 from actcodec.golden.gist import memory, networks, schedule
 
 DOCUMENT = Path(__file__).parents[2] / "docs/gist-memory.md"
@@ -100,6 +104,15 @@ def test_plot_is_a_picture_of_its_own(tmp_path, names):
     (["vgg16", "--sparsity", "1.5"], "sparsity is 1.5, must be 0 to 1"),
     (["vgg16", "--sparsity", "nan"], "sparsity is nan"),
     (["vgg16", "alexnet", "--sparsity", "relu1_1=0.5"], "no layer 'relu1_1' in alexnet"),
+    (["wrn-50-2"], "wrn-50-2 goes with --codec"), (["vgg16", "--ratio", "2"], "--option and --ratio go with --codec"),
+    (["vgg16", "--option", "bits=2"], "go with --codec"), (["vgg16", "--codec", "gif"], "'gif' is not one of"),
+    (["vgg16", "--codec", "division", "--dpr", "fp8"], "do not go with --codec"),
+    (["vgg16", "--codec", "division", "--option", "bits=3"], "--option bits=3: bits is 3, must be 1, 2, 4"),
+    (["vgg16", "--codec", "division", "--option", "bits=x"], "--option bits=x: "),
+    (["vgg16", "--codec", "division", "--option", "bits"], "must be NAME=VALUE"),
+    (["vgg16", "--codec", "division", "--option", "dqt=optL"], "of division's options bits, seed"),
+    (["vgg16", "--codec", "comet"], "how small comet makes a tensor depends on its values: give a --ratio"),
+    (["vgg16", "--codec", "jpeg-act"], "give a --ratio"), (["vgg16", "--codec", "comet", "--ratio", "0.5"], "--ratio"),
     (["vgg16", "--plot", "nowhere/x.png"], "nowhere: no such directory"), (["vgg16", "--plot", "."], "is a directory")])
 def test_errors_are_one_line(tmp_path, monkeypatch, args, text):
     monkeypatch.chdir(tmp_path)
@@ -114,7 +127,7 @@ def test_errors_are_one_line(tmp_path, monkeypatch, args, text):
 def test_examples_of_the_help_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^ +actcodec mfr (.*)$", succeeds("--help"), re.M)
-    assert len(examples) == 4
+    assert len(examples) == 6
     for example in examples:
         assert succeeds(*example.split())
 
@@ -151,3 +164,84 @@ def test_the_documented_sensitivity_is_what_comes_out():
         bars = [evaluated(name, sparsity=schedule.sparsities(networks.NETWORKS[name](), float(sparsity)))
                 for name in PAPERS_FIVE]
         assert cells == [f"{fmean(network[bar].mfr for network in bars):.2f}" for bar in (1, 2)]
+
+
+# With a codec
+
+GIB = 2**30
+
+
+def ways(*args):
+    """{network: {name: way}} of a command line."""
+    return {one["network"]: {way["name"]: way for way in one["ways"]} for one in json.loads(succeeds(*args, "--json"))}
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4])
+@pytest.mark.parametrize("minibatch", [64, 512])
+def test_division_is_its_model(bits, minibatch):
+    found = ways("resnet-50", "wrn-50-2", "--codec", "division", "--option", f"bits={bits}", "--minibatch",
+                 str(minibatch))
+    for name, graph in division.NETWORKS.items():
+        normal, theirs, ours = division.evaluate(graph(), minibatch, bits)
+        for way, expected in (("normal", normal), ("DIVISION, appendix P", theirs), ("division", ours)):
+            assert found[name][way] == {"name": way, "bytes": expected.bytes, "total": expected.total,
+                                        "ratio": expected.ratio}
+        table = {f"{way}, Table 1a": totals[(64, 128, 256, 512).index(minibatch)] for way, totals in
+                 division.TABLE_1A[name].items()} if bits == 2 else {}
+        assert {way: one["total"] / GIB for way, one in found[name].items() if "Table" in way} == {
+            way: total for way, total in table.items() if total}
+
+
+def test_a_codec_counts_the_files_that_it_makes():
+    """Payload and side information of each input, masks, maxima."""
+    for mode in codecs.MODES.values():
+        for shape in [(2, 3, 32, 40), (2, 5, 9, 7), (3, 50), (7, 3)]:
+            c = actcodec.compress(np.ones(shape, np.float32), mode.name)
+            size = mode.optional("size") and mode.model.size(c.seen.shape, mode, **c.options)
+            assert size in (None, len(c.payload) + len(c.side))
+            assert size or mode.name in ("sfpr-zvc", "jpeg-act", "zvc", "jpeg-base", "comet") or "ssdc" in mode.name
+    alexnet = networks.alexnet()
+    inputs = sum(alexnet.nodes[node.inputs[0]].size for node in alexnet if node.op == "conv")
+    found = ways("alexnet", "--codec", "bitpack-1", "--minibatch", "4")["alexnet"]
+    assert found["normal"]["bytes"]["conv and bn"] == 16 * inputs
+    assert found["bitpack-1"]["bytes"]["conv and bn"] == 4 * inputs
+    masks = sum(-(-4 * node.size // 8) for node in alexnet if node.op in ("relu", "dropout"))
+    assert found["bitpack-1"]["bytes"]["masks"] == masks
+    assert found["bitpack-1"]["bytes"]["maxima"] == sum(2 * node.size for node in alexnet if node.op == "maxpool")
+
+
+def test_a_ratio_stands_for_what_depends_on_the_values():
+    found = ways("vgg16", "--codec", "comet", "--ratio", "8")["vgg16"]
+    for category in ("conv and bn", "linear"):
+        assert found["comet"]["bytes"][category] == found["normal"]["bytes"][category] / 8
+
+
+def test_all_networks_have_a_table_of_their_own():
+    text = succeeds("all", "--codec", "division")
+    assert all(f"{name}, minibatch 64" in text for name in [*networks.NETWORKS, "wrn-50-2"])
+    assert max(map(len, text.splitlines())) <= 80
+    row = ways("resnet-50", "--codec", "division")["resnet-50"]["division"]
+    assert f"{row['total'] / GIB:.3f}  {row['ratio']:.2f}" in text
+
+
+def test_the_documented_memory_is_what_comes_out():
+    text = (DOCUMENT.parent / "memory.md").read_text()
+    cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    documented = {(row[0], row[1]): row[2:] for row in cells if row[1].isdigit()}
+    assert len(documented) == 8
+    for (name, minibatch), row in documented.items():
+        found = ways(name, "--codec", "division", "--minibatch", minibatch)[name]
+        columns = [found.get(way) for way in ("normal", "normal, Table 1a", "division", "DIVISION, appendix P",
+                                              "DIVISION, Table 1a")]
+        assert row == ["-" if way is None else f"{way['total'] / GIB:.2f}" for way in columns] + [
+            f"{found[way]['ratio']:.1f}" for way in ("division", "DIVISION, appendix P")] + [
+            f"{found['normal, Table 1a']['total'] / found['DIVISION, Table 1a']['total']:.1f}"
+            if "normal, Table 1a" in found else "-"]
+
+
+def test_the_documented_theorem_is_what_comes_out():
+    text = (DOCUMENT.parent / "memory.md").read_text().split("## Theorem 3A")[1]
+    cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    assert len(cells) == 2 + 8
+    for n, theorem, here in cells[2:]:
+        assert (theorem, here) == (f"{paper.theorem_cnn(int(n)):.2f}", f"{division.block_ratio(int(n)):.2f}")

@@ -34,14 +34,18 @@ TOY = codecs.Mode(
         codecs.Option("order", str, "byte", "What is reversed.", choices=("byte", "nothing")),
         codecs.Option("turn", int, 0, "Bytes to turn values by.", range=(0, 2)),
         codecs.Option("back", str, "no", "Nothing.", choices=("no", "yes")),
-        codecs.Option("loud", bool, False, "Nothing.")))
+        codecs.Option("loud", bool, False, "Nothing."),
+        codecs.Option("step", int, 2, "Nothing.", choices=(1, 2, 300)),
+        codecs.Option("low", float, None, "Nothing.", range=(0.0, 1.0), stored=False),
+        codecs.Option("high", float, 0.5, "Nothing; unless low is given.", range=(0.0, 1.0), stored=False)),
+    exclusive=("low", "high"))
 
 
-def compress(x, mode, flips, gain, order, turn, back, loud):
+def compress(x, mode, flips, gain, order, turn, back, loud, step, low, high):
     assert mode is TOY
     data = np.ascontiguousarray(x * np.float32(gain), "<f4").view(np.uint8).reshape(-1, 4)
     data = (data[:, ::-1] if order == "byte" else data) ^ np.uint8(flips)
-    options = {"flips": flips, "gain": gain, "order": order, "turn": turn, "back": back, "loud": loud}
+    options = {"flips": flips, "gain": gain, "order": order, "turn": turn, "back": back, "loud": loud, "step": step}
     return Compressed(mode.name, x.shape, np.roll(data, turn, axis=1).tobytes(), options)
 
 
@@ -70,9 +74,9 @@ def test_it_compresses_on_the_command_line(toy, tmp_path):
     np.save("x.npy", toy)
     assert "toy byte, ratio 1.00" in run("compress x.npy x.act --mode toy --flips 85 --gain 2 --loud")
     data = (tmp_path / "x.act").read_bytes()
-    options = b"\x55" + np.array(2, "<f8").tobytes() + b"\0\1"
-    assert data[5] == 60 and data[32:43] == options
-    assert data[43:-4] == (np.ascontiguousarray(2 * toy).view(np.uint8).reshape(-1, 4)[:, ::-1] ^ 85).tobytes()
+    options = b"\x55" + np.array(2, "<f8").tobytes() + b"\0\1\2\0"
+    assert data[5] == 60 and data[32:45] == options
+    assert data[45:-4] == (np.ascontiguousarray(2 * toy).view(np.uint8).reshape(-1, 4)[:, ::-1] ^ 85).tobytes()
     run("decompress x.act y.npy")
     np.testing.assert_array_equal(np.load("y.npy"), toy)
     facts = json.loads(run("info x.act --json"))
@@ -83,6 +87,8 @@ def test_it_shows_wherever_modes_do(toy):
     text = " ".join(run("compress --help").split())
     assert "Modes of this bench: toy toys: bytes of every value reversed" in text
     assert "--flips INTEGER RANGE Bits to flip in every byte. Modes: toy. [default: (0); 0<=x<=255]" in text
+    assert "--step [1|2|300] Nothing. Modes: toy. [default: (2)]" in text
+    assert "--low FLOAT RANGE Nothing. Modes: toy. [0.0<=x<=1.0]" in text
     assert "--order [byte|nothing]" in text and "--loud / --no-loud" in text and "--gain FLOAT RANGE" in text
     assert re.search(r"^60 +toy +toys +bytes of every value", run("modes"), re.MULTILINE)
     facts = json.loads(run("modes --json"))[-1]
@@ -119,13 +125,39 @@ def test_what_it_does_not_have_is_an_error(toy):
     np.save("x.npy", toy)
     assert "--flips" in run("compress x.npy x.act --mode toy --flips 256", 2)
     assert "mode toy has no hardware" in run("compress x.npy x.act --mode toy --engine rtl", 2)
+    assert "--step" in run("compress x.npy x.act --mode toy --step 3", 2)
+    error = run("compress x.npy x.act --mode toy --low 1 --high 1", 2)
+    assert "mode toy takes one of low, high, not low and high" in error
+    with pytest.raises(ValueError, match="step is 3, must be 1, 2, 300"):
+        actcodec.compress(toy, "toy", step=3)
     with pytest.raises(ValueError, match="toy has no option cdus; its options: flips, gain, order, turn, back, loud"):
         actcodec.compress(toy, "toy", cdus=1)
     with pytest.raises(ValueError, match="order is 'word', must be byte, nothing"):
         actcodec.compress(toy, "toy", order="word")
 
 
-@pytest.mark.parametrize("at, byte", [(41, 2), (42, 2), (6, 2), (39, 0xC0)])
+def test_options_that_exclude_each_other(toy):
+    assert [TOY.settings(given)[name] for given in ({}, {"low": 0.1}, {"low": None, "high": 1})
+            for name in ("low", "high")] == [None, 0.5, 0.1, None, None, 1.0]
+    assert actcodec.evaluate(toy, "toy", low=0.25).options == {
+        "flips": 0, "gain": 1.0, "order": "byte", "turn": 0, "back": "no", "loud": False, "step": 2, "low": 0.25,
+        "high": None}
+    assert "low" not in actcodec.compress(toy, "toy", low=0.25).options
+
+
+@pytest.mark.parametrize("kind, more, what", [
+    (int, {}, "numbers have a range"), (int, {"range": (0, 1), "choices": (0, 1)}, "some integers have choices"),
+    (float, {"choices": (0.0, 1.0)}, "numbers have a range"), (str, {}, "words"),
+    (bool, {"range": (0, 1)}, "nothing else"),
+    (int, {"range": (1, 2)}, "x is 0, must be 1 to 2"), (int, {"choices": (1, 2)}, "x is 0, must be 1, 2"),
+    (int, {"default": None, "range": (0, 1)}, "files keep it, so it needs a default"),
+])
+def test_options_that_cannot_be_are_refused(kind, more, what):
+    with pytest.raises(ValueError, match=what):
+        codecs.Option("x", **{"type": kind, "default": 0, "help": ""} | more)
+
+
+@pytest.mark.parametrize("at, byte", [(41, 2), (42, 2), (43, 3), (44, 2), (6, 2), (39, 0xC0)])
 def test_a_wrong_field_in_a_file_is_refused(toy, at, byte):
     data = bytearray(container.pack(actcodec.compress(toy, "toy")))
     data[at] = byte

@@ -11,7 +11,7 @@ from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStream
 
 from actcodec.rtl.common import axis
 from actcodec.rtl.common.packer import chunk as chunk_layout
-from tb.harness import PATTERNS, STALLS, Bench, chunk, chunks, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, chunk, chunks, parameters, rng, simulate
 
 MANY = 10**6  # beats: a run that something else ends
 
@@ -353,8 +353,8 @@ async def drops_the_rest_of_a_frame(dut, pause, stall):
 
     while len(watch.received) < 400 and len(told) < 200:
         dut.run.value = 1
-        ending = iter([*[False] * int(random.integers(12)), True])
-        got += (await bench.run({}, {"o": MANY}, random, stall=stall, until=ending.__next__))["o"]
+        ending = after(int(random.integers(12)))
+        got += (await bench.run({}, {"o": MANY}, random, stall=stall, until=ending))["o"]
         dut.run.value = 0
         await rest(2)
         if random.random() < 0.8:

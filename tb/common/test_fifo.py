@@ -8,7 +8,7 @@ from amaranth.lib import data
 from cocotb.triggers import Timer
 
 from actcodec.rtl.common.fifo import Fifo
-from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, parameters, rng, simulate
 
 LONGEST = 8
 PACKET = data.StructLayout({"content": 15, "last": 1})
@@ -85,7 +85,7 @@ async def a_packet_leaves_when_its_last_beat_is_there_and_then_without_a_pause(d
     if front:
         run = await bench.run({"i": front}, {"o": None}, random)
         assert not run["o"], "nothing before the last beat"
-    run = await bench.run({"i": []}, {"o": None}, random, until=ticks(20))
+    run = await bench.run({"i": []}, {"o": None}, random, until=after(20))
     assert not run["o"], "nor later"
     run = await bench.run({"i": [last]}, {"o": length}, random)
     bench.equal(run["o"], [*front, last], "packet")
@@ -105,8 +105,3 @@ async def packets_follow_each_other_at_full_rate(dut, length):
     if parameters()["depth"] >= 2 * LONGEST:
         assert run.cycles["i"] == list(range(len(sent)))
 
-
-def ticks(count):
-    """Becomes true after so many calls."""
-    rest = iter(range(count))
-    return lambda: next(rest, None) is None

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.gearbox import Join, Split
 from actcodec.rtl.common.packer import chunk
-from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, chunks, parameters, rng, simulate
 
 
 class Both(wiring.Component):
@@ -110,7 +110,7 @@ async def everything_is_forgotten_at_reset(dut):
     words, pieces = tensors(random, [300])
     for fill in range(1, 40, 3):
         await bench.run({"words": words, "pieces": pieces}, {"cut": None}, random,
-                        until=iter([False] * fill + [True]).__next__)
+                        until=after(fill))
         await bench.reset()
         assert dut.joined__valid.value == 0
         await check(dut, random, [50])

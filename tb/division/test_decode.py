@@ -17,7 +17,7 @@ from actcodec.rtl.common.vectors import vectors
 from actcodec.rtl.division.config import Config
 from actcodec.rtl.division.decode import Decode
 from tb.division.tensors import SIZES, Share, shapes, values
-from tb.harness import PATTERNS, STALLS, Bench, beats, chunks, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, chunks, parameters, rng, simulate
 
 WORD = 16  # bytes at a time
 READY = 4  # cycles from start to the first row, of which the bench uses two
@@ -222,8 +222,7 @@ async def refuses_what_cannot_be(dut):
     for changes in ({"blocks": 0}, {"sectors": 0}, {"tail": 0}, {"tail": 9}, {"tail": 15}, {"bits": absent - 1}):
         dut.config.value = share.config(**changes)
         await bench.pulse("start")
-        cycles = iter(range(30))
-        run = await bench.run({}, {"o": None}, random, until=lambda cycles=cycles: next(cycles, None) is None)
+        run = await bench.run({}, {"o": None}, random, until=after(30))
         assert (dut.refused.value, run["o"]) == (1, []), changes
         await bench.tensor(random, share, bench.payload(random, share))
 
@@ -237,8 +236,7 @@ async def forgets_everything_at_reset(dut):
             share = Share(views.view(shape), bench.bits[0])
             dut.config.value = share.config()
             await bench.pulse("start")
-            cycles = iter(range(fill))
             await bench.run({"packed": chunks(bench.payload(random, share), WORD)}, {"o": None}, random,
-                            until=lambda cycles=cycles: next(cycles, None) is None)
+                            until=after(fill))
             await bench.reset()
             await bench.shapes(random, shapes(random, 2, 600))

@@ -12,7 +12,7 @@ from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr
 from actcodec.rtl.division.encode import Encode
 from tb.division.tensors import SIZES, Share, beat, sector_order, shapes, values
-from tb.harness import PATTERNS, STALLS, Bench, chunk, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, chunk, parameters, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
 READY = 4  # cycles from start to the first row, of which the bench uses two
@@ -211,8 +211,7 @@ async def fills_up_and_goes_on_at_full_rate(dut):
         expected, _ = bench.expected(share, y, delta)
         sent = bench.sent(random, share, y, delta)
         await bench.pulse(share.config())
-        cycles = iter(range(100))
-        run = await bench.run({"i": sent}, {}, random, until=lambda cycles=cycles: next(cycles, None) is None)
+        run = await bench.run({"i": sent}, {}, random, until=after(100))
         held = len(run.cycles["i"])
         assert held >= room, share
         run = await bench.run({"i": sent[held:]}, {"chunks": len(expected)}, random)
@@ -254,9 +253,8 @@ async def refuses_what_cannot_be(dut):
     absent = next(q for q in (1, 2, 3, 4) if q not in bench.bits)
     for changes in ({"blocks": 0}, {"sectors": 0}, {"tail": 0}, {"tail": 9}, {"tail": 15}, {"bits": absent - 1}):
         await bench.pulse(share.config(**changes))
-        cycles = iter(range(30))
         run = await bench.run({"i": [1]}, {"chunks": None}, random,
-                              until=lambda cycles=cycles: next(cycles, None) is None)
+                              until=after(30))
         assert (dut.refused.value, run.cycles["i"], run["chunks"]) == (1, [], []), changes
         await bench.tensor(random, share, *values(random, view))
 
@@ -271,9 +269,8 @@ async def takes_nothing_before_the_start_and_after_the_end(dut):
         y, delta = values(random, view)
         sent, (expected, _) = bench.sent(random, share, y, delta), bench.expected(share, y, delta)
         await bench.pulse(share.config())
-        cycles = iter(range(2 * len(sent) + 100))
         run = await bench.run({"i": sent * 2}, {"chunks": None}, random,
-                              until=lambda cycles=cycles: next(cycles, None) is None)
+                              until=after(2 * len(sent) + 100))
         assert len(run.cycles["i"]) == len(sent)
         bench.equal(run["chunks"], expected, f"{share}")
 
@@ -306,8 +303,7 @@ async def forgets_everything_at_reset(dut):
         for view in (views.View(True, 32, 8, 2, 16), views.View(True, 32, 33, 2, 16), views.View(False, 60, 17, 1, 60)):
             share = Share(view, bench.bits[0])
             await bench.pulse(share.config())
-            cycles = iter(range(fill))
             await bench.run({"i": bench.sent(random, share, *values(random, view))}, {"chunks": None}, random,
-                            until=lambda cycles=cycles: next(cycles, None) is None)
+                            until=after(fill))
             await bench.reset()
             await bench.shapes(random, shapes(random, 2, 600))

@@ -8,9 +8,9 @@ from actcodec import demo
 from actcodec.golden.gist import dpr
 from actcodec.rtl.common.minifloat import Format
 from actcodec.rtl.gist.dpr import DprDecode, DprEncode
+from tb.common.arrays import SECTOR, interrupts, packs, unpacks, words
 from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, rng, sectors, simulate
 
-SECTOR = 32  # bytes
 PER_SECTOR = {"fp16": 16, "fp10": 24, "fp8": 32}  # values
 ALL = tuple(form.name for form in Format)
 
@@ -34,10 +34,6 @@ def test_other_formats_are_refused(unit, formats):
         unit(formats)
 
 
-def words(x):
-    return np.asarray(x, np.float32).view(np.uint32)
-
-
 def names():
     return [name.lower() for name in parameters()["formats"]]
 
@@ -49,32 +45,15 @@ def stimulus(random, count):
     return np.where(random.random(count) < 0.3, patterns, numbers)
 
 
-async def encode(bench, random, x, name, idle="never", stall="never", empty=False):
+async def encode(bench, random, x, name, *patterns, **options):
     bench.dut.format.value = Format[name.upper()].value
-    content = dpr.encode(x, name)
-    expected = chunks(content, SECTOR)
-    if empty and x.size and x.size % PER_SECTOR[name] == 0:  # the full sector left before the end was known
-        expected = chunks(np.append(content, np.uint8(1)), SECTOR)[:-1] + chunks([], SECTOR)
-    run = await bench.run({"i": sectors(words(x), empty)}, {"o": len(expected)}, random, idle, stall)
-    bench.equal(run["o"], expected, f"{name}, {x.size} values")
-    return run
+    return await packs(bench, random, x, dpr.encode(x, name), name, *patterns, **options)
 
 
-async def decode(bench, random, content, name, count, idle="never", stall="never", short=False, excess=False):
-    """Sends an array (bytes, or payloads), and compares values and errors."""
-    dut = bench.dut
-    dut.format.value = Format[name.upper()].value
-    sent = chunks(content, SECTOR) if isinstance(content, np.ndarray) else content
-    have = np.frombuffer(b"".join((beat & (1 << 256) - 1).to_bytes(SECTOR, "little") for beat in sent), np.uint8)
-    have = np.pad(have, (0, 4 * count))
-    expected = sectors(words(dpr.decode(have, name, count)))
-    run = await bench.run({"length": [count], "i": sent}, {"o": len(expected)}, random, idle, stall)
-    what = f"{name}, {count} values of {len(sent)} sectors"
-    bench.equal(run["o"], expected, what)
-    assert dut.length__ready.value == 1, f"{what}: not ready for the next tensor"
-    error = dut.error.value.to_unsigned()
-    assert (error & 1, error >> 1) == (short, excess), what
-    return run
+async def decode(bench, random, content, name, count, *patterns, **faults):
+    bench.dut.format.value = Format[name.upper()].value
+    return await unpacks(bench, random, content, count, lambda have, count: dpr.decode(have, name, count), name,
+                         *patterns, **faults)
 
 
 def codes_of(random, name, count):
@@ -155,12 +134,9 @@ async def both_forget_everything_at_reset(dut):
             dut.format.value = Format[name.upper()].value
             if parameters()["decodes"]:
                 sent = chunks(codes_of(random, name, 200), SECTOR)[: -(-8 * fill // PER_SECTOR[name])]
-                await bench.run({"length": [200], "i": sent}, {"o": None}, random, stall="half",
-                                until=lambda: dut.o__valid.value == 1)
+                await interrupts(bench, random, sent, 200)
             else:
-                await bench.run({"i": sectors(words(stimulus(random, 200)))[:fill]}, {"o": None}, random, stall="half")
-            await bench.reset()
-            assert dut.o__valid.value == 0
+                await interrupts(bench, random, sectors(words(stimulus(random, 200)))[:fill])
             await check(bench, random, 77, name)
 
 

@@ -13,7 +13,7 @@ from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.gist.dpr import DprDecode, DprEncode
 from actcodec.rtl.gist.ssdc import SsdcEncode
 from actcodec.rtl.gist.ssdc_decode import Error, SsdcDecode
-from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, rng, sectors, simulate
+from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, after, chunks, pack, rng, sectors, simulate
 
 ROW = 256
 ARRAYS = ("values", "columns", "counts")
@@ -548,7 +548,7 @@ async def decoder_forgets_everything_at_reset(dut):
     for fill in range(1, 80, 5):
         words = sparse(random, 1000)
         sources = {"length": [1000], **beats(encoded(words))}
-        await bench.run(sources, {"o": None}, random, until=iter([False] * fill + [True]).__next__)
+        await bench.run(sources, {"o": None}, random, until=after(fill))
         await bench.reset()
         assert (dut.o__valid.value, dut.length__ready.value, int(dut.error.value)) == (0, 1, 0)
         await restore(bench, sparse(random, 300), random)

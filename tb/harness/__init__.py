@@ -12,10 +12,10 @@ a netlist of mutants (see ``synth/mutate.py``): ``MUTANT`` chooses one; else it 
 not know yet.
 """
 
-from tb.harness.bench import SEED, Bench, parameters, rng
+from tb.harness.bench import SEED, Bench, after, parameters, rng
 from tb.harness.build import ROOT, simulate, synthesised
 from tb.harness.payloads import beats, chunk, chunks, pack, sectors, unpack
 from tb.harness.streams import PATTERNS, STALLS, Sink, Source
 
-__all__ = ["PATTERNS", "ROOT", "SEED", "STALLS", "Bench", "Sink", "Source", "beats", "chunk", "chunks", "pack",
+__all__ = ["PATTERNS", "ROOT", "SEED", "STALLS", "Bench", "Sink", "Source", "after", "beats", "chunk", "chunks", "pack",
            "parameters", "rng", "sectors", "simulate", "synthesised", "unpack"]

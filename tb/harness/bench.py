@@ -27,6 +27,12 @@ def rng():
     return np.random.default_rng([SEED, zlib.crc32(caller.encode())])
 
 
+def after(cycles):
+    """For :meth:`Bench.run`, whether so many cycles have passed."""
+    left = iter(range(cycles))
+    return lambda: next(left, None) is None
+
+
 @dataclass
 class Run:
     """What :meth:`Bench.run` saw: the beats of each output and the cycle of each transfer of every port."""

@@ -4,7 +4,7 @@ import numpy as np
 from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.golden.jpegact import bits, nibble, rice
-from tb.harness import Bench, beats, rng
+from tb.harness import Bench, after, beats, rng
 from tb.judges import blockcodes
 
 FAULTS = bits.Fault.HEADER | bits.Fault.LENGTH | bits.Fault.PADDING
@@ -144,7 +144,7 @@ class Coder(Bench):
                 payload, _ = self.golden.encode(x, table)
                 await self.begin(1, table, 5)
                 sources = {"rows": rows(self.golden, payload, 5, self.random)}
-                await self.run(sources, {"o": None}, self.random, until=iter([False] * fill + [True]).__next__)
+                await self.run(sources, {"o": None}, self.random, until=after(fill))
             else:
                 await self.begin(0, table, 5)
                 await self.run({"i": lines(x)[:fill]}, {"chunks": None}, self.random, stall="half")

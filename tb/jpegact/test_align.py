@@ -7,7 +7,7 @@ from cocotb.triggers import FallingEdge
 
 from actcodec.golden.offload import blocks
 from actcodec.rtl.jpegact.align import Align
-from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, rng, simulate
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 28)  # tiles in a row of the tensor
 COUNTS = {0: range(1, 14), 1: range(2, 15, 2), 2: range(1, 26)}  # tiles of a tensor, by layout
@@ -134,8 +134,7 @@ async def fills_up_and_goes_on_at_full_rate(dut):
         for layout in (0, 1, 2):
             sent, expected = bench.words(random, decompress, layout, 24)
             await bench.begin(decompress, layout, 24)
-            cycles = iter(range(60))
-            run = await bench.run({"i": sent}, {}, random, until=lambda cycles=cycles: next(cycles, None) is None)
+            run = await bench.run({"i": sent}, {}, random, until=after(60))
             held = len(run.cycles["i"])
             assert held == (32 if layout == 1 else 33), f"decompress={decompress} layout={layout}: holds {held}"
             run = await bench.run({"i": sent[held:]}, {"o": len(sent)}, random)
@@ -152,9 +151,8 @@ async def takes_nothing_before_the_start_and_after_the_end(dut):
             for count in counts[:4]:
                 sent, expected = bench.words(random, decompress, layout, count)
                 await bench.begin(decompress, layout, count)
-                cycles = iter(range(20 * count + 100))
                 run = await bench.run({"i": sent * 2}, {"o": None}, random,
-                                      until=lambda cycles=cycles: next(cycles, None) is None)
+                                      until=after(20 * count + 100))
                 assert len(run.cycles["i"]) == len(sent)
                 bench.equal(run["o"], expected, f"decompress={decompress} layout={layout} {count} tiles")
 

@@ -13,7 +13,7 @@ from actcodec.codecs import CDMA, JPEG_ACT, lane_modes
 from actcodec.golden.jpegact import cdu, quantize, sfpr
 from actcodec.golden.offload import blocks
 from actcodec.rtl.jpegact.cdu import Cdu
-from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, chunks, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, after, chunks, pack, parameters, rng, simulate
 from tb.jpegact.blocks import FAULTS, rows, tables
 from tb.offload import payloads
 
@@ -485,9 +485,8 @@ async def recovers_from_a_reset_at_any_moment(dut):
             if scales:
                 sources["scales"] = scales[direction]
             for moment in random.integers(1, len(sectors), 3):
-                left = iter(range(int(moment)))
                 await driver.bench.run(sources, {sink: None}, random, "seldom", "seldom",
-                                       until=lambda left=left: next(left, None) is None)
+                                       until=after(int(moment)))
                 await driver.bench.reset()
                 await driver.compress(x, mode, random)
                 await driver.decompress(c, x, random)

@@ -8,7 +8,7 @@ from cocotb.triggers import ClockCycles, FallingEdge
 from actcodec.golden.jpegact import rle
 from actcodec.golden.jpegact.zigzag import ZIGZAG
 from actcodec.rtl.jpegact.runlength import BYTES, RunLength
-from tb.harness import PATTERNS, STALLS, Bench, beats, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, parameters, rng, simulate
 
 FEW = ("never", "half", "bursts")
 
@@ -218,10 +218,10 @@ async def forgets_everything_at_reset(dut):
         if fill % 2:
             await bench.begin(1)
             sources = {"rows": rows(bytes(rle.encode(q)[0]), 12, random)}
-            await bench.run(sources, {"o": None}, random, until=iter([False] * fill + [True]).__next__)
+            await bench.run(sources, {"o": None}, random, until=after(fill))
         else:
             await bench.begin(0)
             await bench.run({"i": lines(q)}, {"chunks": None}, random, stall="half",
-                            until=iter([False] * fill + [True]).__next__)
+                            until=after(fill))
         await bench.reset()
         await bench.both(blocks(random, 9), random)

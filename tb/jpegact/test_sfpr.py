@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles
 import actcodec
 from actcodec.golden.jpegact import sfpr
 from actcodec.rtl.jpegact.sfpr import Sfpr
-from tb.harness import PATTERNS, STALLS, Bench, beats, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, rng, simulate
 
 LATENCY = 4
 INFINITY = 0x7F80_0000
@@ -359,7 +359,7 @@ async def forgets_everything_at_reset_and_counts_at_clear(dut):
         for decompress in (0, 1):
             dut.decompress.value = decompress
             await bench.run({"i": scaled(*stimulus(random, decompress, min(fill, LATENCY)))}, {}, random)
-            await bench.run({}, {"o": None}, random, until=iter([False] * (fill - 1) + [True]).__next__)
+            await bench.run({}, {"o": None}, random, until=after(fill - 1))
             await bench.reset()
             assert await count(bench) == (0, 0)
             words, scales = stimulus(random, decompress, 6)

@@ -17,7 +17,7 @@ from actcodec.rtl.jpegact.transpose import vectors
 from actcodec.rtl.jpegact.zvc import Zvc
 from actcodec.rtl.jpegact.zvc_decode import Decoder
 from actcodec.rtl.jpegact.zvc_encode import Encoder
-from tb.harness import PATTERNS, STALLS, Bench, beats, chunks, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, chunks, parameters, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
 
@@ -321,8 +321,7 @@ async def every_bit_of_the_count_counts(dut):
     for count in [(1 << bit) + int(more) for bit in range(3, 32) for more in random.integers(0, 4, 2)]:
         dut.blocks.value = count
         await bench.pulse("start")
-        left = iter(range(100))
         run = await bench.run({"unpacked": given}, {"o": None}, random,
-                              until=lambda left=left: next(left, None) is None)
+                              until=after(100))
         bench.equal(run["o"][:24], expected, f"of {count} blocks")
         await bench.reset()

@@ -36,15 +36,22 @@ def blocks(random, mode, count, kind="any"):
     if form.kind == "counted":
         follow = {"any": random.integers(0, 65, count), "zero": np.zeros(count, int), "full": np.full(count, 64),
                   "tiny": random.integers(0, 3, count), "mixed": random.choice([0, 7, 8, 64], count)}[kind]
+        if form.bits == 6:
+            follow[follow == 63] = 64
         heads = np.cumsum(follow + 1) - follow - 1
         payload = random.integers(0, 256, (follow + 1).sum(), np.uint8)
-        payload[heads] = follow
+        payload[heads] = follow if form.bits == 8 else np.minimum(follow, 63) | random.integers(0, 4, count) << 6
         return payload, follow + 1
     dtype = np.dtype(f"u{form.item}")
     density = {"any": random.random((count, 1)), "zero": np.zeros((count, 1)), "full": np.ones((count, 1)),
                "tiny": np.full((count, 1), 0.03), "mixed": random.choice([0, 1, 0.9], (count, 1))}[kind]
     values = random.integers(1, np.iinfo(dtype).max, (count, 64), dtype, endpoint=True)
     return zvc.encode(values * (random.random((count, 64)) < density).astype(dtype))
+
+
+def follows(first, form):
+    """How many bytes follow the first one of a counted block."""
+    return int(first) if form.bits == 8 else 64 if first % 64 == 63 else int(first % 64)
 
 
 def split(block, mode):
@@ -61,9 +68,17 @@ def split(block, mode):
 
 
 def chunks(block, mode, size):
-    """A block as a CDU's eight chunks."""
+    """A block as a CDU's eight chunks; a counted one's have up to 16 bytes each, in any way."""
+    form = block_format(mode)
+    if form.kind == "counted":
+        random, left, found = np.random.default_rng(block), block.tobytes(), []
+        for k in range(8):
+            count = int(random.integers(max(not k, len(left) - 16 * (7 - k)), min(16, len(left)), endpoint=True))
+            found.append(chunk(left[:count], 0, size))
+            left = left[count:]
+        return found
     rows = split(block, mode)
-    front = block[: block_format(mode).head].tobytes()
+    front = block[: form.head].tobytes()
     return [chunk((b"" if k else front) + row, 0, size) for k, (_, row) in enumerate(rows)]
 
 

@@ -10,7 +10,7 @@ from cocotb.triggers import FallingEdge, RisingEdge
 from actcodec.golden.offload import address as golden
 from actcodec.golden.offload.blocks import View
 from actcodec.rtl.offload.address import AddressGenerator
-from tb.harness import STALLS, Bench, parameters, rng, simulate, synthesised
+from tb.harness import STALLS, Bench, after, parameters, rng, simulate, synthesised
 from tb.offload.addresses import Addresses, describe
 
 LATENCY = 20  # of a walk, from start to the first place
@@ -207,6 +207,6 @@ async def starts_again_after_reset(dut):
     for cycles in (*range(1, 24), 40, 90, 130):
         await plan(bench, View(500, 40, 3, 3, True), 1, 64, 160)
         await bench.run({}, {f"o__{c}": None for c in range(parameters()["cdus"])}, random, limit=cycles + 1,
-                        until=iter([*[False] * cycles, True]).__next__)
+                        until=after(cycles))
         await bench.reset()
         await check(bench, random, *some(random, 200))

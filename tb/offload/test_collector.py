@@ -3,23 +3,23 @@
 import cocotb
 import numpy as np
 import pytest
-from cocotb.triggers import FallingEdge
 
 from actcodec.codecs import JPEG_ACT, lane_modes
 from actcodec.golden.jpegact import cdu
 from actcodec.golden.offload import stream
 from actcodec.rtl.offload.collector import Collector
 from actcodec.rtl.offload.round_robin import Sizes
-from tb.harness import PATTERNS, SEED, STALLS, Bench, parameters, rng, simulate
+from tb.harness import PATTERNS, SEED, STALLS, after, rng, simulate
 from tb.offload import payloads
 from tb.offload.cleared import Cleared, reset
+from tb.offload.dealing import Dealer, ids, refused
 
 ALL = cdu.MODES
 
 
 @pytest.mark.parametrize("cdus, modes", [
-    (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim"))],
-                         ids=lambda value: str(value) if isinstance(value, int) else "+".join(value))
+    (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")), (4, ("sfpr-rice", "sfpr-zvc"))],
+                         ids=ids)
 def test_collector(cdus, modes):
     simulate(Collector(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
 
@@ -28,25 +28,16 @@ def test_soft_reset():
     simulate(Cleared(Collector(3, lane_modes(*JPEG_ACT))), __file__, "recovers", cdus=3, modes=JPEG_ACT)
 
 
-@pytest.mark.parametrize("cdus, modes, name", [
-    *((cdus, lane_modes("raw"), "cdus") for cdus in (0, 9, True, 2.0)),
-    *((4, modes, "modes") for modes in ((), ("zip",), "raw"))])
+@refused
 def test_parameters_out_of_range_are_refused(cdus, modes, name):
     with pytest.raises(ValueError, match=name):
         Collector(cdus, modes)
 
 
-class Driver:
+class Driver(Dealer):
     def __init__(self, dut):
-        self.dut, self.bench = dut, Bench(dut)
-        self.cdus, self.modes = parameters().values()
+        super().__init__(dut)
         self.size = 8 + payloads.row_bytes(self.modes)
-
-    async def begin(self, count):
-        self.dut.blocks.value = count
-        self.dut.start.value = 1
-        await FallingEdge(self.dut.clk)
-        self.dut.start.value = 0
 
     def sources(self, payload, sizes, mode):
         sources = {f"i__{c}": [] for c in range(self.cdus)}
@@ -140,10 +131,9 @@ async def recovers_from_a_reset_at_any_moment(dut):
     for mode in driver.modes:
         payload, sizes = payloads.blocks(random, mode, 10 * driver.cdus)
         for moment in random.integers(1, 80, 4):
-            left = iter(range(int(moment)))
             await driver.begin(len(sizes))
             await driver.bench.run(driver.sources(payload, sizes, mode), {"o": None}, random, "seldom", "half",
-                                   until=lambda left=left: next(left, None) is None)
+                                   until=after(int(moment)))
             await reset(driver.bench)
             few, lengths = payloads.blocks(random, mode, int(random.integers(1, 20)))
             await driver.collect(mode, few, lengths, random)

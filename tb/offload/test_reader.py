@@ -5,14 +5,14 @@ import re
 import cocotb
 import numpy as np
 import pytest
-from cocotb.triggers import ClockCycles, FallingEdge
+from cocotb.triggers import FallingEdge
 from cocotbext.axi import AxiRamRead, AxiReadBus
 
 from actcodec.golden.offload import memory as golden
 from actcodec.rtl.common.axi import MEMORIES
 from actcodec.rtl.offload.reader import Reader
 from tb.harness import PATTERNS, STALLS, Bench, pack, parameters, rng, simulate
-from tb.memory import Flat, Memory, ends
+from tb.memory import Flat, axi_ram, ends, filled, world
 from tb.memory import begin as start
 from tb.offload import places as make
 
@@ -73,22 +73,12 @@ async def check(bench, memory, random, places, gather=1, scaled=1, idle="never",
     return run
 
 
-async def world(dut, random, **options):
-    """Bench and memory, with random contents."""
-    bench = Bench(dut)
-    await bench.start()
-    memory = Memory(dut, "m_axi_", make.SIZE, random, **options)
-    memory.words[:] = random.integers(0, 1 << 32, memory.words.size)
-    cocotb.start_soon(memory.run())
-    return bench, memory
-
-
 @cocotb.test
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden(dut, idle, stall):
     random = rng()
     pause = {channel: str(random.choice(list(PATTERNS))) for channel in ("ar", "r")}
-    bench, memory = await world(dut, random, latency=int(random.integers(0, 40)), pause=pause)
+    bench, memory = await world(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=pause)
     for kind in make.KINDS:
         for gather, scaled in MODES:
             await check(bench, memory, random, make.some(random, kind), gather, scaled, idle, stall)
@@ -97,7 +87,7 @@ async def equals_golden(dut, idle, stall):
 @cocotb.test
 async def meets_every_case(dut):
     random = rng()
-    bench, memory = await world(dut, random)
+    bench, memory = await world(dut, make.SIZE, random)
     seen = set()
     for places in [*make.cases(), *(make.some(random, kind) for kind in make.KINDS * 8)]:
         beats = golden.beats(places, make.TABLE)
@@ -148,7 +138,7 @@ def schedule(places):
 @cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 4, 20])
 async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base):
     random = rng()
-    bench, memory = await world(dut, random, latency=LATENCY)
+    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
     places = make.rows(0x100 + base, width, 2400 // width * 4, height=1 << 20)
     run = await check(bench, memory, random, places, 1, 0)
     got = np.array(run.cycles["sectors"])
@@ -166,7 +156,7 @@ async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base):
 @cocotb.parametrize(latency=[1, 30])
 async def asks_after_four_cycles_and_gives_a_sector_after_one(dut, latency):
     random = rng()
-    bench, memory = await world(dut, random, latency=latency)
+    bench, memory = await world(dut, make.SIZE, random, latency=latency)
     for gather, scaled in MODES[:3]:
         await begin(dut, gather, scaled)
         first, before, stream = memory.cycle + 1, len(memory.reads), make.payloads(make.rows(0, 8, 1))
@@ -182,7 +172,7 @@ async def asks_after_four_cycles_and_gives_a_sector_after_one(dut, latency):
 @cocotb.test
 async def asks_for_a_line_of_scales_at_once_however_far_the_next_one_is(dut):
     random = rng()
-    bench, memory = await world(dut, random)
+    bench, memory = await world(dut, make.SIZE, random)
     await begin(dut, 0, 1)
     first, stream = memory.cycle + 1, make.payloads(make.rows(0, 8, 100, height=1 << 20))
     await bench.run({"ahead": stream, "now": stream}, {"scale": 100}, random)
@@ -193,7 +183,7 @@ async def asks_for_a_line_of_scales_at_once_however_far_the_next_one_is(dut):
 @cocotb.test
 async def single_beats_run_at_full_rate_too(dut):
     random = rng()
-    bench, memory = await world(dut, random, latency=LATENCY)
+    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
     places = make.rows(0, 8, 600, 64, height=1 << 20)
     run = await check(bench, memory, random, places, 1, 0)
     assert np.ptp(run.cycles["sectors"]) == 599
@@ -203,7 +193,7 @@ async def single_beats_run_at_full_rate_too(dut):
 @cocotb.test
 async def padding_costs_no_beat(dut):
     random = rng()
-    bench, memory = await world(dut, random)
+    bench, memory = await world(dut, make.SIZE, random)
     places = make.rows(0, 8, 20, height=1 << 20)
     places.words[3:] = 0
     run = await check(bench, memory, random, places, 1, 0)
@@ -213,7 +203,7 @@ async def padding_costs_no_beat(dut):
 @cocotb.test
 async def reads_no_more_than_may_be_outstanding(dut):
     random = rng()
-    bench, memory = await world(dut, random)
+    bench, memory = await world(dut, make.SIZE, random)
     places = make.rows(0, 8, 1000, height=1 << 20)
     await begin(dut, 1, 0)
     stream = make.payloads(places)
@@ -227,7 +217,7 @@ async def reads_no_more_than_may_be_outstanding(dut):
 @cocotb.test
 async def few_reads_outstanding_are_enough(dut):
     random = rng()
-    bench, memory = await world(dut, random, latency=20)
+    bench, memory = await world(dut, make.SIZE, random, latency=20)
     for kind in make.KINDS * 3:
         for gather, scaled in MODES:
             places = make.some(random, kind)
@@ -238,7 +228,7 @@ async def few_reads_outstanding_are_enough(dut):
 @cocotb.test
 async def flags_each_error_response(dut):
     random = rng()
-    bench, memory = await world(dut, random, pause="seldom")
+    bench, memory = await world(dut, make.SIZE, random, pause="seldom")
     places = make.rows(0x40, 20, 8)
     found = golden.beats(places, make.TABLE)
     for index in [*found.index[:12].tolist(), None]:
@@ -255,7 +245,7 @@ async def flags_each_error_response(dut):
 @cocotb.test
 async def gives_up_at_any_moment(dut):
     random = rng()
-    bench, memory = await world(dut, random, latency=15)
+    bench, memory = await world(dut, make.SIZE, random, latency=15)
     for turn in range(60):
         memory.latency = int(random.integers(0, 60))
         gather, scaled = MODES[turn % 3]
@@ -279,8 +269,7 @@ async def starts_afresh_after_reset(dut):
     bench = Bench(dut)
     await bench.start()
     for cycles in range(1, 40, 3):
-        memory = Memory(dut, "m_axi_", make.SIZE, random)
-        memory.words[:] = random.integers(0, 1 << 32, memory.words.size)
+        memory = filled(dut, make.SIZE, random)
         task = cocotb.start_soon(memory.run())
         await check(bench, memory, random, make.some(random, "anything"))
         await begin(dut, 1, 1)
@@ -298,16 +287,7 @@ async def starts_afresh_after_reset(dut):
 @cocotb.parametrize(pause=["never", "half", "bursts"])
 async def reads_from_cocotbext_axis_ram(dut, pause):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
-    ram = AxiRamRead(AxiReadBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=make.SIZE)
-    ram.log.setLevel("WARNING")
-    words = random.integers(0, 1 << 32, make.SIZE // 4).astype(np.uint32)
-    ram.write(0, words.tobytes())
-    if pause != "never":
-        for channel in (ram.ar_channel, ram.r_channel):
-            channel.set_pause_generator(PATTERNS[pause](np.random.default_rng(random.integers(2**63))))
-    await ClockCycles(dut.clk, 2)
+    bench, _, words = await axi_ram(dut, AxiRamRead, AxiReadBus, make.SIZE, ("ar", "r"), pause, random)
     for kind in make.KINDS:
         for gather, scaled in MODES:
             places = make.some(random, kind)

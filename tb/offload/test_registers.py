@@ -16,7 +16,7 @@ from actcodec.codecs import JPEG_ACT, lane_modes
 from actcodec.rtl.offload import register_map, setting
 from actcodec.rtl.offload.register_map import BITS, VALUES
 from actcodec.rtl.offload.registers import Registers
-from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, rng, simulate, synthesised
+from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, after, rng, simulate, synthesised
 from tb.offload import payloads
 from tb.offload.register_model import OKAY, SLVERR, RegisterModel
 from tb.offload.trim import TRIM
@@ -288,7 +288,7 @@ async def takes_address_and_data_in_any_order(dut, late):
     await it.read(it.model.words)
     dut.b__ready.value = 1
     early = "w" if late == "aw" else "aw"
-    run = await it.bench.run({early: [0]}, {"b": None}, random, until=iter([0] * 20 + [1]).__next__)
+    run = await it.bench.run({early: [0]}, {"b": None}, random, until=after(20))
     assert not run.cycles[early], "half a write is not taken"
 
 
@@ -461,7 +461,7 @@ async def reset_in_the_middle_of_an_access_leaves_nothing(dut):
     for cycles in range(1, 5):
         dut.b__ready.value = dut.r__ready.value = 0
         await it.bench.run({"aw": [0x24], "w": [word(5)], "ar": [0x00]}, {}, random,
-                           until=iter([0] * (cycles - 1) + [1]).__next__)
+                           until=after(cycles - 1))
         await it.bench.reset()
         it.model = RegisterModel(**CAPABILITIES)
         assert dut.b__valid.value == 0 and dut.r__valid.value == 0

@@ -46,7 +46,8 @@ def test_lossy_gradients_are_near_and_the_loss_is_the_same(name):
     assert same == loss
     assert 0 < relative(found, exact) < 1  # bitpack-1 keeps no bit of the mantissa
     assert compress.report().total["ratio"] > 1.2
-    assert all(row.error is not None and 0 <= row.error < 0.6 for row in compress.report().rows if row.kind != "mask")
+    most = 0.8 if name == "division" else 0.6  # two bits a value
+    assert all(row.error is not None and 0 <= row.error < most for row in compress.report().rows if row.kind != "mask")
 
 
 def test_another_coder_is_another_size_and_the_same_gradient():
@@ -478,6 +479,14 @@ def test_errors_are_measured_every_so_often():
     assert found[0] == found[1] != found[2]
     twice.reset()
     assert not twice.report().rows
+
+
+def test_tensors_of_zeros_have_no_error():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Sigmoid())
+    compress = at.Compress(model, "sfpr", min_values=1)
+    with compress:
+        model(torch.zeros(8, 3, 16, 16))
+    assert compress.report().rows[0].error == 0
 
 
 class Parallel(nn.DataParallel):

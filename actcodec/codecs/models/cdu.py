@@ -8,7 +8,16 @@ from actcodec.codecs.compressed import Compressed
 from actcodec.golden.jpegact import cdu, sfpr
 from actcodec.golden.offload import blocks
 
-__all__ = ["check", "compress", "compressed", "decompress", "job", "saturated", "settings", "side_bytes", "stored"]
+__all__ = ["check", "check_payload", "check_scales", "compress", "compressed", "decompress", "job", "packed_scales",
+           "saturated", "settings", "side_bytes", "size", "stored", "unpacked_scales"]
+
+
+def packed_scales(scales):
+    return (scales.view(np.uint32) >> 16).astype("<u2").tobytes()  # exact: a scale is a bfloat16
+
+
+def unpacked_scales(side):
+    return (np.frombuffer(side, "<u2").astype(np.uint32) << 16).view(np.float32)
 
 
 def compress(x, mode, cdus, dqt=None, signs=False, coder="zvc"):
@@ -38,7 +47,7 @@ def compressed(lane, shape, payload, cdus, result, dqt=None, signs=False, coder=
 def _compressed(lane, shape, payload, cdus, dqt, scales, numbers):
     mode, options = by_code(lane.code)
     options |= {"cdus": cdus} | ({"dqt": dqt} if lane.tiled else {})
-    side = b"" if scales is None else (scales.view(np.uint32) >> 16).astype("<u2").tobytes()  # exact: bfloat16
+    side = b"" if scales is None else packed_scales(scales)
     side += b"".join(numbers[setting.name].to_bytes(setting.bytes, "little") for setting in lane.told)
     return Compressed(mode.name, shape, payload, options, side)
 
@@ -52,7 +61,7 @@ def stored(compressed):
     c, dqt, lane = compressed, compressed.options.get("dqt"), find(compressed.mode).variant(compressed.options)
     name, table = (dqt.name, dqt.shifts) if dqt else (None, None)
     at = scale_bytes(c.shape, lane)
-    scales = (np.frombuffer(c.side[:at], "<u2").astype(np.uint32) << 16).view(np.float32) if lane.scaled else None
+    scales = unpacked_scales(c.side[:at]) if lane.scaled else None
     numbers, code = {}, None
     for setting in lane.told:
         numbers[setting.name] = number = int.from_bytes(c.side[at : at + setting.bytes], "little")
@@ -65,17 +74,34 @@ def scale_bytes(shape, lane):
     return 2 * blocks.view(shape).channels if lane.scaled else 0
 
 
-def side_bytes(shape, mode):
+def side_bytes(shape, mode, **options):
     return scale_bytes(shape, mode) + sum(setting.bytes for setting in mode.told)
+
+
+def size(shape, mode, **options):
+    """None where it depends on the values."""
+    if mode.format.shortest != mode.format.longest:
+        return None
+    return blocks.view(shape).blocks(mode.tiled) * mode.format.longest + side_bytes(shape, mode)
 
 
 def check(compressed):
     c, mode = compressed, find(compressed.mode).variant(compressed.options)
-    count = blocks.view(c.shape).blocks(mode.tiled)
-    least, most = count * mode.format.shortest, count * mode.format.longest
-    if not least <= c.payload_bytes <= most:
-        raise ValueError(f"a payload of {c.payload_bytes} bytes cannot hold {count} blocks of mode {c.mode}")
+    check_payload(c, blocks.view(c.shape).blocks(mode.tiled), mode.format.shortest, mode.format.longest)
     stored(c)
+
+
+def check_payload(compressed, count, shortest, longest):
+    """Raises ValueError unless the payload can be that of ``count`` blocks."""
+    c = compressed
+    if not count * shortest <= c.payload_bytes <= count * longest:
+        raise ValueError(f"a payload of {c.payload_bytes} bytes cannot hold {count} blocks of mode {c.mode}")
+
+
+def check_scales(k, smallest=sfpr.SMALLEST):
+    """Raises ValueError unless all are 0, or from ``smallest`` to the largest scale."""
+    if not np.all((k == 0) | (k >= smallest) & (k <= sfpr.LARGEST)):
+        raise ValueError("a scale is not a bfloat16 number that a tensor can have")
 
 
 def saturated(x, compressed):

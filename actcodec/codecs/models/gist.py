@@ -1,5 +1,6 @@
 """Gist's modes: ``golden/gist``. A tensor is a flat array in memory order, without padding."""
 
+import math
 import struct
 
 import numpy as np
@@ -44,8 +45,12 @@ class Binarize:
         return binarize.backward(np.ones(c.length, np.float32), content(c)).reshape(c.shape)
 
     @staticmethod
+    def size(shape, mode, **options):
+        return -(-math.prod(shape) // 8)
+
+    @staticmethod
     def check(compressed):
-        check_bytes(compressed, -(-compressed.length // 8))
+        check_bytes(compressed, Binarize.size(compressed.shape, None))
 
 
 class Dpr:
@@ -61,8 +66,12 @@ class Dpr:
         return dpr.decode(content(c), find(c.mode).parameter["form"], c.length).reshape(c.shape)
 
     @staticmethod
+    def size(shape, mode, **options):
+        return 4 * words(math.prod(shape), mode.parameter["form"])
+
+    @staticmethod
     def check(compressed):
-        check_bytes(compressed, 4 * words(compressed.length, find(compressed.mode).parameter["form"]))
+        check_bytes(compressed, Dpr.size(compressed.shape, find(compressed.mode)))
 
     @staticmethod
     def saturated(x, compressed):
@@ -105,7 +114,7 @@ class Ssdc:
         return ssdc.decode(Ssdc.encoded(c), c.length, find(c.mode).parameter["form"]).reshape(c.shape)
 
     @staticmethod
-    def side_bytes(shape, mode):
+    def side_bytes(shape, mode, **options):
         return 8
 
     @staticmethod

@@ -1,0 +1,57 @@
+"""``actcodec jpeg``."""
+
+from pathlib import Path
+
+import click
+
+from actcodec import codecs, files, tensors
+from actcodec.codecs.compressed import view
+from actcodec.commands.common import check_target, quiet_option, report, say, shape_text
+
+DQT = codecs.find("jpeg-base").option("dqt")
+
+
+@click.command("jpeg")
+@click.argument("source", metavar="IN.npy")
+@click.argument("target", metavar="OUT.jpg")
+@click.option("--dqt", metavar=DQT.metavar, default=DQT.default,
+              help="Quantization table: a name, or a file of 64 whole numbers, 1 to 255.")
+@quiet_option
+def command(source, target, dqt, quiet):
+    """Write what jpeg-base keeps of the tensor in IN.npy as a grayscale picture.
+
+    It is baseline JPEG, which any viewer opens: feature maps one below the other, N*C*H rows of W values, each channel
+    scaled to its largest magnitude; 0 is the gray 128. A tensor of more rows than a picture can have (65,496) becomes
+    several: OUT.jpg, OUT-1.jpg, OUT-2.jpg and so on.
+
+    \b
+    Examples:
+      actcodec jpeg conv1.npy conv1.jpg
+      actcodec jpeg conv1.npy conv1.jpg --dqt optH-div
+      actcodec jpeg conv1.npy - --dqt my_table.txt > conv1.jpg
+    """
+    from actcodec.golden.jpegact import jpeg
+
+    check_target(target, source)
+    table = DQT.own.parse(dqt)
+    x = files.read_tensor(source)
+    values, _ = tensors.taken(x)
+    try:
+        pictures = jpeg.files(values.reshape(view(x.shape)), table.table)
+    except ValueError as error:
+        raise files.UserError(f"{source}: {error}") from error
+    names = [target, *(str(Path(target).with_stem(f"{Path(target).stem}-{n}")) for n in range(1, len(pictures)))]
+    if len(pictures) > 1 and files.is_standard(target, 1):
+        raise files.UserError(f"{source}: it makes {len(pictures)} pictures, which need a name")
+    for name in names[1:]:
+        check_target(name, source)
+    for name, picture in zip(names, pictures, strict=True):
+        with files.replacing(name) as file:
+            file.write(picture)
+    if quiet:
+        return
+    if lost := tensors.loss(x):
+        say(f"note: {lost}")
+    size = sum(map(len, pictures))
+    several = "" if len(pictures) == 1 else f" and {len(pictures) - 1} more"
+    report(target, f"{shape_text(x.shape)}, {table}, {size} bytes{several}, ratio {x.nbytes / size:.2f}", None)

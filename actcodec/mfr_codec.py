@@ -1,0 +1,105 @@
+"""``actcodec mfr --codec``: the activations that a network keeps when a mode compresses its dense ones."""
+
+from dataclasses import asdict, dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from actcodec import codecs, files
+from actcodec.golden.common import footprint
+from actcodec.golden.division import memory
+from actcodec.golden.gist import networks
+
+__all__ = ["MINIBATCH", "NETWORKS", "Result", "evaluate", "facts", "show"]
+
+MINIBATCH = 64
+NETWORKS = networks.NETWORKS | memory.NETWORKS  # ResNets as PyTorch has them
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of training; bytes of each category are None where only the sum is known."""
+
+    name: str
+    bytes: dict | None
+    total: float
+    ratio: float  # normal training's bytes over these
+
+
+@dataclass(frozen=True)
+class Result:
+    """All ways of training one network."""
+
+    network: str
+    minibatch: int
+    codec: str
+    options: dict
+    ways: list
+
+
+def evaluate(names, codec, minibatch=None, given=(), ratio=None):
+    """A :class:`Result` for each of the networks ``names`` with the mode ``codec``. ``given`` are texts NAME=VALUE,
+    options of the mode; ``ratio`` is that of tensors whose size is no matter of shape. Raises
+    :class:`files.UserError`."""
+    mode, minibatch = codecs.find(codec), minibatch or MINIBATCH
+    options = settings(mode, given)
+    size = mode.optional("size")
+
+    def stored(shape):
+        if ratio:
+            return footprint.plain(shape) / ratio
+        bytes_ = size(shape, mode, **options) if size else None
+        if bytes_ is None:
+            raise files.UserError(f"how small {codec} makes a tensor depends on its values: give a --ratio, as "
+                                  "actcodec evaluate measures it")
+        return bytes_
+
+    results = []
+    for name in names:
+        graph = NETWORKS[name]()
+        ways = {"normal": footprint.kept(graph, minibatch),
+                codec: footprint.kept(graph, minibatch, stored, *footprint.BITS)}
+        if beside := mode.optional("beside"):
+            ways |= dict(beside(name, graph, minibatch, **options))
+        totals = {way: sum(bytes_.values()) if isinstance(bytes_, dict) else bytes_ for way, bytes_ in ways.items()}
+        results.append(Result(name, minibatch, codec, options, [
+            Way(way, bytes_ if isinstance(bytes_, dict) else None, totals[way], totals["normal"] / totals[way])
+            for way, bytes_ in ways.items()]))
+    return results
+
+
+def settings(mode, given):
+    """A value for each option that files keep."""
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        option = mode.option(name)
+        if not option or not equals:
+            names = ", ".join(option.name for option in mode.options)
+            raise files.UserError(f"--option {text}: must be NAME=VALUE, of {mode.name}'s options {names}")
+        try:
+            found[name] = option.type(value) if option.type in (int, float, str) else value
+            mode.settings(found)
+        except ValueError as error:
+            raise files.UserError(f"--option {text}: {error}") from error
+    return {name: value for name, value in mode.settings(found).items() if mode.option(name).stored}
+
+
+def facts(results):
+    """What ``--json`` prints: a dict for each network."""
+    return [asdict(result) | {"options": {name: value if isinstance(value, int | float) else str(value)
+                                          for name, value in result.options.items()}} for result in results]
+
+
+def show(results):
+    """Prints a table for each network."""
+    console = Console(highlight=False)
+    for result in results:
+        table = Table("GiB", *footprint.CATEGORIES, "total", "ratio", box=None, header_style="bold", pad_edge=False,
+                      title=f"{result.network}, minibatch {result.minibatch}", title_justify="left")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for way in result.ways:
+            sizes = [f"{size / 2**30:.3f}" for size in way.bytes.values()] if way.bytes else [""] * 4
+            table.add_row(way.name, *sizes, f"{way.total / 2**30:.3f}", f"{way.ratio:.2f}")
+        console.print(table, "")

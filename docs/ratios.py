@@ -1,0 +1,81 @@
+"""``make docs``: the tables of ``docs/ratios.md``, ratio and error of every mode on the sample that the package
+carries, and of DIVISION on smooth maps.
+
+``python -m docs.ratios`` writes each between the lines ``<!-- ratios -->`` and ``<!-- /ratios -->``, or ``smooth``. A
+mode is shown with the defaults of its options, and with those of :data:`MORE`.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+import actcodec
+from actcodec import demo
+
+__all__ = ["DOCUMENT", "renewed"]
+
+DOCUMENT = Path(__file__).parent / "ratios.md"
+MORE = {
+    "sfpr": [{"signs": True}],
+    "sfpr-zvc": [{"coder": "nibble"}, {"coder": "rice"}],
+    "jpeg-act": [*({"dqt": name} for name in ("optH", "jpeg80", "jpeg60")), {"coder": "nibble"}, {"coder": "rice"}],
+    "jpeg-base": [{"dqt": name} for name in ("jpeg60", "optL-div", "optH-div")],
+    "comet": [{"relative_bound": 0.001}, {"l2": 0.05}, {"l2": 0.2}],
+    "division": [{"bits": 1}, {"bits": 4}, {"rounding": "nearest"}, {"lfc": "on"}, {"lfc": "off"},
+                 {"lfc": "on", "offset": "min"}],
+}
+
+
+def cells(mode, options, tensors):
+    """Ratio and ratio with side information of all tensors together, and the root mean square of their errors."""
+    found = [actcodec.evaluate(x, mode, **options) for x in tensors]
+    size = sum(x.nbytes for x in tensors)
+    ratios = [size / sum(x.nbytes / getattr(one, field) for x, one in zip(tensors, found, strict=True))
+              for field in ("ratio", "ratio_with_side")]
+    error = np.sqrt(np.mean([one.relative_error**2 for one in found]))
+    return [*(f"{ratio:.2f}" for ratio in ratios), f"{error:.4f}" if error > 1e-4 else f"{error:.0e}" if error else "0"]
+
+
+def ratios():
+    """The lines of the first table."""
+    kinds = {kind: [x for name, x in demo.sample().items() if name.startswith(kind)] for kind in ("conv", "ReLU")}
+    yield "| mode | dense: ratio | with side | error | ReLU: ratio | with side | error |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for mode in actcodec.modes():
+        for options in [{}, *MORE.get(mode, [])]:
+            words = [f"`{mode}`", *(f"{name}={value}" for name, value in options.items())]
+            numbers = [cell for tensors in kinds.values() for cell in cells(mode, options, tensors)]
+            yield f"| {' '.join(words)} | {' | '.join(numbers)} |"
+
+
+def maps(power):
+    """64 images of 64 x 64 with the spectrum 1 / f^power, in eight samples of eight channels, standard deviation 1."""
+    frequency = np.hypot(np.fft.fftfreq(64)[:, None], np.fft.rfftfreq(64))
+    frequency[0, 0] = np.inf  # no mean
+    phases = np.exp(2j * np.pi * np.random.default_rng(0).random((8, 8, *frequency.shape)))
+    x = np.fft.irfft2(frequency**-power * phases)
+    return (x / x.std()).astype(np.float32)
+
+
+def smooth():
+    """The lines of the second table."""
+    yield "| a | with averages | with minima | without | ReLU of it: averages | minima | without |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    ways = [{"lfc": "on"}, {"lfc": "on", "offset": "min"}, {"lfc": "off"}]
+    for power in (0.5, 1.0, 1.5, 2.0, 2.5):
+        x = maps(power)
+        errors = [actcodec.evaluate(y, "division", **way).relative_error for y in (x, np.maximum(x, 0)) for way in ways]
+        yield f"| {power} | {' | '.join(f'{error:.3f}' for error in errors)} |"
+
+
+def renewed(text):
+    """The document with the tables of today."""
+    for name, lines in (("ratios", ratios), ("smooth", smooth)):
+        text = re.sub(f"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)",
+                      lambda _, lines=lines: "\n".join([*lines(), ""]), text, flags=re.DOTALL)
+    return text
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(renewed(DOCUMENT.read_text()))

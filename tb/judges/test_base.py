@@ -1,0 +1,104 @@
+"""JPEG-BASE's whole path against libjpeg, and against the CDU of jpeg-act where both have to be equal."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import actcodec
+from actcodec.golden.jpegact import base, cdu, dct, div, jpeg, rle
+from actcodec.golden.offload import blocks, stream
+from tb.judges import libjpeg
+
+with np.load(Path(actcodec.__file__).parent / "data" / "resnet20.npz") as sample:
+    DENSE = {name: x for name, x in sample.items() if name.startswith("conv")}
+SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 17, 40), (3, 2, 9, 24), (1, 9, 1, 8)]
+
+
+def tensor(shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", div.TABLES)
+@pytest.mark.parametrize("tensor", DENSE)
+@pytest.mark.parametrize("cdus", [1, 3])
+def test_coefficients_are_those_that_libjpeg_reads(name, tensor, cdus):
+    """Of a file of the same tensor, which another framing, other DC values and stuffed bytes make."""
+    x, dqt = DENSE[tensor], div.table(name)
+    encoded = base.compress(x, dqt, cdus)
+    n = x.size // 64
+    payload = np.frombuffer(encoded.payload, np.uint8)
+    q = rle.decode(stream.deinterleave(payload, rle.sizes(payload, n), cdus)[0], n)
+    read, _ = libjpeg.read(jpeg.files(x, dqt)[0])
+    np.testing.assert_array_equal(q.reshape(-1, 8, 8), read.reshape(-1, 8, 8))
+    back = dct.inverse(div.dequantize(read.reshape(-1, 8, 8), dqt))
+    r = 1 / encoded.scales[blocks.view(x.shape).channel].astype(np.float64)[:, None]
+    expected = blocks.join(back, blocks.view(x.shape), True) * np.float32(r)
+    np.testing.assert_array_equal(base.decompress(encoded, dqt, x.shape, cdus), expected.reshape(x.shape))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shift", [0, 3, 7])
+@pytest.mark.parametrize("cdus", [1, 2, 8])
+def test_powers_of_two_give_the_tensor_of_jpeg_act(shape, shift, cdus):
+    """DIV by 2^s is SH, and what the coders keep is the same."""
+    x, dqt = tensor(shape), np.full((8, 8), 2**shift)
+    encoded = base.compress(x, dqt, cdus)
+    other = cdu.compress(x, "jpeg-act", dqt)
+    np.testing.assert_array_equal(encoded.scales, other.scales)
+    np.testing.assert_array_equal(base.decompress(encoded, dqt, shape, cdus), cdu.decompress(other))
+
+
+def test_payloads_of_any_number_of_cdus_have_the_same_blocks():
+    x, dqt = tensor((2, 5, 30, 40)), div.table("jpeg80")
+    n = blocks.view(x.shape).blocks(True)
+    alone = base.compress(x, dqt).payload
+    for cdus in range(2, 9):
+        payload = np.frombuffer(base.compress(x, dqt, cdus).payload, np.uint8)
+        assert stream.deinterleave(payload, rle.sizes(payload, n), cdus)[0].tobytes() == alone
+
+
+def test_parts_are_coded_as_the_whole(monkeypatch):
+    x, dqt = tensor((2, 5, 30, 40)), div.table("jpeg60")
+    whole = base.compress(x, dqt, 3)
+    monkeypatch.setattr(cdu, "PART", 24)
+    parted = base.compress(x, dqt, 3)
+    assert parted.payload == whole.payload
+    np.testing.assert_array_equal(base.decompress(parted, dqt, x.shape, 3), base.decompress(whole, dqt, x.shape, 3))
+
+
+def test_awkward_values_are_sfprs():
+    x = tensor((1, 2, 8, 16))
+    x[0, 0, 0, :3], x[0, 1] = (np.nan, np.inf, -np.inf), 0
+    largest = np.nanmax(np.abs(x, where=np.isfinite(x), out=np.zeros_like(x)))
+    plain = x.copy()
+    plain[0, 0, 0, :3] = 0, largest, -largest  # 144 of SFPR's steps, which clip
+    found, expected = (base.compress(values, div.table("jpeg80")) for values in (x, plain))
+    assert found.payload == expected.payload
+    np.testing.assert_array_equal(found.scales, expected.scales)
+    assert not base.decompress(found, div.table("jpeg80"), x.shape)[0, 1].any()
+
+
+def test_damage_is_told():
+    x, dqt = tensor((2, 3, 16, 16)), div.table("optL-div")
+    encoded = base.compress(x, dqt)
+    for payload in (encoded.payload[:-1], encoded.payload + b"\1", b"", encoded.payload[1:]):
+        with pytest.raises(ValueError, match=r"do not add up|is damaged"):
+            base.decompress(encoded._replace(payload=payload), dqt, x.shape)
+    broken = bytearray(encoded.payload)
+    broken[1:1 + broken[0]] = b"\xff" * broken[0]
+    with pytest.raises(ValueError, match="block 0 is damaged: a code that is in no table"):
+        base.decompress(encoded._replace(payload=bytes(broken)), dqt, x.shape)
+
+
+@pytest.mark.parametrize("x, dqt, cdus, error, message", [
+    (np.zeros((1, 1, 8, 8)), np.ones(64), 1, TypeError, "float32"),
+    (np.zeros((1, 1, 7, 8), np.float32), np.ones(64), 1, ValueError, "has no tiles"),
+    (np.zeros((80, 80), np.float32), np.ones(64), 1, ValueError, "has no tiles"),
+    (np.zeros((1, 1, 8, 8), np.float32), np.zeros(64), 1, ValueError, "DQT"),
+    (np.zeros((1, 1, 8, 8), np.float32), np.full(64, 256), 1, ValueError, "DQT"),
+    (np.zeros((1, 1, 8, 8), np.float32), np.ones(64), 9, ValueError, "9"),
+])  # fmt: skip
+def test_what_cannot_be_compressed_is_refused(x, dqt, cdus, error, message):
+    with pytest.raises(error, match=message):
+        base.compress(x, dqt, cdus)
