@@ -13,6 +13,7 @@ from actcodec.rtl.jpegact.rice_decode import LINES, RAW, popcount
 __all__ = ["Rice"]
 
 TABLE = 64  # bits
+SECOND = 11  # the place in the store at which a line passes a second time, to give its mantissas
 COMPRESS, DECOMPRESS = 17, 15  # steps from a line's or a row's to that in which it leaves
 
 
@@ -32,12 +33,12 @@ class Rice(Coder):
 
         compress    i -> classes -> counts -> e, length
                          classes -> planes appended --------------------> chunks
-                    i -> store of 13 lines -> mantissas -> joined lines -> chunks
+                    i -> store of 14 lines -> mantissas -> joined lines -> chunks
         decompress  rows -> store -> P0 -> P1 -> P2 -> widths
                             store -> two words -> 64 bits -> mantissas -> o
 
     Throughput: one line a cycle in both directions, 8 cycles a block, whatever the data. Latency: 18 cycles from the
-    first line in to its chunk, 16 from the first row to its line. Buffering: 17 lines; a block waits until the lines of
+    first line in to its chunk, 16 from the first row to its line. Buffering: 18 lines; a block waits until the lines of
     those behind it come, unless its last one carries ``last``. Combinational paths: ``chunks.ready`` to ``i.ready``,
     ``o.ready`` to ``rows.ready``.
 
@@ -164,8 +165,8 @@ class Rice(Coder):
         parts.at(plain_out, raw | zero, passes)
 
         # ------------------------------------------------------------------------------------------- widths, mantissas
-        escaping = self._classes(store[LINES - 2], early_k, straight)[0]
-        present_u = [store[LINES - 2].word_select(lane, 8).any() for lane in range(8)]
+        escaping = self._classes(store[SECOND], early_k, straight)[0]
+        present_u = [store[SECOND].word_select(lane, 8).any() for lane in range(8)]
         widths, escaped = [], Signal(8, reset_less=True)
         parts.at(escaped, escaping[2])
         for lane in range(8):
@@ -179,7 +180,7 @@ class Rice(Coder):
         final = [parts.wire(Mux(raw, 8, Mux(zero, 0, width))) for width in widths]
         mantissas, sizes = [], []
         for lane in range(8):
-            value = store[LINES - 1].word_select(lane, 8)
+            value = store[SECOND + 1].word_select(lane, 8)
             begin = Mux(escaped[lane], Cat(~straight, 1) << now_k.word_select(lane, 3), 0)[:8]
             rest = parts.wire((value - begin - straight)[:8])
             keep = Cat(final[lane] > j for j in range(8))

@@ -8,7 +8,9 @@ from actcodec.rtl.common.onehot_shift import choose
 __all__ = ["LINES", "RAW", "mantissas", "planes", "popcount"]
 
 RAW = 63  # what the length of a raw block is called
-LINES = 13  # of the store
+# Of the store. A word waits longest there as the third and last one of a block, when only the block's last line reaches
+# it and all eight rows of the next one come in meanwhile.
+LINES = 14
 
 
 def popcount(bits):
