@@ -363,7 +363,7 @@ async def ends_bad_streams_with_their_error(dut, mode):
 
 
 @cocotb.test
-async def ends_malformed_blocks_with_an_error(dut):
+async def malformed_blocks_become_an_error(dut):
     """Bits of codes and planes: the tensor is golden's, and so is whether there is an error."""
     random = rng()
     world = World(dut, random)
