@@ -56,8 +56,7 @@ async def check(bench, random, count, roundto, idle="never", stall="never"):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def both_equal_golden(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for roundto in random.permutation(ROUNDTO):
         for count in (1, int(random.integers(2, 64)), int(random.integers(64, 300))):
             await check(bench, random, count, int(roundto), idle, stall)
@@ -66,8 +65,7 @@ async def both_equal_golden(dut, idle, stall):
 @cocotb.test
 async def both_take_every_length(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for roundto in ROUNDTO:
         for count in range(100):
             await check(bench, random, count, roundto)
@@ -76,8 +74,7 @@ async def both_take_every_length(dut):
 @cocotb.test
 async def both_move_a_sector_every_cycle(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     # Beats of values at which sectors of the array move, in a period of four.
     unpacking = {1: [3], 2: [1, 3], 3: [0, 1, 3], 4: [0, 1, 2, 3]}
     packing = {**unpacking, 3: [1, 2, 3]}
@@ -94,8 +91,7 @@ async def both_move_a_sector_every_cycle(dut):
 @cocotb.test
 async def both_forget_everything_at_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for roundto in ROUNDTO:
         for fill in range(1, 8):
             x = stimulus(random, 100)
@@ -111,8 +107,7 @@ async def both_forget_everything_at_reset(dut):
 @cocotb.test
 async def packs_a_tensor_whose_last_beat_is_empty(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for roundto in ROUNDTO:
         for count in (0, 8, 16, 24, 32, 64):
             await pack(bench, random, stimulus(random, count), roundto, "half", "half", empty=True)
@@ -121,8 +116,7 @@ async def packs_a_tensor_whose_last_beat_is_empty(dut):
 @cocotb.test
 async def packs_tensors_back_to_back(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for roundto in ROUNDTO:
         dut.width.value = roundto - 1
         tensors = [stimulus(random, int(count)) for count in random.choice(LENGTHS, 60)]
@@ -140,8 +134,7 @@ async def packs_tensors_back_to_back(dut):
 @cocotb.parametrize(stall=["never", "half"])
 async def unpacks_tensors_whose_lengths_queue(dut, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for roundto in ROUNDTO:
         dut.width.value = roundto - 1
         tensors = [stimulus(random, int(count)) for count in random.choice(LENGTHS, 30)]
@@ -157,8 +150,7 @@ async def unpacks_tensors_whose_lengths_queue(dut, stall):
 @cocotb.parametrize(idle=["never", "half"], stall=["never", "half"])
 async def unpacks_what_ends_too_soon(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for roundto in ROUNDTO:
         for count in LENGTHS[1:]:
             content = bitpack.pack(stimulus(random, count), roundto)
@@ -172,8 +164,7 @@ async def unpacks_what_ends_too_soon(dut, idle, stall):
 @cocotb.parametrize(idle=["never", "half"], stall=["never", "half"])
 async def unpacks_what_goes_on(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for roundto in ROUNDTO:
         for count in LENGTHS:
             content = bitpack.pack(stimulus(random, count), roundto)

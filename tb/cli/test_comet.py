@@ -5,12 +5,12 @@ import struct
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import actcodec
-from actcodec import cli, container, demo
+from actcodec import container, demo
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.comet import comet, lorenzo, prequantise
+from tb.cli.line import run
 from tb.cli.test_container import sealed
 
 SHAPES = {(2, 3, 16, 13): (2, 3, 16, 13), (2, 3, 7, 5): (2, 3, 7, 5), (3, 50): (3, 50), (700,): (1, 700), (1,): (1, 1),
@@ -34,12 +34,6 @@ def awkward(shape, seed=0):
     normal = random.normal(size=shape).astype(np.float32).view(np.uint32)
     kind = random.integers(0, 3, shape)
     return np.choose(kind, [words, random.choice(special, shape), normal]).astype(np.uint32).view(np.float32)
-
-
-def run(line, code=0):
-    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
-    assert result.exit_code == code, result.output
-    return result.stderr if code else result.stdout
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import actcodec
-from actcodec import cli, container, demo
+from actcodec import container, demo
 from actcodec.golden.division import codec, stream, table
 from actcodec.golden.division import view as views
+from tb.cli.line import run
 from tb.cli.test_container import sealed
 
 SHAPES = [(2, 3, 16, 13), (2, 3, 7, 13), (3, 5, 2, 2), (3, 50), (1, 1, 1, 1), (2, 9, 8, 8)]
@@ -25,12 +25,6 @@ def tensor(shape, seed=0):
 
 def words(k):
     return (k.view(np.uint32) >> 16).astype("<u2").tobytes()
-
-
-def run(line, code=0):
-    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
-    assert result.exit_code == code, result.output
-    return result.stderr if code else result.stdout
 
 
 @pytest.fixture

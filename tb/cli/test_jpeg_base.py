@@ -13,6 +13,7 @@ import actcodec
 from actcodec import cli, container
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.jpegact import base, div, jpeg, rle
+from tb.cli.line import run
 from tb.cli.test_container import sealed
 from tb.judges import libjpeg
 
@@ -24,12 +25,6 @@ SIDE = 16 + 4 * 4  # where the table begins in a file of four dimensions
 
 def tensor(shape, seed=0):
     return np.random.default_rng(seed).normal(1, 2, shape).astype(np.float32)
-
-
-def run(line, code=0):
-    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
-    assert result.exit_code == code, result.output
-    return result.stderr if code else result.stdout
 
 
 @pytest.fixture

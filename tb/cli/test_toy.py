@@ -10,10 +10,9 @@ import pytest
 from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from click.testing import CliRunner
 
 import actcodec
-from actcodec import cli, codecs, container, units
+from actcodec import codecs, container, units
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.jpegact import CDUS
 from actcodec.golden.jpegact import cdu
@@ -23,6 +22,7 @@ from actcodec.rtl.offload.block_format import BlockFormat
 from actcodec.rtl.offload.stage import Hop, Stage
 from actcodec.synth.catalogue import jobs
 from actcodec.synth.flow import synthesise
+from tb.cli.line import run
 
 TURNS = tuple(({"turn": turn}, codecs.Mode(f"toy-{turn}", 60 + turn)) for turn in (1, 2))
 TOY = codecs.Mode(
@@ -62,12 +62,6 @@ def toy(tmp_path, monkeypatch):
     codecs.register(TOY)
     yield np.random.default_rng(0).normal(size=(2, 3, 4, 5)).astype(np.float32)
     codecs.unregister("toy")
-
-
-def run(line, code=0):
-    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
-    assert result.exit_code == code, result.output
-    return result.stderr if code else result.stdout
 
 
 def test_it_compresses_on_the_command_line(toy, tmp_path):

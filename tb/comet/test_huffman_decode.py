@@ -72,11 +72,6 @@ class Bytes(Bench):
                     assert self.dut.room.value
                     queue.append(int(self.dut.words.value) >> 8 * lane & 0xFF)
 
-    async def pulse(self, name):
-        getattr(self.dut, name).value = 1
-        await FallingEdge(self.clk)
-        getattr(self.dut, name).value = 0
-
     async def check(self, payload, count, book, random, gaps=0, **patterns):
         """Decodes ``count`` rounds, and compares with golden."""
         self.dut.book.value, self.dut.rounds.value, self.gaps, self.short = tables(book, True), count, gaps, 0

@@ -2,13 +2,12 @@
 
 import cocotb
 import numpy as np
-from cocotb.triggers import FallingEdge, RisingEdge
 
 from actcodec.golden.comet import huffman
 from actcodec.rtl.comet.huffman_encode import Encode
 from tb.comet import world
 from tb.comet.books import KINDS, books, stream, tables
-from tb.harness import PATTERNS, STALLS, Bench, pack, rng, simulate
+from tb.harness import PATTERNS, STALLS, pack, rng, simulate
 
 END = 1 << 88
 LATENCY = 2
@@ -18,22 +17,11 @@ def test_encode():
     simulate(Encode(), __file__)
 
 
-class Encoder(Bench):
-    async def begin(self):
-        await self.start()
-        self.queues = [[] for _ in range(8)]
-        cocotb.start_soon(self.feed())
-        return self
+class Encoder(world.Queues):
+    shown = "words"
 
-    async def feed(self):
-        """Shows the next byte of each lane, and moves on when it is taken."""
-        while True:
-            await FallingEdge(self.clk)
-            self.dut.words.value = pack([queue[0] if queue else 0xAA for queue in self.queues], 8)
-            await RisingEdge(self.clk)
-            for lane, queue in enumerate(self.queues):
-                if int(self.dut.pops.value) >> lane & 1:
-                    queue.pop(0)
+    def popped(self):
+        return int(self.dut.pops.value)
 
     async def check(self, book, u, outliers, x, random, **patterns):
         self.dut.book.value = tables(book, False)
@@ -56,7 +44,7 @@ class Encoder(Bench):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def gives_goldens_steps_whatever_the_ports_do(dut, idle, stall):
     random = rng()
-    bench = await Encoder(dut).begin()
+    bench = await Encoder.started(dut)
     for book in books(random, 1)[-2:]:
         for kind in KINDS:
             await bench.check(book, *stream(random, book, 6, kind), random, idle=idle, stall=stall)
@@ -65,7 +53,7 @@ async def gives_goldens_steps_whatever_the_ports_do(dut, idle, stall):
 @cocotb.test
 async def gives_goldens_steps_for_all_books(dut):
     random = rng()
-    bench = await Encoder(dut).begin()
+    bench = await Encoder.started(dut)
     for book in books(random, 12):
         for kind in KINDS:
             await bench.check(book, *stream(random, book, 20, kind), random)
@@ -74,7 +62,7 @@ async def gives_goldens_steps_for_all_books(dut):
 @cocotb.test
 async def takes_a_cycle_a_step(dut):
     random = rng()
-    bench = await Encoder(dut).begin()
+    bench = await Encoder.started(dut)
     for kind in KINDS:
         run, values = await bench.check(books(random, 1)[-1], *stream(random, books(random, 1)[2], 40, kind), random)
         assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(values) + 1))

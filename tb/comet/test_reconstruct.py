@@ -4,13 +4,12 @@ import math
 
 import cocotb
 import numpy as np
-from cocotb.triggers import FallingEdge, RisingEdge
 
 from actcodec.golden.comet import prequantise
 from actcodec.rtl.comet.reconstruct import Reconstruct
 from tb.comet import world
 from tb.comet.test_prequantise import bfloat16, steps
-from tb.harness import PATTERNS, STALLS, Bench, pack, rng, simulate
+from tb.harness import PATTERNS, STALLS, rng, simulate
 
 LATENCY = 4
 
@@ -19,23 +18,11 @@ def test_reconstruct():
     simulate(Reconstruct(), __file__)
 
 
-class Multiplier(Bench):
-    async def begin(self):
-        await self.start()
-        self.queues = [[] for _ in range(8)]
-        cocotb.start_soon(self.feed())
-        return self
+class Multiplier(world.Queues):
+    shown = "bytes"
 
-    async def feed(self):
-        """Shows the next byte of each lane, and moves on when it is taken."""
-        while True:
-            await FallingEdge(self.clk)
-            self.dut.bytes.value = pack([queue[0] if queue else 0xAA for queue in self.queues], 8)
-            await RisingEdge(self.clk)
-            if self.dut.take.value == 1:
-                for lane, queue in enumerate(self.queues):
-                    if int(self.dut.mask.value) >> lane & 1:
-                        queue.pop(0)
+    def popped(self):
+        return int(self.dut.mask.value) if self.dut.take.value == 1 else 0
 
     async def check(self, q, counts, outliers, words, s, random, **patterns):
         """Sectors of integers [n, 8], of which ``counts`` are the tensor's."""
@@ -66,7 +53,7 @@ def some(random, n, share):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def gives_goldens_words_whatever_the_ports_do(dut, idle, stall):
     random = rng()
-    bench = await Multiplier(dut).begin()
+    bench = await Multiplier.started(dut)
     for share in (0, 0.05, 1):
         await bench.check(*some(random, 30, share), steps(random)[-1], random, idle=idle, stall=stall)
 
@@ -75,7 +62,7 @@ async def gives_goldens_words_whatever_the_ports_do(dut, idle, stall):
 async def multiplies_all_integers(dut):
     """By the ends of the steps, and by all significands a part of them."""
     random = rng()
-    bench = await Multiplier(dut).begin()
+    bench = await Multiplier.started(dut)
     q = np.arange(-2048, 2048).reshape(-1, 8)
     full, none = np.full(512, 8), np.zeros((512, 8), bool)
     for s in [*steps(random), 255 * 2.0**-8]:
@@ -88,7 +75,7 @@ async def multiplies_all_integers(dut):
 @cocotb.test
 async def takes_a_cycle_a_sector_and_five_with_outliers(dut):
     random = rng()
-    bench = await Multiplier(dut).begin()
+    bench = await Multiplier.started(dut)
     run = await bench.check(*some(random, 64, 0), 0.5, random)
     assert run.cycles["o"] == list(range(LATENCY, LATENCY + 64))
     q, _, outliers, words = some(random, 64, 0)

@@ -2,13 +2,39 @@
 
 from typing import NamedTuple
 
+import cocotb
 import numpy as np
+from cocotb.triggers import FallingEdge, RisingEdge
 
 from actcodec.golden.comet import lorenzo
 from actcodec.golden.offload import blocks
-from tb.harness import pack
+from tb.harness import Bench, pack
 
 LANES = 8
+
+
+class Queues(Bench):
+    """The bench of a unit that takes bytes of outliers from a queue in front of each lane. The input ``shown`` has the
+    next byte of each, and ``popped()`` says which of them the unit takes, a bit for each lane."""
+
+    def __init__(self, dut):
+        super().__init__(dut)
+        self.queues = [[] for _ in range(LANES)]
+
+    async def start(self):
+        await super().start()
+        cocotb.start_soon(self.feed())
+
+    async def feed(self):
+        """Shows the next bytes, and moves on where they are taken."""
+        while True:
+            await FallingEdge(self.clk)
+            getattr(self.dut, self.shown).value = pack([queue[0] if queue else 0xAA for queue in self.queues], 8)
+            await RisingEdge(self.clk)
+            popped = self.popped()
+            for lane, queue in enumerate(self.queues):
+                if popped >> lane & 1:
+                    queue.pop(0)
 
 
 class AddressGenerator(NamedTuple):

@@ -7,7 +7,6 @@ import pytest
 from amaranth.hdl import Module, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from cocotb.triggers import FallingEdge
 
 from actcodec.golden.division import codec
 from actcodec.golden.division import view as views
@@ -66,15 +65,6 @@ class Decoder(Bench):
         self.bits = tuple(parameters()["bits"])
         self.saturated = False
 
-    async def begin(self):
-        await self.start()
-        return self
-
-    async def pulse(self, name):
-        getattr(self.dut, name).value = 1
-        await FallingEdge(self.clk)
-        getattr(self.dut, name).value = 0
-
     def share(self, random, shape):
         units = int(random.choice([1, 1, 2, 3, 4, 8]))
         return Share(views.view(shape), int(random.choice(self.bits)), units, int(random.integers(units)))
@@ -116,14 +106,14 @@ class Decoder(Bench):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def gives_the_rows_of_golden_whatever_the_ports_do(dut, idle, stall):
     random = rng()
-    bench = await Decoder(dut).begin()
+    bench = await Decoder.started(dut)
     await bench.shapes(random, shapes(random, 4, 1000), idle=idle, stall=stall)
 
 
 @cocotb.test
 async def gives_the_rows_of_golden_for_every_kind_of_tensor(dut):
     random = rng()
-    bench = await Decoder(dut).begin()
+    bench = await Decoder.started(dut)
     await bench.shapes(random, shapes(random, 120, 2000))
     assert bench.saturated
 
@@ -132,7 +122,7 @@ async def gives_the_rows_of_golden_for_every_kind_of_tensor(dut):
 async def undoes_golden(dut):
     """Whole tensors: what is in the planes is what golden decodes."""
     random = rng()
-    bench = await Decoder(dut).begin()
+    bench = await Decoder.started(dut)
     for shape in shapes(random, 60):
         view = views.view(shape)
         share = Share(view, int(random.choice(bench.bits)))
@@ -149,7 +139,7 @@ async def undoes_golden(dut):
 @cocotb.test
 async def gives_every_sum_of_base_and_code(dut):
     random = rng()
-    bench = await Decoder(dut).begin()
+    bench = await Decoder.started(dut)
     for bits in bench.bits:
         share = Share(views.view((1, 256, 8, 8)), bits)
         codes = random.integers(0, 256, (256, 8 * bits), np.uint8)
@@ -162,7 +152,7 @@ async def gives_every_sum_of_base_and_code(dut):
 @cocotb.test
 async def takes_eight_cycles_a_block(dut):
     random = rng()
-    bench = await Decoder(dut).begin()
+    bench = await Decoder.started(dut)
     tiled = [views.View(True, 8 * high, 8 * wide - cut, high, 8) for high, wide, cut in (
         (9, 1, 0), (1, 1, 0), (6, 2, 5), (7, 4, 1), (8, 3, 0), (1, 28, 0), (1, 2, 0))]
     flat = [views.View(False, rows, width, rows, 1) for rows, width in (
@@ -181,7 +171,7 @@ async def takes_eight_cycles_a_block(dut):
 async def ends_a_stream_that_is_cut_off(dut):
     """Cut at every byte: all rows come, what is missing is zero, and there is an error."""
     random = rng()
-    bench = await Decoder(dut).begin()
+    bench = await Decoder.started(dut)
     for shape in ((1, 3, 8, 9), (3, 50), (5, 3, 3, 3)):
         share = Share(views.view(shape), bench.bits[0])
         payload = bench.payload(random, share)
@@ -192,7 +182,7 @@ async def ends_a_stream_that_is_cut_off(dut):
 @cocotb.test
 async def leaves_what_does_not_belong_to_its_blocks(dut):
     random = rng()
-    bench = await Decoder(dut).begin()
+    bench = await Decoder.started(dut)
     for shape in shapes(random, 40, 600):
         share = bench.share(random, shape)
         if not len(share.blocks):
@@ -216,7 +206,7 @@ async def leaves_what_does_not_belong_to_its_blocks(dut):
 @cocotb.test
 async def refuses_what_cannot_be(dut):
     random = rng()
-    bench = await Decoder(dut).begin()
+    bench = await Decoder.started(dut)
     share = Share(views.view((2, 3, 16, 24)), bench.bits[-1])
     absent = next(q for q in (1, 2, 3, 4) if q not in bench.bits)
     for changes in ({"blocks": 0}, {"sectors": 0}, {"tail": 0}, {"tail": 9}, {"tail": 15}, {"bits": absent - 1}):
@@ -230,7 +220,7 @@ async def refuses_what_cannot_be(dut):
 @cocotb.test
 async def forgets_everything_at_reset(dut):
     random = rng()
-    bench = await Decoder(dut).begin()
+    bench = await Decoder.started(dut)
     for fill in range(0, 40, 3):
         for shape in ((1, 2, 16, 8), (1, 2, 16, 33), (30, 17)):
             share = Share(views.view(shape), bench.bits[0])

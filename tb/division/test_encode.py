@@ -47,15 +47,9 @@ class Coder(Bench):
         self.bits = tuple(parameters()["bits"])
         self.seen = set()
 
-    async def begin(self):
-        await self.start()
-        return self
-
-    async def pulse(self, config):
+    async def begin(self, config):
         self.dut.config.value = config
-        self.dut.start.value = 1
-        await FallingEdge(self.clk)
-        self.dut.start.value = 0
+        await self.pulse("start")
 
     def settings(self, random):
         """Random ones of a share, but its view."""
@@ -84,7 +78,7 @@ class Coder(Bench):
     async def tensor(self, random, share, y, delta, **patterns):
         """A unit's share of a tensor."""
         expected, clipped = self.expected(share, y, delta)
-        await self.pulse(share.config())
+        await self.begin(share.config())
         run = await self.run({"i": self.sent(random, share, y, delta)}, {"chunks": len(expected)}, random, **patterns)
         what = f"{share}, {patterns}"
         self.equal(run["chunks"], expected, what)
@@ -107,14 +101,14 @@ class Coder(Bench):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def gives_the_bytes_of_golden_whatever_the_ports_do(dut, idle, stall):
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     await bench.shapes(random, shapes(random, 4, 1000), idle=idle, stall=stall)
 
 
 @cocotb.test
 async def gives_the_bytes_of_golden_for_every_kind_of_tensor(dut):
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     await bench.shapes(random, shapes(random, 120, 2000))
     tiled, bits, lfc, offset, rounding, clipped = map(set, zip(*bench.seen, strict=True))
     assert (tiled, bits, lfc, offset) == ({False, True}, set(bench.bits), {False, True}, {"mean", "min"})
@@ -125,7 +119,7 @@ async def gives_the_bytes_of_golden_for_every_kind_of_tensor(dut):
 async def averages_every_segment_and_tail(dut):
     """Flat rows of 1 to 18 sectors and every number of values in the last one: segments of 1 to 8 sectors, all c."""
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     lengths, fronts = set(), set()
     for sectors in (*range(2, 11), 12, 15, 18):  # of 12, the fourth group begins with a row
         for tail in range(1, 9):
@@ -154,7 +148,7 @@ async def averages_every_segment_and_tail(dut):
 async def gives_the_same_blocks_for_any_number_of_units(dut):
     """Together they are golden's payload, of real activations with their tables."""
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     tensors = np.load(DATA)
     for name in [*tensors.files[:3], tensors.files[-1]]:
         x = tensors[name][:1, :3]
@@ -181,7 +175,7 @@ async def gives_the_same_blocks_for_any_number_of_units(dut):
 async def takes_eight_cycles_a_block(dut):
     """Without a gap at either side, from the first row to the last chunk."""
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     tiled = [views.View(True, 8 * high, 8 * wide - cut, high, 8) for high, wide, cut in (
         (9, 1, 0), (1, 1, 0), (6, 2, 5), (7, 3, 1), (5, 4, 0), (4, 5, 3), (3, 7, 0), (1, 28, 0), (1, 3, 0), (1, 2, 0))]
     flat = [views.View(False, rows, width, rows, 1) for rows, width in (
@@ -203,14 +197,14 @@ async def takes_eight_cycles_a_block(dut):
 @cocotb.test
 async def fills_up_and_goes_on_at_full_rate(dut):
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     for view, room in ((views.View(True, 64, 8, 8, 8), 32), (views.View(True, 64, 40, 8, 8), 32),
                        (views.View(False, 64, 16, 1, 64), 12), (views.View(False, 16, 200, 1, 64), 32)):
         share = Share(view, bench.bits[0])
         y, delta = values(random, view)
         expected, _ = bench.expected(share, y, delta)
         sent = bench.sent(random, share, y, delta)
-        await bench.pulse(share.config())
+        await bench.begin(share.config())
         run = await bench.run({"i": sent}, {}, random, until=after(100))
         held = len(run.cycles["i"])
         assert held >= room, share
@@ -221,7 +215,7 @@ async def fills_up_and_goes_on_at_full_rate(dut):
 
 @cocotb.test
 async def follows_the_vectors_of_the_specification(dut):
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     random = rng()
     x = np.arange(-32, 32, dtype=np.float32).reshape(1, 1, 8, 8) / np.float32(10)
     known = {
@@ -247,12 +241,12 @@ async def follows_the_vectors_of_the_specification(dut):
 @cocotb.test
 async def refuses_what_cannot_be(dut):
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     view = views.view((2, 3, 16, 24))
     share = Share(view, bench.bits[-1])
     absent = next(q for q in (1, 2, 3, 4) if q not in bench.bits)
     for changes in ({"blocks": 0}, {"sectors": 0}, {"tail": 0}, {"tail": 9}, {"tail": 15}, {"bits": absent - 1}):
-        await bench.pulse(share.config(**changes))
+        await bench.begin(share.config(**changes))
         run = await bench.run({"i": [1]}, {"chunks": None}, random,
                               until=after(30))
         assert (dut.refused.value, run.cycles["i"], run["chunks"]) == (1, [], []), changes
@@ -262,13 +256,13 @@ async def refuses_what_cannot_be(dut):
 @cocotb.test
 async def takes_nothing_before_the_start_and_after_the_end(dut):
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     for shape in shapes(random, 12, 800):
         view = views.view(shape)
         share = Share(view, bench.bits[0])
         y, delta = values(random, view)
         sent, (expected, _) = bench.sent(random, share, y, delta), bench.expected(share, y, delta)
-        await bench.pulse(share.config())
+        await bench.begin(share.config())
         run = await bench.run({"i": sent * 2}, {"chunks": None}, random,
                               until=after(2 * len(sent) + 100))
         assert len(run.cycles["i"]) == len(sent)
@@ -279,13 +273,13 @@ async def takes_nothing_before_the_start_and_after_the_end(dut):
 async def counts_blocks_of_any_number_of_bits(dut):
     """And rows of any number of sectors, up to the largest."""
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     y = random.integers(-20, 20, (64, 8))
     for bit in range(5, 32):
         sectors = min(bit, 20)
         view = views.View(False, 64, 8, 1, 64)  # for the bench's own numbers; there is one long row
         share = Share(view, bench.bits[0])
-        await bench.pulse(share.config(blocks=(1 << bit) + 1, sectors=(1 << sectors) + 1,
+        await bench.begin(share.config(blocks=(1 << bit) + 1, sectors=(1 << sectors) + 1,
                                        stride=32, void=5))
         run = await bench.run({"i": [beat(row, -20, 0) for row in y]}, {"chunks": 40}, random)
         counts = [len(bench.content(one)) for one in run["chunks"][:40]]
@@ -298,11 +292,11 @@ async def counts_blocks_of_any_number_of_bits(dut):
 @cocotb.test
 async def forgets_everything_at_reset(dut):
     random = rng()
-    bench = await Coder(dut).begin()
+    bench = await Coder.started(dut)
     for fill in (0, 1, 7, 8, 9, 13, 16, 29, 32, 40, 63, 100):
         for view in (views.View(True, 32, 8, 2, 16), views.View(True, 32, 33, 2, 16), views.View(False, 60, 17, 1, 60)):
             share = Share(view, bench.bits[0])
-            await bench.pulse(share.config())
+            await bench.begin(share.config())
             await bench.run({"i": bench.sent(random, share, *values(random, view))}, {"chunks": None}, random,
                             until=after(fill))
             await bench.reset()

@@ -76,8 +76,7 @@ async def check(bench, random, count, name, idle="never", stall="never"):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def both_equal_golden(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in random.permutation(names()):
         for count in (1, int(random.integers(2, 64)), int(random.integers(64, 300))):
             await check(bench, random, count, str(name), idle, stall)
@@ -86,8 +85,7 @@ async def both_equal_golden(dut, idle, stall):
 @cocotb.test
 async def both_take_every_length(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in names():
         for count in range(100):
             await check(bench, random, count, name)
@@ -96,8 +94,7 @@ async def both_take_every_length(dut):
 @cocotb.test
 async def both_move_a_sector_every_cycle(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in names():
         beats = PER_SECTOR[name] // 8  # in a packed sector
         run = await check(bench, random, 64 * PER_SECTOR[name], name)
@@ -113,8 +110,7 @@ async def both_move_a_sector_every_cycle(dut):
 @cocotb.test
 async def both_carry_real_activations(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in names():
         for x in demo.sample().values():
             x = x.reshape(-1)[: 1000 + int(random.integers(32))]
@@ -127,8 +123,7 @@ async def both_carry_real_activations(dut):
 @cocotb.test
 async def both_forget_everything_at_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in names():
         for fill in range(1, 8):
             dut.format.value = Format[name.upper()].value
@@ -143,8 +138,7 @@ async def both_forget_everything_at_reset(dut):
 @cocotb.test
 async def both_take_a_format_that_they_lack_for_their_last(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     last = names()[-1]
     for form in {0, 1, 2, 3} - {Format[name.upper()].value for name in names()}:
         dut.format.value = form
@@ -162,8 +156,7 @@ async def both_take_a_format_that_they_lack_for_their_last(dut):
 @cocotb.test
 async def encodes_a_tensor_whose_last_beat_is_empty(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in names():
         for count in (0, 8, 16, 24, 32, 48, 96):
             await encode(bench, random, stimulus(random, count), name, "half", "half", empty=True)
@@ -172,8 +165,7 @@ async def encodes_a_tensor_whose_last_beat_is_empty(dut):
 @cocotb.test
 async def encodes_tensors_back_to_back(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in names():
         dut.format.value = Format[name.upper()].value
         tensors = [stimulus(random, int(count)) for count in random.integers(0, 70, 50)]
@@ -188,8 +180,7 @@ async def encodes_tensors_back_to_back(dut):
 @cocotb.parametrize(stall=["never", "half"])
 async def decodes_tensors_whose_lengths_queue(dut, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in names():
         dut.format.value = Format[name.upper()].value
         counts = random.integers(0, 70, 30).tolist()
@@ -204,8 +195,7 @@ async def decodes_tensors_whose_lengths_queue(dut, stall):
 @cocotb.test
 async def decodes_what_ends_too_soon(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for idle, stall in (("never", "never"), ("half", "half")):
         for name in names():
             per_word, width = dpr.named(name).per_word, dpr.named(name).width
@@ -222,8 +212,7 @@ async def decodes_what_ends_too_soon(dut):
 @cocotb.test
 async def decodes_what_goes_on(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for idle, stall in (("never", "never"), ("half", "half")):
         for name in names():
             for count in (0, 1, 8, 24, 25, 32, 48, 96, 100):

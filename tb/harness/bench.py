@@ -56,6 +56,13 @@ class Bench:
         self.dut = dut
         self.clk = dut.clk
 
+    @classmethod
+    async def started(cls, *arguments):
+        """One that has started."""
+        self = cls(*arguments)
+        await self.start()
+        return self
+
     async def start(self):
         """Sets all inputs to zero, starts the clock, and resets."""
         for name in json.loads(os.environ["TB_INPUTS"]):
@@ -70,6 +77,12 @@ class Bench:
         await ClockCycles(self.clk, cycles)
         await FallingEdge(self.clk)
         self.dut.rst.value = 0
+
+    async def pulse(self, name):
+        """Sets an input for a cycle."""
+        getattr(self.dut, name).value = 1
+        await FallingEdge(self.clk)
+        getattr(self.dut, name).value = 0
 
     async def run(self, sources, sinks, random, idle="never", stall="never", limit=None, until=None):
         """Sends the integers ``sources[port]`` and collects ``sinks[port]`` beats, all ports at once.

@@ -1,37 +1,63 @@
-"""What the benches of block coders, nibble and rice, share: a coder with its surroundings, and its driver."""
+"""What the benches of block coders, nibble and rice, share: the driver of a coder, and most of their tests."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
+import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.golden.jpegact import bits, nibble, rice
-from tb.harness import Bench, after, beats, rng
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, parameters, rng
 from tb.judges import blockcodes
 
 FAULTS = bits.Fault.HEADER | bits.Fault.LENGTH | bits.Fault.PADDING
 
 
+def nibbles(random, count):
+    """Blocks of all densities and widths."""
+    size = 2.0 ** random.uniform(-2, 8, (count, 1)) * np.where(random.random((count, 1)) < 0.5,
+                                                               0.93 ** np.arange(64), 1)
+    x = np.where(random.random((count, 64)) < random.random((count, 1)), random.laplace(size=(count, 64)) * size, 0)
+    x[random.random(x.shape) < 0.003] = -128
+    x = np.clip(np.rint(x), -128, 127).astype(np.int8)
+    x[random.random(count) < 0.1] = 0
+    return x
+
+
+def rices(random, count):
+    """Blocks of all densities and sizes of values."""
+    x = blockcodes.of_every_kind(int(random.integers(1 << 30)), 64)
+    return x[random.integers(0, 64, count)]
+
+
+class Kind(NamedTuple):
+    """A coder: its golden model, random blocks, a table for some, latencies, and after how many beats to reset it."""
+
+    golden: object
+    blocks: Callable
+    fit: Callable
+    compress: int
+    decompress: int
+    fills: range
+
+
+KINDS = {"nibble": Kind(nibble, nibbles, nibble.fit, 11, 4, range(1, 40, 3)),
+         "rice": Kind(rice, rices, lambda x, straight=False: rice.fit(x, straight, 50), 18, 16, range(1, 60, 5))}
+
+
 class Coder(Bench):
-    """The bench with the controls of a coder; ``blocks`` makes random ones, ``fit`` a table for some."""
+    """The bench with the controls of the test's coder, one of :data:`KINDS`."""
 
-    def __init__(self, dut, golden, blocks, fit):
+    def __init__(self, dut):
         super().__init__(dut)
-        self.golden, self.blocks, self.fit = golden, blocks, fit
+        self.kind = KINDS[parameters()["coder"]]
+        self.golden, self.blocks, self.fit = self.kind[:3]
         self.random = rng()
-
-    @classmethod
-    async def started(cls, *arguments):
-        self = cls(*arguments)
-        await self.start()
-        return self
 
     def table(self, straight=None):
         """Any table that an encoder takes."""
         return tables(self.random, self.golden, straight)
-
-    async def pulse(self, name):
-        getattr(self.dut, name).value = 1
-        await FallingEdge(self.clk)
-        getattr(self.dut, name).value = 0
 
     async def begin(self, decompress, table, blocks):
         self.dut.decompress.value, self.dut.table.value = decompress, table.word
@@ -75,53 +101,6 @@ class Coder(Bench):
         await self.compress(blocks, table, **patterns)
         await self.decompress(self.golden.encode(blocks, table)[0], len(blocks), table, **patterns)
 
-    # ------------------------------------------------------------------------------------------ what both benches test
-    async def tensors(self, idle, stall):
-        """Short ones, both ways, under tables of their own and under any."""
-        for count in (1, 2, 5):
-            x = self.blocks(self.random, count)
-            for table in (self.table(), self.fit(x, bool(self.random.integers(2)))):
-                await self.both(x, table, idle=idle, stall=stall)
-
-    async def zeros(self):
-        """Blocks of zeros alone, and among others."""
-        for count in (1, 2, 3, 20):
-            await self.both(np.zeros((count, 64), np.int8), self.table())
-        x = self.blocks(self.random, 40)
-        x[self.random.random(40) < 0.5] = 0
-        await self.both(x, self.fit(x))
-
-    async def real_activations(self):
-        for kind, dqt in (("conv", "optL"), ("conv", "optH"), ("ReLU", None)):
-            for x in blockcodes.tensors(kind)[:2]:
-                values = blockcodes.coded(x[:1], dqt)[:110]
-                await self.both(values, self.fit(values, dqt is None))
-
-    async def rate(self, compress, decompress):
-        """8.00 cycles a block, and these latencies, whatever the data."""
-        random, count = self.random, 40
-        low = random.integers(-8, 8, (count, 64), np.int8)
-        for x in (self.blocks(random, count), np.zeros((count, 64), np.int8),
-                  random.integers(-128, 128, (count, 64), np.int8), low * (np.arange(64) < 32).astype(np.int8),
-                  low * (np.arange(64) >= 32).astype(np.int8)):
-            for table in (self.table(), self.fit(x)):
-                run = await self.compress(x, table)
-                assert run.cycles["i"] == list(range(8 * count))
-                assert run.cycles["chunks"] == list(range(compress, compress + 8 * count))
-                run = await self.decompress(self.golden.encode(x, table)[0], count, table)
-                assert run.cycles["rows"][0] == 0
-                assert run.cycles["o"] == list(range(decompress, decompress + 8 * count))
-
-    async def cut_off(self):
-        """A stream that is cut at every byte: all blocks come, missing bytes are zero."""
-        x = np.vstack([self.random.integers(-8, 9, (1, 64)).astype(np.int8), self.blocks(self.random, 2)])
-        table = self.fit(x)
-        payload, _ = self.golden.encode(x, table)
-        for length in range(len(payload) + 1):
-            await self.decompress(payload[:length], 3, table)
-        await self.decompress(bytes(payload) + b"\0", 3, table)
-        await self.both(x, table)
-
     async def malformed(self, turns, spoil):
         """Golden's values and golden's faults, of what ``spoil(turn, payload, sizes, table)`` makes of three blocks:
         a payload, how many blocks that has, and a table. Returns the faults."""
@@ -135,21 +114,6 @@ class Coder(Bench):
         x = self.blocks(self.random, 3)
         await self.both(x, self.fit(x))
         return seen
-
-    async def resets(self, fills):
-        """In the middle of a tensor; the next one is right."""
-        for fill in fills:
-            x, table = self.blocks(self.random, 5), self.table()
-            if fill % 2:
-                payload, _ = self.golden.encode(x, table)
-                await self.begin(1, table, 5)
-                sources = {"rows": rows(self.golden, payload, 5, self.random)}
-                await self.run(sources, {"o": None}, self.random, until=after(fill))
-            else:
-                await self.begin(0, table, 5)
-                await self.run({"i": lines(x)[:fill]}, {"chunks": None}, self.random, stall="half")
-            await self.reset()
-            await self.both(self.blocks(self.random, 3), self.table())
 
 
 def tables(random, golden, straight=None):
@@ -185,3 +149,84 @@ def parts(payload, sizes):
     """The bytes of each block."""
     ends = sizes.cumsum()
     return [payload[end - size : end].tobytes() for end, size in zip(ends, sizes, strict=True)]
+
+
+# ---------------------------------------------------------------------------------------------- what both benches test
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def goes_both_ways_whatever_the_ports_do(dut, idle, stall):
+    """Short tensors, under tables of their own and under any."""
+    bench = await Coder.started(dut)
+    for count in (1, 2, 5):
+        x = bench.blocks(bench.random, count)
+        for table in (bench.table(), bench.fit(x, bool(bench.random.integers(2)))):
+            await bench.both(x, table, idle=idle, stall=stall)
+
+
+@cocotb.test
+async def handles_blocks_of_zeros(dut):
+    """Alone, and among others."""
+    bench = await Coder.started(dut)
+    for count in (1, 2, 3, 20):
+        await bench.both(np.zeros((count, 64), np.int8), bench.table())
+    x = bench.blocks(bench.random, 40)
+    x[bench.random.random(40) < 0.5] = 0
+    await bench.both(x, bench.fit(x))
+
+
+@cocotb.test
+async def compresses_and_restores_real_activations(dut):
+    bench = await Coder.started(dut)
+    for kind, dqt in (("conv", "optL"), ("conv", "optH"), ("ReLU", None)):
+        for x in blockcodes.tensors(kind)[:2]:
+            values = blockcodes.coded(x[:1], dqt)[:110]
+            await bench.both(values, bench.fit(values, dqt is None))
+
+
+@cocotb.test
+async def takes_eight_cycles_a_block(dut):
+    """8.00, and the latencies of its kind, whatever the data."""
+    bench = await Coder.started(dut)
+    random, count = bench.random, 40
+    low = random.integers(-8, 8, (count, 64), np.int8)
+    for x in (bench.blocks(random, count), np.zeros((count, 64), np.int8),
+              random.integers(-128, 128, (count, 64), np.int8), low * (np.arange(64) < 32).astype(np.int8),
+              low * (np.arange(64) >= 32).astype(np.int8)):
+        for table in (bench.table(), bench.fit(x)):
+            run = await bench.compress(x, table)
+            assert run.cycles["i"] == list(range(8 * count))
+            assert run.cycles["chunks"] == list(range(bench.kind.compress, bench.kind.compress + 8 * count))
+            run = await bench.decompress(bench.golden.encode(x, table)[0], count, table)
+            assert run.cycles["rows"][0] == 0
+            assert run.cycles["o"] == list(range(bench.kind.decompress, bench.kind.decompress + 8 * count))
+
+
+@cocotb.test
+async def ends_a_stream_that_is_cut_off(dut):
+    """At every byte: all blocks come, missing bytes are zero."""
+    bench = await Coder.started(dut)
+    x = np.vstack([bench.random.integers(-8, 9, (1, 64)).astype(np.int8), bench.blocks(bench.random, 2)])
+    table = bench.fit(x)
+    payload, _ = bench.golden.encode(x, table)
+    for length in range(len(payload) + 1):
+        await bench.decompress(payload[:length], 3, table)
+    await bench.decompress(bytes(payload) + b"\0", 3, table)
+    await bench.both(x, table)
+
+
+@cocotb.test
+async def forgets_everything_at_reset(dut):
+    """In the middle of a tensor; the next one is right."""
+    bench = await Coder.started(dut)
+    for fill in bench.kind.fills:
+        x, table = bench.blocks(bench.random, 5), bench.table()
+        if fill % 2:
+            payload, _ = bench.golden.encode(x, table)
+            await bench.begin(1, table, 5)
+            sources = {"rows": rows(bench.golden, payload, 5, bench.random)}
+            await bench.run(sources, {"o": None}, bench.random, until=after(fill))
+        else:
+            await bench.begin(0, table, 5)
+            await bench.run({"i": lines(x)[:fill]}, {"chunks": None}, bench.random, stall="half")
+        await bench.reset()
+        await bench.both(bench.blocks(bench.random, 3), bench.table())

@@ -5,64 +5,26 @@ import numpy as np
 
 from actcodec.golden.jpegact import nibble
 from actcodec.rtl.jpegact.nibble import Nibble
-from tb.harness import PATTERNS, STALLS, simulate
-from tb.jpegact.blocks import Coder
+from tb.harness import simulate
+from tb.jpegact.blocks import (  # noqa: F401 - tests that both coders have
+    Coder,
+    compresses_and_restores_real_activations,
+    ends_a_stream_that_is_cut_off,
+    forgets_everything_at_reset,
+    goes_both_ways_whatever_the_ports_do,
+    handles_blocks_of_zeros,
+    takes_eight_cycles_a_block,
+)
 
 
 def test_nibble():
-    simulate(Nibble(), __file__)
-
-
-def blocks(random, count):
-    """Blocks of all densities and widths."""
-    size = 2.0 ** random.uniform(-2, 8, (count, 1)) * np.where(random.random((count, 1)) < 0.5,
-                                                               0.93 ** np.arange(64), 1)
-    x = np.where(random.random((count, 64)) < random.random((count, 1)), random.laplace(size=(count, 64)) * size, 0)
-    x[random.random(x.shape) < 0.003] = -128
-    x = np.clip(np.rint(x), -128, 127).astype(np.int8)
-    x[random.random(count) < 0.1] = 0
-    return x
-
-
-async def start(dut):
-    return await Coder.started(dut, nibble, blocks, nibble.fit)
-
-
-@cocotb.test
-@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
-async def goes_both_ways_whatever_the_ports_do(dut, idle, stall):
-    await (await start(dut)).tensors(idle, stall)
-
-
-@cocotb.test
-async def handles_blocks_of_zeros(dut):
-    await (await start(dut)).zeros()
-
-
-@cocotb.test
-async def compresses_and_restores_real_activations(dut):
-    await (await start(dut)).real_activations()
-
-
-@cocotb.test
-async def takes_eight_cycles_a_block(dut):
-    await (await start(dut)).rate(compress=11, decompress=4)
-
-
-@cocotb.test
-async def ends_a_stream_that_is_cut_off(dut):
-    await (await start(dut)).cut_off()
-
-
-@cocotb.test
-async def forgets_everything_at_reset(dut):
-    await (await start(dut)).resets(range(1, 40, 3))
+    simulate(Nibble(), __file__, coder="nibble")
 
 
 @cocotb.test
 async def handles_every_width_of_every_entry(dut):
     """Each group has each bit length in turn, under each of the 32 entries, beside others of any length."""
-    bench = await start(dut)
+    bench = await Coder.started(dut)
     random = bench.random
     for entry in range(32):
         need = (np.arange(9)[:, None] + np.arange(16) * random.integers(1, 9)) % 9
@@ -77,7 +39,7 @@ async def handles_every_width_of_every_entry(dut):
 @cocotb.test
 async def handles_every_length(dut):
     """Sums of widths from 0 to 128: lengths of 4 to 63, raw beyond, each place of the odd nibble."""
-    bench = await start(dut)
+    bench = await Coder.started(dut)
     random = bench.random
     seen = set()
     for odd in (0, 1):
@@ -98,7 +60,7 @@ async def handles_every_length(dut):
 
 @cocotb.test
 async def handles_every_value_at_every_place(dut):
-    bench = await start(dut)
+    bench = await Coder.started(dut)
     random = bench.random
     for straight in (False, True):
         x = np.stack([random.permutation(256) for _ in range(64)], axis=1).astype(np.uint8).view(np.int8)
@@ -110,7 +72,7 @@ async def handles_every_value_at_every_place(dut):
 @cocotb.test
 async def reports_malformed_blocks_and_stays_in_step(dut):
     """Flips of single bits, codes and lengths of any value, and plain garbage: golden's values and golden's faults."""
-    bench = await start(dut)
+    bench = await Coder.started(dut)
     random = bench.random
 
     def spoil(turn, payload, sizes, table):

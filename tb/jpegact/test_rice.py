@@ -5,64 +5,26 @@ import numpy as np
 
 from actcodec.golden.jpegact import rice
 from actcodec.rtl.jpegact.rice import Rice
-from tb.harness import PATTERNS, STALLS, simulate
-from tb.jpegact.blocks import Coder
-from tb.judges import blockcodes
+from tb.harness import simulate
+from tb.jpegact.blocks import (  # noqa: F401 - tests that both coders have
+    Coder,
+    compresses_and_restores_real_activations,
+    ends_a_stream_that_is_cut_off,
+    forgets_everything_at_reset,
+    goes_both_ways_whatever_the_ports_do,
+    handles_blocks_of_zeros,
+    takes_eight_cycles_a_block,
+)
 
 
 def test_rice():
-    simulate(Rice(), __file__)
-
-
-def blocks(random, count):
-    """Blocks of all densities and sizes of values."""
-    x = blockcodes.of_every_kind(int(random.integers(1 << 30)), 64)
-    return x[random.integers(0, 64, count)]
-
-
-def fit(x, straight=False):
-    return rice.fit(x, straight, 50)
-
-
-async def start(dut):
-    return await Coder.started(dut, rice, blocks, fit)
-
-
-@cocotb.test
-@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
-async def goes_both_ways_whatever_the_ports_do(dut, idle, stall):
-    await (await start(dut)).tensors(idle, stall)
-
-
-@cocotb.test
-async def handles_blocks_of_zeros(dut):
-    await (await start(dut)).zeros()
-
-
-@cocotb.test
-async def compresses_and_restores_real_activations(dut):
-    await (await start(dut)).real_activations()
-
-
-@cocotb.test
-async def takes_eight_cycles_a_block(dut):
-    await (await start(dut)).rate(compress=18, decompress=16)
-
-
-@cocotb.test
-async def ends_a_stream_that_is_cut_off(dut):
-    await (await start(dut)).cut_off()
-
-
-@cocotb.test
-async def forgets_everything_at_reset(dut):
-    await (await start(dut)).resets(range(1, 60, 5))
+    simulate(Rice(), __file__, coder="rice")
 
 
 @cocotb.test
 async def handles_every_table(dut):
     """Every k, every e, every number of flags, signed and straight; classes of all kinds beside each other."""
-    bench = await start(dut)
+    bench = await Coder.started(dut)
     random = bench.random
     for flags in range(17):
         for straight in (False, True):
@@ -77,12 +39,12 @@ async def handles_every_table(dut):
 
 @cocotb.test
 async def handles_every_length_and_every_e(dut):
-    bench = await start(dut)
+    bench = await Coder.started(dut)
     random = bench.random
     lengths, which = set(), set()
     for turn in range(16):
-        x = np.vstack([*(blocks(random, 64) for _ in range(6)), random.integers(-2, 3, (50, 64)).astype(np.int8)])
-        table = fit(x) if turn % 2 else bench.table(False)
+        x = np.vstack([*(bench.blocks(random, 64) for _ in range(6)), random.integers(-2, 3, (50, 64)).astype(np.int8)])
+        table = bench.fit(x) if turn % 2 else bench.table(False)
         payload, sizes = rice.encode(x, table)
         first, where = np.unique(payload[np.cumsum(sizes) - sizes], return_index=True)
         some = random.permutation(len(where))[:24]  # of those that begin differently
@@ -95,7 +57,7 @@ async def handles_every_length_and_every_e(dut):
 @cocotb.test
 async def reports_malformed_blocks_and_stays_in_step(dut):
     """Flips of single bits, first bytes of any value, and plain garbage: golden's values and golden's faults."""
-    bench = await start(dut)
+    bench = await Coder.started(dut)
     random = bench.random
 
     def spoil(turn, payload, sizes, table):

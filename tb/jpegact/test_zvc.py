@@ -8,7 +8,6 @@ import pytest
 from amaranth.hdl import Module, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from cocotb.triggers import FallingEdge
 
 from actcodec.golden.jpegact import sfpr, zvc
 from actcodec.rtl.common.packer import Packer, chunk
@@ -115,11 +114,6 @@ class Codecs(Bench):
     async def begin(self):
         await self.start()
         return self
-
-    async def pulse(self, name):
-        getattr(self.dut, name).value = 1
-        await FallingEdge(self.clk)
-        getattr(self.dut, name).value = 0
 
     async def compress(self, blocks, random, straight=1, **patterns):
         """Compresses one tensor and compares."""
