@@ -83,8 +83,8 @@ def prove(name, folder, number, limit=LIMIT):
     commands = [
         "read_rtlil mutated.il", f"read_verilog -sv {stem}.v", "hierarchy -check -top miter",
         # What nobody cares about is zero in both of them, as in the simulator.
-        "proc", "flatten", "setundef -zero", "opt", "memory_map", "opt", "techmap", "opt -fast", "setundef -zero",
-        "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean", f"write_aiger -zinit {stem}.aig",
+        "proc", "flatten", "setundef -zero", "opt", "setundef -zero -init", "memory_map", "opt", "techmap", "opt -fast",
+        "setundef -zero", "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean", f"write_aiger -zinit {stem}.aig",
     ]
     digest = hashlib.sha256(repr((verilog, commands, limit)).encode()).hexdigest()[:8]
     kept = folder / f"proof-{number}-{digest}"

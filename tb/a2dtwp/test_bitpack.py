@@ -7,7 +7,7 @@ import pytest
 from actcodec.golden.a2dtwp import bitpack
 from actcodec.rtl.a2dtwp.bitpack import Bitpack
 from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
-from tb.common.arrays import SECTOR, interrupts, packs, unpacks, words
+from tb.common.arrays import SECTOR, interrupts, packs, unpacks, unpacks_any_length, words
 from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, rng, sectors, simulate
 
 ROUNDTO = (1, 2, 3, 4)
@@ -128,6 +128,17 @@ async def packs_tensors_back_to_back(dut):
         more = sum(8 * roundto * (len(x) // 8) % SECTOR + roundto * (len(x) % 8) > SECTOR
                    or (roundto == 3 and len(x) % 8 == 0 and len(x) % 32 in (16, 24)) for x in tensors)
         assert run.cycles["i"][-1] - run.cycles["i"][0] - len(sent) + 1 in (more, more - 1), roundto
+
+
+@cocotb.test
+async def unpacks_tensors_of_any_length(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for roundto in ROUNDTO:
+        dut.width.value = roundto - 1
+        content = bitpack.pack(stimulus(random, 256), roundto)
+        await unpacks_any_length(bench, random, content, bitpack.unpack(content, roundto, 256))
 
 
 @cocotb.test

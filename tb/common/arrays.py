@@ -39,6 +39,16 @@ async def unpacks(bench, random, content, count, unpack, what, idle="never", sta
     return run
 
 
+async def unpacks_any_length(bench, random, content, values):
+    """The first sectors of an array, and the ``values`` of these, as those of tensors with every bit of the length."""
+    sent, expected = chunks(content, SECTOR)[:-1], sectors(words(values))[:16]
+    for bit in range(len(values).bit_length(), 32):
+        length = 1 << bit | int(random.integers(8))
+        run = await bench.run({"length": [length], "i": sent}, {"o": len(expected)}, random)
+        bench.equal(run["o"][: len(expected)], expected, f"{length} values")
+        await bench.reset()
+
+
 async def interrupts(bench, random, sent, count=None):
     """Sends the beats of a part of a tensor, of ``count`` values if it is unpacked, and resets."""
     dut = bench.dut

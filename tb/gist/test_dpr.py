@@ -8,7 +8,7 @@ from actcodec import demo
 from actcodec.golden.gist import dpr
 from actcodec.rtl.common.minifloat import Format
 from actcodec.rtl.gist.dpr import DprDecode, DprEncode
-from tb.common.arrays import SECTOR, interrupts, packs, unpacks, words
+from tb.common.arrays import SECTOR, interrupts, packs, unpacks, unpacks_any_length, words
 from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, rng, sectors, simulate
 
 PER_SECTOR = {"fp16": 16, "fp10": 24, "fp8": 32}  # values
@@ -58,12 +58,19 @@ async def decode(bench, random, content, name, count, *patterns, **faults):
 
 def codes_of(random, name, count):
     """An array of any codes at all."""
+    return packed(random.integers(0, 1 << dpr.named(name).width, count), name)
+
+
+def packed(codes, name):
+    """The array of these codes."""
     per_word, width = dpr.named(name).per_word, dpr.named(name).width
-    array = random.integers(0, 2**32, -(-count // per_word), np.uint32)
-    filled = per_word - -count % per_word if count else 0
-    if count:
-        array[-1] &= (1 << width * filled) - 1
-    return (array & np.uint32((1 << width * per_word) - 1)).astype("<u4").view(np.uint8)
+    array = np.pad(codes, (0, -codes.size % per_word)).reshape(-1, per_word) << width * np.arange(per_word)
+    return array.sum(axis=1).astype("<u4").view(np.uint8)
+
+
+def in_every_lane(values):
+    """All of them in each of the eight places of a sector."""
+    return np.stack([np.roll(values, 37 * lane) for lane in range(8)], axis=1).reshape(-1)
 
 
 async def check(bench, random, count, name, idle="never", stall="never"):
@@ -151,6 +158,44 @@ async def both_take_a_format_that_they_lack_for_their_last(dut):
             expected = chunks(dpr.encode(x, last), SECTOR)
             run = await bench.run({"i": sectors(words(x))}, {"o": len(expected)}, random)
             bench.equal(run["o"], expected, f"format {form}")
+
+
+@cocotb.test
+async def encodes_ends_of_ranges_and_of_roundings_in_every_lane(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    single, upper = 1 << np.arange(23), (1 << 23) - (1 << np.arange(24))
+    exponents = np.array([0, 1, *range(110, 147), 254, 255])
+    edges = exponents[:, None] << 23 | np.concatenate([single, upper])
+    pairs = 127 << 23 | single[:, None] | single
+    patterns = np.concatenate([edges.reshape(-1), pairs.reshape(-1)])
+    patterns |= random.integers(0, 2, patterns.size) << 31
+    for name in names():
+        await encode(bench, random, in_every_lane(patterns.astype(np.uint32)).view(np.float32), name)
+
+
+@cocotb.test
+async def decodes_subnormal_codes_in_every_lane(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in names():
+        form = dpr.named(name)
+        sign, mantissa = np.meshgrid([0, 1 << form.width - 1], np.arange(1 << form.mantissa))
+        codes = in_every_lane((sign | mantissa).reshape(-1))
+        await decode(bench, random, packed(codes, name), name, codes.size)
+
+
+@cocotb.test
+async def decodes_tensors_of_any_length(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for name in names():
+        dut.format.value = Format[name.upper()].value
+        content = codes_of(random, name, 256)
+        await unpacks_any_length(bench, random, content, dpr.decode(content, name, 256))
 
 
 @cocotb.test

@@ -140,6 +140,13 @@ async def fills_up_and_goes_on_at_full_rate(dut):
             run = await bench.run({"i": sent[held:]}, {"o": len(sent)}, random)
             bench.equal(run["o"], expected, f"decompress={decompress} layout={layout} after a long stall")
             assert run.cycles["o"] == list(range(len(sent)))
+            first = run.cycles["i"][0]
+            assert run.cycles["i"] == list(range(first, first + len(sent) - held))
+
+
+@cocotb.test
+async def counts_the_groups_of_a_long_tensor(dut):
+    await (await prepared(dut)).tensor(rng(), 0, 0, 4 * 514)
 
 
 @cocotb.test

@@ -16,9 +16,26 @@ def test_beats():
     simulate(BeatPlanner(WIDTH), __file__)
 
 
-def expect(places, gather, scaled):
+def far(random):
+    """Sectors and lines of scales anywhere: each one again, then but for one bit, whichever; the beat behind it, that
+    one but for a bit; and carries up to every bit."""
+    beats, bits, lines = [], WIDTH - 5, 29
+    for bit in [*range(bits)] * 2:
+        other, start = 1 << bit, int(random.integers(1 << bits)) & ~1  # even: the next beat is in the same 256 bytes
+        beats += [(one, 0) for one in (start, start, start ^ other, start, start + 1, start, (start + 1) ^ other)]
+        carries = start & -2 * other | other - 1
+        beats += [(carries, int(random.integers(1, 8))), (carries + 1, 0)]
+    held = [(line ^ change, slot) for bit in range(lines) for pair in [random.integers(1 << lines, size=2)]
+            for change in (0, 0, 1 << bit) for slot, line in enumerate(pair)]
+    index, offset = np.array(beats).T
+    line, slot = np.resize(held, (index.size, 2)).T
+    return golden.Places(32 * index + 4 * offset, np.full(index.size, 8), 8 * line + random.integers(0, 8, index.size),
+                         slot)
+
+
+def expect(places, gather, table):
     """Steps as payloads: a step for each beat of a sector, the final one with what the sector is."""
-    found = golden.beats(places, make.TABLE if scaled else None, bool(gather))
+    found = golden.beats(places, table, bool(gather))
     count = len(places.words)
     data = np.bincount(found.sector[~found.scale], minlength=count)
     # A sector without a beat of data has a final step without a beat.
@@ -28,7 +45,7 @@ def expect(places, gather, scaled):
     assert beat.sum() == found.index.size
 
     joins, index, scale = (np.zeros(sector.size, int) for _ in range(3))
-    index[beat], scale[beat] = found.index, found.scale
+    index[beat], scale[beat] = found.index % (1 << WIDTH - 5), found.scale
     _, lengths = golden.bursts(found)
     joins[beat] = ~np.isin(np.arange(found.index.size), np.cumsum(lengths) - lengths)
     offset = places.address % 32 // 4
@@ -46,9 +63,9 @@ def expect(places, gather, scaled):
     return value & mask, mask
 
 
-async def check(bench, random, places, gather, scaled, idle="never", stall="never"):
-    bench.dut.gather.value, bench.dut.scaled.value, bench.dut.table.value = gather, scaled, make.TABLE // 32
-    expected, mask = expect(places, gather, scaled)
+async def check(bench, random, places, gather, scaled, idle="never", stall="never", table=make.TABLE):
+    bench.dut.gather.value, bench.dut.scaled.value, bench.dut.table.value = gather, scaled, table // 32
+    expected, mask = expect(places, gather, table if scaled else None)
     run = await bench.run({"i": make.payloads(places, WIDTH)}, {"o": len(expected)}, random, idle, stall)
     got = [one & care for one, care in zip(run["o"], mask, strict=True)]
     bench.equal(got, expected.tolist(), f"gather={gather} scaled={scaled}")
@@ -65,6 +82,17 @@ async def equals_golden(dut, idle, stall):
         for gather in (0, 1):
             for scaled in (0, 1):
                 await check(bench, random, make.some(random, kind), gather, scaled, idle, stall)
+
+
+@cocotb.test
+@cocotb.parametrize(gather=[0, 1])
+async def sees_every_bit_of_a_place(dut, gather):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for _ in range(2):
+        table = 32 * int(random.integers(1 << WIDTH - 5))
+        await check(bench, random, far(random), gather, 1, "half", "half", table)
 
 
 @cocotb.test
