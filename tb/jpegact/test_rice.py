@@ -55,6 +55,22 @@ async def handles_every_length_and_every_e(dut):
 
 
 @cocotb.test
+async def keeps_the_last_word_of_a_block_while_a_long_one_comes(dut):
+    """Blocks of three words, of which the last line alone reaches the third one, each with a raw block behind it."""
+    bench = await Coder.started(dut)
+    random = bench.random
+    few = np.zeros((200, 64), np.int8)
+    for row in few:
+        row[48:] = (random.random(16) < 0.6) * random.integers(-128, 128, 16)
+    table = rice.Table((6,) * 15, 16, (1, 2, 2, 2), True)
+    _, sizes = rice.encode(few, table)
+    few = few[(sizes > 17) & (sizes <= 25)][:20]
+    assert len(few) == 20
+    raw = random.integers(-128, 128, few.shape).astype(np.int8)
+    await bench.both(np.stack([few, raw], axis=1).reshape(-1, 64), table)
+
+
+@cocotb.test
 async def reports_malformed_blocks_and_stays_in_step(dut):
     """Flips of single bits, first bytes of any value, and plain garbage: golden's values and golden's faults."""
     bench = await Coder.started(dut)
