@@ -48,4 +48,5 @@ class Actcodec(ArrayBytesCodec):
         return chunk_spec.prototype.nd_buffer.from_numpy_array(x.reshape(chunk_spec.shape))
 
     def compute_encoded_size(self, input_byte_length, chunk_spec):
+        # What Zarr expects of a codec whose size is not fixed.
         raise NotImplementedError("how many bytes a chunk takes depends on its values")
