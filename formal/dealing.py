@@ -91,7 +91,7 @@ def splitter(cdus, modes, folder):
         h.check(ROWS, (~part & ~some) | (final == Mux(part, turns.ends, ended)))
         h.check(ROWS, unit.short | ((given + Mux(some, 8 - row, 0))[:32] == ((dealt[c] + part) << 3)[:32]))
         h.check(ROWS, (~some & (row == 0)) | (some & waiting & ((ready & ~part) | (part & ~ready & (row <= early)))))
-        h.check(ROWS, unit.short | ~o.valid | (o.payload.last == ((row == 7) & ended)))
+        h.check(ROWS, unit.short | ~o.valid | (o.p.last == ((row == 7) & ended)))
     follow_up(h, ROWS, PICKED)
     follow_up(h, FREE, PICKED)
     return h

@@ -36,18 +36,18 @@ def ends(component, patience, blocks):
     outputs = [port for comes, port in streams if not comes]
     taken, closing, closes = i.valid & i.ready, Signal(name="closing"), h.free(1, "closes")
     h.assume(~closing | ~i.valid)
-    m.d.sync += closing.eq(closing | (taken & i.payload.last & closes))
+    m.d.sync += closing.eq(closing | (taken & i.p.last & closes))
     if blocks:
         row = Signal(3, name="row")
         m.d.sync += row.eq(row + taken)
-        h.assume(~i.valid | ~i.payload.last | (row == 7))
+        h.assume(~i.valid | ~i.p.last | (row == 7))
     quiet = Signal(range(patience + 2), name="quiet")
     m.d.sync += quiet.eq(0)
     with m.If(closing & ~Cat(port.valid for port in outputs).any()):
         m.d.sync += quiet.eq(quiet + (quiet != patience + 1))
     for k, port in enumerate(outputs):
         left, moves = Signal(name=f"left_{k}"), port.valid & port.ready
-        m.d.sync += left.eq(~taken & Mux(moves, port.payload.last, left))  # what is taken leaves later
+        m.d.sync += left.eq(~taken & Mux(moves, port.p.last, left))  # what is taken leaves later
         h.check(ENDS, (quiet <= patience) | left)
     return h
 

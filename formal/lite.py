@@ -25,7 +25,7 @@ def moves(port):
 
 
 def port(stream):
-    return Port("", False, stream.valid, stream.ready, Value.cast(stream.payload))
+    return Port("", False, stream.valid, stream.ready, Value.cast(stream.p))
 
 
 def writable(address):
@@ -63,10 +63,10 @@ def registers():
 
     # What an answer has to be. `status` at the write, the rest the cycle before, when both halves have been there.
     words = sorted({bits.address for bits in THERE})
-    content, strobes = w.payload.data, w.payload.strb
+    content, strobes = w.p.data, w.p.strb
     exists, hinders, keeps = Signal(name="exists"), Signal(name="hinders"), Signal(32, name="keeps")
     beyond = Cat(content[bit] & strobes[bit // 8] for bit in range(WIDTH - 32, 32)).any()
-    with m.Switch(aw.payload[2:]):
+    with m.Switch(aw.p[2:]):
         for address in words:
             pieces = [bits for bits in THERE if bits.address == address]
             with m.Case(address >> 2):
@@ -77,12 +77,12 @@ def registers():
                     m.d.comb += hinders.eq(status.busy | beyond)
     good = h.past(written & exists & ~hinders)
     name = "refused is what does not exist, and what must not be written now; it changes nothing"
-    h.check(name, ~h.past(written) | (b.payload == Mux(good, OKAY, SLVERR)))
+    h.check(name, ~h.past(written) | (b.p == Mux(good, OKAY, SLVERR)))
     control = Value.cast(unit.control)
     h.check(name, good | (control == h.past(control)))
     h.check("what the accelerator uses stands still while it is busy",
             ~h.past(status.busy | unit.start) | (control == h.past(control)))
-    start, reset = (h.past(written & (aw.payload[2:] == 0x0C >> 2) & strobes[0] & content[bit]) for bit in (0, 1))
+    start, reset = (h.past(written & (aw.p[2:] == 0x0C >> 2) & strobes[0] & content[bit]) for bit in (0, 1))
     name = "starts and resets when told to, and never starts what is busy"
     h.check(name, unit.start == (start & ~reset & ~h.past(status.busy)))
     h.check(name, unit.reset == reset)
@@ -97,12 +97,12 @@ def registers():
                     m.d.comb += keeps.eq(writable(word))
     mask = keeps.word_select(lane, 8)
     byte, known = Signal(8, name="byte"), Signal(name="known")
-    coming = written & exists & ~hinders & (aw.payload[2:] == address) & strobes.bit_select(lane, 1)
+    coming = written & exists & ~hinders & (aw.p[2:] == address) & strobes.bit_select(lane, 1)
     with m.If(coming):
         m.d.sync += [byte.eq(content.word_select(lane, 8)), known.eq(1)]
-    asked = h.past(read & (ar.payload[2:] == address) & known)
+    asked = h.past(read & (ar.p[2:] == address) & known)
     h.check("a byte that was written is read until the next write to it",
-            ~asked | ((r.payload.resp == OKAY) & ((r.payload.data.word_select(lane, 8) ^ h.past(byte)) & mask == 0)))
+            ~asked | ((r.p.resp == OKAY) & ((r.p.data.word_select(lane, 8) ^ h.past(byte)) & mask == 0)))
     return h
 
 

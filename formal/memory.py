@@ -35,9 +35,9 @@ def master(component, folder, *names):
 def tensor(h, unit, places):
     """Places come behind the start of a tensor, up to the last one."""
     open_ = Signal(name="open")
-    h.m.d.sync += open_.eq(unit.start | (open_ & ~unit.abort & ~(moves(places) & places.payload.last)))
+    h.m.d.sync += open_.eq(unit.start | (open_ & ~unit.abort & ~(moves(places) & places.p.last)))
     h.assume(open_ | ~places.valid)
-    h.assume(held(h, Port("", False, places.valid, places.ready, places.payload.as_value())))
+    h.assume(held(h, Port("", False, places.valid, places.ready, places.p.as_value())))
 
 
 def moves(port):
@@ -54,7 +54,7 @@ def legal(h, valid, length, at):
 
 
 def stays(h, port):
-    h.check(HOLDS, held(h, Port("", True, port.valid, port.ready, port.payload.as_value())))
+    h.check(HOLDS, held(h, Port("", True, port.valid, port.ready, port.p.as_value())))
 
 
 def spare(inner, name, lengths):
@@ -86,13 +86,13 @@ def reads(memory, outstanding, folder):
     chosen = Cat(unit.gather, unit.scaled, unit.scales)
     h.assume(~h.past(unit.start | unit.busy) | (chosen == h.past(chosen)))
     asked = Signal(range(2 * outstanding), name="asked")
-    h.m.d.sync += asked.eq(asked + Mux(moves(ar), beats(ar.payload), 0) - moves(r))
+    h.m.d.sync += asked.eq(asked + Mux(moves(ar), beats(ar.p), 0) - moves(r))
     h.assume(~r.valid | (asked != 0))
-    legal(h, ar.valid, ar.payload.length, ar.payload.address)
+    legal(h, ar.valid, ar.p.length, ar.p.address)
     stays(h, ar)
 
     more, length = spare(inner, "ar", 3)
-    offered = Mux(ar.valid, beats(ar.payload), 0) + Mux(more, length, 0)
+    offered = Mux(ar.valid, beats(ar.p), 0) + Mux(more, length, 0)
     kept = stored(inner, "arrived") if stores else Const(0)
     h.check(LIMITED, asked + offered <= outstanding)
     h.check(IDLE, unit.busy | ((asked == 0) & ~ar.valid))
@@ -117,7 +117,7 @@ def writes(memory, outstanding, folder):
     tensor(h, unit, unit.places)
     asked = Signal(range(2 * outstanding + 2), name="asked")
     whole = Signal(signed(6), name="whole")  # bursts that memory has all of: its data may come first
-    h.m.d.sync += [asked.eq(asked + moves(aw) - moves(b)), whole.eq(whole + (moves(w) & w.payload.last) - moves(b))]
+    h.m.d.sync += [asked.eq(asked + moves(aw) - moves(b)), whole.eq(whole + (moves(w) & w.p.last) - moves(b))]
     h.assume(~b.valid | ((asked != 0) & (whole > 0)))
     stays(h, aw)
     stays(h, w)
@@ -144,8 +144,8 @@ def writes(memory, outstanding, folder):
     if stores:
         # Beats of bursts that are, or were, on offer and that have not left.
         owed = Signal(signed(8), name="owed")
-        h.m.d.sync += owed.eq(owed + Mux(moves(aw), beats(aw.payload), 0) - moves(w))
-        visible = owed + Mux(aw.valid, beats(aw.payload), 0)
+        h.m.d.sync += owed.eq(owed + Mux(moves(aw), beats(aw.p), 0) - moves(w))
+        visible = owed + Mux(aw.valid, beats(aw.p), 0)
         there = stored(inner, "w")
         name = "an address comes when all of its data is there, which then waits for nothing but ready"
         drains(h, (visible > 0) & ~w.valid, 3, name)

@@ -37,11 +37,11 @@ class Stages(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
-        value = self.i.payload
+        value = self.i.p
         for _ in range(self.stages):
             value, = pipe.stage(value)
         pipe.finish()
-        m.d.comb += self.o.payload.eq(value)
+        m.d.comb += self.o.p.eq(value)
         return m
 
 
@@ -51,14 +51,14 @@ def moves(port):
 
 def polite(h, port):
     """What comes in obeys the rules of streams."""
-    h.assume(held(h, Port("", False, port.valid, port.ready, Value.cast(port.payload))))
+    h.assume(held(h, Port("", False, port.valid, port.ready, Value.cast(port.p))))
 
 
 def whole(component, room, patience, last=False):
     """A unit that passes beats as they are. Of what has an end it drains that, others whatever is inside."""
     h = Harness(component)
     unit = h.unit()
-    beats = [Beat(moves(port), [port.payload], Const(1), port.payload.last if last else Const(0))
+    beats = [Beat(moves(port), [port.p], Const(1), port.p.last if last else Const(0))
              for port in (unit.i, unit.o)]
     inside, ends = follow(h, *beats, room)
     drains(h, ((ends if last else inside) != 0) & ~unit.o.valid, patience)
@@ -66,17 +66,17 @@ def whole(component, room, patience, last=False):
 
 
 def chunk(port):
-    payload = port.payload
+    payload = port.p
     return Beat(moves(port), list(payload.data), payload.count, payload.last)
 
 
 def packer(i_size, o_size):
     h = Harness(Packer(1, i_size, o_size))
     unit = h.unit()
-    h.assume(padded(unit.i.payload))
+    h.assume(padded(unit.i.p))
     _, ends = follow(h, chunk(unit.i), chunk(unit.o), o_size + max(o_size, 2 * i_size - o_size) + 2)
     drains(h, (ends != 0) & ~unit.o.valid, 2)
-    h.check(FULL, ~unit.o.valid | (full(unit.o.payload) & padded(unit.o.payload)))
+    h.check(FULL, ~unit.o.valid | (full(unit.o.p) & padded(unit.o.p)))
     return h
 
 
@@ -84,7 +84,7 @@ def unpacker(i_size, o_size):
     """What is taken are items; ``next`` forgets the others of the tensor, those that are still to come as well."""
     h = Harness(Unpacker(1, i_size, o_size))
     unit = h.unit()
-    h.assume(padded(unit.i.payload) & full(unit.i.payload) & (unit.take <= o_size))
+    h.assume(padded(unit.i.p) & full(unit.i.p) & (unit.take <= o_size))
     word = chunk(unit.i)
     dropping, ended = Signal(name="dropping"), Signal(name="ended")
     ends = ended | (word.moves & word.last)
@@ -98,11 +98,11 @@ def unpacker(i_size, o_size):
     taken = Mux(unit.take > inside, inside, unit.take)[:len(unit.take)]
     h.m.d.comb += left.eq(inside - Mux(moves(unit.o), taken, 0) + Mux(counted.moves, counted.count, 0))
     h.m.d.sync += inside.eq(Mux(unit.next, 0, left))
-    follow(h, counted, Beat(moves(unit.o), list(unit.o.payload.data), taken, Const(0)),
+    follow(h, counted, Beat(moves(unit.o), list(unit.o.p.data), taken, Const(0)),
            i_size * (-(-(i_size - 1 + o_size) // i_size) + 1) + 1, forgets=unit.next)
-    shown = list(unit.o.payload.data)
+    shown = list(unit.o.p.data)
     h.check("short, and zeros, where bytes are missing",
-            ~unit.o.valid | ((unit.o.payload.short == (unit.take > inside))
+            ~unit.o.valid | ((unit.o.p.short == (unit.take > inside))
                              & Cat((inside > k) | (byte == 0) for k, byte in enumerate(shown)).all()))
     h.check("excess says that bytes are left", unit.excess == ((inside != 0) | ~ended))
     drains(h, ended & ~unit.o.valid, 1, "with the last word there, it offers whatever is left")
@@ -117,21 +117,21 @@ def pieces(component):
     unit = h.unit()
 
     def beat(port):
-        payload = port.payload
+        payload = port.p
         items = []
         for k in range(len(payload.data) // size):
             count = Mux(payload.count > size * k + size, size, payload.count - size * k)
             items.append(Cat(payload.data.as_value().word_select(k, 8 * size), count[:size.bit_length()]))
         return Beat(moves(port), items, (payload.count + size - 1) >> (size.bit_length() - 1), payload.last)
 
-    h.assume(padded(unit.i.payload) & full(unit.i.payload))
+    h.assume(padded(unit.i.p) & full(unit.i.p))
     comes = beat(unit.i)
     if isinstance(component, Split):  # what waits at the input comes when it is offered
         polite(h, unit.i)
         comes.moves = unit.i.valid & ~h.past(unit.i.valid & ~unit.i.ready)
     _, ends = follow(h, comes, beat(unit.o), 2 * (32 // size) + 2)
     drains(h, (ends != 0) & ~unit.o.valid, 1)
-    h.check(FULL, ~unit.o.valid | (full(unit.o.payload) & padded(unit.o.payload)))
+    h.check(FULL, ~unit.o.valid | (full(unit.o.p) & padded(unit.o.p)))
     return h
 
 
@@ -149,7 +149,7 @@ def sender(size):
     h = Harness(Sender(size))
     unit = h.unit()
     polite(h, unit.i)
-    h.assume(padded(unit.i.payload) & full(unit.i.payload))
+    h.assume(padded(unit.i.p) & full(unit.i.p))
     # Aborted until it is quiet and the unit in front is reset, so that nothing is offered any more.
     h.assume(unit.abort | ~h.past(unit.abort) | h.past(unit.quiet))
     begun = Signal(name="begun")
@@ -182,7 +182,7 @@ def receiver(size):
         h.m.d.sync += begun.eq(~i.tlast)
     h.m.d.sync += dropping.eq((dropping | (unit.abort & begun)) & ~(taken & i.tlast))
     follow(h, Beat(taken & ~dropping, zeroed, Mux(well, sum(i.tkeep), size), i.tlast), chunk(unit.o), 0)
-    h.check(FULL, ~unit.o.valid | (full(unit.o.payload) & padded(unit.o.payload)))
+    h.check(FULL, ~unit.o.valid | (full(unit.o.p) & padded(unit.o.p)))
     h.check("malformed tells of every such beat",
             unit.malformed == h.past(taken & ~dropping & ~well))
     drains(h, i.tvalid & unit.run & ~dropping & ~unit.o.valid, 1, DRAINS)
@@ -194,7 +194,7 @@ def bursts(window):
     component = Bursts(12, window)
     h = Harness(component)
     unit = h.unit()
-    step, burst = unit.i.payload, unit.o.payload
+    step, burst = unit.i.p, unit.o.p
     before, known = Signal.like(step.index, name="before"), Signal(name="known")
     follows = known & (step.index == before + 1) & (step.index[:3] != 0)
     h.assume(~(step.beat & step.joins) | follows)
@@ -227,7 +227,7 @@ def fifo(depth, packets):
     shape = data.StructLayout({"data": 4, "last": 1})
     h = Harness(Fifo(shape, depth, packets))
     unit = h.unit()
-    beats = [Beat(moves(port), [port.payload], Const(1), Const(0)) for port in (unit.i, unit.o)]
+    beats = [Beat(moves(port), [port.p], Const(1), Const(0)) for port in (unit.i, unit.o)]
     inside, _ = follow(h, *beats, depth + 2)
     if not packets:
         drains(h, (inside != 0) & ~unit.o.valid, 3)
@@ -236,13 +236,13 @@ def fifo(depth, packets):
     # Beats of the packet that is not complete, and whether the one that leaves has begun.
     open_, begun = Signal(range(depth + 2), name="open"), Signal(name="begun")
     ends = Signal(range(depth + 4), name="ends")
-    last = unit.i.payload.last
+    last = unit.i.p.last
     with h.m.If(moves(unit.i)):
         h.m.d.sync += open_.eq(Mux(last, 0, open_ + 1))
     h.assume(~unit.i.valid | last | (open_ < depth - 1))
-    h.m.d.sync += ends.eq(ends + (moves(unit.i) & last) - (moves(unit.o) & unit.o.payload.last))
+    h.m.d.sync += ends.eq(ends + (moves(unit.i) & last) - (moves(unit.o) & unit.o.p.last))
     with h.m.If(moves(unit.o)):
-        h.m.d.sync += begun.eq(~unit.o.payload.last)
+        h.m.d.sync += begun.eq(~unit.o.p.last)
     h.check("nothing of a packet is offered before all of it is there", ~unit.o.valid | (ends != 0))
     h.check("a packet that has begun leaves without a pause", ~begun | unit.o.valid)
     drains(h, (ends != 0) & ~unit.o.valid, 4)

@@ -48,8 +48,8 @@ def ports(interface, signature):
 
 def held(h, port):
     """Whether a stream obeys the rule that what is offered stays."""
-    offered, payload = h.past(port.stalled), h.past(port.payload)
-    return ~offered | (port.valid & (port.payload == payload))
+    offered, payload = h.past(port.stalled), h.past(port.p)
+    return ~offered | (port.valid & (port.p == payload))
 
 
 def keeps(component, surround=None, polite=False):
@@ -94,7 +94,7 @@ def independent(component, folder):
         if port.sends:
             unseen.add(id(twin.ready))
             h.drive(twin.ready, Mux(port.valid, port.ready, h.free(1, f"{port.name}_unseen")))
-            h.check(INDEPENDENT, (port.valid == twin.valid) & (~port.valid | (port.payload == twin.payload)))
+            h.check(INDEPENDENT, (port.valid == twin.valid) & (~port.valid | (port.p == twin.p)))
         else:
             h.check(INDEPENDENT, ~port.valid | (port.ready == twin.ready))
     for (_, member, value), (_, _, same) in zip(signature.flatten(one), signature.flatten(other), strict=True):
@@ -123,14 +123,14 @@ def unpacker(h, unit):
     """Words are full; what is taken stays the same while it is offered, and nobody forgets a tensor whose bytes are
     offered."""
     steady("take")(h, unit)
-    h.assume(padded(unit.i.payload) & full(unit.i.payload) & (unit.take <= len(unit.o.payload.data)))
+    h.assume(padded(unit.i.p) & full(unit.i.p) & (unit.take <= len(unit.o.p.data)))
     h.assume(~(unit.o.valid & ~unit.o.ready & unit.next))
 
 
 def walk(h, unit):
     """A tensor starts when the one before has ended; until then, nothing changes."""
     busy = Signal(name="busy")
-    h.m.d.sync += busy.eq(unit.start | (busy & ~(unit.o.valid & unit.o.ready & unit.o.payload.last)))
+    h.m.d.sync += busy.eq(unit.start | (busy & ~(unit.o.valid & unit.o.ready & unit.o.p.last)))
     h.assume(~(busy & (unit.start | unit.load)) & (~unit.start | (unit.blocks != 0)))
     for value in (unit.geometry, unit.blocks):
         h.assume(~busy | (Value.cast(value) == h.past(value)))

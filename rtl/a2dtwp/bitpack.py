@@ -57,7 +57,7 @@ class Bitpack(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        i = self.i.payload
+        i = self.i.p
         pieces = Phases(m, self.widths, self.width)
         room = SECTOR + max(piece.beyond for _, piece in pieces)
 
@@ -70,7 +70,7 @@ class Bitpack(wiring.Component):
             free.eq(~self.o.valid | self.o.ready),
             self.i.ready.eq(free & ~closing),
             taking.eq(self.i.valid & ~closing),
-            self.o.payload.eq(o),
+            self.o.p.eq(o),
         ]
 
         def image(piece):

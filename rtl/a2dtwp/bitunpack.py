@@ -69,7 +69,7 @@ class Bitunpack(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        i, length = self.i.payload, self.length.payload
+        i, length = self.i.p, self.length.p
         pieces = Phases(m, self.widths, self.width)
 
         left = Signal(32, reset_less=True)  # values, those of the next piece among them
@@ -93,8 +93,8 @@ class Bitunpack(wiring.Component):
             missing.eq((needs & (ended | (Mux(split, end[:5], end) > i.count)))
                        | (split & (Mux(needs, SECTOR // 8, end) > bytes_before))),
             o.valid.eq(running & (self.i.valid | ended | ~needs)),
-            o.payload.count.eq(count),
-            o.payload.last.eq(final),
+            o.p.count.eq(count),
+            o.p.last.eq(final),
             taken.eq(o.valid & o.ready),
             passed.eq(running & o.ready & needs & ~ended & (final | pieces.any(lambda piece: piece.leaves))),
         ]
@@ -107,10 +107,10 @@ class Bitunpack(wiring.Component):
                 near = Cat(before, here) if piece.beyond else here
                 first -= (SECTOR - back) if piece.beyond else 0
                 value = near[first : first + piece.width]
-                return Cat(Const(0, len(o.payload.data[k]) - piece.width), value)
+                return Cat(Const(0, len(o.p.data[k]) - piece.width), value)
             return Mux(count > k, pieces.select(bits), 0)
 
-        m.d.comb += [o.payload.data[k].eq(lane(k)) for k in range(8)]
+        m.d.comb += [o.p.data[k].eq(lane(k)) for k in range(8)]
         with m.If(taken):
             m.d.sync += [
                 left.eq(left - 8),
@@ -126,10 +126,10 @@ class Bitunpack(wiring.Component):
             m.d.sync += ended.eq(1)
 
         pipe = Pipeline(m, o, self.o)
-        *registers, stage_count, stage_last = pipe.stage(*o.payload.data, count, final)
+        *registers, stage_count, stage_last = pipe.stage(*o.p.data, count, final)
         pipe.finish()
-        m.d.comb += [target.eq(word) for target, word in zip(self.o.payload.data, registers, strict=True)]
-        m.d.comb += [self.o.payload.count.eq(stage_count), self.o.payload.last.eq(stage_last)]
+        m.d.comb += [target.eq(word) for target, word in zip(self.o.p.data, registers, strict=True)]
+        m.d.comb += [self.o.p.count.eq(stage_count), self.o.p.last.eq(stage_last)]
 
         m.d.comb += self.i.ready.eq(passed)
         with m.FSM():

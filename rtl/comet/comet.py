@@ -105,8 +105,8 @@ class Comet(wiring.Component):
             unpacker.take.eq(decode.take), unpacker.next.eq(closing),
             outliers.decompress.eq(config.decompress), outliers.clear.eq(start),
             histogram.clear.eq(start & ~config.decompress),
-            histogram.valid.eq(gather.o.valid & gather.o.ready & ~gather.o.payload.end),
-            histogram.symbols.eq(Value.cast(gather.o.payload.data)),
+            histogram.valid.eq(gather.o.valid & gather.o.ready & ~gather.o.p.end),
+            histogram.symbols.eq(Value.cast(gather.o.p.data)),
             histogram.bin.eq(self.bin), self.count.eq(histogram.value),
         ]
         return m
@@ -123,11 +123,11 @@ class Comet(wiring.Component):
         m.d.comb += [
             # A place in the walk goes with each sector.
             prequantise.i.valid.eq(self.sectors_i.valid & self.edges.valid & more[0]),
-            prequantise.i.payload.data.eq(self.sectors_i.payload),
-            prequantise.i.payload.edges.eq(self.edges.payload),
+            prequantise.i.p.data.eq(self.sectors_i.p),
+            prequantise.i.p.edges.eq(self.edges.p),
             self.sectors_i.ready.eq(prequantise.i.ready & self.edges.valid & more[0]),
             scatter.walk.valid.eq(self.edges.valid & more[1]),
-            scatter.walk.payload.eq(self.edges.payload),
+            scatter.walk.p.eq(self.edges.p),
             self.edges.ready.eq((prequantise.i.ready & self.sectors_i.valid & more[0])
                                 | (scatter.walk.ready & more[1])),
             # Outliers.
@@ -145,14 +145,14 @@ class Comet(wiring.Component):
         significand, exponent = config.step[:7], config.step[7:]
         wrong = (book.bad | (exponent < LEAST) | (exponent > MOST) | ((exponent == MOST) & significand.any())
                  | (config.vertical & ~config.tiled) | (config.decompress & (config.rounds == 0)))
-        with m.If(self.edges.valid & self.edges.ready & self.edges.payload.last):
+        with m.If(self.edges.valid & self.edges.ready & self.edges.p.last):
             m.d.sync += more.eq(0)
         with m.If(decode.short):
             m.d.sync += self.error.short.eq(1)
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.config.ready.eq(1)
-                m.d.sync += config.eq(self.config.payload)
+                m.d.sync += config.eq(self.config.p)
                 with m.If(self.config.valid):
                     m.d.sync += self.error.eq(0)
                     m.next = "book"
@@ -171,9 +171,9 @@ class Comet(wiring.Component):
                         m.d.sync += more.eq(Cat(~config.decompress, config.decompress))
             with m.State("run"):
                 m.d.comb += self.busy.eq(1)
-                with m.If(self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.payload.last):
+                with m.If(self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.p.last):
                     m.next = "idle"
-                with m.If(self.sectors_o.valid & self.sectors_o.ready & self.sectors_o.payload.last):
+                with m.If(self.sectors_o.valid & self.sectors_o.ready & self.sectors_o.p.last):
                     m.next = "close"
             with m.State("close"):
                 # A stream that is too long goes on being taken, and thrown away, until its `last`.

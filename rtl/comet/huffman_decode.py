@@ -85,7 +85,7 @@ class Decode(wiring.Component):
             may.eq(self.busy & advance & (self.room | ~word)),
             goes.eq(may & self.bytes.valid),
             self.bytes.ready.eq(may),
-            self.short.eq(goes & self.bytes.payload.short),
+            self.short.eq(goes & self.bytes.p.short),
             self.take.eq(sum(asks[k] for k in range(LANES))),
             bytes_next.eq(Mux(step[0], escapes, Mux(step[1], wides, six & (~step[6]).replicate(LANES)))),
             ends.eq(opening | ~bytes_next.any()),
@@ -106,7 +106,7 @@ class Decode(wiring.Component):
                 m.d.sync += [self.busy.eq(0), code.eq(0)]
 
         # Bytes to lanes that asked for them.
-        given = compaction.reopen(m, list(self.bytes.payload.data), compaction.moves(m, compaction.zeros(m, asks)))
+        given = compaction.reopen(m, list(self.bytes.p.data), compaction.moves(m, compaction.zeros(m, asks)))
 
         # The step behind, for what was taken to be understood.
         taken, closes, first, second, third = (Signal(reset_less=name != "taken", name=name)
@@ -178,4 +178,4 @@ class Decode(wiring.Component):
                 m.d.sync += [symbol.eq(Mux(wide, Cat(Const(0, 8), seen[:4]), total)), outlier.eq(far)]
             with m.Elif(third & gives):
                 m.d.sync += symbol[:8].eq(seen)
-        m.d.comb += [self.o.payload.data[lane].eq(symbol), self.o.payload.outliers[lane].eq(outlier)]
+        m.d.comb += [self.o.p.data[lane].eq(symbol), self.o.p.outliers[lane].eq(outlier)]

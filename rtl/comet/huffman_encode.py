@@ -49,7 +49,7 @@ class Encode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        book, i, o = self.book, self.i.payload, self.o.payload
+        book, i, o = self.book, self.i.p, self.o.p
         far = Signal(9, reset_less=True)  # the first symbol whose escape has more than one byte
         m.d.sync += far.eq(book.escape + NEAR)
 
@@ -79,8 +79,8 @@ class Encode(wiring.Component):
         return m
 
     def _lane(self, m, lane, far, valid, free, step, escapes, fars):
-        book, o = self.book, self.o.payload
-        u, outlier = self.i.payload.data[lane], self.i.payload.outliers[lane]
+        book, o = self.book, self.o.p
+        u, outlier = self.i.p.data[lane], self.i.p.outliers[lane]
         escape, beyond = escapes[lane], fars[lane]
         within = [Signal(name=f"within_{lane}_{bits}") for bits in range(1, LENGTHS)]
         m.d.comb += [

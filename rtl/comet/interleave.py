@@ -66,7 +66,7 @@ class Interleave(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        i = self.i.payload
+        i = self.i.p
         full, takes, closes = Signal(), Signal(), Signal()
         ending = Signal()  # all steps are in
         m.d.comb += [
@@ -126,7 +126,7 @@ class Interleave(wiring.Component):
         closed = compaction.close(m, left, compaction.moves(m, compaction.zeros(m, mask)))
         o, valid = Signal(chunk(LANES), reset_less=True), Signal()
         m.d.comb += [free.eq(~valid | self.o.ready), advance.eq(free | ~leaving),
-                     self.o.valid.eq(valid), self.o.payload.eq(o)]
+                     self.o.valid.eq(valid), self.o.p.eq(o)]
         with m.If(free):
             m.d.sync += [valid.eq(leaving), Value.cast(o.data).eq(Cat(closed)), o.last.eq(final),
                          o.count.eq(sum(mask[k] for k in range(LANES)))]

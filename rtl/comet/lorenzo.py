@@ -73,7 +73,7 @@ class Lorenzo(wiring.Component):
     def _differences(self, m, above):
         """Compression. Returns whether a row is to be kept, for which tile, and the row."""
         pipe = Pipeline(m, self.differences_i, self.differences_o)
-        i = self.differences_i.payload
+        i = self.differences_i.p
         values = [Value.cast(word).as_unsigned() for word in i.data]
         rows = [(value - other)[:BITS] for value, other in
                 zip(values, self._above(m, above, i.edges, "differences"), strict=True)]
@@ -92,14 +92,14 @@ class Lorenzo(wiring.Component):
             results.append(Mux(self.signed, Cat(sign, d[: BITS - 1] ^ sign.replicate(BITS - 1)), d))
         *results, outliers, edges = pipe.stage(*results, outliers, edges)
         pipe.finish()
-        m.d.comb += [word.eq(value) for word, value in zip(self.differences_o.payload.data, results, strict=True)]
-        m.d.comb += [self.differences_o.payload.outliers.eq(outliers), self.differences_o.payload.edges.eq(edges)]
+        m.d.comb += [word.eq(value) for word, value in zip(self.differences_o.p.data, results, strict=True)]
+        m.d.comb += [self.differences_o.p.outliers.eq(outliers), self.differences_o.p.edges.eq(edges)]
         return self.differences_i.valid & pipe.advance, i.edges.tile, Cat(values)
 
     def _sums(self, m, above):
         """Decompression. Returns as `_differences` does."""
         pipe = Pipeline(m, self.sums_i, self.sums_o)
-        i = self.sums_i.payload
+        i = self.sums_i.p
 
         def plus(value, other, condition=1):
             total = Signal(BITS, name="total")
@@ -131,6 +131,6 @@ class Lorenzo(wiring.Component):
         keep, tile = pipe.valid & pipe.advance, edges.tile
         *rows, outliers, edges = pipe.stage(*(row[BITS * k : BITS * (k + 1)] for k in range(LANES)), outliers, edges)
         pipe.finish()
-        m.d.comb += [word.eq(value) for word, value in zip(self.sums_o.payload.data, rows, strict=True)]
-        m.d.comb += [self.sums_o.payload.outliers.eq(outliers), self.sums_o.payload.edges.eq(edges)]
+        m.d.comb += [word.eq(value) for word, value in zip(self.sums_o.p.data, rows, strict=True)]
+        m.d.comb += [self.sums_o.p.outliers.eq(outliers), self.sums_o.p.edges.eq(edges)]
         return keep, tile, row

@@ -73,7 +73,7 @@ class Outliers(wiring.Component):
             m.d.sync += passed.eq(passed + self.count)
 
         # One shifter for both directions: sectors to rounds, or rounds to sectors.
-        sector, heads = self.sector_i.payload, [Signal(8, name=f"head_{k}") for k in range(LANES)]
+        sector, heads = self.sector_i.p, [Signal(8, name=f"head_{k}") for k in range(LANES)]
         shown = turned(m, [Mux(self.decompress, head, byte) for head, byte in zip(heads, sector.data, strict=True)],
                        back)
         mask = Cat(turned(m, list(Mux(self.decompress, self.mask, sector.mask)), passed))

@@ -75,7 +75,7 @@ class Prequantise(wiring.Component):
         outliers, some = Signal(LANES, reset_less=True), Signal(reset_less=True)
         byte, sent, done, leaves = Signal(2), Signal(), Signal(), Signal()
         advance = Signal()
-        beyond = Cat(Value.cast(word[4:31]) >= limit for word in self.i.payload.data)
+        beyond = Cat(Value.cast(word[4:31]) >= limit for word in self.i.p.data)
         m.d.comb += [
             done.eq(~some | sent | (byte.all() & self.words.ready)),
             leaves.eq(advance & done),
@@ -83,18 +83,18 @@ class Prequantise(wiring.Component):
             self.moves.eq(valid & leaves),
             self.count.eq(sector.edges.count),
             self.words.valid.eq(valid & some & ~sent),
-            self.words.payload.mask.eq(outliers),
+            self.words.p.mask.eq(outliers),
         ]
         for k, word in enumerate(sector.data):
-            m.d.comb += self.words.payload.data[k].eq(
+            m.d.comb += self.words.p.data[k].eq(
                 Cat(*(word[8 * place : 8 * place + 8] for place in range(WORD))).word_select(byte, 8))
         with m.If(self.words.valid & self.words.ready):
             m.d.sync += [byte.eq(byte + 1), sent.eq(byte.all() & ~leaves)]
         with m.Elif(leaves):
             m.d.sync += sent.eq(0)
         with m.If(self.i.ready):
-            m.d.sync += [valid.eq(self.i.valid), sector.eq(self.i.payload), outliers.eq(beyond), some.eq(beyond.any())]
-            for shift, word in zip(shifts, self.i.payload.data, strict=True):
+            m.d.sync += [valid.eq(self.i.valid), sector.eq(self.i.p), outliers.eq(beyond), some.eq(beyond.any())]
+            for shift, word in zip(shifts, self.i.p.data, strict=True):
                 distance = (place - word[23:31])[:9]
                 m.d.sync += shift.eq(distance[:4] | distance[4:8].any().replicate(4))  # 13 and more give 0
 
@@ -116,8 +116,8 @@ class Prequantise(wiring.Component):
             row += rows
         pipe.finish()
         *lanes, outliers, place_in_walk = state
-        m.d.comb += [word.eq(lane) for word, lane in zip(self.o.payload.data, lanes, strict=True)]
-        m.d.comb += [self.o.payload.outliers.eq(outliers), self.o.payload.edges.eq(place_in_walk)]
+        m.d.comb += [word.eq(lane) for word, lane in zip(self.o.p.data, lanes, strict=True)]
+        m.d.comb += [self.o.p.outliers.eq(outliers), self.o.p.edges.eq(place_in_walk)]
         return m
 
     @staticmethod

@@ -53,7 +53,7 @@ class Reconstruct(wiring.Component):
         m = Module()
         exit_ = stream.Signature(0).create(path=["exit"])
         pipe = Pipeline(m, self.i, exit_)
-        i = self.i.payload
+        i = self.i.p
 
         # Magnitude and sign; padding is zero.
         magnitudes = []
@@ -109,7 +109,7 @@ class Reconstruct(wiring.Component):
         left, waits, loads, byte = Signal(LANES, reset_less=True), Signal(), Signal(), Signal(2)
         m.d.comb += [
             exit_.ready.eq(~valid | (~waits & self.o.ready)), loads.eq(exit_.valid & exit_.ready),
-            self.o.valid.eq(valid & ~waits), self.o.payload.eq(sector),
+            self.o.valid.eq(valid & ~waits), self.o.p.eq(sector),
             self.mask.eq(left), self.take.eq(waits),
             self.moves.eq(self.o.valid & self.o.ready), self.count.eq(sector.count),
         ]

@@ -62,10 +62,10 @@ class Gather(wiring.Component):
         o, valid = Signal(rounds, reset_less=True), Signal()
         m.d.comb += [
             free.eq(~valid | self.o.ready), self.i.ready.eq(free & ~closing), taken.eq(self.i.valid & ~closing),
-            total.eq(level + self.i.payload.edges.count), flushes.eq(closing & level.any()),
-            self.o.valid.eq(valid), self.o.payload.eq(o),
+            total.eq(level + self.i.p.edges.count), flushes.eq(closing & level.any()),
+            self.o.valid.eq(valid), self.o.p.eq(o),
         ]
-        come = turned(m, _lanes(self.i.payload), level)
+        come = turned(m, _lanes(self.i.p), level)
         old = _below(level)
         merged = [Mux(old[k], rest[k] if k < LANES - 1 else 0, come[k] & (~closing).replicate(BITS + 1))
                   for k in range(LANES)]
@@ -73,7 +73,7 @@ class Gather(wiring.Component):
             _keep(m, o, merged)
             m.d.sync += [valid.eq((taken & total[3]) | closing), o.end.eq(closing & ~flushes)]
             with m.If(taken):
-                m.d.sync += [level.eq(total[:3]), closing.eq(self.i.payload.edges.last)]
+                m.d.sync += [level.eq(total[:3]), closing.eq(self.i.p.edges.last)]
                 m.d.sync += [kept.eq(Mux(total[3] | ~old[k], come[k], kept)) for k, kept in enumerate(rest)]
             with m.Elif(closing):
                 m.d.sync += [level.eq(0), closing.eq(flushes)]
@@ -107,21 +107,21 @@ class Scatter(wiring.Component):
         rest = [Signal(BITS + 1, reset_less=True, name=f"rest_{k}") for k in range(1, LANES)]
         free, moves, total = Signal(), Signal(), Signal(5)
         o, valid = Signal(symbols, reset_less=True), Signal()
-        i, walk = _lanes(self.i.payload), Signal(edges, reset_less=True)
+        i, walk = _lanes(self.i.p), Signal(edges, reset_less=True)
         # The sector that comes next, known a cycle ahead: where in the rest its first symbol is, 0 if there is none;
         # whether it goes beyond what is at hand; the same place for the sector behind it.
         known, place, needed, then = Signal(), Signal(3, reset_less=True), Signal(reset_less=True), Signal(3)
         m.d.comb += [
-            total.eq(then + self.walk.payload.count),
+            total.eq(then + self.walk.p.count),
             free.eq(~valid | self.o.ready),
             moves.eq(free & known & (self.i.valid | ~needed)),
             self.walk.ready.eq(~known | moves), self.i.ready.eq(free & known & needed),
-            self.o.valid.eq(valid), self.o.payload.eq(o),
+            self.o.valid.eq(valid), self.o.p.eq(o),
         ]
         with m.If(self.walk.ready):
             m.d.sync += known.eq(self.walk.valid)
             with m.If(self.walk.valid):
-                m.d.sync += [walk.eq(self.walk.payload), place.eq(then), then.eq(Mux(self.walk.payload.last, 0, total)),
+                m.d.sync += [walk.eq(self.walk.p), place.eq(then), then.eq(Mux(self.walk.p.last, 0, total)),
                              needed.eq(Mux(then.any(), total > LANES, total.any()))]
         old = ~_below(place) & place.any().replicate(LANES)
         lanes = turned(m, [Mux(old[k], rest[k - 1], i[k]) if k else i[k] for k in range(LANES)], -place)

@@ -85,18 +85,18 @@ def connect(m, component, prefix, reads=None, writes=None):
         if side is not None:
             burst = getattr(side, channel)
             m.d.comb += [
-                flat(f"{channel}addr").eq(burst.payload.address), flat(f"{channel}len").eq(burst.payload.length),
+                flat(f"{channel}addr").eq(burst.p.address), flat(f"{channel}len").eq(burst.p.length),
                 flat(f"{channel}valid").eq(burst.valid), burst.ready.eq(flat(f"{channel}ready")),
             ]
     if reads is not None:
         m.d.comb += [
-            reads.r.payload.eq(Cat(flat("rdata"), flat("rresp"), flat("rlast"))),
+            reads.r.p.eq(Cat(flat("rdata"), flat("rresp"), flat("rlast"))),
             reads.r.valid.eq(flat("rvalid")), flat("rready").eq(reads.r.ready),
         ]
     if writes is not None:
         m.d.comb += [
-            Cat(flat("wdata"), flat("wstrb"), flat("wlast")).eq(writes.w.payload),
+            Cat(flat("wdata"), flat("wstrb"), flat("wlast")).eq(writes.w.p),
             flat("wvalid").eq(writes.w.valid), writes.w.ready.eq(flat("wready")),
-            writes.b.payload.resp.eq(flat("bresp")), writes.b.valid.eq(flat("bvalid")),
+            writes.b.p.resp.eq(flat("bresp")), writes.b.valid.eq(flat("bvalid")),
             flat("bready").eq(writes.b.ready),
         ]

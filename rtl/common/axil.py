@@ -53,7 +53,7 @@ def connect(m, component, prefix, slave):
         return getattr(component, prefix + name)
 
     for channel in ("aw", "ar"):
-        m.d.comb += getattr(slave, channel).payload.eq(flat(f"{channel}addr"))
+        m.d.comb += getattr(slave, channel).p.eq(flat(f"{channel}addr"))
     for channel in ("aw", "w", "ar"):
         inner = getattr(slave, channel)
         m.d.comb += [inner.valid.eq(flat(f"{channel}valid")), flat(f"{channel}ready").eq(inner.ready)]
@@ -61,7 +61,7 @@ def connect(m, component, prefix, slave):
         inner = getattr(slave, channel)
         m.d.comb += [flat(f"{channel}valid").eq(inner.valid), inner.ready.eq(flat(f"{channel}ready"))]
     m.d.comb += [
-        slave.w.payload.data.eq(flat("wdata")), slave.w.payload.strb.eq(flat("wstrb")),
-        flat("bresp").eq(slave.b.payload),
-        flat("rdata").eq(slave.r.payload.data), flat("rresp").eq(slave.r.payload.resp),
+        slave.w.p.data.eq(flat("wdata")), slave.w.p.strb.eq(flat("wstrb")),
+        flat("bresp").eq(slave.b.p),
+        flat("rdata").eq(slave.r.p.data), flat("rresp").eq(slave.r.p.resp),
     ]

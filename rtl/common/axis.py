@@ -85,9 +85,9 @@ class Sender(wiring.Component):
             self.quiet.eq(stopped & ~begun),
             o.tvalid.eq(Mux(stopped, closing, i.valid & (held | ~self.abort))),
             # Whatever comes at i meanwhile: an offered beat stays as it is.
-            o.tdata.eq(Mux(stopped, 0, i.payload.data.as_value())),
-            o.tkeep.eq(Mux(stopped, 0, Cat(i.payload.count > k for k in range(self.size)))),
-            o.tlast.eq(stopped | i.payload.last),
+            o.tdata.eq(Mux(stopped, 0, i.p.data.as_value())),
+            o.tkeep.eq(Mux(stopped, 0, Cat(i.p.count > k for k in range(self.size)))),
+            o.tlast.eq(stopped | i.p.last),
             i.ready.eq(o.tready & ~stopped & (held | ~self.abort)),
         ]
         m.d.sync += [held.eq(o.tvalid & ~o.tready), stopped.eq(self.abort & (stopped | ~o.tvalid | o.tready))]
@@ -156,9 +156,9 @@ class Receiver(wiring.Component):
             counted.eq(ended & ~took),
             may.eq(self.run & (counted | ~i.tlast)),
             o.valid.eq(i.tvalid & may & ~dropping),
-            o.payload.data.as_value().eq(Cat(Mux(i.tkeep[k], i.tdata.word_select(k, 8), 0) for k in range(size))),
-            o.payload.count.eq(Mux(i.tlast, count, size)),
-            o.payload.last.eq(i.tlast),
+            o.p.data.as_value().eq(Cat(Mux(i.tkeep[k], i.tdata.word_select(k, 8), 0) for k in range(size))),
+            o.p.count.eq(Mux(i.tlast, count, size)),
+            o.p.last.eq(i.tlast),
             i.tready.eq(dropping | (may & o.ready)),
             self.malformed.eq(took & odd),
             took.eq(dropped | (offered & ready)),

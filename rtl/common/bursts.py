@@ -27,7 +27,7 @@ class Bursts(wiring.Component):
     Until then it waits.
 
     Throughput: one step a cycle. Latency: one cycle from the step that ends a burst to it, none from the beat that
-    does not join it. Buffering: a burst. Combinational paths: ``i`` to ``o.valid``, ``o.ready`` and ``i.payload`` to
+    does not join it. Buffering: a burst. Combinational paths: ``i`` to ``o.valid``, ``o.ready`` and ``i.p`` to
     ``i.ready``.
 
     Source: JPEG-ACT, section III-C (whole lines are read); AMBA AXI, IHI 0022, section A3.4.1 (4 KiB).
@@ -63,7 +63,7 @@ class Bursts(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        step = self.i.payload
+        step = self.i.p
         open_, closed = Signal(), Signal()  # there is a burst; nothing more joins it
         index = Signal.like(step.index, reset_less=True)
         length = Signal(range(LIMIT), reset_less=True)
@@ -74,8 +74,8 @@ class Bursts(wiring.Component):
             self.i.ready.eq(~step.beat | extends | ~open_ | self.o.ready),
             moves.eq(self.i.valid & self.i.ready),
             self.o.valid.eq(open_ & (closed | (self.i.valid & step.beat & ~step.joins))),
-            self.o.payload.address.eq(index << 5),
-            self.o.payload.length.eq(length),
+            self.o.p.address.eq(index << 5),
+            self.o.p.length.eq(length),
         ]
 
         full = Signal()

@@ -107,7 +107,7 @@ class Fadd(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
-        (total,) = add(m, pipe, self.i.payload.a, self.i.payload.b)
+        (total,) = add(m, pipe, self.i.p.a, self.i.p.b)
         pipe.finish()
-        m.d.comb += self.o.payload.eq(total)
+        m.d.comb += self.o.p.eq(total)
         return m

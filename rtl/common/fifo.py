@@ -55,16 +55,16 @@ class Fifo(wiring.Component):
         full, some = Signal(), Signal()  # of the memory: no room for a beat; there is one that may leave
         # The memory's output, and the register behind it, have a beat.
         fetched, valid = Signal(name="fetched"), Signal()
-        payload = Signal.like(self.o.payload, reset_less=True)
+        payload = Signal.like(self.o.p, reset_less=True)
         pushes, pulls, moves = Signal(), Signal(), Signal()
         m.d.comb += [
             self.i.ready.eq(~full),
             self.o.valid.eq(valid),
-            self.o.payload.eq(payload),
+            self.o.p.eq(payload),
             pushes.eq(self.i.valid & ~full),
             moves.eq(~valid | self.o.ready),
             pulls.eq(some & (~fetched | moves)),
-            write.data.eq(self.i.payload),
+            write.data.eq(self.i.p),
             write.en.eq(pushes),
             read.en.eq(pulls),
         ]
@@ -94,6 +94,6 @@ class Fifo(wiring.Component):
             ("whole", self.depth + 1), ("length", self.depth), ("done", self.depth + 1)))
         m.d.comb += some.eq(whole != 0)
         with m.If(pushes):
-            m.d.sync += length.eq(Mux(self.i.payload.last, 0, length + 1))
-        m.d.sync += [done.eq(Mux(pushes & self.i.payload.last, length + 1, 0)), whole.eq(whole + done - pulls)]
+            m.d.sync += length.eq(Mux(self.i.p.last, 0, length + 1))
+        m.d.sync += [done.eq(Mux(pushes & self.i.p.last, length + 1, 0)), whole.eq(whole + done - pulls)]
         return m

@@ -59,22 +59,22 @@ class Join(wiring.Component):
             self.i.ready.eq(free),
             taken.eq(self.i.valid & free),
             first.eq(index == 0),
-            full.eq(self.i.payload.last | index.all()),
-            self.o.payload.eq(o),
+            full.eq(self.i.p.last | index.all()),
+            self.o.p.eq(o),
         ]
         # The first piece clears the places of the others.
         for k in range(pieces):
             here = index == k
             with m.If(taken & (first | here)):
                 m.d.sync += o.data.as_value().word_select(k, width).eq(
-                    Mux(here, self.i.payload.data.as_value(), 0))
+                    Mux(here, self.i.p.data.as_value(), 0))
         with m.If(free):
             m.d.sync += self.o.valid.eq(taken & full)
         with m.If(taken):
             m.d.sync += [
                 index.eq(Mux(full, 0, index + 1)),
-                o.count.eq(self.i.payload.count + (index << (self.size.bit_length() - 1))),
-                o.last.eq(self.i.payload.last),
+                o.count.eq(self.i.p.count + (index << (self.size.bit_length() - 1))),
+                o.last.eq(self.i.p.last),
             ]
         return m
 
@@ -115,7 +115,7 @@ class Split(wiring.Component):
         # Pieces, and bytes in an incomplete one behind them.
         whole, rest = Signal(range(pieces + 1)), Signal(range(max(self.size, 2)))
         end, final = Signal(), Signal()
-        i, o = self.i.payload, self.o.payload
+        i, o = self.i.p, self.o.p
         m.d.comb += [
             Cat(rest[:log], whole).eq(i.count) if log else whole.eq(i.count),
             # The piece at hand is the last of its word: the one behind it would be empty.

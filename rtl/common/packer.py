@@ -92,7 +92,7 @@ class Packer(wiring.Component):
         closing = Signal(init=1)
 
         free, taking, fits = Signal(), Signal(), Signal()
-        i_count = self.i.payload.count >> (self.granule.bit_length() - 1)
+        i_count = self.i.p.count >> (self.granule.bit_length() - 1)
         total, grown = (Signal(range(capacity + i_size + 1), name=name) for name in ("total", "grown"))
         beyond, ends, load = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -103,12 +103,12 @@ class Packer(wiring.Component):
             grown.eq(level + i_count),
             total.eq(Mux(taking, grown, level)),
             beyond.eq(Mux(taking, grown > word, level > word)),
-            ends.eq(Mux(taking, self.i.payload.last, closing)),
+            ends.eq(Mux(taking, self.i.p.last, closing)),
             load.eq(beyond | ends),
         ]
 
         # The chunk, moved up by the level modulo a word. A level of a word and more puts it one word higher.
-        shifted = self.i.payload.data.as_value()
+        shifted = self.i.p.data.as_value()
         for bit in range((word - 1).bit_length()):
             step = Signal(len(shifted) + (unit << bit), name=f"shifted_{1 << bit}")
             m.d.comb += step.eq(Mux(level[bit], shifted << (unit << bit), shifted))
@@ -119,7 +119,7 @@ class Packer(wiring.Component):
             return Mux(condition, value, 0)
 
         o = Signal(chunk(self.o_size), reset_less=True)
-        m.d.comb += self.o.payload.eq(o)
+        m.d.comb += self.o.p.eq(o)
         with m.If(free):
             m.d.sync += [
                 self.o.valid.eq(load & ~(closing & (level == 0))),

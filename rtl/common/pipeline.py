@@ -45,5 +45,5 @@ class Pipeline:
         return registers
 
     def finish(self):
-        """Drives ``o.valid`` from the last stage; the caller drives ``o.payload`` from what it returned."""
+        """Drives ``o.valid`` from the last stage; the caller drives ``o.p`` from what it returned."""
         self._m.d.comb += self._o.valid.eq(self.valid)

@@ -28,20 +28,20 @@ class Skid(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        spare = Signal.like(self.i.payload, reset_less=True)
+        spare = Signal.like(self.i.p, reset_less=True)
         full = Signal()  # the spare register holds a beat
         m.d.comb += self.i.ready.eq(~full)
         with m.If(~full):
-            m.d.sync += spare.eq(self.i.payload)
+            m.d.sync += spare.eq(self.i.p)
         if self.half:
-            m.d.comb += [self.o.valid.eq(full | self.i.valid), self.o.payload.eq(Mux(full, spare, self.i.payload))]
+            m.d.comb += [self.o.valid.eq(full | self.i.valid), self.o.p.eq(Mux(full, spare, self.i.p))]
             m.d.sync += full.eq(self.o.valid & ~self.o.ready)
             return m
-        payload = Signal.like(self.i.payload, reset_less=True)
+        payload = Signal.like(self.i.p, reset_less=True)
         valid = Signal()
-        m.d.comb += [self.o.valid.eq(valid), self.o.payload.eq(payload)]
+        m.d.comb += [self.o.valid.eq(valid), self.o.p.eq(payload)]
         with m.If(~valid | self.o.ready):
-            m.d.sync += [payload.eq(Mux(full, spare, self.i.payload)), valid.eq(full | self.i.valid), full.eq(0)]
+            m.d.sync += [payload.eq(Mux(full, spare, self.i.p)), valid.eq(full | self.i.valid), full.eq(0)]
         with m.Elif(~full):
             m.d.sync += full.eq(self.i.valid)
         return m

@@ -31,12 +31,12 @@ class StreamMux:
         bits to low bits) and ``last`` with them.
         """
         m = self._m
-        offer = Signal(sink.payload.shape(), name="offer")
+        offer = Signal(sink.p.shape(), name="offer")
         if fields:
             m.d.comb += [Value.cast(offer[name]).eq(value) for name, value in fields.items()]
         else:
-            m.d.comb += [offer.data[k].eq(source.payload.data[k]) for k in range(8)]
-            m.d.comb += offer.last.eq(source.payload.last)
+            m.d.comb += [offer.data[k].eq(source.p.data[k]) for k in range(8)]
+            m.d.comb += offer.last.eq(source.p.last)
         self._sinks.setdefault(id(sink), (sink, []))[1].append((when, source.valid, Value.cast(offer)))
         self._sources.setdefault(id(source), (source, []))[1].append(when & sink.ready)
 
@@ -49,6 +49,6 @@ class StreamMux:
                 for when, _, offer in sources:
                     payload = payload | (offer & when.replicate(len(offer)))
             self._m.d.comb += [sink.valid.eq(Cat(when & valid for when, valid, _ in sources).any()),
-                               Value.cast(sink.payload).eq(payload)]
+                               Value.cast(sink.p).eq(payload)]
         for source, sinks in self._sources.values():
             self._m.d.comb += source.ready.eq(Cat(sinks).any())

@@ -105,7 +105,7 @@ class Unpacker(wiring.Component):
             moved.eq(offset + take),
             known.eq(Mux(level < 0, 0, level)),
             self.o.valid.eq((known >= piece) | closed),
-            self.o.payload.short.eq(known < take),
+            self.o.p.short.eq(known < take),
             self.excess.eq(~closed | (known != 0) | ragged),
             taken.eq(self.o.valid & self.o.ready),
             self.i.ready.eq(self.discarding | (~closed & ((held != count) | ~passed[0]))),
@@ -123,20 +123,20 @@ class Unpacker(wiring.Component):
             come = [Mux(passed[j], words[k + j], 0) for j in range(min(most, count - 1 - k) + 1)]
             with m.If(~passed[0] | (accepted & ((held == k) | (held == 0)))):
                 m.d.sync += words[k].eq(reduce(or_, come[1:], Mux(
-                    accepted & (stay == k), self.i.payload.data.as_value(), 0)))
+                    accepted & (stay == k), self.i.p.data.as_value(), 0)))
             shown.append(reduce(or_, come))
 
         grown = Signal.like(known)
-        m.d.comb += grown.eq(known + Mux(accepted, self.i.payload.count >> fine, 0))
+        m.d.comb += grown.eq(known + Mux(accepted, self.i.p.count >> fine, 0))
         m.d.sync += [
             held.eq(stay + accepted),
             level.eq(grown),
-            closed.eq(closed | (accepted & self.i.payload.last)),
-            ragged.eq(ragged | (accepted & self.i.payload.count[:fine].any())),
+            closed.eq(closed | (accepted & self.i.p.last)),
+            ragged.eq(ragged | (accepted & self.i.p.count[:fine].any())),
         ]
         with m.If(taken):
             m.d.sync += [offset.eq(moved), level.eq(grown - take)]
-        received = self.i.valid & self.i.ready & self.i.payload.last
+        received = self.i.valid & self.i.ready & self.i.p.last
         with m.If(received):
             m.d.sync += self.discarding.eq(0)
         with m.If(self.next):
@@ -153,5 +153,5 @@ class Unpacker(wiring.Component):
             step = Signal(reach, name=f"shown_{1 << bit}")
             m.d.comb += step.eq(Mux(offset[bit], shown[by:], shown))
             shown = step
-        m.d.comb += self.o.payload.data.as_value().eq(shown)
+        m.d.comb += self.o.p.data.as_value().eq(shown)
         return m

@@ -73,8 +73,8 @@ class Average(wiring.Component):
         with m.If(grows ^ pop):
             m.d.sync += [waiting.eq(Mux(pop, waiting - 1, waiting + 1)), full.eq(~pop & (waiting == DEPTH - 1))]
         m.d.comb += [
-            self.o.payload.data.eq(self.i.payload.data),
-            self.o.payload.last.eq(self.i.payload.last),
+            self.o.p.data.eq(self.i.p.data),
+            self.o.p.last.eq(self.i.p.last),
             self.o.valid.eq(self.i.valid & self.ready & ~full),
             self.i.ready.eq(self.o.ready & self.ready & ~full),
             self.next.eq(self.i.valid & self.i.ready),
@@ -82,7 +82,7 @@ class Average(wiring.Component):
 
         # -------------------------------------------------------------------------------------- eight lanes to two
         tail = config.tail
-        values = list(self.i.payload.data)
+        values = list(self.i.p.data)
         sums = []
         for k in range(0, 8, 2):
             one, other = values[k], values[k + 1]
@@ -108,7 +108,7 @@ class Average(wiring.Component):
             m.d.sync += [
                 low.eq(Mux(minimum, smallest[0], halves[0]) if self.minimum else halves[0]),
                 high.eq(Mux(minimum, smallest[1], halves[1]) if self.minimum else halves[1]),
-                stage.eq(place), delta.eq(self.i.payload.delta),
+                stage.eq(place), delta.eq(self.i.p.delta),
                 counted.eq(config.tiled | ~place.narrow | place.begins),
             ]
 
@@ -181,4 +181,4 @@ class Average(wiring.Component):
             with m.If(pop | ~here):
                 m.d.sync += queue[k].eq(Mux(behind, queue[k + 1], payload))
             m.d.sync += here.eq(Mux(pop, behind | (push & here), here | (push & before)))
-        m.d.comb += [self.bases.valid.eq(valid[1]), self.bases.payload.eq(queue[0])]
+        m.d.comb += [self.bases.valid.eq(valid[1]), self.bases.p.eq(queue[0])]

@@ -44,19 +44,19 @@ class Dequantize(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        pipe, i = Pipeline(m, self.i, self.o), self.i.payload
+        pipe, i = Pipeline(m, self.i, self.o), self.i.p
         base = Signal(signed(8), reset_less=True)
         with m.If(pipe.advance & self.i.valid):
             m.d.sync += base.eq(Mux(i.begins, i.base, base) & (~self.void).replicate(8))
         *values, last = pipe.stage(*i.data, i.last)
         pipe.finish()
-        for code, y in zip(values, self.o.payload.data, strict=True):
+        for code, y in zip(values, self.o.p.data, strict=True):
             total = Signal(signed(9), name="total")
             m.d.comb += [
                 total.eq(base + Cat(Const(0, RANGE - self.bits), code)),
                 y.eq(Cat(total[:7] | (total[7] & ~total[8]).replicate(7), total[8])),
             ]
-        m.d.comb += self.o.payload.last.eq(last)
+        m.d.comb += self.o.p.last.eq(last)
         return m
 
 
@@ -122,13 +122,13 @@ class Decode(wiring.Component):
             start.eq(self.start & ~refused(config, self.bits)), taken.eq(self.bytes.valid & self.bytes.ready),
             segments.config.eq(config), segments.start.eq(start), segments.next.eq(taken),
             unpack.config.eq(config), unpack.place.eq(segments.place), dequantize.void.eq(segments.place.void),
-            unpack.bytes.payload.eq(self.bytes.payload), self.take.eq(unpack.take),
+            unpack.bytes.p.eq(self.bytes.p), self.take.eq(unpack.take),
             unpack.bytes.valid.eq(self.bytes.valid & segments.ready),
             self.bytes.ready.eq(unpack.bytes.ready & segments.ready),
         ]
         with m.If(self.start):
             m.d.sync += [self.refused.eq(~start), self.short.eq(0)]
-        with m.Elif(taken & self.bytes.payload.short):
+        with m.Elif(taken & self.bytes.p.short):
             m.d.sync += self.short.eq(1)
         wiring.connect(m, unpack.o, dequantize.i)
         if self.align:

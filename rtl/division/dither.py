@@ -103,5 +103,5 @@ class Dither(wiring.Component):
         modes = which(config, self.bits)
         for lane, flips in enumerate(LANE):
             number = Mux(config.nearest, Const(16, BITS), s[BITS * (lane % 2) :][:BITS] ^ flips)
-            m.d.comb += self.noise.payload[lane].eq(choose((mode, number >> q - 1) for q, mode in modes.items()))
+            m.d.comb += self.noise.p[lane].eq(choose((mode, number >> q - 1) for q, mode in modes.items()))
         return m

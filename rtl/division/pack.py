@@ -45,7 +45,7 @@ class Pack(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        row, chunks, most = self.i.payload, self.chunks.payload, max(self.bits)
+        row, chunks, most = self.i.p, self.chunks.p, max(self.bits)
         modes = which(self.config, self.bits)
         packed = Signal(8 * most)
         m.d.comb += packed.eq(choose((mode, Cat(code[most - q :] for code in row.data)) for q, mode in modes.items()))

@@ -66,7 +66,7 @@ class Quantize(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        config, segment = self.config, self.bases.payload
+        config, segment = self.config, self.bases.p
 
         # y + R. This row also makes up for the cycle by which a base comes later than the row that waits for it.
         values = [Signal(signed(9), reset_less=True, name=f"value_{k}") for k in range(8)]
@@ -79,9 +79,9 @@ class Quantize(wiring.Component):
         ]
         with m.If(~valid | moves):
             m.d.sync += valid.eq(self.i.valid & self.noise.valid)
-            m.d.sync += [value.eq(y + self.noise.payload[k])
-                         for k, (value, y) in enumerate(zip(values, self.i.payload.data, strict=True))]
-            m.d.sync += last.eq(self.i.payload.last)
+            m.d.sync += [value.eq(y + self.noise.p[k])
+                         for k, (value, y) in enumerate(zip(values, self.i.p.data, strict=True))]
+            m.d.sync += last.eq(self.i.p.last)
 
         ends = Signal()
         m.d.comb += [ends.eq(index == segment.index), self.bases.ready.eq(valid & free & ends)]
@@ -97,8 +97,8 @@ class Quantize(wiring.Component):
             top = t[RANGE - max(self.bits) : RANGE]
             codes.append((top | above.replicate(len(top))) & (exists & ~below).replicate(len(top)))
             beyond.append(above | below)
-        o, clips = Signal.like(self.o.payload, reset_less=True), Signal(reset_less=True)
-        m.d.comb += self.o.payload.eq(o)
+        o, clips = Signal.like(self.o.p, reset_less=True), Signal(reset_less=True)
+        m.d.comb += self.o.p.eq(o)
         with m.If(free):
             m.d.sync += [
                 self.o.valid.eq(valid & self.bases.valid), Cat(o.data).eq(Cat(codes)), o.base.eq(segment.base),

@@ -52,9 +52,9 @@ class Unpack(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        o, place, most = self.o.payload, self.place, max(self.bits)
+        o, place, most = self.o.p, self.place, max(self.bits)
         modes = which(self.config, self.bits)
-        given = self.bytes.payload.data.as_value()
+        given = self.bytes.p.data.as_value()
         packed = Signal(8 * most)
         m.d.comb += [
             packed.eq(Mux(place.begins, given[8:], given[: 8 * most]) & (~place.void).replicate(8 * most)),

@@ -38,10 +38,10 @@ class Binarize(wiring.Component):
         pipe = Pipeline(m, self.i, self.o)
         # Beyond 255 << 23, infinity, there are only NaNs; all smaller words but 0 are positive numbers.
         positive = [~word[31] & word[:31].any() & ~(word[23:31].all() & word[:23].any())
-                    for word in self.i.payload.data]
-        bits, last = pipe.stage(Cat(positive), self.i.payload.last)
+                    for word in self.i.p.data]
+        bits, last = pipe.stage(Cat(positive), self.i.p.last)
         pipe.finish()
-        m.d.comb += [self.o.payload.bits.eq(bits), self.o.payload.last.eq(last)]
+        m.d.comb += [self.o.p.bits.eq(bits), self.o.p.last.eq(last)]
         return m
 
 
@@ -65,7 +65,7 @@ class Unbinarize(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready),
-                     self.o.payload.last.eq(self.i.payload.last)]
-        m.d.comb += [word.eq(Mux(bit, ONE, 0)) for word, bit in zip(self.o.payload.data, self.i.payload.bits,
+                     self.o.p.last.eq(self.i.p.last)]
+        m.d.comb += [word.eq(Mux(bit, ONE, 0)) for word, bit in zip(self.o.p.data, self.i.p.bits,
                                                                   strict=True)]
         return m

@@ -70,23 +70,23 @@ class DprEncode(wiring.Component):
         most = max(WIDTH[form] for form in self.formats)
         m.submodules.pack = pack = Bitpack(tuple(WIDTH[form] for form in self.formats))
         pipe = Pipeline(m, self.i, pack.i)
-        lanes = [rounding(word, self.format, self.formats) for word in self.i.payload.data]
-        *registers, count, last = pipe.stage(*(value for lane in lanes for value in lane), self.i.payload.count,
-                                             self.i.payload.last)
+        lanes = [rounding(word, self.format, self.formats) for word in self.i.p.data]
+        *registers, count, last = pipe.stage(*(value for lane in lanes for value in lane), self.i.p.count,
+                                             self.i.p.last)
         pipe.finish()
         each = len(lanes[0])
         for lane in range(8):
             code = narrow(m, self.format, self.formats, *registers[each * lane : each * (lane + 1)])
-            m.d.comb += pack.i.payload.data[lane].eq(code[16 - most :])
+            m.d.comb += pack.i.p.data[lane].eq(code[16 - most :])
         m.d.comb += [
-            pack.i.payload.count.eq(count),
-            pack.i.payload.last.eq(last),
+            pack.i.p.count.eq(count),
+            pack.i.p.last.eq(last),
             pack.width.eq(width(self.format, self.formats)),
             self.o.valid.eq(pack.o.valid),
             pack.o.ready.eq(self.o.ready),
-            self.o.payload.data.eq(pack.o.payload.data),
-            self.o.payload.count.eq((pack.o.payload.count + 3) & ~3),
-            self.o.payload.last.eq(pack.o.payload.last),
+            self.o.p.data.eq(pack.o.p.data),
+            self.o.p.count.eq((pack.o.p.count + 3) & ~3),
+            self.o.p.last.eq(pack.o.p.last),
         ]
         return m
 
@@ -143,22 +143,22 @@ class DprDecode(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), unpack.i)
         m.d.comb += [
             unpack.width.eq(width(self.format, self.formats)),
-            unpack.length.payload.eq(self.length.payload),
+            unpack.length.p.eq(self.length.p),
             # Not while values of the last tensor, and of its format, are here.
             unpack.length.valid.eq(self.length.valid & ~self.o.valid),
             self.length.ready.eq(unpack.length.ready & ~self.o.valid),
             self.error.eq(unpack.error),
         ]
         pipe = Pipeline(m, unpack.o, self.o)
-        codes = [Cat(Const(0, 16 - most), code) for code in unpack.o.payload.data]
+        codes = [Cat(Const(0, 16 - most), code) for code in unpack.o.p.data]
         words = [widen(m, code, self.format, self.formats) for code in codes]
         # The low bits of every word are zero and need no register.
-        *registers, count, last = pipe.stage(*(word[13:] for word in words), unpack.o.payload.count,
-                                             unpack.o.payload.last)
+        *registers, count, last = pipe.stage(*(word[13:] for word in words), unpack.o.p.count,
+                                             unpack.o.p.last)
         pipe.finish()
-        m.d.comb += [word.eq(Cat(Const(0, 13), register)) for word, register in zip(self.o.payload.data, registers,
+        m.d.comb += [word.eq(Cat(Const(0, 13), register)) for word, register in zip(self.o.p.data, registers,
                                                                                   strict=True)]
-        m.d.comb += [self.o.payload.count.eq(count), self.o.payload.last.eq(last)]
+        m.d.comb += [self.o.p.count.eq(count), self.o.p.last.eq(last)]
         return m
 
 

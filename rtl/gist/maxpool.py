@@ -133,7 +133,7 @@ class MaxPool(wiring.Component):
                 # A stream that has not ended is drained, and what is under way still looks at the config.
                 m.d.comb += self.config.ready.eq(watch.ended & ~fresh & ~busy)
                 with m.If(self.config.valid & self.config.ready):
-                    m.d.sync += [config.eq(self.config.payload), error.eq(0)]
+                    m.d.sync += [config.eq(self.config.p), error.eq(0)]
                     m.next = "check"
             with m.State("check"):
                 pads = (config.k == 2) & padded
@@ -172,7 +172,7 @@ class MaxPool(wiring.Component):
                     with m.If(Mux(flushing, first_x & ~first_y, final & ~padded)):
                         m.next = "idle"
         with m.If(~running & self.i.valid & self.i.ready):
-            m.d.sync += watch.ended.eq(self.i.payload.last)
+            m.d.sync += watch.ended.eq(self.i.p.last)
 
         # A window's row: the maximum of its first two values is there when the third one comes.
         newest, older, best = (Signal(32, reset_less=True, name=name) for name in ("newest", "older", "best"))
@@ -181,7 +181,7 @@ class MaxPool(wiring.Component):
             columns.move(first_column)
             takes = ~three | first_column | _beats(m, newest, older)
             m.d.sync += [
-                newest.eq(_key(Mux(watch.ended, 0, self.i.payload.data))), older.eq(newest),
+                newest.eq(_key(Mux(watch.ended, 0, self.i.p.data))), older.eq(newest),
                 best.eq(Mux(takes, newest, older)), later.eq(takes & three),
                 first_column.eq(first_x), first_row.eq(first_y), known.eq(1), plane_final.eq(last_plane),
                 top.eq(first_row), row_known.eq(known), row_final.eq(plane_final),
@@ -225,9 +225,9 @@ class MaxPool(wiring.Component):
         y_taken, map_taken = Signal(), Signal()
         whole = second | last
         m.d.comb += [
-            self.y.payload.data.eq(_word(best)), self.y.payload.last.eq(last), self.y.valid.eq(merged.valid & ~y_taken),
-            self.map.payload.data[0].eq(Mux(second, low, place)), self.map.payload.data[1].eq(Mux(second, place, 0)),
-            self.map.payload.last.eq(last), self.map.valid.eq(merged.valid & whole & ~map_taken),
+            self.y.p.data.eq(_word(best)), self.y.p.last.eq(last), self.y.valid.eq(merged.valid & ~y_taken),
+            self.map.p.data[0].eq(Mux(second, low, place)), self.map.p.data[1].eq(Mux(second, place, 0)),
+            self.map.p.last.eq(last), self.map.valid.eq(merged.valid & whole & ~map_taken),
             merged.ready.eq((self.y.ready | y_taken) & (self.map.ready | map_taken | ~whole)),
         ]
         with m.If(merged.valid):

@@ -107,7 +107,7 @@ class MaxPoolBackward(wiring.Component):
             m.d.sync += fresh.eq(step)
 
         place, i, j, legal = Signal(4), Signal(2), Signal(2), Signal()
-        m.d.comb += place.eq(self.map.payload.data[second])
+        m.d.comb += place.eq(self.map.p.data[second])
         with m.If(three):
             m.d.comb += [i.eq(Mux(place >= 6, 2, place >= 3)), j.eq(place - Mux(place >= 6, 6, Mux(place >= 3, 3, 0)))]
         with m.Else():
@@ -122,7 +122,7 @@ class MaxPoolBackward(wiring.Component):
                 # A stream that has not ended is drained, and what is under way still looks at the config.
                 m.d.comb += self.config.ready.eq(gradients.ended & places.ended & ~fresh)
                 with m.If(self.config.valid & self.config.ready):
-                    m.d.sync += [config.eq(self.config.payload), error.eq(0)]
+                    m.d.sync += [config.eq(self.config.p), error.eq(0)]
                     m.next = "check"
             with m.State("check"):
                 none = [axis.load(size, config.k, padded)
@@ -165,7 +165,7 @@ class MaxPoolBackward(wiring.Component):
         with m.If(~running):
             for watch, port in ((gradients, self.dy), (places, self.map)):
                 with m.If(port.valid & port.ready):
-                    m.d.sync += watch.ended.eq(port.payload.last)
+                    m.d.sync += watch.ended.eq(port.p.last)
 
         # The windows that have a column in common, the newest first, and which of their columns it is.
         window = data.StructLayout({"dy": 32, "i": 2, "j": 2})
@@ -175,7 +175,7 @@ class MaxPoolBackward(wiring.Component):
         inside, emit, empty, last = Signal(), Signal(), Signal(), Signal()
         with m.If(step):
             with m.If(columns.phase == 0):
-                m.d.sync += [windows[0].dy.eq(self.dy.payload.data), windows[0].i.eq(i), windows[0].j.eq(j),
+                m.d.sync += [windows[0].dy.eq(self.dy.p.data), windows[0].i.eq(i), windows[0].j.eq(j),
                              there[0].eq(present & legal)]
                 for n in range(1, WINDOWS):
                     m.d.sync += [windows[n].eq(windows[n - 1]), there[n].eq(there[n - 1] & (columns.position != 0))]
@@ -210,6 +210,6 @@ class MaxPoolBackward(wiring.Component):
         m.d.comb += [
             write.addr.eq(address), write.en.eq(stored & pipe.advance),
             write.data[0].eq(sums[1]), write.data[1].eq(sums[2]),
-            self.dx.payload.data.eq(sums[0]), self.dx.payload.last.eq(last),
+            self.dx.p.data.eq(sums[0]), self.dx.p.last.eq(last),
         ]
         return m

@@ -89,7 +89,7 @@ class Watch:
         self.ended = Signal(init=1)
 
     def transfer(self, take, final):
-        last = self._stream.payload.last
+        last = self._stream.p.last
         with self._m.If(take):
             self._m.d.sync += self.ended.eq(last)
             with self._m.If(last & ~final):

@@ -54,16 +54,16 @@ class SsdcEncode(wiring.Component):
         m.d.comb += [
             self.values.valid.eq(values.o.valid),
             values.o.ready.eq(self.values.ready),
-            self.values.payload.data.as_value().eq(values.o.payload.data.as_value()),
-            self.values.payload.count.eq(values.o.payload.count >> 2),
-            self.values.payload.last.eq(values.o.payload.last),
+            self.values.p.data.as_value().eq(values.o.p.data.as_value()),
+            self.values.p.count.eq(values.o.p.count >> 2),
+            self.values.p.last.eq(values.o.p.last),
         ]
 
         joint = stream.Signature(1).create()
         pipe = Pipeline(m, self.i, joint)
 
         # Values that are zero must be without their sign as well: closing gaps merges words by OR.
-        i, sector = self.i.payload, Signal(5)
+        i, sector = self.i.p, Signal(5)
         with m.If(self.i.valid & pipe.advance):
             m.d.sync += sector.eq(Mux(i.last, 0, sector + 1))
         nonzero, ends = Signal(8), Signal()
@@ -88,20 +88,20 @@ class SsdcEncode(wiring.Component):
         pipe.finish()
 
         m.d.comb += [
-            values.i.payload.data.as_value().eq(Cat(word[:32] for word in closed)),
-            values.i.payload.count.eq(count << 2),
-            columns.i.payload.data.as_value().eq(
+            values.i.p.data.as_value().eq(Cat(word[:32] for word in closed)),
+            values.i.p.count.eq(count << 2),
+            columns.i.p.data.as_value().eq(
                 Cat(Cat(word[32:35], sector & word[35].replicate(5)) for word in closed)),
-            columns.i.payload.count.eq(count),
-            counts.i.payload.data.as_value().eq(total),
-            counts.i.payload.count.eq(ends << 1),
+            columns.i.p.count.eq(count),
+            counts.i.p.data.as_value().eq(total),
+            counts.i.p.count.eq(ends << 1),
         ]
         # Each branch takes the beat when it can; the pipeline moves on once all have.
         done = []
         for branch, wanted in ((values, 1), (columns, 1), (counts, ends | last)):
             had, goes = Signal(), Signal()
             m.d.comb += [
-                branch.i.payload.last.eq(last),
+                branch.i.p.last.eq(last),
                 branch.i.valid.eq(joint.valid & wanted & ~had),
                 goes.eq(branch.i.ready | had | ~wanted if branch is counts else branch.i.ready | had),
             ]

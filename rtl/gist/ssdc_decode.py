@@ -71,9 +71,9 @@ class SsdcDecode(wiring.Component):
         m.d.comb += [
             values.i.valid.eq(self.values.valid),
             self.values.ready.eq(values.i.ready),
-            values.i.payload.data.as_value().eq(self.values.payload.data.as_value()),
-            values.i.payload.count.eq(self.values.payload.count << 2),
-            values.i.payload.last.eq(self.values.payload.last),
+            values.i.p.data.as_value().eq(self.values.p.data.as_value()),
+            values.i.p.count.eq(self.values.p.count << 2),
+            values.i.p.last.eq(self.values.p.last),
         ]
 
         busy = Signal()  # from a length to the end of all arrays
@@ -98,7 +98,7 @@ class SsdcDecode(wiring.Component):
         count = Signal(range(512), reset_less=True)
         large, whole, some = (Signal(reset_less=True, name=name) for name in ("large", "whole", "some"))
         bad_count, no_count = Signal(reset_less=True), Signal(reset_less=True)  # of this row
-        number = counts.o.payload.data.as_value()
+        number = counts.o.p.data.as_value()
         m.d.comb += [
             opens.eq(giving & (counted | lost) & (~opened | (go & sector.all() & ~final))),
             wants_count.eq(busy & (~counted | opens | drop)),
@@ -110,16 +110,16 @@ class SsdcDecode(wiring.Component):
         with m.If(wants_count & (counts_closed | counts.o.valid)):
             m.d.sync += [
                 counted.eq(1), count.eq(number), large.eq(number[9:].any() | (number[8] & number[:8].any())),
-                whole.eq(~counts_closed & counts.o.payload.count[1]),
-                some.eq(~counts_closed & counts.o.payload.count.any()),
-                counts_closed.eq(counts_closed | counts.o.payload.last),
+                whole.eq(~counts_closed & counts.o.p.count[1]),
+                some.eq(~counts_closed & counts.o.p.count.any()),
+                counts_closed.eq(counts_closed | counts.o.p.last),
             ]
 
         # The window of columns. Behind the end of the array come pieces without any.
         window = [Signal(entry, reset_less=True, name=f"entry_{k}") for k in range(16)]
         here, there = Signal(), Signal()  # its pieces have come
         columns_closed, wants_piece, leaves, moves = Signal(), Signal(), Signal(), Signal()
-        piece = columns.o.payload
+        piece = columns.o.p
         m.d.comb += [
             moves.eq(~here | leaves),
             wants_piece.eq(busy & (~there | moves | drop)),
@@ -210,18 +210,18 @@ class SsdcDecode(wiring.Component):
         m.d.comb += [free.eq(~self.o.valid | self.o.ready), values.o.ready.eq(full & free)]
         with m.If(free):
             m.d.sync += [
-                self.o.valid.eq(passes & ~probe), words.eq(values.o.payload.data.as_value()), nonzero.eq(chosen),
+                self.o.valid.eq(passes & ~probe), words.eq(values.o.p.data.as_value()), nonzero.eq(chosen),
                 Cat(one, two, four).eq(Cat(compaction.moves(m, compaction.zeros(m, chosen)))),
                 o_size.eq(chosen_size), o_last.eq(chosen_last),
             ]
         spread = compaction.reopen(m, [words.word_select(k, 32) for k in range(8)], [one, two, four])
-        m.d.comb += [self.o.payload.data[k].eq(Mux(nonzero[k], spread[k], 0)) for k in range(8)]
-        m.d.comb += [self.o.payload.count.eq(o_size), self.o.payload.last.eq(o_last)]
+        m.d.comb += [self.o.p.data[k].eq(Mux(nonzero[k], spread[k], 0)) for k in range(8)]
+        m.d.comb += [self.o.p.count.eq(o_size), self.o.p.last.eq(o_last)]
 
         # From one tensor to the next.
         done = ~(giving | held | asks | full | values.discarding) & columns_closed & counts_closed
         judges, errors = Signal(), Signal(Error)
-        short = values.o.payload.short
+        short = values.o.p.short
         m.d.comb += [
             self.length.ready.eq(~busy),
             judges.eq(held & advance & ~lost),
@@ -245,7 +245,7 @@ class SsdcDecode(wiring.Component):
         with m.If(busy & done):
             m.d.sync += busy.eq(0)
         with m.If(self.length.valid & ~busy):
-            length = self.length.payload
+            length = self.length.p
             some_values = length.any()
             m.d.sync += [
                 busy.eq(1), giving.eq(1), lost.eq(0), self.error.eq(0), counted.eq(0), counts_closed.eq(0),

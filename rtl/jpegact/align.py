@@ -172,7 +172,7 @@ class Align(wiring.Component):
             write.eq(self.i.valid & self.i.ready),
             write_port.en.eq(write),
             write_port.addr.eq(w.address),
-            write_port.data.eq(self.i.payload.data.as_value()),
+            write_port.data.eq(self.i.p.data.as_value()),
         ]
 
         # The last word that has to be there before this one leaves. A last group may not have the tile that is named
@@ -187,8 +187,8 @@ class Align(wiring.Component):
             read.eq(readable & advance),
             read_port.en.eq(read),
             read_port.addr.eq(r.address),
-            self.o.payload.data.as_value().eq(read_port.data),
-            self.o.payload.last.eq(last),
+            self.o.p.data.as_value().eq(read_port.data),
+            self.o.p.last.eq(last),
         ]
         with m.If(advance):
             m.d.sync += [valid.eq(readable), last.eq(reading_final & r.ends)]

@@ -131,8 +131,8 @@ class Coder(wiring.Component):
             more.eq(Mux(decompress, inside[self._decompress - 2], inside[self._compress - 2])),
             self.o.valid.eq(valid & decompress),
             self.chunks.valid.eq(valid & ~decompress),
-            self.o.payload.last.eq(last),
-            self.chunks.payload.last.eq(last),
+            self.o.p.last.eq(last),
+            self.chunks.p.last.eq(last),
         ]
         with m.If(free):
             m.d.sync += valid.eq(step & leaves)
@@ -140,7 +140,7 @@ class Coder(wiring.Component):
             m.d.sync += [
                 phase.eq(phase.rotate_left(1)),
                 inside.eq(Cat(entering, inside)),
-                flush.eq((entering & Mux(decompress, source.payload.last, self.i.payload.last))
+                flush.eq((entering & Mux(decompress, source.p.last, self.i.p.last))
                          | (flush & (more | ~leaves))),
                 last.eq(flush & leaves & ~more),
             ]

@@ -176,7 +176,7 @@ class Cdu(wiring.Component):
             m.submodules.packer = packer = Packer(granule, most, self.width)
             m.submodules.unpacker = unpacker = Unpacker(granule, self.width, most)
             wiring.connect(m, packer.o, wiring.flipped(self.bytes_o))
-            leaving, shown = packer.i, unpacker.o.payload.data
+            leaving, shown = packer.i, unpacker.o.p.data
         else:
             leaving = stream.Signature(chunk(self.width)).create(path=["leaving"])
             shown = Signal(data.ArrayLayout(8, self.width - MASK), name="shown")
@@ -221,7 +221,7 @@ class Cdu(wiring.Component):
         m.d.comb += control.malformed.eq(Cat(malformed.values()).any())
         mux = StreamMux(m)
         for source, sink, fields, tensors in links.values():
-            mux.link(chosen(*tensors), source, sink, **(fields(source.payload) if fields else {}))
+            mux.link(chosen(*tensors), source, sink, **(fields(source.p) if fields else {}))
         mux.finish()
 
         def backwards(holds):
@@ -238,24 +238,24 @@ class Cdu(wiring.Component):
             control.counted.eq((sectors.valid & sectors.ready) | fetched),
             sectors.valid.eq(self.sectors_i.valid & control.more & compresses),
             self.sectors_i.ready.eq(sectors.ready & control.more & compresses),
-            sectors.payload.data.eq(self.sectors_i.payload),
-            sectors.payload.last.eq(control.final),
-            taken.payload.last.eq(control.final),
+            sectors.p.data.eq(self.sectors_i.p),
+            sectors.p.last.eq(control.final),
+            taken.p.last.eq(control.final),
             self.sectors_o.valid.eq(results.valid),
             results.ready.eq(self.sectors_o.ready),
-            self.sectors_o.payload.eq(results.payload.data),
-            control.done.eq(Mux(tensor.decompress, results.valid & results.ready & results.payload.last,
-                                self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.payload.last)),
+            self.sectors_o.p.eq(results.p.data),
+            control.done.eq(Mux(tensor.decompress, results.valid & results.ready & results.p.last,
+                                self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.p.last)),
         ]
         for k in range(8):
             word = shown[k] if isinstance(wide, Const) else Mux(wide, Cat(shown[4 * k :][:4]), shown[k])
-            m.d.comb += taken.payload.data[k].eq(word)
+            m.d.comb += taken.p.data[k].eq(word)
         # A register between what takes a row out of a shifter or a buffer and what SFPR does before its first one.
         pipe = Pipeline(m, restored, behind)
-        *row_words, row_last = pipe.stage(*restored.payload.data, restored.payload.last)
+        *row_words, row_last = pipe.stage(*restored.p.data, restored.p.last)
         pipe.finish()
-        m.d.comb += [target.eq(word) for target, word in zip(behind.payload.data, row_words, strict=True)]
-        m.d.comb += behind.payload.last.eq(row_last)
+        m.d.comb += [target.eq(word) for target, word in zip(behind.p.data, row_words, strict=True)]
+        m.d.comb += behind.p.last.eq(row_last)
 
         # ----------------------------------------------------------------------------------- the compressed side
         decoders = [(chosen(*((1, mode) for mode in modes)), coder) for coder, modes in coders.values()]

@@ -86,7 +86,7 @@ class Control(wiring.Component):
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.config.ready.eq(1)
-                m.d.sync += tensor.eq(self.config.payload)
+                m.d.sync += tensor.eq(self.config.p)
                 with m.If(self.config.valid):
                     m.d.sync += self.error.eq(0)
                     m.next = "start"

@@ -120,7 +120,7 @@ class Dct8(wiring.Component):
 
         core_o = wires("core", 8, self.core_o_width)  # e0 e1 r0 r1 and four odd ones
         four_o = wires("four", 8, bits)  # s0 s1 s2 s3 and four odd ones
-        source = self.i.payload.data
+        source = self.i.p.data
 
         # Butterfly of 8. Forward: sums and differences of mirror images. Inverse: values from sums and odd parts,
         # where the missing one of the two's complement makes the mirrored half end up one lower (see `half`).
@@ -149,7 +149,7 @@ class Dct8(wiring.Component):
         x = [_signed(Mux(inverse, source[frequencies[k]], four[k]), self.core_i_width) for k in range(8)]
         m.d.comb += [wire.eq(value) for wire, value in zip(core_o, self._core(m, pipe, x, inverse), strict=True)]
 
-        last = self.i.payload.last
+        last = self.i.p.last
         for _ in range(6):
             delayed = Signal(reset_less=True)
             with m.If(pipe.advance):
@@ -166,8 +166,8 @@ class Dct8(wiring.Component):
                 value = Cat(Mux(fits, value[:7], (~value[-1]).replicate(7)), value[-1])
                 # Above, there are only coefficients.
                 value = Cat(value, coefficient[8:]) if self.direction == "both" else value.as_signed()
-            m.d.comb += self.o.payload.data[k].eq(Mux(inverse, value, coefficient))
-        m.d.comb += self.o.payload.last.eq(last)
+            m.d.comb += self.o.p.data[k].eq(Mux(inverse, value, coefficient))
+        m.d.comb += self.o.p.last.eq(last)
         return m
 
     def _core(self, m, pipe, x, inverse):
@@ -265,12 +265,12 @@ class Dct(wiring.Component):
         m.d.comb += [
             second.i.valid.eq(transpose.o.valid),
             transpose.o.ready.eq(second.i.ready),
-            second.i.payload.last.eq(transpose.o.payload.last),
+            second.i.p.last.eq(transpose.o.p.last),
             self.o.valid.eq(second.o.valid),
             second.o.ready.eq(self.o.ready),
-            self.o.payload.last.eq(second.o.payload.last),
+            self.o.p.last.eq(second.o.p.last),
         ]
         for k in range(8):
-            m.d.comb += second.i.payload.data[k].eq(transpose.o.payload.data[k])
-            m.d.comb += self.o.payload.data[k].eq(second.o.payload.data[k])
+            m.d.comb += second.i.p.data[k].eq(transpose.o.p.data[k])
+            m.d.comb += self.o.p.data[k].eq(second.o.p.data[k])
         return m

@@ -108,10 +108,10 @@ class Div(wiring.Component):
                                   Cat(wire(table[shifted]), Const(1, 1)))),
                     by.eq(far),
                 ]
-            sums.append(self._product(m, self.i.payload.data[lane], number, by))
+            sums.append(self._product(m, self.i.p.data[lane], number, by))
             shifts.append(by)
 
-        staged = pipe.stage(*(row for rows in sums for row in rows), *shifts, self.i.payload.last)
+        staged = pipe.stage(*(row for rows in sums for row in rows), *shifts, self.i.p.last)
         for lane in range(8):
             one, other, by = staged[2 * lane], staged[2 * lane + 1], staged[16 + lane]
             product = wire((one + other)[:WIDTH], f"product_{lane}")
@@ -125,9 +125,9 @@ class Div(wiring.Component):
                             high[1:].any() & (by == 0) | high[2:].any() & (by == 1) | high[3:].any() & (by == 2)
                             | high[4:].any() & (by == 3)))
             upper = Mux(decompress, product[4:11], shown[:7])
-            m.d.comb += self.o.payload.data[lane].eq(Cat(
+            m.d.comb += self.o.p.data[lane].eq(Cat(
                 Mux(over, (~sign).replicate(11), Cat(product[:4], upper)), sign).as_signed())
-        m.d.comb += self.o.payload.last.eq(staged[-1])
+        m.d.comb += self.o.p.last.eq(staged[-1])
         pipe.finish()
         return m
 

@@ -15,7 +15,7 @@ def unpack(m, i, unpacker, control, coders, taken, direct, take, fetched):
     # The compressed side gives while `feeding`, is told of the tensor's end by `closing`, and drops what is `left`.
     admitted = control.feeding | control.left
     m.d.comb += [
-        unpacker.i.payload.eq(i.payload),
+        unpacker.i.p.eq(i.p),
         unpacker.i.valid.eq(i.valid & admitted),
         i.ready.eq(unpacker.i.ready & admitted),
         unpacker.next.eq(control.closing),
@@ -23,15 +23,15 @@ def unpack(m, i, unpacker, control, coders, taken, direct, take, fetched):
         control.left.eq(unpacker.discarding),
         taken.valid.eq(unpacker.o.valid & control.more & direct),
         fetched.eq(taken.valid & taken.ready),
-        control.short.eq(Cat(fetched & unpacker.o.payload.short,
+        control.short.eq(Cat(fetched & unpacker.o.p.short,
                              *[chosen & coder.error for chosen, coder in coders]).any()),
     ]
     with m.If(direct):
         m.d.comb += [unpacker.o.ready.eq(taken.ready & control.more), unpacker.take.eq(take)]
     for chosen, coder in coders:
         m.d.comb += [coder.blocks.eq(control.tensor.blocks), coder.start.eq(control.start),
-                     Value.cast(coder.bytes.payload.data).eq(Value.cast(unpacker.o.payload.data)),
-                     coder.bytes.payload.short.eq(unpacker.o.payload.short)]
+                     Value.cast(coder.bytes.p.data).eq(Value.cast(unpacker.o.p.data)),
+                     coder.bytes.p.short.eq(unpacker.o.p.short)]
         with m.If(chosen):
             m.d.comb += [coder.bytes.valid.eq(unpacker.o.valid), unpacker.o.ready.eq(coder.bytes.ready),
                          unpacker.take.eq(coder.take)]
@@ -39,7 +39,7 @@ def unpack(m, i, unpacker, control, coders, taken, direct, take, fetched):
 
 def pass_rows(m, i, shown, control, coders, taken, direct, fetched):
     """From rows, ``i``; ``shown`` becomes their data. Once the stream has ended, ``left`` falls, and zeros follow."""
-    row, valid, ready, absent = i.payload, Signal(), Signal(), Signal()
+    row, valid, ready, absent = i.p, Signal(), Signal(), Signal()
     m.d.comb += [
         absent.eq(~control.left | (row.last & ~control.final)),
         valid.eq(control.feeding & control.more & (i.valid | ~control.left)),
@@ -53,9 +53,9 @@ def pass_rows(m, i, shown, control, coders, taken, direct, fetched):
         with m.If(chosen):
             m.d.comb += [sink.valid.eq(valid), ready.eq(sink.ready)]
     for _, coder in coders:
-        m.d.comb += [Value.cast(coder.rows.payload.data).eq(Value.cast(row.data)),
-                     coder.rows.payload.mask.eq(row.mask), coder.empty.eq(absent),
-                     coder.rows.payload.last.eq(control.final)]
+        m.d.comb += [Value.cast(coder.rows.p.data).eq(Value.cast(row.data)),
+                     coder.rows.p.mask.eq(row.mask), coder.empty.eq(absent),
+                     coder.rows.p.last.eq(control.final)]
     with m.If(control.start):
         m.d.sync += control.left.eq(control.tensor.decompress)
     with m.Elif(i.valid & i.ready & row.last):

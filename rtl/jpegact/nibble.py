@@ -63,7 +63,7 @@ class Nibble(Coder):
         bases, families = [entry[5 * g :][:3] for g in range(GROUPS)], [entry[5 * g + 3 :][:2] for g in range(GROUPS)]
         widths = [self._widths(base, family) for base, family in zip(bases, families, strict=True)]
 
-        u = self._parts.wires([fold(self.i.payload.data[k], straight) for k in range(LANES)], 8)
+        u = self._parts.wires([fold(self.i.p.data[k], straight) for k in range(LANES)], 8)
         largest = [Signal(8, reset_less=True, name=f"largest_{g}") for g in range(GROUPS)]
         found = [Signal(2, reset_less=True, name=f"found_{g}") for g in range(GROUPS)]
         chosen = [Signal(4, reset_less=True, name=f"chosen_{g}") for g in range(GROUPS)]
@@ -85,13 +85,13 @@ class Nibble(Coder):
         length, left = Signal(8, reset_less=True), Signal(8, reset_less=True)
         now, pushes, pulls, passes = Signal(8), Signal(), Signal(), Signal()
         m.d.comb += [
-            now.eq(Mux(opens, source.payload.mask, left) & (~empty).replicate(8)),
+            now.eq(Mux(opens, source.p.mask, left) & (~empty).replicate(8)),
             pushes.eq(step & (~decompress | opens | phase[0] | now.any())),
             pulls.eq(step & (~decompress | final | passes)),
         ]
         kept = Cat((now[3:].any() | (now[:3] > k)).replicate(8) for k in range(8))
         with m.If(pushes):
-            m.d.sync += store[0].eq(Mux(decompress, source.payload.data.as_value() & kept, Cat(u)))
+            m.d.sync += store[0].eq(Mux(decompress, source.p.data.as_value() & kept, Cat(u)))
             m.d.sync += [store[k].eq(store[k - 1]) for k in range(1, LINES)]
         ahead = choose((waiting[k], store[k - 1]) for k in range(1, WAITING + 1))
         with m.If(pulls):
@@ -209,8 +209,8 @@ class Nibble(Coder):
         with m.If(step):
             m.d.sync += [result.eq(Mux(decompress, opened, Cat(packed))),
                          number.eq(Mux(first, Mux(coded, size + 5, Mux(is_raw, 9, 1)), size))]
-        m.d.comb += [self.chunks.payload.data.as_value().eq(result), self.chunks.payload.count.eq(number)]
-        m.d.comb += [self.o.payload.data[k].eq(unfold(result.word_select(k, 8), straight)) for k in range(LANES)]
+        m.d.comb += [self.chunks.p.data.as_value().eq(result), self.chunks.p.count.eq(number)]
+        m.d.comb += [self.o.p.data[k].eq(unfold(result.word_select(k, 8), straight)) for k in range(LANES)]
 
         # What a block turns out to be is known a cycle behind its last line: the complement of 0 or 1 should be left.
         closing, pad = Signal(), Signal(reset_less=True)

@@ -36,12 +36,12 @@ def sfpr(site, here):
         unit.i.valid.eq(operands.valid & ports.scales.valid),
         operands.ready.eq(unit.i.ready & ports.scales.valid),
         ports.scales.ready.eq(unit.i.ready & operands.valid),
-        unit.i.payload.scale.eq(ports.scales.payload),
-        unit.i.payload.last.eq(operands.payload.last),
+        unit.i.p.scale.eq(ports.scales.p),
+        unit.i.p.last.eq(operands.p.last),
     ]
     for k in range(8):
         # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
-        site.m.d.comb += unit.i.payload.data[k].eq(Cat(operands.payload.data[k][:8], ports.sectors_i.payload[k][8:]))
+        site.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], ports.sectors_i.p[k][8:]))
     both = Hop(operands, unit.o)
     return Stage(both, both, registered=True)
 

@@ -64,7 +64,7 @@ class Shift(wiring.Component):
         # A Johnson counter: the column behind the one at hand. One-hot, it selects from the table in few gates.
         following, ahead = Signal(4, reset_less=True), Signal(4)
         m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready),
-                     self.o.payload.last.eq(self.i.payload.last),
+                     self.o.p.last.eq(self.i.p.last),
                      moved.eq(self.start | (self.i.valid & self.i.ready)), ahead.eq(Mux(self.start, 0, following))]
         with m.If(moved):
             m.d.sync += following.eq(Cat(~ahead[3], ahead[:3]))
@@ -77,7 +77,7 @@ class Shift(wiring.Component):
 
         here, there = one_hot(following).rotate_right(1), one_hot(ahead)
         for lane in range(8):
-            value = self.i.payload.data[lane]
+            value = self.i.p.data[lane]
             shifts = [self.table[8 * lane + j] for j in range(8)]
             # The two lower bits are looked up a cycle ahead; there is time for the upper one.
             by = Signal(2, reset_less=True, name=f"by_{lane}")
@@ -97,7 +97,7 @@ class Shift(wiring.Component):
             keep, take, ones = wire(~far & ~over), wire(far & ~over), wire(over & ~sign)
             # Above bit 6 nothing comes down but the sign, and only bit 7 of that counts.
             top = wire((fill & far) | ones)
-            m.d.comb += self.o.payload.data[lane].eq(Cat(
+            m.d.comb += self.o.p.data[lane].eq(Cat(
                 *((bits[k] & keep) | (bits[k + 4] & take) | ones for k in range(7)), (bits[7] & keep) | top,
                 *((bits[k] & keep) | ones for k in range(8, 11)), sign).as_signed())
         return m
@@ -124,11 +124,11 @@ class Round(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready),
-                     self.o.payload.last.eq(self.i.payload.last)]
+                     self.o.p.last.eq(self.i.p.last)]
         for lane in range(8):
-            value = self.i.payload.data[lane]
+            value = self.i.p.data[lane]
             sign, ones = value[11], Signal(name=f"ones_{lane}")
             m.d.comb += ones.eq(value[:8].all())
             rounded = (value[1:8] + (value[0] & ~(ones & ~sign)))[:7]
-            m.d.comb += self.o.payload.data[lane].eq(Cat(rounded, sign & ~ones).as_signed())
+            m.d.comb += self.o.p.data[lane].eq(Cat(rounded, sign & ~ones).as_signed())
         return m

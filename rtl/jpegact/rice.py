@@ -82,15 +82,15 @@ class Rice(Coder):
         store = [Signal(64, reset_less=True, name=f"store_{j}") for j in range(LINES)]
         byte = Signal(8, reset_less=True)  # the first one of the block that enters
         left, now, pushes = Signal(7, reset_less=True), Signal(7), Signal()
-        header = parts.wire(source.payload.mask & (~empty).replicate(8))
+        header = parts.wire(source.p.mask & (~empty).replicate(8))
         m.d.comb += [
             now.eq(Mux(beat[0], Mux(header[:6] == RAW, 64, header[:6]), left) & (~empty).replicate(7)),
             pushes.eq(step & (~decompress | ~(beat[6] | beat[7]) | now.any())),
         ]
         kept = Cat((now[3:].any() | (now[:3] > j)).replicate(8) for j in range(8))
-        u = Cat(fold(self.i.payload.data[lane], straight) for lane in range(8))
+        u = Cat(fold(self.i.p.data[lane], straight) for lane in range(8))
         with m.If(pushes):
-            m.d.sync += store[0].eq(Mux(decompress, source.payload.data.as_value() & kept, u))
+            m.d.sync += store[0].eq(Mux(decompress, source.p.data.as_value() & kept, u))
             m.d.sync += [store[j].eq(store[j - 1]) for j in range(1, LINES)]
         parts.at(left, Cat(now[:3], Mux(now[3:].any(), now[3:] - 1, 0)) & now[3:].any().replicate(7))
         # First bytes go with their blocks.
@@ -263,8 +263,8 @@ class Rice(Coder):
         out, count_out = Signal(128, reset_less=True), Signal(5, reset_less=True)
         parts.at(out, Mux(decompress, Cat(result), packed))
         parts.at(count_out, packed_count)
-        m.d.comb += [self.chunks.payload.data.as_value().eq(out), self.chunks.payload.count.eq(count_out)]
-        m.d.comb += [self.o.payload.data[lane].eq(out.word_select(lane, 8)) for lane in range(8)]
+        m.d.comb += [self.chunks.p.data.as_value().eq(out), self.chunks.p.count.eq(count_out)]
+        m.d.comb += [self.o.p.data[lane].eq(out.word_select(lane, 8)) for lane in range(8)]
 
         with m.If(step & decompress & beat[1] & inside[0]):
             plain_byte = (byte[:6] == 0) | (byte[:6] == RAW)

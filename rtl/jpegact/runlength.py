@@ -37,7 +37,7 @@ class RunLength(wiring.Component):
     more than 54 bytes. Latency: from a block's first line to its first chunk 8 cycles more than it has symbols, as
     long as none has to wait for its line; from its first row to its first line 3 more, and 10 at least. Buffering: one
     or two blocks a coder, and a beat at the output. Combinational paths: ``chunks.ready`` and ``o.ready`` to nothing;
-    ``rows.payload`` and ``empty`` to ``rows.ready``.
+    ``rows.p`` and ``empty`` to ``rows.ready``.
 
     Source: JPEG-ACT, section III-E; ITU-T T.81, sections F.1.2 and F.2.2.
 
@@ -92,7 +92,7 @@ class RunLength(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        n, decompress, row = self.coders, self.decompress, self.rows.payload
+        n, decompress, row = self.coders, self.decompress, self.rows.p
 
         # What comes in: the line or row (one-hot) of which coder (one-hot).
         phase, turn, entering = Signal(8, init=1), Signal(n, init=1), Signal()
@@ -132,7 +132,7 @@ class RunLength(wiring.Component):
         with m.If(Mux(decompress, entering, leaves)):
             m.d.sync += left.eq(Mux(least[8], 0, least[:8]))
 
-        nonzero = Cat(lane.any() | (opens if v == 0 else 0) for v, lane in enumerate(self.i.payload.data))
+        nonzero = Cat(lane.any() | (opens if v == 0 else 0) for v, lane in enumerate(self.i.p.data))
         given = Signal(ROW)
         m.d.comb += given.eq(Mux(self.empty, 0, row.data.as_value()))
         for k, coder in enumerate(coders):
@@ -143,9 +143,9 @@ class RunLength(wiring.Component):
                 coder.enters.eq(entering & turn[k]),
                 coder.phase.eq(phase),
                 coder.turn.eq(turn[k]),
-                coder.line.eq(self.i.payload.data.as_value()),
+                coder.line.eq(self.i.p.data.as_value()),
                 coder.nonzero.eq(nonzero),
-                coder.last.eq(Mux(decompress, row.last, self.i.payload.last)),
+                coder.last.eq(Mux(decompress, row.last, self.i.p.last)),
                 coder.bytes.eq(given),
                 coder.number.eq(number),
                 coder.done.eq(done[k]),
@@ -187,9 +187,9 @@ class RunLength(wiring.Component):
             ]
         m.d.comb += [
             self.chunks.valid.eq(valid & ~decompress), self.o.valid.eq(valid & decompress),
-            self.chunks.payload.data.as_value().eq(out), self.chunks.payload.count.eq(count),
-            self.chunks.payload.last.eq(last), self.o.payload.last.eq(last),
-            Cat(lane.as_unsigned() for lane in self.o.payload.data).eq(out),
+            self.chunks.p.data.as_value().eq(out), self.chunks.p.count.eq(count),
+            self.chunks.p.last.eq(last), self.o.p.last.eq(last),
+            Cat(lane.as_unsigned() for lane in self.o.p.data).eq(out),
         ]
         m.d.sync += self.faults.as_value().eq(choose([(~self.start, self.faults.as_value() | _any(
             coder.faults.as_value() for coder in coders))]))

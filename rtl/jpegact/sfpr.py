@@ -237,7 +237,7 @@ class Sfpr(wiring.Component):
             size = len(results[0])
             return [registers[size * k : size * (k + 1)] for k in range(LANES)], registers[size * LANES :]
 
-        source = self.i.payload
+        source = self.i.p
         lanes, (*scale, last) = stage(spe.operands, [[word] for word in source.data], [source.scale],
                                       *spe.scale(source.scale[23:31]), source.last)
         lanes, (last,) = stage(spe.multiply, lanes, scale, last)
@@ -245,8 +245,8 @@ class Sfpr(wiring.Component):
         lanes, (nans, last) = stage(spe.add, lanes, [], nans, last)
         lanes, (nans, last) = stage(spe.round, lanes, [], nans, last)
         pipe.finish()
-        m.d.comb += self.o.payload.last.eq(last)
-        m.d.comb += [word.eq(value) for word, (value, _) in zip(self.o.payload.data, lanes, strict=True)]
+        m.d.comb += self.o.p.last.eq(last)
+        m.d.comb += [word.eq(value) for word, (value, _) in zip(self.o.p.data, lanes, strict=True)]
 
         leaves = self.o.valid & self.o.ready & ~self.decompress
         for counter, number in ((self.nans, nans), (self.saturated, _count([flag for _, flag in lanes]))):

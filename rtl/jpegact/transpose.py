@@ -17,7 +17,7 @@ class Transpose(wiring.Component):
     in and a vector out in every cycle, and no cell needs an address.
 
     Since a block is pushed out by the one that follows, a block waits until the next one comes, unless its last
-    vector carries ``last``: then the buffer empties itself, and ``o.payload.last`` marks the last vector.
+    vector carries ``last``: then the buffer empties itself, and ``o.p.last`` marks the last vector.
 
     Throughput: one vector a cycle. Latency: 8 cycles. Buffering: 64 values, never two copies. Combinational paths:
     ``i.valid`` to ``o.valid``, ``o.ready`` to ``i.ready``.
@@ -80,22 +80,22 @@ class Transpose(wiring.Component):
             self.o.valid.eq(occupied & (self.i.valid | flush)),
             self.i.ready.eq(~occupied | (self.o.ready & ~flush)),
             step.eq(Mux(occupied, self.o.valid & self.o.ready, self.i.valid)),
-            self.o.payload.last.eq(flush & (count == 7)),
+            self.o.p.last.eq(flush & (count == 7)),
         ]
         with m.If(step):
             m.d.sync += count.eq(count + 1)
             for a in range(8):
                 for b in range(8):
-                    above = cells[a - 1][b] if a else self.i.payload.data[b]
-                    right = cells[a][b + 1] if b < 7 else self.i.payload.data[7 - a]
+                    above = cells[a - 1][b] if a else self.i.p.data[b]
+                    right = cells[a][b + 1] if b < 7 else self.i.p.data[7 - a]
                     m.d.sync += cells[a][b].eq(Mux(left, right, above) if self.transposes else above)
             with m.If(count == 7):
-                m.d.sync += [occupied.eq(~(occupied & flush)), flush.eq(~flush & self.i.payload.last)]
+                m.d.sync += [occupied.eq(~(occupied & flush)), flush.eq(~flush & self.i.p.last)]
                 if self.transposes:
                     m.d.sync += [left.eq(left ^ ~self.straight), down.eq(left ^ self.straight)]
 
         for k in range(8):
-            m.d.comb += self.o.payload.data[k].eq(
+            m.d.comb += self.o.p.data[k].eq(
                 Mux(down, cells[7][k], cells[7 - k][0]) if self.transposes else cells[7][k])
         some = [[Signal(name=f"some_{a}_{b}") for b in range(8)] for a in range(8)]
         for a in range(8):

@@ -96,7 +96,7 @@ class Zvc(wiring.Component):
         m.d.comb += [
             buffer.straight.eq(self.straight),
             encoder.mask.eq(buffer.nonzero),
-            encoder.i.payload.eq(buffer.o.payload),
+            encoder.i.p.eq(buffer.o.p),
         ]
         if not transposes:
             wiring.connect(m, wiring.flipped(self.i), buffer.i)
@@ -104,11 +104,11 @@ class Zvc(wiring.Component):
             m.d.comb += [encoder.i.valid.eq(buffer.o.valid), buffer.o.ready.eq(encoder.i.ready)]
             return m
         m.d.comb += [
-            buffer.i.payload.eq(Mux(self.decompress, decoder.o.payload, self.i.payload)),
+            buffer.i.p.eq(Mux(self.decompress, decoder.o.p, self.i.p)),
             buffer.i.valid.eq(Mux(self.decompress, decoder.o.valid, self.i.valid)),
             self.i.ready.eq(buffer.i.ready & ~self.decompress),
             decoder.o.ready.eq(buffer.i.ready & self.decompress),
-            self.o.payload.eq(buffer.o.payload),
+            self.o.p.eq(buffer.o.p),
             self.o.valid.eq(buffer.o.valid & self.decompress),
             encoder.i.valid.eq(buffer.o.valid & ~self.decompress),
             buffer.o.ready.eq(Mux(self.decompress, self.o.ready, encoder.i.ready)),

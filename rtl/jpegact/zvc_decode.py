@@ -50,19 +50,19 @@ class Opener(wiring.Component):
         words = Signal(8 * 8 * self.word, reset_less=True)
         nonzero, one, two, four = (Signal(8, reset_less=True, name=name) for name in ("nonzero", "one", "two", "four"))
         last = Signal(reset_less=True)
-        mask = self.i.payload.mask
+        mask = self.i.p.mask
         m.d.comb += self.i.ready.eq(~self.o.valid | self.o.ready)
         with m.If(self.i.ready):
             m.d.sync += [
                 self.o.valid.eq(self.i.valid),
-                words.eq(self.i.payload.data.as_value()),
+                words.eq(self.i.p.data.as_value()),
                 nonzero.eq(Mux(self.empty, 0, mask)),
-                last.eq(self.i.payload.last),
+                last.eq(self.i.p.last),
                 Cat(one, two, four).eq(Cat(compaction.moves(m, compaction.zeros(m, mask)))),
             ]
         opened = compaction.reopen(m, [words.word_select(k, 8 * self.word) for k in range(8)], [one, two, four])
-        m.d.comb += [self.o.payload.data[k].eq(Mux(nonzero[k], opened[k], 0)) for k in range(8)]
-        m.d.comb += self.o.payload.last.eq(last)
+        m.d.comb += [self.o.p.data[k].eq(Mux(nonzero[k], opened[k], 0)) for k in range(8)]
+        m.d.comb += self.o.p.last.eq(last)
         return m
 
 
@@ -140,21 +140,21 @@ class Decoder(wiring.Component):
 
         m.submodules.opener = opener = Opener(self.word)
         wiring.connect(m, opener.o, wiring.flipped(self.o))
-        shown = self.bytes.payload.data.as_value()
+        shown = self.bytes.p.data.as_value()
         taken = Signal()
         m.d.comb += [
             self.bytes.ready.eq(active & opener.i.ready),
             taken.eq(self.bytes.valid & self.bytes.ready),
             opener.i.valid.eq(self.bytes.valid & active & ~first),
-            opener.i.payload.data.as_value().eq(shown),
-            opener.i.payload.mask.eq(mask[:8]),
-            opener.i.payload.last.eq((row == 7) & final),
+            opener.i.p.data.as_value().eq(shown),
+            opener.i.p.mask.eq(mask[:8]),
+            opener.i.p.last.eq((row == 7) & final),
         ]
 
         m.d.sync += final.eq(remaining == 0)
         with m.If(taken):
             m.d.sync += [first.eq(0), mask.eq(mask[8:]), ahead.eq(sum(mask[8:16])),
-                         self.error.eq(self.error | self.bytes.payload.short)]
+                         self.error.eq(self.error | self.bytes.p.short)]
             with m.If(~first):
                 m.d.sync += row.eq(row + 1)
             with m.If(next_mask):

@@ -66,20 +66,20 @@ class Encoder(wiring.Component):
         row = Signal(3)
         with m.If(self.i.valid & pipe.advance):
             m.d.sync += row.eq(row + 1)
-        words = [self.i.payload.data[k].as_unsigned() for k in range(8)]
+        words = [self.i.p.data[k].as_unsigned() for k in range(8)]
         nonzero = Signal(8)
         m.d.comb += nonzero.eq(Cat(word.any() for word in words))
         staged = pipe.stage(*words, *compaction.zeros(m, nonzero), sum(nonzero), self.mask, row == 0,
-                            self.i.payload.last)
+                            self.i.p.last)
         words, zeros, (count, mask, first, last) = staged[:8], staged[8:16], staged[16:]
 
         values = Cat(compaction.close(m, words, compaction.moves(m, zeros)))
         values, count, last = pipe.stage(
             Mux(first, Cat(mask, values), values), (count << (self.word.bit_length() - 1)) + Mux(first, MASK, 0), last)
         m.d.comb += [
-            self.chunks.payload.data.as_value().eq(values),
-            self.chunks.payload.count.eq(count),
-            self.chunks.payload.last.eq(last),
+            self.chunks.p.data.as_value().eq(values),
+            self.chunks.p.count.eq(count),
+            self.chunks.p.last.eq(last),
         ]
         pipe.finish()
         return m

@@ -203,8 +203,8 @@ class Accelerator(wiring.Component):
             status.busy.eq(~idle | abort),
             registers.done.eq(ended & ~abort),
         ]
-        m.d.sync += [offered.eq(receiver.o.valid), ready.eq(receiver.o.ready), size.eq(receiver.o.payload.count)]
-        with c.If(transfer & sender.i.payload.last):
+        m.d.sync += [offered.eq(receiver.o.valid), ready.eq(receiver.o.ready), size.eq(receiver.o.p.count)]
+        with c.If(transfer & sender.i.p.last):
             c.d.sync += sent.eq(1)
         with c.If(receiver.malformed):
             c.d.sync += malformed.eq(1)
@@ -257,7 +257,7 @@ class Accelerator(wiring.Component):
         amounts = {
             "cycles": works,
             "tensor": words << 2,
-            "stream": Mux(transfer, sender.i.payload.count, 0) | Mux(offered & ready, size, 0),
+            "stream": Mux(transfer, sender.i.p.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
             "stall_stream": (sender.i.valid & ~transfer) | (receiver.run & splitter.wants & ~receiver.o.valid),

@@ -61,11 +61,11 @@ class AddressGenerator(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        geometry, o = self.geometry, self.o.payload
+        geometry, o = self.geometry, self.o.p
         m.submodules.next_group = next_group = NextGroup(self.address_width)
         m.d.comb += [getattr(next_group, name).eq(getattr(self, name))
                      for name in ("load", "origin", "start", "blocks", "geometry")]
-        group = next_group.o.payload
+        group = next_group.o.p
 
         sector, last_sector = Signal(5, reset_less=True), Signal(5, reset_less=True)
         ending, ends, moves = Signal(reset_less=True), Signal(), Signal()  # this is the last group; its last sector

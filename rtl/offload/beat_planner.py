@@ -85,7 +85,7 @@ class BeatPlanner(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        i, o = self.i.payload, self.o.payload
+        i, o = self.i.p, self.o.p
         low = LIMIT.bit_length() - 1  # bits of a beat's place among those that may be one burst
         entered, decided = (stream.Signature(0).create(path=[name]) for name in ("entered", "decided"))
 

@@ -70,7 +70,7 @@ class Gatherer(wiring.Component):
             self.i.ready.eq(~fresh & Mux(self.full, self.again, ~self.tail | (count < sizes.early_chunks))),
             taken.eq(self.i.valid & self.i.ready),
             self.begun.eq(taken & begins),
-            end.eq(place + (self.i.payload.count >> fine)),
+            end.eq(place + (self.i.p.count >> fine)),
         ]
         level = Signal.like(end, reset_less=True)
         m.d.comb += self.level.eq(level << fine)
@@ -85,7 +85,7 @@ class Gatherer(wiring.Component):
         with m.If(taken | fresh):
             m.d.sync += [place.eq(goes), *digits.eq(goes), at.eq(1 << goes[low:])]
 
-        lanes = [self.i.payload.data.as_value().word_select(k, unit) for k in range(head)]
+        lanes = [self.i.p.data.as_value().word_select(k, unit) for k in range(head)]
         turned = turn(m, lanes[:row], digits[:], row)
         below = [Signal(name=f"below_{k}") for k in range(row)]  # lanes in which the chunk has wrapped
         hits = Signal(words)
@@ -147,12 +147,12 @@ class Filler(wiring.Component):
         given = Signal(unit * piece, reset_less=True)
         closing, ended, leaves = Signal(), Signal(), Signal()  # all pieces have been written; zeros behind them, too
         m.d.comb += [
-            end.eq(position + (self.i.payload.count >> fine)),
+            end.eq(position + (self.i.p.count >> fine)),
             self.i.ready.eq(~valid | ~across | self.o.ready),
             leaves.eq(valid & (~across | self.o.ready)),
             self.o.valid.eq(across | ended),
-            self.o.payload.last.eq(ended | (last & (position == 0))),
-            self.o.payload.count.eq(Mux(ended, at, packet) << fine),
+            self.o.p.last.eq(ended | (last & (position == 0))),
+            self.o.p.count.eq(Mux(ended, at, packet) << fine),
         ]
         bits = (lanes - 1).bit_length()
         digits = Digits([min(2, bits - low) for low in range(0, bits, 2)], lanes, "digit", init=None)
@@ -161,8 +161,8 @@ class Filler(wiring.Component):
             m.d.sync += [valid.eq(self.i.valid), at.eq(position), *digits.eq(position, self.i.valid),
                          across.eq(self.i.valid & (end >= packet))]
             with m.If(self.i.valid):
-                m.d.sync += [position.eq(end), last.eq(self.i.payload.last),
-                             given.eq(self.i.payload.data.as_value())]
+                m.d.sync += [position.eq(end), last.eq(self.i.p.last),
+                             given.eq(self.i.p.data.as_value())]
         turned = turn(m, [given.word_select(k, unit) for k in range(piece)], digits[:], lanes)
 
         for k in range(packet):
@@ -170,7 +170,7 @@ class Filler(wiring.Component):
             below = Signal(name=f"below_{k}")
             m.d.comb += [
                 below.eq(at > k),
-                self.o.payload.data.as_value().word_select(k, unit).eq(
+                self.o.p.data.as_value().word_select(k, unit).eq(
                     Mux(below, lane, value) if k >= packet - piece else lane),
             ]
             with m.If((leaves | closing) & (~below | (across if k < piece - 1 else 0))):
@@ -180,7 +180,7 @@ class Filler(wiring.Component):
             m.d.sync += closing.eq(1)
         with m.If(closing):
             m.d.sync += [closing.eq(0), ended.eq(1)]
-        with m.If(self.o.valid & self.o.ready & self.o.payload.last):
+        with m.If(self.o.valid & self.o.ready & self.o.p.last):
             m.d.sync += [ended.eq(0), position.eq(0)]
         return m
 
@@ -265,10 +265,10 @@ class Collector(wiring.Component):
             filler.i.valid.eq(full | ~step[0]),
             moved.eq(filler.i.valid & filler.i.ready),
             turns.next.eq(moved & final),
-            filler.i.payload.data.as_value().eq(Cat(Mux(held, head, seen), shown[len(head) :])),
-            filler.i.payload.count.eq(Mux(final, level - choose(
+            filler.i.p.data.as_value().eq(Cat(Mux(held, head, seen), shown[len(head) :])),
+            filler.i.p.count.eq(Mux(final, level - choose(
                 (step[k], piece * k) for k in range(sizes.pieces)), piece)),
-            filler.i.payload.last.eq(final & turns.last),
+            filler.i.p.last.eq(final & turns.last),
         ]
         with m.If(~held):
             m.d.sync += head.eq(seen)

@@ -93,8 +93,8 @@ class Dispenser(wiring.Component):
             ends.eq(row == 7),
             self.free.eq(~some | (whole & ends & self.o.ready)),
             self.o.valid.eq(whole | (some & (row < sizes.early)) | cut),
-            self.o.payload.mask.eq(mask),
-            self.o.payload.last.eq(cut | (ends & final)),
+            self.o.p.mask.eq(mask),
+            self.o.p.last.eq(cut | (ends & final)),
         ]
         words = ones(m, mask)
         behind = {1: words, 4: words << 2}  # of a mask: the row's words, of so many bytes
@@ -113,7 +113,7 @@ class Dispenser(wiring.Component):
                 m.d.sync += row.eq(row + 1)
             with m.If(ends):
                 m.d.sync += [some.eq(0), whole.eq(0)]
-            with m.If(self.o.payload.last):
+            with m.If(self.o.p.last):
                 m.d.sync += self.waiting.eq(0)
         with m.If(self.load[0]):
             m.d.sync += [some.eq(1), final.eq(self.final), mask.eq(
@@ -124,5 +124,5 @@ class Dispenser(wiring.Component):
             m.d.sync += self.waiting.eq(self.waits)
 
         lanes = [block.word_select(k, unit) for k in range(skipped, size)]
-        m.d.comb += self.o.payload.data.as_value().eq(Cat(window(m, lanes, [*digits[:], (low, across)], width)))
+        m.d.comb += self.o.p.data.as_value().eq(Cat(window(m, lanes, [*digits[:], (low, across)], width)))
         return m

@@ -144,8 +144,8 @@ class Lane(wiring.Component):
             reader.scales.eq(self.scales),
             reader.abort.eq(halted),
             writer.abort.eq(halted),
-            cdu.config.payload.eq(self.tensor),
-            cdu.config.payload.blocks.eq(self.blocks),
+            cdu.config.p.eq(self.tensor),
+            cdu.config.p.blocks.eq(self.blocks),
             cdu.config.valid.eq(start),
         ]
         wiring.connect(m, reader.axi, wiring.flipped(self.reads))
@@ -155,7 +155,7 @@ class Lane(wiring.Component):
         # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
                                    ("rows", wiring.flipped(self.rows), cdu.rows_i)):
-            codec.submodules[name] = skid = Skid(source.payload.shape(), half=name == "rows")
+            codec.submodules[name] = skid = Skid(source.p.shape(), half=name == "rows")
             wiring.connect(codec, source, skid.i)
             wiring.connect(codec, skid.o, sink)
         if cdu.scaled:
@@ -167,7 +167,7 @@ class Lane(wiring.Component):
 
         # The CDU takes sectors and scales only together, and is ready for the one when it has the other.
         starved = ((reader.gather & ~reader.sectors.valid) | (reader.scaled & ~reader.scale.valid))
-        passes = [(stream.valid & stream.ready, stream.payload.words) for stream in (reader.now, writer.places)]
+        passes = [(stream.valid & stream.ready, stream.p.words) for stream in (reader.now, writer.places)]
         m.d.comb += Value.cast(self.fault).eq(Cat(reader.error & reads, writer.error & decompress))
         m.d.sync += [
             self.busy.eq(self.start | start | (cdu.busy & ~halted) | reader.busy | writer.busy),

@@ -41,7 +41,7 @@ class NextGroup(wiring.Component):
     one takes addresses and rows, in three digits.
 
     Throughput: a group in 28 cycles at most. Latency: 19 cycles from ``start``. Buffering: the start of a group.
-    Combinational path: the adder of addresses to ``o.payload.address``; none from ports.
+    Combinational path: the adder of addresses to ``o.p.address``; none from ports.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class NextGroup(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        geometry, o = self.geometry, self.o.payload
+        geometry, o = self.geometry, self.o.p
         group, unit = geometry.group, geometry.unit
 
         at = Signal(position_layout(self.address_width), reset_less=True)

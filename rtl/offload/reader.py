@@ -119,33 +119,33 @@ class Reader(wiring.Component):
         wiring.connect(m, ar.o, wiring.flipped(self.axi.ar))
 
         r = self.axi.r
-        beat, failed = r.payload.data, r.payload.resp != 0
+        beat, failed = r.p.data, r.p.resp != 0
         if self.memory == "shared":
             m.submodules.arrived = fifo = Fifo(data.StructLayout({"beat": len(beat), "failed": 1}), self.outstanding)
             # There is room for all that was asked for: `under_way` counts what has not left the FIFO.
-            m.d.comb += [fifo.i.payload.eq(Cat(beat, failed)), fifo.i.valid.eq(r.valid), r.ready.eq(1)]
-            r, beat, failed = fifo.o, fifo.o.payload.beat, fifo.o.payload.failed
+            m.d.comb += [fifo.i.p.eq(Cat(beat, failed)), fifo.i.valid.eq(r.valid), r.ready.eq(1)]
+            r, beat, failed = fifo.o, fifo.o.p.beat, fifo.o.p.failed
 
         # Asking.
         under_way = Signal(range(self.outstanding + 1))
         room, asks, comes = Signal(), Signal(), Signal()
         m.d.comb += [
             room.eq(under_way <= self.outstanding - LIMIT),
-            bursts.i.payload.eq(ahead.o.payload.burst),
+            bursts.i.p.eq(ahead.o.p.burst),
             # Nothing joins a line of scales, and the next beat may be thousands of steps away.
-            bursts.i.payload.last.eq(ahead.o.payload.burst.last | ahead.o.payload.scale),
+            bursts.i.p.last.eq(ahead.o.p.burst.last | ahead.o.p.scale),
             bursts.i.valid.eq(ahead.o.valid),
             ahead.o.ready.eq(bursts.i.ready),
-            ar.i.payload.eq(bursts.o.payload),
+            ar.i.p.eq(bursts.o.p),
             ar.i.valid.eq(bursts.o.valid & room),
             bursts.o.ready.eq(ar.i.ready & room),
             asks.eq(ar.i.valid & ar.i.ready),
             comes.eq(r.valid & r.ready),
         ]
-        m.d.sync += under_way.eq(under_way + Mux(asks, bursts.o.payload.length + 1, 0) - comes)
+        m.d.sync += under_way.eq(under_way + Mux(asks, bursts.o.p.length + 1, 0) - comes)
 
         # Taking apart.
-        work = now.o.payload
+        work = now.o.p
         ready, moves = Signal(), Signal()
         m.d.comb += [
             ready.eq(~work.final | (sectors.i.ready & scale.i.ready)),
@@ -174,9 +174,9 @@ class Reader(wiring.Component):
         merged = [Signal(32, name=f"merged_{k}") for k in range(8)]
         m.d.comb += [
             merged[k].eq((arrived[k] & new[k].replicate(32)) | (previous[k] & old[k].replicate(32))) for k in range(8)]
-        m.d.comb += sectors.i.payload.as_value().eq(Cat(rotate(m, merged, work.offset)))
+        m.d.comb += sectors.i.p.as_value().eq(Cat(rotate(m, merged, work.offset)))
         words = Signal(data.ArrayLayout(32, 16))
-        m.d.comb += [words.as_value().eq(Cat(lines)), scale.i.payload.eq(words[Cat(work.word, work.slot)])]
+        m.d.comb += [words.as_value().eq(Cat(lines)), scale.i.p.eq(words[Cat(work.word, work.slot)])]
 
         # The first of the two streams may have steps without a beat left when the second is through.
         asking, taking = Signal(), Signal()
@@ -184,7 +184,7 @@ class Reader(wiring.Component):
         with m.If(self.start):
             m.d.sync += [Cat(asking, taking).eq(3), self.error.eq(0)]
         with m.Else():
-            with m.If(ahead.o.valid & ahead.o.ready & ahead.o.payload.burst.last):
+            with m.If(ahead.o.valid & ahead.o.ready & ahead.o.p.burst.last):
                 m.d.sync += asking.eq(0)
             with m.If(moves & work.burst.last):
                 m.d.sync += taking.eq(0)

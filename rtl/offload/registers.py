@@ -112,7 +112,7 @@ class Registers(wiring.Component):
 
         # ------------------------------------------------------------------------------------------------------ write
         take, legal = Signal(), Signal()  # both halves are there; the address can be written now
-        content, strobes, address = self.w.payload.data, self.w.payload.strb, self.aw.payload[2:]
+        content, strobes, address = self.w.p.data, self.w.p.strb, self.aw.p[2:]
         beyond = Signal()  # for an upper half of an address: bits that do not exist
         m.d.sync += beyond.eq(Cat(content[bit] & strobes[bit // 8]
                                   for bit in range(self.fixed["address_width"] - 32, 32)).any())
@@ -121,7 +121,7 @@ class Registers(wiring.Component):
         with m.If(self.b.ready):
             m.d.sync += self.b.valid.eq(0)
         with m.If(take):
-            m.d.sync += [self.b.valid.eq(1), self.b.payload.eq(Mux(legal, axil.OKAY, axil.SLVERR))]
+            m.d.sync += [self.b.valid.eq(1), self.b.p.eq(Mux(legal, axil.OKAY, axil.SLVERR))]
         with m.Switch(address):
             for place, pieces in words.items():
                 with m.Case(place >> 2):
@@ -157,12 +157,12 @@ class Registers(wiring.Component):
         with m.If(self.r.ready):
             m.d.sync += self.r.valid.eq(0)
         with m.If(self.ar.valid & self.ar.ready):
-            m.d.sync += [self.r.valid.eq(1), self.r.payload.data.eq(0), self.r.payload.resp.eq(axil.SLVERR)]
-            with m.Switch(self.ar.payload[2:]):
+            m.d.sync += [self.r.valid.eq(1), self.r.p.data.eq(0), self.r.p.resp.eq(axil.SLVERR)]
+            with m.Switch(self.ar.p[2:]):
                 for place, pieces in words.items():
                     with m.Case(place >> 2):
-                        m.d.sync += [self.r.payload.data.eq(self._word(values, pieces)),
-                                     self.r.payload.resp.eq(axil.OKAY)]
+                        m.d.sync += [self.r.p.data.eq(self._word(values, pieces)),
+                                     self.r.p.resp.eq(axil.OKAY)]
         return m
 
     @staticmethod

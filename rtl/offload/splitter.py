@@ -28,7 +28,7 @@ class Splitter(wiring.Component):
     Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle; a row a cycle and CDU. With modes raw
     or zvc: 128 bytes a cycle, a block in up to three. The last packet waits a cycle, once in a tensor. Latency: 1 cycle
     from a packet to the first row that lies in it, 2 if it is the last. Buffering: 71 bytes (127 with modes raw or
-    zvc), and a block for each CDU. Combinational paths: ``i.valid``, ``i.payload`` and ``o.ready`` to ``i.ready``.
+    zvc), and a block for each CDU. Combinational paths: ``i.valid``, ``i.p`` and ``o.ready`` to ``i.ready``.
 
     Source: JPEG-ACT, section III-G, Figure 15b.
 
@@ -123,9 +123,9 @@ class Splitter(wiring.Component):
         step = Signal(sizes.pieces, init=1)
         pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
         store = Signal(unit * kept, reset_less=True)
-        source = self.i.payload.data.as_value()
+        source = self.i.p.data.as_value()
         m.d.comb += [
-            there.eq(closed | (self.i.valid & ~self.i.payload.last)),
+            there.eq(closed | (self.i.valid & ~self.i.p.last)),
             passes.eq(goes & crosses),
             self.wants.eq(discarding | (running & ~closed)),
         ]
@@ -135,8 +135,8 @@ class Splitter(wiring.Component):
         with m.If(goes):
             m.d.sync += passed.eq(after[bits:])
         with m.If(running & ~closed & self.i.valid):
-            m.d.sync += [closed.eq(self.i.payload.last), top.eq(
-                Cat(Const(0, bits), passed) + (self.i.payload.count >> fine) + begin)]
+            m.d.sync += [closed.eq(self.i.p.last), top.eq(
+                Cat(Const(0, bits), passed) + (self.i.p.count >> fine) + begin)]
 
         # ---------------------------------------------------------------------------------------- the blocks
         def level(more):
@@ -267,7 +267,7 @@ class Splitter(wiring.Component):
         with m.If(stop):
             m.d.sync += [running.eq(0), discarding.eq(1),
                          self.excess.eq(~self.short & ~lacking & (~closed | (top != base)))]
-        with m.If(discarding & self.i.valid & self.i.payload.last):
+        with m.If(discarding & self.i.valid & self.i.p.last):
             m.d.sync += discarding.eq(0)
         with m.If(self.start):
             m.d.sync += [running.eq(1), closed.eq(0), passed.eq(0), step.eq(1), self.short.eq(0), self.excess.eq(0)]

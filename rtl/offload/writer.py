@@ -111,7 +111,7 @@ class Writer(wiring.Component):
         wiring.connect(m, aw.o, wiring.flipped(self.axi.aw))
 
         # Bursts, and what is to be done for them.
-        step, entry = beats.o.payload, Signal(_work)
+        step, entry = beats.o.p, Signal(_work)
         room, offers, offered, answers = (Signal(name=name) for name in ("room", "offers", "offered", "answers"))
         moves, able = Signal(), Signal()  # a beat leaves; nothing but itself is needed for that
         under_way = Signal(range(self.outstanding + 1))
@@ -120,28 +120,28 @@ class Writer(wiring.Component):
             entry.eq(Cat(step.burst.beat, step.final, step.second, step.offset, step.end, step.burst.last)),
             steps.w_data.eq(entry),
             steps.w_en.eq(beats.o.valid & bursts.i.ready),
-            bursts.i.payload.eq(step.burst),
+            bursts.i.p.eq(step.burst),
             bursts.i.valid.eq(beats.o.valid & steps.w_rdy),
             beats.o.ready.eq(bursts.i.ready & steps.w_rdy),
             offers.eq(aw.i.valid & aw.i.ready),
             self.axi.b.ready.eq(1),
             answers.eq(self.axi.b.valid),
         ]
-        last = w.i.payload.last
+        last = w.i.p.last
         if stores:  # the last beat brings its burst to aw; which one that is would be known too late to be asked here
             m.d.sync += room.eq(under_way < self.outstanding - UNCOUNTED)
             m.d.comb += [
-                granted.w_data.eq(bursts.o.payload), granted.w_en.eq(bursts.o.valid),
+                granted.w_data.eq(bursts.o.p), granted.w_en.eq(bursts.o.valid),
                 bursts.o.ready.eq(granted.w_rdy),
-                aw.i.payload.eq(granted.r_data), aw.i.valid.eq(moves & last),
+                aw.i.p.eq(granted.r_data), aw.i.valid.eq(moves & last),
                 able.eq(granted.r_rdy & w.i.ready & aw.i.ready & room),
             ]
         else:
             m.d.comb += [
                 room.eq((under_way != self.outstanding) & ~(offered & (under_way == self.outstanding - 1))),
-                granted.w_data.eq(bursts.o.payload.length), granted.w_en.eq(offers),
+                granted.w_data.eq(bursts.o.p.length), granted.w_en.eq(offers),
                 bursts.o.ready.eq(aw.i.ready & room & granted.w_rdy),
-                aw.i.payload.eq(bursts.o.payload), aw.i.valid.eq(bursts.o.valid & room & granted.w_rdy),
+                aw.i.p.eq(bursts.o.p), aw.i.valid.eq(bursts.o.valid & room & granted.w_rdy),
                 able.eq(granted.r_rdy & w.i.ready),
             ]
         # A burst counts one cycle after it has been offered, since that is decided late.
@@ -167,7 +167,7 @@ class Writer(wiring.Component):
         completed, stored = Signal(8), Signal(8)
         m.d.comb += [completed.eq(first & splits.replicate(8)), stored.eq(Mux(splits, second, first))]
         sector = [Signal(32, name=f"sector_{k}") for k in range(8)]
-        m.d.comb += Cat(sector).eq(self.sectors.payload)
+        m.d.comb += Cat(sector).eq(self.sectors.p)
         rotated = rotate(m, sector, (-work.offset)[:3])
         with m.If(works):
             m.d.sync += strobe.eq(stored | Mux(work.beat, 0, strobe))
@@ -186,14 +186,14 @@ class Writer(wiring.Component):
             begun.eq(count != 0 if stores else 1),
             granted.r_en.eq((moves & last) | (self.abort & ~begun)),
             last.eq(count == data.View(burst, granted.r_data).length if stores else count == granted.r_data),
-            w.i.payload.strobe.eq((strobe | completed) & (~self.abort).replicate(8)),
+            w.i.p.strobe.eq((strobe | completed) & (~self.abort).replicate(8)),
             self.axi.w.valid.eq(w.o.valid),
             w.o.ready.eq(self.axi.w.ready),
-            self.axi.w.payload.data.eq(w.o.payload.data.as_value()),
-            self.axi.w.payload.strobe.eq(Cat(bit.replicate(4) for bit in w.o.payload.strobe)),
-            self.axi.w.payload.last.eq(w.o.payload.last),
+            self.axi.w.p.data.eq(w.o.p.data.as_value()),
+            self.axi.w.p.strobe.eq(Cat(bit.replicate(4) for bit in w.o.p.strobe)),
+            self.axi.w.p.last.eq(w.o.p.last),
         ]
-        m.d.comb += [w.i.payload.data[k].eq(Mux(completed[k], rotated[k], held[k])) for k in range(8)]
+        m.d.comb += [w.i.p.data[k].eq(Mux(completed[k], rotated[k], held[k])) for k in range(8)]
         with m.If(moves):
             m.d.sync += count.eq(Mux(last, 0, count + 1))
 
@@ -203,6 +203,6 @@ class Writer(wiring.Component):
             m.d.sync += [writing.eq(1), self.error.eq(0)]
         with m.Elif((works & work.last & ~work.beat & ~open_) | (closing & moves) | self.abort):
             m.d.sync += writing.eq(0)
-        with m.If(answers & (self.axi.b.payload.resp != 0)):
+        with m.If(answers & (self.axi.b.p.resp != 0)):
             m.d.sync += self.error.eq(1)
         return m
