@@ -25,7 +25,7 @@ class Port:
     sends: bool
     valid: Value
     ready: Value
-    payload: Value
+    p: Value
 
     @property
     def stalled(self):
