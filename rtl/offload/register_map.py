@@ -14,8 +14,8 @@ __all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "LIMITS", "MA
            "RANGES", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
-MAJOR, MINOR = 2, 1
-ADDRESS_BITS = 8  # of a byte address in the map
+MAJOR, MINOR = 2, 2
+ADDRESS_BITS = 9  # of a byte address in the map
 
 
 class ErrorCode(IntEnum):
