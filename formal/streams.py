@@ -159,7 +159,6 @@ SURROUNDINGS = {
     "zvc": steady("decompress", "straight", "blocks", pulses=("start",)),
     "div": steady("decompress", "table", pulses=("start",)),
     "nibble": steady("decompress", "table", "empty", pulses=("start",)),
-    "rice": steady("decompress", "table", "empty", pulses=("start",)),
     "rle": steady("decompress", "empty", pulses=("start",)),
     "unpacker": unpacker,
     "bitpack": steady("width"),
