@@ -177,7 +177,7 @@ SURROUNDINGS = {
     "reader": steady("gather", "scaled", "scales", pulses=("abort",)),
     "collector": steady("blocks", pulses=("start",)),
     "splitter": splitter,
-    "lane": steady("tensor", "course", "scales", pulses=("halt", "clear")),
+    "lane": steady("tensor", "geometry", "scales", pulses=("halt", "clear")),
 }
 
 
