@@ -32,7 +32,7 @@ def read(path):
 
 
 def jobs(sweep):
-    """[(label, configuration)] of what such a file says; the seeds of a preset follow one another. Raises
+    """[(label, configuration)] of what such a file says, all presets of a seed before the next one. Raises
     ValueError."""
     common = {key: value for key, value in sweep.items() if key not in OWN}
     if wrong := [key for key in common if key not in DEFAULTS or key in ("network", "seed", "preset", "options")]:
@@ -44,7 +44,7 @@ def jobs(sweep):
         raise ValueError("a sweep needs a table of presets")
     return [(label, checked(common | way | {"network": network, "seed": seed}))
             for network in sweep.get("networks", [DEFAULTS["network"]])
-            for label, way in presets.items() for seed in range(seeds)]
+            for seed in range(seeds) for label, way in presets.items()]
 
 
 def work(todo, data, results, processes=1):
