@@ -8,7 +8,7 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-__all__ = ["DEFAULTS", "checked", "name", "run", "train"]
+__all__ = ["DEFAULTS", "checked", "keep", "known", "name", "run", "train", "trained"]
 
 DEFAULTS = {"network": "resnet8", "preset": "none", "options": {}, "schedule": {}, "seed": 0, "steps": 300, "batch": 64,
             "rate": 0.1, "pictures": 10_000, "tests": 1, "device": "cpu", "engine": "torch"}
@@ -62,14 +62,28 @@ def name(configuration):
 def run(configuration, data, results):
     """The result of a run: that in the folder ``results``, if it is there, or it is trained now and put there. ``data``
     is the folder of the pictures. Raises ValueError."""
+    return known(configuration, results) or keep(trained(configuration, data), results)
+
+
+def known(configuration, results):
+    """The result of a run that is in a folder, or None."""
+    path = Path(results) / name(checked(configuration))
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def keep(result, results):
+    """Puts a result into a folder, and returns it."""
+    path = Path(results) / name(result["configuration"])
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(result, indent=1) + "\n")
+    temporary.replace(path)
+    return result
+
+
+def trained(configuration, data):
+    """The result of a run that is trained now."""
     configuration = checked(configuration)
-    path = Path(results) / name(configuration)
-    if not path.exists():
-        found = {"configuration": configuration, **train(configuration, _tensors(str(data), configuration["device"]))}
-        temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps(found, indent=1) + "\n")
-        temporary.replace(path)
-    return json.loads(path.read_text())
+    return {"configuration": configuration, **train(configuration, _tensors(str(data), configuration["device"]))}
 
 
 @cache
@@ -149,11 +163,12 @@ def train(configuration, data):
     found = losses[:number + 1].tolist()
     found = found[:next((i + 1 for i, loss in enumerate(found) if not math.isfinite(loss)), len(found))]
     means = [sum(found[i:i + part]) / len(found[i:i + part]) for i in range(0, len(found), part)]
-    accuracies = [float(one) for one in (*accuracies, accuracy(model, data, c["pictures"]))]
+    accuracies = [round(float(one), 4) for one in (*accuracies, accuracy(model, data, c["pictures"]))]
     return {"accuracy": accuracies[-1], "accuracies": accuracies, "converged": math.isfinite(found[-1]),
             "losses": [round(loss, 4) if math.isfinite(loss) else None for loss in means],
-            "ratio": compress.report().total["ratio"], "ratios": ratios(compress.report()), "seconds": round(clock() - start, 1),
-            "torch": torch.__version__, "on": torch.cuda.get_device_name() if device.type == "cuda" else "CPU"}
+            "ratio": compress.report().total["ratio"], "ratios": ratios(compress.report()),
+            "seconds": round(clock() - start, 1), "torch": torch.__version__,
+            "on": torch.cuda.get_device_name() if device.type == "cuda" else "CPU"}
 
 
 def ratios(report):

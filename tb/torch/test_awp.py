@@ -12,7 +12,6 @@ from actcodec.golden.a2dtwp import bitpack
 from actcodec.torch.awp import truncated
 from tb.torch.models import gradients, pictures, small
 
-
 pytestmark = pytest.mark.usefixtures("device")
 
 
@@ -57,7 +56,8 @@ def test_precision_is_that_of_algorithm_1():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        expected = mirror.update(golden.norms([module.weight.detach().cpu().numpy() for module in weights.layers.values()]))
+        norms = golden.norms([module.weight.detach().cpu().numpy() for module in weights.layers.values()])
+        expected = mirror.update(norms)
         assert weights.update() == dict(zip(weights.layers, expected.tolist(), strict=True))
         seen.append(weights.ratio)
     assert seen[0] == 4 and 1 <= seen[-1] < 3

@@ -1,4 +1,4 @@
-"""What the codecs cost: values there and back, and a step of training. ``python -m actcodec.torch.speed --device cuda``
+"""What the codecs cost: values there and back, and a step of training. ``python -m actcodec.train.speed --device cuda``
 
 On the CPU one thread is measured, in processor time; on a GPU wall time, in the launches that a user has, and for
 steps also played back as a CUDA graph, as ``actcodec train`` does. The tensors are the sample's, repeated to a batch of
