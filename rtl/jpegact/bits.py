@@ -8,7 +8,7 @@ from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.common.vectors import vectors
 from actcodec.rtl.offload.config import rows
 
-__all__ = ["Coder", "Faults", "Parts", "fold", "unfold"]
+__all__ = ["Coder", "Faults", "Parts", "fold", "popcount", "unfold"]
 
 LANES = 8  # values of a line
 
@@ -29,6 +29,12 @@ def fold(value, straight):
 def unfold(u, straight):
     """The byte that :func:`fold` makes ``u`` of."""
     return Mux(straight, u, Cat(u[1:] ^ u[0].replicate(7), u[0]))
+
+
+def popcount(bits):
+    """How many of ``bits`` are set, as a balanced tree."""
+    half = len(bits) // 2
+    return popcount(bits[:half]) + popcount(bits[half:]) if half else bits[0]
 
 
 class Parts:
