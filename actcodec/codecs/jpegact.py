@@ -67,7 +67,7 @@ MODES = (
         tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II")),
     coded("jpeg-act", (24, 25), Mode(
         "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True,
-        tiled=True, golden=GOLDEN, options=(DQT, CODER, CDUS), lossy=True, fallback="sfpr-zvc",
+        tiled=True, shifts=True, golden=GOLDEN, options=(DQT, CODER, CDUS), lossy=True, fallback="sfpr-zvc",
         shown=tuple(("dense", {"dqt": name}) for name in TABLES), summary="DCT of 8x8 tiles, quantized by a table",
         tensors="dense activations (conv, sum)", source=f"{PAPER}, section III")),
     Mode("brc", 4, BlockFormat("fixed", 1), path("binarize"), golden=GOLDEN, options=(CDUS,), lossy=True, shown=RELU,

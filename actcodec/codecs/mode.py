@@ -38,6 +38,10 @@ class Streams:
     arrays, the model has two more functions: ``joined(shape, mode, arrays)``, the ``Compressed`` of the encoder's
     outputs, and ``arrays(compressed)``, what the decoder's inputs take; both are dictionaries by the names of ports, of
     bytes, or of integers for streams that carry a number.
+
+    Units with other ports, or of which several share a tensor, are run by the model itself: ``compress_by(run, x, mode,
+    **options)`` and ``decompress_by(run, compressed)`` do what its ``compress`` and ``decompress`` do, by a
+    :class:`~actcodec.stream_engine.Runs`.
     """
 
     encoder: str
@@ -65,6 +69,10 @@ class Mode:
     ``size(shape, mode, **options)`` bytes of payload and side information, or None unless the shape alone decides
     ``beside(network, graph,``       what ``actcodec mfr`` shows beside it: pairs of a name, and bytes in all or of each
     ``minibatch, **options)``        category of ``golden/common/footprint.py``
+    ``view(shape)``                  of a lane's mode that does not see tensors as JPEG-ACT does: an object with
+                                     ``rows``, ``width``, ``height``, ``channels`` and whether it is ``tileable``
+    ``fit(x, lane, **options)``      of a lane's mode whose scales are not JPEG-ACT's, instead of ``settings``: words of
+                                     the scale table, uint32, and a number for each setting, by its name
     ``job(**options)``               of a lane's mode: what :meth:`actcodec.driver.Driver.compress` has to know of the
                                      options, by the names of its parameters
     ``compressed(lane, shape,        of a lane's mode: the ``Compressed`` of what ``lane``, the mode or a variant, made
@@ -84,6 +92,7 @@ class Mode:
     scaled: bool = False
     tiled: bool = False
     told: tuple[Setting, ...] = ()  # what these units have to be told of each tensor
+    shifts: bool = False  # whether they take a DQT of shifts, which has registers of its own
     # The software's.
     summary: str = _software("")  # half a sentence
     tensors: str = _software("")  # what it is for: "dense activations (conv, sum)"
@@ -97,7 +106,8 @@ class Mode:
     fallback: str = _software("")  # the mode of tensors that have no tiles
     shown: tuple[tuple[str, dict], ...] = _software()  # in the demo: for "dense" or "ReLU" tensors, with these options
     # To the user values of some options, for hardware and in files modes with names and codes of their own: pairs of
-    # {option: value}, where an option that is not named has its default, and the mode that does it.
+    # {option: value}, where an option that is not named has its default, and the mode that does it. Of several with the
+    # same values the first one does it, and the others are fallbacks.
     variants: tuple[tuple[dict, "Mode"], ...] = _software()
 
     @property

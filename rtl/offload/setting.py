@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["BITS", "Setting", "check_settings", "width"]
 
-BITS = 448  # that there is room for in the register map
+BITS = 1024  # that there is room for in the register map
 
 
 @dataclass(frozen=True)

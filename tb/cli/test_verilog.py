@@ -85,7 +85,7 @@ def test_ports_are_named_as_usual(accelerator):
     memory = {f"{channel}{name}": width for channel in ("aw", "ar") for name, width in address.items()}
     memory |= {"wdata": 256, "wstrb": 32, "wlast": 1, "bid": 1, "bresp": 2}
     memory |= {"rid": 1, "rdata": 256, "rresp": 2, "rlast": 1}
-    host = {"awaddr": 8, "awprot": 3, "araddr": 8, "arprot": 3, "wdata": 32, "wstrb": 4, "bresp": 2, "rdata": 32,
+    host = {"awaddr": 9, "awprot": 3, "araddr": 9, "arprot": 3, "wdata": 32, "wstrb": 4, "bresp": 2, "rdata": 32,
             "rresp": 2}
     for prefix, names in (("m_axi_0_", memory), ("s_axil_", host)):
         hands = {f"{channel}{hand}": 1 for channel in ("aw", "w", "b", "ar", "r") for hand in ("valid", "ready")}

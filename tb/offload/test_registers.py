@@ -14,7 +14,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from actcodec import driver
 from actcodec.codecs import JPEG_ACT, lane_modes
 from actcodec.rtl.offload import register_map, setting
-from actcodec.rtl.offload.register_map import BITS, VALUES
+from actcodec.rtl.offload.register_map import ADDRESS_BITS, BITS, VALUES
 from actcodec.rtl.offload.registers import Registers
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, after, rng, simulate, synthesised
 from tb.offload import payloads
@@ -29,6 +29,7 @@ CAPABILITIES = {**BUILD, **{("sfpr", "zvc", "trim"): {"modes": 0b100010 | 1 << 6
 LANES = lane_modes()
 ALL = {"cdus": 8, "modes": sum(1 << mode.code for mode in LANES), "settings": setting.width(LANES)}
 BUILD["modes"] = payloads.modes(BUILD["modes"])
+END = 1 << ADDRESS_BITS
 STATUS = [name for name, info in VALUES.items() if info.access == "ro" and name != "done"]
 
 
@@ -39,8 +40,8 @@ class Flat(wiring.Component):
         self.inner = Registers(8, LANES)
         super().__init__({
             **{f"s_axil_{name}": In(width) for name, width in {
-                "awaddr": 8, "awprot": 3, "awvalid": 1, "wdata": 32, "wstrb": 4, "wvalid": 1, "bready": 1,
-                "araddr": 8, "arprot": 3, "arvalid": 1, "rready": 1}.items()},
+                "awaddr": ADDRESS_BITS, "awprot": 3, "awvalid": 1, "wdata": 32, "wstrb": 4, "wvalid": 1, "bready": 1,
+                "araddr": ADDRESS_BITS, "arprot": 3, "arvalid": 1, "rready": 1}.items()},
             **{f"s_axil_{name}": Out(width) for name, width in {
                 "awready": 1, "wready": 1, "bresp": 2, "bvalid": 1, "arready": 1, "rdata": 32, "rresp": 2,
                 "rvalid": 1}.items()},
@@ -105,8 +106,8 @@ def test_every_error_has_a_text():
 
 def test_a_setting_has_one_place():
     """In the map, and among the modes of a device."""
-    with pytest.raises(ValueError, match="setting key has the bits 440 to 449, must be one or more of 0 to 447"):
-        setting.Setting("key", 10, 440)
+    with pytest.raises(ValueError, match="setting key has the bits 1020 to 1029, must be one or more of 0 to 1023"):
+        setting.Setting("key", 10, 1020)
     other = replace(TRIM, name="other", code=61, told=(setting.Setting("key", 40),))
     with pytest.raises(ValueError, match="modes must agree on the place of setting key"):
         Registers(2, (TRIM, other))
@@ -211,7 +212,7 @@ class Host:
         """Random writes: mostly where there is a register, often all ones or zeros, any strobes; each pulse once."""
         random, result = self.random, []
         for _ in range(count):
-            address = int(random.choice(self.model.words)) if random.random() < 0.9 else int(random.integers(256))
+            address = int(random.choice(self.model.words)) if random.random() < 0.9 else int(random.integers(END))
             data = int(random.choice([0, 0xFFFFFFFF, random.integers(1 << 32)]))
             result.append((address, data, int(random.choice([15, random.integers(16)]))))
         result += [(0x0C, 1, 15), (0x0C, 2, 15)]
@@ -232,12 +233,12 @@ async def host(dut, random):
 @cocotb.test
 async def reads_reset_values_everywhere(dut):
     it = await host(dut, rng())
-    await it.read(range(0, 256, 4))
+    await it.read(range(0, END, 4))
     await it.check()
     await it.write([(address, 0xFFFFFFFF, 15) for address in it.model.words if address != 0x0C])
     await it.bench.reset()
     it.model = RegisterModel(**CAPABILITIES)
-    await it.read(range(0, 256, 4))
+    await it.read(range(0, END, 4))
     await it.check()
 
 
@@ -245,12 +246,12 @@ async def reads_reset_values_everywhere(dut):
 async def writes_each_bit_and_no_other(dut):
     random = rng()
     it = await host(dut, random)
-    for address in range(0, 256, 4):
+    for address in range(0, END, 4):
         for data, strobe in ((0xFFFFFFFF, 15), (0, 15), (0xAAAAAAAA, 15), (0x55555555, 5), (0, 8), (0xFFFFFFFF, 2)):
             await it.write([(address, data, strobe)])
             await it.read([address])
         await it.write([(address, int(random.integers(1 << 32)) & (0xFFFFFFFC if address == 0x0C else 0xFFFFFFFF), 15)])
-    await it.read(range(256))
+    await it.read(range(END))
     for address in (address for address in it.model.held):
         for bit in range(32):
             await it.write([(address, 1 << bit, 15)])
@@ -272,8 +273,8 @@ async def random_accesses_equal_the_model(dut, idle, stall):
         if turn % 2:
             await it.done(int(random.choice([0, random.integers(1, 8)])))
             await it.check()
-        await it.read([int(a) for a in random.permutation(256)[:40]], idle, stall)
-    await it.read(range(0, 256, 4), idle, stall)
+        await it.read([int(a) for a in random.permutation(END)[:60]], idle, stall)
+    await it.read(range(0, END, 4), idle, stall)
     assert {key[:2] for key in seen} == {(b, h) for b in (0, 1) for h in (False, True)}
     assert {"start", "reset"} == set(it.pulses)
 
@@ -493,7 +494,7 @@ async def equals_the_model_behind_axi(dut, pattern):
     await bench.start()
     axi = master(dut, random, pattern)
     for _ in range(150):
-        address = int(random.integers(256)) & ~3
+        address = int(random.integers(END)) & ~3
         if random.random() < 0.6:
             first = int(random.integers(4))
             content = random.bytes(int(random.integers(1, 5 - first)))  # some bytes: the master sets strobes
