@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.jpegact import rice_decode, rice_encode
-from actcodec.rtl.jpegact.bits import Coder, Parts, fold, popcount
+from actcodec.rtl.jpegact.bits import Coder, Parts, fold
 from actcodec.rtl.jpegact.rice_decode import LINES, RAW
 from actcodec.rtl.jpegact.rice_encode import classes, merged
 
@@ -126,10 +126,10 @@ class Rice(Coder):
 
         has = Signal(2, reset_less=True)  # of the line at the second step
         parts.at(has, line_of(flags_of, 7))
-        ones = [parts.wire(popcount(flow[0][c])) for c in range(3)]
+        ones = [parts.ones(flow[0][c]) for c in range(3)]
         present = self._present(flow[0][0], has)
         bits = [parts.register(lows[0] + lows[1], 6),
-                parts.register(ones[0] + ones[1] + (popcount(present) << 2), 5)]
+                parts.register(ones[0] + ones[1] + (parts.ones(present) << 2), 5)]
         opening = phase[3]
         length = rice_encode.Length(parts, flags, e, k[0], decompress, opening)
         length.add(bits, parts.register(ones[2], 4), parts.register(Cat(over.bit_select(one, 1) for one in e), 4),
@@ -192,7 +192,7 @@ class Rice(Coder):
         next_line, next_halves, next_fields = rice_decode.mantissas(parts, SimpleNamespace(
             step=step, beat=beat, inside=inside, decompress=decompress, store=store, pushes=pushes, faults=self.faults,
         ), SimpleNamespace(
-            more=more, older=older, oldest=oldest, raw=raw, plain_out=plain_out, final=final, sizes=sizes,
+            more=more, older=older, oldest=oldest, raw=raw, zero=zero, plain_out=plain_out, widths=widths, sizes=sizes,
             pair_sizes=pair_sizes, half_sizes=half_sizes,
         ), begin_of_mantissas, heads, lines, pair_fields)
 

@@ -4,7 +4,7 @@ from amaranth.hdl import C, Cat, Mux, Signal
 
 from actcodec.rtl.common import compaction
 from actcodec.rtl.common.onehot_shift import Digits, choose, window
-from actcodec.rtl.jpegact.bits import popcount, unfold
+from actcodec.rtl.jpegact.bits import unfold
 
 __all__ = ["LINES", "NEAREST", "RAW", "mantissas", "planes", "values"]
 
@@ -23,17 +23,17 @@ def eight(parts, bits, place):
 
 def ones(parts, bits, end, when):
     """How many bits are set in every byte, of those before ``end``."""
-    masked = [bits[j] & (end > j) for j in range(len(bits))]
+    masked = bits & parts.above(end, len(bits))
     counts = []
     for j in range(0, len(bits), 8):
         counts.append(Signal(4, reset_less=True, name="ones"))
-        parts.at(counts[-1], popcount(masked[j : j + 8]), when)
+        parts.at(counts[-1], parts.ones(masked[j : j + 8]), when)
     return counts
 
 
-def since(bits, begin, most):
+def since(parts, bits, begin, most):
     """The ``bits`` from ``begin`` on, which is ``most`` or less."""
-    return Cat(*(bits[j] & (begin <= j) for j in range(most)), bits[most:])
+    return Cat(bits[:most] & ~parts.above(begin, most), bits[most:])
 
 
 def halves(parts, counts, when):
@@ -51,13 +51,13 @@ def planes(parts, store, beat, flags, flagged, decoded, rows):
     rows0, rows1, rows2 = rows
     shown, showing = Signal(5, reset_less=True), Signal(16, reset_less=True)
     begin1, begin2 = Signal(7, reset_less=True), Signal(8, reset_less=True)
-    parts.at(shown, popcount(store[1][:16] & Cat(flags > j for j in range(16))), beat[2])
+    parts.at(shown, parts.ones(store[1][:16] & parts.above(flags, 16)), beat[2])
     shows = parts.wire((~flagged | (store[2][:16] << (16 - flags)[:5]))[:16])
     parts.at(showing, Mux(beat[3], shows, showing >> 2))
     parts.at(begin1, (64 - 3 * flags)[:7] + (shown << 2), beat[3])
     # What lies in front of P0, and of P1, is not to be counted. The end of P0 is known a step after its first row.
-    loads = [(since(Cat(store[2], store[1])[:80], flags, 16), beat[3]),
-             (since(Cat(store[3], store[2], store[1])[:144], begin1, 80), beat[4]),
+    loads = [(since(parts, Cat(store[2], store[1])[:80], flags, 16), beat[3]),
+             (since(parts, Cat(store[3], store[2], store[1])[:144], begin1, 80), beat[4]),
              (Cat(store[5], store[4], store[3], store[2]), beat[6])]
     place0 = Signal(7, reset_less=True)
     parts.at(place0, Mux(beat[3], flags, place0 + ((showing[0] + showing[1]) << 2)))
@@ -73,14 +73,14 @@ def planes(parts, store, beat, flags, flagged, decoded, rows):
         return Cat(opened) & plane
 
     place1 = Signal(8, reset_less=True)
-    parts.at(place1, Mux(beat[4], begin1, place1 + popcount(one[0])))
+    parts.at(place1, Mux(beat[4], begin1, place1 + parts.ones(one[0])))
     two = [parts.register(under(one[1], parts.register(eight(parts, rows1, place1), 8)), 8)]
     two += [parts.register(two[0], 8)]
 
     number = halves(parts, ones(parts, rows0, begin1, beat[4]), beat[5])
     place2 = Signal(8, reset_less=True)
     end1 = parts.wire((begin1 + number[0] + number[1])[:8])
-    parts.at(place2, Mux(beat[6], end1, place2 + popcount(two[0])))
+    parts.at(place2, Mux(beat[6], end1, place2 + parts.ones(two[0])))
     parts.at(begin2, end1, beat[6])
     three = under(two[1], parts.register(eight(parts, rows2[:216], place2), 8))
     parts.m.d.comb += [decoded[0].eq(one[3]), decoded[1].eq(two[1]), decoded[2].eq(three)]
@@ -97,8 +97,8 @@ def mantissas(parts, unit, block, begin_of_mantissas, heads, line, halves):
 
     ``unit`` has what moves: ``step``, ``beat``, ``inside``, ``decompress``, ``store``, ``pushes``, ``faults``;
     ``block`` what is known of one: whether there are ``more`` bytes; its first byte, when it is ``older`` and
-    ``oldest``; whether it is ``raw`` or, at the output, ``plain_out``; the line's ``final`` widths, and later their
-    sums (``sizes``, ``pair_sizes``, ``half_sizes``).
+    ``oldest``; whether it is ``raw``, ``zero`` or, at the output, ``plain_out``; the line's ``widths``, and later those
+    that it really has (``sizes``) and their sums (``pair_sizes``, ``half_sizes``).
     """
     m = parts.m
     # Words in the unit.store that have not been read: where the next one is, and how many.
@@ -111,7 +111,7 @@ def mantissas(parts, unit, block, begin_of_mantissas, heads, line, halves):
     parts.at(at_word, word, unit.beat[2])
     cur, nxt = Signal(64, reset_less=True), Signal(64, reset_less=True)
     place, moved, pulls = Signal(6, reset_less=True), Signal(7), Signal()
-    line_size = parts.register(parts.sum(block.final), 7)
+    line_size = parts.register(Mux(block.raw, 64, Mux(block.zero, 0, parts.sum(block.widths))), 7)
     m.d.comb += [moved.eq(place + line_size), pulls.eq(unit.step & unit.decompress & (unit.beat[3] | moved[6]))]
     with m.If(pulls):
         m.d.sync += [

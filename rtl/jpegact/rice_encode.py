@@ -5,7 +5,7 @@ from amaranth.hdl import C, Cat, Mux, Signal
 
 from actcodec.rtl.common import compaction
 from actcodec.rtl.common.onehot_shift import Digits, choose, turn
-from actcodec.rtl.jpegact.bits import popcount, unfold
+from actcodec.rtl.jpegact.bits import unfold
 from actcodec.rtl.jpegact.rice_decode import RAW
 
 __all__ = ["Length", "chunks", "classes", "first_byte", "mantissas", "merged", "planes"]
@@ -113,7 +113,7 @@ def planes(parts, sections, flow, ahead, phase, flags):
     groups = [flow[5][0][:4], flow[5][0][4:]]
     first_plane = Cat(Mux(ahead[0], groups[0], groups[1]), Mux(ahead.all(), groups[1], 0))
     plane0 = parts.register(Mux(ahead.any(), first_plane, 0), 8)
-    step0 = parts.register(popcount(ahead), 2)
+    step0 = parts.register(parts.ones(ahead), 2)
     found = parts.register(Cat(group.any() for group in groups), 2)
     have = Signal(16, reset_less=True)
     parts.at(have, Cat(have[2:], found))
@@ -122,7 +122,7 @@ def planes(parts, sections, flow, ahead, phase, flags):
     for c in range(2):
         gaps = compaction.moves(parts.m, compaction.zeros(parts.m, flow[6][c]))
         plane = parts.register(Cat(compaction.close(parts.m, list(flow[6][c + 1]), gaps)), 8)
-        count = parts.register(popcount(flow[6][c]), 4)
+        count = parts.register(parts.ones(flow[6][c]), 4)
         value, *end = _append(parts, sections[1][64 * c :][:64], plane, count, phase[1], 0)
         nexts.append(value)
         ends.append(end)
@@ -142,11 +142,10 @@ def chunks(parts, phase, first, coded, coming, sections, ends, lines, sizes, siz
     ahead = parts.wire(choose([*zip(begins, known, strict=True), (~Cat(begins).any(), size)])[:7])
     with parts.m.If(parts.step):
         parts.m.d.sync += [lead.eq(ahead), *digits.eq(ahead)]
-    only, second, third, fourth = begun = [Signal(name=f"begun_{j}", reset_less=True) for j in range(4)]
-    for one, begin in zip(begun, [phase[7] & coming, *begins[1:]], strict=True):
+    only, second, third, fourth, opens, other = begun = [Signal(name=f"begun_{j}", reset_less=True) for j in range(6)]
+    begins = [phase[7] & coming, *begins[1:], phase[7] & ~coming]
+    for one, begin in zip(begun, [*begins, ~Cat(begins).any()], strict=True):
         parts.at(one, begin)
-    opens = phase[0] & ~coded
-    other = ~Cat(begun).any() & ~opens
     one = choose([(only, Cat(first, sections[0])), (second, sections[1][:64]), (third, lines[2]), (fourth, lines[1]),
                   (other, lines[0]), (opens, Cat(first, lines[0]))])
     two = choose([(second, sections[1][64:]), (third, lines[1]), (fourth, lines[0])])
@@ -156,14 +155,15 @@ def chunks(parts, phase, first, coded, coming, sections, ends, lines, sizes, siz
 
     over, behind = Signal(8, reset_less=True), Signal(3, reset_less=True)  # bits left over from the chunk before
     final = phase[0]
-    upto = parts.wire((total + behind)[:8])
+    low = parts.wire((total[:3] + behind)[:4])
     placed = parts.wire((field << behind)[:136] | over)
-    rest_at = parts.wire(Cat((upto[3:] == j) for j in range(17)))
+    at = parts.wire(Cat(total[3:] == j for j in range(17)))
+    rest_at = parts.wire(Mux(low[3], at << 1, at)[:17])  # the byte in which all ends
     kept = (~final).replicate(8)
     parts.at(over, choose((rest_at[j], placed.word_select(j, 8)) for j in range(17)) & kept)
-    parts.at(behind, upto[:3] & kept[:3])
+    parts.at(behind, low[:3] & kept[:3])
     packed = Cat(placed.word_select(j, 8) & (~rest_at[j] | final).replicate(8) for j in range(16))
-    return joined, packed, upto[3:] + (final & upto[:3].any())
+    return joined, packed, total[3:] + low[3] + (final & low[:3].any())
 
 
 def first_byte(raw, size, which, coded):
