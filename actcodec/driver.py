@@ -76,7 +76,7 @@ class Result:
 
     mode: str  # the one that was used: a tensor too small for jpeg-act has sfpr-zvc
     scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
-    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode is jpeg-act
+    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode has SH
     settings: dict[str, int]  # a number for each of the mode's
     counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
 
@@ -150,8 +150,8 @@ class Driver:
                        scale_table=None, stride=None):
         """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
-        ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there jpeg-act falls back to
-        sfpr-zvc where the tensor has no tiles. ``settings`` has a number for each of the mode's, such as the
+        ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there modes of tiles fall back
+        where the tensor has none. ``settings`` has a number for each of the mode's, such as the
         table of its coder, perhaps that of an earlier tensor. ``scales`` are the k of all channels
         (``actcodec.golden.jpegact.sfpr.scales``). Without either the tensor is read, to find what fits it. Raises
         ValueError for what cannot be, and :class:`AcceleratorError`.
@@ -162,7 +162,7 @@ class Driver:
         mode, job = self._job(address, shape, mode, False, stride)
         job |= {"signs": int(signs)}
         table = None
-        if mode.tiled:
+        if mode.shifts:
             table = quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
         if (mode.scaled and scales is None) or (mode.told and settings is None):
             x = (await self._rows(address, blocks.view(shape), job["stride"])).reshape(shape)
@@ -233,7 +233,7 @@ class Driver:
             job |= {"scales": scale_table}
         else:
             scales = None
-        if mode.tiled:
+        if mode.shifts:
             table = np.asarray(table)
             if table.shape != (8, 8) or np.any((table < 0) | (table > 7)):
                 raise ValueError(f"mode {mode.name} needs a table of 8 x 8 shifts, 0 to 7")

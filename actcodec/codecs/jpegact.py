@@ -66,7 +66,7 @@ MODES = (
         tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II")),
     coded("jpeg-act", (24, 25), Mode(
         "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True,
-        tiled=True, golden=GOLDEN, options=(DQT, CODER, CDUS), lossy=True, fallback="sfpr-zvc",
+        tiled=True, shifts=True, golden=GOLDEN, options=(DQT, CODER, CDUS), lossy=True, fallback="sfpr-zvc",
         shown=tuple(("dense", {"dqt": name}) for name in TABLES), summary="DCT of 8x8 tiles, quantized by a table",
         tensors="dense activations (conv, sum)", source=f"{PAPER}, section III")),
     Mode("brc", 4, BlockFormat("fixed", 1), path("binarize"), golden=GOLDEN, options=(CDUS,), lossy=True, shown=RELU,
@@ -74,8 +74,11 @@ MODES = (
     Mode("zvc", 5, BlockFormat("mask", 32), path("zvc32"), golden=GOLDEN, options=(CDUS,), shown=RELU,
          summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout",
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
-    Mode("jpeg-base", 20, scaled=True, tiled=True, golden="actcodec.codecs.models.jpeg_base", options=(DIVISORS, CDUS),
-         lossy=True, fallback="sfpr", shown=DENSE, summary="the paper's baseline: division, and JPEG's codes",
+    Mode("jpeg-base", 20, BlockFormat("counted", 18), path("sfpr", "align", "dct", "divide", "rle"), scaled=True,
+         tiled=True, told=(Setting("divisors", 512, meaning="the DQT: 64 divisors (8 bits each), row-major, vertical "
+                                   "frequency first", stored=False),),
+         golden=GOLDEN, options=(DIVISORS, CDUS), lossy=True, fallback="sfpr", shown=DENSE,
+         summary="the paper's baseline: division, and JPEG's codes",
          tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )
 
@@ -124,7 +127,7 @@ def units():
         Unit("div", Div, "DIV, quantization by division", paper="Quantize (DIV)"),
         Unit("nibble", Nibble, "nibble planes, a denser code than ZVC, both directions"),
         Unit("rice", Rice, "Golomb-Rice codes in planes, the densest code of blocks, both directions"),
-        Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True}, "CDU",
+        Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True, "coders": 4}, "CDU",
              variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
                        **{f"in a lane, {coder}": {"packed": False, "modes": (
                            "sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc")} for coder in TOLD}}),

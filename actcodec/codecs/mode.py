@@ -84,6 +84,7 @@ class Mode:
     scaled: bool = False
     tiled: bool = False
     told: tuple[Setting, ...] = ()  # what these units have to be told of each tensor
+    shifts: bool = False  # whether they take a DQT of shifts, which has registers of its own
     # The software's.
     summary: str = _software("")  # half a sentence
     tensors: str = _software("")  # what it is for: "dense activations (conv, sum)"

@@ -14,6 +14,7 @@ from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.common.vectors import words
 from actcodec.rtl.jpegact import feed
 from actcodec.rtl.jpegact.control import Control
+from actcodec.rtl.jpegact.runlength import check_coders
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.config import Chosen, Error, check_modes, config, rows
 from actcodec.rtl.offload.stage import Hop
@@ -25,12 +26,12 @@ class Site:
     """What a unit of a CDU needs to know of where it stands.
 
     ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
-    it, ``tiled`` whether its blocks are tiles, ``packed`` that of the CDU.
+    it, ``tiled`` whether its blocks are tiles, ``packed`` and ``coders`` those of the CDU.
     """
 
     def __init__(self, m, ports, config, start, tiled):
         self.m, self.ports, self.config, self.start, self.tiled = m, ports, config, start, tiled
-        self.packed = ports.packed
+        self.packed, self.coders = ports.packed, ports.coders
         self._units = {}
 
     def setting(self, name):
@@ -89,6 +90,8 @@ class Cdu(wiring.Component):
     packed : bool
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
         and a splitter, which know where it ends. Counted blocks (:mod:`~actcodec.rtl.offload.block_format`) need that.
+    coders : int
+        Of JPEG's codes, 1 to 8, for modes that pass RLE: each takes a symbol a cycle.
 
     Ports
     -----
@@ -99,7 +102,7 @@ class Cdu(wiring.Component):
     bytes_i, bytes_o : stream of :func:`chunk` of ``width`` bytes
         Full beats; the one that carries ``last`` holds 1 to ``width`` bytes. If not ``packed``, there is no
         ``bytes_i``, and ``bytes_o`` has eight chunks a block, the mask in the first one, others as long as a row at
-        most; those of a counted block have up to 16 bytes each.
+        most; those of a counted block have up to 16 bytes each, or a row's, the first of them a byte more.
     rows_i : stream of :func:`~actcodec.rtl.offload.config.rows`, only if not ``packed``
         Eight a block. A row that carries ``last`` too early means nothing, and ends the stream.
     busy : output
@@ -111,19 +114,19 @@ class Cdu(wiring.Component):
     Raises
     ------
     ValueError
-        If ``modes`` are not such of a lane, or counted ones are to be packed.
+        If ``modes`` are not such of a lane, or counted ones are to be packed; if ``coders`` is not 1 to 8.
     """
 
-    def __init__(self, modes, packed=True):
+    def __init__(self, modes, packed=True, coders=4):
         check_modes(modes)
+        check_coders(coders)
         if packed and any(mode.format.kind == "counted" for mode in modes):
             raise ValueError("packed must be False for modes with counted blocks, not True")
         self.modes = tuple(modes)
-        self.packed = bool(packed)
-        wide = any(mode.format.row == 32 for mode in modes)
-        row = 32 if wide else 8
+        self.packed, self.coders = bool(packed), coders
+        row = max(8, *(mode.format.row for mode in modes))
         # Bytes of a beat at the compressed side.
-        self.width = MASK + row if not packed else 32 if wide else 16
+        self.width = MASK + row if not packed else 32 if row == 32 else 16
         self.scaled = any(mode.scaled for mode in modes)
         sector = data.ArrayLayout(32, 8)
         ports = {
@@ -193,9 +196,9 @@ class Cdu(wiring.Component):
         for mode_, path_ in zip(self.modes, self._paths(site, is_mode), strict=True):
             path = path_
             hops = [stage.compress for stage in path if stage.compress]
-            for source, sink in (pair for stage in path for pair in stage.inner):
-                link(0, mode_, source, sink)
-                link(1, mode_, source, sink)
+            for source, sink, fields in (inner for stage in path for inner in stage.inner):
+                link(0, mode_, source, sink, fields)
+                link(1, mode_, source, sink, fields)
             for before, after in pairwise([Hop(None, sectors), *hops]):
                 link(0, mode_, before.source, after.sink, after.fields)
             last, source = path[-1] if path else None, hops[-1].source if hops else sectors

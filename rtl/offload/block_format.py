@@ -20,14 +20,14 @@ class BlockFormat:
     fixed    eight rows of ``row`` bytes
     mask     eight bytes of mask, and an item for each bit that is set; an item has ``row / 8`` bytes
     counted  a first byte that says how many bytes follow, at most ``8 * row``: all of it, or the lower 6 of
-             its ``bits``, of which all ones stand for 64
+             its ``bits``, of which all ones stand for 64; they pass in rows of ``row`` bytes
     ======== =============================================================================================
 
     Raises
     ------
     ValueError
         If ``kind`` is none of these, or ``row`` is not what that kind can have: 1, 8 or 32 if fixed, 8 or 32 with a
-        mask, 8 if counted; or ``bits`` is not 8, or 6 if counted.
+        mask, 8 or 18 if counted; or ``bits`` is not 8, or 6 if counted in rows of 8.
     """
 
     kind: str
@@ -35,14 +35,14 @@ class BlockFormat:
     bits: int = 8
 
     def __post_init__(self):
-        legal = {"fixed": (1, 8, 32), "mask": (8, 32), "counted": (8,)}
+        legal = {"fixed": (1, 8, 32), "mask": (8, 32), "counted": (8, 18)}
         if self.kind not in legal:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
         if self.row not in legal[self.kind]:
             raise ValueError(f"row must be one of {', '.join(map(str, legal[self.kind]))} for kind {self.kind}, "
                              f"not {self.row!r}")
-        if self.bits not in ((8, 6) if self.kind == "counted" else (8,)):
-            raise ValueError(f"bits must be 8, or 6 for kind counted, not {self.bits!r}")
+        if self.bits not in ((8, 6) if (self.kind, self.row) == ("counted", 8) else (8,)):
+            raise ValueError(f"bits must be 8, or 6 for kind counted in rows of 8, not {self.bits!r}")
 
     @property
     def checked(self):

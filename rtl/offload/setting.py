@@ -20,6 +20,8 @@ class Setting:
     width: int
     low: int = 0
     meaning: str = field(default="", repr=False, compare=False, kw_only=True)
+    # Whether files keep it beside the payload; if not, it follows from an option that they keep.
+    stored: bool = field(default=True, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self):
         if self.width < 1 or not 0 <= self.low <= BITS - self.width:
