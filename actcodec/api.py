@@ -131,8 +131,7 @@ def evaluate(array, mode, *, engine="golden", **options):
 def measured(array, compressed):
     """The :class:`Evaluation` of an array that has been compressed already."""
     c, mode = compressed, codecs.find(compressed.mode)
-    found = metrics.errors(array if tensors.dtype_name(array.dtype) != "bfloat16" else tensors.taken(array)[0],
-                           _as_floats(engines.decompress("golden", c)[0]))
+    found = metrics.errors(_as_floats(array), _as_floats(engines.decompress("golden", c)[0]))
     saturated = 0
     if mode.optional("saturated"):
         saturated = mode.model.saturated(tensors.taken(array)[0].reshape(c.seen.shape), c.seen)
@@ -141,7 +140,8 @@ def measured(array, compressed):
 
 
 def _as_floats(array):
-    return tensors.taken(array)[0] if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
+    """An array that NumPy can calculate with."""
+    return tensors.taken(array)[0] if tensors.dtype_name(array.dtype) == "bfloat16" else array
 
 
 def _check_engine(engine):

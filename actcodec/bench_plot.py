@@ -1,14 +1,10 @@
 """The picture of ``actcodec bench``: rates of the CDUs, and the effective offload rate beside the paper's."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 
 from actcodec.bench_cycles import CLOCK, FIXED, PAPER, PCIE, SECTOR, SHOWN
 from actcodec.golden.jpegact import cdu
+from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
 
@@ -22,6 +18,7 @@ PAPER_COLOURS = {"cDMA+": "#66a182", "SFPR": "#9a6fb0", "JPEG-ACT": "#8c1c34"}
 
 def draw(rates, offloads, path):
     """Draws the results of :func:`actcodec.bench.run` into the PNG ``path``."""
+    plt = pyplot()
     plt.rcParams.update({"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": QUIET,
                          "xtick.color": INK, "ytick.color": INK})
     figure, axes = plt.subplots(1, 3, figsize=(18, 5.6), dpi=110, facecolor="white",
@@ -34,8 +31,7 @@ def draw(rates, offloads, path):
         axis.spines[["top", "right"]].set_visible(False)
         axis.set_ylabel("effective offload rate, GB/s")
         axis.set_ylim(0, 215)
-    figure.savefig(path)
-    plt.close(figure)
+    write(figure, path)
 
 
 def title(axis, text, below):

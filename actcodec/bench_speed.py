@@ -26,6 +26,7 @@ from rich.table import Table
 from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu, quantize
 from actcodec.metrics import relative_error
+from actcodec.plotting import pyplot, write
 
 __all__ = ["METHODS", "Method", "Speed", "better", "compare", "quality", "report", "run", "tensor"]
 
@@ -232,12 +233,7 @@ def speed_table(results):
 
 def draw(results, path):
     """Ratio against error, and speed both ways, into a PNG."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(14, 5.5), dpi=100, layout="constrained")
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=(14, 5.5), dpi=100, layout="constrained")
     for r in results:
         colour = "#8a8a8a" if METHODS[r.name].rival else "#1b6ca8"
         if r.error:
@@ -256,8 +252,7 @@ def draw(results, path):
     right.legend(frameon=False)
     for axis in (left, right):
         axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path)
-    plt.close(figure)
+    write(figure, path)
 
 
 def report(results, output):

@@ -1,25 +1,14 @@
 """The picture of ``actcodec dqt``: the best tables for ZVC, those with names, and the one that was found."""
 
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
-
-from actcodec.files import UserError, replacing
 from actcodec.golden.jpegact import dqt, quantize
+from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
 
 
 def draw(samples, found, target):
     """``found`` is the ratio, the error and the coder of a table."""
-    form = Path(target).suffix[1:] or "png"
-    figure, axes = plt.subplots(figsize=(8, 5.5), dpi=110, layout="constrained")
-    if form not in figure.canvas.get_supported_filetypes():
-        raise UserError(f"{target}: no picture is called so; take .png, .svg or .pdf")
+    figure, axes = pyplot().subplots(figsize=(8, 5.5), dpi=110, layout="constrained")
     counts = dqt.total(samples)
     best = dqt.frontier(counts)
     axes.plot(best.errors, best.ratios, color="#1b6ca8", label="best tables of shifts, ZVC")
@@ -35,6 +24,4 @@ def draw(samples, found, target):
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    with replacing(target) as file:
-        figure.savefig(file, format=form)
-    plt.close(figure)
+    write(figure, target)

@@ -1,15 +1,8 @@
 """The picture of ``actcodec evaluate``: ratio against error."""
 
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 
-from actcodec.files import UserError, replacing
+from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
 
@@ -18,10 +11,8 @@ QUIET = "#8a8a8a"
 
 def draw(rows, target):
     """A small mark for each tensor and way of compressing, a large one, named, for all tensors of a way together."""
-    form = Path(target).suffix[1:] or "png"
+    plt = pyplot()
     figure, axes = plt.subplots(figsize=(9, 6), dpi=110, layout="constrained")
-    if form not in figure.canvas.get_supported_filetypes():
-        raise UserError(f"{target}: no picture is called so; take .png, .svg or .pdf")
     errors = [row["relative_error"] for row in rows if 0 < row["relative_error"] < np.inf]
     exact = min(errors, default=1e-3) / 3  # where a logarithmic axis puts "none"
     axes.axvspan(exact / 1.4, exact * 1.4, color="#f1f1f1", zorder=0)
@@ -43,6 +34,4 @@ def draw(rows, target):
     axes.grid(color="#e6e6e6", zorder=0)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    with replacing(target) as file:
-        figure.savefig(file, format=form)
-    plt.close(figure)
+    write(figure, target)

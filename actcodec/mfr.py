@@ -7,7 +7,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from actcodec import files
+from actcodec import files, plotting
 from actcodec.golden.gist import memory, networks, schedule
 
 __all__ = ["Result", "draw", "evaluate", "facts", "parse_sparsity", "show"]
@@ -111,25 +111,18 @@ def gigabytes(size):
 
 
 def draw(results, target):
-    """Draws a panel of stacked bars for each network into the PNG ``target``."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    """Draws a panel of stacked bars for each network into ``target``, a .png, .svg or .pdf."""
     columns = min(2, len(results))
     rows = -(-len(results) // columns)
-    figure, panels = plt.subplots(rows, columns, figsize=(8.5 * columns, 4.6 * rows), dpi=110, squeeze=False,
-                                  layout="constrained")
+    figure, panels = plotting.pyplot().subplots(rows, columns, figsize=(8.5 * columns, 4.6 * rows), dpi=110,
+                                                squeeze=False, layout="constrained")
     for panel, result in zip(panels.flat, results, strict=False):
         draw_network(panel, result)
     for panel in panels.flat[len(results):]:
         panel.remove()
     handles, labels = panels.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-    with files.replacing(target) as file:
-        figure.savefig(file, format="png")
-    plt.close(figure)
+    plotting.write(figure, target)
 
 
 def draw_network(panel, result):

@@ -1,11 +1,8 @@
 """The demo's picture: channels before and after, the error, and ratio against error."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
+
+from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
 
@@ -26,11 +23,12 @@ have, too."""
 
 def colour(label):
     """Of a way of compressing; one that has none of its own gets one by its name."""
-    return COLOURS.get(label) or plt.get_cmap("tab20")(sum(label.encode()) % 20)
+    return COLOURS.get(label) or pyplot().get_cmap("tab20")(sum(label.encode()) % 20)
 
 
 def draw(results, path):
     """Draws ``results`` of :func:`actcodec.demo.run` into the PNG ``path``."""
+    plt = pyplot()
     plt.rcParams.update({"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": QUIET,
                          "xtick.color": INK, "ytick.color": INK})
     figure = plt.figure(figsize=(16, 6.4), dpi=110, facecolor="white")
@@ -39,8 +37,7 @@ def draw(results, path):
     right.text(0.12, 0.885, "Small marks: one tensor each. Large marks: all tensors of a kind together.", color=QUIET)
     draw_ratios(right.add_axes((0.12, 0.1, 0.84, 0.74)), results)
     right.suptitle("Ratio against error", x=0.12, y=0.965, ha="left", fontsize=14, weight="bold")
-    figure.savefig(path)
-    plt.close(figure)
+    write(figure, path)
 
 
 def draw_channels(figure, results):

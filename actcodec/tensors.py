@@ -3,8 +3,9 @@
 import numpy as np
 
 from actcodec.codecs.compressed import DTYPES, view
+from actcodec.metrics import relative_error
 
-__all__ = ["dtype_name", "finite_error", "loss", "restored", "taken"]
+__all__ = ["dtype_name", "loss", "restored", "taken"]
 
 
 def dtype_name(dtype):
@@ -51,15 +52,9 @@ def loss(x):
         return None
     values, _ = taken(x)
     finite = np.isfinite(x)
-    lost = int(np.count_nonzero(finite & ~np.isfinite(values)))
+    kept = finite & np.isfinite(values)
+    lost = int(np.count_nonzero(finite & ~kept))
     if not lost and np.array_equal(values, x, equal_nan=True):
         return None
-    text = f"float64 is rounded to float32: relative L2 error {finite_error(x, values):.1e}"
+    text = f"float64 is rounded to float32: relative L2 error {relative_error(x[kept], values[kept]):.1e}"
     return f"{text}, and {lost} values that are too large become infinite" if lost else text
-
-
-def finite_error(x, y):
-    """Relative L2 error where both are finite."""
-    both = np.isfinite(x) & np.isfinite(y)
-    norm = np.linalg.norm(x[both].astype(np.float64))
-    return float(np.linalg.norm(y[both].astype(np.float64) - x[both]) / norm) if norm else 0.0

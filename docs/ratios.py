@@ -19,7 +19,8 @@ DOCUMENT = Path(__file__).parent / "ratios.md"
 MORE = {
     "sfpr": [{"signs": True}],
     "sfpr-zvc": [{"coder": "nibble"}, {"coder": "rice"}],
-    "jpeg-act": [*({"dqt": name} for name in ("optH", "jpeg80", "jpeg60")), {"coder": "nibble"}, {"coder": "rice"}],
+    "jpeg-act": [*({"dqt": name} for name in ("optH", "jpeg80", "jpeg60")),
+                 *({"coder": name, **dqt} for name in ("nibble", "rice") for dqt in ({}, {"dqt": "optH"}))],
     "jpeg-base": [{"dqt": name} for name in ("jpeg60", "optL-div", "optH-div")],
     "comet": [{"relative_bound": 0.001}, {"l2": 0.05}, {"l2": 0.2}],
     "division": [{"bits": 1}, {"bits": 4}, {"rounding": "nearest"}, {"lfc": "on"}, {"lfc": "off"},

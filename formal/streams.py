@@ -25,7 +25,7 @@ class Port:
     sends: bool
     valid: Value
     ready: Value
-    payload: Value
+    p: Value
 
     @property
     def stalled(self):
@@ -176,7 +176,7 @@ SURROUNDINGS = {
     "reader": steady("gather", "scaled", "scales", pulses=("abort",)),
     "collector": steady("blocks", pulses=("start",)),
     "splitter": splitter,
-    "lane": steady("tensor", "course", "scales", pulses=("halt", "clear")),
+    "lane": steady("tensor", "geometry", "scales", pulses=("halt", "clear")),
 }
 
 

@@ -1,7 +1,7 @@
 """COMET (Jin et al., VLDB 2022): every value within an error bound, by prediction and Huffman codes."""
 
 from actcodec.codecs.jpegact import CDUS
-from actcodec.codecs.mode import Mode, Option
+from actcodec.codecs.mode import Mode, Option, Streams
 from actcodec.codecs.unit import Unit
 
 __all__ = ["MODES", "units"]
@@ -18,9 +18,11 @@ PREDICTOR = Option("predictor", str, "auto", "What each value is predicted from:
                    "or in the row, the one above, or both (plane); auto takes what costs least.",
                    choices=("auto", "none", "line", "row", "column", "plane"), stored=False)
 
+UNIT = "actcodec.rtl.comet.comet:Comet"
+
 MODES = (
     Mode("comet", 21, golden="actcodec.codecs.models.comet", options=(*BOUNDS, PREDICTOR, CDUS),
-         exclusive=tuple(option.name for option in BOUNDS), lossy=True,
+         exclusive=tuple(option.name for option in BOUNDS), lossy=True, streams=Streams(UNIT, UNIT, (("bin", 0),)),
          summary="differences to neighbours in Huffman codes, each value within a bound", tensors="anything",
          source="COMET (Jin et al., VLDB 2022), section 3.4",
          shown=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05}))),

@@ -28,7 +28,8 @@ MODES = (
          streams=streams(["binarize"], "Binarize", "Unbinarize")),
     Mode("ssdc", 7, golden=model("Ssdc"), options=(UNSHARED,), parameters=(("form", None),),
          summary="values that are not zero, and where; lossless but for -0", tensors="ReLU to conv",
-         source=f"{PAPER}, section III-A", streams=streams(["ssdc", "ssdc_decode"], "SsdcEncode", "SsdcDecode")),
+         source=f"{PAPER}, section III-A", streams=streams(["ssdc_encode", "ssdc_decode"], "SsdcEncode",
+                                                             "SsdcDecode")),
     *(Mode(f"ssdc-{form}", 8 + number, golden=model("Ssdc"), options=(UNSHARED,), parameters=(("form", form),),
            lossy=True, summary=f"ssdc, and its values as {form}", tensors="ReLU to conv",
            source=f"{PAPER}, section III-A", streams=streams(["ssdc_dpr"], "SsdcDprEncode", "SsdcDprDecode",
@@ -47,8 +48,8 @@ def units():
     from actcodec.rtl.gist.dpr import DprDecode, DprEncode, Format
     from actcodec.rtl.gist.maxpool import MaxPool
     from actcodec.rtl.gist.maxpool_backward import MaxPoolBackward
-    from actcodec.rtl.gist.ssdc import SsdcEncode
     from actcodec.rtl.gist.ssdc_decode import SsdcDecode
+    from actcodec.rtl.gist.ssdc_encode import SsdcEncode
 
     return (
         Unit("binarize", Binarize, "one bit for each positive value"),
@@ -56,8 +57,7 @@ def units():
         Unit("dpr_encode", DprEncode, "float32 to FP16, FP10 or FP8, packed", {"formats": tuple(Format)}),
         Unit("dpr_decode", DprDecode, "FP16, FP10 or FP8 to float32", {"formats": tuple(Format)}),
         Unit("ssdc_encode", SsdcEncode, "a dense tensor to narrow CSR"),
-        Unit("ssdc_decode", SsdcDecode, "narrow CSR to a dense tensor",
-             bench="gist/ssdc"),
+        Unit("ssdc_decode", SsdcDecode, "narrow CSR to a dense tensor"),
         Unit("maxpool", MaxPool, "max pooling with a map of where the maxima were", {"width": 256},
              synth={"width": 16},
              tests="^(?!.*real_activations)"),

@@ -38,6 +38,10 @@ class Streams:
     arrays, the model has two more functions: ``joined(shape, mode, arrays)``, the ``Compressed`` of the encoder's
     outputs, and ``arrays(compressed)``, what the decoder's inputs take; both are dictionaries by the names of ports, of
     bytes, or of integers for streams that carry a number.
+
+    Units with other ports, or of which several share a tensor, are run by the model itself: ``compress_by(run, x, mode,
+    **options)`` and ``decompress_by(run, compressed)`` do what its ``compress`` and ``decompress`` do, by a
+    :class:`~actcodec.stream_engine.Runs`.
     """
 
     encoder: str

@@ -5,11 +5,11 @@ import os
 import click
 from rich.console import Console
 
-from actcodec import codecs, engines
+from actcodec import codecs, engines, plotting
 from actcodec.files import UserError, is_standard
 
-__all__ = ["ModeCommand", "check_target", "engine_option", "mode_text", "papers", "quiet_option", "report", "say",
-           "settings", "shape_text", "simulating"]
+__all__ = ["ModeCommand", "check_picture", "check_target", "engine_option", "mode_text", "papers", "quiet_option",
+           "report", "say", "settings", "shape_text", "simulating"]
 
 engine_option = click.option("--engine", type=click.Choice(engines.ENGINES), default="golden",
                              help="The NumPy model, or a simulation of the hardware. Both give the same bytes.")
@@ -105,6 +105,13 @@ def check_target(target, source):
         raise UserError(f"{os.path.dirname(target)}: no such directory")
     if os.path.isfile(target) and os.path.exists(source) and os.path.samefile(source, target):
         raise UserError(f"{target}: input and output are the same file")
+
+
+def check_picture(target):
+    """Refuses a picture that cannot be drawn before any work is done for it, without matplotlib, too."""
+    check_target(target, "")
+    plotting.form(target)
+    plotting.pyplot()
 
 
 def simulating(engine, quiet):

@@ -5,7 +5,7 @@ import numpy as np
 
 from actcodec import api, sources, tensors
 from actcodec.codecs.compressed import view
-from actcodec.commands.common import check_target, quiet_option, say
+from actcodec.commands.common import check_picture, check_target, quiet_option, say
 from actcodec.files import UserError, is_standard, replacing
 
 MOST = 4096  # tiles of a tensor that a search looks at
@@ -41,8 +41,7 @@ def command(files, error, ratio, alpha, coder, target, plot, quiet):
         raise UserError("give one of --error, --ratio and --alpha")
     check_target(target, "")
     if plot:
-        check_target(plot, "")
-        from actcodec.dqt_plot import draw  # before any work, as it may be missing what it needs
+        check_picture(plot)
     found = [(name, tensors.taken(x)[0].reshape(view(x.shape)))
              for file in files for name, x in sources.tensors(file, say)]
     samples = [sampled(name, x) for name, x in found]
@@ -59,6 +58,8 @@ def command(files, error, ratio, alpha, coder, target, plot, quiet):
     with replacing(target) as file:
         file.write(text.encode())
     if plot:
+        from actcodec.dqt_plot import draw
+
         draw(samples, (*reached, coder), plot)
     if not is_standard(target, 1):
         say(f"{click.format_filename(target)}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}", quiet)

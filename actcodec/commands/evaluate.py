@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from actcodec import api, codecs, sources
-from actcodec.commands.common import ModeCommand, check_target, say, settings, shape_text
+from actcodec.commands.common import ModeCommand, check_picture, say, settings, shape_text
 from actcodec.files import UserError
 
 FIELDS = ("ratio", "ratio_with_side", "relative_error", "psnr", "largest_error", "nans", "infinities", "saturated")
@@ -43,8 +43,7 @@ def command(files, mode, every, as_json, as_csv, plot, **options):
     if as_json and as_csv:
         raise UserError("give either --json or --csv")
     if plot:
-        check_target(plot, "")
-        from actcodec.evaluate_plot import draw  # before any work, as it may be missing what it needs
+        check_picture(plot)
     todo = [way for name in (codecs.MODES if every else dict.fromkeys(mode)) for way in ways(name, options)]
     tensors = [tensor for file in files for tensor in sources.tensors(file, say)]
     rows = []
@@ -57,6 +56,8 @@ def command(files, mode, every, as_json, as_csv, plot, **options):
             rows.append(row(name, x, asked, label, chosen))
             progress.advance(task)
     if plot:
+        from actcodec.evaluate_plot import draw
+
         draw(rows, plot)
     if as_json:
         click.echo(json.dumps([finite(one) for one in rows]))

@@ -5,7 +5,7 @@ import json
 import click
 
 from actcodec import codecs, mfr, mfr_codec
-from actcodec.commands.common import check_target
+from actcodec.commands.common import check_picture
 from actcodec.files import UserError
 from actcodec.golden.gist.dpr import FORMATS
 from actcodec.golden.gist.networks import NETWORKS
@@ -25,7 +25,7 @@ from actcodec.golden.gist.networks import NETWORKS
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
               help="With --codec: an option of the mode; may be given several times.")
 @click.option("--ratio", type=click.FloatRange(1), help="With --codec: of modes whose ratio depends on the values.")
-@click.option("--plot", metavar="FILE.png", help="Draw stacked bars.")
+@click.option("--plot", metavar="FILE", help="Draw stacked bars; .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of networks.")
 def command(network, minibatch, sparsity, dpr, codec, options, ratio, plot, as_json):
     """Show the memory that training NETWORK takes, and what Gist's encodings, or a codec, leave of it.
@@ -62,7 +62,7 @@ def command(network, minibatch, sparsity, dpr, codec, options, ratio, plot, as_j
     if others := [name for name in network if name not in (*NETWORKS, "all")]:
         raise UserError(f"{others[0]} goes with --codec")
     if plot:
-        check_target(plot, "")
+        check_picture(plot)
     names = list(dict.fromkeys(NETWORKS if "all" in network else network))
     results = mfr.evaluate(names, minibatch, dpr, sparsity)
     if plot:

@@ -1,14 +1,12 @@
 """``actcodec train``."""
 
 import json
-from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.progress import Progress
 
-from actcodec.commands.common import check_target
-from actcodec.files import UserError
+from actcodec.commands.common import check_picture
 
 
 @click.command("train")
@@ -30,9 +28,7 @@ def command(sweep, data, results, jobs, plot, as_json):
       actcodec train docs/training/short.toml --results docs/training/short --plot losses.png
     """
     if plot:
-        check_target(plot, "")
-        if Path(plot).suffix not in (".png", ".svg", ".pdf"):
-            raise UserError(f"{plot}: no picture is called so; take .png, .svg or .pdf")
+        check_picture(plot)
     from actcodec.train import sweep as sweeps
     from actcodec.train import table
 

@@ -1,14 +1,6 @@
 """The picture of a report: what each tensor takes, before and after."""
 
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
-
-from actcodec.files import UserError, replacing
+from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
 
@@ -19,12 +11,8 @@ COLOURS = {"dense": "#2f6db3", "relu": "#d98c21", "mask": "#8a5ab5", "pool": "#3
 
 def draw(report, target):
     """A bar for each row: its bytes in grey, what is left of them in the colour of its kind."""
-    form = Path(target).suffix[1:] or "png"
     rows = report.rows[::-1]
-    figure, axes = plt.subplots(figsize=(9, 1 + 0.24 * max(len(rows), 4)), dpi=110, layout="constrained")
-    if form not in figure.canvas.get_supported_filetypes():
-        plt.close(figure)
-        raise UserError(f"{target}: no picture is called so; take .png, .svg or .pdf")
+    figure, axes = pyplot().subplots(figsize=(9, 1 + 0.24 * max(len(rows), 4)), dpi=110, layout="constrained")
     places = range(len(rows))
     axes.barh(places, [row.nbytes / 2**20 for row in rows], color=QUIET)
     for kind, colour in COLOURS.items():
@@ -39,6 +27,4 @@ def draw(report, target):
     if rows:
         axes.legend(fontsize=8, loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
-    with replacing(target) as file:
-        figure.savefig(file, format=form)
-    plt.close(figure)
+    write(figure, target)

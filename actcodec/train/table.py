@@ -55,13 +55,9 @@ def show(rows):
 
 def draw(results, target):
     """Draws the curves of losses, a colour for each label; .png, .svg or .pdf."""
-    import matplotlib
+    from actcodec.plotting import pyplot, write
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from actcodec.files import replacing
-
+    plt = pyplot()
     figure, axes = plt.subplots(figsize=(9, 5), dpi=110, layout="constrained")
     labels = list(dict.fromkeys(label for label, _ in results))
     for label, result in results:
@@ -73,6 +69,4 @@ def draw(results, target):
     axes.set(xlabel="step", ylabel="loss, mean of a fiftieth of all steps")
     axes.legend(fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    with replacing(target) as file:
-        figure.savefig(file, format=str(target).rpartition(".")[2])
-    plt.close(figure)
+    write(figure, target)

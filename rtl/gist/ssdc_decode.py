@@ -21,7 +21,8 @@ entry = data.StructLayout({"column": 8, "exists": 1, "falls": 1})
 
 
 class SsdcDecode(wiring.Component):
-    """Takes the arrays that :class:`~actcodec.rtl.gist.ssdc.SsdcEncode` gives and restores the tensor. A zero is +0.0.
+    """Takes the arrays that :class:`~actcodec.rtl.gist.ssdc_encode.SsdcEncode` gives and restores the tensor. A zero is
+    +0.0.
 
     A window of two pieces of eight columns moves along their array. The columns of a sector always lie in it, since
     they are eight at most and the first piece leaves with its last column. So a sector's mask is found by comparing all

@@ -8,8 +8,8 @@ from actcodec.rtl.common.minifloat import Format
 from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.common.vectors import sectors
 from actcodec.rtl.gist.dpr import DprDecode, DprEncode
-from actcodec.rtl.gist.ssdc import SsdcEncode
 from actcodec.rtl.gist.ssdc_decode import SsdcDecode
+from actcodec.rtl.gist.ssdc_encode import SsdcEncode
 
 __all__ = ["SsdcDprDecode", "SsdcDprEncode"]
 
@@ -19,9 +19,10 @@ BEAT = 32  # bytes
 class SsdcDprEncode(wiring.Component):
     """SSDC, and DPR behind its values.
 
-    Ports are those of :class:`~actcodec.rtl.gist.ssdc.SsdcEncode`, but ``values`` carries bytes, and ``format`` is
-    DPR's, constant while a tensor passes. Rate, and latency of columns and counts, are SSDC's; values take DPR's
-    latency on top. There is nothing between the units: ``values.ready`` reaches ``i.ready`` as in each of them.
+    Ports are those of :class:`~actcodec.rtl.gist.ssdc_encode.SsdcEncode`, but ``values`` carries bytes, and
+    ``format`` is DPR's, constant while a tensor passes. Rate, and latency of columns and counts, are SSDC's; values
+    take DPR's latency on top. There is nothing between the units: ``values.ready`` reaches ``i.ready`` as in each of
+    them.
 
     Source: Gist, sections III-A and IV-A.
     """

@@ -1,15 +1,41 @@
-"""A command line as the tests of the modes write it."""
+"""The command line, as tests write it."""
+
+import subprocess
+import sys
 
 from click.testing import CliRunner
 
 from actcodec import cli
 
-__all__ = ["run"]
+__all__ = ["invoke", "run", "shell", "succeeds"]
+
+
+def invoke(*words):
+    """Click's result of ``actcodec`` with these words; a single one is a line of words."""
+    return CliRunner().invoke(cli.main, words[0].split() if len(words) == 1 else [*map(str, words)],
+                              prog_name="actcodec")
+
+
+def succeeds(*words):
+    """As :func:`invoke`, of what has to succeed."""
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    return result
 
 
 def run(line, code=0):
-    """What ``actcodec`` says to ``line``, a string: on standard output, or on standard error if it has to exit with a
-    ``code``."""
-    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
+    """What ``actcodec`` says to ``line``: on standard output, or, if it has to exit with a ``code``, the one line on
+    standard error."""
+    result = invoke(line)
     assert result.exit_code == code, result.output
-    return result.stderr if code else result.stdout
+    if not code:
+        return result.stdout
+    assert (result.stdout, result.stderr.count("\n")) == ("", 1), result.output
+    assert result.stderr.startswith("actcodec: error: ")
+    return result.stderr
+
+
+def shell(folder, line, **options):
+    """Of a command line of bash in which ``actcodec`` is the program."""
+    return subprocess.run(["bash", "-c", f"actcodec() {{ {sys.executable} -m actcodec \"$@\"; }}; {line}"], cwd=folder,
+                          capture_output=True, text=True, check=False, **options)

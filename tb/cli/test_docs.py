@@ -1,6 +1,7 @@
 """The documents' figures are those that are recorded."""
 
 import json
+import re
 
 import pytest
 
@@ -21,6 +22,28 @@ def test_the_ratios_of_all_modes_are_up_to_date():
     stale = text.replace("| `raw` | 1.00 |", "| `raw` | 2.00 |")
     assert stale != text
     assert ratios.renewed(stale) == text, "run make docs"
+
+
+def rows(text, header):
+    """The cells of a table's rows, by the beginning of its header."""
+    lines = text[text.index(header):].split("\n\n")[0].split("\n<!--")[0].splitlines()[2:]
+    return [tables.split(line) for line in lines]
+
+
+def test_the_ratios_in_the_readme_are_those_of_all_modes():
+    """Each stands in a row of its mode, rounded as it is there."""
+    known = {}
+    for first, *cells in rows(ratios.DOCUMENT.read_text(), "| mode | dense: ratio |"):
+        known.setdefault(re.match(r"`([\w-]+)`", first)[1], []).extend(float(cells[k]) for k in (0, 3))
+    seen = 0
+    for first, _, _, cell, _ in rows((tables.ROOT / "README.md").read_text(), "| mode | for |"):
+        named = re.findall(r"`([\w-]+)", first)  # `ssdc-fp16`, `-fp10`
+        modes = [named[0].rsplit("-", 1)[0] + name if name.startswith("-") else name for name in named]
+        legal = [ratio for mode in modes for ratio in known[mode]]
+        for number in re.findall(r"\b[\d.]+\b", cell.split(" at ")[0]):
+            assert float(number) in [round(ratio, len(number.partition(".")[2])) for ratio in legal], (first, number)
+            seen += 1
+    assert seen > 20
 
 
 def test_stale_figures_are_replaced_and_nothing_else():

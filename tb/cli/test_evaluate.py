@@ -8,21 +8,11 @@ import sys
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 from PIL import Image
 
 import actcodec
-from actcodec import cli
 from actcodec.golden.a2dtwp.awp import Awp, norms
-
-
-def run(line, code=0):
-    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
-    assert result.exit_code == code, result.output
-    if code:
-        assert (result.stdout, result.stderr.count("\n")) == ("", 1)
-        assert result.stderr.startswith("actcodec: error: ")
-    return result.stderr if code else result.stdout
+from tb.cli.line import invoke, run
 
 
 @pytest.fixture
@@ -81,7 +71,7 @@ def test_files_of_several_tensors(tensors):
     assert [(row["tensor"], row["shape"], row["ratio_with_side"] > 0) for row in found] == [
         ("conv", [2, 3, 9, 10], True), ("relu", [4, 40], True), ("layers.0", [2, 3, 9, 10], True),
         ("layers.1.bias", [4, 40], True), ("layers.0", [2, 3, 9, 10], True)]
-    result = CliRunner().invoke(cli.main, ["evaluate", "all.npz", "--mode", "raw"])
+    result = invoke("evaluate all.npz --mode raw")
     assert result.stderr == ("note: left out all.npz:number: dtype is int64; actcodec takes float32, float16, "
                              "bfloat16, float64\n")
     piped = subprocess.run([sys.executable, "-m", "actcodec", "evaluate", "-", "--mode", "raw", "--csv"],

@@ -10,13 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from actcodec import cli, codecs, container, demo, engines, files, streams
+from actcodec.codecs import a2dtwp, gist
 from actcodec.codecs.models.gist import Ssdc
 from actcodec.golden.a2dtwp import bitpack
 from actcodec.golden.gist import binarize, dpr, ssdc
 from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
 
-MODES = [mode.name for mode in codecs.MODES.values() if mode.streams]
+MODES = [mode.name for mode in (*gist.MODES, *a2dtwp.MODES)]
 SHAPES = [(1, 1, 1, 1), (2, 3, 7, 13), (1, 64, 14, 14), (3, 9), (1, 256), (2, 4, 8, 8), (1, 1, 1, 8), (5, 103), (2, 7)]
 SPECIAL = np.array([0x7FC00000, 0xFF800001, 0x7F800000, 0xFF800000, 1, 0x807FFFFF, 0x80000000, 0x7F7FFFFF, 0x38800000,
                     0x387FFFFF, 0x477FF000, 0x3C800000, 0xBC7FFFFF, 0x43700000], np.uint32)

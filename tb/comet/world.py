@@ -1,13 +1,11 @@
 """What the benches of COMET share: places in the walk, as the golden model's order has them, and payloads."""
 
-from typing import NamedTuple
-
 import cocotb
 import numpy as np
 from cocotb.triggers import FallingEdge, RisingEdge
 
 from actcodec.golden.comet import lorenzo
-from actcodec.golden.offload import blocks
+from actcodec.golden.comet import walk as golden
 from tb.harness import Bench, pack
 
 LANES = 8
@@ -37,29 +35,13 @@ class Queues(Bench):
                     queue.pop(0)
 
 
-class AddressGenerator(NamedTuple):
-    """The sectors of a tensor in the order in which they pass, as arrays [n], and [n, 8]: which value a lane has (-1
-    for none)."""
-
-    count: np.ndarray
-    left: np.ndarray
-    above: np.ndarray
-    tile: np.ndarray
-    index: np.ndarray
-
-    def __len__(self):
-        return len(self.count)
+class World(golden.Walk):
+    """A walk as the ports have it."""
 
     def payloads(self):
         """The ``edges`` of each sector, as integers."""
-        last = np.arange(len(self)) == len(self) - 1
-        words = self.count | self.left << 4 | self.above << 5 | self.tile << 6 | last << 8
+        words = self.count | self.left << 4 | self.above << 5 | self.tile << 6 | self.last << 8
         return [int(word) for word in words]
-
-    def lanes(self, values):
-        """Values in memory order, as [n, 8]; 0 where a lane has none."""
-        values = np.reshape(values, -1)
-        return np.where(self.index >= 0, values[self.index], 0).astype(values.dtype)
 
     def back(self, lanes):
         """The reverse of `lanes`, one-dimensional."""
@@ -71,19 +53,7 @@ class AddressGenerator(NamedTuple):
 
 def walk(shape, tiled):
     """The walk of a single CDU."""
-    view = blocks.view(shape)
-    values = np.arange(view.rows * view.width)
-    if not tiled:
-        index = np.pad(values, (0, -values.size % LANES), constant_values=-1).reshape(-1, LANES)
-        n = np.arange(len(index))
-        zeros = np.zeros(len(index), int)
-        return AddressGenerator((index >= 0).sum(axis=1), (n % 32 > 0).astype(int), zeros, zeros, index)
-    index = blocks.sectors(values + 1, view, True) - 1
-    row, column = np.divmod(blocks.order(view, True), view.tiles_per_row)
-    tile = row // LANES * view.tiles_per_row + column
-    return AddressGenerator((index >= 0).sum(axis=1), ((column > 0) & (tile % 4 > 0)).astype(int),
-                ((row % LANES > 0) & (row % view.height > 0)).astype(int),
-                tile % (view.tiles_per_row if view.tiles_per_row <= 2 else 4), index)
+    return World(*golden.walk(shape, tiled))
 
 
 def lanes(values, width, flags=None):

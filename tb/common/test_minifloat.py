@@ -3,7 +3,7 @@
 import cocotb
 import numpy as np
 import pytest
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -33,8 +33,10 @@ class Convert(wiring.Component):
         registers = pipe.stage(*(value for part in parts for value in part), *self.i.payload.data,
                                self.i.payload.last)
         pipe.finish()
+        meant = Signal(16)  # the others of a code mean nothing
+        m.d.comb += meant.eq(Array(-1 << 16 - WIDTH[form] & 0xFFFF for form in (*FORMATS, FORMATS[-1]))[self.form])
         for lane in range(8):
-            code = narrow(m, self.form, FORMATS, *registers[size * lane : size * (lane + 1)])
+            code = narrow(m, self.form, FORMATS, *registers[size * lane : size * (lane + 1)]) & meant
             word = widen(m, registers[8 * size + lane][:16], self.form, FORMATS)
             m.d.comb += self.o.payload.data[lane].eq(Mux(self.back, word, code))
         m.d.comb += self.o.payload.last.eq(registers[-1])
@@ -76,6 +78,34 @@ def boundaries(form, exponents):
     points = (points.reshape(-1, 1) + [-1, 0, 1]).reshape(-1)
     points = points[(points >= 0) & (points < 1 << 31)]
     return np.concatenate([points, points | 1 << 31])
+
+
+def telling(bits, exponents, width):
+    """Numbers with ``bits`` bits of a mantissa, at the ends of each exponent's range and with each bit alone, in either
+    sign; every one eight times, so that all lanes get it."""
+    top = 1 << bits
+    mantissas = np.array([0, top - 1, *(flip for k in range(bits) for flip in (1 << k, top - 1 ^ 1 << k))])
+    magnitudes = (np.array(exponents)[:, None] * top + mantissas).reshape(-1)
+    return np.repeat(np.concatenate([magnitudes, magnitudes | 1 << width - 1]), 8)
+
+
+@cocotb.test
+@cocotb.parametrize(form=[form.name for form in FORMATS])
+async def rounds_in_every_lane(dut, form):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    form = Format[form]
+    words, exponents = telling(23, [0, 1, *range(110, 146), 254, 255], 32), np.array([112, 127, 128, 141])
+    tie = 1 << 22 - MANTISSA[form]
+    alone = tie | np.array([0, *(1 << k for k in range(22 - MANTISSA[form]))])  # what decides on rounding up
+    ties = ((exponents[:, None] << 23) + np.concatenate([alone, alone | 2 * tie])).reshape(-1)
+    words = np.concatenate([words, np.repeat(ties, 8)])
+    got = (await convert(bench, random, form, 0, words)) >> 16 - WIDTH[form]
+    codes = dpr.quantize(words.astype(np.uint32).view(np.float32), form.name.lower())
+    wrong = np.flatnonzero(got != codes)
+    assert not wrong.size, (f"lane {wrong[0] % 8}: word {words[wrong[0]]:08x}: expected {codes[wrong[0]]:x}, "
+                            f"got {got[wrong[0]]:x}")
 
 
 @cocotb.test
@@ -122,7 +152,8 @@ async def decodes_every_code_as_golden(dut):
     await bench.start()
     for form in FORMATS:
         width, name = WIDTH[form], form.name.lower()
-        codes = random.permutation(1 << width)
+        bits = MANTISSA[form]
+        codes = np.concatenate([random.permutation(1 << width), telling(bits, range(1 << width - bits - 1), width)])
         got = await convert(bench, random, form, 1, codes << 16 - width)
         expected = dpr.dequantize(codes, name).view(np.uint32)
         wrong = np.flatnonzero(got != expected)

@@ -1,25 +1,29 @@
 """Bench of max pooling's forward pass: maxima and places equal golden's, and a value moves in every cycle."""
 
 from itertools import cycle
-from pathlib import Path
 
 import cocotb
 import numpy as np
 import pytest
-from cocotb.triggers import ClockCycles
 
-import actcodec
 from actcodec.golden.gist import maxpool
 from actcodec.rtl.gist.maxpool import LATENCY, MaxPool
+from tb.gist.pools import (
+    ACTIVATIONS,
+    EXCESS,
+    KINDS,
+    LEGAL,
+    SHORT,
+    byte_beats,
+    configuration,
+    no_poolings,
+    random_map,
+    shapes,
+    words,
+)
 from tb.harness import PATTERNS, STALLS, Bench, rng, simulate, synthesised
 
 WIDTH = synthesised("maxpool", "width", 40)  # of the widest map here
-LEGAL = [(k, s, p) for k in (2, 3) for s in (1, 2, 3) for p in (0, 1)]
-CONFIG, SHORT, EXCESS = 1, 2, 4
-SPECIAL = np.array([0, 1 << 31, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0000, 0xFFC0_0001, 0x7F80_0001, 1, 1 << 31 | 1,
-                    0x3F80_0000, 0xBF80_0000, 0x7F7F_FFFF], np.uint32)
-KINDS = ("normal", "ties", "relu", "special", "zeros", "low", "bits")
-ACTIVATIONS = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 
 
 def test_maxpool():
@@ -30,35 +34,6 @@ def test_maxpool():
 def test_illegal_width(width):
     with pytest.raises(ValueError, match=f"width must be 2 to 4096 values, not {width!r}"):
         MaxPool(width)
-
-
-def configuration(planes, height, width, k, stride, padding):
-    return planes | height << 32 | width << 48 | k << 64 | stride << 66 | padding << 68
-
-
-def words(values, ends=True):
-    """Values of 32 bits as beats, the last one marked."""
-    flat = np.ravel(values).astype(np.int64)
-    return [int(word) | (ends and k == len(flat) - 1) << 32 for k, word in enumerate(flat)]
-
-
-def byte_beats(packed):
-    return [int(byte) | (k == len(packed) - 1) << 8 for k, byte in enumerate(packed)]
-
-
-def random_map(random, shape, kind=None):
-    """Words [planes, height, width] of a kind, or one of several, named."""
-    kind = kind or str(random.choice(KINDS))
-    values = {
-        "normal": lambda: random.normal(size=shape), "ties": lambda: random.integers(-1, 2, shape),
-        "relu": lambda: np.maximum(random.normal(size=shape), 0), "zeros": lambda: random.choice([0.0, -0.0], shape),
-        "low": lambda: random.choice([-np.inf, -3e38], shape),
-    }
-    if kind in values:
-        return kind, values[kind]().astype(np.float32).view(np.uint32)
-    if kind == "special":
-        return kind, random.choice(SPECIAL, shape)
-    return kind, random.integers(0, 2**32, shape, np.uint32)
 
 
 def expected(x, k, s, p):
@@ -90,18 +65,11 @@ async def check(bench, random, tensors, idle="never", stall="never"):
     return run
 
 
-def shapes(random, k, p, count):
-    least = max(k - 2 * p, 1)
-    for _ in range(count):
-        yield (int(random.integers(1, 4)), *(int(least + random.integers(0, 9)) for _ in range(2)))
-
-
 @cocotb.test
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     tensors = []
     for index in random.permutation(len(LEGAL))[:4]:
         k, s, p = LEGAL[index]
@@ -113,8 +81,7 @@ async def equals_golden(dut, idle, stall):
 @cocotb.parametrize(pooling=[f"{k}{s}{p}" for k, s, p in LEGAL])
 async def equals_golden_in_every_pooling(dut, pooling):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     k, s, p = map(int, pooling)
     seen, least = set(), max(k - 2 * p, 1)
     several = [(2, least, least), (3, least, 9), (3, 9, least), (1, 7, WIDTH), (2, 6, WIDTH - 1)]
@@ -128,8 +95,7 @@ async def equals_golden_in_every_pooling(dut, pooling):
 @cocotb.test
 async def equals_golden_on_real_activations(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     with np.load(ACTIVATIONS) as file:
         for name in [name for name in file.files if name.lower().startswith("relu")][:2]:
             x = file[name].astype(np.float32).view(np.uint32)[0, :3]
@@ -140,8 +106,7 @@ async def equals_golden_on_real_activations(dut):
 @cocotb.test
 async def takes_a_value_every_cycle(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for k, s, p in LEGAL:
         for shape in ((3, 5, 8), (2, 3, WIDTH), (5, 9, 1), (4, 3, 3)):
             if min(shape[1:]) + 2 * p < k:
@@ -165,8 +130,7 @@ async def takes_a_value_every_cycle(dut):
 @cocotb.test
 async def starts_the_next_tensor_soon(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     x = random_map(random, (1, 6, 6))[1]
     for k, s, p in LEGAL:
         run = await check(bench, random, [(x, k, s, p)] * 3)
@@ -177,17 +141,8 @@ async def starts_the_next_tensor_soon(dut):
 @cocotb.test
 async def refuses_what_is_no_pooling(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
-    good = dict(planes=1, height=4, width=4, k=2, stride=2, padding=0)
-    bad = [dict(planes=0), dict(height=0), dict(width=0), dict(width=WIDTH + 1), dict(width=65535), dict(k=0),
-           dict(k=1), dict(stride=0), dict(padding=2), dict(padding=3), dict(height=1), dict(width=1),
-           dict(k=3, height=2), dict(k=3, width=2), dict(k=3, height=2, width=2)]  # fmt: skip
-    for change in bad:
-        await bench.run({"config": [configuration(**{**good, **change})]}, {}, random)
-        await ClockCycles(dut.clk, 3)
-        assert dut.error.value == CONFIG, change
-        assert dut.i__ready.value == 0
+    bench = await Bench.started(dut)
+    async for _ in no_poolings(bench, random, ["i"], WIDTH):
         await check(bench, random, [(random_map(random, (1, 4, 4))[1], 2, 2, 0)])
     await check(bench, random, [(random_map(random, (2, 1, WIDTH))[1], 3, 2, 1)])
 
@@ -195,8 +150,7 @@ async def refuses_what_is_no_pooling(dut):
 @cocotb.test
 async def completes_a_stream_that_ends_early_with_zeros(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for k, s, p in LEGAL:
         shape = (2, 5, 6)
         x = random_map(random, shape)[1]
@@ -214,8 +168,7 @@ async def completes_a_stream_that_ends_early_with_zeros(dut):
 @cocotb.test
 async def drains_a_stream_that_goes_on(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for k, s, p in LEGAL:
         x = random_map(random, (2, 5, 6))[1]
         y, packed, _ = expected(x, k, s, p)
@@ -231,8 +184,7 @@ async def drains_a_stream_that_goes_on(dut):
 @cocotb.test
 async def starts_anew_after_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for fill in range(1, 60, 3):
         k, s, p = LEGAL[fill % len(LEGAL)]
         x = random_map(random, (2, 5, 6))[1]

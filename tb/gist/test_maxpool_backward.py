@@ -1,24 +1,22 @@
 """Bench of max pooling's backward pass: gradients equal golden's, and a value leaves in every cycle."""
 
 from collections import Counter
-from pathlib import Path
 
 import cocotb
 import numpy as np
 import pytest
-from cocotb.triggers import ClockCycles
 
-import actcodec
 from actcodec.golden.gist import maxpool
 from actcodec.rtl.gist.maxpool_backward import LATENCY, LOOP, MaxPoolBackward
-from tb.gist.test_maxpool import (
-    CONFIG,
+from tb.gist.pools import (
+    ACTIVATIONS,
     EXCESS,
     LEGAL,
     SHORT,
     SPECIAL,
     byte_beats,
     configuration,
+    no_poolings,
     random_map,
     shapes,
     words,
@@ -27,7 +25,6 @@ from tb.harness import PATTERNS, STALLS, Bench, rng, simulate, synthesised
 
 WIDTH = synthesised("maxpool_backward", "width", 40)  # of the widest map here
 POSITION = 8
-ACTIVATIONS = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 
 
 def test_maxpool_backward():
@@ -114,8 +111,7 @@ def together(shape, dy, place, k, s, p):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     tensors = []
     for index in random.permutation(len(LEGAL))[:4]:
         k, s, p = LEGAL[index]
@@ -127,8 +123,7 @@ async def equals_golden(dut, idle, stall):
 @cocotb.parametrize(pooling=[f"{k}{s}{p}" for k, s, p in LEGAL])
 async def equals_golden_in_every_pooling(dut, pooling):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     k, s, p = map(int, pooling)
     meet, least = Counter(), max(k - 2 * p, 1)
     several = [(2, least, least), (3, least, 9), (3, 9, least), (2, 7, WIDTH), (2, 6, WIDTH - 1), (2, 5, LOOP),
@@ -143,8 +138,7 @@ async def equals_golden_in_every_pooling(dut, pooling):
 @cocotb.test
 async def equals_golden_on_real_activations(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     with np.load(ACTIVATIONS) as file:
         name = next(name for name in file.files if name.lower().startswith("relu"))
         x = file[name].astype(np.float32)[0, :2]
@@ -158,8 +152,7 @@ async def equals_golden_on_real_activations(dut):
 @cocotb.test
 async def gives_a_value_every_cycle(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for k, s, p in LEGAL:
         for shape in ((2, 5, 30), (2, 4, LOOP - p), (3, 4, LOOP - p - 1), (2, 3, WIDTH)):
             run = await check(bench, random, [tensor(random, shape, k, s, p)])
@@ -177,8 +170,7 @@ async def gives_a_value_every_cycle(dut):
 @cocotb.test
 async def starts_the_next_tensor_soon(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for k, s, p in LEGAL:
         for shape in ((1, 4, 6), (2, 4, min(30, WIDTH))):
             run = await check(bench, random, [tensor(random, shape, k, s, p) for _ in range(3)])
@@ -189,17 +181,8 @@ async def starts_the_next_tensor_soon(dut):
 @cocotb.test
 async def refuses_what_is_no_pooling(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
-    good = dict(planes=1, height=4, width=4, k=2, stride=2, padding=0)
-    bad = [dict(planes=0), dict(height=0), dict(width=0), dict(width=WIDTH + 1), dict(width=65535), dict(k=0),
-           dict(k=1), dict(stride=0), dict(padding=2), dict(padding=3), dict(height=1), dict(width=1),
-           dict(k=3, height=2), dict(k=3, width=2), dict(k=3, height=2, width=2)]  # fmt: skip
-    for change in bad:
-        await bench.run({"config": [configuration(**{**good, **change})]}, {}, random)
-        await ClockCycles(dut.clk, 3)
-        assert dut.error.value == CONFIG, change
-        assert dut.dy__ready.value == 0 and dut.map__ready.value == 0
+    bench = await Bench.started(dut)
+    async for _ in no_poolings(bench, random, ["dy", "map"], WIDTH):
         await check(bench, random, [tensor(random, (1, 4, 4), 2, 2, 0)])
     await check(bench, random, [tensor(random, (2, 1, WIDTH), 3, 2, 1)])
 
@@ -207,8 +190,7 @@ async def refuses_what_is_no_pooling(dut):
 @cocotb.test
 async def drops_gradients_of_bad_places(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for k, s, p in LEGAL:
         shape = (2, 6, 7)
         # One at a time: all that a nibble can say, at every window.
@@ -229,8 +211,7 @@ async def drops_gradients_of_bad_places(dut):
 @cocotb.parametrize(which=["dy", "map", "both"])
 async def completes_a_stream_that_ends_early_with_zeros(dut, which):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for k, s, p in LEGAL:
         shape = (2, 6, 7)
         case = shape, dy, place, *_ = tensor(random, shape, k, s, p)
@@ -251,8 +232,7 @@ async def completes_a_stream_that_ends_early_with_zeros(dut, which):
 @cocotb.parametrize(which=["dy", "map", "both"])
 async def drains_a_stream_that_goes_on(dut, which):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for k, s, p in LEGAL:
         shape = (2, 6, 7)
         case = shape, dy, place, *_ = tensor(random, shape, k, s, p)
@@ -272,8 +252,7 @@ async def drains_a_stream_that_goes_on(dut, which):
 @cocotb.test
 async def starts_anew_after_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for fill in range(2, 40, 2):
         k, s, p = LEGAL[fill % len(LEGAL)]
         shape = (2, 12, 12)

@@ -12,27 +12,43 @@ import numpy as np
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.book import Book
-from actcodec.golden.offload import blocks
+from actcodec.golden.comet.walk import LANES, walk
+from actcodec.golden.offload.blocks import view
 
-__all__ = ["check", "compress", "decompress", "facts", "side_bytes"]
+__all__ = ["check", "compress", "compress_by", "decompress", "decompress_by", "facts", "side_bytes"]
 
 HEAD = 2 + 1 + 7  # step, flags, book
+MOST = 7 * LANES  # bytes of a round
 PER_BYTE = 8  # values that a byte of the payload can stand for, at most
 FLAGS = ("tiled", "horizontal", "vertical", "signed")
 UNPREDICTED = ("none+", "none")  # symbols without and with a sign; the cheaper one is taken
 
 
-def compress(x, mode, error_bound, relative_bound, l2, predictor, cdus):
+def compress(x, mode, cdus, **options):
+    eb, config, book = chosen(x, **options)
+    return packed(mode, x.shape, comet.compress(x, eb, config, book, cdus))
+
+
+def chosen(x, error_bound, relative_bound, l2, predictor):
+    """What software decides: bound, predictor and book."""
     eb = bound(x, error_bound, relative_bound, l2)
     names = {"auto": (), "none": UNPREDICTED}.get(predictor, (predictor,))
-    config, book = comet.choose(x, prequantise.step(eb), [lorenzo.CONFIGS[name] for name in names])
-    encoded = comet.compress(x, eb, config, book, cdus)
-    flags = sum(getattr(config, name) << bit for bit, name in enumerate(FLAGS))
-    step = np.float32(encoded.s).view(np.uint32) >> 16  # exact: a step is a bfloat16
-    side = struct.pack("<HB", step, flags) + book.to_bytes()
+    return eb, *comet.choose(x, prequantise.step(eb), [lorenzo.CONFIGS[name] for name in names])
+
+
+def packed(mode, shape, encoded):
+    """The ``Compressed`` of golden's ``Encoded``."""
+    flags = sum(getattr(encoded.config, name) << bit for bit, name in enumerate(FLAGS))
+    side = struct.pack("<HB", bfloat16(encoded.s), flags) + encoded.book.to_bytes()
+    cdus = len(encoded.streams)
     if cdus > 1:
         side += struct.pack(f"<{cdus}Q", *map(len, encoded.streams))
-    return Compressed(mode.name, x.shape, b"".join(encoded.streams), {"cdus": cdus}, side)
+    return Compressed(mode.name, shape, b"".join(encoded.streams), {"cdus": cdus}, side)
+
+
+def bfloat16(s):
+    """The bits of a step, which is one."""
+    return int(np.float32(s).view(np.uint32) >> 16)
 
 
 def bound(x, error_bound, relative_bound, l2):
@@ -87,7 +103,7 @@ def encoded(compressed):
     if flags >> len(FLAGS):
         raise ValueError(f"flags are {flags:#x}, legal are 0 to 0xf")
     config = lorenzo.Config(**{name: bool(flags >> bit & 1) for bit, name in enumerate(FLAGS)})
-    if config.tiled and not blocks.view(c.shape).tileable:
+    if config.tiled and not view(c.shape).tileable:
         raise ValueError(f"the predictor needs tiles, which shape {c.shape} does not have")
     lengths = struct.unpack_from(f"<{c.cdus}Q", c.side, HEAD) if c.cdus > 1 else (c.payload_bytes,)
     if sum(lengths) != c.payload_bytes:
@@ -100,10 +116,68 @@ def encoded(compressed):
 
 def decompress(compressed):
     x, error = comet.decompress(encoded(compressed), compressed.shape)
+    refuse(error)
+    return x
+
+
+def refuse(error):
     if error:
         what = "end early" if comet.Error.SHORT in error else "have bytes left"
         raise ValueError(f"the streams {what}")
-    return x
+
+
+def compress_by(run, x, mode, cdus, **options):
+    """As :func:`compress`, by the unit."""
+    eb, config, book = chosen(x, **options)
+    s, streams = prequantise.step(eb), []
+    for own in walks(x.shape, config, cdus):
+        stream = b""
+        if len(own):
+            stream, _ = run({"config": job(s, config, book, own, decompress=0), "edges": edges(own),
+                             "sectors_i": own.lanes(x).astype("<f4").tobytes()},
+                            "bytes_o", MOST * rounds(own) + LANES, blocks(own))
+        streams.append(stream)
+    return packed(mode, x.shape, comet.Encoded(s, config, book, tuple(streams)))
+
+
+def decompress_by(run, compressed):
+    """As :func:`decompress`, by the unit."""
+    e = encoded(compressed)
+    x, error = np.zeros(compressed.length, np.float32), comet.Error(0)
+    for own, stream in zip(walks(compressed.shape, e.config, len(e.streams)), e.streams, strict=True):
+        if not len(own):
+            error |= comet.Error.EXCESS if stream else comet.Error(0)
+            continue
+        values, results = run({"config": job(e.s, e.config, e.book, own, decompress=1), "edges": edges(own),
+                               "bytes_i": stream}, "sectors_o", own.count, blocks(own))
+        x[own.order] = np.frombuffer(values, "<f4")
+        error |= comet.Error(results["error"] >> 1)  # the lowest bit is the configuration's, which is right
+    refuse(error)
+    return x.reshape(compressed.shape)
+
+
+def walks(shape, config, cdus):
+    return [walk(shape, config.tiled, cdu, cdus) for cdu in range(cdus)]
+
+
+def rounds(walk):
+    return -(-int(walk.count.sum()) // LANES)
+
+
+def blocks(walk):
+    """Blocks of eight sectors."""
+    return -(-len(walk) // LANES)
+
+
+def job(s, config, book, walk, decompress):
+    """What the unit needs to be told, by the names of its configuration."""
+    flags = {name: int(getattr(config, name)) for name in FLAGS}
+    return {"decompress": decompress, "step": bfloat16(s), **flags, "counts": book.counts[:7], "rounds": rounds(walk)}
+
+
+def edges(walk):
+    """A sector's place, by the names that the unit has for it."""
+    return {name: getattr(walk, name) for name in ("count", "left", "above", "tile", "last")}
 
 
 def side_bytes(shape, mode, cdus):

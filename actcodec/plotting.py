@@ -1,0 +1,36 @@
+"""Pictures: matplotlib without a screen, and files that appear in one piece."""
+
+from pathlib import Path
+
+from actcodec.files import UserError, replacing
+
+__all__ = ["form", "pyplot", "write"]
+
+FORMS = ("png", "svg", "pdf")
+
+
+def form(target):
+    """The form that a picture's name asks for; PNG if it has no ending. Raises :class:`~actcodec.files.UserError`."""
+    found = Path(target).suffix[1:].lower() or FORMS[0]
+    if found not in FORMS:
+        raise UserError(f"{target}: no picture is called so; take .png, .svg or .pdf")
+    return found
+
+
+def pyplot():
+    """``matplotlib.pyplot``, which then needs no screen."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def write(figure, target):
+    """Writes a figure to ``target``, or leaves that as it was, and closes the figure. Raises as :func:`form` does."""
+    try:
+        with replacing(target) as file:
+            figure.savefig(file, format=form(target))
+    finally:
+        pyplot().close(figure)

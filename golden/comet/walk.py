@@ -1,0 +1,66 @@
+"""A tensor's walk: the sectors that a CDU is given, in their order, and what it is told of the place of each."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from actcodec.golden.comet import lorenzo
+from actcodec.golden.offload import blocks
+
+LANES = blocks.LANES
+
+
+class Walk(NamedTuple):
+    """Arrays [n]; `index` is [n, 8], in memory order."""
+
+    count: np.ndarray  # values that the tensor has in the sector, lane 0 and up
+    left: np.ndarray  # whether lane 0 has a left neighbour, the last value of the sector before
+    above: np.ndarray  # whether its values have neighbours above,
+    tile: np.ndarray  # and in which of up to four sectors a row of the group
+    index: np.ndarray  # of each lane's value; -1 for none
+
+    def __len__(self):
+        return len(self.count)
+
+    @property
+    def last(self):
+        """Whether it is the last sector."""
+        return np.arange(len(self)) == len(self) - 1
+
+    def lanes(self, values):
+        """Values in memory order, as [n, 8]; 0 where a lane has none."""
+        values = np.reshape(values, -1)
+        return np.where(self.index >= 0, values[self.index], 0).astype(values.dtype)
+
+    @property
+    def order(self):
+        """Indices of the values in coding order."""
+        return self.index[self.index >= 0]
+
+
+def walk(shape, tiled, cdu=0, cdus=1):
+    """The walk of one of `cdus` CDUs, which has every group g with g mod `cdus` = `cdu`.
+
+    Raises ValueError for a shape that has no view, and for a tiled walk of no tiles.
+    """
+    view = blocks.view(shape)
+    if not tiled:
+        values = np.arange(view.rows * view.width)
+        index = np.pad(values, (0, -values.size % LANES), constant_values=-1).reshape(-1, LANES)
+        n = np.arange(len(index))
+        zeros = np.zeros(len(index), bool)
+        found = Walk((index >= 0).sum(axis=1), n % (lorenzo.GROUP // LANES) > 0, zeros, zeros.astype(int), index)
+        group = n * LANES // lorenzo.GROUP
+    else:
+        if not view.tileable:
+            raise ValueError(f"shape {tuple(shape)} has no tiles: W and N * C * H have to be at least 8")
+        values = np.arange(view.rows * view.width)
+        index = blocks.sectors(values + 1, view, True) - 1
+        row, column = np.divmod(blocks.order(view, True), view.tiles_per_row)
+        tile = row // LANES * view.tiles_per_row + column
+        together = view.tiles_per_row if view.tiles_per_row <= 2 else blocks.GROUP
+        found = Walk((index >= 0).sum(axis=1), (column > 0) & (tile % blocks.GROUP > 0),
+                     (row % LANES > 0) & (row % view.height > 0), tile % together, index)
+        group = tile // blocks.GROUP
+    own = group % cdus == cdu
+    return Walk(*(array[own] for array in found))
