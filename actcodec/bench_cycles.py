@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from actcodec.demo import sample
-from actcodec.golden.jpegact import cdu
+from actcodec.golden.jpegact import cdu, rle
 
-__all__ = ["CHANNELS", "CLOCK", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS", "SECTOR", "SHOWN", "Offload",
-           "Rate", "Shared", "choice", "measure", "offload", "offload_by_name", "share"]
+__all__ = ["CHANNELS", "CLOCK", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS", "SECTOR", "SHOWN", "SYMBOLS",
+           "Coding", "Offload", "Rate", "Shared", "choice", "code", "measure", "offload", "offload_by_name", "share"]
 
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
@@ -29,6 +29,9 @@ RATIOS = {2: "zvc", 4: "sfpr-zvc", 6: "sfpr-zvc", 8: "sfpr-zvc", 12: "sfpr-zvc",
 """Synthetic tensors: compression ratio, and the mode that gives it."""
 FIXED = (2, 4, 8, 12)  # those of Figure 21
 SHOWN = 4  # for the tables, and as in Table V
+SYMBOLS = {"jpeg60": 21.4, "optH-div": 27.5, "jpeg80": 29.3, "optL-div": 47.2}
+"""Tables of division, and how many of JPEG's codes a block of the sample's dense tensors had in a prototype, in its
+mean: what coders of a code a cycle were dimensioned by."""
 BATCH = 16  # images of the real tensors, repeated
 
 
@@ -61,6 +64,17 @@ class Shared:
     cdus: int
     beats: int  # of the tensor and its scales
     used: float  # share of the cycles, from the first to the last of these beats, in which one moves
+
+
+@dataclass(frozen=True)
+class Coding:
+    """Dense tensors by JPEG's codes, when nothing but one CDU and its coders limit."""
+
+    dqt: str
+    coders: int
+    decompress: bool
+    symbols: float  # codes of a block, in the mean
+    steady: float  # cycles a block, as those of :class:`Rate`, of all tensors together
 
 
 @dataclass(frozen=True)
@@ -117,6 +131,17 @@ def measure(mode, decompress, width, cdus, x=None):
     passed = traffic["written" if decompress else "read"][0]
     steady = (passed.last - passed.first + 1) / most
     return Rate(mode, decompress, width, cdus, x.shape, most, counters["cycles"], steady)
+
+
+def code(dqt, coders, decompress):
+    """:class:`Coding` of the sample's dense tensors."""
+    blocks = cycles = symbols = 0
+    for x in (x for name, x in sample().items() if not name.startswith("ReLU")):
+        _, traffic, compressed = simulate(x, cdu.BASE, dqt, 1, decompress, latency=LATENCY, coders=coders)
+        passed = traffic["written" if decompress else "read"][0]
+        blocks, cycles = blocks + compressed.blocks, cycles + passed.last - passed.first + 1
+        symbols += int(rle.symbols(rle.decode(compressed.payload, compressed.blocks)).sum())
+    return Coding(dqt, coders, decompress, symbols / blocks, cycles / blocks)
 
 
 def share(mode, decompress, width, cdus):

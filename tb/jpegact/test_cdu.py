@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from itertools import pairwise
 
 import cocotb
 import numpy as np
@@ -26,19 +25,22 @@ SAMPLE = ROOT / "actcodec" / "data" / "resnet20.npz"
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4)]
-# Cycles from the first beat in to the first beat out, for blocks without zeros, with jpeg-act's by layout. Compressing,
-# what is narrower than a beat of the byte stream waits until that is full.
+# Cycles from the first beat in to the first beat out, for blocks without zeros, with those of tiles by layout.
+# Compressing, what is narrower than a beat of the byte stream waits until that is full. In jpeg-base it takes as many
+# more as the first block has codes; None: as other blocks of the first group have.
 COMPRESS_LATENCY = {
     16: {"sfpr": 7, "sfpr-zvc": 17, "brc": 18, "jpeg-act": (46, 53, 67)},
     32: {"raw": 2, "sfpr": 9, "sfpr-zvc": 19, "brc": 34, "jpeg-act": (48, 55, 69), "zvc": 11},
     40: {"raw": 0, "sfpr": 4, "sfpr-zvc": 15, "brc": 1, "jpeg-act": (44, 51, 65), "zvc": 10, "sfpr-nibble": 16,
-         "sfpr-rice": 23, "jpeg-act-nibble": (45, 52, 66), "jpeg-act-rice": (52, 59, 73)},
+         "sfpr-rice": 23, "jpeg-act-nibble": (45, 52, 66), "jpeg-act-rice": (52, 59, 73),
+         "jpeg-base": (43, 50, 64)},
 }
 DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or take two; without one
     16: {"sfpr": 6, "sfpr-zvc": 16, "brc": 2, "jpeg-act": (39, 47, 63)},
     32: {"raw": 3, "sfpr": 7, "sfpr-zvc": 17, "brc": 3, "jpeg-act": (40, 48, 64), "zvc": 4},
     40: {"raw": 1, "sfpr": 5, "sfpr-zvc": 14, "brc": 1, "jpeg-act": (37, 45, 61), "zvc": 1, "sfpr-nibble": 9,
-         "sfpr-rice": 21, "jpeg-act-nibble": (32, 40, 56), "jpeg-act-rice": (44, 52, 68)},
+         "sfpr-rice": 21, "jpeg-act-nibble": (32, 40, 56), "jpeg-act-rice": (44, 52, 68),
+         "jpeg-base": (32, None, None)},
 }
 
 
@@ -175,11 +177,7 @@ class Driver:
 
     def symbols(self, c):
         """Of the first block, in a mode in which each takes a cycle."""
-        if c.mode != cdu.BASE:
-            return 0
-        values = rle.decode(self.blocks(c)[0], 1)[0, rle.ZIGZAG]
-        places = [0, *(1 + np.flatnonzero(values[1:])).tolist()]
-        return len(places) + sum((b - a - 1) // 16 for a, b in pairwise(places)) + (places[-1] < 63)
+        return int(rle.symbols(rle.decode(self.blocks(c)[0], 1))[0]) if c.mode == cdu.BASE else 0
 
     async def compress(self, x, mode, random, dqt="optL", idle="never", stall="never"):
         """Compresses and compares; returns golden's result and the run."""
@@ -339,22 +337,23 @@ async def rate_is_eight_cycles_a_block(dut):
                     check_latency(first - symbols, COMPRESS_LATENCY[driver.kind][mode], layout,
                                   f"compress {mode} {shape}")
                 run = await driver.decompress(c, x, random)
-                check_rate(run.cycles["sectors_o"], c.blocks, longest, f"decompress {mode} {shape} {density}")
+                late = 64 - symbols if mode == cdu.BASE else 0  # as a block with more codes than the first
+                check_rate(run.cycles["sectors_o"], c.blocks, longest, f"decompress {mode} {shape} {density}", late)
                 first = run.cycles["sectors_o"][0] - run.cycles[driver.bytes_i][0]
                 if density == 1:
                     check_latency(first - symbols, DECOMPRESS_LATENCY[driver.kind][mode], layout,
                                   f"decompress {mode} {shape}")
 
 
-def check_rate(cycles, count, longest, what):
-    """Eight cycles a block without a pause, or no more than ``longest``."""
+def check_rate(cycles, count, longest, what, late=0):
+    """Eight cycles a block without a pause, or no more than ``longest``; all of them together ``late`` cycles more."""
     span = cycles[-1] - cycles[0] + 1
-    assert 8 * count <= span <= longest * count, f"{what}: {span} cycles for {count} blocks"
+    assert 8 * count <= span <= longest * count + late, f"{what}: {span} cycles for {count} blocks"
 
 
 def check_latency(got, expected, layout, what):
     expected = expected[layout] if isinstance(expected, tuple) else expected
-    assert got == expected, f"{what}, layout {layout}: latency {got}, not {expected}"
+    assert expected in (got, None), f"{what}, layout {layout}: latency {got}, not {expected}"
 
 
 @cocotb.test

@@ -26,7 +26,7 @@ def test_collector(cdus, modes):
 
 def test_blocks_longer_than_a_packet_of_many_cdus():
     """As often as a packet can."""
-    modes = ("jpeg-base", "sfpr-nibble")
+    modes = ("jpeg-base", "sfpr-nibble", "sfpr")
     simulate(Collector(8, payloads.modes(modes)), __file__, "golden|waits|recovers", cdus=8, modes=modes)
 
 

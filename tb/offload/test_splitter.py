@@ -28,7 +28,7 @@ def test_splitter(cdus, modes):
 
 def test_blocks_longer_than_a_packet_for_many_cdus():
     """As often as a packet can."""
-    modes = ("jpeg-base", "sfpr-nibble")
+    modes = ("jpeg-base", "sfpr-nibble", "sfpr")
     simulate(Splitter(8, payloads.modes(modes)), __file__, "^(?!.*rate)", cdus=8, modes=modes)
 
 
