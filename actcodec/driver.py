@@ -79,13 +79,19 @@ class Result:
     table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode has SH
     settings: dict[str, int]  # a number for each of the mode's
     counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
+    clipped: bool  # codes could not reach all values, as the scales were made for others (only modes of DIVISION tell)
 
 
 def effective(mode, shape):
     """The mode that a tensor of ``shape`` gets: the one that ``mode`` falls back to where there are no tiles."""
+    return codecs.lane_modes(mode.fallback)[0] if mode.tiled and not view(mode, shape).tileable else mode
+
+
+def view(mode, shape):
+    """How a mode sees a tensor of ``shape``: ``actcodec.golden.offload.blocks.View``."""
     from actcodec.golden.offload import blocks
 
-    return codecs.lane_modes(mode.fallback)[0] if mode.tiled and not blocks.view(shape).tileable else mode
+    return (mode.optional("view") or blocks.view)(shape)
 
 
 class Driver:
@@ -146,18 +152,18 @@ class Driver:
             await self.bus.write(address, word)
 
     # -------------------------------------------------------------------------------------------------------- tensors
-    async def compress(self, address, shape, mode, dqt="optL", *, signs=False, settings=None, scales=None,
+    async def compress(self, address, shape, mode, dqt="optL", *, signs=False, options=None, settings=None, scales=None,
                        scale_table=None, stride=None):
         """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
         ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there modes of tiles fall back
         where the tensor has none. ``settings`` has a number for each of the mode's, such as the
         table of its coder, perhaps that of an earlier tensor. ``scales`` are the k of all channels
-        (``actcodec.golden.jpegact.sfpr.scales``). Without either the tensor is read, to find what fits it. Raises
-        ValueError for what cannot be, and :class:`AcceleratorError`.
+        (``actcodec.golden.jpegact.sfpr.scales``), or, where there is more to a scale, the words of its table, uint32.
+        Without either the tensor is read, to find what fits it, and the mode's ``options`` where these decide on it.
+        Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
         from actcodec.golden.jpegact import quantize, sfpr
-        from actcodec.golden.offload import blocks
 
         mode, job = self._job(address, shape, mode, False, stride)
         job |= {"signs": int(signs)}
@@ -165,10 +171,18 @@ class Driver:
         if mode.shifts:
             table = quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
         if (mode.scaled and scales is None) or (mode.told and settings is None):
-            x = (await self._rows(address, blocks.view(shape), job["stride"])).reshape(shape)
-            scales = sfpr.scales(x).k if scales is None else scales
-            settings = mode.model.settings(x, mode, dqt, signs) if settings is None else settings
-        return await self._tensor(mode, job, scales, scales, table, settings, scale_table)
+            x = (await self._rows(address, view(mode, shape), job["stride"])).reshape(shape)
+            if mode.optional("fit"):
+                words, fitted = mode.model.fit(x, mode, **(options or {}))
+                scales, settings = words if scales is None else scales, fitted if settings is None else settings
+            else:
+                scales = sfpr.scales(x).k if scales is None else scales
+                settings = mode.model.settings(x, mode, dqt, signs) if settings is None else settings
+        words = None if scales is None else np.ascontiguousarray(scales)
+        if words is not None and words.dtype != np.uint32:
+            words = words.astype(np.float32).view(np.uint32)
+        k = None if words is None else (words & np.uint32(0xFFFF0000)).view(np.float32)
+        return await self._tensor(mode, job, k, words, table, settings, scale_table)
 
     async def decompress(self, address, shape, mode, *, scales=None, table=None, settings=None, scale_table=None,
                          stride=None):
@@ -180,7 +194,7 @@ class Driver:
         from actcodec.golden.jpegact import sfpr
 
         mode, job = self._job(address, shape, mode, True, stride)
-        back = None if scales is None else sfpr.reciprocal(np.asarray(scales, np.float32))
+        back = None if scales is None else sfpr.reciprocal(np.asarray(scales, np.float32)).view(np.uint32)
         return await self._tensor(mode, job, scales, back, table, settings, scale_table)
 
     async def reset(self):
@@ -193,18 +207,16 @@ class Driver:
 
     def _job(self, address, shape, mode, decompress, stride):
         """The mode, and the values of the descriptor, checked."""
-        from actcodec.golden.offload import blocks
-
-        view = blocks.view(shape)
         mode = effective(codecs.lane_modes(mode)[0], shape)
+        seen = view(mode, shape)
         if mode.name not in self.modes:
             raise ValueError(f"mode {mode.name} was not built in, there are {', '.join(self.modes)}")
-        stride = 4 * view.width if stride is None else stride
-        if stride % 4 or stride < 4 * view.width:
-            raise ValueError(f"stride is {stride}, has to be a multiple of 4 and at least {4 * view.width}")
-        self._check("address of the tensor", address, 4, (view.rows - 1) * stride + 4 * view.width)
-        return mode, {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": view.rows,
-                      "width": view.width, "stride": stride, "height": view.height, "channels": view.channels}
+        stride = 4 * seen.width if stride is None else stride
+        if stride % 4 or stride < 4 * seen.width:
+            raise ValueError(f"stride is {stride}, has to be a multiple of 4 and at least {4 * seen.width}")
+        self._check("address of the tensor", address, 4, (seen.rows - 1) * stride + 4 * seen.width)
+        return mode, {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": seen.rows,
+                      "width": seen.width, "stride": stride, "height": seen.height, "channels": seen.channels}
 
     def _check(self, what, address, multiple, size):
         if address % multiple or not 0 <= address <= (1 << self.address_width) - size:
@@ -223,7 +235,7 @@ class Driver:
     async def _tensor(self, mode, job, scales, words, table, settings, scale_table):
         """Has a tensor done: ``words`` go into the scale table, k or r."""
         if mode.scaled:
-            scales, words = np.asarray(scales, np.float32), np.asarray(words, "<f4")
+            scales, words = np.asarray(scales, np.float32), np.asarray(words, "<u4")
             if words.shape != (job["channels"],):
                 raise ValueError(f"mode {mode.name} needs {job['channels']} scales, there are {words.size}")
             if scale_table is None:
@@ -249,12 +261,12 @@ class Driver:
         while not done:
             if self.wait is not None:
                 await self.wait()
-            done, error = await self.get("done", "error")
+            done, error, clipped = await self.get("done", "error", "clipped")
         await self.put(done_pending=1, error_pending=1)
         if error:
             raise AcceleratorError(ErrorCode(error) if error in iter(ErrorCode) else error)
         counters = dict(zip(COUNTERS, await self.get(*COUNTERS), strict=True))
-        return Result(mode.name, scales, table, settings, counters)
+        return Result(mode.name, scales, table, settings, counters, bool(clipped))
 
     @staticmethod
     def _setting(mode, setting, given):

@@ -52,11 +52,10 @@ class Host:
 
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
-    def compress(self, x, mode, dqt="optL", signs=False, settings=None):
-        """The driver's result, and the payload."""
+    def compress(self, x, mode, dqt="optL", **job):
+        """The driver's result, and the payload. ``job`` are other parameters of the driver's."""
         self.simulator.memory[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-        result = self._run(self.driver.compress(0, self.shape, mode, dqt, signs=signs, settings=settings,
-                                                scale_table=self.table))
+        result = self._run(self.driver.compress(0, self.shape, mode, dqt, scale_table=self.table, **job))
         return result, self.simulator.received()
 
     def decompress(self, compressed, settings=None):

@@ -47,12 +47,14 @@ class Traffic(NamedTuple):
 
 def configurations():
     """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
-    paper's CDU; their variants, by options; and those of 18 and of 32. Modes that others register are in none."""
+    paper's CDU; those whose units are told the same; and those of 18 and of 32. Modes that others register are in
+    none."""
     found = {}
     for mode in (mode for paper in PAPERS for mode in paper.MODES):
-        for values, one in (({}, mode), *mode.variants):
+        for one in (mode, *(variant for _, variant in mode.variants)):
             if one.format:
-                found.setdefault((max(one.format.row, 8), *values.items()), []).append(one.name)
+                told = tuple(setting.name for setting in one.told)
+                found.setdefault((max(one.format.row, 8), told), []).append(one.name)
     return tuple(tuple(found[key]) for key in sorted(found))
 
 

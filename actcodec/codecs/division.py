@@ -1,10 +1,13 @@
 """DIVISION (Wang et al., ICML 2023): the mean of each block, and codes of a few bits for what is left without it."""
 
-from actcodec.codecs.jpegact import CDUS
-from actcodec.codecs.mode import Mode, Option
-from actcodec.codecs.unit import Unit
+from dataclasses import replace
 
-__all__ = ["MODES", "units"]
+from actcodec.codecs.jpegact import CDUS
+from actcodec.codecs.mode import Mode, Option, Setting
+from actcodec.codecs.unit import Unit
+from actcodec.rtl.offload.block_format import BlockFormat
+
+__all__ = ["LANE", "MODES", "units"]
 
 PAPER = "DIVISION (Wang et al., ICML 2023)"
 
@@ -18,15 +21,40 @@ LFC = Option("lfc", str, "auto", "Whether to take an offset off each block of 64
 OFFSET = Option("offset", str, "mean", "That offset: the block's mean, the paper's, or its minimum, which has less "
                 "error.", choices=("mean", "min"), stored=False)
 
-MODES = (
-    Mode("division", 22, golden="actcodec.codecs.models.division", options=(BITS, SEED, ROUNDING, LFC, OFFSET, CDUS),
-         lossy=True, summary="block averages, and codes of 1, 2 or 4 bits", tensors="inputs of conv, bn, linear",
-         source=f"{PAPER}, section 4", shown=(("dense", {}), ("ReLU", {}))),
+TOLD = (
+    Setting("seed", 32, meaning="of the random numbers"),
+    Setting("lfc", 1, 32, meaning="whether an offset is taken off each block"),
+    Setting("minimum", 1, 33, meaning="it is the block's minimum, not its mean"),
+    Setting("nearest", 1, 34, meaning="codes are rounded to nearest, not at random"),
 )
+PATH = ("actcodec.rtl.jpegact.path:sfpr", "actcodec.rtl.division.path:average", "actcodec.rtl.jpegact.path:align",
+        "actcodec.rtl.division.path:codes")
+
+TILED = Mode(
+    "division", 22, BlockFormat("segment", BITS.default), PATH, scaled=True, tiled=True, told=TOLD,
+    golden="actcodec.codecs.models.division", options=(BITS, SEED, ROUNDING, LFC, OFFSET, CDUS), lossy=True,
+    fallback="division-flat", summary="block averages, and codes of 1, 2 or 4 bits",
+    tensors="inputs of conv, bn, linear", source=f"{PAPER}, section 4", shown=(("dense", {}), ("ReLU", {})))
+
+
+def lane(bits, tiled, code):
+    """Another mode of the lane: codes of so many ``bits``, blocks that are tiles or eight sectors in memory's order."""
+    name = "division" if bits == BITS.default else f"division-{bits}"
+    kind, ends = ("segment", {"name": name, "fallback": f"{name}-flat"}) if tiled else (
+        "segments", {"name": f"{name}-flat", "fallback": ""})
+    return replace(TILED, code=code, format=BlockFormat(kind, bits), tiled=tiled, shown=(), **ends)
+
+
+MODES = (replace(TILED, variants=(
+    ({"bits": 1}, lane(1, True, 28)), ({"bits": 4}, lane(4, True, 29)), ({}, lane(2, False, 30)),
+    ({"bits": 1}, lane(1, False, 31)), ({"bits": 4}, lane(4, False, 32)))),)
+
+LANE = (TILED.name, *(mode.name for _, mode in MODES[0].variants))
+"""The modes of the lane."""
 
 
 def units():
-    """The hardware, imported only when it is asked for."""
+    """The hardware, imported only when it is asked for. In a CDU, one of them counts the rows for both directions."""
     from actcodec.rtl.division.decode import Decode
     from actcodec.rtl.division.encode import Encode
 

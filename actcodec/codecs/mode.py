@@ -69,6 +69,10 @@ class Mode:
     ``size(shape, mode, **options)`` bytes of payload and side information, or None unless the shape alone decides
     ``beside(network, graph,``       what ``actcodec mfr`` shows beside it: pairs of a name, and bytes in all or of each
     ``minibatch, **options)``        category of ``golden/common/footprint.py``
+    ``view(shape)``                  of a lane's mode that does not see tensors as JPEG-ACT does: an object with
+                                     ``rows``, ``width``, ``height``, ``channels`` and whether it is ``tileable``
+    ``fit(x, lane, **options)``      of a lane's mode whose scales are not JPEG-ACT's, instead of ``settings``: words of
+                                     the scale table, uint32, and a number for each setting, by its name
     ``job(**options)``               of a lane's mode: what :meth:`actcodec.driver.Driver.compress` has to know of the
                                      options, by the names of its parameters
     ``compressed(lane, shape,        of a lane's mode: the ``Compressed`` of what ``lane``, the mode or a variant, made
@@ -102,7 +106,8 @@ class Mode:
     fallback: str = _software("")  # the mode of tensors that have no tiles
     shown: tuple[tuple[str, dict], ...] = _software()  # in the demo: for "dense" or "ReLU" tensors, with these options
     # To the user values of some options, for hardware and in files modes with names and codes of their own: pairs of
-    # {option: value}, where an option that is not named has its default, and the mode that does it.
+    # {option: value}, where an option that is not named has its default, and the mode that does it. Of several with the
+    # same values the first one does it, and the others are fallbacks.
     variants: tuple[tuple[dict, "Mode"], ...] = _software()
 
     @property

@@ -1,9 +1,12 @@
 """What both directions of DIVISION are told of a tensor."""
 
 from amaranth.hdl import Cat, Const
-from amaranth.lib import data
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In
 
-__all__ = ["BITS", "TILES", "Config", "check_bits", "refused", "which"]
+from actcodec.rtl.common.onehot_shift import choose
+
+__all__ = ["BITS", "TILES", "Coded", "Config", "check_bits", "refused"]
 
 BITS = (1, 2, 3, 4)  # that a code may have
 TILES = 21  # bits of the number of sectors in a row
@@ -41,9 +44,22 @@ def check_bits(bits):
         raise ValueError(f"bits must be one or more of 1, 2, 3 and 4, in a tuple, not {bits!r}")
 
 
-def which(config, bits):
-    """{Q: whether codes have Q bits} for a unit that has hardware for ``bits``."""
-    return {q: config.bits == q - 1 if len(bits) > 1 else Const(1, 1) for q in bits}
+class Coded(wiring.Component):
+    """A unit with hardware for codes of some ``bits`` and none for others, the ``most`` of which are known here.
+
+    Its ports are ``config``, a :class:`Config`, and those that the function ``ports`` gives for the most bits. Raises
+    ValueError as :func:`check_bits`.
+    """
+
+    def __init__(self, bits, ports):
+        check_bits(bits)
+        self.bits, self.most = tuple(bits), max(bits)
+        super().__init__({"config": In(Config)} | ports(self.most))
+
+    def choose(self, value):
+        """The value that the function ``value`` has for the bits of the tensor's codes."""
+        one = len(self.bits) == 1
+        return choose((Const(1, 1) if one else self.config.bits == q - 1, value(q)) for q in self.bits)
 
 
 def refused(config, bits):

@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.unpacker import window
 from actcodec.rtl.common.vectors import vectors
-from actcodec.rtl.division.config import Config, check_bits, refused
+from actcodec.rtl.division.config import Coded, check_bits, refused
 from actcodec.rtl.division.quantize import RANGE, codes
-from actcodec.rtl.division.segments import Segments
+from actcodec.rtl.division.segments import Place, Segments
 from actcodec.rtl.division.unpack import Unpack
 from actcodec.rtl.jpegact.align import Align
 
@@ -60,7 +60,7 @@ class Dequantize(wiring.Component):
         return m
 
 
-class Decode(wiring.Component):
+class Decode(Coded):
     """DIVISION's decompression in front of SFPR::
 
         bytes -> unpack -> dequantize -> align -> o
@@ -78,11 +78,16 @@ class Decode(wiring.Component):
         Of codes, one or more of 1 to 4.
     align : bool
         The alignment buffer is inside, and ``o`` is in the order of sectors. If not, in that of blocks, for a CDU's.
+    segments : bool
+        So is what counts the rows. If not, there are ``ready``, ``place`` and ``next``, for one that a CDU has for both
+        directions, which starts with the tensor, in layout 0; and neither ``start`` nor ``refused`` nor ``short``.
 
     Ports
     -----
     config : input, :class:`~actcodec.rtl.division.config.Config`
         Stands until the tensor is through.
+    ready, place, next
+        Those of :class:`~actcodec.rtl.division.segments.Segments`, whose rows are those of ``bytes``.
     start : input
         Pulse that starts a tensor; only when the one before is through.
     bytes : stream of :func:`~actcodec.rtl.common.unpacker.window` of 1 + the most bits
@@ -99,37 +104,44 @@ class Decode(wiring.Component):
     Raises
     ------
     ValueError
-        If ``bits`` is empty or has others.
+        If ``bits`` is empty or has others; if the alignment buffer is inside and what counts the rows is not.
     """
 
-    def __init__(self, bits=(1, 2, 4), align=True):
-        check_bits(bits)
-        self.bits, self.align = tuple(bits), bool(align)
-        super().__init__({
-            "config": In(Config), "start": In(1), "bytes": In(stream.Signature(window(1 + max(bits)))),
-            "take": Out(range(2 + max(bits))), "o": Out(stream.Signature(vectors(signed(8)))),
-            "refused": Out(1), "short": Out(1),
+    def __init__(self, bits=(1, 2, 4), align=True, segments=True):
+        self.align, self.segments = bool(align), bool(segments)
+        if align and not segments:
+            raise ValueError("align must be False where segments is, not True")
+        own = {"start": In(1), "refused": Out(1), "short": Out(1)}
+        super().__init__(bits, lambda most: {
+            "bytes": In(stream.Signature(window(1 + most))), "take": Out(range(2 + most)),
+            "o": Out(stream.Signature(vectors(signed(8)))),
+            **(own if segments else {"ready": In(1), "place": In(Place), "next": Out(1)}),
         })
 
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        m.submodules.segments = segments = Segments()
         m.submodules.unpack = unpack = Unpack(self.bits)
-        m.submodules.dequantize = dequantize = Dequantize(max(self.bits))
+        m.submodules.dequantize = dequantize = Dequantize(self.most)
         start, taken = Signal(), Signal()
+        m.d.comb += taken.eq(self.bytes.valid & self.bytes.ready)
+        if self.segments:
+            m.submodules.segments = segments = Segments()
+            m.d.comb += [start.eq(self.start & ~refused(config, self.bits)), segments.config.eq(config),
+                         segments.start.eq(start), segments.next.eq(taken)]
+            with m.If(self.start):
+                m.d.sync += [self.refused.eq(~start), self.short.eq(0)]
+            with m.Elif(taken & self.bytes.p.short):
+                m.d.sync += self.short.eq(1)
+        else:
+            segments = self
+            m.d.comb += self.next.eq(taken)
         m.d.comb += [
-            start.eq(self.start & ~refused(config, self.bits)), taken.eq(self.bytes.valid & self.bytes.ready),
-            segments.config.eq(config), segments.start.eq(start), segments.next.eq(taken),
             unpack.config.eq(config), unpack.place.eq(segments.place), dequantize.void.eq(segments.place.void),
             unpack.bytes.p.eq(self.bytes.p), self.take.eq(unpack.take),
             unpack.bytes.valid.eq(self.bytes.valid & segments.ready),
             self.bytes.ready.eq(unpack.bytes.ready & segments.ready),
         ]
-        with m.If(self.start):
-            m.d.sync += [self.refused.eq(~start), self.short.eq(0)]
-        with m.Elif(taken & self.bytes.p.short):
-            m.d.sync += self.short.eq(1)
         wiring.connect(m, unpack.o, dequantize.i)
         if self.align:
             m.submodules.align = align = Align()

@@ -1,11 +1,10 @@
 """Stochastic rounding: what is added to each value before it is cut to a code."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.onehot_shift import choose
-from actcodec.rtl.division.config import Config, check_bits, which
+from actcodec.rtl.division.config import Coded
 
 __all__ = ["Dither", "noise"]
 
@@ -25,7 +24,7 @@ def _xorshift(m, s):
     return s
 
 
-class Dither(wiring.Component):
+class Dither(Coded):
     """Two random numbers for each row of a group, one for the even lanes and one for the odd ones; to round to nearest,
     half a step for all.
 
@@ -57,9 +56,7 @@ class Dither(wiring.Component):
     """
 
     def __init__(self, bits=(1, 2, 4)):
-        check_bits(bits)
-        self.bits = tuple(bits)
-        super().__init__({"config": In(Config), "start": In(1), "noise": Out(stream.Signature(noise))})
+        super().__init__(bits, lambda most: {"start": In(1), "noise": Out(stream.Signature(noise))})
 
     def elaborate(self, platform):
         m = Module()
@@ -100,8 +97,7 @@ class Dither(wiring.Component):
             m.d.sync += [primed.eq(primed | passes), row.eq(row + taken)]
         m.d.comb += self.noise.valid.eq(primed)
 
-        modes = which(config, self.bits)
         for lane, flips in enumerate(LANE):
             number = Mux(config.nearest, Const(16, BITS), s[BITS * (lane % 2) :][:BITS] ^ flips)
-            m.d.comb += self.noise.p[lane].eq(choose((mode, number >> q - 1) for q, mode in modes.items()))
+            m.d.comb += self.noise.p[lane].eq(self.choose(lambda q, number=number: number >> q - 1))
         return m

@@ -7,17 +7,17 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.common.vectors import vectors
 from actcodec.rtl.division.average import Average, rows
-from actcodec.rtl.division.config import Config, check_bits, refused
+from actcodec.rtl.division.config import Coded, refused
 from actcodec.rtl.division.dither import Dither
 from actcodec.rtl.division.pack import Pack
 from actcodec.rtl.division.quantize import Quantize
-from actcodec.rtl.division.segments import Segments
+from actcodec.rtl.division.segments import Place, Segments
 from actcodec.rtl.jpegact.align import Align
 
 __all__ = ["Encode"]
 
 
-class Encode(wiring.Component):
+class Encode(Coded):
     """DIVISION's compression behind SFPR: the base of every segment, and codes for what lies above it::
 
         i -+-> align --------> quantize -> pack -> chunks
@@ -41,11 +41,16 @@ class Encode(wiring.Component):
         There is hardware for ``config.minimum``.
     align : bool
         The alignment buffer is inside. If not, there are ``sectors`` and ``tiles``, for a CDU's.
+    segments : bool
+        So is what counts the rows. If not, there are ``ready``, ``place`` and ``next``, for one that a CDU has for both
+        directions, and ``refused`` is that one's matter.
 
     Ports
     -----
     config : input, :class:`~actcodec.rtl.division.config.Config`
         Stands until the tensor is through.
+    ready, place, next
+        Those of :class:`~actcodec.rtl.division.segments.Segments`, whose rows are those of ``i``.
     start : input
         Pulse that starts a tensor; only when the one before is through.
     i : stream of :data:`~actcodec.rtl.division.average.rows`
@@ -67,37 +72,40 @@ class Encode(wiring.Component):
         If ``bits`` is empty or has others.
     """
 
-    def __init__(self, bits=(1, 2, 4), minimum=True, align=True):
-        check_bits(bits)
-        self.bits, self.minimum, self.align = tuple(bits), bool(minimum), bool(align)
+    def __init__(self, bits=(1, 2, 4), minimum=True, align=True, segments=True):
+        self.minimum, self.align, self.segments = bool(minimum), bool(align), bool(segments)
         lanes = stream.Signature(vectors(signed(8)))
-        super().__init__({
-            "config": In(Config), "start": In(1), "i": In(stream.Signature(rows)),
+        super().__init__(bits, lambda most: {
+            "start": In(1), "i": In(stream.Signature(rows)),
             **({} if align else {"sectors": Out(lanes), "tiles": In(lanes)}),
-            "chunks": Out(stream.Signature(chunk(1 + max(bits)))), "refused": Out(1), "clipped": Out(1),
+            **({} if segments else {"ready": In(1), "place": In(Place), "next": Out(1)}),
+            "chunks": Out(stream.Signature(chunk(1 + most))), **({"refused": Out(1)} if segments else {}),
+            "clipped": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        m.submodules.segments = segments = Segments()
         m.submodules.average = average = Average(self.minimum)
         m.submodules.dither = dither = Dither(self.bits)
         m.submodules.quantize = quantize = Quantize(self.bits)
         m.submodules.pack = pack = Pack(self.bits)
         start, layout = Signal(), Signal(2)
-        m.d.comb += [start.eq(self.start & ~refused(config, self.bits)), layout.eq(Mux(config.tiled, config.layout, 0))]
-        with m.If(self.start):
-            m.d.sync += self.refused.eq(~start)
-        for unit in (segments, average, dither, quantize, pack):
+        m.d.comb += [layout.eq(Mux(config.tiled, config.layout, 0)), self.clipped.eq(quantize.clipped)]
+        if self.segments:
+            m.submodules.segments = segments = Segments()
+            m.d.comb += [start.eq(self.start & ~refused(config, self.bits)), segments.config.eq(config),
+                         segments.start.eq(start), segments.layout.eq(layout), segments.next.eq(average.next),
+                         average.ready.eq(segments.ready), average.place.eq(segments.place)]
+            with m.If(self.start):
+                m.d.sync += self.refused.eq(~start)
+        else:
+            m.d.comb += [start.eq(self.start), self.next.eq(average.next), average.ready.eq(self.ready),
+                         average.place.eq(self.place)]
+        for unit in (average, dither, quantize, pack):
             m.d.comb += unit.config.eq(config)
-        for unit in (segments, dither, quantize):
+        for unit in (dither, quantize):
             m.d.comb += unit.start.eq(start)
-        m.d.comb += [
-            segments.layout.eq(layout), segments.next.eq(average.next),
-            average.ready.eq(segments.ready), average.place.eq(segments.place),
-            self.clipped.eq(quantize.clipped),
-        ]
         wiring.connect(m, wiring.flipped(self.i), average.i)
         wiring.connect(m, average.bases, quantize.bases)
         wiring.connect(m, dither.noise, quantize.noise)

@@ -1,18 +1,17 @@
 """Codes and bases to bytes."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.packer import chunk
-from actcodec.rtl.division.config import Config, check_bits, which
+from actcodec.rtl.division.config import Coded
 from actcodec.rtl.division.quantize import codes
 
 __all__ = ["Pack"]
 
 
-class Pack(wiring.Component):
+class Pack(Coded):
     """The base, if a segment begins with the row, and the codes behind it, the first lane in the lowest bits.
 
     Throughput: a row a cycle. Latency, buffering: none. Combinational paths: ``i`` to ``chunks`` and back.
@@ -38,18 +37,15 @@ class Pack(wiring.Component):
     """
 
     def __init__(self, bits=(1, 2, 4)):
-        check_bits(bits)
-        self.bits = tuple(bits)
-        super().__init__({"config": In(Config), "i": In(stream.Signature(codes(max(bits)))),
-                          "chunks": Out(stream.Signature(chunk(1 + max(bits))))})
+        super().__init__(bits, lambda most: {"i": In(stream.Signature(codes(most))),
+                                             "chunks": Out(stream.Signature(chunk(1 + most)))})
 
     def elaborate(self, platform):
         m = Module()
-        row, chunks, most = self.i.p, self.chunks.p, max(self.bits)
-        modes = which(self.config, self.bits)
+        row, chunks, most = self.i.p, self.chunks.p, self.most
         packed = Signal(8 * most)
-        m.d.comb += packed.eq(choose((mode, Cat(code[most - q :] for code in row.data)) for q, mode in modes.items()))
-        count = choose((mode, Const(q, 3)) for q, mode in modes.items())
+        m.d.comb += packed.eq(self.choose(lambda q: Cat(code[most - q :] for code in row.data)))
+        count = self.choose(lambda q: Const(q, 3))
         m.d.comb += [
             self.chunks.valid.eq(self.i.valid),
             self.i.ready.eq(self.chunks.ready),

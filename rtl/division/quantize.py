@@ -1,12 +1,12 @@
 """HFC and quantization: what of each value lies above its base, as a code."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.vectors import vectors
 from actcodec.rtl.division.average import base
-from actcodec.rtl.division.config import Config, check_bits
+from actcodec.rtl.division.config import Coded
 from actcodec.rtl.division.dither import noise
 
 __all__ = ["Quantize", "codes"]
@@ -20,7 +20,7 @@ def codes(bits):
     return data.StructLayout({"data": data.ArrayLayout(bits, 8), "base": 8, "begins": 1, "last": 1})
 
 
-class Quantize(wiring.Component):
+class Quantize(Coded):
     """t = y - base + R in each lane, and the upper bits of that, clipped to 0 to 63.
 
     Throughput: a row a cycle. Latency: two cycles from a row, one from its base. Buffering: two rows. Combinational
@@ -56,12 +56,9 @@ class Quantize(wiring.Component):
     """
 
     def __init__(self, bits=(1, 2, 4)):
-        check_bits(bits)
-        self.bits = tuple(bits)
-        super().__init__({
-            "config": In(Config), "start": In(1), "i": In(stream.Signature(vectors(signed(8)))),
-            "bases": In(stream.Signature(base)), "noise": In(stream.Signature(noise)),
-            "o": Out(stream.Signature(codes(max(bits)))), "clipped": Out(1),
+        super().__init__(bits, lambda most: {
+            "start": In(1), "i": In(stream.Signature(vectors(signed(8)))), "bases": In(stream.Signature(base)),
+            "noise": In(stream.Signature(noise)), "o": Out(stream.Signature(codes(most))), "clipped": Out(1),
         })
 
     def elaborate(self, platform):
@@ -94,7 +91,7 @@ class Quantize(wiring.Component):
             t, above, below = Signal(signed(10), name=f"t_{k}"), Signal(name=f"above_{k}"), Signal(name=f"below_{k}")
             m.d.comb += [t.eq(value - segment.base), below.eq(t[9] & exists),
                          above.eq(~t[9] & t[RANGE:9].any() & exists)]
-            top = t[RANGE - max(self.bits) : RANGE]
+            top = t[RANGE - self.most : RANGE]
             codes.append((top | above.replicate(len(top))) & (exists & ~below).replicate(len(top)))
             beyond.append(above | below)
         o, clips = Signal.like(self.o.p, reset_less=True), Signal(reset_less=True)

@@ -1,19 +1,18 @@
 """Bytes to codes and bases."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.unpacker import window
-from actcodec.rtl.division.config import Config, check_bits, which
+from actcodec.rtl.division.config import Coded
 from actcodec.rtl.division.quantize import codes
 from actcodec.rtl.division.segments import Place
 
 __all__ = ["Unpack"]
 
 
-class Unpack(wiring.Component):
+class Unpack(Coded):
     """Takes a row's bytes apart: the base, if a segment begins with it, and its codes.
 
     Throughput: a row a cycle. Latency, buffering: none. Combinational paths: ``bytes`` to ``o`` and back; ``place`` to
@@ -44,24 +43,20 @@ class Unpack(wiring.Component):
     """
 
     def __init__(self, bits=(1, 2, 4)):
-        check_bits(bits)
-        self.bits = tuple(bits)
-        super().__init__({
-            "config": In(Config), "place": In(Place), "bytes": In(stream.Signature(window(1 + max(bits)))),
-            "take": Out(range(2 + max(bits))), "o": Out(stream.Signature(codes(max(bits))))})
+        super().__init__(bits, lambda most: {
+            "place": In(Place), "bytes": In(stream.Signature(window(1 + most))), "take": Out(range(2 + most)),
+            "o": Out(stream.Signature(codes(most)))})
 
     def elaborate(self, platform):
         m = Module()
-        o, place, most = self.o.p, self.place, max(self.bits)
-        modes = which(self.config, self.bits)
+        o, place, most = self.o.p, self.place, self.most
         given = self.bytes.p.data.as_value()
         packed = Signal(8 * most)
         m.d.comb += [
             packed.eq(Mux(place.begins, given[8:], given[: 8 * most]) & (~place.void).replicate(8 * most)),
-            *(o.data[k].eq(choose((mode, Cat(Const(0, most - q), packed[q * k :][:q])) for q, mode in modes.items()))
-              for k in range(8)),
+            *(o.data[k].eq(self.choose(lambda q, k=k: Cat(Const(0, most - q), packed[q * k :][:q]))) for k in range(8)),
             o.base.eq(given[:8]), o.begins.eq(place.begins), o.last.eq(place.last),
-            self.take.eq(choose((mode, Const(q, 3)) for q, mode in modes.items()) + place.begins),
+            self.take.eq(self.choose(lambda q: Const(q, 3)) + place.begins),
             self.o.valid.eq(self.bytes.valid), self.bytes.ready.eq(self.o.ready),
         ]
         return m

@@ -93,7 +93,8 @@ class Cdu(wiring.Component):
         is ``told`` the settings that these ask the :class:`Site` for.
     packed : bool
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
-        and a splitter, which know where it ends. Counted blocks (:mod:`~actcodec.rtl.offload.block_format`) need that.
+        and a splitter, which know where it ends. Blocks that are counted or have segments
+        (:mod:`~actcodec.rtl.offload.block_format`) need that.
     coders : int
         Of JPEG's codes, 1 to 8, for modes that pass RLE: each takes a symbol a cycle.
 
@@ -101,7 +102,8 @@ class Cdu(wiring.Component):
     -----
     config : stream of :func:`~actcodec.rtl.offload.config.config`
     scales : stream of float32 words, only with modes that scale
-        k when compressing (a bfloat16 in the upper half), r when decompressing.
+        k when compressing (a bfloat16 in the upper half; with blocks of segments another number in the low byte), r
+        when decompressing.
     sectors_i, sectors_o : stream of 8 float32 words
     bytes_i, bytes_o : stream of :func:`chunk` of ``width`` bytes
         Full beats; the one that carries ``last`` holds 1 to ``width`` bytes. If not ``packed``, there is no
@@ -114,24 +116,28 @@ class Cdu(wiring.Component):
     error : output, :class:`Error`
     nans, saturated : output, 32 bits, only with modes that scale
         Values of this tensor that were no number, or beyond the ends of int8, when it was compressed.
+    clipped : output, only with modes whose blocks have segments
+        When it was compressed, some codes could not reach their values.
 
     Raises
     ------
     ValueError
-        If ``modes`` are not such of a lane, or counted ones are to be packed; if ``coders`` is not 1 to 8.
+        If ``modes`` are not such of a lane, or blocks that are counted or have segments are to be packed; if ``coders``
+        is not 1 to 8.
     """
 
     def __init__(self, modes, packed=True, coders=4):
         check_modes(modes)
         check_coders(coders)
-        if packed and any(mode.format.kind == "counted" for mode in modes):
-            raise ValueError("packed must be False for modes with counted blocks, not True")
+        for kind in ("counted", "segmented"):
+            if packed and any(getattr(mode.format, kind) for mode in modes):
+                raise ValueError(f"packed must be False for modes with {kind} blocks, not True")
         self.modes = tuple(modes)
         self.packed, self.coders = bool(packed), coders
         row = max(8, *(mode.format.row for mode in modes))
         # Bytes of a beat at the compressed side.
         self.width = MASK + row if not packed else 32 if row == 32 else 16
-        self.scaled = any(mode.scaled for mode in modes)
+        self.scaled, self.segmented = any(mode.scaled for mode in modes), any(mode.format.segmented for mode in modes)
         sector = data.ArrayLayout(32, 8)
         ports = {
             "config": In(stream.Signature(config(modes))),
@@ -145,6 +151,8 @@ class Cdu(wiring.Component):
         }
         if self.scaled:
             ports |= {"scales": In(stream.Signature(32)), "nans": Out(32), "saturated": Out(32)}
+        if self.segmented:
+            ports |= {"clipped": Out(1)}
         super().__init__(ports)
 
     def elaborate(self, platform):

@@ -83,6 +83,9 @@ class Control(wiring.Component):
         known = tensor.mode < len(self.modes)
         tiled = Chosen(self.modes, tensor.mode)(lambda mode: mode.tiled)
         uneven = tiled & ((tensor.layout == 3) | ((tensor.layout == 1) & tensor.blocks[0]))
+        if hasattr(tensor, "share"):
+            segmented = Chosen(self.modes, tensor.mode)(lambda mode: mode.format.segmented)
+            uneven |= segmented & ((tensor.share.sectors == 0) | (tensor.share.tail == 0) | (tensor.share.tail > 8))
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.config.ready.eq(1)

@@ -50,8 +50,10 @@ def sfpr(site, here):
 
 def align(site, here):
     """The alignment buffer."""
-    unit, config = site.add("align", Align), site.config
-    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.layout.eq(config.layout),
+    unit, config, layout = site.add("align", Align), site.config, site.config.layout
+    if any(not mode.tiled and f"{__name__}:align" in mode.path for mode in site.ports.modes):  # to keep their blocks
+        layout &= site.tiled.replicate(2)
+    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.layout.eq(layout),
                       unit.blocks.eq(config.blocks), unit.start.eq(site.start & here)]
     both = Hop(unit.i, unit.o)
     return Stage(both, both)

@@ -10,8 +10,9 @@ from actcodec.rtl.common import carrysave, wires
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import words
 
-__all__ = ["Sfpr", "scaled"]
+__all__ = ["LATENCY", "Sfpr", "scaled"]
 
+LATENCY = 4  # cycles, each of them a stage of the pipeline
 LANES = 8
 PRODUCT = 32  # bits of a significand of 24 times one of 8; both have their top bit set, so it is at least 2**30
 LOW = 6  # the lowest bits of a product: no rounding looks at them but to see whether they are zero

@@ -114,7 +114,8 @@ class Accelerator(wiring.Component):
         m.submodules.registers = registers = self._registers
         control, status = registers.control, registers.status
         clear = Signal()  # everything but the registers is to be as after reset
-        m.submodules.plan = plan = ResetInserter(clear)(TensorPlan(self.cdus, self.address_width))
+        segmented = any(mode.format.segmented for mode in self.modes)
+        m.submodules.plan = plan = ResetInserter(clear)(TensorPlan(self.cdus, self.address_width, ends=segmented))
         m.submodules.collector = collector = ResetInserter(clear)(Collector(self.cdus, self.modes))
         m.submodules.sender = sender = axis.Sender(PACKET)
         # One module, as readiness goes through both at the end of the splitter's longest path.
@@ -153,6 +154,10 @@ class Accelerator(wiring.Component):
             sender.abort.eq(abort),
         ]
         m.d.sync += [decompress.eq(control.decompress), splitter.mode.eq(mode)]
+        if hasattr(splitter, "void"):
+            m.d.comb += [splitter.sectors.eq(plan.geometry.tiles), splitter.stride.eq(plan.geometry.group.tile),
+                         splitter.load.eq(plan.load), splitter.origin.eq(plan.origin.tile),
+                         splitter.void.eq(plan.void), splitter.ending.eq(plan.ending)]
 
         # ------------------------------------------------------------------------------------------------- the lanes
         lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
@@ -178,6 +183,10 @@ class Accelerator(wiring.Component):
                 *(lane.tensor[name].eq(control[name]) for name in ("signs", "table", "settings")
                   if name in lane.tensor.shape().members),
             ]
+            if segmented:
+                share = lane.tensor.share
+                m.d.comb += [share.group.eq(k), share.step.eq(self.cdus),
+                             share.void.eq(Mux(plan.ending[k], plan.void, 0))]
         m.d.sync += used.eq(Cat(share != 0 for share in plan.shares))  # there when the lanes start, a cycle later
         blocks = [used[k] & lane.malformed for k, lane in enumerate(lanes) if hasattr(lane, "malformed")]
         busy = Signal()
@@ -218,6 +227,8 @@ class Accelerator(wiring.Component):
                 with c.If(registers.start):
                     c.d.comb += plan.start.eq(1)
                     c.d.sync += [status.error.eq(ErrorCode.NONE), launched.eq(0)]
+                    if segmented:
+                        c.d.sync += status.clipped.eq(0)
                     c.next = "plan"
             with c.State("plan"):
                 c.d.comb += works.eq(1)
@@ -238,6 +249,8 @@ class Accelerator(wiring.Component):
                     c.d.sync += launched.eq(1)
                 with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
                     c.next = "settle"
+                    if segmented:
+                        c.d.sync += status.clipped.eq(Cat(used[k] & lane.clipped for k, lane in enumerate(lanes)).any())
                     for happened, code in (  # the last one is the cause of the others
                             *((control.decompress & block, ErrorCode.BLOCK) for block in blocks),
                             (control.decompress & splitter.excess, ErrorCode.EXCESS),

@@ -7,7 +7,7 @@ __all__ = ["MASK", "VALUES", "BlockFormat"]
 VALUES = 64  # of a block
 ROWS = 8  # in which a block passes between a lane and the collector or splitter
 MASK = 8  # bytes
-KINDS = ("fixed", "mask", "counted")
+KINDS = ("fixed", "mask", "counted", "segment", "segments")
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,16 @@ class BlockFormat:
     mask     eight bytes of mask, and an item for each bit that is set; an item has ``row / 8`` bytes
     counted  a first byte that says how many bytes follow, at most ``8 * row``: all of it, or the lower 6 of
              its ``bits``, of which all ones stand for 64; they pass in rows of ``row`` bytes
+    segment  a byte, and eight rows of ``row`` bytes
+    segments the same, where blocks are eight sectors in memory's order: each sector that begins a row of the
+             tensor has a byte of its own in front of its ``row`` bytes, as has the block's first one
     ======== =============================================================================================
 
     Raises
     ------
     ValueError
         If ``kind`` is none of these, or ``row`` is not what that kind can have: 1, 8 or 32 if fixed, 8 or 32 with a
-        mask, 8 or 18 if counted; or ``bits`` is not 8, or 6 if counted in rows of 8.
+        mask, 8 or 18 if counted, 1 to 7 with segments; or ``bits`` is not 8, or 6 if counted in rows of 8.
     """
 
     kind: str
@@ -35,7 +38,8 @@ class BlockFormat:
     bits: int = 8
 
     def __post_init__(self):
-        legal = {"fixed": (1, 8, 32), "mask": (8, 32), "counted": (8, 18)}
+        legal = {"fixed": (1, 8, 32), "mask": (8, 32), "counted": (8, 18), "segment": range(1, 8),
+                 "segments": range(1, 8)}
         if self.kind not in legal:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
         if self.row not in legal[self.kind]:
@@ -50,19 +54,29 @@ class BlockFormat:
         return self.kind == "counted"
 
     @property
+    def counted(self):
+        """Whether its first byte is a length."""
+        return self.kind == "counted"
+
+    @property
+    def segmented(self):
+        """Whether a block has a byte for each of its segments, in front of a row."""
+        return self.kind in ("segment", "segments")
+
+    @property
     def head(self):
-        """Bytes in front of the first row."""
-        return {"fixed": 0, "mask": MASK, "counted": 1}[self.kind]
+        """Bytes in front of the first row, which do not count as that row's."""
+        return {"mask": MASK, "counted": 1}.get(self.kind, 0)
 
     @property
     def shortest(self):
         """Bytes of the shortest block."""
-        return ROWS * self.row if self.kind == "fixed" else self.head
+        return self.head if self.head else ROWS * self.row + self.segmented
 
     @property
     def longest(self):
         """Bytes of the longest block."""
-        return self.head + ROWS * self.row
+        return self.head + ROWS * self.row + {"segment": 1, "segments": ROWS}.get(self.kind, 0)
 
     @property
     def item(self):

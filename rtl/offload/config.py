@@ -5,8 +5,15 @@ from amaranth.lib import data
 
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.offload import setting
+from actcodec.rtl.offload.geometry import FAR, TILES
 
-__all__ = ["Chosen", "Error", "check_modes", "config", "rows"]
+__all__ = ["Chosen", "Error", "check_modes", "config", "rows", "share"]
+
+# Which part of a tensor a CDU has, for units that have to know where its blocks lie: every ``step``-th group of four
+# blocks, from number ``group`` on. Rows of the tensor have ``sectors``, the last with ``tail`` values. ``phase`` of
+# them are in front of the CDU's first, ``stride`` lie from one of its groups to its next one, both modulo ``sectors``;
+# a group of tiles counts as four. ``void`` rows of its last block lie behind the tensor's end, but for tiles.
+share = data.StructLayout({"sectors": TILES, "tail": 4, "phase": FAR, "stride": FAR, "void": 3, "group": 3, "step": 4})
 
 
 def check_modes(modes):
@@ -29,13 +36,14 @@ def config(modes):
         "blocks": 32,  # of this tensor in this unit
         "signs": 1,  # no positive value becomes 0 (only SFPR looks at it, compressing)
         "table": data.ArrayLayout(3, 64),  # log2 of the DQT (only jpeg-act looks at it)
-    } | ({"settings": settings} if settings else {}))  # of which each mode has its own
+    } | ({"settings": settings} if settings else {})  # of which each mode has its own
+      | ({"share": share} if any(mode.format.segmented for mode in modes) else {}))
 
 
 class Error(data.Struct):
     """Why a tensor is not what it should be; stands until the next one starts."""
 
-    config: 1  # no block, no such mode, in a tiled mode layout 3 or an odd number of blocks in layout 1
+    config: 1  # no block, no such mode, in a tiled mode layout 3 or an odd number of blocks in layout 1, no such row
     short: 1  # the byte stream ended early; zeros stand for what was missing
     excess: 1  # the byte stream went on after the last block; the rest was dropped
     malformed: 1  # a block contradicts itself (only counted ones can); it gave 64 values nevertheless
@@ -43,7 +51,8 @@ class Error(data.Struct):
 
 def rows(size):
     """Payload of a compressed block's rows: up to ``size`` bytes, with anything behind them; of a block with a mask the
-    row's part of it, of a counted block with the first row the first byte, and otherwise nothing; ``last``."""
+    row's part of it, of a counted block with the first row the first byte, of a block of segments whether the row
+    begins with the byte of one, and otherwise nothing; ``last``."""
     return data.StructLayout({"data": data.ArrayLayout(8, size), "mask": 8, "last": 1})
 
 

@@ -39,6 +39,8 @@ class Dispenser(wiring.Component):
         With a piece: it is the block's last one.
     final : input
         With a block's first piece: it is the tensor's last block for this CDU.
+    begins : input, only with modes whose blocks have segments
+        With a block's first piece: a bit for each row, with which a segment begins.
     free : output
         There is no block, or its last row leaves in this cycle.
     mode : input
@@ -57,9 +59,10 @@ class Dispenser(wiring.Component):
 
     def __init__(self, sizes):
         self.sizes = sizes
+        begins = {"begins": In(8)} if sizes.segmented else {}
         super().__init__({"piece": In(8 * sizes.piece), "load": In(sizes.pieces), "whole": In(1),
-                          "final": In(1), "free": Out(1), "mode": In(config(sizes.modes)["mode"].shape), "start": In(1),
-                          "waits": In(1), "ended": In(1), "waiting": Out(1),
+                          "final": In(1), **begins, "free": Out(1), "mode": In(config(sizes.modes)["mode"].shape),
+                          "start": In(1), "waits": In(1), "ended": In(1), "waiting": Out(1),
                           "o": Out(stream.Signature(rows(sizes.row)))})
 
     def elaborate(self, platform):
@@ -99,8 +102,9 @@ class Dispenser(wiring.Component):
         ]
         words = ones(m, mask)
         behind = {1: words, 4: words << 2}  # of a mask: the row's words, of so many bytes
+        segmented = {row: row + mask[0] for row in {mode.format.row for mode in sizes.modes if mode.format.segmented}}
         step = mode.choose(lambda mode: behind[mode.format.item] if mode.format.kind == "mask"
-                           else mode.format.row) >> fine
+                           else segmented[mode.format.row] if mode.format.segmented else mode.format.row) >> fine
         m.d.comb += end.eq(place + step)
         first = mode.choose(lambda mode: mode.format.head) >> fine if sizes.wide else Const(0, low)
         digits = Digits([1, *[2] * (low // 2)], span, "place", init=None)
@@ -108,8 +112,12 @@ class Dispenser(wiring.Component):
             begin = Mux(self.load[0], first, end)[:low]
             m.d.sync += [place.eq(begin), *digits.eq(begin), across.eq(Mux(
                 self.load[0], 1 << (first >> low), Mux(end[low], across << 1, across)))]
+        def begun(other, segments):
+            """With blocks of segments, which of the rows begin one; otherwise ``other``."""
+            return Mux(mode(lambda mode: mode.format.segmented), segments, other) if sizes.segmented else other
+
         with m.If(moved):
-            m.d.sync += mask.eq(block[8 : 8 * MASK].word_select(row, 8))
+            m.d.sync += mask.eq(begun(block[8 : 8 * MASK].word_select(row, 8), mask >> 1))
             with m.If(~cut):
                 m.d.sync += row.eq(row + 1)
             with m.If(ends):
@@ -117,8 +125,9 @@ class Dispenser(wiring.Component):
             with m.If(self.o.p.last):
                 m.d.sync += self.waiting.eq(0)
         with m.If(self.load[0]):
-            m.d.sync += [some.eq(1), final.eq(self.final), mask.eq(
-                self.piece[:8] if sizes.wide else Mux(counted, self.piece[8 * MASK - 8 : 8 * MASK], self.piece[:8]))]
+            front = self.piece[:8] if sizes.wide else Mux(counted, self.piece[8 * MASK - 8 : 8 * MASK], self.piece[:8])
+            m.d.sync += [some.eq(1), final.eq(self.final),
+                         mask.eq(begun(front, self.begins if sizes.segmented else None))]
         with m.If(self.load.any()):
             m.d.sync += whole.eq(self.whole)
         with m.If(self.start):

@@ -8,7 +8,7 @@ from actcodec.rtl.common import axi
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.offload.address import AddressGenerator
 from actcodec.rtl.offload.config import Chosen, config
-from actcodec.rtl.offload.geometry import distance_layout, geometry_layout
+from actcodec.rtl.offload.geometry import FAR, distance_layout, geometry_layout
 from actcodec.rtl.offload.reader import Reader
 from actcodec.rtl.offload.writer import Writer
 
@@ -60,7 +60,8 @@ class Lane(wiring.Component):
     start : input
         Pulse that starts a tensor, while not ``busy``. All other inputs stand from then until ``busy`` falls.
     tensor : input, :func:`~actcodec.rtl.offload.config.config`
-        ``blocks`` does not count.
+        ``blocks`` does not count; nor does what else the lane knows, of a ``share`` all but its ``group``, ``step`` and
+        ``void``.
     load, origin : input
         Where this lane's part of the tensor begins, before ``start``, as
         :class:`~actcodec.rtl.offload.tensor_plan.TensorPlan` gives it.
@@ -80,6 +81,8 @@ class Lane(wiring.Component):
         only the latter.
     malformed : output, only with modes whose blocks are checked
         A block of this tensor was malformed; complete when ``busy`` falls.
+    clipped : output, only with modes whose blocks have segments
+        As the CDU has it.
     fault : output
         Memory answered a read, or a write, of this tensor with an error.
     waits : output
@@ -114,7 +117,8 @@ class Lane(wiring.Component):
             "words": Out(4),
             "nans": Out(32),
             "saturated": Out(32),
-        } | ({"malformed": Out(1)} if any(mode.format.checked for mode in modes) else {}))
+        } | ({"malformed": Out(1)} if any(mode.format.checked for mode in modes) else {})
+          | ({"clipped": Out(1)} if any(mode.format.segmented for mode in modes) else {}))
 
     def elaborate(self, platform):
         m = Module()
@@ -165,6 +169,12 @@ class Lane(wiring.Component):
             wiring.connect(m, reader.scale, cdu.scales)
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
 
+        if hasattr(self, "clipped"):
+            phase, share = Signal(FAR, reset_less=True), cdu.config.p.share
+            with m.If(self.load):
+                m.d.sync += phase.eq(self.origin.tile)
+            m.d.comb += [share.sectors.eq(geometry.tiles), share.tail.eq(geometry.tail), share.phase.eq(phase),
+                         share.stride.eq(geometry.group.tile), self.clipped.eq(cdu.clipped)]
         if hasattr(self, "malformed"):
             m.d.comb += self.malformed.eq(cdu.error.malformed)
 

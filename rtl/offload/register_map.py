@@ -102,6 +102,8 @@ MAP = (
         Field("busy", 0, 1, "ro", "a tensor, or a soft reset, is under way"),
         Field("done", 1, 1, "ro", "the last tensor has ended, well or with an error; cleared by `start` and `reset`"),
         Field("error", 4, 4, "ro", "error code of the last tensor, below; stands until the next start or `reset`"),
+        Field("clipped", 8, 1, "ro", "codes of the last tensor could not reach all values, as the scale table was made "
+              "for others; stands as `error` (exists only with modes whose blocks have segments)"),
     )),
     Register("INTERRUPT_STATUS", 0x14, (
         Field("done_pending", 0, 1, "w1c", "a tensor has ended, well or with an error"),

@@ -73,7 +73,8 @@ class Registers(wiring.Component):
         self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
                       "address_width": address_width}
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
-                                for name, info in VALUES.items()} | {"settings": setting.width(modes)}
+                                for name, info in VALUES.items()} | {
+            "settings": setting.width(modes), "clipped": int(any(mode.format.segmented for mode in modes))}
         super().__init__({
             **axil.members(ADDRESS_BITS),
             "control": Out(data.StructLayout({name: SHAPES.get(name, widths[name])
@@ -81,7 +82,7 @@ class Registers(wiring.Component):
             "start": Out(1),
             "reset": Out(1),
             "status": In(data.StructLayout({name: widths[name] for name, info in VALUES.items()
-                                            if info.access == "ro" and name != "done"})),
+                                            if info.access == "ro" and name != "done" and widths[name]})),
             "done": In(1),
             "interrupt": Out(1),
         })

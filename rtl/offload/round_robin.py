@@ -59,6 +59,16 @@ class Sizes:
         return any(mode.format.kind == "counted" for mode in self.modes)
 
     @property
+    def segmented(self):
+        """Some blocks have a byte for each segment."""
+        return any(mode.format.segmented for mode in self.modes)
+
+    @property
+    def segments(self):
+        """How long some blocks are depends on where rows of the tensor begin in them."""
+        return any(mode.format.kind == "segments" for mode in self.modes)
+
+    @property
     def row(self):
         """A row of a block without its zeros."""
         return max(8, *(mode.format.row for mode in self.modes))

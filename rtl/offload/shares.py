@@ -6,9 +6,14 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.adders import halves
 
-__all__ = ["BLOCKS", "Shares"]
+__all__ = ["BLOCKS", "Shares", "last"]
 
 BLOCKS = 32  # bits of the number of blocks
+
+
+def last(rest, cdus):
+    """The CDU that has a tensor's last group, by the ``rest`` of its groups over that of the CDUs."""
+    return Mux(rest == 0, cdus - 1, rest - 1)
 
 
 class Shares(wiring.Component):
@@ -45,7 +50,7 @@ class Shares(wiring.Component):
         m.d.comb += partial.eq(blocks[:2] != 0)
         other = halves(m, quotient, Cat(1, even.replicate(BLOCKS - 3)))
         for c, share in enumerate(self.shares):
-            final = Mux(rest == 0, self.cdus - 1, rest - 1) == c  # the last group is this CDU's
+            final = last(rest, self.cdus) == c  # the last group is this CDU's
             short = final & partial
             m.d.sync += share.eq(Cat(blocks[:2] & final.replicate(2),
                                      Mux(Mux(even, short, (rest > c) & ~short), other, quotient)))

@@ -10,7 +10,9 @@ from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.config import Chosen, config, rows
 from actcodec.rtl.offload.dispenser import Dispenser, ones
+from actcodec.rtl.offload.geometry import FAR, TILES
 from actcodec.rtl.offload.round_robin import GROUP, PACKET, RoundRobin, Sizes
+from actcodec.rtl.offload.row_starts import RowStarts
 
 __all__ = ["Splitter"]
 
@@ -50,6 +52,12 @@ class Splitter(wiring.Component):
         Of the tensor; constant from ``start`` until ``busy`` falls. 1 block or more.
     start : input
         Pulse that starts a tensor; only when not ``busy``, and not in the first cycle after a reset.
+    sectors, stride, load, origin : input, only with modes whose blocks have segments in rows of the tensor
+        As those of the CDUs' :class:`~actcodec.rtl.offload.row_starts.RowStarts`, of which ``load`` has a bit for each;
+        six cycles or more before ``start``.
+    void, ending : input, as these
+        Rows of the tensor's last block in memory that lie behind its end; the CDU that has this block, one bit for
+        each. Constant as ``blocks``.
     busy : output
         Rows are still to be given, or packets to be taken.
     short : output
@@ -80,7 +88,9 @@ class Splitter(wiring.Component):
                 "wants": Out(1),
                 "short": Out(1),
                 "excess": Out(1),
-            }
+            } | ({"sectors": In(TILES), "stride": In(FAR), "load": In(cdus), "origin": In(FAR), "void": In(3),
+                  "ending": In(cdus)}
+                 if self.sizes.segments else {})
         )
 
     def elaborate(self, platform):
@@ -164,10 +174,9 @@ class Splitter(wiring.Component):
         mask = Cat(choose((one, coarse[k + q * length]) for q, one in enumerate(signal))
                    for k, signal in enumerate(look_mask))
 
-        # A block's length is a constant of the mode and what its mask adds, or its first byte.
+        # A block's length is a constant of the mode and what its mask adds, or its first byte, or its segments.
         fixed = Signal(range(sizes.block + 1))
-        m.d.sync += fixed.eq(mode.choose(
-            lambda mode: 8 * mode.format.row if mode.format.kind == "fixed" else mode.format.head))
+        m.d.sync += fixed.eq(mode.choose(lambda mode: mode.format.shortest))
         counts = []
         for k in range(MASK):
             count, counted = Signal(4, name=f"count_{k}"), Signal(4, name=f"counted_{k}", reset_less=True)
@@ -181,12 +190,15 @@ class Splitter(wiring.Component):
             fours = mode(lambda mode: mode.format.kind == "mask" and mode.format.item == 4)
             counts = [Mux(fours, count << 2, count) >> fine for count in counts]
         terms = [(count, 0) for count in counts]
-        if sizes.counted:
+        begins = self._begins(m, mode, turns) if sizes.segmented else None
+        if sizes.counted or sizes.segments:
             head = shown[:8] if sizes.wide else shown[8 * MASK - 8 : 8 * MASK]
             follow, followed = Signal(8), Signal(8, reset_less=True)
             says = {8: head, 6: Mux(head[:6].all(), 64, head[:6])}
+            further = ones(m, Cat(begins[1:], Const(0, 1))) if sizes.segments else 0  # segments behind the first
             m.d.comb += follow.eq(mode.choose(
-                lambda mode: says[mode.format.bits] if mode.format.kind == "counted" else 0))
+                lambda mode: says[mode.format.bits] if mode.format.kind == "counted"
+                else further if mode.format.kind == "segments" else 0))
             # As the counts: in front of a block, where its first half alone is what counts, it is nothing.
             with m.If((moved & (step[0] | whole)) | ~running):
                 m.d.sync += followed.eq(Mux(step[0] & running, follow, 0))
@@ -259,6 +271,7 @@ class Splitter(wiring.Component):
                 waiting[c].eq(dispenser.waiting),
                 free[c].eq(dispenser.free),
                 dispenser.load.eq(Mux(moved, pick[c], 0)),
+                *([dispenser.begins.eq(begins)] if sizes.segmented else ()),
             ]
 
         # --------------------------------------------------------------------------------------------- control
@@ -276,3 +289,22 @@ class Splitter(wiring.Component):
             m.d.sync += [running.eq(1), closed.eq(0), passed.eq(0), step.eq(1), self.short.eq(0), self.excess.eq(0)]
             m.d.sync += [picked.eq(c == 0) for c, picked in enumerate(pick)]
         return m
+
+    def _begins(self, m, mode, turns):
+        """A bit for each row of the block whose turn it is: a segment begins there."""
+        if not self.sizes.segments:
+            return Const(1, 8)
+        found = []
+        for c in range(self.sizes.cdus):
+            m.submodules[f"row_starts_{c}"] = row_starts = RowStarts()
+            m.d.comb += [
+                row_starts.sectors.eq(self.sectors), row_starts.stride.eq(self.stride),
+                row_starts.load.eq(self.load[c]), row_starts.origin.eq(self.origin),
+                row_starts.next.eq(turns.next & turns.turn[c]),
+            ]
+            found.append(row_starts.starts)
+        last = turns.ends & (turns.turn & self.ending).any()
+        exists = Cat((self.void + k)[3:] == 0 for k in range(8)) | (~last).replicate(8)
+        rows, begins = choose(zip(turns.turn, found, strict=True)) & exists, Signal(8, name="begins")
+        m.d.comb += begins.eq(Mux(mode(lambda mode: mode.format.kind == "segments"), rows, 1))
+        return begins

@@ -8,7 +8,7 @@ from actcodec.rtl.common.adders import digitwise, halves
 from actcodec.rtl.offload.first_groups import FirstGroups
 from actcodec.rtl.offload.geometry import ROW_BITS, SIZE, check_address_width, distance_layout, geometry_layout
 from actcodec.rtl.offload.round_robin import check_cdus
-from actcodec.rtl.offload.shares import BLOCKS, Shares
+from actcodec.rtl.offload.shares import BLOCKS, Shares, last
 
 __all__ = ["TensorPlan", "descriptor_layout"]
 
@@ -41,6 +41,8 @@ class TensorPlan(wiring.Component):
         1 to 8.
     address_width : int
         Bits of a byte address, 32 to 64.
+    ends : bool
+        There are ``void`` and ``ending``.
 
     Ports
     -----
@@ -66,6 +68,10 @@ class TensorPlan(wiring.Component):
         ``done``, also to CDUs without a block.
     load : output, ``cdus`` bits
         Pulses.
+    void : output, 3 bits
+        Sectors that the last block lacks if blocks are eight sectors in memory's order.
+    ending : output, ``cdus`` bits
+        The CDU that has the last block.
 
     Raises
     ------
@@ -73,14 +79,15 @@ class TensorPlan(wiring.Component):
         If ``cdus`` or ``address_width`` is out of range.
     """
 
-    def __init__(self, cdus=4, address_width=40):
+    def __init__(self, cdus=4, address_width=40, ends=False):
         check_cdus(cdus)
         check_address_width(address_width)
-        self.cdus, self.address_width = cdus, address_width
+        self.cdus, self.address_width, self.ends = cdus, address_width, bool(ends)
         super().__init__({
             "start": In(1), "descriptor": In(descriptor_layout(address_width)), "done": Out(1), "error": Out(1),
             "blocks": Out(BLOCKS), "layout": Out(2), "geometry": Out(geometry_layout(address_width)),
-            "shares": Out(BLOCKS).array(cdus), "origin": Out(distance_layout(address_width)), "load": Out(cdus)})
+            "shares": Out(BLOCKS).array(cdus), "origin": Out(distance_layout(address_width)), "load": Out(cdus),
+            **({"void": Out(3), "ending": Out(cdus)} if ends else {})})
 
     def elaborate(self, platform):
         m = Module()
@@ -138,6 +145,9 @@ class TensorPlan(wiring.Component):
         m.submodules.shares = shares = Shares(self.cdus)
         m.d.comb += [shares.blocks.eq(blocks), shares.quotient.eq(quotient), shares.rest.eq(rest)]
         m.d.comb += [mine.eq(share) for mine, share in zip(self.shares, shares.shares, strict=True)]
+        if self.ends:
+            m.d.comb += [self.void.eq(-(tensor.rows[:3] * tiles[:3])),
+                         self.ending.eq(Cat(last(rest, self.cdus) == c for c in range(self.cdus)))]
         # The end of the tensor's last row but for its width, and then the end of that: each sum has two cycles.
         late, beyond = Signal(), Signal()
         addend = Signal(self.address_width)

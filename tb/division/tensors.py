@@ -89,19 +89,22 @@ class Share:
     def order(self):
         return sector_order(layout_of(self.view), len(self.blocks))
 
-    def config(self, **changes):
-        """Its configuration, as the port's integer."""
+    def fields(self):
+        """Those of its configuration."""
         view, blocks = self.view, self.blocks
         group = GROUP if view.tiled else GROUP * LANES  # sectors in front of which a group stands
         last = len(blocks) and blocks[-1] == view.blocks - 1
-        fields = {
+        return {
             "bits": self.bits - 1, "tiled": view.tiled, "layout": min(view.sectors, 3) - 1, "sectors": view.sectors,
             "tail": view.tail, "blocks": len(blocks), "phase": self.unit * group % view.sectors,
             "void": -view.rows * view.sectors % LANES if last and not view.tiled else 0,
             "stride": self.units * group % view.sectors, "lfc": self.lfc, "minimum": self.offset == "min",
             "nearest": self.rounding == "nearest", "seed": self.seed, "group": self.unit, "step": self.units,
         }
-        return LAYOUT.const({name: int(value) for name, value in (fields | changes).items()}).as_bits()
+
+    def config(self, **changes):
+        """Its configuration, as the port's integer."""
+        return LAYOUT.const({name: int(value) for name, value in (self.fields() | changes).items()}).as_bits()
 
     def rows(self, y, delta):
         """What Encode is given of y, int8 [rows, width], in the order of sectors: data and delta of each row."""

@@ -2,19 +2,38 @@
 
 import numpy as np
 
-from actcodec.codecs import lane_modes
+from actcodec.codecs import Mode, lane_modes
 from actcodec.golden.jpegact import zvc
 from actcodec.golden.offload import stream
 from actcodec.golden.offload.blocks import GROUP
+from actcodec.rtl.offload.block_format import BlockFormat
 from tb.harness import chunk
 from tb.offload.trim import TRIM
 
 KINDS = ("any", "zero", "full", "tiny", "mixed")
+OWN = {mode.name: mode for mode in (TRIM, Mode("segment", 58, BlockFormat("segment", 3)),
+                                    Mode("segments", 59, BlockFormat("segments", 4)),
+                                    Mode("narrow", 57, BlockFormat("segments", 1)))}
+"""The benches' own modes, some of which are nothing but a format of blocks."""
+
+WIDTHS = (2, 1000, 3, 9, 7, 33, 1, 5, 20, 4, 65, 6, 8, 12, 31, 64, 16, 100, 47)  # sectors of a row
 
 
 def modes(names):
-    """The modes of these names, the benches' own counted one among them."""
-    return tuple(TRIM if name == TRIM.name else lane_modes(name)[0] for name in names)
+    """The modes of these names, the benches' own among them."""
+    return tuple(OWN.get(name) or lane_modes(name)[0] for name in names)
+
+
+def place(count):
+    """Of a tensor of ``count`` blocks in memory's order: sectors in a row, and how many its last block lacks."""
+    return WIDTHS[count % len(WIDTHS)], count * 5 % 8
+
+
+def segments(count):
+    """Which rows of its blocks begin a segment: bool [blocks, 8]."""
+    width, void = place(count)
+    sector = np.arange(8 * count)
+    return (((sector % 8 == 0) | (sector % width == 0)) & (sector < 8 * count - void)).reshape(count, 8)
 
 
 def block_format(mode):
@@ -32,6 +51,9 @@ def blocks(random, mode, count, kind="any"):
     form = block_format(mode)
     if form.kind == "fixed":
         sizes = np.full(count, form.longest)
+        return random.integers(0, 256, sizes.sum(), np.uint8), sizes
+    if form.segmented:
+        sizes = 8 * form.row + (segments(count).sum(axis=1) if form.kind == "segments" else np.ones(count, int))
         return random.integers(0, 256, sizes.sum(), np.uint8), sizes
     if form.kind == "counted":
         row, most = form.row, 8 * form.row
@@ -56,10 +78,14 @@ def follows(first, form):
     return int(first) if form.bits == 8 else 64 if first % 64 == 63 else int(first % 64)
 
 
-def split(block, mode):
+def split(block, mode, begins=None):
     """A block as eight pairs: a byte of mask (0 if there is none; of a counted block the first byte, with the first
-    row), and the bytes of that row."""
+    row; whether a segment begins there, of which ``begins`` has a bit for each row), and the bytes of that row."""
     form = block_format(mode)
+    if form.segmented:
+        flags = [k == 0 for k in range(8)] if form.kind == "segment" else begins.tolist()
+        ends = np.cumsum([form.row + flag for flag in flags])
+        return [(int(flag), row.tobytes()) for flag, row in zip(flags, np.split(block, ends[:-1]), strict=True)]
     if form.kind == "fixed":
         return [(0, row.tobytes()) for row in block.reshape(8, -1)]
     if form.kind == "counted":
@@ -69,7 +95,7 @@ def split(block, mode):
     return [(int(byte), row.tobytes()) for byte, row in zip(mask, np.split(words, ends[:-1]), strict=True)]
 
 
-def chunks(block, mode, size):
+def chunks(block, mode, size, begins=None):
     """A block as a CDU's eight chunks; a counted one's have up to 16 bytes each, or a row's, in any way."""
     form = block_format(mode)
     if form.kind == "counted":
@@ -81,7 +107,7 @@ def chunks(block, mode, size):
             found.append(chunk(left[:count], 0, size))
             left = left[count:]
         return found
-    rows = split(block, mode)
+    rows = split(block, mode, begins)
     front = block[: form.head].tobytes()
     return [chunk((b"" if k else front) + row, 0, size) for k, (_, row) in enumerate(rows)]
 
@@ -97,7 +123,10 @@ def owner(count, cdus):
 
 
 def even(random, mode, most=40):
-    """As :func:`blocks`, of a number up to ``most`` that fills packets."""
+    """As :func:`blocks`, of a number up to ``most`` that fills packets, or, with segments, of any that does."""
+    if block_format(mode).segmented:
+        found = (blocks(random, mode, count) for count in range(2, 1000))
+        return next((payload, sizes) for payload, sizes in found if len(payload) % stream.PACKET == 0)
     while True:
         payload, sizes = blocks(random, mode, most)
         fills = np.flatnonzero(np.cumsum(sizes) % stream.PACKET == 0)

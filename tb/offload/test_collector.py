@@ -19,7 +19,8 @@ ALL = cdu.MODES
 
 @pytest.mark.parametrize("cdus, modes", [
     (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")), (4, ("sfpr-rice", "sfpr-zvc")),
-    (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base"))], ids=ids)
+    (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base")), (4, ("sfpr", "jpeg-act", "segment", "segments"))],
+                         ids=ids)
 def test_collector(cdus, modes):
     simulate(Collector(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
 
@@ -47,8 +48,9 @@ class Driver(Dealer):
 
     def sources(self, payload, sizes, mode):
         sources = {f"i__{c}": [] for c in range(self.cdus)}
-        for c, block in zip(payloads.owner(len(sizes), self.cdus), payloads.cut(payload, sizes), strict=True):
-            sources[f"i__{c}"] += payloads.chunks(block, mode, self.size)
+        for c, block, begins in zip(payloads.owner(len(sizes), self.cdus), payloads.cut(payload, sizes),
+                                    payloads.segments(len(sizes)), strict=True):
+            sources[f"i__{c}"] += payloads.chunks(block, mode, self.size, begins)
         return sources
 
     async def collect(self, mode, payload, sizes, random, idle="never", stall="never"):

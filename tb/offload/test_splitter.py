@@ -20,7 +20,9 @@ ALL = cdu.MODES
 
 @pytest.mark.parametrize("cdus, modes", [
     (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (4, (*JPEG_ACT, "trim")), (8, ("trim", "sfpr")), (2, (*ALL, "trim")),
-    (4, ("trim", "sfpr-rice", "sfpr-zvc")), (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base"))],
+    (4, ("trim", "sfpr-rice", "sfpr-zvc")), (1, ("segments", "narrow")), (4, (*JPEG_ACT, "segment", "segments")),
+    (7, ("segments", "narrow", "trim")), (3, ("zvc", "raw", "segment", "segments")), (2, ("segment", "sfpr")),
+    (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base", "segments"))],
                          ids=ids)
 def test_splitter(cdus, modes):
     simulate(Splitter(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
@@ -42,10 +44,10 @@ def test_parameters_out_of_range_are_refused(cdus, modes, name):
         Splitter(cdus, modes)
 
 
-def walk(content, count, mode):
-    """Sizes of the blocks, at most ``count``, that are whole in any bytes, and whether a part of another one follows
-    that has as much as a mask, or a first byte."""
-    sizes, at, form = [], 0, payloads.block_format(mode)
+def walk(content, order, mode):
+    """Sizes of the blocks, at most as many as ``order`` has numbers of, that are whole in any bytes, and whether a part
+    of another one follows that has as much as a mask, or a first byte."""
+    sizes, at, form, count = [], 0, payloads.block_format(mode), len(order)
     least = min(form.shortest, 8)
     while len(sizes) < count and at + least <= len(content):
         size = form.longest
@@ -53,6 +55,8 @@ def walk(content, count, mode):
             size = 8 + form.item * int(np.bitwise_count(content[at : at + 8]).sum())
         if form.kind == "counted":
             size = 1 + payloads.follows(content[at], form)
+        if form.kind == "segments":
+            size = 8 * form.row + int(payloads.segments(count)[order[len(sizes)]].sum())
         if at + size > len(content):
             return np.array(sizes, int), True
         sizes.append(size)
@@ -67,20 +71,35 @@ class Driver(Dealer):
 
     async def begin(self, mode, count):
         self.dut.mode.value = self.modes.index(mode)
+        if hasattr(self.dut, "load"):
+            await self.place(count)
         await super().begin(count)
+
+    async def place(self, count):
+        """As the plan of a tensor does, with anything at ``origin`` where nothing is loaded."""
+        self.dut.sectors.value, self.dut.void.value = width, _ = payloads.place(count)
+        self.dut.stride.value = 32 * self.cdus % width
+        self.dut.ending.value = 1 << int(payloads.owner(count, self.cdus)[-1])
+        for c in range(self.cdus):
+            self.dut.origin.value, self.dut.load.value = 32 * c % width, 1 << c
+            await FallingEdge(self.dut.clk)
+            self.dut.load.value = 0
+        self.dut.origin.value = 511
+        for _ in range(5):
+            await FallingEdge(self.dut.clk)
 
     def expected(self, content, count, mode):
         """What each CDU gets: pairs (value, bits of it that count); and the flags, short and excess."""
-        sizes, partial = walk(content, count, mode)
         order = stream.order(count, self.cdus)
+        sizes, partial = walk(content, order, mode)
         data, whole, last = 8 * self.row, len(sizes), 8 * self.row + 8
         short, excess = int(whole < count), int(whole == count and sizes.sum() < len(content))
         blocks = [[] for _ in range(self.cdus)]
-        kind = payloads.block_format(mode).kind
+        form, segments = payloads.block_format(mode), payloads.segments(count)
         for k, block in enumerate(payloads.cut(content[: sizes.sum()], sizes) if whole else ()):
-            for k_, (mask, row) in enumerate(payloads.split(block, mode)):
-                masked = kind == "mask" or (kind == "counted" and k_ == 0)
-                bits = (1 << 8 * len(row)) - 1 | (255 * masked) << data | 1 << last
+            for k_, (mask, row) in enumerate(payloads.split(block, mode, segments[order[k]])):
+                masked = form.kind == "mask" or (form.kind == "counted" and k_ == 0) or form.segmented
+                bits = (1 << 8 * len(row)) - 1 | ((1 if form.segmented else 255) * masked) << data | 1 << last
                 blocks[payloads.owner(count, self.cdus)[order[k]]].append(
                     (int.from_bytes(row, "little") | mask << data, bits))
         wanted = 8 * np.bincount(payloads.owner(count, self.cdus), minlength=self.cdus)
@@ -209,9 +228,7 @@ async def minds_no_packet_without_bytes_at_the_end(dut, idle, stall):
         await driver.split(mode, content[:cut], count, random, idle, stall, null=True)
         await driver.split(mode, np.append(content, content[:128]), count, random, idle, stall, null=True)
         for fewer in range(1, min(count, 4)):  # the blocks behind are too much
-            order = stream.order(count - fewer, driver.cdus)
-            blocks = payloads.cut(payload, sizes)
-            part = np.concatenate([blocks[k] for k in order])
+            part, _ = stream.interleave(*payloads.blocks(random, mode, count - fewer), driver.cdus)
             more = random.integers(0, 256, -len(part) % 128, np.uint8)
             await driver.split(mode, np.append(part, more), count - fewer, random, idle, stall, null=True)
 

@@ -1,0 +1,65 @@
+"""DIVISION on a tensor's way through a CDU (see :mod:`~actcodec.rtl.jpegact.path`): behind SFPR, around the alignment
+buffer."""
+
+from amaranth.hdl import Cat, Mux, Signal, Value
+
+from actcodec.rtl.division.decode import Decode
+from actcodec.rtl.division.encode import Encode
+from actcodec.rtl.division.segments import Segments
+from actcodec.rtl.jpegact.sfpr import LATENCY, Sfpr
+from actcodec.rtl.offload.config import Chosen
+from actcodec.rtl.offload.stage import Hop, Stage
+
+__all__ = ["average", "codes"]
+
+
+def average(site, here):
+    """What compression takes from the rows in front of the alignment buffer; and what counts them, for both ways."""
+    m, config = site.m, site.config
+    segments, encode, decode = _units(site)
+    m.d.comb += [
+        segments.start.eq(site.start & here),
+        segments.layout.eq(Mux(config.decompress | ~site.tiled, 0, config.layout)),
+        encode.start.eq(segments.start & ~config.decompress),
+        segments.next.eq(encode.next | decode.next),
+        site.ports.clipped.eq(encode.clipped & here & ~config.decompress),
+    ]
+    for unit in (encode, decode):
+        m.d.comb += [unit.config.eq(segments.config), unit.ready.eq(segments.ready), unit.place.eq(segments.place)]
+    _tell(site, segments.config)
+    # The offset of a row's plane, in the low byte of the scale, passes beside SFPR, whose stages all move together.
+    sfpr, delta = site.add("sfpr", Sfpr), site.ports.scales.p[:8]
+    for k in range(LATENCY):
+        stage = Signal(8, reset_less=True, name=f"delta_{k}")
+        with m.If(sfpr.i.ready):
+            m.d.sync += stage.eq(delta)
+        delta = stage
+    return Stage(Hop(encode.i, encode.sectors, lambda row: {
+        "data": Cat(Value.cast(word)[:8] for word in row.data), "delta": delta, "last": row.last}))
+
+
+def codes(site, here):
+    """Behind the alignment buffer: rows to chunks, and rows of bytes to those of values."""
+    _, encode, decode = _units(site)
+    most = max(encode.bits)
+    return Stage(
+        Hop(encode.tiles, encode.chunks),
+        Hop(decode.bytes, decode.o, lambda row: {"data": Cat(word[:8] for word in row.data)[: 8 * (1 + most)]}),
+        chunk=lambda chunk: {"data": Value.cast(chunk.data), "count": chunk.count, "last": chunk.last})
+
+
+def _units(site):
+    bits = tuple(sorted({mode.format.row for mode in site.ports.modes if mode.format.segmented}))
+    return (site.add("segments", Segments), site.add("encode", lambda: Encode(bits, align=False, segments=False)),
+            site.add("decode", lambda: Decode(bits, align=False, segments=False)))
+
+
+def _tell(site, config):
+    """The units' configuration, of a tensor's."""
+    share, mode = site.config.share, Chosen(site.ports.modes, site.config.mode)
+    site.m.d.comb += [
+        config.bits.eq(mode.choose(lambda mode: mode.format.row - 1 if mode.format.segmented else 0)),
+        config.tiled.eq(site.tiled), config.layout.eq(site.config.layout), config.blocks.eq(site.config.blocks),
+        *(config[name].eq(share[name]) for name in share.shape().members),
+        *(config[name].eq(site.setting(name)) for name in ("lfc", "minimum", "nearest", "seed")),
+    ]

@@ -1,0 +1,73 @@
+"""Where the rows of a tensor begin in the blocks of a CDU. Its bench is the splitter's."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.offload.geometry import FAR, NEAR, TILES, near
+
+__all__ = ["RowStarts"]
+
+
+class RowStarts(wiring.Component):
+    """Which sectors of a CDU's next block begin a row of the tensor, where blocks are eight sectors in memory's order.
+
+    Sectors to the end of the row are counted in six bits inside a group. Where the next group begins is found
+    meanwhile, with one adder: less the stride, plus the sectors of a row if nothing is left.
+
+    Throughput: a block in four cycles; a CDU takes eight for one. Latency: ``starts`` of the first block stands six
+    cycles after ``load``. Combinational paths: none.
+
+    Ports
+    -----
+    sectors : input
+        Of a row. It and ``stride`` stand from ``load`` to the last ``next``.
+    stride : input
+        Sectors from one of the CDU's groups to its next one, modulo ``sectors``.
+    load, origin : input
+        Pulse that begins a tensor: in front of the CDU's first sector are ``origin`` others, modulo ``sectors``.
+    next : input
+        Pulse: the block is the one behind.
+    starts : output
+        Bit k: a row begins with sector k. Bit 0 is always set, as a block begins there.
+    """
+
+    sectors: In(TILES)
+    stride: In(FAR)
+    load: In(1)
+    origin: In(FAR)
+    next: In(1)
+    starts: Out(8)
+
+    def elaborate(self, platform):
+        m = Module()
+        sectors = self.sectors
+        begin, block = Signal(3), Signal(2, reset_less=True)  # the first cycles of a tensor; in the group
+        turns, moved, short = Signal(), Signal(), Signal()  # another group begins, and did a cycle ago; nothing is left
+        first = Signal(signed(TILES + 1), reset_less=True)  # sectors of the row from the next group's first one on
+        left = Signal(NEAR, reset_less=True)  # from this block's first one on
+        m.d.sync += [begin.eq(Cat(self.load, begin)), moved.eq(turns | self.load), short.eq(moved & (first <= 0))]
+        m.d.comb += turns.eq(begin[2] | (self.next & (block == 3)))
+        term = Signal(TILES + 1)
+        m.d.comb += term.eq(Mux(short, sectors, ~Cat(self.stride, Const(0, TILES + 1 - FAR))))
+        with m.If(self.load):
+            m.d.sync += first.eq(-self.origin)
+        with m.Elif(turns | short):
+            m.d.sync += first.eq(first + term + ~short)
+
+        few = Signal(4)  # a block's sectors, modulo those of a row
+        period = [sectors == k for k in range(8)]
+        m.d.comb += few.eq(Cat(Cat(period[k] for k in range(1, 8) if 8 % k >> bit & 1).any() for bit in range(3))
+                           | Mux(sectors > 8, 8, 0))
+        rest = Signal(signed(NEAR + 1))
+        m.d.comb += rest.eq(left - few)
+        with m.If(turns):
+            m.d.sync += [left.eq(near(first[:TILES])), block.eq(0)]
+        with m.Elif(self.next):
+            m.d.sync += [left.eq(Mux(rest > 0, rest, rest + near(sectors))), block.eq(block + 1)]
+
+        starts = [Const(1, 1)]
+        for k in range(1, 8):
+            starts.append((left == k) | Cat(period[by] & starts[k - by] for by in range(1, k)).any())
+        m.d.sync += self.starts.eq(Cat(starts))
+        return m
