@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, container, demo, engines
+from actcodec import cli, codecs, container, demo, engines, rtl_engine
 from actcodec.golden.jpegact import cdu, div
 
 SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1)]
@@ -98,6 +98,35 @@ def test_both_engines_refuse_a_malformed_block(coder):
     for engine in engines.ENGINES:
         with pytest.raises(ValueError, match=r"malformed|BLOCK"):
             engines.decompress(engine, replace(golden, payload=bytes(payload)))
+
+
+def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch):
+    """Back to back through two lanes on one memory, in random order: tensors, and payloads of any time before."""
+    names = tuple(mode.name for mode in codecs.lane_modes())
+    monkeypatch.setattr(rtl_engine, "configuration", lambda mode: names)
+    rng, shape, there = np.random.default_rng(5), (2, 3, 16, 24), []
+    host = rtl_engine.Host(shape, None, 2, shared=True)
+    todo = [(mode, values) for mode in codecs.MODES.values() for values, lane in (({}, mode), *mode.variants)
+            if lane.format and mode.variant(values) is lane] * 2
+    rng.shuffle(todo)
+    assert len(todo) >= 2 * 11
+    while todo or there:
+        if there and (not todo or rng.integers(2)):
+            golden, expected = there.pop(int(rng.integers(len(there))))
+            model = codecs.find(golden.mode).model
+            stored, settings = model.stored(golden)
+            _, y = host.decompress(stored, settings)
+            np.testing.assert_array_equal(y.view(np.uint32), expected.view(np.uint32), golden.mode)
+            continue
+        mode, values = todo.pop()
+        options = mode.settings(values)
+        options.pop("cdus")
+        lane, x = mode.variant(options), np.maximum(rng.normal(size=shape), -0.5).astype(np.float32)
+        golden = mode.model.compress(x, mode, cdus=2, **options)
+        result, payload = host.compress(x, lane.name, **mode.model.job(**options))
+        found = mode.model.compressed(lane, shape, payload, 2, result, **options)
+        assert container.pack(found) == container.pack(golden), lane.name
+        there.append((golden, mode.model.decompress(golden)))
 
 
 @pytest.mark.parametrize(("mode", "cdus"), [(mode, cdus) for mode in cdu.MODES for cdus in CDUS[mode]])

@@ -54,12 +54,6 @@ def test_jpeg_base(cdus, coders):
     simulate(accelerator(cdus, modes, coders=coders), __file__, "random|malformed_blocks", cdus=cdus, modes=modes)
 
 
-def test_all_modes():
-    """Every mode that a lane can have in one accelerator."""
-    modes = tuple(mode.name for mode in lane_modes())
-    simulate(accelerator(2, modes), __file__, "back_to_back", cdus=2, modes=modes)
-
-
 def test_independent_memory():
     simulate(accelerator(2, JPEG_ACT, memory="independent"), __file__, "random|soft_reset|memory_errors", cdus=2,
              modes=JPEG_ACT)
@@ -102,24 +96,6 @@ async def random_tensors_in_changing_modes(dut):
         x = tensor(random, shape, str(random.choice(["normal", "relu", "wild"])))
         mode = str(random.choice(parameters()["modes"]))
         await world.round_trip(x, mode, str(random.choice(["optL", "optH", "jpeg80"])))
-
-
-@cocotb.test
-async def tensors_of_all_modes_back_to_back(dut):
-    """In random order, compressed ones and those that were compressed at any time before."""
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    todo, there = [mode for mode in parameters()["modes"] for _ in range(2)], []
-    random.shuffle(todo)
-    while todo or there:
-        world.pause(str(random.choice(["never", "half"])))
-        if there and (not todo or random.integers(2)):
-            await world.decompress(there.pop(int(random.integers(len(there)))))
-        else:
-            x = tensor(random, [(1, 3, 9, 24), (1, 5, 8, 8), (1, 2, 13, 16)][int(random.integers(3))], "relu")
-            compressed, _ = await world.compress(x, todo.pop(), str(random.choice(["optL", "optH", "jpeg80"])))
-            there.append(compressed)
 
 
 @cocotb.test
