@@ -23,8 +23,8 @@ SECTOR = 32  # bytes
 GROUPS = 250  # of each CDU, at least
 # What networks have: channels of maps of that width.
 CHANNELS = {8: 256, 16: 128, 24: 96, 28: 128, 32: 64, 56: 64, 112: 64, 224: 64}
-PAPER = {"cDMA+": (1.3, 15.6), "SFPR": (4.0, 48.0), "JPEG-ACT": (8.5, 108.8)}
-"""Table V, 4 CDUs: compression ratio and GB/s. The first two are the ratio times 12.0 GB/s, the last times 12.8."""
+PAPER = {"cDMA+": (1.3, 15.6), "SFPR": (4.0, 48.0), "JPEG-BASE": (5.8, 69.6), "JPEG-ACT": (8.5, 108.8)}
+"""Table V, 4 CDUs: compression ratio and GB/s. The last is the ratio times 12.8 GB/s, the others times 12.0."""
 RATIOS = {2: "zvc", 4: "sfpr-zvc", 6: "sfpr-zvc", 8: "sfpr-zvc", 12: "sfpr-zvc", 16: "sfpr-zvc"}
 """Synthetic tensors: compression ratio, and the mode that gives it."""
 FIXED = (2, 4, 8, 12)  # those of Figure 21
@@ -164,8 +164,8 @@ def offload(name, tensors, cdus, decompress):
 
 
 def real(policy):
-    """The sample's tensors, as [(tensor, mode, dqt)]: JPEG-ACT's choice of modes (Table II), or cDMA+'s. Behind its
-    first word, a ``policy`` has the name of a DQT, and maybe that of a coder."""
+    """The sample's tensors, as [(tensor, mode, dqt)]: the method's choice of modes (Table II). Behind its first word, a
+    ``policy`` has the name of a DQT, and maybe that of a coder."""
     found, (dense, relus, dqt) = [], choice(policy)
     for name, x in sample().items():
         x = np.tile(x, (BATCH // len(x), 1, 1, 1))
@@ -175,9 +175,11 @@ def real(policy):
 
 def choice(policy):
     """The modes of dense tensors and of ReLUs', and the DQT."""
-    _, dqt, coder = (*policy.split(), None, None)[:3]
+    method, dqt, coder = (*policy.split(), None, None)[:3]
     if not dqt:
         return "zvc", "zvc", "optL"
+    if method == "JPEG-BASE":
+        return cdu.BASE, "sfpr", dqt
     return f"jpeg-act-{coder}" if coder else "jpeg-act", f"sfpr-{coder or 'zvc'}", dqt
 
 
@@ -188,7 +190,8 @@ def fixed(ratio):
     return [(sparse((8, 64, 32, 32), 1 - (256 / ratio - 8) / (64 * value), ratio), mode, "optL")]
 
 
-POLICIES = ("cDMA+", *(f"JPEG-ACT {dqt}{coder}" for dqt in ("optL", "optH") for coder in ("", " nibble", " rice")))
+POLICIES = ("cDMA+", "JPEG-BASE jpeg80",
+            *(f"JPEG-ACT {dqt}{coder}" for dqt in ("optL", "optH") for coder in ("", " nibble", " rice")))
 
 
 def offload_by_name(name, cdus, decompress):

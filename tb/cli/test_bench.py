@@ -44,7 +44,8 @@ def test_four_coders_take_a_code_a_cycle_each(back):
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
-@pytest.mark.parametrize("name", ["4x", "12x", "JPEG-ACT optH", "JPEG-ACT optL nibble", "JPEG-ACT optL rice"])
+@pytest.mark.parametrize("name", ["4x", "12x", "JPEG-BASE jpeg80", "JPEG-ACT optH", "JPEG-ACT optL nibble",
+                                  "JPEG-ACT optL rice"])
 def test_the_dma_engine_is_used_to_the_full(name, back):
     found = bench_cycles.offload_by_name(name, CDUS, back)
     payload = found.rate * found.cycles / bench_cycles.CLOCK / found.ratio
