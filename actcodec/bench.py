@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from actcodec.bench_cycles import (
     CHANNELS,
     CLOCK,
+    ERRORS,
     LATENCY,
     PAPER,
     PCIE,
@@ -21,17 +22,27 @@ from actcodec.bench_cycles import (
     RATIOS,
     SHOWN,
     SYMBOLS,
+    Alone,
     Coding,
     Offload,
     Rate,
     Shared,
+    alone,
     choice,
     code,
     measure,
     offload_by_name,
     share,
 )
-from actcodec.bench_tables import coding_table, number_table, offload_table, rate_table, shared_table
+from actcodec.bench_tables import (
+    alone_table,
+    coding_table,
+    number_table,
+    offload_table,
+    rate_table,
+    shared_table,
+)
+from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu
 
 __all__ = ["run"]
@@ -58,12 +69,13 @@ def jobs(quick):
         found += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
     found += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
               for back in (False, True)]
+    found += [(alone, (name, error, cdus)) for name in sample() for error in ERRORS for cdus in (1, SHOWN)]
     return sorted(found, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
 
 
 def cdus_of(job):
     function, arguments = job
-    return 1 if function is code else arguments[1 if function is offload_by_name else 3]
+    return 1 if function is code else arguments[{offload_by_name: 1, alone: 2}.get(function, 3)]
 
 
 def modes(name):
@@ -76,6 +88,8 @@ def builds(todo):
 
     found = set()
     for function, arguments in todo:
+        if function is alone:  # the accelerator has nothing to do with it
+            continue
         names = modes(arguments[0]) if function is offload_by_name else {cdu.BASE if function is code else arguments[0]}
         coders = arguments[1] if function is code else 4
         found |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
@@ -117,11 +131,12 @@ def run(output, quick=False):
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
             results.append(done.result())
             progress.advance(simulating)
-    report(*([one for one in results if isinstance(one, kind)] for kind in (Rate, Shared, Offload, Coding)), output)
+    kinds = (Rate, Shared, Offload, Alone, Coding)
+    report(*([one for one in results if isinstance(one, kind)] for kind in kinds), output)
     bench_speed.run(output, quick)
 
 
-def report(rates, shared, offloads, codings, output):
+def report(rates, shared, offloads, alone, codings, output):
     """Prints the tables and leaves the files."""
     from actcodec.bench_plot import draw
 
@@ -129,12 +144,14 @@ def report(rates, shared, offloads, codings, output):
     rates = sorted(rates, key=lambda r: (r.cdus, cdu.MODES.index(r.mode), r.decompress, r.width))
     offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))
     shared = sorted(shared, key=lambda s: (s.cdus, cdu.MODES.index(s.mode), s.decompress, s.width))
+    alone = sorted(alone, key=lambda a: (a.tensor, a.error, a.cdus))
     for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads),
-                  coding_table(codings)):
+                  alone_table(alone), coding_table(codings)):
         console.print(table)
     content = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
                "rates": [asdict(r) | {"total": r.total} for r in rates], "shared": [asdict(s) for s in shared],
-               "offload": [asdict(o) for o in offloads], "coding": [asdict(c) for c in codings],
+               "offload": [asdict(o) for o in offloads], "alone": [asdict(a) | {"rates": a.rates} for a in alone],
+               "coding": [asdict(c) for c in codings],
                "paper": PAPER}
     (output / "report.json").write_text(json.dumps(content, indent=1) + "\n")
     draw(rates, offloads, output / "bench.png")

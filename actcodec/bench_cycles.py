@@ -2,7 +2,8 @@
 
 :func:`measure` has cycles a block when nothing but the accelerator limits; :func:`share` what lanes make of one port to
 memory for all of them; :func:`offload` the effective offload rate with a DMA engine of 12.8 GB/s, as in section VI-E,
-Figure 21 and Table V of the JPEG-ACT paper. Every payload and tensor is compared with the golden model's on the way.
+Figure 21 and Table V of the JPEG-ACT paper; :func:`alone` the rate of COMET's units, which no lane has yet. Every
+payload and tensor is compared with the golden model's on the way.
 """
 
 import math
@@ -13,8 +14,9 @@ import numpy as np
 from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu, rle
 
-__all__ = ["CHANNELS", "CLOCK", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS", "SECTOR", "SHOWN", "SYMBOLS",
-           "Coding", "Offload", "Rate", "Shared", "choice", "code", "measure", "offload", "offload_by_name", "share"]
+__all__ = ["CHANNELS", "CLOCK", "ERRORS", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS", "SECTOR", "SHOWN",
+           "SYMBOLS", "Alone", "Coding", "Offload", "Rate", "Shared", "alone", "choice", "code", "measure", "offload",
+           "offload_by_name", "share"]
 
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
@@ -32,6 +34,7 @@ SHOWN = 4  # for the tables, and as in Table V
 SYMBOLS = {"jpeg60": 21.4, "optH-div": 27.5, "jpeg80": 29.3, "optL-div": 47.2}
 """Tables of division, and how many of JPEG's codes a block of the sample's dense tensors had in a prototype, in its
 mean: what coders of a code a cycle were dimensioned by."""
+ERRORS = (0.0635, 0.1737)  # relative L2 errors that COMET is asked for
 BATCH = 16  # images of the real tensors, repeated
 
 
@@ -87,6 +90,23 @@ class Offload:
     ratio: float
     cycles: int
     rate: float  # GB/s of uncompressed data
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A real tensor through COMET's units, with nothing else around them, both ways."""
+
+    tensor: str
+    error: float  # relative L2 error that was asked for
+    cdus: int
+    ratio: float
+    blocks: int  # of the CDU that has most of them
+    cycles: tuple  # to compress and to decompress, from the first beat in to the last one out
+
+    @property
+    def rates(self):
+        """Sectors a cycle and CDU."""
+        return tuple(8 * self.blocks / cycles for cycles in self.cycles)
 
 
 def shape(width, cdus):
@@ -154,6 +174,21 @@ def share(mode, decompress, width, cdus):
     return Shared(mode, decompress, width, cdus, beats, beats / span)
 
 
+def alone(name, error, cdus):
+    """:class:`Alone` of a tensor of the sample."""
+    from actcodec import container, engines
+    from actcodec.toolchain import SimulationError
+
+    x = batch(sample()[name])
+    golden, _ = engines.compress("golden", x, "comet", l2=error, cdus=cdus)
+    simulated, there = engines.compress("rtl", x, "comet", l2=error, cdus=cdus)
+    after, back = engines.decompress("rtl", golden)
+    if (container.pack(simulated) != container.pack(golden)
+            or after.tobytes() != engines.decompress("golden", golden)[0].tobytes()):
+        raise SimulationError(f"comet {name}, {cdus} CDUs: the hardware differs from the golden model")
+    return Alone(name, error, cdus, golden.ratio, there.blocks, (there.cycles, back.cycles))
+
+
 def offload(name, tensors, cdus, decompress):
     """:class:`Offload` of [(tensor, mode, dqt)]."""
     before = after = cycles = 0
@@ -163,13 +198,17 @@ def offload(name, tensors, cdus, decompress):
     return Offload(name, decompress, cdus, before / after, cycles, before / cycles * CLOCK)
 
 
+def batch(x):
+    """A tensor of the sample, repeated to :data:`BATCH` images."""
+    return np.tile(x, (BATCH // len(x), 1, 1, 1))
+
+
 def real(policy):
     """The sample's tensors, as [(tensor, mode, dqt)]: the method's choice of modes (Table II). Behind its first word, a
     ``policy`` has the name of a DQT, and maybe that of a coder."""
     found, (dense, relus, dqt) = [], choice(policy)
     for name, x in sample().items():
-        x = np.tile(x, (BATCH // len(x), 1, 1, 1))
-        found.append((x, relus if name.startswith("ReLU") else dense, dqt))
+        found.append((batch(x), relus if name.startswith("ReLU") else dense, dqt))
     return found
 
 

@@ -28,6 +28,7 @@ def dealer(component, folder, *names):
     h = Harness(component, peeked(component, folder, *names))
     inner = outputs(h.text, names)
     unit = h.unit(**{f"o_{name}": value for name, value in inner.items()})
+    h.near = "unit/w:turns.* unit/w:pick_* unit/w:step unit/w:*load %u %u %u %ci2"
     turns = SimpleNamespace(**{name: inner[f"turns.{name}"] for name in TURNS})
     dealt = model(h, turns, turns.left, turns.borrow, turns.index, cdus)
     h.assume(~unit.start | (unit.blocks != 0))

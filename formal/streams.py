@@ -150,7 +150,7 @@ SMALL = {"maxpool": {"width": 4}, "maxpool_backward": {"width": 4}, "reader": {"
 # There is nothing in these that could break: valid and ready are wires.
 WIRES = ("round", "unbinarize")
 SURROUNDINGS = {
-    "sfpr": steady("decompress"),
+    "sfpr": steady("decompress", "signs"),
     "align": steady("decompress", "layout", "blocks", pulses=("start",)),
     "transpose": steady("straight"),
     "dct8": steady("inverse"),
@@ -159,6 +159,7 @@ SURROUNDINGS = {
     "zvc": steady("decompress", "straight", "blocks", pulses=("start",)),
     "div": steady("decompress", "table", pulses=("start",)),
     "nibble": steady("decompress", "table", "empty", pulses=("start",)),
+    "rle": steady("decompress", "empty", pulses=("start",)),
     "unpacker": unpacker,
     "bitpack": steady("width"),
     "bitunpack": steady("width"),

@@ -2,7 +2,8 @@
 
 Both stand side by side with the same inputs, and start with the values that the RTL gives to registers; the first cycle
 is a reset. Outputs are compared in every cycle without reset, the payload of a stream in those in which it is valid;
-but no more, once a stream's source has not kept what it offered until that was taken. ABC merges registers that are the
+but no more, once a stream's source has not kept what it offered until that was taken. Where a unit's docstring says
+more of when its outputs mean something, :data:`CONTRACTS` does. ABC merges registers that are the
 same in both (scorr), looks for inputs that show a difference (bmc3), and for an inductive invariant that excludes any
 (pdr).
 """
@@ -10,6 +11,7 @@ same in both (scorr), looks for inputs that show a difference (bmc3), and for an
 import hashlib
 import re
 import subprocess
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyosys
@@ -21,6 +23,29 @@ __all__ = ["EQUIVALENT", "LIMIT", "UNKNOWN", "prove"]
 
 LIMIT = 20  # seconds for each of ABC's engines
 EQUIVALENT, UNKNOWN = "equivalent", "unknown"
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What the ports of a unit that are no streams promise, in Verilog, where outputs are called ``a_...``.
+
+    ``kept``: {port: while it stands still}; ``broken``: what users never do; ``seen``: {regular expression of outputs:
+    when these mean something}. ``state``: what those conditions are made of.
+    """
+
+    state: str = ""
+    kept: dict = field(default_factory=dict)
+    broken: tuple = ()
+    seen: dict = field(default_factory=dict)
+
+
+CONTRACTS = {
+    "tensor_plan": Contract(
+        "reg busy = 0, done = 0; wire told = done & ~start | a_done; always @(posedge clk) begin"
+        " busy <= ~rst & (start | busy & ~a_done); done <= ~rst & told; end",
+        kept={"descriptor": "(busy | done) & ~start"}, broken=("busy & start",),
+        seen={"error": "told", "blocks|layout|geometry|shares__.*": "told & ~a_error", "origin": "|a_load"}),
+}
 
 
 def _ports(text, name):
@@ -41,8 +66,17 @@ def _verilog(name, ports, pins, number):
         lines += [f"wire [{ports[port][0] - 1}:0] {side}_{port};" for port in outputs]
         joined = [f".{port}({port})" for port in [*pins, *inputs]] + [f".{port}({side}_{port})" for port in outputs]
         lines.append(f"{name} {side}({', '.join(joined)}, .mutant(16'd{chosen}));")
-    broken, plain = ["first & ~rst"], set(outputs)
+    contract = CONTRACTS.get(name, Contract())
+    broken, plain = ["first & ~rst", *(f"~rst & {term}" for term in contract.broken)], set(outputs)
     different = []
+    lines.append(contract.state)
+    for port, condition in contract.kept.items():
+        lines += [f"reg [{ports[port][0] - 1}:0] {port}_last; always @(posedge clk) {port}_last <= {port};"]
+        broken.append(f"~rst & {condition} & {port}_last != {port}")
+    for pattern, condition in contract.seen.items():
+        hidden = {port for port in plain if re.fullmatch(pattern, port)}
+        different += [f"{condition} & (a_{port} != b_{port})" for port in sorted(hidden)]
+        plain -= hidden
     for valid in ports:
         stream, _, kind = valid.rpartition("valid")
         ready = f"{stream}ready"

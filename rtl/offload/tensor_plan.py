@@ -47,7 +47,7 @@ class TensorPlan(wiring.Component):
     Ports
     -----
     start : input
-        Pulse. ``descriptor`` stands from then on.
+        Pulse, not before ``done`` of the tensor before. ``descriptor`` stands from then on, to the next one.
     descriptor : input, :func:`descriptor_layout`
     done : output
         Pulse: from here on the other outputs mean something, until the next start.
@@ -55,7 +55,7 @@ class TensorPlan(wiring.Component):
         There is no such tensor: a number that is zero or too large (rows of 31 bits, the others of 24, blocks of 32,
         the width in whole sectors and the blocks in whole groups), an address or stride that is no multiple of 4, a
         stride shorter than a row, tiles in less than 8 rows or columns, scales at no multiple of 32, or an end beyond
-        the address space, of the tensor or of the last 32 bytes of scales.
+        the address space, of the tensor or of the last 32 bytes of scales. Then the other outputs mean nothing.
     blocks : output
         All of them.
     layout : output

@@ -177,6 +177,27 @@ async def finds_what_is_wrong(dut):
 
 
 @cocotb.test
+async def minds_every_bit_of_a_number(dut):
+    """Alone, where it makes a number illegal or a walk long, and above the few that are walked here."""
+    bench, width = await begin(dut), parameters()["width"]
+    good = {"rows": 24, "width": 8, "channels": 3, "height": 4}
+    for bit in range(32):
+        for name in good:
+            for low in (0, 3 if name == "height" else 17, *((5, 12) if name == "width" else ())):
+                case = good | {name: 1 << bit | low}
+                view = View(case["rows"], case["width"], case["channels"], case["height"], True)
+                for tiled in (0, 1):
+                    await check(bench, view, tiled, 64, min(4 * view.width, 2**32 - 4))
+    for bit in range(width, 62):  # of the product
+        assert await check(bench, View((1 << bit - 31) + 1, 8, 2, 3, True), 0, 0, 1 << 31) == "size"
+    for bit in range(2, 26):  # of the end, behind the address space, in which the last row begins
+        view = View(1, (1 << bit - 2) + 8, 2, 3, True)
+        base = (1 << width) + (1 << bit) - 4 * view.width
+        if base < 1 << width:
+            assert await check(bench, view, 0, base, 4 * view.width) == "size"
+
+
+@cocotb.test
 async def finds_scales_beyond_the_address_space(dut):
     """Up to the end of their last 32 bytes, and wherever else a carry may end."""
     bench, width = await begin(dut), parameters()["width"]

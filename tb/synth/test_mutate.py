@@ -12,6 +12,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.synth import miter
 from actcodec.synth.miter import prove
 from actcodec.synth.mutants import SUBJECTS, draw, drawn
 from actcodec.synth.mutate import campaign, judge
@@ -90,3 +91,44 @@ def test_equivalent_is_what_nobody_who_obeys_the_rules_can_tell(tmp_path, number
     (tmp_path / "mutated.il").write_text(rtlil.convert(Register(), name="register"))
     assert prove("register", tmp_path, number) == verdict
     assert prove("register", tmp_path, number) == verdict, "remembered"
+
+
+class Sum(wiring.Component):
+    """Adds up a number that stands from ``start`` on, three times; what some mutants do."""
+
+    start: In(1)
+    number: In(4)
+    done: Out(1)
+    total: Out(6)
+    mutant: In(16)
+
+    def elaborate(self, platform):
+        m = Module()
+        step = Signal(3)
+        m.d.sync += step.eq(Mux(self.start, 1, step << 1))
+        with m.If(self.start):
+            m.d.sync += self.total.eq(Mux(self.mutant == 1, 5, 0))
+        with m.If(step.any()):
+            m.d.sync += self.total.eq(self.total + (self.number ^ ((self.mutant == 2) & step[1])))
+        with m.If((self.mutant == 3) & step[0]):
+            m.d.sync += self.total.eq(0)
+        with m.If((self.mutant == 3) & step[1]):
+            m.d.sync += self.total.eq(self.number << 1)
+        m.d.sync += self.done.eq(Mux(self.mutant == 4, step[1], step[2]))
+        return m
+
+
+@pytest.mark.parametrize("number, verdict", [
+    (0, "equivalent"),
+    (1, "different after 5 cycles"),  # wherever the sum begins shows in the end
+    (2, "different after 5 cycles"),
+    (3, "equivalent"),  # what the sum is before it is done
+    (4, "different after 4 cycles")])
+def test_what_a_contract_hides_is_what_it_says(tmp_path, monkeypatch, number, verdict):
+    contract = miter.Contract(
+        "reg busy = 0; always @(posedge clk) busy <= ~rst & (start | busy & ~a_done);", kept={"number": "busy"},
+        broken=("busy & start",), seen={"total": "a_done"})
+    (tmp_path / "mutated.il").write_text(rtlil.convert(Sum(), name="sum"))
+    assert prove("sum", tmp_path, 3).startswith("different"), "without the contract"
+    monkeypatch.setitem(miter.CONTRACTS, "sum", contract)
+    assert prove("sum", tmp_path, number) == verdict
