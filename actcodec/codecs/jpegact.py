@@ -33,7 +33,8 @@ TOLD = {
     "nibble": Setting("nibble_table", 81, meaning="the nibble code: for each of 16 groups a base (3 bits) and a "
                       "family (2 bits) of widths; then whether values have no sign"),
     "rice": Setting("rice_table", 64, meaning="the Rice code: k of 15 anti-diagonals (3 bits each), how many groups "
-                    "have a flag (5 bits), four e (3 bits each), whether values have no sign, 0"),
+                    "have a flag (5 bits), four e (3 bits each), whether values have no sign, 0",
+                    check=f"{GOLDEN}:check_rice"),
 }
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
 DENSE = (("dense", {}),)
