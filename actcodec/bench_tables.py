@@ -3,9 +3,9 @@
 from rich import box
 from rich.table import Table
 
-from actcodec.bench_cycles import CLOCK, LATENCY, MEASURED, PAPER, PCIE, POLICIES, RATIOS, SHOWN
+from actcodec.bench_cycles import CLOCK, LATENCY, MEASURED, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
 
-__all__ = ["alone_table", "number_table", "offload_table", "rate_table", "shared_table"]
+__all__ = ["alone_table", "coding_table", "number_table", "offload_table", "rate_table", "shared_table"]
 
 TIGHT = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}  # tables that fit into 80 columns
 
@@ -49,6 +49,21 @@ def shared_table(shared):
     for mode, back in dict.fromkeys((s.mode, s.decompress) for s in shared):
         table.add_row(mode, "decompress" if back else "compress",
                       *(f"{found[mode, back, *column]:.3f}" for column in columns))
+    return table
+
+
+def coding_table(codings):
+    """By the number of coders."""
+    numbers = sorted({c.coders for c in codings})
+    found = {(c.dqt, c.decompress, c.coders): c for c in codings}
+    table = Table("table", "codes", "", *map(str, numbers), **TIGHT, title=(
+        "Cycles a block in jpeg-base by the number of coders of a CDU, steady state, dense\n"
+        "tensors of the sample; codes: of a block, in brackets as the coders were planned by"))
+    for dqt, planned in SYMBOLS.items():
+        for back in (False, True):
+            row = [found[dqt, back, n] for n in numbers]
+            table.add_row(dqt, f"{row[0].symbols:.1f} ({planned})", "decompress" if back else "compress",
+                          *(f"{c.steady:.2f}" for c in row))
     return table
 
 

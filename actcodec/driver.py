@@ -156,8 +156,8 @@ class Driver:
                        scale_table=None, stride=None):
         """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
-        ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there jpeg-act falls back to
-        sfpr-zvc where the tensor has no tiles. ``settings`` has a number for each of the mode's, such as the
+        ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there modes of tiles fall back
+        where the tensor has none. ``settings`` has a number for each of the mode's, such as the
         table of its coder, perhaps that of an earlier tensor. ``scales`` are the k of all channels
         (``actcodec.golden.jpegact.sfpr.scales``), or, where there is more to a scale, the words of its table, uint32.
         Without either the tensor is read, to find what fits it, and the mode's ``options`` where these decide on it.

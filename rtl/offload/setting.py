@@ -22,6 +22,8 @@ class Setting:
     width: int
     low: int = 0
     meaning: str = field(default="", repr=False, compare=False, kw_only=True)
+    # Whether files keep it beside the payload; if not, it follows from an option that they keep.
+    stored: bool = field(default=True, repr=False, compare=False, kw_only=True)
     check: str | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self):

@@ -1,5 +1,5 @@
 """The modes of a CDU: ``golden/jpegact/cdu.py``. Side information are the scales, as bfloat16, and then the coder's
-table."""
+table; DIV's is an option."""
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def _compressed(lane, shape, payload, cdus, dqt, scales, numbers):
     mode, options = by_code(lane.code)
     options |= {"cdus": cdus} | ({"dqt": dqt} if lane.tiled else {})
     side = b"" if scales is None else packed_scales(scales)
-    side += b"".join(numbers[setting.name].to_bytes(setting.bytes, "little") for setting in lane.told)
+    side += b"".join(numbers[setting.name].to_bytes(setting.bytes, "little") for setting in kept(lane))
     return Compressed(mode.name, shape, payload, options, side)
 
 
@@ -59,15 +59,19 @@ def decompress(compressed):
 def stored(compressed):
     """Golden's ``Compressed``, and the numbers of the settings. Raises ValueError."""
     c, dqt, lane = compressed, compressed.options.get("dqt"), find(compressed.mode).variant(compressed.options)
-    name, table = (dqt.name, dqt.shifts) if dqt else (None, None)
+    name, table = dqt.name if dqt else None, dqt.numbers if lane.shifts else None
     at = scale_bytes(c.shape, lane)
     scales = unpacked_scales(c.side[:at]) if lane.scaled else None
-    numbers, code = {}, None
-    for setting in lane.told:
-        numbers[setting.name] = number = int.from_bytes(c.side[at : at + setting.bytes], "little")
+    code = cdu.TABLES[lane.name](dqt.numbers) if lane.name == cdu.BASE else None
+    for setting in kept(lane):
+        code = cdu.TABLES[lane.name].of(int.from_bytes(c.side[at : at + setting.bytes], "little"))
         at += setting.bytes
-        code = cdu.CODERS[lane.name].Table.of(number)
-    return cdu.Compressed(lane.name, c.shape, name, table, scales, c.cdus, c.payload, code), numbers
+    return cdu.Compressed(lane.name, c.shape, name, table, scales, c.cdus, c.payload, code), told(lane.name, code)
+
+
+def kept(lane):
+    """The settings that side information has."""
+    return [setting for setting in lane.told if setting.stored]
 
 
 def scale_bytes(shape, lane):
@@ -75,7 +79,7 @@ def scale_bytes(shape, lane):
 
 
 def side_bytes(shape, mode, **options):
-    return scale_bytes(shape, mode) + sum(setting.bytes for setting in mode.told)
+    return scale_bytes(shape, mode) + sum(setting.bytes for setting in kept(mode))
 
 
 def size(shape, mode, **options):
@@ -87,7 +91,8 @@ def size(shape, mode, **options):
 
 def check(compressed):
     c, mode = compressed, find(compressed.mode).variant(compressed.options)
-    check_payload(c, blocks.view(c.shape).blocks(mode.tiled), mode.format.shortest, mode.format.longest)
+    least = mode.format.shortest + (mode.name == cdu.BASE)  # where a block is never its first byte alone
+    check_payload(c, blocks.view(c.shape).blocks(mode.tiled), least, mode.format.longest)
     stored(c)
 
 
