@@ -10,7 +10,7 @@ from actcodec.torch.gist import Gist
 from actcodec.torch.lane import Lane
 from actcodec.torch.packed import Packed
 
-__all__ = ["ENGINES", "HERE", "Golden", "codec"]
+__all__ = ["ENGINES", "HERE", "Golden", "codec", "is_here"]
 
 ENGINES = ("torch", "compiled", "golden")
 HERE = dict.fromkeys(("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc", "binarize"), Lane)
@@ -40,15 +40,20 @@ class Golden:
         return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
 
 
+def is_here(mode, options):
+    """Whether a mode with these options has a torch version. Raises ValueError."""
+    found = codecs.find(mode)
+    return mode in HERE and found.variant(found.settings(options)) is found
+
+
 def codec(mode, options, engine="torch"):
     """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", one of :data:`HERE` if there is
     one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once."""
-    found = codecs.find(mode)
-    variant = found.variant(found.settings(options))
-    if engine != "golden" and variant is found and mode in HERE:
+    if engine != "golden" and is_here(mode, options):
         return HERE[mode](mode, engine == "compiled", **options)
-    if engine != "golden" and variant.name not in _said:
-        _said.add(variant.name)
-        warnings.warn(f"mode {variant.name} has no torch version: its NumPy model does the work, on the CPU",
+    name = codecs.find(mode).variant(codecs.find(mode).settings(options)).name
+    if engine != "golden" and name not in _said:
+        _said.add(name)
+        warnings.warn(f"mode {name} has no torch version: its NumPy model does the work, on the CPU",
                       stacklevel=3)
     return Golden(mode, **options)

@@ -42,7 +42,7 @@ def show(rows):
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("network", "preset"):
         table.add_column(name, no_wrap=True)
-    for name in ("runs", "accuracy, %", "s", "95 %", "diverged", "loss", "ratio", "CPU s"):
+    for name in ("runs", "accuracy, %", "s", "95 %", "diverged", "loss", "ratio", "seconds"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(row["network"], row["label"], str(row["runs"]), f"{row['accuracy']:.2f}",

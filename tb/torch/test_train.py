@@ -153,6 +153,9 @@ def test_pictures_are_moved_and_mirrored_whole():
     ({"preset": "jpeg-act", "options": {"dqt": "optM"}}, "unknown DQT"),
     ({"schedule": {"1": {}}}, "steps of a schedule"), ({"device": "tpu"}, "device is 'tpu'"),
     ({"engine": "rtl"}, "engine is 'rtl'"), ({"tests": 0}, "tests is 0"),
+    ({"device": "cuda", "preset": "comet"}, "mode comet works on the CPU"),
+    ({"device": "cuda", "preset": "jpeg-act", "options": {"coder": "rice"}}, "mode sfpr-zvc works on the CPU"),
+    ({"device": "cuda", "preset": "sfpr", "engine": "golden"}, "mode sfpr works on the CPU"),
 ])
 def test_runs_are_checked(job, what):
     with pytest.raises(ValueError, match=what):
