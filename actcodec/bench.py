@@ -14,26 +14,40 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from actcodec.bench_cycles import (
     CHANNELS,
     CLOCK,
+    ERRORS,
     LATENCY,
     PAPER,
     PCIE,
     POLICIES,
     RATIOS,
     SHOWN,
+    SYMBOLS,
+    Alone,
+    Coding,
     Offload,
     Rate,
     Shared,
+    alone,
     choice,
+    code,
     measure,
     offload_by_name,
     share,
 )
-from actcodec.bench_tables import number_table, offload_table, rate_table, shared_table
+from actcodec.bench_tables import (
+    alone_table,
+    coding_table,
+    number_table,
+    offload_table,
+    rate_table,
+    shared_table,
+)
+from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu
 
 __all__ = ["run"]
 
-NUMBERS = (1, 2, 4, 8)  # of CDUs, for rates
+NUMBERS = (1, 2, 4, 8)  # of CDUs, for rates; of coders
 OFFLOAD = (1, 2, 3, 4, 6, 8)  # for offload
 # On one port for all lanes: whole beats, rows that begin inside of one, and the widest.
 SHARED = {"modes": ("sfpr-zvc", "jpeg-act", "brc"), "widths": (28, 32, 33, 224), "numbers": (1, SHOWN)}
@@ -53,12 +67,15 @@ def jobs(quick):
         if cdus == SHOWN:
             names |= {*POLICIES, *(f"{ratio}x" for ratio in RATIOS)}
         found += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
+    found += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
+              for back in (False, True)]
+    found += [(alone, (name, error, cdus)) for name in sample() for error in ERRORS for cdus in (1, SHOWN)]
     return sorted(found, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
 
 
 def cdus_of(job):
     function, arguments = job
-    return arguments[1 if function is offload_by_name else 3]
+    return 1 if function is code else arguments[{offload_by_name: 1, alone: 2}.get(function, 3)]
 
 
 def modes(name):
@@ -66,13 +83,16 @@ def modes(name):
 
 
 def builds(todo):
-    """The simulators that these jobs need, as ``simulator.prepare`` takes them."""
+    """The simulators that these jobs need, as ``simulator.prepare`` takes them: CDUs, modes, coders."""
     from actcodec.simulator import configuration
 
     found = set()
     for function, arguments in todo:
-        names = modes(arguments[0]) if function is offload_by_name else {arguments[0]}
-        found |= {(cdus_of((function, arguments)), (configuration(mode),)) for mode in names}
+        if function is alone:  # the accelerator has nothing to do with it
+            continue
+        names = modes(arguments[0]) if function is offload_by_name else {cdu.BASE if function is code else arguments[0]}
+        coders = arguments[1] if function is code else 4
+        found |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
     return sorted(found)
 
 
@@ -104,17 +124,19 @@ def run(output, quick=False):
     with Progress(*columns) as progress, workers() as pool:
         building = progress.add_task("build simulators (kept for next time)", total=len(needed))
         simulating = progress.add_task("simulate", total=len(todo), start=False)
-        for _ in as_completed([pool.submit(simulator.prepare, *what) for what in needed]):
+        for _ in as_completed([pool.submit(simulator.prepare, cdus, chosen, coders=coders)
+                               for cdus, chosen, coders in needed]):
             progress.advance(building)
         progress.start_task(simulating)
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
             results.append(done.result())
             progress.advance(simulating)
-    report(*([one for one in results if isinstance(one, kind)] for kind in (Rate, Shared, Offload)), output)
+    kinds = (Rate, Shared, Offload, Alone, Coding)
+    report(*([one for one in results if isinstance(one, kind)] for kind in kinds), output)
     bench_speed.run(output, quick)
 
 
-def report(rates, shared, offloads, output):
+def report(rates, shared, offloads, alone, codings, output):
     """Prints the tables and leaves the files."""
     from actcodec.bench_plot import draw
 
@@ -122,11 +144,14 @@ def report(rates, shared, offloads, output):
     rates = sorted(rates, key=lambda r: (r.cdus, cdu.MODES.index(r.mode), r.decompress, r.width))
     offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))
     shared = sorted(shared, key=lambda s: (s.cdus, cdu.MODES.index(s.mode), s.decompress, s.width))
-    for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads)):
+    alone = sorted(alone, key=lambda a: (a.tensor, a.error, a.cdus))
+    for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads),
+                  alone_table(alone), coding_table(codings)):
         console.print(table)
     content = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
                "rates": [asdict(r) | {"total": r.total} for r in rates], "shared": [asdict(s) for s in shared],
-               "offload": [asdict(o) for o in offloads],
+               "offload": [asdict(o) for o in offloads], "alone": [asdict(a) | {"rates": a.rates} for a in alone],
+               "coding": [asdict(c) for c in codings],
                "paper": PAPER}
     (output / "report.json").write_text(json.dumps(content, indent=1) + "\n")
     draw(rates, offloads, output / "bench.png")

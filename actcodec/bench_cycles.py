@@ -2,7 +2,8 @@
 
 :func:`measure` has cycles a block when nothing but the accelerator limits; :func:`share` what lanes make of one port to
 memory for all of them; :func:`offload` the effective offload rate with a DMA engine of 12.8 GB/s, as in section VI-E,
-Figure 21 and Table V of the JPEG-ACT paper. Every payload and tensor is compared with the golden model's on the way.
+Figure 21 and Table V of the JPEG-ACT paper; :func:`alone` the rate of COMET's units, which no lane has yet. Every
+payload and tensor is compared with the golden model's on the way.
 """
 
 import math
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from actcodec.demo import sample
-from actcodec.golden.jpegact import cdu
+from actcodec.golden.jpegact import cdu, rle
 
-__all__ = ["CHANNELS", "CLOCK", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS", "SECTOR", "SHOWN", "Offload",
-           "Rate", "Shared", "choice", "measure", "offload", "offload_by_name", "share"]
+__all__ = ["CHANNELS", "CLOCK", "ERRORS", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS", "SECTOR", "SHOWN",
+           "SYMBOLS", "Alone", "Coding", "Offload", "Rate", "Shared", "alone", "choice", "code", "measure", "offload",
+           "offload_by_name", "share"]
 
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
@@ -23,12 +25,16 @@ SECTOR = 32  # bytes
 GROUPS = 250  # of each CDU, at least
 # What networks have: channels of maps of that width.
 CHANNELS = {8: 256, 16: 128, 24: 96, 28: 128, 32: 64, 56: 64, 112: 64, 224: 64}
-PAPER = {"cDMA+": (1.3, 15.6), "SFPR": (4.0, 48.0), "JPEG-ACT": (8.5, 108.8)}
-"""Table V, 4 CDUs: compression ratio and GB/s. The first two are the ratio times 12.0 GB/s, the last times 12.8."""
+PAPER = {"cDMA+": (1.3, 15.6), "SFPR": (4.0, 48.0), "JPEG-BASE": (5.8, 69.6), "JPEG-ACT": (8.5, 108.8)}
+"""Table V, 4 CDUs: compression ratio and GB/s. The last is the ratio times 12.8 GB/s, the others times 12.0."""
 RATIOS = {2: "zvc", 4: "sfpr-zvc", 6: "sfpr-zvc", 8: "sfpr-zvc", 12: "sfpr-zvc", 16: "sfpr-zvc"}
 """Synthetic tensors: compression ratio, and the mode that gives it."""
 FIXED = (2, 4, 8, 12)  # those of Figure 21
 SHOWN = 4  # for the tables, and as in Table V
+SYMBOLS = {"jpeg60": 21.4, "optH-div": 27.5, "jpeg80": 29.3, "optL-div": 47.2}
+"""Tables of division, and how many of JPEG's codes a block of the sample's dense tensors had in a prototype, in its
+mean: what coders of a code a cycle were dimensioned by."""
+ERRORS = (0.0635, 0.1737)  # relative L2 errors that COMET is asked for
 BATCH = 16  # images of the real tensors, repeated
 
 
@@ -64,6 +70,17 @@ class Shared:
 
 
 @dataclass(frozen=True)
+class Coding:
+    """Dense tensors by JPEG's codes, when nothing but one CDU and its coders limit."""
+
+    dqt: str
+    coders: int
+    decompress: bool
+    symbols: float  # codes of a block, in the mean
+    steady: float  # cycles a block, as those of :class:`Rate`, of all tensors together
+
+
+@dataclass(frozen=True)
 class Offload:
     """Tensors one after the other through a DMA engine of :data:`PCIE`."""
 
@@ -73,6 +90,23 @@ class Offload:
     ratio: float
     cycles: int
     rate: float  # GB/s of uncompressed data
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A real tensor through COMET's units, with nothing else around them, both ways."""
+
+    tensor: str
+    error: float  # relative L2 error that was asked for
+    cdus: int
+    ratio: float
+    blocks: int  # of the CDU that has most of them
+    cycles: tuple  # to compress and to decompress, from the first beat in to the last one out
+
+    @property
+    def rates(self):
+        """Sectors a cycle and CDU."""
+        return tuple(8 * self.blocks / cycles for cycles in self.cycles)
 
 
 def shape(width, cdus):
@@ -119,6 +153,17 @@ def measure(mode, decompress, width, cdus, x=None):
     return Rate(mode, decompress, width, cdus, x.shape, most, counters["cycles"], steady)
 
 
+def code(dqt, coders, decompress):
+    """:class:`Coding` of the sample's dense tensors."""
+    blocks = cycles = symbols = 0
+    for x in (x for name, x in sample().items() if not name.startswith("ReLU")):
+        _, traffic, compressed = simulate(x, cdu.BASE, dqt, 1, decompress, latency=LATENCY, coders=coders)
+        passed = traffic["written" if decompress else "read"][0]
+        blocks, cycles = blocks + compressed.blocks, cycles + passed.last - passed.first + 1
+        symbols += int(rle.symbols(rle.decode(compressed.payload, compressed.blocks)).sum())
+    return Coding(dqt, coders, decompress, symbols / blocks, cycles / blocks)
+
+
 def share(mode, decompress, width, cdus):
     """:class:`Shared` of noise."""
     _, traffic, _ = simulate(sparse(shape(width, cdus), 0.5), mode, "optL", cdus, decompress, latency=LATENCY,
@@ -127,6 +172,21 @@ def share(mode, decompress, width, cdus):
     beats = sum(lane.count for lane in lanes)
     span = max(lane.last for lane in lanes) - min(lane.first for lane in lanes) + 1
     return Shared(mode, decompress, width, cdus, beats, beats / span)
+
+
+def alone(name, error, cdus):
+    """:class:`Alone` of a tensor of the sample."""
+    from actcodec import container, engines
+    from actcodec.toolchain import SimulationError
+
+    x = batch(sample()[name])
+    golden, _ = engines.compress("golden", x, "comet", l2=error, cdus=cdus)
+    simulated, there = engines.compress("rtl", x, "comet", l2=error, cdus=cdus)
+    after, back = engines.decompress("rtl", golden)
+    if (container.pack(simulated) != container.pack(golden)
+            or after.tobytes() != engines.decompress("golden", golden)[0].tobytes()):
+        raise SimulationError(f"comet {name}, {cdus} CDUs: the hardware differs from the golden model")
+    return Alone(name, error, cdus, golden.ratio, there.blocks, (there.cycles, back.cycles))
 
 
 def offload(name, tensors, cdus, decompress):
@@ -138,21 +198,27 @@ def offload(name, tensors, cdus, decompress):
     return Offload(name, decompress, cdus, before / after, cycles, before / cycles * CLOCK)
 
 
+def batch(x):
+    """A tensor of the sample, repeated to :data:`BATCH` images."""
+    return np.tile(x, (BATCH // len(x), 1, 1, 1))
+
+
 def real(policy):
-    """The sample's tensors, as [(tensor, mode, dqt)]: JPEG-ACT's choice of modes (Table II), or cDMA+'s. Behind its
-    first word, a ``policy`` has the name of a DQT, and maybe that of a coder."""
+    """The sample's tensors, as [(tensor, mode, dqt)]: the method's choice of modes (Table II). Behind its first word, a
+    ``policy`` has the name of a DQT, and maybe that of a coder."""
     found, (dense, relus, dqt) = [], choice(policy)
     for name, x in sample().items():
-        x = np.tile(x, (BATCH // len(x), 1, 1, 1))
-        found.append((x, relus if name.startswith("ReLU") else dense, dqt))
+        found.append((batch(x), relus if name.startswith("ReLU") else dense, dqt))
     return found
 
 
 def choice(policy):
     """The modes of dense tensors and of ReLUs', and the DQT."""
-    _, dqt, coder = (*policy.split(), None, None)[:3]
+    method, dqt, coder = (*policy.split(), None, None)[:3]
     if not dqt:
         return "zvc", "zvc", "optL"
+    if method == "JPEG-BASE":
+        return cdu.BASE, "sfpr", dqt
     return f"jpeg-act-{coder}" if coder else "jpeg-act", f"sfpr-{coder or 'zvc'}", dqt
 
 
@@ -163,7 +229,8 @@ def fixed(ratio):
     return [(sparse((8, 64, 32, 32), 1 - (256 / ratio - 8) / (64 * value), ratio), mode, "optL")]
 
 
-POLICIES = ("cDMA+", *(f"JPEG-ACT {dqt}{coder}" for dqt in ("optL", "optH") for coder in ("", " nibble", " rice")))
+POLICIES = ("cDMA+", "JPEG-BASE jpeg80",
+            *(f"JPEG-ACT {dqt}{coder}" for dqt in ("optL", "optH") for coder in ("", " nibble", " rice")))
 
 
 def offload_by_name(name, cdus, decompress):

@@ -3,10 +3,10 @@
 from rich import box
 from rich.table import Table
 
-from actcodec.bench_cycles import CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS, SHOWN
+from actcodec.bench_cycles import CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
 from actcodec.golden.jpegact import cdu
 
-__all__ = ["number_table", "offload_table", "rate_table", "shared_table"]
+__all__ = ["alone_table", "coding_table", "number_table", "offload_table", "rate_table", "shared_table"]
 
 TIGHT = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}  # tables that fit into 80 columns
 
@@ -53,6 +53,21 @@ def shared_table(shared):
     return table
 
 
+def coding_table(codings):
+    """By the number of coders."""
+    numbers = sorted({c.coders for c in codings})
+    found = {(c.dqt, c.decompress, c.coders): c for c in codings}
+    table = Table("table", "codes", "", *map(str, numbers), **TIGHT, title=(
+        "Cycles a block in jpeg-base by the number of coders of a CDU, steady state, dense\n"
+        "tensors of the sample; codes: of a block, in brackets as the coders were planned by"))
+    for dqt, planned in SYMBOLS.items():
+        for back in (False, True):
+            row = [found[dqt, back, n] for n in numbers]
+            table.add_row(dqt, f"{row[0].symbols:.1f} ({planned})", "decompress" if back else "compress",
+                          *(f"{c.steady:.2f}" for c in row))
+    return table
+
+
 def offload_table(offloads):
     """By the number of CDUs."""
     numbers = sorted({o.cdus for o in offloads})
@@ -68,4 +83,17 @@ def offload_table(offloads):
     for name, (ratio, rate) in PAPER.items():
         table.add_row(f"paper, {name}", f"{ratio:.2f}", "compress",
                       *(f"{rate:.1f}" if n == SHOWN else "" for n in numbers))
+    return table
+
+
+def alone_table(alone):
+    """By tensor, error and the number of CDUs."""
+    columns = sorted({(a.error, a.cdus) for a in alone})
+    found = {(a.tensor, a.error, a.cdus): a for a in alone}
+    table = Table("tensor", *(f"{error:g}, {cdus}" for error, cdus in columns), **TIGHT, title=(
+        "COMET's units: sectors a cycle and CDU, compressing/decompressing, from the first\n"
+        "beat in to the last one out, by relative L2 error and the number of CDUs"))
+    for name in dict.fromkeys(a.tensor for a in alone):
+        cells = [found[name, *column] for column in columns]
+        table.add_row(name, *(f"{a.rates[0]:.3f}/{a.rates[1]:.3f}" for a in cells))
     return table

@@ -156,8 +156,8 @@ class Driver:
                        scale_table=None, stride=None):
         """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
-        ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there jpeg-act falls back to
-        sfpr-zvc where the tensor has no tiles. ``settings`` has a number for each of the mode's, such as the
+        ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there modes of tiles fall back
+        where the tensor has none. ``settings`` has a number for each of the mode's, such as the
         table of its coder, perhaps that of an earlier tensor. ``scales`` are the k of all channels
         (``actcodec.golden.jpegact.sfpr.scales``), or, where there is more to a scale, the words of its table, uint32.
         Without either the tensor is read, to find what fits it, and the mode's ``options`` where these decide on it.
@@ -252,7 +252,7 @@ class Driver:
             job |= {"table": sum(int(s) << 3 * k for k, s in enumerate(table.reshape(-1)))}
         else:
             table = None
-        settings = {setting.name: self._setting(mode, setting, settings) for setting in mode.told}
+        settings = {setting.name: self._setting(mode, setting, settings, job["decompress"]) for setting in mode.told}
         job |= {"settings": sum(settings[setting.name] << setting.low for setting in mode.told)}
         await self.put({"settings": width([mode])}, **job)
         await self.put(done_pending=1, error_pending=1)
@@ -269,9 +269,11 @@ class Driver:
         return Result(mode.name, scales, table, settings, counters, bool(clipped))
 
     @staticmethod
-    def _setting(mode, setting, given):
+    def _setting(mode, setting, given, decompress):
         value = (given or {}).get(setting.name)
         if value is None or not 0 <= value < 1 << setting.width:
             raise ValueError(f"mode {mode.name} needs setting {setting.name}, of {setting.width} bits, not {value}")
+        if setting.check:
+            codecs.found(setting.check)(int(value), bool(decompress))
         return int(value)
 

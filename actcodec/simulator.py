@@ -33,7 +33,7 @@ __all__ = ["HARDWARE", "Simulator", "Traffic", "configuration", "configurations"
 
 SOURCE = Path(__file__)
 WORLD = SOURCE.with_suffix(".cpp")
-HARDWARE = {"address_width": 40, "outstanding": 384, "memory": "shared"}
+HARDWARE = {"address_width": 40, "outstanding": 384, "memory": "shared", "coders": 4}
 PATIENCE = 20_000  # cycles in which nothing moves
 
 
@@ -47,13 +47,14 @@ class Traffic(NamedTuple):
 
 def configurations():
     """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
-    paper's CDU; those whose units are told the same; and those of 32 bytes. Modes that others register are in none."""
+    paper's CDU; those whose units are told the same; and those of 18 and of 32. Modes that others register are in
+    none."""
     found = {}
     for mode in (mode for paper in PAPERS for mode in paper.MODES):
         for one in (mode, *(variant for _, variant in mode.variants)):
             if one.format:
                 told = tuple(setting.name for setting in one.told)
-                found.setdefault((one.format.row > 8, told), []).append(one.name)
+                found.setdefault((max(one.format.row, 8), told), []).append(one.name)
     return tuple(tuple(found[key]) for key in sorted(found))
 
 
@@ -117,8 +118,8 @@ def library(cdus, hardware, world=WORLD):
 
 
 @cache
-def _library(modes, cdus):
-    library_ = ctypes.CDLL(str(library(cdus, {"modes": modes, **HARDWARE})))
+def _library(modes, cdus, **hardware):
+    library_ = ctypes.CDLL(str(library(cdus, {"modes": modes, **HARDWARE, **hardware})))
     world, integer, pointer = ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
     for name, result, *arguments in [
             ("create", world, pointer, ctypes.c_uint64, integer, ctypes.c_double, ctypes.c_int),
@@ -130,11 +131,11 @@ def _library(modes, cdus):
     return library_
 
 
-def prepare(cdus=1, chosen=None):
+def prepare(cdus=1, chosen=None, **hardware):
     """Builds whatever is not cached yet of the ``chosen`` ones of :func:`configurations`, all of them without, so that
-    a caller can show that it takes a while."""
+    a caller can show that it takes a while. ``hardware`` differs from :data:`HARDWARE`."""
     for modes in chosen or configurations():
-        _library(modes, cdus)
+        _library(modes, cdus, **hardware)
 
 
 class Simulator:
@@ -143,12 +144,13 @@ class Simulator:
     ``memory`` is a uint8 array, from address 0 on, in which ``size`` bytes count, rounded up to beats; beyond it the
     answer is an error. It answers a burst after ``latency`` cycles, with a beat a cycle at each port, or, ``shared``,
     at all of them together, in the order in which the bursts of all ports came. The streams carry up to ``rate`` bytes
-    a cycle in each direction. :meth:`read` and :meth:`write` access registers.
+    a cycle in each direction. ``hardware`` differs from :data:`HARDWARE`. :meth:`read` and :meth:`write` access
+    registers.
     """
 
-    def __init__(self, modes, cdus, size, latency=20, rate=math.inf, shared=False):
+    def __init__(self, modes, cdus, size, latency=20, rate=math.inf, shared=False, **hardware):
         self.cdus = cdus
-        self._library = _library(modes, cdus)
+        self._library = _library(modes, cdus, **hardware)
         self.memory = np.zeros(-(-size // 32) * 32, np.uint8)
         self._world = self._library.world_create(self.memory.ctypes.data, self.memory.size, latency, rate,
                                                  shared)

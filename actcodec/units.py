@@ -37,6 +37,7 @@ __all__ = ["UNITS", "Unit", "register", "verilog", "write"]
 
 ADDRESS = {"address_width": 40}
 MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
+CODERS = {"coders": 4}
 LANES = (1, 4)  # of the accelerators that are written besides the units
 
 COMMON = (
@@ -57,10 +58,10 @@ OFFLOAD = (
     Unit("registers", Registers, "registers on AXI4-Lite", {"cdus": 1, "modes": JPEG_ACT, "address_width": 64}),
     Unit("collector", Collector, "blocks of all CDUs to packets", {"cdus": 4, "modes": JPEG_ACT}),
     Unit("splitter", Splitter, "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT}),
-    Unit("lane", partial(Lane, codec=Cdu), "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY},
+    Unit("lane", partial(Lane, codec=Cdu), "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY, **CODERS},
          synth=None, bench="offload/accelerator"),
     Unit("accelerator", partial(Accelerator, codec=Cdu), "offload accelerator, all of JPEG-ACT's units",
-         {"cdus": 4, "modes": JPEG_ACT, **MEMORY},
+         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **CODERS},
          variants={"1 CDU": {"cdus": 1}, "independent memory": {"memory": "independent"}}),
 )
 

@@ -1,8 +1,8 @@
 """``make docs``: the tables of ``docs/ratios.md``, ratio and error of every mode on the sample that the package
-carries, and of DIVISION on smooth maps.
+carries, of coders with the tables of another batch, and of DIVISION on smooth maps.
 
-``python -m docs.ratios`` writes each between the lines ``<!-- ratios -->`` and ``<!-- /ratios -->``, or ``smooth``. A
-mode is shown with the defaults of its options, and with those of :data:`MORE`.
+``python -m docs.ratios`` writes each between the lines ``<!-- ratios -->`` and ``<!-- /ratios -->``, or ``stale`` or
+``smooth``. A mode is shown with the defaults of its options, and with those of :data:`MORE`.
 """
 
 import re
@@ -12,6 +12,7 @@ import numpy as np
 
 import actcodec
 from actcodec import demo
+from actcodec.golden.jpegact import cdu
 
 __all__ = ["DOCUMENT", "renewed"]
 
@@ -50,6 +51,25 @@ def ratios():
             yield f"| {' '.join(words)} | {' | '.join(numbers)} |"
 
 
+def stale():
+    """The lines of the second table: two halves of each batch, with each other's tables."""
+    yield "| tensors | mode | tables of its own | of the other half | loss |"
+    yield "|---|---|---:|---:|---:|"
+    for kind, mode, dqt in (("conv", "jpeg-act", "optL"), ("conv", "jpeg-act", "optH"), ("ReLU", "sfpr", None)):
+        halves = [(x[:2], x[2:]) for name, x in demo.sample().items() if name.startswith(kind)]
+        for coder in ("nibble", "rice"):
+            name = f"{mode}-{coder}"
+            sizes = np.zeros(2, int)
+            for pair in halves:
+                codes = [cdu.fit(x, name, dqt or "optL") for x in pair]
+                for x, both in zip(pair, (codes, codes[::-1]), strict=True):
+                    sizes += [len(cdu.compress(x, name, dqt or "optL", code=code).payload) for code in both]
+            own, other = sum(x.nbytes for pair in halves for x in pair) / sizes
+            words = f"`{mode}` dqt={dqt}" if dqt else "`sfpr-zvc`"
+            yield (f"| {'dense' if kind == 'conv' else kind} | {words} coder={coder} | {own:.2f} | {other:.2f} | "
+                   f"{own / other - 1:.1%} |")
+
+
 def maps(power):
     """64 images of 64 x 64 with the spectrum 1 / f^power, in eight samples of eight channels, standard deviation 1."""
     frequency = np.hypot(np.fft.fftfreq(64)[:, None], np.fft.rfftfreq(64))
@@ -60,7 +80,7 @@ def maps(power):
 
 
 def smooth():
-    """The lines of the second table."""
+    """The lines of the third table."""
     yield "| a | with averages | with minima | without | ReLU of it: averages | minima | without |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     ways = [{"lfc": "on"}, {"lfc": "on", "offset": "min"}, {"lfc": "off"}]
@@ -72,7 +92,7 @@ def smooth():
 
 def renewed(text):
     """The document with the tables of today."""
-    for name, lines in (("ratios", ratios), ("smooth", smooth)):
+    for name, lines in (("ratios", ratios), ("stale", stale), ("smooth", smooth)):
         text = re.sub(f"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)",
                       lambda _, lines=lines: "\n".join([*lines(), ""]), text, flags=re.DOTALL)
     return text

@@ -19,6 +19,7 @@ BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 ROWS = {
     "`quantize` and `round`": {"quantize": 1, "round": 1},
     "`cdu --no-packed`": {"cdu (in a lane)": 1},
+    "`cdu --no-packed`, nibble": {"cdu (in a lane, nibble)": 1},
     "`cdu --modes zvc`": {"cdu (cDMA+)": 1},
     "both together": {"collector": 1, "splitter": 1},
     "lane": {"lane": 1},

@@ -1,23 +1,48 @@
-"""Says where the waveforms are, and chooses the tests of a netlist."""
+"""Says where the waveforms are; chooses the tests of a netlist; leaves out those on CUDA where there is none."""
 
 import os
+
+import pytest
 
 from tb.harness import build
 
 OTHERS = []  # tests that do not concern the netlist
+ON_CUDA = []  # tests that need it, where it is not
 
 
 def pytest_collection_modifyitems(config, items):
     """On a netlist (``GATES``, ``MUTANTS``) only tests that concern it are run; pytest says how many are not."""
+    on_cuda = [item for item in items if "callspec" in dir(item) and item.callspec.params.get("device") == "cuda"]
+    if on_cuda and not has_cuda():
+        leave_out(config, items, on_cuda, ON_CUDA)
     if not (os.environ.get("GATES") or os.environ.get("MUTANTS")):
         return
     from tb import netlist
 
-    chosen = {item: netlist.concerns(item) for item in items}
-    others = [item for item in items if not chosen[item]]
-    OTHERS.extend(item.name for item in others)
+    leave_out(config, items, [item for item in items if not netlist.concerns(item)], OTHERS)
+
+
+def leave_out(config, items, others, names):
+    names.extend(item.name for item in others)
     config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if chosen[item]]
+    left = set(others)
+    items[:] = [item for item in items if item not in left]
+
+
+def has_cuda():
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):  # a process of several, each of which has collected all tests
+        session.config.workeroutput["on_cuda"] = ON_CUDA
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    ON_CUDA[:] = getattr(node, "workeroutput", {}).get("on_cuda", ON_CUDA)
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -26,3 +51,6 @@ def pytest_terminal_summary(terminalreporter):
     if OTHERS:
         terminalreporter.write_line(f"not run, {len(OTHERS)} without the netlist's unit or with other parameters: "
                                     f"{', '.join(OTHERS)}")
+    if ON_CUDA:
+        terminalreporter.write_line(f"not run, as there is no CUDA here: {len(ON_CUDA)} tests, all of which ran on the "
+                                    "CPU")

@@ -33,7 +33,8 @@ TOLD = {
     "nibble": Setting("nibble_table", 81, meaning="the nibble code: for each of 16 groups a base (3 bits) and a "
                       "family (2 bits) of widths; then whether values have no sign"),
     "rice": Setting("rice_table", 64, meaning="the Rice code: k of 15 anti-diagonals (3 bits each), how many groups "
-                    "have a flag (5 bits), four e (3 bits each), whether values have no sign, 0"),
+                    "have a flag (5 bits), four e (3 bits each), whether values have no sign, 0",
+                    check=f"{GOLDEN}:check_rice"),
 }
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
 DENSE = (("dense", {}),)
@@ -74,8 +75,11 @@ MODES = (
     Mode("zvc", 5, BlockFormat("mask", 32), path("zvc32"), golden=GOLDEN, options=(CDUS,), shown=RELU,
          summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout",
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
-    Mode("jpeg-base", 20, scaled=True, tiled=True, golden="actcodec.codecs.models.jpeg_base", options=(DIVISORS, CDUS),
-         lossy=True, fallback="sfpr", shown=DENSE, summary="the paper's baseline: division, and JPEG's codes",
+    Mode("jpeg-base", 20, BlockFormat("counted", 18), path("sfpr", "align", "dct", "divide", "rle"), scaled=True,
+         tiled=True, told=(Setting("divisors", 512, meaning="the DQT: 64 divisors (8 bits each), row-major, vertical "
+                                   "frequency first", stored=False),),
+         golden=GOLDEN, options=(DIVISORS, CDUS), lossy=True, fallback="sfpr", shown=DENSE,
+         summary="the paper's baseline: division, and JPEG's codes",
          tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )
 
@@ -124,7 +128,7 @@ def units():
         Unit("div", Div, "DIV, quantization by division", paper="Quantize (DIV)"),
         Unit("nibble", Nibble, "nibble planes, a denser code than ZVC, both directions"),
         Unit("rice", Rice, "Golomb-Rice codes in planes, the densest code of blocks, both directions"),
-        Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True}, "CDU",
+        Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True, "coders": 4}, "CDU",
              variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
                        **{f"in a lane, {coder}": {"packed": False, "modes": (
                            "sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc")} for coder in TOLD}}),

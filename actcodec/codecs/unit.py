@@ -40,12 +40,14 @@ class Unit:
         return self.component.func if isinstance(self.component, partial) else self.component
 
     def resolved(self, **overrides):
-        """The default parameters but for ``overrides``, as the class takes them; ``modes`` are given by their names."""
+        """The default parameters but for ``overrides``, as the class takes them; ``modes`` are given by their names, or
+        as "all" that a lane can have."""
         from actcodec.codecs import lane_modes
 
         parameters = {**self.parameters, **overrides}
         if "modes" in parameters:
-            parameters["modes"] = parameters["modes"] and lane_modes(*parameters["modes"])
+            names = parameters["modes"]
+            parameters["modes"] = names and lane_modes(*(() if tuple(names) == ("all",) else names))
         return parameters
 
     def build(self, **overrides):

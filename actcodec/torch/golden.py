@@ -1,13 +1,21 @@
-"""Any mode of the registry for torch tensors, by its NumPy model: its real payload, slowly."""
+"""Any mode of the registry for torch tensors: by what is here for it, or by its NumPy model, which makes the real
+payload, slowly."""
 
 import warnings
 
 import torch
 
 from actcodec import codecs, engines
-from actcodec.torch.lane import Lane, Packed, is_here
+from actcodec.torch.gist import Gist
+from actcodec.torch.lane import Lane
+from actcodec.torch.packed import Packed
 
-__all__ = ["Golden", "codec"]
+__all__ = ["ENGINES", "HERE", "Golden", "codec", "is_here"]
+
+ENGINES = ("torch", "compiled", "golden")
+HERE = dict.fromkeys(("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc", "binarize"), Lane)
+HERE |= dict.fromkeys(("ssdc", "ssdc-fp16", "ssdc-fp10", "ssdc-fp8", "dpr-fp16", "dpr-fp10", "dpr-fp8"), Gist)
+"""The modes that have a torch version. Gist's Binarize is brc without padding."""
 
 _said = set()
 
@@ -19,27 +27,33 @@ class Golden:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
 
     def encode(self, x):
-        """:class:`~actcodec.torch.lane.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
+        """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
         compressed, _ = engines.compress("golden", x.cpu().numpy(), self.mode.name, **self.options)
         side, data = len(compressed.side), (compressed, x.device)
         return Packed(compressed.mode, tuple(x.shape), data, compressed.payload_bytes, side,
                       compressed.payload_bytes + side)
 
     def decode(self, packed):
-        """The float32 tensor of a :class:`~actcodec.torch.lane.Packed`."""
+        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         compressed, device = packed.data
         values = engines.decompress("golden", compressed)[0]
         return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
 
 
+def is_here(mode, options):
+    """Whether a mode with these options has a torch version. Raises ValueError."""
+    found = codecs.find(mode)
+    return mode in HERE and found.variant(found.settings(options)) is found
+
+
 def codec(mode, options, engine="torch"):
-    """What encodes and decodes in a mode: :class:`~actcodec.torch.lane.Lane` where there is one, otherwise, and with
-    the ``engine`` "golden", :class:`Golden`. That a mode is slow is said once."""
-    if engine == "torch" and is_here(mode, options):
-        return Lane(mode, **options)
-    found = Golden(mode, **options)
-    name = found.mode.variant(found.options).name
-    if engine == "torch" and name not in _said:
+    """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", one of :data:`HERE` if there is
+    one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once."""
+    if engine != "golden" and is_here(mode, options):
+        return HERE[mode](mode, engine == "compiled", **options)
+    name = codecs.find(mode).variant(codecs.find(mode).settings(options)).name
+    if engine != "golden" and name not in _said:
         _said.add(name)
-        warnings.warn(f"mode {name} has no torch version: its NumPy model does the work, on the CPU", stacklevel=3)
-    return found
+        warnings.warn(f"mode {name} has no torch version: its NumPy model does the work, on the CPU",
+                      stacklevel=3)
+    return Golden(mode, **options)

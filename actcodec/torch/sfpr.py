@@ -6,7 +6,7 @@ import torch
 
 from actcodec.golden.jpegact import sfpr
 
-__all__ = ["Planes", "Scales", "dequantize", "part", "planes", "quantize", "scales"]
+__all__ = ["Planes", "Scales", "dequantize", "magnitudes", "part", "planes", "quantize", "scales"]
 
 TINY = torch.finfo(torch.float32).tiny
 PLAIN = 2.0**125  # with a scale up to this, a subnormal value is below half a step
@@ -37,19 +37,29 @@ def planes(view):
 
 
 def part(x):
-    """Values at a time, about: what a processor's cache holds, or what a GPU needs to be busy."""
+    """Values at a time, about: what a processor's cache holds, or what a GPU needs to be busy; all, where a compiler
+    makes one loop of everything."""
+    if torch.compiler.is_compiling():
+        return 1 << 62
     return 1 << 26 if x.is_cuda else 1 << 17
 
 
-def scales(x, view):
-    """Scales of a contiguous float32 tensor."""
-    shape = planes(view)
-    low, high = torch.aminmax(x.view(shape.rows, shape.length), dim=1)
-    largest = torch.maximum(high, -low)  # NaN if there is one
-    plain = not x.is_cuda and bool(torch.isfinite(largest).all())
+def magnitudes(x):
+    """The largest one of each row that is finite."""
+    magnitude = x.abs()
+    return torch.where(magnitude < torch.inf, magnitude, 0).amax(1)
+
+
+def scales(x, view, magnitudes=magnitudes):
+    """Scales of a contiguous float32 tensor. ``magnitudes`` is that function, or the same compiled."""
+    shape, plain = planes(view), False
+    x = x.view(shape.rows, shape.length)
+    if not x.is_cuda:
+        low, high = torch.aminmax(x, dim=1)
+        largest = torch.maximum(high, -low)  # NaN if there is one
+        plain = bool(torch.isfinite(largest).all())
     if not plain:
-        magnitude = x.view(shape.rows, shape.length).abs()
-        largest = torch.where(magnitude < torch.inf, magnitude, 0).amax(1)
+        largest = magnitudes(x)
     largest = largest.view(-1, shape.channels).amax(0)
     largest = torch.where(largest < TINY, 0, largest)
     most = torch.full_like(largest, float(sfpr.S * 2**7))

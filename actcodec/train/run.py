@@ -8,26 +8,34 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-__all__ = ["DEFAULTS", "checked", "name", "run", "train"]
+__all__ = ["DEFAULTS", "checked", "keep", "known", "name", "run", "train", "trained"]
 
 DEFAULTS = {"network": "resnet8", "preset": "none", "options": {}, "schedule": {}, "seed": 0, "steps": 300, "batch": 64,
-            "rate": 0.1, "pictures": 10_000}
-"""A configuration. ``schedule`` has options by the step they begin with, ``pictures`` is how many the test has."""
+            "rate": 0.1, "pictures": 10_000, "tests": 1, "device": "cpu", "engine": "torch"}
+"""A configuration. ``schedule`` has options by the step they begin with, ``pictures`` is how many the test has, which
+is made ``tests`` times along the way; ``device`` is cpu or cuda, ``engine`` what ``actcodec.torch.Compress`` takes."""
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 POINTS = 50  # of the curve of losses
+AHEAD = {"cpu": 1, "cuda": 32}  # steps whose pictures are moved at once; on a GPU they would be mere launches
+TESTED = {"cpu": 500, "cuda": 5000}  # pictures at once
 
 
 def checked(configuration):
     """A whole configuration. Raises ValueError for one that cannot be."""
     from actcodec.torch import Schedule, preset, resnet
+    from actcodec.torch.golden import ENGINES, is_here
 
     if unknown := [key for key in configuration if key not in DEFAULTS]:
         raise ValueError(f"a run has no {unknown[0]}, legal are {', '.join(DEFAULTS)}")
     found = DEFAULTS | configuration
     if found["network"] not in ("resnet8", "resnet20") or not hasattr(resnet, found["network"]):
         raise ValueError(f"network is {found['network']!r}, must be resnet8 or resnet20")
-    for key in ("steps", "batch", "pictures"):
+    if found["device"] not in ("cpu", "cuda"):
+        raise ValueError(f"device is {found['device']!r}, must be cpu or cuda")
+    if found["engine"] not in ENGINES:
+        raise ValueError(f"engine is {found['engine']!r}, must be one of {', '.join(ENGINES)}")
+    for key in ("steps", "batch", "pictures", "tests"):
         if type(found[key]) is not int or found[key] < 1:
             raise ValueError(f"{key} is {found[key]!r}, must be a whole number, 1 or more")
     if type(found["seed"]) is not int or found["seed"] < 0:
@@ -35,7 +43,10 @@ def checked(configuration):
     if not 0 < found["rate"] < math.inf:
         raise ValueError(f"rate is {found['rate']!r}, must be above 0")
     found["schedule"] = {str(step): options for step, options in found["schedule"].items()}
-    preset(found["preset"], **found["options"])
+    for one in preset(found["preset"], **found["options"]):
+        slow = one.mode and (found["engine"] == "golden" or not is_here(one.mode, one.options))
+        if slow and found["device"] == "cuda":
+            raise ValueError(f"mode {one.mode} works on the CPU, and a step on cuda is captured as a graph")
     for options in Schedule(steps(found)).steps.values() if found["schedule"] else ():
         preset(found["preset"], **options)
     return found
@@ -54,92 +65,130 @@ def name(configuration):
 def run(configuration, data, results):
     """The result of a run: that in the folder ``results``, if it is there, or it is trained now and put there. ``data``
     is the folder of the pictures. Raises ValueError."""
+    return known(configuration, results) or keep(trained(configuration, data), results)
+
+
+def known(configuration, results):
+    """The result of a run that is in a folder, or None."""
+    path = Path(results) / name(checked(configuration))
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def keep(result, results):
+    """Puts a result into a folder, and returns it."""
+    path = Path(results) / name(result["configuration"])
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(result, indent=1) + "\n")
+    temporary.replace(path)
+    return result
+
+
+def trained(configuration, data):
+    """The result of a run that is trained now."""
     configuration = checked(configuration)
-    path = Path(results) / name(configuration)
-    if not path.exists():
-        found = {"configuration": configuration, **train(configuration, _tensors(str(data)))}
-        temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps(found, indent=1) + "\n")
-        temporary.replace(path)
-    return json.loads(path.read_text())
+    return {"configuration": configuration, **train(configuration, _tensors(str(data), configuration["device"]))}
 
 
 @cache
-def _tensors(folder):
+def _tensors(folder, device):
     import torch
 
     from actcodec.train import cifar10
 
     torch.set_num_threads(1)  # runs go side by side
-    return {key: torch.from_numpy(value) for key, value in cifar10.load(folder).items()}
+    torch.backends.cudnn.benchmark = True
+    return {key: torch.from_numpy(value).to(device) for key, value in cifar10.load(folder).items()}
+
+
+@cache
+def _moments(device):
+    import torch
+
+    return [torch.tensor(values, device=device)[:, None, None] for values in (MEAN, DEVIATION)]
 
 
 def _floats(pictures):
-    import torch
-
-    mean, deviation = (torch.tensor(values)[:, None, None] for values in (MEAN, DEVIATION))
+    mean, deviation = _moments(pictures.device)
     return (pictures.float() / 255 - mean) / deviation
 
 
 def _moved(pictures, random):
-    """Padded by four, cut out anywhere, and every other one mirrored."""
+    """Padded by four, cut out anywhere, and every other one mirrored. ``random`` is a generator on their device."""
     import torch
     from torch.nn import functional as F
 
-    padded, count = F.pad(pictures, (4, 4, 4, 4)), len(pictures)
-    down, right = torch.randint(0, 9, (2, count, 1), generator=random)
-    mirrored = torch.rand(count, 1, generator=random) < 0.5
-    columns = torch.arange(32).expand(count, 32)
+    padded, count, here = F.pad(pictures, (4, 4, 4, 4)), len(pictures), {"device": pictures.device}
+    down, right = torch.randint(0, 9, (2, count, 1), generator=random, **here)
+    mirrored = torch.rand(count, 1, generator=random, **here) < 0.5
+    columns = torch.arange(32, **here).expand(count, 32)
     columns = torch.where(mirrored, 31 - columns, columns) + right
-    rows = torch.arange(32) + down
-    return padded[torch.arange(count)[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    rows = torch.arange(32, **here) + down
+    which = torch.arange(count, **here)[:, None, None]
+    return padded[which, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
 def train(configuration, data):
-    """Trains, and tests: accuracy in per cent, means of the losses along the way, ratio of the last step, seconds of
-    processor time."""
+    """Trains, and tests: accuracies in per cent, means of the losses along the way, ratios of the last step, seconds
+    (of processor time on the CPU). ``data`` lies on the device."""
     import torch
-    from torch.nn import functional as F
 
-    from actcodec.torch import Compress, Schedule, resnet
+    from actcodec.torch import Compress, resnet
+    from actcodec.train.step import step
 
-    c, start = configuration, time.process_time()
+    c, clock = configuration, time.process_time if configuration["device"] == "cpu" else time.perf_counter
+    start, device = clock(), data["train"].device
     torch.manual_seed(c["seed"])
-    model = getattr(resnet, c["network"])()
-    random = torch.Generator().manual_seed(c["seed"])
+    model = getattr(resnet, c["network"])().to(device)
+    random = torch.Generator(device).manual_seed(c["seed"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a mode is slow was said for the sweep
-        compress = Compress(model, c["preset"], error_every=0, **c["options"],
-                            schedule=Schedule(steps(c)) if c["schedule"] else None)
+        compress = Compress(model, c["preset"], engine=c["engine"], error_every=0, **c["options"])
     optimizer = torch.optim.SGD(model.parameters(), lr=c["rate"], momentum=0.9, nesterov=True, weight_decay=5e-4)
     rates = torch.optim.lr_scheduler.OneCycleLR(optimizer, c["rate"], total_steps=c["steps"] + 1)
-    losses = []
-    for _ in range(c["steps"]):
-        picked = torch.randint(0, len(data["train"]), (c["batch"],), generator=random)
-        x = _moved(_floats(data["train"][picked]), random)
-        with compress:
-            loss = F.cross_entropy(model(x), data["train_classes"][picked])
-        optimizer.zero_grad()
-        loss.backward()
+    losses, accuracies, changes = torch.zeros(c["steps"], device=device), [], steps(c) | {0: steps(c).get(0, {})}
+    ahead = AHEAD[device.type]
+    part, rest = max(c["steps"] // POINTS, 1), max(c["steps"] // c["tests"], 1)
+    for number in range(c["steps"]):
+        if number in changes:
+            compress.set(**changes[number])
+            passes = step(model, compress, (c["batch"], *data["train"].shape[1:]))
+        if number % ahead == 0:
+            picked = torch.randint(0, len(data["train"]), (ahead * c["batch"],), generator=random, device=device)
+            x, y = _moved(_floats(data["train"][picked]), random), data["train_classes"][picked]
+        now = slice(number % ahead * c["batch"], (number % ahead + 1) * c["batch"])
+        losses[number] = passes(x[now], y[now])
         optimizer.step()
         rates.step()
-        losses.append(float(loss.detach()))
-        if not math.isfinite(losses[-1]):
+        if (number + 1) % part == 0 and not bool(losses[:number + 1].isfinite().all()):
             break
-    part = max(len(losses) // POINTS, 1)
-    means = [sum(losses[i:i + part]) / len(losses[i:i + part]) for i in range(0, len(losses), part)]
-    return {"accuracy": accuracy(model, data, c["pictures"]), "converged": math.isfinite(losses[-1]),
+        if (number + 1) % rest == 0 and c["steps"] - number > rest:
+            accuracies.append(accuracy(model, data, c["pictures"]))
+    found = losses[:number + 1].tolist()
+    found = found[:next((i + 1 for i, loss in enumerate(found) if not math.isfinite(loss)), len(found))]
+    means = [sum(found[i:i + part]) / len(found[i:i + part]) for i in range(0, len(found), part)]
+    accuracies = [round(float(one), 4) for one in (*accuracies, accuracy(model, data, c["pictures"]))]
+    return {"accuracy": accuracies[-1], "accuracies": accuracies, "converged": math.isfinite(found[-1]),
             "losses": [round(loss, 4) if math.isfinite(loss) else None for loss in means],
-            "ratio": compress.report().total["ratio"], "seconds": round(time.process_time() - start, 1),
-            "torch": torch.__version__}
+            "ratio": compress.report().total["ratio"], "ratios": ratios(compress.report()),
+            "seconds": round(clock() - start, 1), "torch": torch.__version__,
+            "on": torch.cuda.get_device_name() if device.type == "cuda" else "CPU"}
+
+
+def ratios(report):
+    """By the kinds of what was compressed."""
+    kinds = dict.fromkeys(row.kind for row in report.rows)
+    return {kind: sum(row.nbytes for row in report.rows if row.kind == kind)
+            / sum(row.packed for row in report.rows if row.kind == kind) for kind in kinds}
 
 
 def accuracy(model, data, count):
-    """Of the first pictures of the test, in per cent."""
+    """Of the first pictures of the test, in per cent: a tensor, for which nobody has waited yet."""
     import torch
 
     model.eval()
+    size = TESTED[data["test"].device.type]
     with torch.no_grad():
-        right = sum(int((model(_floats(data["test"][i:min(i + 500, count)])).argmax(1)
-                         == data["test_classes"][i:min(i + 500, count)]).sum()) for i in range(0, count, 500))
-    return 100 * right / min(count, len(data["test"]))
+        right = sum((model(_floats(data["test"][i:min(i + size, count)])).argmax(1)
+                     == data["test_classes"][i:min(i + size, count)]).sum() for i in range(0, count, size))
+    model.train()
+    return 100 * right.double() / min(count, len(data["test"]))

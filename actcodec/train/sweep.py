@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from actcodec.files import UserError
-from actcodec.train.run import DEFAULTS, checked, run
+from actcodec.train.run import DEFAULTS, checked, keep, known, trained
 
 __all__ = ["jobs", "read", "work"]
 
@@ -32,7 +32,7 @@ def read(path):
 
 
 def jobs(sweep):
-    """[(label, configuration)] of what such a file says; the seeds of a preset follow one another. Raises
+    """[(label, configuration)] of what such a file says, all presets of a seed before the next one. Raises
     ValueError."""
     common = {key: value for key, value in sweep.items() if key not in OWN}
     if wrong := [key for key in common if key not in DEFAULTS or key in ("network", "seed", "preset", "options")]:
@@ -44,16 +44,45 @@ def jobs(sweep):
         raise ValueError("a sweep needs a table of presets")
     return [(label, checked(common | way | {"network": network, "seed": seed}))
             for network in sweep.get("networks", [DEFAULTS["network"]])
-            for label, way in presets.items() for seed in range(seeds)]
+            for seed in range(seeds) for label, way in presets.items()]
 
 
-def work(todo, data, results, processes=1):
-    """The results of jobs as (label, result), as they come. What is in the folder ``results`` is not trained again."""
+def work(todo, data, results, processes=1, scheduler=None):
+    """The results of jobs as (label, result), as they come. What is in the folder ``results`` is not trained again.
+
+    With the address of a ``scheduler`` of Dask its workers train, one run a thread of each, and need ``data`` where
+    they are; results come back to the folder here. A run whose worker is lost is given to another one.
+    """
+    Path(results).mkdir(parents=True, exist_ok=True)
+    rest = []
+    for label, configuration in todo:
+        if found := known(configuration, results):
+            yield label, found
+        else:
+            rest.append((label, configuration))
+    if rest and scheduler:
+        yield from _distributed(rest, data, results, scheduler)
+    elif rest:
+        yield from _here(rest, data, results, processes)
+
+
+def _here(todo, data, results, processes):
     from actcodec.train import cifar10
 
-    Path(results).mkdir(parents=True, exist_ok=True)
     cifar10.load(data)  # once, before there are several processes
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        futures = {pool.submit(run, configuration, data, results): label for label, configuration in todo}
+        futures = {pool.submit(trained, configuration, data): label for label, configuration in todo}
         for future in as_completed(futures):
-            yield futures[future], future.result()
+            yield futures[future], keep(future.result(), results)
+
+
+def _distributed(todo, data, results, scheduler):
+    try:
+        import distributed
+    except ImportError as error:
+        raise UserError("Dask is missing: pip install 'actcodec[distributed]'") from error
+    with distributed.Client(scheduler) as client:
+        futures = {client.submit(trained, configuration, str(data), pure=False): label
+                   for label, configuration in todo}
+        for future in distributed.as_completed(futures):
+            yield futures[future], keep(future.result(), results)

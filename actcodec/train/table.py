@@ -42,7 +42,7 @@ def show(rows):
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("network", "preset"):
         table.add_column(name, no_wrap=True)
-    for name in ("runs", "accuracy, %", "s", "95 %", "diverged", "loss", "ratio", "CPU s"):
+    for name in ("runs", "accuracy, %", "s", "95 %", "diverged", "loss", "ratio", "seconds"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(row["network"], row["label"], str(row["runs"]), f"{row['accuracy']:.2f}",
@@ -54,12 +54,15 @@ def show(rows):
 
 
 def draw(results, target):
-    """Draws the curves of losses, a colour for each label; .png, .svg or .pdf."""
+    """Draws the curves of losses, and of accuracies where the test was made along the way, a colour for each label;
+    .png, .svg or .pdf."""
     from actcodec.plotting import pyplot, write
 
     plt = pyplot()
-    figure, axes = plt.subplots(figsize=(9, 5), dpi=110, layout="constrained")
-    labels = list(dict.fromkeys(label for label, _ in results))
+    tested = all(len(result["accuracies"]) > 1 for _, result in results)
+    figure, every = plt.subplots(1, 1 + tested, figsize=(9 + 3 * tested, 5), dpi=110, layout="constrained",
+                                 squeeze=False)
+    axes, labels = every[0, 0], list(dict.fromkeys(label for label, _ in results))
     for label, result in results:
         losses = result["losses"]
         places = [(i + 0.5) * result["configuration"]["steps"] / len(losses) for i in range(len(losses))]
@@ -68,5 +71,12 @@ def draw(results, target):
                   color=plt.get_cmap("tab10")(labels.index(label) % 10), label=label if first else "_again")
     axes.set(xlabel="step", ylabel="loss, mean of a fiftieth of all steps")
     axes.legend(fontsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
+    for number, label in enumerate(labels if tested else ()):
+        runs = [result for one, result in results if one == label]
+        means = [mean(values) for values in zip(*(one["accuracies"] for one in runs), strict=True)]
+        places = [(i + 1) * runs[0]["configuration"]["steps"] / len(means) for i in range(len(means))]
+        every[0, 1].plot(places, means, linewidth=1, marker=".", color=plt.get_cmap("tab10")(number % 10))
+        every[0, 1].set(xlabel="step", ylabel="accuracy, %, mean of all seeds")
+    for axes in every[0]:
+        axes.spines[["top", "right"]].set_visible(False)
     write(figure, target)

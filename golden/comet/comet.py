@@ -8,7 +8,7 @@ from actcodec.golden.comet import huffman, lorenzo, prequantise
 from actcodec.golden.comet.book import Book, build, cost, histogram
 from actcodec.golden.comet.huffman import Error
 from actcodec.golden.comet.interleave import interleave
-from actcodec.golden.offload import blocks, stream
+from actcodec.golden.offload import stream
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def compress(x, eb, config=None, book=None, cdus=1):
     stream.order(0, cdus)
     s = prequantise.step(eb)
     q, outliers = prequantise.quantize(x, s)
-    config, book = _choose(q, [config] if config else _configs(q.shape), book)
+    config, book = _choose(q, [config] if config else lorenzo.legal(q.shape), book)
     u = lorenzo.residuals(q, q.shape, config)
     order, owner = lorenzo.order(q.shape, config.tiled), lorenzo.groups(q.shape, config.tiled) % cdus
     outliers, x = outliers.reshape(-1)[order], np.reshape(x, -1)[order]
@@ -80,12 +80,7 @@ def choose(x, s, configs=None):
     tiles. Of equals the first one is taken. Raises ValueError for a tiled one where the shape has no tiles.
     """
     q, _ = prequantise.quantize(x, s)
-    return _choose(q, configs or _configs(q.shape), None)
-
-
-def _configs(shape):
-    tiles = blocks.view(shape).tileable
-    return [config for config in lorenzo.CONFIGS.values() if tiles or not config.tiled]
+    return _choose(q, configs or lorenzo.legal(q.shape), None)
 
 
 def _choose(q, configs, book):

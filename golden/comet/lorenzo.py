@@ -41,6 +41,12 @@ CONFIGS = {
 }
 
 
+def legal(shape):
+    """The configurations of `CONFIGS` that tensors of a shape can have."""
+    tiles = blocks.view(shape).tileable
+    return [config for config in CONFIGS.values() if tiles or not config.tiled]
+
+
 def order(shape, tiled):
     """Indices, in memory order, of the values of a tensor in coding order.
 

@@ -8,18 +8,20 @@ import numpy as np
 
 from actcodec.golden.common import heap
 from actcodec.golden.gist import binarize
-from actcodec.golden.jpegact import dct, nibble, quantize, rice, sfpr, zvc
+from actcodec.golden.jpegact import dct, div, nibble, quantize, rice, rle, sfpr, zvc
 from actcodec.golden.offload import blocks, stream
 
 CODERS = {"sfpr-nibble": nibble, "sfpr-rice": rice, "jpeg-act-nibble": nibble, "jpeg-act-rice": rice}  # in place of ZVC
-TILED = ("jpeg-act", "jpeg-act-nibble", "jpeg-act-rice")  # modes of which a block is an 8x8 tile
-FALLBACK = {"jpeg-act": "sfpr-zvc", "jpeg-act-nibble": "sfpr-nibble", "jpeg-act-rice": "sfpr-rice"}
+BASE = "jpeg-base"  # the paper's baseline: DIV and RLE in place of SH and ZVC
+TABLES = {mode: coder.Table for mode, coder in CODERS.items()} | {BASE: div.Table}  # what hardware is told besides
+TILED = ("jpeg-act", "jpeg-act-nibble", "jpeg-act-rice", BASE)  # modes of which a block is an 8x8 tile
+FALLBACK = {"jpeg-act": "sfpr-zvc", "jpeg-act-nibble": "sfpr-nibble", "jpeg-act-rice": "sfpr-rice", BASE: "sfpr"}
 SCALED = ("sfpr", "sfpr-zvc", *TILED, "sfpr-nibble", "sfpr-rice")  # modes with a scale for each channel
 BLOCK_BYTES = {"raw": 256, "sfpr": 64, "brc": 8}  # modes whose blocks all have the same size
 ITEM = {"sfpr-zvc": np.dtype(np.uint8), "jpeg-act": np.dtype(np.uint8), "zvc": np.dtype(np.uint32)}  # what ZVC counts
 PART = 2048  # blocks at a time, about: what is computed between stays in a cache
 MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
-LEGAL = (*MODES, *CODERS)
+LEGAL = (*MODES, *CODERS, BASE)
 FITTED = 16  # parts of a tensor, at most, that its coder's table is fitted to
 
 
@@ -30,14 +32,14 @@ class Compressed:
     Raises ValueError for parts that do not fit together.
     """
 
-    mode: str  # the one that was used: a tensor too small for jpeg-act has sfpr-zvc
+    mode: str  # the one that was used: a tensor too small for tiles has that of FALLBACK
     shape: tuple[int, ...]  # of the tensor, 2 or 4 dimensions
     dqt: str | None  # name of the table, "custom" for one without; None unless blocks are tiles
-    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless blocks are tiles
+    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode has SH
     scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
     cdus: int  # 1 to 8
     payload: bytes
-    code: nibble.Table | rice.Table | None = None  # the coder's table; None unless the mode has one
+    code: nibble.Table | rice.Table | div.Table | None = None  # the coder's table, or DIV's; None unless there is one
 
     def __post_init__(self):
         if self.mode not in LEGAL:
@@ -47,10 +49,10 @@ class Compressed:
             if not view.tileable:
                 raise ValueError(f"shape {self.shape} is too small for mode {self.mode}")
             s = self.table
-            if s is None or s.shape != (8, 8) or s.dtype != np.uint8 or np.any(s > 7):
+            if self.mode != BASE and (s is None or s.shape != (8, 8) or s.dtype != np.uint8 or np.any(s > 7)):
                 raise ValueError(f"mode {self.mode} needs a table of 8 x 8 shifts, uint8, 0 to 7")
-        if self.mode in CODERS and not isinstance(self.code, CODERS[self.mode].Table):
-            raise ValueError(f"mode {self.mode} needs the table of its coder, not {self.code!r}")
+        if self.mode in TABLES and not isinstance(self.code, TABLES[self.mode]):
+            raise ValueError(f"mode {self.mode} needs the table of its coder, or of DIV, not {self.code!r}")
         if self.mode in SCALED:
             k = self.scales
             if k is None or k.shape != (view.channels,) or k.dtype != np.float32:
@@ -101,19 +103,20 @@ def effective_mode(x, mode):
 def compress(x, mode, dqt="optL", cdus=1, signs=False, code=None):
     """Compress a float32 tensor (NCHW or [N, F]) as `cdus` CDUs do together: Compressed.
 
-    `mode` is one of MODES or of CODERS; those of tiles fall back as FALLBACK tells where W < 8 or N * C * H < 8. `dqt`
-    is the name of a table or a table of 64 values (see `quantize`). With `signs`, no positive value becomes 0 in a mode
-    with scales (see `sfpr.quantize`); how to decompress does not depend on it. `code` is the table of the mode's coder;
-    without it one is fitted to the tensor, by `fit`. Raises TypeError unless `x` is a float32 array, ValueError for an
-    empty tensor, another number of dimensions, an unknown mode or DQT, and unless `cdus` is an int, 1 to 8.
+    `mode` is one of LEGAL; those of tiles fall back as FALLBACK tells where W < 8 or N * C * H < 8. `dqt` is the name
+    of a table or a table of 64 values (see `quantize`, and `div` for jpeg-base). With `signs`, no positive value
+    becomes 0 in a mode with scales (see `sfpr.quantize`); how to decompress does not depend on it. `code` is the table
+    of the mode's coder; without it one is fitted to the tensor, by `fit`. Raises TypeError unless `x` is a float32
+    array, ValueError for an empty tensor, another number of dimensions, an unknown mode or DQT, and unless `cdus` is an
+    int, 1 to 8.
     """
-    mode = effective_mode(x, mode)
-    if mode not in CODERS:
+    asked, mode = mode, effective_mode(x, mode)
+    name = dqt if isinstance(dqt, str) else "custom"
+    if mode not in TABLES:
         code = None
-    elif code is None:
+    elif code is None or mode == BASE:
         code = fit(x, mode, dqt, signs)
-    name, dqt = (dqt, quantize.table(dqt)) if isinstance(dqt, str) else ("custom", dqt)
-    table = quantize.shifts(dqt)
+    table = None if asked == BASE else _shifts(dqt)
     stream.order(0, cdus)  # checks
     view = blocks.view(x.shape)
     tiled = mode in TILED
@@ -129,14 +132,17 @@ def compress(x, mode, dqt="optL", cdus=1, signs=False, code=None):
 
 
 def fit(x, mode, dqt="optL", signs=False):
-    """The table of the coder of `mode` under which a tensor is smallest, or a part of it if it is large.
+    """The table of the coder of `mode` under which a tensor is smallest, or a part of it if it is large; that of DIV
+    is the `dqt`.
 
     Values without a sign, such as those of a ReLU, get a straight table where that is smaller. Arguments as in
     `compress`, and raises as it does.
     """
+    if mode == BASE:
+        return div.Table(div.table(dqt) if isinstance(dqt, str) else dqt)
     mode, view, coder = effective_mode(x, mode), blocks.view(x.shape), CODERS[mode]
     tiled, k = mode in TILED, sfpr.scales(x).k
-    table = quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
+    table = _shifts(dqt)
     rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
     found = parts(view.blocks(tiled), 1)
     found = found[:: -(-len(found) // FITTED)]
@@ -145,6 +151,10 @@ def fit(x, mode, dqt="optL", signs=False):
         return coder.fit(values)
     return min((coder.fit(values, straight) for straight in (False, True)),
                key=lambda code: int(coder.measure(values, code).sum()))
+
+
+def _shifts(dqt):
+    return quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
 
 
 def parts(n, cdus):
@@ -193,6 +203,8 @@ def encode(values, mode, table, code=None):
     """Payload (uint8) and sizes of blocks, as `gather` gives them."""
     if mode in CODERS:
         return CODERS[mode].encode(lines(values, mode in TILED, table), code)
+    if mode == BASE:
+        return rle.encode(div.quantize(dct.forward(values.reshape(-1, 8, 8)), code.divisors))
     if mode in TILED:
         values = coefficients(values, table)
     if mode in ITEM:
@@ -203,6 +215,8 @@ def encode(values, mode, table, code=None):
 
 def decode(payload, sizes, mode, table, code=None):
     """The reverse of `encode`."""
+    if mode == BASE:
+        return dct.inverse(div.dequantize(rle.decode(payload, len(sizes)).reshape(-1, 8, 8), code.divisors))
     if mode in CODERS:
         values = CODERS[mode].decode(payload, len(sizes), code)
         if mode in TILED:
@@ -221,6 +235,8 @@ def sizes_of(compressed):
     c, n = compressed, compressed.blocks
     if c.mode in CODERS:
         return CODERS[c.mode].sizes(c.payload, n)
+    if c.mode == BASE:
+        return rle.sizes(c.payload, n)
     return zvc.sizes(c.payload, n, ITEM[c.mode].itemsize) if c.mode in ITEM else np.full(n, BLOCK_BYTES[c.mode])
 
 
@@ -228,7 +244,7 @@ def decompress(compressed):
     """The float32 tensor of a Compressed.
 
     Lossless in modes raw and zvc; 1.0 or +0.0 in mode brc. Raises ValueError if the payload's masks, or lengths, do not
-    add up to its length, and for a malformed block.
+    add up to its length, and for a malformed block: which one, counted in the tensor's part that the message names.
     """
     c, view, n = compressed, compressed.view, compressed.blocks
     heap.settle()
@@ -239,6 +255,10 @@ def decompress(compressed):
     for part in parts(n, c.cdus):
         end = at + int(sizes[part].sum())
         data, found = stream.deinterleave(payload[at:end], sizes[part], c.cdus)
-        scatter(decode(data, found, c.mode, c.table, c.code).reshape(-1), view, c.tiled, r, part, x)
+        try:
+            values = decode(data, found, c.mode, c.table, c.code)
+        except ValueError as error:
+            raise ValueError(f"{error}, from block {part.start} on" if part.start else str(error)) from error
+        scatter(values.reshape(-1), view, c.tiled, r, part, x)
         at = end
     return x.reshape(c.shape)

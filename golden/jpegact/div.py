@@ -4,6 +4,8 @@ Two of the tables are not those of SH: what the paper calls optL and optH in its
 before they went to powers of two, as its authors published them with their code.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from actcodec.golden.jpegact.dct import FRACTION_BITS
@@ -53,6 +55,27 @@ def divisors(dqt):
     if not np.all((dqt >= 1) & (dqt <= 255) & (np.rint(dqt) == dqt)):
         raise ValueError("DQT has a value that is not a whole number, 1 to 255")
     return dqt.reshape(8, 8).astype(np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table as hardware is told of it: `divisors`, as the function of that name gives them. Raises ValueError for
+    anything else."""
+
+    divisors: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "divisors", divisors(self.divisors))
+
+    @property
+    def word(self):
+        """The table in 512 bits: the value of row r and column c in bits 64r + 8c + 7 : 64r + 8c."""
+        return int.from_bytes(self.divisors.tobytes(), "little")
+
+    @classmethod
+    def of(cls, word):
+        """The table of a word."""
+        return cls(np.frombuffer(word.to_bytes(64, "little"), np.uint8))
 
 
 def reciprocal(d):

@@ -121,6 +121,18 @@ def encode(blocks, framing="block", dc="none"):
     return _packed(word, length), size
 
 
+def symbols(blocks):
+    """How many codes each of `blocks` (as in `encode`) has: DC, a code for each other value and for each 16 zeros in
+    front of one, and EOB: int64 [n]."""
+    values = np.asarray(blocks).reshape(-1, BLOCK)[:, ZIGZAG]
+    coded = values != 0
+    coded[:, 0] = True
+    block, place = np.nonzero(coded)
+    run = np.diff(place, prepend=0) - 1
+    run[place == 0] = 0
+    return np.bincount(block, 1 + run // 16, len(values)).astype(np.int64) + (values[:, -1] == 0)
+
+
 def _windows(payload):
     """The 32 bits from each byte on, uint32, to four bytes behind the end, where there are ones."""
     padded = np.concatenate([payload, np.full(8, 0xFF, np.uint8)]).astype(np.uint32)

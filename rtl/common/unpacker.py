@@ -118,13 +118,13 @@ class Unpacker(wiring.Component):
         # A new word goes behind those that stay.
         stay = Signal.like(held)
         m.d.comb += stay.eq(held - sum(j * passed[j] for j in range(1, most + 1)))
-        shown = []
+        content = []
         for k in range(count):
             come = [Mux(passed[j], words[k + j], 0) for j in range(min(most, count - 1 - k) + 1)]
             with m.If(~passed[0] | (accepted & ((held == k) | (held == 0)))):
                 m.d.sync += words[k].eq(reduce(or_, come[1:], Mux(
                     accepted & (stay == k), self.i.p.data.as_value(), 0)))
-            shown.append(reduce(or_, come))
+            content.append(reduce(or_, come))
 
         grown = Signal.like(known)
         m.d.comb += grown.eq(known + Mux(accepted, self.i.p.count >> fine, 0))
@@ -146,12 +146,12 @@ class Unpacker(wiring.Component):
             ]
 
         # The barrel: the coarsest step first, and no more of the words than can still reach the output.
-        shown = Cat(shown)
+        content = Cat(content)
         for bit in reversed(range(len(offset))):
             by = unit << bit
             reach = unit * (piece + (1 << bit) - 1)
             step = Signal(reach, name=f"shown_{1 << bit}")
-            m.d.comb += step.eq(Mux(offset[bit], shown[by:], shown))
-            shown = step
-        m.d.comb += self.o.p.data.as_value().eq(shown)
+            m.d.comb += step.eq(Mux(offset[bit], content[by:], content))
+            content = step
+        m.d.comb += self.o.p.data.as_value().eq(content)
         return m

@@ -1,9 +1,10 @@
 """What the coders `nibble` and `rice` have in common: ports, the steps in which they move, values without a sign."""
 
-from amaranth.hdl import Cat, Mux, Signal, signed
+from amaranth.hdl import C, Cat, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.carrysave import columns
 from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.common.vectors import vectors
 from actcodec.rtl.offload.config import rows
@@ -57,6 +58,19 @@ class Parts:
         register = Signal(width, reset_less=True, name="stage")
         self.at(register, value)
         return register
+
+    def ones(self, bits):
+        """How many of ``bits`` are set."""
+        return self.wire(columns(self.m, [(bit, 0) for bit in bits], len(bits).bit_length()))
+
+    def above(self, value, count):
+        """Whether a value is above 0, 1, 2, ..., ``count`` bits; two digits in front of a level of gates."""
+        low = self.wire(Cat(*(value[:3] > j for j in range(7)), C(0, 1)))
+        if len(value) <= 3:
+            return low[:count]
+        high = self.wire(Cat(value[3:] > j for j in range(-(-count // 8))))
+        equal = self.wire(Cat(~high[0], high[:-1] & ~high[1:]))
+        return self.wire(Cat(high[j // 8] | (equal[j // 8] & low[j % 8]) for j in range(count)))
 
     def sum(self, values):
         """The sum of values, as a balanced tree."""

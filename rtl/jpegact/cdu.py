@@ -14,6 +14,7 @@ from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.common.vectors import words
 from actcodec.rtl.jpegact import feed
 from actcodec.rtl.jpegact.control import Control
+from actcodec.rtl.jpegact.runlength import check_coders
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.config import Chosen, Error, check_modes, config, rows
 from actcodec.rtl.offload.stage import Hop
@@ -25,12 +26,12 @@ class Site:
     """What a unit of a CDU needs to know of where it stands.
 
     ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
-    it, ``tiled`` whether its blocks are tiles, ``packed`` that of the CDU.
+    it, ``tiled`` whether its blocks are tiles, ``packed`` and ``coders`` those of the CDU.
     """
 
     def __init__(self, m, ports, config, start, tiled):
         self.m, self.ports, self.config, self.start, self.tiled = m, ports, config, start, tiled
-        self.packed = ports.packed
+        self.packed, self.coders = ports.packed, ports.coders
         self._units = {}
 
     def setting(self, name):
@@ -78,6 +79,10 @@ class Cdu(wiring.Component):
     decompress    2     6        16    2                39 / 47 / 63    4
     ==========  ===  ====  ========  ===  ==========================  ===
 
+    Without packer and unpacker, jpeg-base compresses with 43 / 50 / 64 cycles and one for each code of the first block,
+    and decompresses in layout 0 with 32 and these; in the others a group's longest block counts. Its rate is that of
+    :class:`~actcodec.rtl.jpegact.runlength.RunLength`.
+
     Source: JPEG-ACT, section III-A, Figure 8; Table II for the modes.
 
     Parameters
@@ -90,6 +95,8 @@ class Cdu(wiring.Component):
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
         and a splitter, which know where it ends. Blocks that are counted or have segments
         (:mod:`~actcodec.rtl.offload.block_format`) need that.
+    coders : int
+        Of JPEG's codes, 1 to 8, for modes that pass RLE: each takes a symbol a cycle.
 
     Ports
     -----
@@ -101,7 +108,7 @@ class Cdu(wiring.Component):
     bytes_i, bytes_o : stream of :func:`chunk` of ``width`` bytes
         Full beats; the one that carries ``last`` holds 1 to ``width`` bytes. If not ``packed``, there is no
         ``bytes_i``, and ``bytes_o`` has eight chunks a block, the mask in the first one, others as long as a row at
-        most; those of a counted block have up to 16 bytes each.
+        most; those of a counted block have up to 16 bytes each, or a row's, the first of them a byte more.
     rows_i : stream of :func:`~actcodec.rtl.offload.config.rows`, only if not ``packed``
         Eight a block. A row that carries ``last`` too early means nothing, and ends the stream.
     busy : output
@@ -115,20 +122,21 @@ class Cdu(wiring.Component):
     Raises
     ------
     ValueError
-        If ``modes`` are not such of a lane, or blocks that are counted or have segments are to be packed.
+        If ``modes`` are not such of a lane, or blocks that are counted or have segments are to be packed; if ``coders``
+        is not 1 to 8.
     """
 
-    def __init__(self, modes, packed=True):
+    def __init__(self, modes, packed=True, coders=4):
         check_modes(modes)
+        check_coders(coders)
         for kind in ("counted", "segmented"):
             if packed and any(getattr(mode.format, kind) for mode in modes):
                 raise ValueError(f"packed must be False for modes with {kind} blocks, not True")
         self.modes = tuple(modes)
-        self.packed = bool(packed)
-        wide = any(mode.format.row == 32 for mode in modes)
-        row = 32 if wide else 8
+        self.packed, self.coders = bool(packed), coders
+        row = max(8, *(mode.format.row for mode in modes))
         # Bytes of a beat at the compressed side.
-        self.width = MASK + row if not packed else 32 if wide else 16
+        self.width = MASK + row if not packed else 32 if row == 32 else 16
         self.scaled, self.segmented = any(mode.scaled for mode in modes), any(mode.format.segmented for mode in modes)
         sector = data.ArrayLayout(32, 8)
         ports = {
@@ -200,9 +208,9 @@ class Cdu(wiring.Component):
         for mode_, path_ in zip(self.modes, self._paths(site, is_mode), strict=True):
             path = path_
             hops = [stage.compress for stage in path if stage.compress]
-            for source, sink in (pair for stage in path for pair in stage.inner):
-                link(0, mode_, source, sink)
-                link(1, mode_, source, sink)
+            for source, sink, fields in (inner for stage in path for inner in stage.inner):
+                link(0, mode_, source, sink, fields)
+                link(1, mode_, source, sink, fields)
             for before, after in pairwise([Hop(None, sectors), *hops]):
                 link(0, mode_, before.source, after.sink, after.fields)
             last, source = path[-1] if path else None, hops[-1].source if hops else sectors

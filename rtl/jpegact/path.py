@@ -13,14 +13,16 @@ from actcodec.rtl.common.vectors import vectors, words
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
 from actcodec.rtl.jpegact.align import Align
 from actcodec.rtl.jpegact.dct import Dct
+from actcodec.rtl.jpegact.div import Div
 from actcodec.rtl.jpegact.nibble import Nibble
 from actcodec.rtl.jpegact.quantize import Round, Shift, mirror
 from actcodec.rtl.jpegact.rice import Rice
+from actcodec.rtl.jpegact.runlength import RunLength
 from actcodec.rtl.jpegact.sfpr import Sfpr
 from actcodec.rtl.jpegact.zvc import Zvc
 from actcodec.rtl.offload.stage import Hop, Stage
 
-__all__ = ["align", "binarize", "dct", "nibble", "rice", "sfpr", "shift", "whole", "zvc8", "zvc32"]
+__all__ = ["align", "binarize", "dct", "divide", "nibble", "rice", "rle", "sfpr", "shift", "whole", "zvc8", "zvc32"]
 
 
 def sfpr(site, here):
@@ -69,8 +71,19 @@ def shift(site, here):
     unit, config = site.add("shift", Shift), site.config
     site.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start), unit.table.eq(config.table)]
     skid, rounding = _rounding(site)
-    return (Stage(Hop(unit.i, skid.o, _halves), Hop(unit.i, skid.o, _mirrored), inner=((unit.o, skid.i),)),
+    return (Stage(Hop(unit.i, skid.o, _halves), Hop(unit.i, skid.o, _mirrored), inner=((unit.o, skid.i, None),)),
             Stage(Hop(rounding.i, rounding.o)))
+
+
+def divide(site, here):
+    """DIV, which wants a fraction of one bit, or numbers of which one is 16; and a register, which has them in a mirror
+    as behind SH, so that the DCT finds there what it finds with SH."""
+    unit, config = site.add("div", Div), site.config
+    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start),
+                      unit.table.eq(site.setting("divisors"))]
+    skid = _skid(site)
+    return Stage(Hop(unit.i, skid.o, _halves), Hop(unit.i, skid.o, _sixteenths),
+                 inner=((unit.o, skid.i, _mirrored),))
 
 
 def whole(site, here):
@@ -99,6 +112,14 @@ def rice(site, here):
     return _counted(site, "rice", Rice)
 
 
+def rle(site, here):
+    """RLE and RLD, behind DIV."""
+    unit, config = site.add("rle", lambda: RunLength(site.coders)), site.config
+    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start)]
+    return Stage(Hop(unit.i, unit.chunks, _quotients), Hop(None, unit.o), coder=unit,
+                 malformed=unit.faults.as_value().any())
+
+
 def binarize(site, here):
     """BRC."""
     one, other = site.add("binarize", Binarize), site.add("unbinarize", Unbinarize)
@@ -107,11 +128,15 @@ def binarize(site, here):
                  chunk=lambda mask: {"data": mask.bits, "count": 1, "last": mask.last})
 
 
-def _rounding(site):
+def _skid(site):
     # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in the
     # other: without a register on the way, their chains of `ready` would close to rings. It also parts the two halves
     # of quantization.
-    return site.add("skid", lambda: Skid(vectors(signed(12)))), site.add("round", Round)
+    return site.add("skid", lambda: Skid(vectors(signed(12))))
+
+
+def _rounding(site):
+    return _skid(site), site.add("round", Round)
 
 
 def _zvc(site, name, word):
@@ -134,6 +159,14 @@ def _halves(vector):
 
 def _mirrored(vector):
     return {"data": Cat(mirror(word) for word in vector.data), "last": vector.last}
+
+
+def _sixteenths(vector):
+    return {"data": Cat(Cat(Const(0, 4), Value.cast(word)[:8]) for word in vector.data), "last": vector.last}
+
+
+def _quotients(vector):
+    return {"data": Cat(mirror(word)[4:] for word in vector.data), "last": vector.last}
 
 
 def _whole(vector):

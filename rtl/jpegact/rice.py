@@ -2,13 +2,13 @@
 
 from types import SimpleNamespace
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 
-from actcodec.rtl.common import compaction
 from actcodec.rtl.common.onehot_shift import choose
-from actcodec.rtl.jpegact import rice_decode
-from actcodec.rtl.jpegact.bits import Coder, Parts, fold, unfold
-from actcodec.rtl.jpegact.rice_decode import LINES, RAW, popcount
+from actcodec.rtl.jpegact import rice_decode, rice_encode
+from actcodec.rtl.jpegact.bits import Coder, Parts, fold
+from actcodec.rtl.jpegact.rice_decode import LINES, RAW
+from actcodec.rtl.jpegact.rice_encode import classes, merged
 
 __all__ = ["Rice"]
 
@@ -81,17 +81,22 @@ class Rice(Coder):
         # --------------------------------------------------------------------------------------------------- the store
         store = [Signal(64, reset_less=True, name=f"store_{j}") for j in range(LINES)]
         byte = Signal(8, reset_less=True)  # the first one of the block that enters
-        left, now, pushes = Signal(7, reset_less=True), Signal(7), Signal()
+        left, now, more, pushes = Signal(7, reset_less=True), Signal(7), Signal(), Signal()
         header = parts.wire(source.p.mask & (~empty).replicate(8))
         m.d.comb += [
+            more.eq(left.any() & ~empty),  # behind a block's first row
             now.eq(Mux(beat[0], Mux(header[:6] == RAW, 64, header[:6]), left) & (~empty).replicate(7)),
-            pushes.eq(step & (~decompress | ~(beat[6] | beat[7]) | now.any())),
+            pushes.eq(step & (~decompress | ~(beat[6] | beat[7]) | more)),
         ]
-        kept = Cat((now[3:].any() | (now[:3] > j)).replicate(8) for j in range(8))
+        kept = Signal(8, reset_less=True)  # bytes of the row that came last
         u = Cat(fold(self.i.p.data[lane], straight) for lane in range(8))
         with m.If(pushes):
-            m.d.sync += store[0].eq(Mux(decompress, source.p.data.as_value() & kept, u))
-            m.d.sync += [store[j].eq(store[j - 1]) for j in range(1, LINES)]
+            m.d.sync += [
+                store[0].eq(Mux(decompress, source.p.data.as_value(), u)),
+                kept.eq(Cat(now[3:].any() | (now[:3] > j) | ~decompress for j in range(8))),
+                store[1].eq(store[0] & Cat(one.replicate(8) for one in kept)),
+                *(store[j].eq(store[j - 1]) for j in range(2, LINES)),
+            ]
         parts.at(left, Cat(now[:3], Mux(now[3:].any(), now[3:] - 1, 0)) & now[3:].any().replicate(7))
         # First bytes go with their blocks.
         older, oldest = Signal(8, reset_less=True), Signal(6, reset_less=True)
@@ -99,169 +104,109 @@ class Rice(Coder):
         parts.at(older, byte, beat[0])
         parts.at(oldest, older[:6], beat[7])
 
+        # What compressing and decompressing keep for themselves, in the same registers: what becomes of them is below.
+        rows = [Signal(size, reset_less=True, name=f"rows_{j}") for j, size in enumerate((80, 144, 256))]
+        lines, pair_fields, fields = (Signal(64, reset_less=True, name=name) for name in ("lines", "halves", "fields"))
+
         # ----------------------------------------------------------------------- first pass: classes, counts, e, length
-        classes, over_bits = self._classes(store[0], late_k, straight)
-        low = parts.sum([kk & (~straight | store[0].word_select(lane, 8).any()).replicate(3)
-                         for lane, kk in enumerate(late_k)])
+        found, over_bits = classes(parts, store[0], late_k, straight)
+        masked = [kk & (~straight | store[0].word_select(lane, 8).any()).replicate(3) for lane, kk in enumerate(late_k)]
         # Whether classes are at least 1, 2 and 3, by lanes: of the line that has come, and of those before.
         flow = [[Signal(8, reset_less=True, name=f"class_{c}_{j}") for c in range(3)] for j in range(7)]
         decoded = [Signal(8, name=f"decoded_{c}") for c in range(3)]
         for c in range(3):
-            parts.at(flow[0][c], Mux(decompress, decoded[c], classes[c]))
+            parts.at(flow[0][c], Mux(decompress, decoded[c], found[c]))
             for j in range(1, 7):
                 parts.at(flow[j][c], flow[j - 1][c])
-        lows, some, over = Signal(6, reset_less=True), Signal(reset_less=True), Signal(8, reset_less=True)
-        parts.at(lows, low)
-        parts.at(some, store[0].any())
-        parts.at(over, over_bits)
+        lows = [parts.register(parts.sum(masked[4 * j :][:4]), 5) for j in range(2)]
+        some, over = parts.register(store[0].any(), 1), parts.register(over_bits, 8)
 
-        has = line_of(lambda line: [flagged[2 * line], flagged[2 * line + 1]], 6)  # at the second step
-        ones = [parts.wire(popcount(flow[0][c])) for c in range(3)]
+        def flags_of(line):
+            return [flagged[2 * line], flagged[2 * line + 1]]
+
+        has = Signal(2, reset_less=True)  # of the line at the second step
+        parts.at(has, line_of(flags_of, 7))
+        ones = [parts.ones(flow[0][c]) for c in range(3)]
         present = self._present(flow[0][0], has)
-        bits, escapes = Signal(7, reset_less=True), Signal(4, reset_less=True)
-        parts.at(bits, lows + ones[0] + ones[1] + (popcount(present) << 2))
-        parts.at(escapes, ones[2])
-        beyond, is_some, dc = Signal(4, reset_less=True), Signal(reset_less=True), Signal(reset_less=True)
-        parts.at(beyond, Cat((over >> e[j]).any() for j in range(4)))
-        parts.at(is_some, some)
-        parts.at(dc, flow[0][2][0])
-
+        bits = [parts.register(lows[0] + lows[1], 6),
+                parts.register(ones[0] + ones[1] + (parts.ones(present) << 2), 5)]
         opening = phase[3]
-        total, number = Signal(10, reset_less=True), Signal(7, reset_less=True)
-        exceeds, nonzero, dc_escapes = Signal(4, reset_less=True), Signal(reset_less=True), Signal(reset_less=True)
-        parts.at(total, Mux(opening, flags, total) + bits)
-        parts.at(number, Mux(opening, 0, number) + escapes)
-        parts.at(exceeds, (exceeds & (~opening).replicate(4)) | beyond)
-        parts.at(nonzero, (nonzero & ~opening) | is_some)
-        parts.at(dc_escapes, dc, opening)
+        length = rice_encode.Length(parts, flags, e, k[0], decompress, opening)
+        length.add(bits, parts.register(ones[2], 4), parts.register(Cat(over.bit_select(one, 1) for one in e), 4),
+                   parts.register(some, 1), parts.register(flow[0][2][0], 1))
 
-        which = Signal(2, reset_less=True)
-        more_bits, product, sum_, large, empty_block = (
-            Signal(size, reset_less=True, name=name) for name, size in (
-                ("more_bits", 3), ("product", 10), ("sum", 11), ("large", 1), ("empty_block", 1)))
-        index = parts.wire(Cat((exceeds[0] & ~exceeds[1]) | exceeds[2], exceeds[1]))
-        chosen = parts.wire(choose((index == j, e[j]) for j in range(4)))
-        beyond_8 = parts.wire((k[0] + chosen)[:4])
-        cut_off = Mux(dc_escapes & beyond_8[3], beyond_8[:3], 0)
-        parts.at(which, index, opening & ~decompress)
-        parts.at(more_bits, Mux(decompress, choose((older[6:] == j, e[j]) for j in range(4)), chosen),
+        more_bits = Signal(3, reset_less=True)
+        parts.at(more_bits, Mux(decompress, choose((older[6:] == j, e[j]) for j in range(4)), length.e),
                  Mux(decompress, beat[1], opening))
-        parts.at(product, parts.sum([Mux(chosen[j], number << j, 0) for j in range(3)]), opening)
-        parts.at(sum_, total + 7 - cut_off, opening)
-        parts.at(large, exceeds[3], opening)
-        parts.at(empty_block, ~nonzero, opening)
-
-        whole = parts.wire((sum_ + product)[:11])
         size = Signal(6, reset_less=True)
         raw, zero, raw_out, plain_out = (Signal(reset_less=True, name=name)
                                          for name in ("raw", "zero", "raw_out", "plain_out"))
-        is_raw = ~empty_block & (large | whole[9:].any() | whole[3:9].all())
-        parts.at(size, whole[3:9], phase[4])
+        parts.at(size, length.size, phase[4])
         decides = Mux(decompress, beat[2], phase[4])
-        parts.at(raw, Mux(decompress, older[:6] == RAW, is_raw), decides)
-        parts.at(zero, Mux(decompress, older[:6] == 0, empty_block), decides)
+        parts.at(raw, Mux(decompress, older[:6] == RAW, length.raw), decides)
+        parts.at(zero, Mux(decompress, older[:6] == 0, length.empty), decides)
         passes = Mux(decompress, beat[6], phase[7])
         parts.at(raw_out, raw, passes)
         parts.at(plain_out, raw | zero, passes)
 
         # ------------------------------------------------------------------------------------------- widths, mantissas
-        escaping = self._classes(store[SECOND], early_k, straight)[0]
-        present_u = [store[SECOND].word_select(lane, 8).any() for lane in range(8)]
-        widths, escaped = [], Signal(8, reset_less=True)
-        parts.at(escaped, escaping[2])
+        escaping = flow[6][2]
+        for _ in range(SECOND - 7):  # class j of the flow is that of line j + 1 of the store
+            escaping = parts.register(escaping, 8)
+        escaped = parts.register(escaping, 8)
+        widths = []
         for lane in range(8):
-            is_escape = Mux(decompress, flow[1][2][lane], escaping[2][lane])
-            is_some_u = Mux(decompress, flow[1][0][lane], present_u[lane])
+            is_escape = Mux(decompress, flow[1][2][lane], escaping[lane])
+            is_some_u = Mux(decompress, flow[1][0][lane], store[SECOND].word_select(lane, 8).any())
             wide = parts.wire(early_k[lane] + more_bits)
             width = Mux(is_escape, Mux(wide[3], 8, wide), early_k[lane])
             width = Mux(straight & ~is_some_u, 0, width)
             widths.append(parts.register(width[:4], 4))
         now_k = parts.register(early, 24)
         final = [parts.wire(Mux(raw, 8, Mux(zero, 0, width))) for width in widths]
-        mantissas, sizes = [], []
-        for lane in range(8):
-            value = store[SECOND + 1].word_select(lane, 8)
-            begin = Mux(escaped[lane], Cat(~straight, 1) << now_k.word_select(lane, 3), 0)[:8]
-            rest = parts.wire((value - begin - straight)[:8])
-            keep = Cat(final[lane] > j for j in range(8))
-            mantissas.append(parts.register(Mux(raw, unfold(value, straight), rest) & keep, 8))
-            sizes.append(parts.register(final[lane], 4))
-        pairs = [parts.wire(mantissas[2 * j] | (mantissas[2 * j + 1] << sizes[2 * j])[:16]) for j in range(4)]
+        sizes = [parts.register(one, 4) for one in final]
         pair_sizes = [parts.wire(sizes[2 * j] + sizes[2 * j + 1]) for j in range(4)]
-        halves = [parts.register((pairs[2 * j] | (pairs[2 * j + 1] << pair_sizes[2 * j]))[:32], 32) for j in range(2)]
         half_sizes = [parts.register(pair_sizes[2 * j] + pair_sizes[2 * j + 1], 6) for j in range(2)]
-        joined = [parts.register((halves[0] | (halves[1] << half_sizes[0]))[:64], 64)]
-        joined_sizes = [parts.register(half_sizes[0] + half_sizes[1], 7)]
-        for j in range(2):
-            joined.append(parts.register(joined[j], 64))
-            joined_sizes.append(parts.register(joined_sizes[j], 7))
+        line_size = parts.wire((half_sizes[0] + half_sizes[1])[:7])
+        line_sizes = [parts.register(line_size, 7)]
+        line_sizes += [parts.register(line_sizes[0], 7)]
+        line_sizes += [parts.register(line_sizes[1], 7)]
 
-        # ------------------------------------------------------------------------------------------------------- planes
-        ahead = self._present(flow[5][0], line_of(lambda line: [flagged[2 * line], flagged[2 * line + 1]], 1))
-        groups = [flow[5][0][:4], flow[5][0][4:]]
-        first_plane = Cat(Mux(ahead[0], groups[0], groups[1]), Mux(ahead.all(), groups[1], 0))
-        plane0 = parts.register(Mux(ahead.any(), first_plane, 0), 8)
-        step0 = parts.register(popcount(ahead), 2)
-        found = parts.register(Cat(group.any() for group in groups), 2)
-        have = Signal(16, reset_less=True)
-        parts.at(have, Cat(have[2:], found))
-        section0, end0 = self._append(plane0, step0 << 2, phase[0], flags, 80)
-        section0 = section0 | (have >> (16 - flags)[:5])
-        sections = []
-        for c in range(2):
-            gaps = compaction.moves(m, compaction.zeros(m, flow[6][c]))
-            plane = parts.register(Cat(compaction.close(m, list(flow[6][c + 1]), gaps)), 8)
-            count = parts.register(popcount(flow[6][c]), 4)
-            sections.append(self._append(plane, count, phase[1], 0, 64))
-
-        # ------------------------------------------------------------------------------------------------------- chunks
-        coded = ~plain_out
-        first = Mux(raw_out, RAW, Cat(size, which) & coded.replicate(8))
-        only, second, third, fourth = phase[0] & coded, phase[1] & coded, phase[2] & coded, phase[3] & coded
-        other = ~(only | second | third | fourth)
-        opens = phase[0] & plain_out
-        one = choose([(only, Cat(first, section0)), (second, sections[0][0]), (third, joined[2]), (fourth, joined[1]),
-                      (other & ~opens, joined[0]), (opens, Cat(first, joined[0]))])
-        one_size = parts.wire(choose([(only, end0 + 8), (second, sections[0][1]), (third, joined_sizes[2]),
-                                      (fourth, joined_sizes[1]), (other & ~opens, joined_sizes[0]),
-                                      (opens, joined_sizes[0] + 8)]))
-        two = choose([(second, sections[1][0]), (third, joined[1]), (fourth, joined[0])])
-        two_size = choose([(second, sections[1][1]), (third, joined_sizes[1]), (fourth, joined_sizes[0])])
-        field = parts.register((one | (two << one_size[:7]))[:128], 128)
-        field_size = parts.register(one_size + two_size, 8)
-
-        over_byte, carried = Signal(8, reset_less=True), Signal(3, reset_less=True)
-        begins, ends = phase[1], phase[0]
-        behind = parts.wire(carried & (~begins).replicate(3))
-        upto = parts.wire((field_size + behind)[:8])
-        placed = parts.wire((field << behind)[:136] | (over_byte & (behind.any()).replicate(8)))
-        rest_at = parts.wire(Cat((upto[3:] == j) for j in range(17)))
-        parts.at(over_byte, choose((rest_at[j], placed.word_select(j, 8)) for j in range(17)))
-        parts.at(carried, upto[:3])
-        packed = Cat(placed.word_select(j, 8) & (~rest_at[j] | ends).replicate(8) for j in range(16))
-        packed_count = upto[3:] + (ends & upto[:3].any())
+        # ------------------------------------------------------------------------------------------- compressing
+        mantissas = rice_encode.mantissas(parts, store[SECOND + 1], escaped,
+                                          [now_k.word_select(lane, 3) for lane in range(8)], straight, raw, final)
+        quarters = [merged(parts, fields[16 * j :][:8], fields[16 * j + 8 :][:8], sizes[2 * j]) for j in range(4)]
+        halves = Cat(merged(parts, quarters[2 * j], quarters[2 * j + 1], pair_sizes[2 * j]) for j in range(2))
+        joined = merged(parts, pair_fields[:32], pair_fields[32:], half_sizes[0])
+        ahead = Signal(2, reset_less=True)
+        parts.at(ahead, line_of(flags_of, 2))
+        sections, section0, ends = rice_encode.planes(parts, (rows[0], rows[1][:128]), flow,
+                                                      self._present(flow[5][0], ahead), phase, flags)
+        field, coded = rows[2][128:], ~plain_out
+        chunk_field, packed, packed_count = rice_encode.chunks(
+            parts, phase, rice_encode.first_byte(raw_out, size, length.which, coded), coded, ~(raw | zero),
+            (section0, rows[1]), ends, (lines, rows[2][:64], rows[2][64:128]), line_sizes, line_size, field)
 
         # ----------------------------------------------------------------------------------------------- decompressing
-        begin_of_mantissas, heads = rice_decode.planes(parts, store, beat, flags, flagged, decoded)
-        fields = rice_decode.mantissas(parts, SimpleNamespace(
+        loads, begin_of_mantissas, heads = rice_decode.planes(parts, store, beat, flags, flagged, decoded, rows)
+        next_line, next_halves, next_fields = rice_decode.mantissas(parts, SimpleNamespace(
             step=step, beat=beat, inside=inside, decompress=decompress, store=store, pushes=pushes, faults=self.faults,
         ), SimpleNamespace(
-            now=now, older=older, oldest=oldest, raw=raw, plain_out=plain_out, final=final, sizes=sizes,
+            more=more, older=older, oldest=oldest, raw=raw, zero=zero, plain_out=plain_out, widths=widths, sizes=sizes,
             pair_sizes=pair_sizes, half_sizes=half_sizes,
-        ), begin_of_mantissas, heads)
-        result = []
-        for lane in range(8):
-            one_, two_, three_ = (flow[6][c][lane] for c in range(3))
-            if_straight = Cat((two_ & ~three_), three_)
-            signed_ = Cat((one_ & ~two_) | three_, two_)
-            multiple = Mux(straight, if_straight, signed_) & (~plain_out).replicate(2)
-            base = parts.wire(((multiple << late_k[lane]) + (straight & one_ & ~plain_out))[:8])
-            value = parts.wire((base + fields[lane])[:8])
-            result.append(Mux(raw_out, value, unfold(value, straight)))
+        ), begin_of_mantissas, heads, lines, pair_fields)
 
-        # -------------------------------------------------------------------------------------------------- the output
+        # ----------------------------------------------------------------------------------- registers of both, output
+        own = (*sections, Cat(lines, rows[2][:64], chunk_field))
+        for register, one, (other, when) in zip(rows, own, loads, strict=True):
+            parts.at(register, Mux(decompress, other, one), ~decompress | when)
+        parts.at(lines, Mux(decompress, next_line, joined))
+        parts.at(pair_fields, Mux(decompress, next_halves, halves))
+        parts.at(fields, Mux(decompress, next_fields, mantissas))
+
         out, count_out = Signal(128, reset_less=True), Signal(5, reset_less=True)
-        parts.at(out, Mux(decompress, Cat(result), packed))
+        restored = rice_decode.values(parts, flow[6], fields, late_k, straight, plain_out, raw_out)
+        parts.at(out, Mux(decompress, restored, packed))
         parts.at(count_out, packed_count)
         m.d.comb += [self.chunks.p.data.as_value().eq(out), self.chunks.p.count.eq(count_out)]
         m.d.comb += [self.o.p.data[lane].eq(out.word_select(lane, 8)) for lane in range(8)]
@@ -273,38 +218,7 @@ class Rice(Coder):
             m.d.sync += self.faults.eq(0)
         return m
 
-    def _classes(self, line, k, straight):
-        """Of a line: whether classes are at least 1, 2 and 3, by lanes, and the OR of what quotients have beyond."""
-        parts = self._parts
-        classes, beyond = [[], [], []], 0
-        for lane in range(8):
-            u = line.word_select(lane, 8)
-            quotient = parts.wire(u >> k[lane])
-            whole = straight & ~(u & ((1 << k[lane]) - 1)[:8]).any()  # u - 1 has one less
-            least = [quotient.any(), quotient[1:].any(), quotient[2:].any() | quotient[:2].all()]
-            flags = [Mux(straight, u.any(), least[0]),
-                     Mux(straight, least[0] & ~(whole & (quotient == 1)), least[1]),
-                     Mux(straight, least[1] & ~(whole & (quotient == 2)), least[2])]
-            flags = [parts.wire(flag) for flag in flags]
-            for flag, column in zip(flags, classes, strict=True):
-                column.append(flag)
-            excess = parts.wire((quotient - Mux(straight, 2 + whole, 3))[:8])
-            beyond = beyond | (excess & flags[2].replicate(8))
-        return [parts.wire(Cat(column)) for column in classes], beyond
-
     def _present(self, plane, has):
         """Which of the two groups of a line are in P0, by their values and whether they have flags."""
         parts = self._parts
         return parts.wire(Cat(plane[4 * g :][:4].any() | ~has[g] for g in range(2)))
-
-    def _append(self, field, count, first, start, size):
-        """A register to which ``count`` bits are appended in each step; with ``first`` it begins anew, at ``start``.
-        Returns it and where it ends."""
-        parts = self._parts
-        whole, end = Signal(size, reset_less=True, name="section"), Signal(range(size + 1), reset_less=True, name="end")
-        place = parts.wire(Mux(first, start, end)[: len(end)])
-        fine = parts.wire((field << place[:3])[:15])
-        placed = choose((place[3:] == j, Cat(C(0, 8 * j), fine)[:size]) for j in range(size // 8))
-        parts.at(whole, Mux(first, 0, whole) | placed)
-        parts.at(end, place + count)
-        return whole, end

@@ -7,16 +7,22 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.packer import chunk
 from actcodec.rtl.common.vectors import vectors
-from actcodec.rtl.jpegact.block_store import ROW, WORDS, BlockStore
-from actcodec.rtl.jpegact.rld import SLOTS, Decoder, Faults
-from actcodec.rtl.jpegact.rle import WORD, Encoder
+from actcodec.rtl.jpegact.block_store import ROW, WORDS
+from actcodec.rtl.jpegact.rld import SLOTS, Faults
+from actcodec.rtl.jpegact.rle import WORD
+from actcodec.rtl.jpegact.runlength_coder import ROWS, Coder, mirrored
 from actcodec.rtl.offload.config import rows
 
-__all__ = ["BYTES", "RunLength"]
+__all__ = ["BYTES", "RunLength", "check_coders"]
 
 BYTES = ROW // 8  # of a row
-ROWS = 8  # which are the 144 bytes of the longest block
 MOST = 8  # coders
+
+
+def check_coders(coders):
+    """Raises ValueError unless ``coders`` is an int from 1 to 8."""
+    if type(coders) is not int or not 1 <= coders <= MOST:
+        raise ValueError(f"coders must be an integer from 1 to {MOST}, not {coders!r}")
 
 
 class RunLength(wiring.Component):
@@ -73,8 +79,7 @@ class RunLength(wiring.Component):
     """
 
     def __init__(self, coders=4):
-        if type(coders) is not int or not 1 <= coders <= MOST:
-            raise ValueError(f"coders must be an integer from 1 to {MOST}, not {coders!r}")
+        check_coders(coders)
         self.coders = coders
         values = stream.Signature(vectors(signed(8)))
         super().__init__(
@@ -174,9 +179,9 @@ class RunLength(wiring.Component):
 
         out, count, last = Signal(8 * (1 + BYTES), reset_less=True), Signal(5, reset_less=True), Signal(reset_less=True)
         shown = Signal(ROW)
-        m.d.comb += shown.eq(choose([*((turn_out[k] & leaving[:SLOTS].any(), _mirrored(coder.bytes_out))
+        m.d.comb += shown.eq(choose([*((turn_out[k] & leaving[:SLOTS].any(), mirrored(coder.bytes_out))
                                        for k, coder in enumerate(coders)),
-                                     *((leaving[SLOTS + s], _mirrored(other)) for s, other in enumerate(others))]))
+                                     *((leaving[SLOTS + s], mirrored(other)) for s, other in enumerate(others))]))
         kept = Cat(Mux(number > j, shown.word_select(j, 8), 0) for j in range(BYTES))
         line = choose((turn_out[k], coder.line_out) for k, coder in enumerate(coders))
         with m.If(leaves):
@@ -203,140 +208,3 @@ def _any(values):
     for other in others:
         first = first | other
     return first
-
-
-def _mirrored(row):
-    """Bits as they are sent to bytes, whose most significant bit is sent first, and back."""
-    return Cat(row.word_select(k, 8)[::-1] for k in range(len(row) // 8))
-
-
-class Coder(wiring.Component):
-    """One coder with its store.
-
-    Ports are those of :class:`RunLength`'s loop over all of them: what is entering and leaving, and whose turn it is.
-    """
-
-    start: In(1)
-    decompress: In(1)
-    turn: In(1)
-    phase: In(8)
-    room: Out(1)
-    enters: In(1)
-    line: In(64)
-    nonzero: In(8)
-    bytes: In(ROW)
-    number: In(8)
-    last: In(1)
-    mine: In(1)
-    done: In(1)
-    gone: In(7)
-    leaving: In(8)
-    leaves: In(1)
-    ends: Out(1)
-    closing: Out(1)
-    length: Out(8)
-    word: Out(WORD)
-    beyond: Out(ROWS - SLOTS)
-    into_word: Out(WORDS)
-    bytes_out: Out(ROW)
-    line_out: Out(64)
-    faults: Out(Faults)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.store = store = BlockStore()
-        m.submodules.encoder = encoder = Encoder()
-        m.submodules.decoder = decoder = Decoder()
-        decompress, opens = self.decompress, self.phase[0]
-        length = Signal(8, reset_less=True)
-        m.d.comb += self.length.eq(length)
-
-        # ------------------------------------------------------------------------------------------------- compressing
-        m.d.comb += [
-            encoder.start.eq(self.start),
-            encoder.line.eq(self.enters & ~decompress),
-            encoder.last.eq(self.last),
-            encoder.mask.eq(store.mask),
-            encoder.value.eq(store.value_out),
-            encoder.free.eq(~self.done),
-            # A word takes the place of one that has left; in the shared rows there is only the block whose turn it is.
-            encoder.may.eq((~self.done & (self.mine | (encoder.line_of < SLOTS)))
-                           | choose((encoder.line_of == r, self.gone[r]) for r in range(SLOTS))),
-            self.word.eq(encoder.word),
-            self.into_word.eq(encoder.word_of),
-        ]
-        stores = encoder.store & encoder.may
-        m.d.comb += self.beyond.eq(Cat(stores & (encoder.line_of == s) for s in range(SLOTS, ROWS)))
-
-        # ----------------------------------------------------------------------------------------------- decompressing
-        # Blocks whose first row is here, but which have not begun; rows that are full, and those of that block.
-        waiting, full, fresh, last = Signal(), Signal(SLOTS), Signal(SLOTS), Signal()
-        receiving, dropped, needed, stores_row = Signal(), Signal(), Signal(), Signal()
-        into = Cat(self.phase[s::SLOTS].any() for s in range(SLOTS))
-        taken = full & (fresh | (~decoder.idle).replicate(SLOTS))
-        m.d.comb += [
-            receiving.eq(self.turn & ~opens & ~waiting),
-            dropped.eq(~opens & decoder.idle & ~waiting),  # the block has ended
-            needed.eq(self.number.any() & ~dropped),
-            self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & into).any()),
-                             encoder.ready)),
-            stores_row.eq(self.enters & decompress & needed),
-            decoder.start.eq(self.start),
-            decoder.waiting.eq(waiting),
-            decoder.length.eq(length),
-            decoder.first.eq(store.first),
-            decoder.word.eq(store.word_out),
-            # Behind a block's last row, anything will do.
-            decoder.there.eq((decoder.slot & full & ~fresh).any() | decoder.idle | ~(receiving & self.number.any())),
-            decoder.stall.eq((decoder.write & ~decoder.own & self.done & ~(decoder.column[:7] & self.gone).any())
-                             | (decoder.ends & (self.done | (receiving & decoder.idle)))),
-            decoder.may.eq(~self.done & ~receiving),
-            self.faults.eq(decoder.faults),
-        ]
-        passed = decoder.slot & (decoder.passes).replicate(SLOTS) & ~fresh
-        new = into & stores_row.replicate(SLOTS)
-        m.d.sync += [
-            full.eq((taken & ~passed) | new),
-            fresh.eq((fresh | (new & (opens | waiting).replicate(SLOTS))) & (~decoder.loads).replicate(SLOTS)),
-            waiting.eq((waiting & ~decoder.loads) | (self.enters & decompress & opens)),
-        ]
-        with m.If(self.enters):
-            m.d.sync += last.eq(self.last)
-        with m.If(self.start):
-            m.d.sync += [full.eq(0), fresh.eq(0), waiting.eq(0)]
-
-        # ------------------------------------------------------------------------------------------------------- both
-        placed = Signal(2 * WORD - 1)  # a word, behind what is left of the one before
-        m.d.comb += [
-            placed.eq(Mux(decompress, decoder.loose, encoder.loose) << Mux(decompress, decoder.behind, encoder.behind)),
-            decoder.placed.eq(placed),
-            encoder.placed.eq(placed),
-        ]
-        ended = encoder.ends & encoder.free & (~encoder.store | encoder.may)
-        m.d.comb += [
-            self.ends.eq(Mux(decompress, decoder.early | (decoder.ends & ~decoder.stall), ended)),
-            # A block's rows have all come when the next one's first one has.
-            self.closing.eq(Mux(decompress, last & ~waiting & (decoder.idle | decoder.early), encoder.final)),
-            store.decompress.eq(decompress),
-            store.line.eq(self.line),
-            store.value.eq(decoder.value),
-            store.column.eq(Mux(decompress, decoder.column & (decoder.write & ~decoder.stall).replicate(8),
-                                self.phase & self.enters.replicate(8))),
-            store.row.eq(decoder.row | (~decompress).replicate(8)),
-            store.bits.eq(self.nonzero | decompress.replicate(8)),
-            store.pick.eq(encoder.pick),
-            store.clear.eq(self.leaving & (self.leaves & decompress).replicate(8)),
-            store.column_out.eq(Mux(decompress, self.leaving, encoder.column)),
-            store.row_out.eq(encoder.row),
-            store.bytes.eq(_mirrored(self.bytes)),
-            store.word.eq(encoder.word),
-            store.into.eq(Mux(decompress, new, Cat(stores & (encoder.line_of == s) for s in range(SLOTS)))),
-            store.into_word.eq(encoder.word_of | decompress.replicate(WORDS)),
-            store.slot.eq(Mux(decompress, decoder.slot, self.leaving[:SLOTS])),
-            store.place.eq(decoder.place),
-            self.bytes_out.eq(store.bytes_out),
-            self.line_out.eq(store.line_out),
-        ]
-        with m.If(Mux(decompress, self.enters & opens, ended)):
-            m.d.sync += length.eq(Mux(decompress, self.number, encoder.length))
-        return m

@@ -140,13 +140,13 @@ class Decoder(wiring.Component):
 
         m.submodules.opener = opener = Opener(self.word)
         wiring.connect(m, opener.o, wiring.flipped(self.o))
-        shown = self.bytes.p.data.as_value()
+        content = self.bytes.p.data.as_value()
         taken = Signal()
         m.d.comb += [
             self.bytes.ready.eq(active & opener.i.ready),
             taken.eq(self.bytes.valid & self.bytes.ready),
             opener.i.valid.eq(self.bytes.valid & active & ~first),
-            opener.i.p.data.as_value().eq(shown),
+            opener.i.p.data.as_value().eq(content),
             opener.i.p.mask.eq(mask[:8]),
             opener.i.p.last.eq((row == 7) & final),
         ]
@@ -158,7 +158,7 @@ class Decoder(wiring.Component):
             with m.If(~first):
                 m.d.sync += row.eq(row + 1)
             with m.If(next_mask):
-                m.d.sync += [mask.eq(shown.bit_select(ahead << (log + 3), 8 * MASK)), remaining.eq(remaining - 1)]
+                m.d.sync += [mask.eq(content.bit_select(ahead << (log + 3), 8 * MASK)), remaining.eq(remaining - 1)]
             with m.If(~first & (row == 7)):
                 m.d.sync += active.eq(~final)
         with m.If(self.start):

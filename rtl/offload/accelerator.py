@@ -53,7 +53,7 @@ class Accelerator(wiring.Component):
     read over the same ports. Latency: some 100 cycles from the start to the first read (170 with
     4 CDUs, 300 with 8), then memory's, then the CDU's; 20 from the last transfer to the interrupt.
     Buffering: that of its parts. Combinational paths: none from port to port but inside ``s_axis``, from ``tvalid`` and
-    ``tlast`` to ``tready``; with more than 4 CDUs, or modes raw or zvc, from ``tdata`` and ``tkeep``, too.
+    ``tlast`` to ``tready``; with more than 4 CDUs, or rows of more than 8 bytes, from ``tdata`` and ``tkeep``, too.
 
     Source: JPEG-ACT, section III-A, Figures 7, 8, 12 and 15.
 
@@ -74,6 +74,9 @@ class Accelerator(wiring.Component):
         "shared": ports may lead to one slave or to several, in any way; each lane has a FIFO for all it has asked for,
         and stores a burst before it offers it. "independent": every port must have a slave of its own, or one that
         never lets a lane's data wait for another lane's (docs/integration.md); no FIFO, no store.
+    coders : int
+        Of each CDU in modes with JPEG's codes, 1 to 8; default 4. All parameters with names that are not here are
+        passed on to ``codec``.
 
     Ports
     -----
@@ -88,12 +91,12 @@ class Accelerator(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, cdus, modes, codec, address_width=40, outstanding=384, memory="shared"):
+    def __init__(self, cdus, modes, codec, address_width=40, outstanding=384, memory="shared", **options):
         check_cdus(cdus)
         check_outstanding(outstanding)
         axi.check_memory(memory)
         self.cdus, self.modes, self.address_width, self.outstanding = cdus, tuple(modes), address_width, outstanding
-        self.codec, self.memory = codec, memory
+        self.codec, self.memory, self.options = codec, memory, options
         self._registers = Registers(cdus, modes, address_width)
         memory = {}
         for lane in range(cdus):
@@ -160,7 +163,7 @@ class Accelerator(wiring.Component):
         lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
         for k in range(self.cdus):
             m.submodules[f"lane_{k}"] = lane = shared(platform, "lane", lambda: Lane(
-                self.modes, self.codec, self.address_width, self.outstanding, self.memory))
+                self.modes, self.codec, self.address_width, self.outstanding, self.memory, **self.options))
             lanes.append(lane)
             axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)
             wiring.connect(m, lane.chunks, collector.i[k])

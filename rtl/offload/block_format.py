@@ -20,7 +20,7 @@ class BlockFormat:
     fixed    eight rows of ``row`` bytes
     mask     eight bytes of mask, and an item for each bit that is set; an item has ``row / 8`` bytes
     counted  a first byte that says how many bytes follow, at most ``8 * row``: all of it, or the lower 6 of
-             its ``bits``, of which all ones stand for 64
+             its ``bits``, of which all ones stand for 64; they pass in rows of ``row`` bytes
     segment  a byte, and eight rows of ``row`` bytes
     segments the same, where blocks are eight sectors in memory's order: each sector that begins a row of the
              tensor has a byte of its own in front of its ``row`` bytes, as has the block's first one
@@ -30,7 +30,7 @@ class BlockFormat:
     ------
     ValueError
         If ``kind`` is none of these, or ``row`` is not what that kind can have: 1, 8 or 32 if fixed, 8 or 32 with a
-        mask, 8 if counted, 1 to 7 with segments; or ``bits`` is not 8, or 6 if counted.
+        mask, 8 or 18 if counted, 1 to 7 with segments; or ``bits`` is not 8, or 6 if counted in rows of 8.
     """
 
     kind: str
@@ -38,14 +38,15 @@ class BlockFormat:
     bits: int = 8
 
     def __post_init__(self):
-        legal = {"fixed": (1, 8, 32), "mask": (8, 32), "counted": (8,), "segment": range(1, 8), "segments": range(1, 8)}
+        legal = {"fixed": (1, 8, 32), "mask": (8, 32), "counted": (8, 18), "segment": range(1, 8),
+                 "segments": range(1, 8)}
         if self.kind not in legal:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
         if self.row not in legal[self.kind]:
             raise ValueError(f"row must be one of {', '.join(map(str, legal[self.kind]))} for kind {self.kind}, "
                              f"not {self.row!r}")
-        if self.bits not in ((8, 6) if self.kind == "counted" else (8,)):
-            raise ValueError(f"bits must be 8, or 6 for kind counted, not {self.bits!r}")
+        if self.bits not in ((8, 6) if (self.kind, self.row) == ("counted", 8) else (8,)):
+            raise ValueError(f"bits must be 8, or 6 for kind counted in rows of 8, not {self.bits!r}")
 
     @property
     def checked(self):

@@ -196,8 +196,8 @@ class Collector(wiring.Component):
     head, into which the next block's first chunk comes, stays as it is; the head alone is kept.
 
     Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle: eight cycles for a block of each. With
-    modes raw or zvc: 128 bytes a cycle, a block in up to three. Latency: from a block's eighth chunk in to the packet
-    that it completes, a cycle and one for each piece of the block; two more to a last packet that is not full.
+    rows of more than 8 bytes: 128 bytes a cycle, a block in up to three. Latency: from a block's eighth chunk in to the
+    packet that it completes, a cycle and one for each piece of the block; two more to a last packet that is not full.
     Buffering: a block for each CDU, a piece and a packet. Combinational paths: none.
 
     Source: JPEG-ACT, section III-G, Figure 15a.
@@ -250,7 +250,7 @@ class Collector(wiring.Component):
         pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
         step = Signal(sizes.pieces, init=1)  # likewise, of whatever CDU
         # The next block's first chunk may overwrite the head of a piece that turns out not to be taken: it is kept.
-        held, head = Signal(), Signal(8 * (MASK + sizes.row), reset_less=True)
+        held, head = Signal(), Signal(8 * sizes.front, reset_less=True)
         seen = Signal.like(head)
         level = Signal(range(sizes.block + 1))
         final, moved = Signal(), Signal()

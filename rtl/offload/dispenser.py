@@ -70,6 +70,7 @@ class Dispenser(wiring.Component):
         sizes, granule = self.sizes, self.sizes.granule
         unit, fine = 8 * granule, granule.bit_length() - 1
         size, width = sizes.block // granule, sizes.row // granule
+        span = 1 << (width - 1).bit_length()
         mode = Chosen(sizes.modes, self.mode)
         counted = mode(lambda mode: mode.format.kind == "counted")
 
@@ -83,12 +84,12 @@ class Dispenser(wiring.Component):
         final = Signal(reset_less=True)
         row = Signal(3)
         mask = Signal(8, reset_less=True)  # of the row
-        # Where its words begin, in granules, of which `across` has the multiples of the longest row: one row more adds
-        # one of those at most. Without words of 4 bytes, all blocks lie behind where a mask ends.
-        low = (width - 1).bit_length()
+        # Where its words begin, in granules, of which `across` has the multiples of `span`: one row more adds one of
+        # those at most. Without words of 4 bytes, all blocks lie behind where a mask ends.
+        low = (span - 1).bit_length()
         skipped = 0 if sizes.wide else MASK
         place, end = Signal(low, reset_less=True), Signal(low + 1)
-        across = Signal(-(-(size - skipped) // width), reset_less=True)
+        across = Signal(-(-(size - skipped) // span), reset_less=True)
         cut, moved, ends = Signal(), Signal(), Signal()
         m.d.comb += [
             cut.eq(self.waiting & self.ended & ~some),
@@ -106,7 +107,7 @@ class Dispenser(wiring.Component):
                            else segmented[mode.format.row] if mode.format.segmented else mode.format.row) >> fine
         m.d.comb += end.eq(place + step)
         first = mode.choose(lambda mode: mode.format.head) >> fine if sizes.wide else Const(0, low)
-        digits = Digits([1, *[2] * (low // 2)], width, "place", init=None)
+        digits = Digits([1, *[2] * (low // 2)], span, "place", init=None)
         with m.If(moved | self.load[0]):
             begin = Mux(self.load[0], first, end)[:low]
             m.d.sync += [place.eq(begin), *digits.eq(begin), across.eq(Mux(

@@ -51,6 +51,9 @@ class Lane(wiring.Component):
     memory : str
         One of :data:`~actcodec.rtl.common.axi.MEMORIES`: whether other lanes' traffic may hold up this one's at a
         slave.
+    coders : int
+        Of the CDU in modes with JPEG's codes, 1 to 8; default 4. All parameters with names that are not here are passed
+        on to ``codec``.
 
     Ports
     -----
@@ -90,10 +93,10 @@ class Lane(wiring.Component):
         As the CDU counts them.
     """
 
-    def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared"):
+    def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared", **options):
         self.modes, self.address_width, self.outstanding = tuple(modes), address_width, outstanding
         self.memory = memory
-        self._cdu = codec(modes, packed=False)
+        self._cdu = codec(modes, packed=False, **options)
         super().__init__({
             "start": In(1),
             "tensor": In(config(modes)),

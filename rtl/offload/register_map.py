@@ -150,15 +150,15 @@ RANGES = {"rows": (1, 2**31 - 1), "width": (1, 2**24 - 8), "height": (1, 2**24 -
 """Least and most of the numbers of a descriptor."""
 
 LIMITS = {
-    "`ROWS`": "1 to 2^31 - 1; in jpeg-act from 8 on",
-    "`WIDTH`": "1 to 2^24 - 8; in jpeg-act from 8 on",
+    "`ROWS`": "1 to 2^31 - 1; in modes of tiles from 8 on",
+    "`WIDTH`": "1 to 2^24 - 8; in modes of tiles from 8 on",
     "`STRIDE`": "a multiple of 4, at least 4 * `WIDTH`",
     "`HEIGHT`": "1 to 2^24 - 1, also in modes without scales",
     "`CHANNELS`": "1 to 2^24 - 1, also in modes without scales",
     "`BASE`": "a multiple of 4; `BASE` + (`ROWS` - 1) * `STRIDE` + 4 * `WIDTH` is at most 2^`address_width`",
-    "`SCALES`": "in sfpr, sfpr-zvc and jpeg-act: a multiple of 32; `SCALES` + 4 * `CHANNELS` is at most "
+    "`SCALES`": "in modes that scale: a multiple of 32; `SCALES` + 4 * `CHANNELS` is at most "
                 "2^`address_width`",
-    "blocks": "at most 2^32 - 4: in jpeg-act ceil(`ROWS` / 8) * ceil(`WIDTH` / 8), else "
+    "blocks": "at most 2^32 - 4: in modes of tiles ceil(`ROWS` / 8) * ceil(`WIDTH` / 8), else "
               "ceil(`ROWS` * ceil(`WIDTH` / 8) / 8)",
 }
 """What a descriptor has to keep, in words."""
@@ -211,8 +211,11 @@ def _rows(header, rows):
 
 def markdown(modes):
     """docs/registers.md as a string. ``modes`` have ``name`` and ``code``, say whether they are ``scaled`` and
-    ``tiled``, and what they are ``told``."""
-    scaled = " and ".join(", ".join(mode.name for mode in modes if mode.scaled).rsplit(", ", 1))
+    ``tiled`` and take ``shifts``, and what they are ``told``."""
+    def named(some):
+        return " and ".join(", ".join(mode.name for mode in some).rsplit(", ", 1))
+    scaled, tiled, shifts = (named(mode for mode in modes if getattr(mode, what))
+                             for what in ("scaled", "tiled", "shifts"))
     rows = []
     for register in MAP:
         last = register.offset + 4 * (register.count - 1)
@@ -251,7 +254,7 @@ def markdown(modes):
         "## A tensor",
         "1. Check `magic` and `major`; look up `modes`, `cdus` and `address_width`.",
         f"2. Write the scale table into memory (modes {scaled}) and the descriptor, the mode and the",
-        "   table (jpeg-act) and the mode's settings into the registers.",
+        f"   table (modes {shifts}) and the mode's settings into the registers.",
         "3. Clear what is pending, write `start`.",
         "4. Wait for `done`, by the interrupt or by reading `STATUS`. Then `error` says whether it went well.",
         "5. Compressing, `bytes_out` is the true length of the payload.",
@@ -261,6 +264,8 @@ def markdown(modes):
         "that waits at the stream waits on.",
         "",
         *_rows(("of", "limit"), LIMITS.items()),
+        "",
+        f"Modes of tiles are {tiled}; those that scale {scaled}.",
         "",
         "## Modes",
         *_rows(("code", "mode", "its settings, bits of `SETTINGS`"),

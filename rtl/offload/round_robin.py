@@ -27,7 +27,8 @@ class Sizes:
     """Bytes of everything, for ``cdus`` CDUs that can do ``modes``.
 
     A CDU makes a block in eight cycles, so that four of them leave two cycles for each block: a block of up to 72 bytes
-    moves in two pieces of a half, and in one where there are more CDUs. Blocks of words of 4 bytes move in packets.
+    moves in two pieces of a half, and in one where there are more CDUs. Where some have longer rows, which make blocks
+    longer than a packet, all move in pieces of a packet, as many as they have.
 
     Raises
     ------
@@ -44,8 +45,8 @@ class Sizes:
 
     @property
     def wide(self):
-        """Some blocks have words of 4 bytes."""
-        return any(mode.format.row == 32 for mode in self.modes)
+        """Some blocks have rows of more than 8 bytes, and may be longer than a packet."""
+        return any(mode.format.row > 8 for mode in self.modes)
 
     @property
     def granule(self):
@@ -70,12 +71,18 @@ class Sizes:
     @property
     def row(self):
         """A row of a block without its zeros."""
-        return 32 if self.wide else 8
+        return max(8, *(mode.format.row for mode in self.modes))
 
     @property
     def chunk(self):
-        """The longest chunk of a block behind the first: a row, or whatever a coder of counted blocks makes of it."""
-        return MASK + 8 if self.counted and not self.wide else self.row
+        """The longest chunk of a block behind the first: a row, or whatever a coder of counted blocks makes of it. A
+        power of two."""
+        return 32 if self.wide else MASK + 8 if self.counted else 8
+
+    @property
+    def front(self):
+        """What the first chunk of a block is written to."""
+        return max(self.chunk, MASK + self.row)
 
     @property
     def block(self):

@@ -11,7 +11,9 @@ BITS = 1024  # that there is room for in the register map
 @dataclass(frozen=True)
 class Setting:
     """A number for each tensor: ``width`` bits of the register SETTINGS from bit ``low`` on, which a mode's units find
-    under ``name``. Modes share the bits; a name has the same place in all modes of a device.
+    under ``name``. Modes share the bits; a name has the same place in all modes of a device. ``check``, for software
+    alone, is the name of a function of a number and of whether it is to decompress with it, which raises ValueError for
+    one that is not legal.
 
     Raises ValueError if there is no such place.
     """
@@ -20,6 +22,9 @@ class Setting:
     width: int
     low: int = 0
     meaning: str = field(default="", repr=False, compare=False, kw_only=True)
+    # Whether files keep it beside the payload; if not, it follows from an option that they keep.
+    stored: bool = field(default=True, repr=False, compare=False, kw_only=True)
+    check: str | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self):
         if self.width < 1 or not 0 <= self.low <= BITS - self.width:

@@ -24,13 +24,13 @@ class Splitter(wiring.Component):
     in the next packet can have of it, and the packet is let go when that is all that is left of it. One shifter shows
     the next piece of a block (see :class:`~actcodec.rtl.offload.round_robin.Sizes`), which moves into the block
     register of its CDU, from where it leaves row by row. A block's length is known from its mask: with up to 4 CDUs
-    there is a cycle for that; beyond, and with modes raw or zvc, it has to be found in the cycle in which the mask
-    shows. This takes the place of the paper's FIFO of 256 bytes and of the unpackers of the CDUs.
+    there is a cycle for that; beyond, and with rows of more than 8 bytes, it has to be found in the cycle in which the
+    mask shows. This takes the place of the paper's FIFO of 256 bytes and of the unpackers of the CDUs.
 
-    Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle; a row a cycle and CDU. With modes raw
-    or zvc: 128 bytes a cycle, a block in up to three. The last packet waits a cycle, once in a tensor. Latency: 1 cycle
-    from a packet to the first row that lies in it, 2 if it is the last. Buffering: 71 bytes (127 with modes raw or
-    zvc), and a block for each CDU. Combinational paths: ``i.valid``, ``i.p`` and ``o.ready`` to ``i.ready``.
+    Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle; a row a cycle and CDU. With rows
+    of more than 8 bytes: 128 bytes a cycle, a block in up to three. The last packet waits a cycle, once in a tensor.
+    Latency: 1 cycle from a packet to the first row that lies in it, 2 if it is the last. Buffering: 71 bytes (127 with
+    such rows), and a block for each CDU. Combinational paths: ``i.valid``, ``i.p`` and ``o.ready`` to ``i.ready``.
 
     Source: JPEG-ACT, section III-G, Figure 15b.
 
@@ -104,7 +104,7 @@ class Splitter(wiring.Component):
         granule = sizes.granule
         unit, fine = 8 * granule, granule.bit_length() - 1
         piece, most, packet = sizes.piece // granule, sizes.block // granule, PACKET // granule
-        halves = sizes.pieces == 2  # a block is always two pieces, however short it is
+        halves = sizes.pieces == 2 and not sizes.wide  # a block is always two pieces, however short it is
         # What may be behind a place in the stream, up to where it goes on.
         ahead = most if halves else piece
         kept = ahead - 1
@@ -119,7 +119,8 @@ class Splitter(wiring.Component):
         running, closed, discarding = Signal(), Signal(), Signal()  # closed: the last packet stands at the input
         stop, moved, whole, there = Signal(), Signal(), Signal(), Signal()
         passes, crosses = Signal(), Signal()  # a packet is let go; what follows lies in the next one
-        # A counted block that says it is longer than a packet, which none is: another packet has to go.
+        # A counted block that says it is longer than a packet, which none of its kind is: another packet has to go.
+        # Where packets are the pieces of blocks, it has two of them like others.
         skips, leaps = Signal(), Signal()
         goes = moved & whole if halves else moved  # nothing in front of the next place is wanted again
         # Places in the stream, behind `kept` lanes: where the block begins, the stream ends, the next piece begins.
@@ -202,8 +203,9 @@ class Splitter(wiring.Component):
             with m.If((moved & (step[0] | whole)) | ~running):
                 m.d.sync += followed.eq(Mux(step[0] & running, follow, 0))
             said = followed if halves else Mux(step[0], follow, followed)
-            terms.append((said[: bits], 0))
-        if sizes.counted:
+            terms.append((said if sizes.wide else said[:bits], 0))
+        leaping = sizes.counted and not sizes.wide
+        if leaping:
             with m.If(leaps):
                 m.d.sync += skips.eq(0)
             with m.If(moved & whole):
@@ -243,7 +245,7 @@ class Splitter(wiring.Component):
             m.d.sync += place_mask(Mux(self.start, begin, after), masked & (self.start | (moved & whole)))
         with m.If(moved & (whole | halves) | self.start):  # in the second half, with what is constant
             m.d.sync += base.eq(Mux(self.start, begin, Mux(whole, after, base + fixed)))
-        if sizes.counted:
+        if leaping:
             m.d.comb += leaps.eq(skips & there)
             with m.If(leaps):
                 m.d.sync += [passed.eq(passed + 1), base[bits:].eq(base[bits:] + 1)]

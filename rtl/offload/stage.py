@@ -28,7 +28,7 @@ class Stage:
 
     compress: Hop | None = None
     decompress: Hop | None = None
-    inner: tuple = ()  # pairs of streams of its own, source and sink, that are to be linked in both directions
+    inner: tuple = ()  # streams of its own that are linked in both directions: source, sink, and fields as of a Hop
     registered: bool = False  # decompressing, it wants a register between itself and what takes rows apart
     coder: Any = None  # the component with ``chunks``, ``rows`` and ``empty``; its ``decompress`` has no sink
     chunk: Callable | None = None

@@ -36,7 +36,16 @@ def test_one_port_to_memory_for_all_lanes_is_used_in_every_cycle(back):
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
-@pytest.mark.parametrize("name", ["4x", "12x", "JPEG-ACT optH", "JPEG-ACT optL nibble", "JPEG-ACT optL rice"])
+def test_four_coders_take_a_code_a_cycle_each(back):
+    """Of jpeg80, for which they are dimensioned: blocks with more codes than 32 wait for each other, a little."""
+    found = bench_cycles.code("jpeg80", 4, back)
+    assert found.symbols == pytest.approx(30.7, abs=0.1)
+    assert 8 <= found.steady < 1.2 * max(8, found.symbols / 4)
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
+@pytest.mark.parametrize("name", ["4x", "12x", "JPEG-BASE jpeg80", "JPEG-ACT optH", "JPEG-ACT optL nibble",
+                                  "JPEG-ACT optL rice"])
 def test_the_dma_engine_is_used_to_the_full(name, back):
     found = bench_cycles.offload_by_name(name, CDUS, back)
     payload = found.rate * found.cycles / bench_cycles.CLOCK / found.ratio
@@ -44,6 +53,15 @@ def test_the_dma_engine_is_used_to_the_full(name, back):
     assert 0.999 * least <= found.cycles <= 1.01 * least + tensors * FILL
     if tensors == 1:
         assert found.ratio == pytest.approx(int(name[:-1]), rel=0.02)
+
+
+@pytest.mark.parametrize("cdus", [1, CDUS])
+def test_comets_units_take_a_sector_a_cycle_but_for_escapes(cdus):
+    for name in ("conv0", "ReLU_layers_0_relu1"):
+        found = bench_cycles.alone(name, 0.0635, cdus)
+        assert found.blocks == 4096 // cdus
+        assert all(0.96 < rate < 1 for rate in found.rates)
+        assert found.ratio > 9
 
 
 def test_tensors_are_as_networks_have_them_and_long_enough():
@@ -56,7 +74,7 @@ def test_tensors_are_as_networks_have_them_and_long_enough():
 
 def fake(quick):
     """Results without a simulation."""
-    rates, shared, offloads = [], [], []
+    rates, shared, offloads, alone, codings = [], [], [], [], []
     for function, arguments in bench.jobs(quick):
         if function is bench_cycles.measure:
             mode, back, width, cdus = arguments
@@ -64,25 +82,35 @@ def fake(quick):
         elif function is bench_cycles.share:
             mode, back, width, cdus = arguments
             shared.append(bench_cycles.Shared(mode, back, width, cdus, 32000, 0.789))
+        elif function is bench_cycles.alone:
+            alone.append(bench_cycles.Alone(*arguments, 9.87, 1000, (8192, 8125)))
+        elif function is bench_cycles.code:
+            codings.append(bench_cycles.Coding(*arguments, 31.4, 8.15))
         else:
             name, cdus, back = arguments
             offloads.append(bench_cycles.Offload(name, back, cdus, 4.0, 1000, 50.0))
-    return rates, shared, offloads
+    return rates, shared, offloads, alone, codings
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp_path, capsys):
-    rates, shared, offloads = fake(quick)
+    rates, shared, offloads, alone, codings = fake(quick)
     assert len({(r.mode, r.decompress, r.width, r.cdus) for r in rates}) == len(rates)
     assert len(rates) == (6 * 2 * 3 * 2 if quick else 6 * 2 * 8 * 4)
     assert len(shared) == (3 * 2 if quick else 3 * 2 * 4 * 2)
-    bench.report(rates, shared, offloads, tmp_path)
+    assert len(alone) == 9 * 2 * 2
+    assert {(c.dqt, c.coders) for c in codings} == {
+        (dqt, n) for dqt in bench_cycles.SYMBOLS for n in ((4,) if quick else (1, 2, 4, 8))}
+    bench.report(rates, shared, offloads, alone, codings, tmp_path)
     text = capsys.readouterr().out
     assert all(mode in text for mode in cdu.MODES) and "8.04" in text and "0.995" in text and "108.8" in text
-    assert text.count("0.789") == len(shared)
+    assert text.count("0.789") == len(shared) and text.count("8.15") == len(codings)
+    assert text.count("0.977/0.985") == len(alone)
+    assert all(f"31.4 ({planned})" in text for planned in bench_cycles.SYMBOLS.values())
     found = json.loads((tmp_path / "report.json").read_text())
     assert len(found["rates"]) == len(rates) and found["rates"][0]["total"] == 8.4
     assert len(found["offload"]) == len(offloads) and found["paper"]["cDMA+"] == [1.3, 15.6]
+    assert len(found["alone"]) == len(alone) and found["alone"][0]["rates"] == [8000 / 8192, 8000 / 8125]
     assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -49,7 +49,7 @@ def test_demo_shows_every_tensor_and_leaves_the_picture(monkeypatch, tmp_path):
     assert "…" not in result.output  # everything fits into 80 columns
     alone = [line.split() for line in result.output.splitlines() if line.split()[-2:] == ["-", "-"]]
     shown = [mode for mode in codecs.MODES.values() if mode.shown and "rtl" not in mode.engines]
-    assert {mode.name for mode in shown} == {"division", "jpeg-base"}
+    assert not shown  # a lane, or a unit by itself, has every mode of the demo
     kinds = {"dense": 4, "ReLU": 5}
     assert len(alone) == sum(kinds[kind] for mode in shown for kind, _ in mode.shown)
     assert all({mode.name for mode in shown} & set(line) for line in alone)

@@ -335,6 +335,24 @@ def test_decompression_needs_scales_and_table(change):
     assert not device.pulses
 
 
+@pytest.mark.parametrize("k, flags, e, compresses, decompresses", [
+    ((7,) + 14 * (3,), 0, (1, 2, 3, 5), True, True), (15 * (3,), 16, (1, 2, 3, 6), False, True),
+    (14 * (0,) + (4,), 16, (1, 2, 3, 5), False, True), (15 * (0,), 17, (1, 2, 3, 5), False, False),
+    (15 * (0,), 0, (3, 2, 3, 5), False, False)])
+def test_a_rice_table_that_no_lane_can_use_is_refused(k, flags, e, compresses, decompresses):
+    word = sum(one << 3 * d for d, one in enumerate(k)) | sum(one << 3 * j for j, one in enumerate(e)) << 50
+    word |= flags << 45
+    device = Accelerator(modes=1 << 25, settings=64, fail=ErrorCode.BLOCK)  # ends every tensor that it starts
+    arguments = GOOD | {"mode": "jpeg-act-rice", "scales": np.float32([1, 1, 1]), "settings": {"rice_table": word}}
+    for legal, job, more in ((compresses, "compress", {}),
+                             (decompresses, "decompress", {"table": np.zeros((8, 8), np.uint8)})):
+        started = len(device.pulses)
+        with pytest.raises(driver.AcceleratorError if legal else ValueError, match=None if legal else
+                           "8 or less|flags is|has to ascend"):
+            driver.run(getattr(opened(device), job)(**arguments | more))
+        assert len(device.pulses) - started == legal
+
+
 def test_run_refuses_to_wait():
     async def waits():
         await asyncio.sleep(0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, container, demo, engines
-from actcodec.golden.jpegact import cdu
+from actcodec import cli, codecs, container, demo, engines, rtl_engine
+from actcodec.golden.jpegact import cdu, div
 
 SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1)]
 TABLES = ["optL", "optH", "jpeg80", "jpeg60"]
@@ -35,7 +35,7 @@ def awkward(shape, seed):
 
 def check_equal(x, mode, dqt, cdus, **more):
     """Both engines write the same file, and each reads it as the other does."""
-    options = {"cdus": cdus, **more} | ({"dqt": dqt} if mode == "jpeg-act" else {})
+    options = {"cdus": cdus, **more} | ({"dqt": dqt} if mode in ("jpeg-act", "jpeg-base") else {})
     golden, _ = engines.compress("golden", x, mode, **options)
     simulated, cycles = engines.compress("rtl", x, mode, **options)
     assert container.pack(simulated) == container.pack(golden)
@@ -61,6 +61,33 @@ def test_engines_agree_with_every_coder(coder, mode, shape):
     check_equal(awkward(shape, number), mode, TABLES[number % 4], (1, 3)[number % 2], coder=coder)
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("cdus", [1, 3])
+def test_engines_agree_on_jpeg_base(cdus, shape):
+    number = SHAPES.index(shape)
+    own = np.random.default_rng(number).integers(1, 256, 64)
+    for dqt in (list(div.TABLES)[number % 6], own):
+        check_equal(awkward(shape, number), "jpeg-base", dqt, cdus)
+
+
+def test_engines_agree_on_real_activations_in_jpeg_base():
+    x = demo.sample()["conv0"][:1]
+    for dqt in div.TABLES:
+        check_equal(x, "jpeg-base", dqt, 1)
+
+
+def test_both_engines_refuse_a_damaged_block_of_jpeg_base():
+    golden, _ = engines.compress("golden", demo.sample()["conv0"][:1], "jpeg-base")
+    for at, to in ((1, 0xFF), (0, 1), (0, golden.payload[0] + 3)):  # codes that are none; blocks cut where they are not
+        payload = bytearray(golden.payload)
+        payload[at] = to
+        if at:
+            payload[1:4] = [to] * 3
+        for engine in engines.ENGINES:
+            with pytest.raises(ValueError, match=r"damaged|do not add up|BLOCK|SHORT|EXCESS"):
+                engines.decompress(engine, replace(golden, payload=bytes(payload)))
+
+
 @pytest.mark.parametrize("coder", ["nibble", "rice"])
 def test_both_engines_refuse_a_malformed_block(coder):
     x = demo.sample()["conv0"][:1]
@@ -71,6 +98,35 @@ def test_both_engines_refuse_a_malformed_block(coder):
     for engine in engines.ENGINES:
         with pytest.raises(ValueError, match=r"malformed|BLOCK"):
             engines.decompress(engine, replace(golden, payload=bytes(payload)))
+
+
+def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch):
+    """Back to back through two lanes on one memory, in random order: tensors, and payloads of any time before."""
+    names = tuple(mode.name for mode in codecs.lane_modes())
+    monkeypatch.setattr(rtl_engine, "configuration", lambda mode: names)
+    rng, shape, there = np.random.default_rng(5), (2, 3, 16, 24), []
+    host = rtl_engine.Host(shape, None, 2, shared=True)
+    todo = [(mode, values) for mode in codecs.MODES.values() for values, lane in (({}, mode), *mode.variants)
+            if lane.format and mode.variant(values) is lane] * 2
+    rng.shuffle(todo)
+    assert len(todo) >= 2 * 11
+    while todo or there:
+        if there and (not todo or rng.integers(2)):
+            golden, expected = there.pop(int(rng.integers(len(there))))
+            model = codecs.find(golden.mode).model
+            stored, settings = model.stored(golden)
+            _, y = host.decompress(stored, settings)
+            np.testing.assert_array_equal(y.view(np.uint32), expected.view(np.uint32), golden.mode)
+            continue
+        mode, values = todo.pop()
+        options = mode.settings(values)
+        options.pop("cdus")
+        lane, x = mode.variant(options), np.maximum(rng.normal(size=shape), -0.5).astype(np.float32)
+        golden = mode.model.compress(x, mode, cdus=2, **options)
+        result, payload = host.compress(x, lane.name, **mode.model.job(**options))
+        found = mode.model.compressed(lane, shape, payload, 2, result, **options)
+        assert container.pack(found) == container.pack(golden), lane.name
+        there.append((golden, mode.model.decompress(golden)))
 
 
 @pytest.mark.parametrize(("mode", "cdus"), [(mode, cdus) for mode in cdu.MODES for cdus in CDUS[mode]])
@@ -121,7 +177,8 @@ def test_counts_nans_and_saturated_values():
     assert (cycles.nans, cycles.saturated) == (3, 17 + 125)  # the largest values clip, since S > 1
 
 
-def test_commands_give_the_same_files_with_both_engines(tmp_path, monkeypatch):
+@pytest.mark.parametrize("mode", ["jpeg-act", "jpeg-base"])
+def test_commands_give_the_same_files_with_both_engines(tmp_path, monkeypatch, mode):
     def run(command):
         result = CliRunner().invoke(cli.main, command.split())
         assert result.exit_code == 0, result.output
@@ -131,7 +188,7 @@ def test_commands_give_the_same_files_with_both_engines(tmp_path, monkeypatch):
     np.save("x.npy", awkward((2, 3, 7, 13), 1))
     (tmp_path / "t.txt").write_text(" ".join(str(2 ** (i % 8)) for i in range(64)))
     for engine in engines.ENGINES:
-        text = run(f"compress x.npy {engine}.act --mode jpeg-act --dqt t.txt --cdus 3 --engine {engine}")
+        text = run(f"compress x.npy {engine}.act --mode {mode} --dqt t.txt --cdus 3 --engine {engine}")
         assert ("cycles per block" in text) == (engine == "rtl")
     assert (tmp_path / "rtl.act").read_bytes() == (tmp_path / "golden.act").read_bytes()
     for engine in engines.ENGINES:

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from actcodec import cli, units
+from actcodec.codecs import lane_modes
 from actcodec.units import UNITS, verilog
 from actcodec.verilog import described
 
@@ -195,3 +196,8 @@ def test_the_generator_writes_verilog_and_a_core_of_it(monkeypatch, tmp_path):
     assert "\nmodule adder(" in (tmp_path / "adder.v").read_text()
     core = json.loads((tmp_path / "adder.core").read_text().removeprefix("CAPI=2:\n"))
     assert core["name"] == given["vlnv"] and core["filesets"]["rtl"]["files"] == ["adder.v"]
+
+
+def test_all_modes_are_those_that_a_lane_can_have():
+    modes = UNITS["accelerator"].resolved(modes=("all",))["modes"]
+    assert modes == lane_modes() and {"raw", "jpeg-act-rice", "zvc", "jpeg-base"} < {mode.name for mode in modes}

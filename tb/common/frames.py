@@ -52,8 +52,7 @@ class Watch:
 
 
 async def begin(dut):
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     return bench, Watch(dut)
 
 

@@ -61,8 +61,7 @@ def payloads(index, beat, joins):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_expectation(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     window = parameters()["window"]
     lengths = set()
     for _ in range(6):
@@ -77,8 +76,7 @@ async def equals_expectation(dut, idle, stall):
 @cocotb.test
 async def takes_a_step_every_cycle_and_lets_bursts_go_at_once(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     window = parameters()["window"]
     for _ in range(20):
         tensor = stimulus(random, 60)
@@ -91,8 +89,7 @@ async def takes_a_step_every_cycle_and_lets_bursts_go_at_once(dut):
 @cocotb.test
 async def nothing_joins_behind_the_last_step(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     window = parameters()["window"]
     for cut in range(1, 12):
         index, beat = np.arange(12), np.ones(12, bool)
@@ -107,8 +104,7 @@ async def nothing_joins_behind_the_last_step(dut):
 @cocotb.test
 async def forgets_its_burst_in_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for count in range(1, 12):
         index = np.arange(count)
         steps = payloads(index, index >= 0, index % LIMIT != 0)

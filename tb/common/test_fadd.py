@@ -87,8 +87,7 @@ def classes(words):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for count in (1, 7, 60):
         await check(bench, random, pairs(random, count), idle, stall)
 
@@ -96,8 +95,7 @@ async def equals_golden(dut, idle, stall):
 @cocotb.test
 async def equals_golden_on_a_hundred_thousand_pairs(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     corners = np.array(CORNERS + [word | 1 << 31 for word in CORNERS], np.uint32)
     # Differences that lose 1 to 24 leading bits.
     cancel = [(0x3F80_0000 | 1 << 23 - by, 0xBF80_0000) for by in range(1, 24)] + [(0x3F80_0000, 0xBF7F_FFFF)]
@@ -123,8 +121,7 @@ async def equals_golden_on_a_hundred_thousand_pairs(dut):
 @cocotb.test
 async def forgets_everything_at_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for fill in range(1, LATENCY + 1):
         await bench.run({"i": [int(a) | int(b) << 32 for a, b in pairs(random, fill)]}, {}, random)
         await bench.reset()

@@ -39,8 +39,7 @@ def packets(random, lengths):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def passes_every_beat_once_and_in_order(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     sent = packets(random, random.integers(1, parameters()["depth"] + 1, 80).tolist())
     run = await bench.run({"i": sent}, {"o": len(sent)}, random, idle, stall)
     bench.equal(run["o"], sent, f"idle={idle} stall={stall}")
@@ -49,8 +48,7 @@ async def passes_every_beat_once_and_in_order(dut, idle, stall):
 @cocotb.test
 async def moves_a_beat_every_cycle(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     count, latency = 5 * parameters()["depth"], parameters()["latency"]
     run = await bench.run({"i": range(count)}, {"o": count}, random)
     if parameters()["depth"] > 2:  # of two places one is free again only a cycle later
@@ -63,8 +61,7 @@ async def moves_a_beat_every_cycle(dut):
 @cocotb.parametrize(early=[0, 1, 2])
 async def holds_its_beats_and_then_refuses(dut, early):
     random, beats = rng(), parameters()["depth"] + 2
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     sent = packets(random, [1] * (beats + 5))
     await bench.run({"i": sent[:early]}, {}, random)
     for _ in range(10):  # until the first ones are behind the memory
@@ -87,8 +84,7 @@ async def holds_its_beats_and_then_refuses(dut, early):
 @cocotb.test
 async def a_packet_leaves_when_its_last_beat_is_there_and_then_without_a_pause(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for length in range(1, parameters()["depth"] + 1):
         *front, last = packets(random, [length])
         run = await bench.run({"i": front}, {"o": 1}, random, until=after(length + 20))
@@ -102,8 +98,7 @@ async def a_packet_leaves_when_its_last_beat_is_there_and_then_without_a_pause(d
 @cocotb.test
 async def packets_follow_each_other_at_full_rate(dut):
     random, depth = rng(), parameters()["depth"]
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for length in range(1, depth + 1):
         sent = packets(random, [length] * 40)
         run = await bench.run({"i": sent}, {"o": len(sent)}, random)

@@ -80,8 +80,7 @@ async def every_length_is_told_right(dut):
 async def an_empty_end_is_passed_on(dut):
     """Full words and pieces before it."""
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     size = parameters()["size"]
     words, pieces = tensors(random, [96])
     tops = 262, 8 * size + size.bit_length()
@@ -105,8 +104,7 @@ async def a_piece_moves_every_cycle(dut):
 @cocotb.test
 async def everything_is_forgotten_at_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     words, pieces = tensors(random, [300])
     for fill in range(1, 40, 3):
         await bench.run({"words": words, "pieces": pieces}, {"cut": None}, random,

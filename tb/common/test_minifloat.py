@@ -93,8 +93,7 @@ def telling(bits, exponents, width):
 @cocotb.parametrize(form=[form.name for form in FORMATS])
 async def rounds_in_every_lane(dut, form):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     form = Format[form]
     words, exponents = telling(23, [0, 1, *range(110, 146), 254, 255], 32), np.array([112, 127, 128, 141])
     tie = 1 << 22 - MANTISSA[form]
@@ -112,8 +111,7 @@ async def rounds_in_every_lane(dut, form):
 @cocotb.parametrize(form=[form.name for form in FORMATS])
 async def rounds_every_boundary_as_golden(dut, form):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     form = Format[form]
     golden = dpr.named(form.name.lower())
     # All mantissas of FP16 with every exponent are 3 million words: those at the ends of its range will do.
@@ -148,8 +146,7 @@ async def rounds_every_boundary_as_golden(dut, form):
 @cocotb.test
 async def decodes_every_code_as_golden(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for form in FORMATS:
         width, name = WIDTH[form], form.name.lower()
         bits = MANTISSA[form]

@@ -58,8 +58,7 @@ KINDS = ("any", "full", "tiny", "nearly", "sparse")
 async def packs_every_byte_in_order(dut, idle, stall):
     granule, i_size, o_size = parameters().values()
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     sent, expected = [], []
     for kind in KINDS:
         for length in (1, 2, 3, int(random.integers(4, 40))):
@@ -75,8 +74,7 @@ async def ends_a_tensor_at_every_fill(dut):
     """Every length of the rest meets every length of the last chunk, the empty one included."""
     granule, i_size, o_size = parameters().values()
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     sent, expected, seen = [], [], set()
     for fill in range(0, 2 * o_size + granule, granule):
         for count in range(0, i_size + granule, granule):
@@ -95,8 +93,7 @@ async def ends_a_tensor_at_every_fill(dut):
 async def takes_a_chunk_every_cycle(dut):
     granule, i_size, o_size = parameters().values()
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     size = min(i_size, o_size)
     for kind in KINDS:
         tensor = pieces(random, counts(random, kind, 200, granule, size))
@@ -117,8 +114,7 @@ async def takes_eight_chunks_of_256_bytes_in_eight_cycles(dut):
     if i_size != 40:
         return
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     blocks = []
     for index in range(64):
         rows = np.full(8, 32)
@@ -149,8 +145,7 @@ async def takes_eight_chunks_of_256_bytes_in_eight_cycles(dut):
 async def forgets_everything_at_reset(dut):
     granule, i_size, o_size = parameters().values()
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for fill in range(1, 12):
         tensor = pieces(random, counts(random, "any", fill, granule, i_size))
         sent = beats(tensor, i_size)

@@ -40,8 +40,7 @@ def test_pipeline(stages):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def keeps_every_beat_in_order(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     sent = [int(value) for value in random.integers(0, 1 << 16, 200)]
     run = await bench.run({"i": sent}, {"o": len(sent)}, random, idle, stall)
     bench.equal(run["o"], [(value + parameters()["stages"]) % 65536 for value in sent], f"idle={idle} stall={stall}")
@@ -49,8 +48,7 @@ async def keeps_every_beat_in_order(dut, idle, stall):
 
 @cocotb.test
 async def takes_a_cycle_a_stage_and_a_beat_a_cycle(dut):
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     run = await bench.run({"i": range(50)}, {"o": 50}, rng())
     assert run.cycles["i"] == list(range(50))
     assert run.cycles["o"] == [parameters()["stages"] + cycle for cycle in range(50)]
@@ -59,8 +57,7 @@ async def takes_a_cycle_a_stage_and_a_beat_a_cycle(dut):
 @cocotb.test
 async def is_empty_after_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     await bench.run({"i": range(parameters()["stages"])}, {}, random)
     await bench.reset()
     run = await bench.run({"i": [9]}, {"o": 1}, random)

@@ -17,8 +17,7 @@ def test_skid(half):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def passes_every_beat_once_and_in_order(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     sent = [int(value) for value in random.integers(0, 1 << 16, 300)]
     run = await bench.run({"i": sent}, {"o": len(sent)}, random, idle, stall)
     bench.equal(run["o"], sent, f"idle={idle} stall={stall}")
@@ -27,8 +26,7 @@ async def passes_every_beat_once_and_in_order(dut, idle, stall):
 @cocotb.test
 async def moves_a_beat_every_cycle(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     run = await bench.run({"i": range(100)}, {"o": 100}, random)
     assert run.cycles["i"] == list(range(100))
     latency = not parameters()["half"]
@@ -38,8 +36,7 @@ async def moves_a_beat_every_cycle(dut):
 @cocotb.test
 async def holds_its_beats_and_then_refuses(dut):
     random, beats = rng(), 1 if parameters()["half"] else 2
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     run = await bench.run({"i": range(5)}, {}, random, until=lambda: dut.i__ready.value == 0, limit=20)
     assert len(run.cycles["i"]) == beats
     dut.o__ready.value = 1

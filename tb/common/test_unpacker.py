@@ -90,8 +90,7 @@ async def forget(dut, clk):
 
 
 async def started(dut):
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     return bench
 
 

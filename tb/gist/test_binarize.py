@@ -66,16 +66,14 @@ async def check(bench, random, words, idle="never", stall="never"):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for count in (1, 2, 50):
         await check(bench, random, stimulus(random, count), idle, stall)
 
 
 @cocotb.test
 async def every_bit_alone_tells_a_value_from_zero_and_a_nan_from_infinity(dut):
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     bits = 1 << np.arange(32, dtype=np.uint32)
     words = np.concatenate([bits, 0xFF << 23 | bits])
     await check(bench, rng(), np.array([np.roll(words, k)[:8] for k in range(len(words))]))
@@ -84,8 +82,7 @@ async def every_bit_alone_tells_a_value_from_zero_and_a_nan_from_infinity(dut):
 @cocotb.test
 async def equals_golden_on_every_corner_in_every_lane(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name, word in CORNERS.items():
         words = np.full((9, 8), 0xBF80_0000)
         words[np.arange(8), np.arange(8)] = word
@@ -99,8 +96,7 @@ async def equals_golden_on_every_corner_in_every_lane(dut):
 @cocotb.test
 async def moves_a_sector_every_cycle(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     run = await check(bench, random, stimulus(random, 1000))
     assert run.cycles["i"] == list(range(1000))
     assert run.cycles["o"] == list(range(1, 1001)), "and the way back takes no cycle"
@@ -109,8 +105,7 @@ async def moves_a_sector_every_cycle(dut):
 @cocotb.test
 async def forgets_everything_at_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     await bench.run({"i": beats(stimulus(random, 1), 32)}, {}, random)
     assert dut.o__valid.value == 1
     await bench.reset()

@@ -163,8 +163,7 @@ async def both_take_a_format_that_they_lack_for_their_last(dut):
 @cocotb.test
 async def encodes_ends_of_ranges_and_of_roundings_in_every_lane(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     single, upper = 1 << np.arange(23), (1 << 23) - (1 << np.arange(24))
     exponents = np.array([0, 1, *range(110, 147), 254, 255])
     edges = exponents[:, None] << 23 | np.concatenate([single, upper])
@@ -178,8 +177,7 @@ async def encodes_ends_of_ranges_and_of_roundings_in_every_lane(dut):
 @cocotb.test
 async def decodes_subnormal_codes_in_every_lane(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in names():
         form = dpr.named(name)
         sign, mantissa = np.meshgrid([0, 1 << form.width - 1], np.arange(1 << form.mantissa))
@@ -190,8 +188,7 @@ async def decodes_subnormal_codes_in_every_lane(dut):
 @cocotb.test
 async def decodes_tensors_of_any_length(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for name in names():
         dut.format.value = Format[name.upper()].value
         content = codes_of(random, name, 256)

@@ -148,7 +148,9 @@ def simulate(component, module, tests=None, seen=(), **parameters):
     inputs = ["__".join(map(str, path)) for path, member, _ in component.signature.flatten(component)
               if member.flow is In]
     modules = [".".join(Path(module).resolve().relative_to(ROOT).with_suffix("").parts)]
-    environment = {"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs)}
+    environment = {"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs),
+                   # Without it pytest rewrites the assertions of all that is imported, hundreds of modules each time.
+                   "COCOTB_REWRITE_ASSERTION_FILES": "tb/*.py"}
     if mutants and (job := netlist.job(place, folder)):
         modules.append("tb.mutants")
         environment |= {"MUTANTS_JOB": json.dumps(job), "COCOTB_MAX_FAILURES": "1"}

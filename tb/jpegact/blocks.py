@@ -7,7 +7,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from actcodec.golden.jpegact import bits, nibble, rice
+from actcodec.golden.jpegact import bits, cdu, nibble, rice, rle
 from tb.harness import PATTERNS, STALLS, Bench, after, beats, parameters, rng
 from tb.judges import blockcodes
 
@@ -125,6 +125,16 @@ def tables(random, golden, straight=None):
     k = [int(random.integers(8)), *random.integers(0, 9 - max(e[3], 1), 14).tolist()]
     straight = bool(random.integers(2)) if straight is None else straight
     return rice.Table(k, int(random.integers(17)), e, straight)
+
+
+def recovered(mode, payload, count, code):
+    """What a decoder makes of any payload: one of the same values, uint8, and which blocks it has to report."""
+    if mode == cdu.BASE:
+        found = rle.salvage(bytes(payload) + bytes(256 * count), count)
+        return rle.encode(found.blocks)[0], found.errors
+    coder = cdu.CODERS[mode]
+    found = coder.recover(payload, count, code)
+    return coder.encode(found.blocks, code)[0], found.faults & FAULTS
 
 
 def rows(golden, payload, count, random):

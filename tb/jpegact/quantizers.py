@@ -1,16 +1,20 @@
-"""What the benches of both quantizers, SH and DIV, share: stimulus, checks, and the tests that are the same for both.
-
-What is tested has the ports of SH with its surroundings: coefficients with 6 fraction bits or quantized values in, and
-quantized values or coefficients without a fraction out.
+"""What the benches of both quantizers, SH and DIV, share: what stands around them, stimulus, checks, and the tests that
+are the same for both.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import cocotb
 import numpy as np
+from amaranth.hdl import Module, Mux, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from tb.harness import Bench, beats, pack, rng
+from actcodec.golden.jpegact import div, quantize
+from actcodec.rtl.common.vectors import vectors
+from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, rng
 
 LATENCY = 1
 
@@ -34,6 +38,33 @@ class Kind:
         return np.clip(self.dequantize(blocks, table), -2048, 2047) if decompress else self.quantize(blocks, table)
 
 
+KINDS = {"shift": Kind(3, 0, 7, 0, quantize.shift, quantize.unshift),
+         "div": Kind(8, 1, 255, 2, div.quantize, div.dequantize)}
+
+
+class Surrounded(wiring.Component):
+    """A quantizer with coefficients with 6 fraction bits or quantized values in, and quantized values or coefficients
+    without a fraction out. ``inner(m)`` adds the unit, and returns it, the stream that it ends in, what it wants for a
+    quantized value of 8 bits, and its pairs of coefficient and quantized value by the lane."""
+
+    def __init__(self, kind):
+        super().__init__({
+            "i": In(stream.Signature(vectors(signed(17)))), "o": Out(stream.Signature(vectors(signed(12)))),
+            "start": In(1), "decompress": In(1), "table": In(data.ArrayLayout(KINDS[kind].width, 64))})
+
+    def elaborate(self, platform):
+        m = Module()
+        unit, o, given, results = self.inner(m)
+        m.d.comb += [unit.i.valid.eq(self.i.valid), self.i.ready.eq(unit.i.ready), unit.i.p.last.eq(self.i.p.last),
+                     self.o.valid.eq(o.valid), o.ready.eq(self.o.ready), self.o.p.last.eq(o.p.last),
+                     unit.start.eq(self.start), unit.decompress.eq(self.decompress), unit.table.eq(self.table)]
+        for k in range(8):
+            value = self.i.p.data[k]
+            m.d.comb += [unit.i.p.data[k].eq(Mux(self.decompress, given(value[:8]), value[5:])),
+                         self.o.p.data[k].eq(Mux(self.decompress, *results(k)))]
+        return m
+
+
 def columns(blocks):
     """Blocks in the order in which the unit sees them: column by column."""
     return blocks.transpose(0, 2, 1)
@@ -52,9 +83,9 @@ def stimulus(random, decompress, count):
 class Quantizers(Bench):
     """The bench with the controls of a quantizer."""
 
-    def __init__(self, dut, kind):
+    def __init__(self, dut):
         super().__init__(dut)
-        self.kind = kind
+        self.kind = KINDS[parameters()["kind"]]
 
     async def begin(self, table, decompress):
         self.dut.decompress.value = decompress
@@ -75,19 +106,10 @@ class Quantizers(Bench):
         return run, expected
 
 
-async def start(dut, kind):
-    bench = Quantizers(dut, kind)
+async def start(dut):
+    bench = Quantizers(dut)
     await bench.start()
     return bench
-
-
-async def pauses(dut, kind, idle, stall):
-    """Equals golden whatever the ports do."""
-    random, bench = rng(), await start(dut, kind)
-    for decompress in (0, 1):
-        for count in (1, 5):
-            await bench.check(random, stimulus(random, decompress, count), kind.table(random), decompress, idle=idle,
-                              stall=stall)
 
 
 async def boundaries(bench, random, entry, ties, ends):
@@ -100,24 +122,36 @@ async def boundaries(bench, random, entry, ties, ends):
     await bench.check(random, np.arange(-128, 128).reshape(4, 8, 8), table, 1)
 
 
-async def rate(dut, kind):
-    """A vector every cycle, after one."""
-    random, bench = rng(), await start(dut, kind)
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def equals_golden(dut, idle, stall):
+    """Whatever the ports do."""
+    random, bench = rng(), await start(dut)
     for decompress in (0, 1):
-        run, _ = await bench.check(random, stimulus(random, decompress, 20), kind.table(random), decompress)
+        for count in (1, 5):
+            await bench.check(random, stimulus(random, decompress, count), bench.kind.table(random), decompress,
+                              idle=idle, stall=stall)
+
+
+@cocotb.test
+async def moves_a_vector_every_cycle_after_one(dut):
+    random, bench = rng(), await start(dut)
+    for decompress in (0, 1):
+        run, _ = await bench.check(random, stimulus(random, decompress, 20), bench.kind.table(random), decompress)
         assert run.cycles["i"] == list(range(160))
         assert run.cycles["o"] == list(range(LATENCY, LATENCY + 160))
 
 
-async def beginnings(dut, kind):
-    """A tensor starts with its first column; what was begun before does not matter, with a reset between or without."""
-    random, bench = rng(), await start(dut, kind)
+@cocotb.test
+async def starts_with_the_first_column(dut):
+    """What was begun before does not matter, with a reset between or without."""
+    random, bench = rng(), await start(dut)
     for fill in range(1, 12):
         for decompress in (0, 1):
             for again in (True, False):
-                await bench.begin(kind.table(random), decompress)
+                await bench.begin(bench.kind.table(random), decompress)
                 given = beats(columns(stimulus(random, decompress, 2)), 17)
                 await bench.run({"i": given[:fill]}, {"o": fill}, random)
                 if again:
                     await bench.reset()
-                await bench.check(random, stimulus(random, decompress, 2), kind.table(random), decompress)
+                await bench.check(random, stimulus(random, decompress, 2), bench.kind.table(random), decompress)

@@ -10,11 +10,12 @@ from amaranth.back import rtlil
 from cocotb.triggers import FallingEdge
 
 from actcodec.codecs import CDMA, JPEG_ACT, lane_modes
-from actcodec.golden.jpegact import cdu, quantize, sfpr
+from actcodec.golden.jpegact import cdu, quantize, rle, sfpr
 from actcodec.golden.offload import blocks
 from actcodec.rtl.jpegact.cdu import Cdu
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, after, chunks, pack, parameters, rng, simulate
-from tb.jpegact.blocks import FAULTS, rows, tables
+from tb.jpegact import test_runlength
+from tb.jpegact.blocks import recovered, rows, tables
 from tb.offload import payloads
 
 ALL = cdu.MODES
@@ -24,19 +25,22 @@ SAMPLE = ROOT / "actcodec" / "data" / "resnet20.npz"
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4)]
-# Cycles from the first beat in to the first beat out, for blocks without zeros, with jpeg-act's by layout. Compressing,
-# what is narrower than a beat of the byte stream waits until that is full.
+# Cycles from the first beat in to the first beat out, for blocks without zeros, with those of tiles by layout.
+# Compressing, what is narrower than a beat of the byte stream waits until that is full. In jpeg-base it takes as many
+# more as the first block has codes; None: as other blocks of the first group have.
 COMPRESS_LATENCY = {
     16: {"sfpr": 7, "sfpr-zvc": 17, "brc": 18, "jpeg-act": (46, 53, 67)},
     32: {"raw": 2, "sfpr": 9, "sfpr-zvc": 19, "brc": 34, "jpeg-act": (48, 55, 69), "zvc": 11},
     40: {"raw": 0, "sfpr": 4, "sfpr-zvc": 15, "brc": 1, "jpeg-act": (44, 51, 65), "zvc": 10, "sfpr-nibble": 16,
-         "sfpr-rice": 23, "jpeg-act-nibble": (45, 52, 66), "jpeg-act-rice": (52, 59, 73)},
+         "sfpr-rice": 23, "jpeg-act-nibble": (45, 52, 66), "jpeg-act-rice": (52, 59, 73),
+         "jpeg-base": (43, 50, 64)},
 }
 DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or take two; without one
     16: {"sfpr": 6, "sfpr-zvc": 16, "brc": 2, "jpeg-act": (39, 47, 63)},
     32: {"raw": 3, "sfpr": 7, "sfpr-zvc": 17, "brc": 3, "jpeg-act": (40, 48, 64), "zvc": 4},
     40: {"raw": 1, "sfpr": 5, "sfpr-zvc": 14, "brc": 1, "jpeg-act": (37, 45, 61), "zvc": 1, "sfpr-nibble": 9,
-         "sfpr-rice": 21, "jpeg-act-nibble": (32, 40, 56), "jpeg-act-rice": (44, 52, 68)},
+         "sfpr-rice": 21, "jpeg-act-nibble": (32, 40, 56), "jpeg-act-rice": (44, 52, 68),
+         "jpeg-base": (32, None, None)},
 }
 
 
@@ -56,6 +60,20 @@ def test_coders(modes):
     """Those in place of ZVC, alone and beside each other."""
     simulate(Cdu(lane_modes(*modes), packed=False), __file__,
              "equals_golden|queue|refuses|recovers|rate|rows|malformed", modes=modes, packed=False)
+
+
+@pytest.mark.parametrize("coders, modes", [
+    (8, ("jpeg-base", "sfpr")), (3, ("raw", "jpeg-base", "jpeg-act", "sfpr-nibble", "brc"))], ids=str)
+def test_jpeg_base(coders, modes):
+    """DIV and RLE in place of SH and ZVC, alone and beside them."""
+    simulate(Cdu(lane_modes(*modes), packed=False, coders=coders), __file__,
+             "equals_golden|queue|refuses|recovers|rows|malformed" + "|rate" * (coders == 8), modes=modes, packed=False)
+
+
+@pytest.mark.parametrize("coders", [0, 9, True, "4"])
+def test_only_legal_numbers_of_coders_are_taken(coders):
+    with pytest.raises(ValueError, match="coders must be an integer from 1 to 8"):
+        Cdu(lane_modes("brc"), coders=coders)
 
 
 def test_counted_blocks_are_not_packed():
@@ -124,7 +142,7 @@ class Driver:
         """The bytes as they leave."""
         if self.packed:
             return chunks(c.payload, self.width)
-        if c.mode in cdu.CODERS:  # eight chunks of any sizes
+        if c.mode in cdu.TABLES:  # eight chunks of any sizes
             return [beat for k, block in enumerate(self.blocks(c), 1) for beat in ((block.tobytes(), k == c.blocks),
                                                                                    *[None] * 7)]
         beats = [beat for block in self.blocks(c) for beat in payloads.chunks(block, c.mode, self.width)]
@@ -156,6 +174,10 @@ class Driver:
     @staticmethod
     def blocks(c):
         return payloads.cut(np.frombuffer(c.payload, np.uint8), cdu.sizes_of(c))
+
+    def symbols(self, c):
+        """Of the first block, in a mode in which each takes a cycle."""
+        return int(rle.symbols(rle.decode(self.blocks(c)[0], 1))[0]) if c.mode == cdu.BASE else 0
 
     async def compress(self, x, mode, random, dqt="optL", idle="never", stall="never"):
         """Compresses and compares; returns golden's result and the run."""
@@ -192,7 +214,7 @@ class Driver:
             self.bench.equal(self.real(run["sectors_o"], c), self.real(sectors, c), f"decompress {c.mode} {x.shape}")
         await self.rest()
         # What is missing may leave a block that contradicts itself, or not.
-        got = int(self.dut.error.value) & ~(MALFORMED if error == 2 and c.mode in cdu.CODERS else 0)
+        got = int(self.dut.error.value) & ~(MALFORMED if error == 2 and c.mode in cdu.TABLES else 0)
         assert got == error, f"error {got}, not {error}"
         return run
 
@@ -271,6 +293,16 @@ async def equals_golden_for_random_tables(dut):
     random = rng()
     driver = Driver(dut)
     await driver.bench.start()
+    if cdu.BASE in driver.modes:
+        used = set()
+        for _ in range(8):
+            dqt = np.minimum(256 >> random.integers(0, 9, (8, 8)), 255) - random.integers(0, 2, (8, 8))
+            dqt = np.maximum(dqt, 1)
+            x = tensor(random, (1, 2, 16, 40))
+            c, _ = await driver.compress(x, cdu.BASE, random, dqt)
+            used |= set(enumerate(c.code.divisors.reshape(-1).tolist()))
+            await driver.decompress(c, x, random)
+        assert {1, 2, 3, 127, 128, 255} <= {divisor for _, divisor in used}
     if "jpeg-act" in driver.modes:
         used = set()
         for _ in range(8):
@@ -293,31 +325,35 @@ async def rate_is_eight_cycles_a_block(dut):
             for density in (1, 0.3):
                 x = random.uniform(0.5, 1, shape).astype(np.float32) * (random.random(shape) < density)
                 x = x.astype(np.float32)
-                c, run = await driver.compress(x, mode, random, np.ones((8, 8)))
+                c, run = await driver.compress(x, mode, random, np.full((8, 8), 8 if mode == cdu.BASE else 1))
                 layout = min(c.view.tiles_per_row - 1, 2)
                 longest = 9 if mode == "zvc" and density == 1 else 8
                 if longest == 9:
                     assert c.payload_bytes == 264 * c.blocks
                 check_rate(run.cycles["sectors_i"], c.blocks, longest, f"compress {mode} {shape} {density}")
                 first = run.cycles["bytes_o"][0] - run.cycles["sectors_i"][0]
+                symbols = driver.symbols(c)
                 if density == 1:
-                    check_latency(first, COMPRESS_LATENCY[driver.kind][mode], layout, f"compress {mode} {shape}")
+                    check_latency(first - symbols, COMPRESS_LATENCY[driver.kind][mode], layout,
+                                  f"compress {mode} {shape}")
                 run = await driver.decompress(c, x, random)
-                check_rate(run.cycles["sectors_o"], c.blocks, longest, f"decompress {mode} {shape} {density}")
+                late = 64 - symbols if mode == cdu.BASE else 0  # as a block with more codes than the first
+                check_rate(run.cycles["sectors_o"], c.blocks, longest, f"decompress {mode} {shape} {density}", late)
                 first = run.cycles["sectors_o"][0] - run.cycles[driver.bytes_i][0]
                 if density == 1:
-                    check_latency(first, DECOMPRESS_LATENCY[driver.kind][mode], layout, f"decompress {mode} {shape}")
+                    check_latency(first - symbols, DECOMPRESS_LATENCY[driver.kind][mode], layout,
+                                  f"decompress {mode} {shape}")
 
 
-def check_rate(cycles, count, longest, what):
-    """Eight cycles a block without a pause, or no more than ``longest``."""
+def check_rate(cycles, count, longest, what, late=0):
+    """Eight cycles a block without a pause, or no more than ``longest``; all of them together ``late`` cycles more."""
     span = cycles[-1] - cycles[0] + 1
-    assert 8 * count <= span <= longest * count, f"{what}: {span} cycles for {count} blocks"
+    assert 8 * count <= span <= longest * count + late, f"{what}: {span} cycles for {count} blocks"
 
 
 def check_latency(got, expected, layout, what):
     expected = expected[layout] if isinstance(expected, tuple) else expected
-    assert got == expected, f"{what}, layout {layout}: latency {got}, not {expected}"
+    assert expected in (got, None), f"{what}, layout {layout}: latency {got}, not {expected}"
 
 
 @cocotb.test
@@ -357,8 +393,9 @@ async def refuses_a_configuration_it_cannot_do(dut):
     await driver.bench.start()
     absent = range(len(driver.modes), 1 << max((len(driver.modes) - 1).bit_length(), 1))
     bad = [driver.config(0, driver.modes[0], 0, 0, None), driver.config(1, driver.modes[0], 0, 0, None)]
-    if "jpeg-act" in driver.modes:  # an unknown layout; half a row of tiles
-        bad += [driver.config(1, "jpeg-act", 3, 4, None), driver.config(0, "jpeg-act", 1, 5, None)]
+    for mode in [mode for mode in ("jpeg-act", cdu.BASE) if mode in driver.modes]:
+        # An unknown layout; half a row of tiles.
+        bad += [driver.config(1, mode, 3, 4, None), driver.config(0, mode, 1, 5, None)]
     bad += [driver.config(direction, place, 0, 1, None) for place in absent for direction in (0, 1)]
     for number in bad:
         await driver.bench.run({"config": [number]}, {}, random)
@@ -406,6 +443,8 @@ async def rows_that_end_early_or_late_are_flagged(dut, stall):
         for kept in (0, 1, len(whole) // 2, len(whole) - 1):
             cut = [*given[: 8 * kept], int(random.integers(0, 256)) | last]
             zero = bytes(cdu.BLOCK_BYTES.get(mode, payloads.block_format(mode).head))
+            if mode == cdu.BASE:  # to golden, a block without bytes is none
+                zero = rle.encode(np.zeros((1, 64), np.int8))[0].tobytes()
             filled = replace(c, payload=b"".join([b.tobytes() for b in whole[:kept]] + [zero] * (len(whole) - kept)))
             run = await driver.decompress(c, x, random, "never", stall, cut, error=2)
             driver.bench.equal(driver.real(run["sectors_o"], c), driver.real(driver.beats(filled, x)[3], c),
@@ -426,25 +465,26 @@ async def reports_malformed_blocks_and_stays_in_step(dut, stall):
     driver = Driver(dut)
     await driver.bench.start()
     told = set()
-    for mode in (mode for mode in driver.modes if mode in cdu.CODERS):
-        coder, x = cdu.CODERS[mode], tensor(random, (1, 3, 16, 24), True)
+    coded = [mode for mode in driver.modes if mode in cdu.TABLES]
+    for mode in coded:
+        x, size = tensor(random, (1, 3, 16, 24), True), 8 * payloads.block_format(mode).row
         c = cdu.compress(x, mode, "optL")
         heads = np.cumsum([0, *cdu.sizes_of(c)[:-1]])
         for turn in range(12):
             payload = np.frombuffer(c.payload, np.uint8).copy()
             for at in random.choice(heads, 2) + random.integers(0, [1, 5][turn % 2], 2):
                 payload[min(at, len(payload) - 1)] ^= 1 << random.integers(8) if turn % 3 else random.integers(256)
-            recovered = coder.recover(payload, c.blocks, c.code)
-            if turn == 0:
-                recovered, payload = coder.recover(c.payload, c.blocks, c.code), np.frombuffer(c.payload, np.uint8)
-            like = replace(c, payload=coder.encode(recovered.blocks, c.code)[0].tobytes())
-            given = [row & (1 << 64) - 1 | row >> 64 << 8 * (driver.width - 8)
-                     for row in rows(coder, payload, c.blocks, random)]
-            error = MALFORMED if np.any(recovered.faults & FAULTS) else 0
+            payload = c.payload if turn == 0 else payload.tobytes()
+            again, faults = recovered(mode, payload, c.blocks, c.code)
+            like = replace(c, payload=again.tobytes())
+            given = (test_runlength.rows(payload, c.blocks, random) if mode == cdu.BASE else
+                     rows(cdu.CODERS[mode], payload, c.blocks, random))
+            given = [row & (1 << size) - 1 | row >> size << 8 * (driver.width - 8) for row in given]
+            error = MALFORMED if np.any(faults) else 0
             await driver.decompress(like, x, random, "never", stall, given, error)
             told.add((mode, error))
         await driver.decompress(c, x, random, stall=stall)
-    assert told == {(mode, error) for mode in driver.modes if mode in cdu.CODERS for error in (0, MALFORMED)}
+    assert told == {(mode, error) for mode in coded for error in (0, MALFORMED)}
 
 
 @cocotb.test

@@ -74,8 +74,7 @@ async def check(bench, random, inverse, blocks, idle="never", stall="never"):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden(dut, idle, stall):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for count in (1, 2, 9):
         for inverse in directions():
             await check(bench, random, inverse, stimulus(random, inverse, count), idle, stall)
@@ -84,8 +83,7 @@ async def equals_golden(dut, idle, stall):
 @cocotb.test
 async def equals_golden_on_many_blocks(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for inverse in directions():
         run = await check(bench, random, inverse, stimulus(random, inverse, 600))
         assert run.cycles["i"] == list(range(4800)), "a vector enters in every cycle"
@@ -95,8 +93,7 @@ async def equals_golden_on_many_blocks(dut):
 @cocotb.test
 async def saturates_at_both_ends(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     if 1 in directions():
         blocks = np.zeros((4, 8, 8), int)
         blocks[0, 0, 0], blocks[1, 0, 0], blocks[2, 3, 3], blocks[3, 3, 3] = 1200, -1200, 2047, -2048
@@ -108,8 +105,7 @@ async def saturates_at_both_ends(dut):
 @cocotb.test
 async def forgets_everything_at_reset(dut):
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for fill in (1, 7, 8, 13, 40):
         for inverse in directions():
             dut.inverse.value = inverse

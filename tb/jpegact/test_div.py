@@ -3,44 +3,32 @@ coefficients."""
 
 import cocotb
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, signed
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import Cat, Const
 
 from actcodec.golden.jpegact import div
-from actcodec.rtl.common.vectors import vectors
 from actcodec.rtl.jpegact.div import CUT, FRACTION, ROUNDING, ROWS, Div, reciprocal
-from tb.harness import PATTERNS, STALLS, rng, simulate
-from tb.jpegact import quantizers
+from tb.harness import rng, simulate
+from tb.jpegact.quantizers import (  # noqa: F401 - tests that both have
+    Surrounded,
+    boundaries,
+    equals_golden,
+    moves_a_vector_every_cycle_after_one,
+    start,
+    starts_with_the_first_column,
+    stimulus,
+)
 
-KIND = quantizers.Kind(8, 1, 255, 2, div.quantize, div.dequantize)
 
+class Divider(Surrounded):
+    """DIV."""
 
-class Divider(wiring.Component):
-    """DIV with coefficients that have their fraction, and quantized values as they are."""
-
-    i: In(stream.Signature(vectors(signed(17))))
-    o: Out(stream.Signature(vectors(signed(12))))
-    start: In(1)
-    decompress: In(1)
-    table: In(data.ArrayLayout(8, 64))
-
-    def elaborate(self, platform):
-        m = Module()
+    def inner(self, m):
         m.submodules.div = unit = Div()
-        m.d.comb += [unit.i.valid.eq(self.i.valid), self.i.ready.eq(unit.i.ready),
-                     unit.i.payload.last.eq(self.i.payload.last), self.o.valid.eq(unit.o.valid),
-                     unit.o.ready.eq(self.o.ready), self.o.payload.last.eq(unit.o.payload.last),
-                     unit.start.eq(self.start), unit.decompress.eq(self.decompress), unit.table.eq(self.table)]
-        for k in range(8):
-            given, got = self.i.payload.data[k], unit.o.payload.data[k]
-            m.d.comb += [unit.i.payload.data[k].eq(Mux(self.decompress, Cat(Const(0, 4), given[:8]), given[5:])),
-                         self.o.payload.data[k].eq(Mux(self.decompress, got, got >> 4))]
-        return m
+        return unit, unit.o, lambda q: Cat(Const(0, 4), q), lambda k: (unit.o.p.data[k], unit.o.p.data[k] >> 4)
 
 
 def test_div():
-    simulate(Divider(), __file__)
+    simulate(Divider("div"), __file__, kind="div")
 
 
 def product(x, number, below):
@@ -70,14 +58,8 @@ def test_every_quotient_is_exact():
 
 
 @cocotb.test
-@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
-async def equals_golden(dut, idle, stall):
-    await quantizers.pauses(dut, KIND, idle, stall)
-
-
-@cocotb.test
 async def takes_each_divisor_from_its_position(dut):
-    random, bench = rng(), await quantizers.start(dut, KIND)
+    random, bench = rng(), await start(dut)
     seen = {0: set(), 1: set()}
     # Small divisors, with which coefficients reach every result.
     table = random.integers(1, 9, (8, 8))
@@ -88,30 +70,20 @@ async def takes_each_divisor_from_its_position(dut):
         for turn in range(20):
             # All positions differ, and each has a divisor of every size in some turn.
             table = 1 + (np.arange(64).reshape(8, 8) * 37 + 13 * turn) % 255
-            _, expected = await bench.check(random, quantizers.stimulus(random, decompress, 6), table, decompress)
+            _, expected = await bench.check(random, stimulus(random, decompress, 6), table, decompress)
             seen[decompress] |= set(expected.reshape(-1).tolist())
     assert seen[0] == set(range(-128, 128)) and {-2048, 2047} <= seen[1]
     for name in div.TABLES:
         for decompress in (0, 1):
             table = div.divisors(div.table(name)).astype(int)
-            await bench.check(random, quantizers.stimulus(random, decompress, 8), table, decompress)
+            await bench.check(random, stimulus(random, decompress, 8), table, decompress)
 
 
 @cocotb.test
 async def rounds_every_quotient_as_golden(dut):
     """Every divisor: around each rounding boundary, and both ends; and every product."""
-    random, bench = rng(), await quantizers.start(dut, KIND)
+    random, bench = rng(), await start(dut)
     ends = np.concatenate([np.arange(-65536, -65500, 5), np.arange(65500, 65536, 5)])
     for d in range(1, 256):
         ties = (2 * np.arange(-129, 130)[:, None] + 1) * 32 * d + np.arange(-33, 34, 11)
-        await quantizers.boundaries(bench, random, d, ties, ends)
-
-
-@cocotb.test
-async def moves_a_vector_every_cycle_after_one(dut):
-    await quantizers.rate(dut, KIND)
-
-
-@cocotb.test
-async def starts_with_the_first_column(dut):
-    await quantizers.beginnings(dut, KIND)
+        await boundaries(bench, random, d, ties, ends)

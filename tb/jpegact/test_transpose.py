@@ -27,8 +27,7 @@ def blocks(random, count, width):
 async def gives_every_block_back(dut, idle, stall):
     width, transposes = parameters()["width"], parameters()["transposes"]
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for count in (1, 2, 7):
         for straight in (0, 1):
             dut.straight.value = straight
@@ -42,8 +41,7 @@ async def gives_every_block_back(dut, idle, stall):
 async def moves_a_vector_every_cycle_after_eight(dut):
     width = parameters()["width"]
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for straight in (0, 1):
         dut.straight.value = straight
         sent = blocks(random, 20, width)
@@ -56,8 +54,7 @@ async def moves_a_vector_every_cycle_after_eight(dut):
 async def shows_which_values_are_not_zero_with_the_first_vector(dut):
     width, transposes = parameters()["width"], parameters()["transposes"]
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for straight in (0, 1):
         dut.straight.value = straight
         for count in (1, 2, 3):
@@ -82,8 +79,7 @@ async def shows_which_values_are_not_zero_with_the_first_vector(dut):
 async def forgets_everything_at_reset(dut):
     width, transposes = parameters()["width"], parameters()["transposes"]
     random = rng()
-    bench = Bench(dut)
-    await bench.start()
+    bench = await Bench.started(dut)
     for fill in range(1, 24, 3):
         for straight in (0, 1):
             dut.straight.value = 1 - straight  # it may change at reset

@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 
-from actcodec.golden.jpegact import dct, quantize, sfpr
+from actcodec.golden.jpegact import dct, div, quantize, rle, sfpr
 
 SHAPES = [
     (1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1),
@@ -91,10 +91,14 @@ def payload_of(x, mode, dqt, cdus, code=None):
         coded = [b.to_bytes(8, "little") for b in bits]
     else:
         y = sfpr.quantize(x, sfpr.scales(x).k)
-        tiled = mode.startswith("jpeg-act")
+        tiled = mode.startswith("jpeg-")
         blocks = blocks_of(y, tiled, y.dtype.type(0))
         if tiled:
             tile = [dct.forward(y.dtype.type(b).reshape(8, 8)) for b in blocks]
+        if mode == "jpeg-base":
+            quotients = [div.quantize(t, div.divisors(div.table(dqt))) for t in tile]
+            return collected([rle.encode(q[None])[0].tobytes() for q in quotients], cdus)
+        if tiled:
             shifts = quantize.shifts(quantize.table(dqt))
             blocks = [list(quantize.shift(t, shifts).ravel(order="F" if code else "C")) for t in tile]
         if code:

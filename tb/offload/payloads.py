@@ -43,7 +43,7 @@ def block_format(mode):
 
 def row_bytes(names):
     """Most bytes of a row, for a unit that can do the modes of these names."""
-    return 32 if any(block_format(name).row == 32 for name in names) else 8
+    return max(8, *(block_format(name).row for name in names))
 
 
 def blocks(random, mode, count, kind="any"):
@@ -56,8 +56,10 @@ def blocks(random, mode, count, kind="any"):
         sizes = 8 * form.row + (segments(count).sum(axis=1) if form.kind == "segments" else np.ones(count, int))
         return random.integers(0, 256, sizes.sum(), np.uint8), sizes
     if form.kind == "counted":
-        follow = {"any": random.integers(0, 65, count), "zero": np.zeros(count, int), "full": np.full(count, 64),
-                  "tiny": random.integers(0, 3, count), "mixed": random.choice([0, 7, 8, 64], count)}[kind]
+        row, most = form.row, 8 * form.row
+        follow = {"any": random.integers(0, most + 1, count), "zero": np.zeros(count, int),
+                  "full": np.full(count, most), "tiny": random.integers(0, 3, count),
+                  "mixed": random.choice([0, row - 1, row, min(most, 127), most], count)}[kind]
         if form.bits == 6:
             follow[follow == 63] = 64
         heads = np.cumsum(follow + 1) - follow - 1
@@ -87,19 +89,21 @@ def split(block, mode, begins=None):
     if form.kind == "fixed":
         return [(0, row.tobytes()) for row in block.reshape(8, -1)]
     if form.kind == "counted":
-        return [(int(block[0]) if k == 0 else 0, block[1 + 8 * k : 9 + 8 * k].tobytes()) for k in range(8)]
+        return [(int(block[0]) if k == 0 else 0, block[1 + form.row * k :][: form.row].tobytes()) for k in range(8)]
     mask, words = block[: zvc.MASK], block[zvc.MASK :]
     ends = np.cumsum(np.bitwise_count(mask).astype(int)) * form.item
     return [(int(byte), row.tobytes()) for byte, row in zip(mask, np.split(words, ends[:-1]), strict=True)]
 
 
 def chunks(block, mode, size, begins=None):
-    """A block as a CDU's eight chunks; a counted one's have up to 16 bytes each, in any way."""
+    """A block as a CDU's eight chunks; a counted one's have up to 16 bytes each, or a row's, in any way."""
     form = block_format(mode)
     if form.kind == "counted":
         random, left, found = np.random.default_rng(block), block.tobytes(), []
+        most = [16] * 8 if form.row == 8 else [1 + form.row, *[form.row] * 7]
         for k in range(8):
-            count = int(random.integers(max(not k, len(left) - 16 * (7 - k)), min(16, len(left)), endpoint=True))
+            count = int(random.integers(max(not k, len(left) - sum(most[k + 1 :])), min(most[k], len(left)),
+                                        endpoint=True))
             found.append(chunk(left[:count], 0, size))
             left = left[count:]
         return found

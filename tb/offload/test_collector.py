@@ -19,10 +19,16 @@ ALL = cdu.MODES
 
 @pytest.mark.parametrize("cdus, modes", [
     (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")), (4, ("sfpr-rice", "sfpr-zvc")),
-    (4, ("sfpr", "jpeg-act", "segment", "segments"))],
+    (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base")), (4, ("sfpr", "jpeg-act", "segment", "segments"))],
                          ids=ids)
 def test_collector(cdus, modes):
     simulate(Collector(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
+
+
+def test_blocks_longer_than_a_packet_of_many_cdus():
+    """As often as a packet can."""
+    modes = ("jpeg-base", "sfpr-nibble", "sfpr")
+    simulate(Collector(8, payloads.modes(modes)), __file__, "golden|waits|recovers", cdus=8, modes=modes)
 
 
 def test_soft_reset():

@@ -21,10 +21,17 @@ ALL = cdu.MODES
 @pytest.mark.parametrize("cdus, modes", [
     (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (4, (*JPEG_ACT, "trim")), (8, ("trim", "sfpr")), (2, (*ALL, "trim")),
     (4, ("trim", "sfpr-rice", "sfpr-zvc")), (1, ("segments", "narrow")), (4, (*JPEG_ACT, "segment", "segments")),
-    (7, ("segments", "narrow", "trim")), (3, ("zvc", "raw", "segment", "segments")), (2, ("segment", "sfpr"))],
+    (7, ("segments", "narrow", "trim")), (3, ("zvc", "raw", "segment", "segments")), (2, ("segment", "sfpr")),
+    (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base", "segments"))],
                          ids=ids)
 def test_splitter(cdus, modes):
     simulate(Splitter(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
+
+
+def test_blocks_longer_than_a_packet_for_many_cdus():
+    """As often as a packet can."""
+    modes = ("jpeg-base", "sfpr-nibble", "sfpr")
+    simulate(Splitter(8, payloads.modes(modes)), __file__, "^(?!.*rate)", cdus=8, modes=modes)
 
 
 def test_soft_reset():

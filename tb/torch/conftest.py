@@ -1,4 +1,4 @@
-"""One thread: benches run side by side."""
+"""One thread, as benches run side by side; and the device that tests run on."""
 
 import pytest
 import torch
@@ -7,3 +7,16 @@ import torch
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
     torch.set_num_threads(1)
+    torch.backends.cudnn.deterministic = True
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request):
+    """Both, one after another; tensors and networks are made there. Without a GPU ``tb/conftest.py`` leaves out the
+    second one, and says so."""
+    if request.param == "cpu":
+        yield "cpu"
+    else:
+        torch.set_default_device("cuda")
+        yield "cuda"
+        torch.set_default_device(None)

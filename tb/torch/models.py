@@ -16,9 +16,10 @@ def lossless(name):
 
 
 def pictures(count=8, size=16, seed=0):
+    """The same ones on every device."""
     generator = torch.Generator().manual_seed(seed)
-    return (torch.randn(count, 3, size, size, generator=generator),
-            torch.randint(0, 10, (count,), generator=generator))
+    return (torch.randn(count, 3, size, size, generator=generator, device="cpu").to(torch.get_default_device()),
+            torch.randint(0, 10, (count,), generator=generator, device="cpu").to(torch.get_default_device()))
 
 
 def small(seed=0):

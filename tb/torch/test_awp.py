@@ -12,13 +12,15 @@ from actcodec.golden.a2dtwp import bitpack
 from actcodec.torch.awp import truncated
 from tb.torch.models import gradients, pictures, small
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 @pytest.mark.parametrize("roundto", [1, 2, 3, 4])
 def test_truncation_is_bitpack_and_back(roundto):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 1 << 32, (50, 41), np.uint32).view(np.float32)
     expected = bitpack.unpack(bitpack.pack(x, roundto), roundto, x.size).reshape(x.shape)
-    found = truncated(torch.from_numpy(x), roundto).numpy()
+    found = truncated(torch.from_numpy(x).to(torch.get_default_device()), roundto).cpu().numpy()
     np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
 
 
@@ -54,7 +56,8 @@ def test_precision_is_that_of_algorithm_1():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        expected = mirror.update(golden.norms([module.weight.detach().numpy() for module in weights.layers.values()]))
+        norms = golden.norms([module.weight.detach().cpu().numpy() for module in weights.layers.values()])
+        expected = mirror.update(norms)
         assert weights.update() == dict(zip(weights.layers, expected.tolist(), strict=True))
         seen.append(weights.ratio)
     assert seen[0] == 4 and 1 <= seen[-1] < 3

@@ -14,7 +14,7 @@ from actcodec.torch import rules
 from actcodec.torch.compress import Entry
 from tb.torch.models import Attention, gradients, lossless, pictures, relative, small
 
-pytestmark = pytest.mark.filterwarnings("ignore:mode .* has no torch version")
+pytestmark = [pytest.mark.filterwarnings("ignore:mode .* has no torch version"), pytest.mark.usefixtures("device")]
 LOSSLESS = [name for name in rules.names() if lossless(name)]
 
 
@@ -271,11 +271,11 @@ def test_checkpointing_beside_it(name):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["zvc", "gist", "jpeg-act"])
-def test_autocast(name, dtype):
+def test_autocast(name, dtype, device):
     model = small()
 
     def run(compress=None):
-        with torch.autocast("cpu", dtype):
+        with torch.autocast(device, dtype):
             return gradients(model, compress)
 
     exact, loss = run()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docs import training
 from tb.torch import check
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,3 +76,10 @@ def test_the_table_of_presets_is_the_record():
     first = next(iter(recorded))
     recorded[first]["ratio"] += 1
     assert check.documented(text, recorded) != text
+
+
+def test_the_tables_of_trainings_are_the_results():
+    text = training.DOCUMENT.read_text()
+    assert training.renewed(text) == text, "run python -m docs.training"
+    with pytest.raises(ValueError, match="0 places for the table table1"):
+        training.renewed("")

@@ -10,10 +10,15 @@ import pytest
 import torch
 from click.testing import CliRunner
 from PIL import Image
+from torch.nn import functional as F
 
+import actcodec.torch as at
 from actcodec.cli import main
 from actcodec.files import UserError
+from actcodec.torch.resnet import resnet8
 from actcodec.train import cifar10, run, sweep, table
+from actcodec.train.step import step
+from tb.torch.models import pictures
 
 TINY = {"steps": 4, "batch": 8, "pictures": 20}
 
@@ -72,11 +77,13 @@ def test_without_npm_the_user_is_told(tmp_path, monkeypatch):
         cifar10.load(tmp_path / "new")
 
 
-def test_a_run_is_the_same_every_time_and_kept(data, tmp_path):
-    job = TINY | {"preset": "jpeg-act", "schedule": {"0": {"dqt": "optL"}, "2": {"dqt": "optH"}}}
+def test_a_run_is_the_same_every_time_and_kept(data, tmp_path, device):
+    job = TINY | {"preset": "jpeg-act", "schedule": {"0": {"dqt": "optL"}, "2": {"dqt": "optH"}}, "device": device,
+                  "tests": 2}
     first = run.run(job, data, tmp_path)
     assert first["configuration"] == run.checked(job) and len(first["losses"]) == 4 and first["converged"]
     assert first["ratio"] > 4 and first["accuracy"] in [5 * i for i in range(21)]
+    assert len(first["accuracies"]) == 2 and first["accuracies"][-1] == first["accuracy"]
     file, = tmp_path.iterdir()
     assert file.name == run.name(run.checked(job)) and json.loads(file.read_text()) == first
     file.write_text(json.dumps(first | {"accuracy": 101}))
@@ -88,13 +95,38 @@ def test_a_run_is_the_same_every_time_and_kept(data, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_without_loss_a_run_is_that_without_compression(data, tmp_path):
-    losses = [run.run(TINY | {"preset": name}, data, tmp_path)["losses"] for name in ("none", "zvc", "cdma")]
+def test_without_loss_a_run_is_that_without_compression(data, tmp_path, device):
+    losses = [run.run(TINY | {"preset": name, "device": device}, data, tmp_path)["losses"]
+              for name in ("none", "zvc", "gist")]
     assert losses[0] == losses[1] == losses[2]
 
 
-def test_a_run_that_diverges_ends_and_says_so(data, tmp_path):
-    found = run.run(TINY | {"rate": 1e38}, data, tmp_path)
+def test_a_step_that_is_played_back_is_the_step(device):
+    """On the CPU there is nothing to play back, and both are the same function."""
+    found = []
+    for played in (False, True):
+        torch.manual_seed(0)
+        model = resnet8(width=8).to(device)
+        compress = at.Compress(model, "jpeg-act", min_values=1, error_every=0)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        passes = step(model, compress, (8, 3, 16, 16)) if played else None
+        for seed in range(3):
+            x, y = pictures(seed=seed)
+            if played:
+                loss = passes(x, y).clone()
+            else:
+                optimizer.zero_grad()
+                with compress:
+                    loss = F.cross_entropy(model(x), y)
+                loss.backward()
+            optimizer.step()
+        found.append((loss, compress.report().total["packed"], *model.state_dict().values()))
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
+
+
+def test_a_run_that_diverges_ends_and_says_so(data, tmp_path, device):
+    found = run.run(TINY | {"rate": 1e38, "device": device}, data, tmp_path)
     assert not found["converged"] and found["losses"][-1] is None
     row, = table.summary([("none", found)])
     assert (row["diverged"], row["loss"]) == (1, None)
@@ -119,7 +151,11 @@ def test_pictures_are_moved_and_mirrored_whole():
     ({"network": "vgg"}, "network is 'vgg'"), ({"steps": 0}, "steps is 0"), ({"seed": -1}, "seed is -1"),
     ({"rate": 0}, "rate is 0"), ({"preset": "gif"}, "unknown preset"), ({"epochs": 1}, "a run has no epochs"),
     ({"preset": "jpeg-act", "options": {"dqt": "optM"}}, "unknown DQT"),
-    ({"schedule": {"1": {}}}, "steps of a schedule"),
+    ({"schedule": {"1": {}}}, "steps of a schedule"), ({"device": "tpu"}, "device is 'tpu'"),
+    ({"engine": "rtl"}, "engine is 'rtl'"), ({"tests": 0}, "tests is 0"),
+    ({"device": "cuda", "preset": "comet"}, "mode comet works on the CPU"),
+    ({"device": "cuda", "preset": "jpeg-act", "options": {"coder": "rice"}}, "mode sfpr-zvc works on the CPU"),
+    ({"device": "cuda", "preset": "sfpr", "engine": "golden"}, "mode sfpr works on the CPU"),
 ])
 def test_runs_are_checked(job, what):
     with pytest.raises(ValueError, match=what):

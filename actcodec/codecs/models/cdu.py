@@ -1,15 +1,15 @@
 """The modes of a CDU: ``golden/jpegact/cdu.py``. Side information are the scales, as bfloat16, and then the coder's
-table."""
+table; DIV's is an option."""
 
 import numpy as np
 
 from actcodec.codecs import by_code, find, lane_modes
 from actcodec.codecs.compressed import Compressed
-from actcodec.golden.jpegact import cdu, sfpr
+from actcodec.golden.jpegact import cdu, rice, sfpr
 from actcodec.golden.offload import blocks
 
-__all__ = ["check", "check_payload", "check_scales", "compress", "compressed", "decompress", "job", "packed_scales",
-           "saturated", "settings", "side_bytes", "size", "stored", "unpacked_scales"]
+__all__ = ["check", "check_payload", "check_rice", "check_scales", "compress", "compressed", "decompress", "job",
+           "packed_scales", "saturated", "settings", "side_bytes", "size", "stored", "unpacked_scales"]
 
 
 def packed_scales(scales):
@@ -48,7 +48,7 @@ def _compressed(lane, shape, payload, cdus, dqt, scales, numbers):
     mode, options = by_code(lane.code)
     options |= {"cdus": cdus} | ({"dqt": dqt} if lane.tiled else {})
     side = b"" if scales is None else packed_scales(scales)
-    side += b"".join(numbers[setting.name].to_bytes(setting.bytes, "little") for setting in lane.told)
+    side += b"".join(numbers[setting.name].to_bytes(setting.bytes, "little") for setting in kept(lane))
     return Compressed(mode.name, shape, payload, options, side)
 
 
@@ -59,15 +59,19 @@ def decompress(compressed):
 def stored(compressed):
     """Golden's ``Compressed``, and the numbers of the settings. Raises ValueError."""
     c, dqt, lane = compressed, compressed.options.get("dqt"), find(compressed.mode).variant(compressed.options)
-    name, table = (dqt.name, dqt.shifts) if dqt else (None, None)
+    name, table = dqt.name if dqt else None, dqt.numbers if lane.shifts else None
     at = scale_bytes(c.shape, lane)
     scales = unpacked_scales(c.side[:at]) if lane.scaled else None
-    numbers, code = {}, None
-    for setting in lane.told:
-        numbers[setting.name] = number = int.from_bytes(c.side[at : at + setting.bytes], "little")
+    code = cdu.TABLES[lane.name](dqt.numbers) if lane.name == cdu.BASE else None
+    for setting in kept(lane):
+        code = cdu.TABLES[lane.name].of(int.from_bytes(c.side[at : at + setting.bytes], "little"))
         at += setting.bytes
-        code = cdu.CODERS[lane.name].Table.of(number)
-    return cdu.Compressed(lane.name, c.shape, name, table, scales, c.cdus, c.payload, code), numbers
+    return cdu.Compressed(lane.name, c.shape, name, table, scales, c.cdus, c.payload, code), told(lane.name, code)
+
+
+def kept(lane):
+    """The settings that side information has."""
+    return [setting for setting in lane.told if setting.stored]
 
 
 def scale_bytes(shape, lane):
@@ -75,7 +79,7 @@ def scale_bytes(shape, lane):
 
 
 def side_bytes(shape, mode, **options):
-    return scale_bytes(shape, mode) + sum(setting.bytes for setting in mode.told)
+    return scale_bytes(shape, mode) + sum(setting.bytes for setting in kept(mode))
 
 
 def size(shape, mode, **options):
@@ -87,7 +91,8 @@ def size(shape, mode, **options):
 
 def check(compressed):
     c, mode = compressed, find(compressed.mode).variant(compressed.options)
-    check_payload(c, blocks.view(c.shape).blocks(mode.tiled), mode.format.shortest, mode.format.longest)
+    least = mode.format.shortest + (mode.name == cdu.BASE)  # where a block is never its first byte alone
+    check_payload(c, blocks.view(c.shape).blocks(mode.tiled), least, mode.format.longest)
     stored(c)
 
 
@@ -102,6 +107,16 @@ def check_scales(k, smallest=sfpr.SMALLEST):
     """Raises ValueError unless all are 0, or from ``smallest`` to the largest scale."""
     if not np.all((k == 0) | (k >= smallest) & (k <= sfpr.LARGEST)):
         raise ValueError("a scale is not a bfloat16 number that a tensor can have")
+
+
+def check_rice(number, decompress):
+    """Raises ValueError unless a lane can use the table. Compressing, its sum of lengths has no term for mantissas that
+    are cut to 8 bits, but for the first one."""
+    table = rice.Table.of(number)
+    for d, k in enumerate(table.k[1:], 1):
+        if k + table.e[3] > 8 and not decompress:
+            raise ValueError(f"rice_table has k = {k} for anti-diagonal {d} and e = {table.e[3]}: to compress, a lane "
+                             "needs a sum of 8 or less")
 
 
 def saturated(x, compressed):

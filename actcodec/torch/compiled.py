@@ -1,0 +1,36 @@
+"""Functions of tensors through ``torch.compile``: C++ on CPU, Triton on CUDA."""
+
+from functools import cache
+from types import FunctionType
+
+import torch
+
+__all__ = ["compiled"]
+
+
+class Compiled:
+    """A function, compiled anew for each kind of arguments: shapes, types, devices, and numbers."""
+
+    def __init__(self, function):
+        self.function, self.versions = function, {}
+
+    def __call__(self, *arguments):
+        version = self.versions.get(key := _kind(arguments))
+        if version is None:
+            # of its own, as Dynamo keeps no more than eight versions of the same code
+            code = self.function.__code__.replace(co_name=f"{self.function.__name__}_{len(self.versions)}")
+            own = FunctionType(code, self.function.__globals__)
+            version = self.versions[key] = torch.compile(own, dynamic=False, fullgraph=True)
+        return version(*arguments)
+
+
+def _kind(argument):
+    if isinstance(argument, torch.Tensor):
+        return argument.shape, argument.stride(), argument.dtype, argument.device
+    return tuple(map(_kind, argument)) if isinstance(argument, tuple) else argument
+
+
+@cache
+def compiled(function):
+    """The function, compiled when it is called. It has no defaults and no keywords. Nothing is compiled twice."""
+    return Compiled(function)

@@ -1,0 +1,128 @@
+"""What the codecs cost: values there and back, and a step of training. ``python -m actcodec.train.speed --device cuda``
+
+On the CPU one thread is measured, in processor time; on a GPU wall time, in the launches that a user has, and for
+steps also played back as a CUDA graph, as ``actcodec train`` does. The tensors are the sample's, repeated to a batch of
+128: its widest dense map and its widest ReLU, of 2.1 million values each.
+"""
+
+import json
+import time
+import warnings
+from pathlib import Path
+
+import click
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from actcodec.torch import Compress, resnet
+from actcodec.torch.golden import codec
+from actcodec.train.step import step
+
+__all__ = ["codecs", "steps"]
+
+BATCH, VALUES = 128, 128 * 16 * 32 * 32
+TENSORS = {"jpeg-act": "dense", "dpr-fp8": "dense"}  # of modes; others are for ReLUs
+MODES = ("jpeg-act", "sfpr", "sfpr-zvc", "brc", "zvc", "dpr-fp8", "ssdc-fp8")
+PRESETS = ("none", "cdma", "sfpr", "jpeg-act", "gist-fp8")
+ROUNDS, LEAST = 3, 0.5  # the best of so many times, of so many seconds
+
+
+def best(function, device):
+    """Seconds of a call."""
+    cuda = device == "cuda"
+    clock = time.perf_counter if cuda else time.process_time
+    function()  # what is compiled or allocated at first
+    found = []
+    for _ in range(ROUNDS):
+        calls, start = 0, clock()
+        while not calls or clock() - start < LEAST:
+            function()
+            calls += 1
+            if cuda:
+                torch.cuda.synchronize()
+        found.append((clock() - start) / calls)
+    return min(found)
+
+
+def sample():
+    """{kind: float32 [128, 16, 32, 32]}."""
+    with np.load(Path(__file__).parents[1] / "data/resnet20.npz") as arrays:
+        found = {}
+        for name in arrays.files:
+            x = arrays[name]
+            if x.ndim == 4 and x.shape[-1] == 32:
+                found.setdefault("relu" if x.min() >= 0 else "dense", x)
+    return {kind: np.tile(x, (-(-BATCH // len(x)), 1, 1, 1))[:BATCH] for kind, x in found.items()}
+
+
+def codecs(device, engines, modes=MODES):
+    """Rows (mode, engine, device, million values a second there and back)."""
+    tensors = {kind: torch.from_numpy(x) for kind, x in sample().items()}
+    for mode in modes:
+        for engine in engines:
+            one, where = codec(mode, {}, engine), "cpu" if engine == "golden" else device
+            x = tensors[TENSORS.get(mode, "relu")].to(where)
+
+            def there_and_back(one=one, x=x):
+                one.decode(one.encode(x))
+
+            with torch.no_grad():
+                yield {"mode": mode, "engine": engine, "device": where,
+                       "values": VALUES / best(there_and_back, where) / 1e6}
+
+
+def steps(device, engines, presets=PRESETS, networks=("resnet8", "resnet20")):
+    """Rows (network, preset, engine, seconds of a step, and on a GPU of one that is played back)."""
+    x, y = torch.randn(BATCH, 3, 32, 32, device=device), torch.randint(0, 10, (BATCH,), device=device)
+    for network in networks:
+        model = getattr(resnet, network)().to(device)
+
+        def plain(model=model):
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+
+        yield {"network": network, "preset": "without", "engine": "", "seconds": best(plain, device)}
+        for preset in presets:
+            for engine in engines if preset != "none" else engines[:1]:
+                compress = Compress(model, preset, engine=engine, error_every=0)
+
+                def compressed(model=model, compress=compress):
+                    with compress:
+                        loss = torch.nn.functional.cross_entropy(model(x), y)
+                    loss.backward()
+
+                row = {"network": network, "preset": preset, "engine": engine, "seconds": best(compressed, device)}
+                if device == "cuda":
+                    played = step(model, compress, x.shape)
+                    row["played"] = best(lambda played=played: played(x, y), device)
+                yield row
+
+
+@click.command()
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu")
+@click.option("--engine", "engines", multiple=True, type=click.Choice(["golden", "torch", "compiled"]),
+              default=("golden", "torch"), help="May be given again. Compiling takes minutes on a CPU.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines as they come in place of tables.")
+def main(device, engines, as_json):
+    """Measure codecs and steps of training."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    for title, rows in (("million values a second, there and back", codecs(device, engines)),
+                        ("milliseconds of a step", steps(device, [one for one in engines if one != "golden"]))):
+        found = []
+        for row in rows:
+            found.append(row)
+            if as_json:
+                click.echo(json.dumps(row))
+        if as_json:
+            continue
+        table = Table(*found[-1], title=title, box=None, title_justify="left")
+        for row in found:
+            table.add_row(*(f"{1000 * value if key in ('seconds', 'played') else value:.4g}"
+                            if isinstance(value, float) else str(value) for key, value in row.items()))
+        Console(width=120, highlight=False).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The tables of ``docs/training.md``, from the results in ``docs/training/``: ``python -m docs.training`` writes each
+between the lines ``<!-- NAME -->`` and ``<!-- /NAME -->``, and draws the curves. Needs the extra ``train``.
+"""
+
+import re
+from pathlib import Path
+
+from actcodec.train import sweep, table
+
+__all__ = ["DOCUMENT", "renewed"]
+
+DOCUMENT = Path(__file__).parent / "training.md"
+FOLDER = Path(__file__).parent / "training"
+RESNET50 = {"none": (94.5, None), "cdma": (None, 1.1), "gist-fp8": (94.4, 4.1), "sfpr": (94.5, 4.0),
+            "jpeg-act optL": (94.4, 5.2), "jpeg-act optH": (93.8, 7.6), "jpeg-act optL5H": (94.4, 7.5)}
+"""Accuracy and ratio of ResNet50 on CIFAR-10, JPEG-ACT's Table I."""
+DENSE = {"jpeg-act jpeg80": 5.77, "jpeg-act jpeg60": 6.46, "jpeg-act optL": 5.08, "jpeg-act optH": 8.01,
+         "jpeg-act optL5H": 7.96}
+"""Ratio of conv and sum, row SH+ZVC of its Table III."""
+
+
+def results(name):
+    """[(label, result)] of a sweep that was run."""
+    todo = sweep.read(FOLDER / f"{name}.toml")
+    return list(sweep.work(todo, None, FOLDER / name))
+
+
+def number(value, form=".2f", sign=""):
+    return "" if value is None else f"{sign}{value:{form}}"
+
+
+def rows(found, paper=()):
+    """Cells that all tables have, and a paper's."""
+    summary = table.summary(found)
+    exact = next((row["accuracy"] for row in summary if row["label"] == "none"), None)
+    for row in summary:
+        cells = [row["label"], row["runs"], number(row["accuracy"]), number(row["deviation"]),
+                 number(row["interval"], sign="±"), number(exact and row["accuracy"] - exact, "+.2f"),
+                 number(row["loss"], ".3f"), number(row["ratio"])]
+        yield [str(cell) for cell in cells] + [number(value, ".1f") for value in dict(paper).get(row["label"], ())]
+
+
+def lines(head, body):
+    yield f"| {' | '.join(head)} |"
+    yield f"|---|{'---:|' * (len(head) - 1)}"
+    yield from (f"| {' | '.join(cells + [''] * (len(head) - len(cells)))} |" for cells in body)
+
+
+HEAD = ["preset", "runs", "accuracy, %", "s", "95 %", "to none", "loss", "ratio"]
+
+
+def table1():
+    yield from lines([*HEAD, "Table I, ResNet50: %", "ratio"], rows(results("long") + results("tables"), RESNET50))
+
+
+def table3():
+    body = []
+    found = results("long") + results("tables")
+    for label, paper in DENSE.items():
+        ratios = [result["ratios"]["dense"] for one, result in found if one == label]
+        ours = sum(ratios) / len(ratios)
+        body.append([label, number(ours), number(paper), number(100 * (ours / paper - 1), "+.0f") + " %"])
+    yield from lines(["DQT", "here, ResNet-20", "Table III, ResNet50, SH+ZVC", "difference"], body)
+
+
+def division():
+    yield from lines(HEAD, rows(results("division")))
+
+
+TABLES = {function.__name__: function for function in (table1, table3, division)}
+
+
+def renewed(text):
+    """A document with the tables of what is in the folder."""
+    for name, function in TABLES.items():
+        body = "".join(f"{line}\n" for line in function())
+        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        text, count = place.subn(lambda found, body=body: found[1] + body + found[2], text)
+        if count != 1:
+            raise ValueError(f"the document has {count} places for the table {name}")
+    return text
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(renewed(DOCUMENT.read_text()))
+    table.draw(results("long"), FOLDER / "long.svg")

@@ -1,0 +1,28 @@
+"""The ratios of COMET beside SZ3, zfp and cuSZ's codes that docs/ratios.md has."""
+
+import numpy as np
+
+from actcodec import demo
+from docs import beside
+
+
+def test_the_table_in_the_document_is_up_to_date():
+    text = beside.DOCUMENT.read_text()
+    stale = text.replace("| dense | L2 error | optL | ", "| dense | L2 error | optL | 1")
+    assert stale != text
+    assert beside.renewed(stale) == text, "run python -m docs.beside"
+
+
+def test_cuszs_codes_are_no_shorter_than_the_entropy_of_its_symbols():
+    x = demo.sample()["conv0"]
+    q = np.floor(x.reshape(-1, 32).astype(np.float64) / 0.125 + 0.5).astype(int)  # no ties there
+    assert not np.any(x / 0.125 % 1 == 0.5)
+    d = q.copy()
+    for row, column in np.ndindex(q.shape):
+        above, left = row % 16 > 0, column % 16 > 0
+        d[row, column] -= ((q[row - 1, column] if above else 0) + (q[row, column - 1] if left else 0)
+                           - (q[row - 1, column - 1] if above and left else 0))
+    _, counts = np.unique(d, return_counts=True)
+    entropy = -np.sum(counts * np.log2(counts / d.size)) / 8
+    assert np.abs(d).max() < 512
+    assert entropy <= beside.cusz(x, 0.125) <= 1.03 * entropy
