@@ -16,6 +16,7 @@ from actcodec.bench_cycles import (
     CLOCK,
     ERRORS,
     LATENCY,
+    MEASURED,
     PAPER,
     PCIE,
     POLICIES,
@@ -56,7 +57,7 @@ SHARED = {"modes": ("sfpr-zvc", "jpeg-act", "brc"), "widths": (28, 32, 33, 224),
 def jobs(quick):
     """What to simulate: [(function, arguments)], the longest ones first."""
     widths, numbers = ((8, 28, 224), (1, SHOWN)) if quick else (tuple(CHANNELS), NUMBERS)
-    found = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in cdu.MODES
+    found = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in MEASURED
              for back in (False, True)]
     found += [(share, (mode, back, width, cdus)) for cdus in SHARED["numbers"] for width in SHARED["widths"]
               for mode in SHARED["modes"] for back in (False, True) if not quick or (width, cdus) == (32, SHOWN)]
@@ -141,9 +142,9 @@ def report(rates, shared, offloads, alone, codings, output):
     from actcodec.bench_plot import draw
 
     console = Console()
-    rates = sorted(rates, key=lambda r: (r.cdus, cdu.MODES.index(r.mode), r.decompress, r.width))
+    rates = sorted(rates, key=lambda r: (r.cdus, MEASURED.index(r.mode), r.decompress, r.width))
     offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))
-    shared = sorted(shared, key=lambda s: (s.cdus, cdu.MODES.index(s.mode), s.decompress, s.width))
+    shared = sorted(shared, key=lambda s: (s.cdus, MEASURED.index(s.mode), s.decompress, s.width))
     alone = sorted(alone, key=lambda a: (a.tensor, a.error, a.cdus))
     for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads),
                   alone_table(alone), coding_table(codings)):

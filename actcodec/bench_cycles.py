@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from actcodec import codecs
 from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu, rle
 
-__all__ = ["CHANNELS", "CLOCK", "ERRORS", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS", "SECTOR", "SHOWN",
-           "SYMBOLS", "Alone", "Coding", "Offload", "Rate", "Shared", "alone", "choice", "code", "measure", "offload",
-           "offload_by_name", "share"]
+__all__ = ["CHANNELS", "CLOCK", "ERRORS", "FIXED", "LATENCY", "MEASURED", "PAPER", "PCIE", "POLICIES", "RATIOS",
+           "SECTOR", "SHOWN", "SYMBOLS", "Alone", "Coding", "Offload", "Rate", "Shared", "alone", "choice", "code",
+           "measure", "offload", "offload_by_name", "share"]
 
+MEASURED = (*cdu.MODES, "division")  # modes whose rates are measured
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
 LATENCY = 300  # of memory, cycles
@@ -125,17 +127,27 @@ def sparse(size, zeros, seed=0):
 
 
 def simulate(x, mode, dqt, cdus, decompress, **options):
-    """One tensor one way: (counters, traffic, golden's Compressed). Raises SimulationError if a bit differs."""
+    """One tensor one way: (counters, traffic, golden's compressed tensor). Raises SimulationError if a bit differs."""
     from actcodec.codecs.models.cdu import told
+    from actcodec.driver import effective
     from actcodec.rtl_engine import Host, SimulationError
 
-    compressed = cdu.compress(x, mode, dqt, cdus)
-    host, settings = Host(x.shape, mode, cdus, **options), told(mode, compressed.code)
+    if mode in cdu.LEGAL:
+        compressed = cdu.compress(x, mode, dqt, cdus)
+        lane, settings, expected = mode, told(mode, compressed.code), cdu.decompress
+        job = {"settings": settings}
+    else:
+        model, chosen = codecs.find(mode).model, codecs.find(mode).settings({"cdus": cdus})
+        whole = model.compress(x, codecs.find(mode), **chosen)
+        (compressed, settings), lane = model.stored(whole), effective(codecs.find(mode), x.shape).name
+        del chosen["cdus"]
+        job, expected = model.job(**chosen), lambda _: model.decompress(whole)
+    host = Host(x.shape, lane, cdus, **options)
     if decompress:
         result, got = host.decompress(compressed, settings)
-        equal = got.tobytes() == cdu.decompress(compressed).tobytes()
+        equal = got.tobytes() == expected(compressed).tobytes()
     else:
-        result, got = host.compress(x, mode, dqt, settings=settings)
+        result, got = host.compress(x, lane, **({"dqt": dqt} | job))
         equal = got == compressed.payload
     if not equal:
         raise SimulationError(f"{mode} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")

@@ -3,8 +3,7 @@
 from rich import box
 from rich.table import Table
 
-from actcodec.bench_cycles import CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
-from actcodec.golden.jpegact import cdu
+from actcodec.bench_cycles import CLOCK, LATENCY, MEASURED, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
 
 __all__ = ["alone_table", "coding_table", "number_table", "offload_table", "rate_table", "shared_table"]
 
@@ -14,7 +13,7 @@ TIGHT = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}  # 
 def share_table(title, rates, column, columns, share):
     """A row for each mode and direction; ``share`` makes a number of all rates of a column."""
     table = Table("mode", "", *map(str, columns), title=title, **TIGHT)
-    for mode in cdu.MODES:
+    for mode in MEASURED:
         for back in (False, True):
             row = [[r for r in rates if (r.mode, r.decompress, getattr(r, column)) == (mode, back, value)]
                    for value in columns]

@@ -235,7 +235,7 @@ class Driver:
     async def _tensor(self, mode, job, scales, words, table, settings, scale_table):
         """Has a tensor done: ``words`` go into the scale table, k or r."""
         if mode.scaled:
-            scales, words = np.asarray(scales, np.float32), np.asarray(words, "<u4")
+            scales, words = np.asarray(scales, np.float32), np.asarray(() if words is None else words, "<u4")
             if words.shape != (job["channels"],):
                 raise ValueError(f"mode {mode.name} needs {job['channels']} scales, there are {words.size}")
             if scale_table is None:

@@ -49,10 +49,10 @@ def find(name):
 
 
 def by_code(code):
-    """The mode with that code, or one of whose variants has it, and the values of options that the code tells; None and
-    nothing."""
+    """The mode with that code, or one of whose variants that files have has it, and the values of options that the code
+    tells; None and nothing."""
     for mode in MODES.values():
-        for values, one in (({}, mode), *mode.variants):
+        for values, one in mode.choices:
             if one.code == code:
                 return mode, mode.deciding | values
     return None, {}

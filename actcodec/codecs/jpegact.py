@@ -99,6 +99,7 @@ ROWS = (
 
 def units():
     """The hardware, imported only when it is asked for."""
+    from actcodec.codecs import division
     from actcodec.rtl.jpegact.align import Align
     from actcodec.rtl.jpegact.cdu import Cdu
     from actcodec.rtl.jpegact.dct import Dct, Dct8
@@ -130,6 +131,7 @@ def units():
         Unit("rice", Rice, "Golomb-Rice codes in planes, the densest code of blocks, both directions"),
         Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True, "coders": 4}, "CDU",
              variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
+                       "in a lane, DIVISION": {"packed": False, "modes": (*JPEG_ACT, *division.LANE)},
                        **{f"in a lane, {coder}": {"packed": False, "modes": (
                            "sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc")} for coder in TOLD}}),
     )

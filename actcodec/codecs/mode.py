@@ -130,6 +130,12 @@ class Mode:
         """The options that decide between the mode and its variants, and their defaults."""
         return {name: self.option(name).default for values, _ in self.variants for name in values}
 
+    @property
+    def choices(self):
+        """Itself and those :attr:`variants` that values of options can mean, which files have: pairs as there."""
+        ways = (({}, self), *self.variants)
+        return tuple((values, one) for values, one in ways if self.variant(self.deciding | values) is one)
+
     def variant(self, given) -> "Mode":
         """The mode that does it for these values of options: itself, or one of the :attr:`variants`. Raises ValueError
         if none does."""

@@ -15,17 +15,20 @@ class RowStarts(wiring.Component):
     Sectors to the end of the row are counted in six bits inside a group. Where the next group begins is found
     meanwhile, with one adder: less the stride, plus the sectors of a row if nothing is left.
 
-    Throughput: a block in four cycles; a CDU takes eight for one. Latency: ``starts`` of the first block stands six
+    Throughput: a block in four cycles; a CDU takes eight for one. Latency: ``starts`` of the first block stands five
     cycles after ``load``. Combinational paths: none.
 
     Ports
     -----
     sectors : input
-        Of a row. It and ``stride`` stand from ``load`` to the last ``next``.
-    stride : input
-        Sectors from one of the CDU's groups to its next one, modulo ``sectors``.
+        Of a row. Stands from ``load`` to the last ``next``.
     load, origin : input
         Pulse that begins a tensor: in front of the CDU's first sector are ``origin`` others, modulo ``sectors``.
+    start : input
+        Pulse, five cycles after ``load`` or later.
+    stride : input
+        Sectors from one of the CDU's groups to its next one, modulo ``sectors``. Stands from ``start`` to the last
+        ``next``.
     next : input
         Pulse: the block is the one behind.
     starts : output
@@ -33,26 +36,27 @@ class RowStarts(wiring.Component):
     """
 
     sectors: In(TILES)
-    stride: In(FAR)
     load: In(1)
     origin: In(FAR)
+    start: In(1)
+    stride: In(FAR)
     next: In(1)
     starts: Out(8)
 
     def elaborate(self, platform):
         m = Module()
         sectors = self.sectors
-        begin, block = Signal(3), Signal(2, reset_less=True)  # the first cycles of a tensor; in the group
-        turns, moved, short = Signal(), Signal(), Signal()  # another group begins, and did a cycle ago; nothing is left
+        begin, block = Signal(3), Signal(2, reset_less=True)  # the cycles behind ``load``; in the group
+        turns, moves, moved, short = (Signal(name=name) for name in ("turns", "moves", "moved", "short"))
         first = Signal(signed(TILES + 1), reset_less=True)  # sectors of the row from the next group's first one on
         left = Signal(NEAR, reset_less=True)  # from this block's first one on
-        m.d.sync += [begin.eq(Cat(self.load, begin)), moved.eq(turns | self.load), short.eq(moved & (first <= 0))]
-        m.d.comb += turns.eq(begin[2] | (self.next & (block == 3)))
+        m.d.sync += [begin.eq(Cat(self.load, begin)), moved.eq(moves | self.load), short.eq(moved & (first <= 0))]
+        m.d.comb += [turns.eq(self.next & (block == 3)), moves.eq(self.start | turns)]
         term = Signal(TILES + 1)
         m.d.comb += term.eq(Mux(short, sectors, ~Cat(self.stride, Const(0, TILES + 1 - FAR))))
         with m.If(self.load):
             m.d.sync += first.eq(-self.origin)
-        with m.Elif(turns | short):
+        with m.Elif(moves | short):
             m.d.sync += first.eq(first + term + ~short)
 
         few = Signal(4)  # a block's sectors, modulo those of a row
@@ -61,7 +65,7 @@ class RowStarts(wiring.Component):
                            | Mux(sectors > 8, 8, 0))
         rest = Signal(signed(NEAR + 1))
         m.d.comb += rest.eq(left - few)
-        with m.If(turns):
+        with m.If(begin[2] | turns):
             m.d.sync += [left.eq(near(first[:TILES])), block.eq(0)]
         with m.Elif(self.next):
             m.d.sync += [left.eq(Mux(rest > 0, rest, rest + near(sectors))), block.eq(block + 1)]

@@ -53,8 +53,7 @@ class Splitter(wiring.Component):
     start : input
         Pulse that starts a tensor; only when not ``busy``, and not in the first cycle after a reset.
     sectors, stride, load, origin : input, only with modes whose blocks have segments in rows of the tensor
-        As those of the CDUs' :class:`~actcodec.rtl.offload.row_starts.RowStarts`, of which ``load`` has a bit for each;
-        six cycles or more before ``start``.
+        As those of the CDUs' :class:`~actcodec.rtl.offload.row_starts.RowStarts`, of which ``load`` has a bit for each.
     void, ending : input, as these
         Rows of the tensor's last block in memory that lie behind its end; the CDU that has this block, one bit for
         each. Constant as ``blocks``.
@@ -299,7 +298,7 @@ class Splitter(wiring.Component):
             m.submodules[f"row_starts_{c}"] = row_starts = RowStarts()
             m.d.comb += [
                 row_starts.sectors.eq(self.sectors), row_starts.stride.eq(self.stride),
-                row_starts.load.eq(self.load[c]), row_starts.origin.eq(self.origin),
+                row_starts.load.eq(self.load[c]), row_starts.origin.eq(self.origin), row_starts.start.eq(self.start),
                 row_starts.next.eq(turns.next & turns.turn[c]),
             ]
             found.append(row_starts.starts)

@@ -146,8 +146,9 @@ class TensorPlan(wiring.Component):
         m.d.comb += [shares.blocks.eq(blocks), shares.quotient.eq(quotient), shares.rest.eq(rest)]
         m.d.comb += [mine.eq(share) for mine, share in zip(self.shares, shares.shares, strict=True)]
         if self.ends:
-            m.d.comb += [self.void.eq(-(tensor.rows[:3] * tiles[:3])),
-                         self.ending.eq(Cat(last(rest, self.cdus) == c for c in range(self.cdus)))]
+            owner = last(rest, self.cdus)
+            m.d.comb += self.void.eq(-(tensor.rows[:3] * tiles[:3]))
+            m.d.comb += [self.ending[c].eq(owner == c) for c in range(self.cdus)]
         # The end of the tensor's last row but for its width, and then the end of that: each sum has two cycles.
         late, beyond = Signal(), Signal()
         addend = Signal(self.address_width)

@@ -5,23 +5,29 @@ from pathlib import Path
 import cocotb
 import numpy as np
 import pytest
-from cocotb.triggers import FallingEdge
 
 from actcodec.golden.division import codec, table
 from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr
 from actcodec.rtl.division.encode import Encode
 from tb.division.tensors import SIZES, Share, beat, sector_order, shapes, values
-from tb.harness import PATTERNS, STALLS, Bench, after, chunk, parameters, rng, simulate
+from tb.division.ways import (  # noqa: F401 - tests that both directions have
+    READY,
+    equals_golden_for_every_kind_of_tensor,
+    equals_golden_whatever_the_ports_do,
+    forgets_everything_at_reset,
+    refuses_what_cannot_be,
+    started,
+)
+from tb.harness import after, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
-READY = 4  # cycles from start to the first row, of which the bench uses two
 LATENCY = (11, 18, 32)  # from the first row in to the first chunk, by layout
 
 
 @pytest.mark.parametrize("bits", [SIZES, (3,)])
 def test_encode(bits):
-    simulate(Encode(bits), __file__, bits=bits)
+    simulate(Encode(bits), __file__, bits=bits, way="encode")
 
 
 @pytest.mark.parametrize("bits", [(), (0,), (5,), (2, 8), 2, ("2",), (True,), None])
@@ -39,87 +45,11 @@ def test_the_order_of_this_bench_is_that_of_golden(shape):
     assert np.array_equal(rows[order], views.order(view))
 
 
-class Coder(Bench):
-    """Encodes tensors and compares."""
-
-    def __init__(self, dut):
-        super().__init__(dut)
-        self.bits = tuple(parameters()["bits"])
-        self.seen = set()
-
-    async def begin(self, config):
-        self.dut.config.value = config
-        await self.pulse("start")
-
-    def settings(self, random):
-        """Random ones of a share, but its view."""
-        units = int(random.choice([1, 1, 2, 3, 4, 8]))
-        return {"bits": int(random.choice(self.bits)), "units": units, "unit": int(random.integers(units)),
-                "seed": int(random.integers(1 << 32)), "lfc": bool(random.random() < 0.8),
-                "offset": str(random.choice(["mean", "mean", "min"])),
-                "rounding": str(random.choice(["stochastic", "stochastic", "nearest"]))}
-
-    def sent(self, random, share, y, delta):
-        """What to send, with noise for ``last``."""
-        lanes, deltas = share.rows(y, delta)
-        return [beat(row, one, last) for row, one, last in zip(lanes, deltas, random.integers(0, 2, len(lanes)),
-                                                               strict=True)]
-
-    def expected(self, share, y, delta):
-        """The chunks, and whether there is clipping."""
-        pieces, clipped = share.encoded(y, delta)
-        return [chunk(piece, k == len(pieces) - 1, 1 + max(self.bits)) for k, piece in enumerate(pieces)], clipped
-
-    def content(self, payload):
-        """The bytes of a chunk."""
-        return (payload & (1 << 8 * (1 + max(self.bits))) - 1).to_bytes(5, "little")[
-            : payload >> 8 * (1 + max(self.bits)) & 7]
-
-    async def tensor(self, random, share, y, delta, **patterns):
-        """A unit's share of a tensor."""
-        expected, clipped = self.expected(share, y, delta)
-        await self.begin(share.config())
-        run = await self.run({"i": self.sent(random, share, y, delta)}, {"chunks": len(expected)}, random, **patterns)
-        what = f"{share}, {patterns}"
-        self.equal(run["chunks"], expected, what)
-        await FallingEdge(self.clk)
-        assert (self.dut.refused.value, self.dut.clipped.value) == (0, clipped), what
-        assert self.dut.chunks__valid.value == 0, what
-        self.seen.add((share.view.tiled, share.bits, share.lfc, share.offset, share.rounding, clipped))
-        return run
-
-    async def shapes(self, random, found, **patterns):
-        """A share of each shape, with random settings."""
-        for shape in found:
-            view = views.view(shape)
-            share = Share(view, **self.settings(random))
-            if len(share.blocks):
-                await self.tensor(random, share, *values(random, view), **patterns)
-
-
-@cocotb.test
-@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
-async def gives_the_bytes_of_golden_whatever_the_ports_do(dut, idle, stall):
-    random = rng()
-    bench = await Coder.started(dut)
-    await bench.shapes(random, shapes(random, 4, 1000), idle=idle, stall=stall)
-
-
-@cocotb.test
-async def gives_the_bytes_of_golden_for_every_kind_of_tensor(dut):
-    random = rng()
-    bench = await Coder.started(dut)
-    await bench.shapes(random, shapes(random, 120, 2000))
-    tiled, bits, lfc, offset, rounding, clipped = map(set, zip(*bench.seen, strict=True))
-    assert (tiled, bits, lfc, offset) == ({False, True}, set(bench.bits), {False, True}, {"mean", "min"})
-    assert (rounding, clipped) == ({"stochastic", "nearest"}, {False, True})
-
-
 @cocotb.test
 async def averages_every_segment_and_tail(dut):
     """Flat rows of 1 to 18 sectors and every number of values in the last one: segments of 1 to 8 sectors, all c."""
     random = rng()
-    bench = await Coder.started(dut)
+    bench = await started(dut)
     lengths, fronts = set(), set()
     for sectors in (*range(2, 11), 12, 15, 18):  # of 12, the fourth group begins with a row
         for tail in range(1, 9):
@@ -148,7 +78,7 @@ async def averages_every_segment_and_tail(dut):
 async def gives_the_same_blocks_for_any_number_of_units(dut):
     """Together they are golden's payload, of real activations with their tables."""
     random = rng()
-    bench = await Coder.started(dut)
+    bench = await started(dut)
     tensors = np.load(DATA)
     for name in [*tensors.files[:3], tensors.files[-1]]:
         x = tensors[name][:1, :3]
@@ -175,7 +105,7 @@ async def gives_the_same_blocks_for_any_number_of_units(dut):
 async def takes_eight_cycles_a_block(dut):
     """Without a gap at either side, from the first row to the last chunk."""
     random = rng()
-    bench = await Coder.started(dut)
+    bench = await started(dut)
     tiled = [views.View(True, 8 * high, 8 * wide - cut, high, 8) for high, wide, cut in (
         (9, 1, 0), (1, 1, 0), (6, 2, 5), (7, 3, 1), (5, 4, 0), (4, 5, 3), (3, 7, 0), (1, 28, 0), (1, 3, 0), (1, 2, 0))]
     flat = [views.View(False, rows, width, rows, 1) for rows, width in (
@@ -197,7 +127,7 @@ async def takes_eight_cycles_a_block(dut):
 @cocotb.test
 async def fills_up_and_goes_on_at_full_rate(dut):
     random = rng()
-    bench = await Coder.started(dut)
+    bench = await started(dut)
     for view, room in ((views.View(True, 64, 8, 8, 8), 32), (views.View(True, 64, 40, 8, 8), 32),
                        (views.View(False, 64, 16, 1, 64), 12), (views.View(False, 16, 200, 1, 64), 32)):
         share = Share(view, bench.bits[0])
@@ -215,7 +145,7 @@ async def fills_up_and_goes_on_at_full_rate(dut):
 
 @cocotb.test
 async def follows_the_vectors_of_the_specification(dut):
-    bench = await Coder.started(dut)
+    bench = await started(dut)
     random = rng()
     x = np.arange(-32, 32, dtype=np.float32).reshape(1, 1, 8, 8) / np.float32(10)
     known = {
@@ -239,24 +169,9 @@ async def follows_the_vectors_of_the_specification(dut):
 
 
 @cocotb.test
-async def refuses_what_cannot_be(dut):
-    random = rng()
-    bench = await Coder.started(dut)
-    view = views.view((2, 3, 16, 24))
-    share = Share(view, bench.bits[-1])
-    absent = next(q for q in (1, 2, 3, 4) if q not in bench.bits)
-    for changes in ({"blocks": 0}, {"sectors": 0}, {"tail": 0}, {"tail": 9}, {"tail": 15}, {"bits": absent - 1}):
-        await bench.begin(share.config(**changes))
-        run = await bench.run({"i": [1]}, {"chunks": None}, random,
-                              until=after(30))
-        assert (dut.refused.value, run.cycles["i"], run["chunks"]) == (1, [], []), changes
-        await bench.tensor(random, share, *values(random, view))
-
-
-@cocotb.test
 async def takes_nothing_before_the_start_and_after_the_end(dut):
     random = rng()
-    bench = await Coder.started(dut)
+    bench = await started(dut)
     for shape in shapes(random, 12, 800):
         view = views.view(shape)
         share = Share(view, bench.bits[0])
@@ -273,7 +188,7 @@ async def takes_nothing_before_the_start_and_after_the_end(dut):
 async def counts_blocks_of_any_number_of_bits(dut):
     """And rows of any number of sectors, up to the largest."""
     random = rng()
-    bench = await Coder.started(dut)
+    bench = await started(dut)
     y = random.integers(-20, 20, (64, 8))
     for bit in range(5, 32):
         sectors = min(bit, 20)
@@ -287,17 +202,3 @@ async def counts_blocks_of_any_number_of_bits(dut):
         begins = {8 * k for k in range(5)} | {(1 << sectors) + 1}
         assert counts == [bench.bits[0] + (k in begins) for k in range(40)], bit
         await bench.reset()
-
-
-@cocotb.test
-async def forgets_everything_at_reset(dut):
-    random = rng()
-    bench = await Coder.started(dut)
-    for fill in (0, 1, 7, 8, 9, 13, 16, 29, 32, 40, 63, 100):
-        for view in (views.View(True, 32, 8, 2, 16), views.View(True, 32, 33, 2, 16), views.View(False, 60, 17, 1, 60)):
-            share = Share(view, bench.bits[0])
-            await bench.begin(share.config())
-            await bench.run({"i": bench.sent(random, share, *values(random, view))}, {"chunks": None}, random,
-                            until=after(fill))
-            await bench.reset()
-            await bench.shapes(random, shapes(random, 2, 600))

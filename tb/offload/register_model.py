@@ -8,13 +8,13 @@ OKAY, SLVERR = 0, 2
 class RegisterModel:
     """Values by name, words by address. ``pulses`` lists what a write set off, in order."""
 
-    def __init__(self, cdus=1, modes=0b111111, address_width=64, settings=0):
+    def __init__(self, cdus=1, modes=0b111111, address_width=64, settings=0, clipped=0):
         there = [bits for bits in BITS if bits.name != "settings" or bits.part < settings]
         self.words = sorted({bits.address for bits in there})
         self.held = {bits.address for bits in there if VALUES[bits.name].held}
         parameters = {"cdus": cdus, "modes": modes, "address_width": address_width}
         self.values = {name: parameters[name] if info.reset is None else info.reset for name, info in VALUES.items()}
-        widths = {"base": address_width, "scales": address_width, "settings": settings}
+        widths = {"base": address_width, "scales": address_width, "settings": settings, "clipped": clipped}
         self.limits = {name: (1 << min(info.width, widths.get(name, info.width))) - 1 for name, info in VALUES.items()}
         self.pulses = []
 

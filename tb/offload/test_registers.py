@@ -27,7 +27,8 @@ BUILD = {name: synthesised("registers", name, value)
 CAPABILITIES = {**BUILD, **{("sfpr", "zvc", "trim"): {"modes": 0b100010 | 1 << 60, "settings": 45},
                             JPEG_ACT: {"modes": 0b011110}}[BUILD["modes"]]}
 LANES = lane_modes()
-ALL = {"cdus": 8, "modes": sum(1 << mode.code for mode in LANES), "settings": setting.width(LANES)}
+ALL = {"cdus": 8, "modes": sum(1 << mode.code for mode in LANES), "settings": setting.width(LANES),
+       "clipped": 1}
 BUILD["modes"] = payloads.modes(BUILD["modes"])
 END = 1 << ADDRESS_BITS
 STATUS = [name for name, info in VALUES.items() if info.access == "ro" and name != "done"]
@@ -167,7 +168,8 @@ class Host:
     def status(self, **values):
         """Sets what comes from the accelerator."""
         self.model.values |= values
-        self.dut.status.value = pack(STATUS, self.model.values)
+        there = [name for name in STATUS if self.model.limits[name]]
+        self.dut.status.value = pack(there, self.model.values)
 
     async def done(self, error=0):
         """A tensor ends: the code stands, a pulse comes, busy falls."""
@@ -554,7 +556,7 @@ async def the_driver_runs_a_tensor_behind_axi(dut, error):
         for _ in range(100):
             await FallingEdge(dut.clk)
         counters = {name: (1 << 40) + k for k, name in enumerate(register_map.COUNTERS)}
-        dut.status.value = pack(STATUS, {**counters, "busy": 0, "error": error})
+        dut.status.value = pack(STATUS, {**counters, "busy": 0, "error": error, "clipped": 0})
         dut.done.value = 1
         await FallingEdge(dut.clk)
         dut.done.value = 0

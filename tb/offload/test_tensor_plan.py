@@ -25,6 +25,10 @@ def test_plan_of_eight():
     simulate(TensorPlan(cdus, 40), __file__, cdus=cdus, width=40)
 
 
+def test_plan_that_tells_the_end():
+    simulate(TensorPlan(3, 40, ends=True), __file__, "equals_integers|few_groups", cdus=3, width=40)
+
+
 @pytest.mark.parametrize("arguments", [{"cdus": 0}, {"cdus": 9}, {"cdus": 2.0}, {"address_width": 31},
                                        {"address_width": 65}])
 def test_parameters_out_of_range_are_refused(arguments):
@@ -105,8 +109,13 @@ async def check(bench, view, tiled, base, stride, scales=None):
         got = {"blocks": int(dut.blocks.value), "layout": int(dut.layout.value),
                "geometry": fields(geometry_layout(width), int(dut.geometry.value)), "shares": shares,
                "origins": origins}
+        if hasattr(dut, "void"):
+            got |= {"void": int(dut.void.value), "ending": int(dut.ending.value)}
         expected = expect(view, tiled, base, stride, cdus, width)
+        expected |= {"void": -view.rows * view.tiles_per_row % 8, "ending": 1 << (expected["blocks"] - 1) // 4 % cdus}
         for name, value in expected.items():
+            if name not in got:
+                continue
             assert got[name] == value, f"{what}: {name}: expected {value}, got {got[name]}"
     await RisingEdge(bench.clk)
     assert dut.done.value == 0, what

@@ -33,6 +33,7 @@ class Accelerator:
     memory: str = simulator.HARDWARE["memory"]
     outstanding: int = simulator.HARDWARE["outstanding"]
     address_width: int = simulator.HARDWARE["address_width"]
+    coders: int = simulator.HARDWARE["coders"]
 
     def __str__(self):
         return (f"{self.cdus} x {'+'.join(self.modes)}, {self.memory} memory, {self.outstanding} beats, "

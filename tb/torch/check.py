@@ -43,7 +43,8 @@ CASES = {name: (name, {}) for name in rules.names()}
 CASES |= {f"jpeg-act {table}": ("jpeg-act", {"dqt": table}) for table in TABLES if table != "optL"}
 CASES |= {f"{name} signs": (name, {"signs": True}) for name in ("jpeg-act", "sfpr", "sfpr-zvc")}
 CASES |= {"jpeg-act optH signs": ("jpeg-act", {"dqt": "optH", "signs": True})}
-VARIANTS = {variant.name: (name, values) for name, mode in codecs.MODES.items() for values, variant in mode.variants}
+VARIANTS = {variant.name: (name, values) for name, mode in codecs.MODES.items() for values, variant in mode.variants
+            if "coder" in values}
 """Other coders: the values are the same, so that no network is trained with them."""
 CASES |= VARIANTS
 
