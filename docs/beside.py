@@ -5,7 +5,6 @@ packages ``pysz`` and ``zfpy``.
 """
 
 import heapq
-import re
 import tempfile
 from functools import partial
 
@@ -14,9 +13,10 @@ import pysz
 import zfpy
 
 import actcodec
-from actcodec import demo
 from actcodec.golden.comet import prequantise
-from docs.ratios import DOCUMENT
+from actcodec.metrics import relative_error
+from docs import marks
+from docs.ratios import DOCUMENT, sample
 
 __all__ = ["DOCUMENT", "renewed"]
 
@@ -26,10 +26,6 @@ YARDSTICKS = {"optL": ("conv", "jpeg-act", {"dqt": "optL"}), "optH": ("conv", "j
 CODERS = ("zvc", "nibble", "rice")
 STEPS = 24  # of a bisection
 TILE, DICTIONARY = 16, 512  # cuSZ's, of 2-D data; differences beyond are outliers
-
-
-def l2(x, y):
-    return float(np.linalg.norm(y.astype(np.float64) - x) / np.linalg.norm(x.astype(np.float64)))
 
 
 def largest(x, y):
@@ -96,12 +92,12 @@ def cusz(x, s):
 
 def row(kind, mode, options, error):
     """Ratios of all tensors of a kind."""
-    tensors = [x for name, x in demo.sample().items() if name.startswith(kind)]
+    tensors = sample(kind)
     sizes = []
     for x in tensors:
         coded = [actcodec.compress(x, mode, coder=coder, **options) for coder in CODERS]
         limit = error(x, actcodec.decompress(coded[0]))
-        ours = actcodec.compress(x, "comet", **({"l2": limit} if error is l2 else {"error_bound": limit}))
+        ours = actcodec.compress(x, "comet", **({"l2": limit} if error is relative_error else {"error_bound": limit}))
         assert error(x, actcodec.decompress(ours)) <= limit
         step = float((np.frombuffer(ours.side, "<u2", 1).astype(np.uint32) << 16).view(np.float32)[0])
         others = [most(x, codec, error, limit) for codec in ways(x)]
@@ -116,15 +112,14 @@ def beside():
            "cuSZ, codes alone | zfp |")
     yield "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     for name, (kind, mode, options) in YARDSTICKS.items():
-        for error, words in ((l2, "L2 error"), (largest, "largest error")):
+        for error, words in ((relative_error, "L2 error"), (largest, "largest error")):
             cells = " | ".join(f"{ratio:.2f}" for ratio in row(kind, mode, options, error))
             yield f"| {'dense' if kind == 'conv' else kind} | {words} | {name} | {cells} |"
 
 
 def renewed(text):
     """The document with the table of today."""
-    return re.sub("(?<=<!-- beside -->\n).*?(?=<!-- /beside -->)", lambda _: "\n".join([*beside(), ""]), text,
-                  flags=re.DOTALL)
+    return marks.renewed(text, {"beside": beside})
 
 
 if __name__ == "__main__":

@@ -4,17 +4,17 @@
 the package ``pysz``.
 """
 
-import re
 from functools import partial
 
 import numpy as np
 
 import actcodec
-from actcodec import demo
 from actcodec.golden.jpegact import cdu, dct, nibble, rice, sfpr
 from actcodec.golden.offload import blocks
-from docs.beside import l2, most, sz3
-from docs.ratios import DOCUMENT
+from actcodec.metrics import relative_error
+from docs import marks
+from docs.beside import most, sz3
+from docs.ratios import DOCUMENT, sample
 
 __all__ = ["DOCUMENT", "renewed"]
 
@@ -45,7 +45,7 @@ class Tensor:
         values = dct.inverse(np.rint(q * (quarters / 4)).astype(np.int32))
         found = np.empty((self.view.rows, self.view.width), np.float32)
         cdu.scatter(values.reshape(-1), self.view, True, sfpr.reciprocal(self.scales), self.all, found)
-        return l2(self.x, found.reshape(self.x.shape))
+        return relative_error(self.x, found.reshape(self.x.shape))
 
     def sizes(self, limit, offset):
         """Bytes by each coder with the largest step whose error is within the limit."""
@@ -62,16 +62,16 @@ def lines():
     """The lines of the table."""
     yield f"| errors of | coder | SH | {' | '.join(f'one step, {offset}' for offset in OFFSETS)} | SZ3, better of two |"
     yield "|---|---|---:|" + "---:|" * (len(OFFSETS) + 1)
-    tensors = [x for name, x in demo.sample().items() if name.startswith("conv")]
+    tensors = sample("conv")
     before = sum(x.nbytes for x in tensors)
     for table in TABLES:
         shifted, stepped, others = [], [], []
         for x in tensors:
             coded = [actcodec.compress(x, "jpeg-act", dqt=table, coder=coder) for coder in CODERS]
-            limit, tensor = l2(x, actcodec.decompress(coded[0])), Tensor(x)
+            limit, tensor = relative_error(x, actcodec.decompress(coded[0])), Tensor(x)
             shifted.append([len(one.payload) + SIDE[name] for name, one in zip(CODERS, coded, strict=True)])
             stepped.append([tensor.sizes(limit, offset) for offset in OFFSETS])
-            others.append(min(most(x, partial(sz3, x, algorithm=algorithm, shape=shape), l2, limit)
+            others.append(min(most(x, partial(sz3, x, algorithm=algorithm, shape=shape), relative_error, limit)
                               for algorithm, shape in (("ALGO_INTERP_LORENZO", x.shape),
                                                        ("ALGO_LORENZO_REG", (x.size // x.shape[-1], x.shape[-1])))))
         for k, coder in enumerate(CODERS):
@@ -81,8 +81,7 @@ def lines():
 
 def renewed(text):
     """The document with the table of today."""
-    return re.sub("(?<=<!-- quantizers -->\n).*?(?=<!-- /quantizers -->)", lambda _: "\n".join([*lines(), ""]), text,
-                  flags=re.DOTALL)
+    return marks.renewed(text, {"quantizers": lines})
 
 
 if __name__ == "__main__":

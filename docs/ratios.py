@@ -5,7 +5,6 @@ carries, of coders with the tables of another batch, and of DIVISION on smooth m
 ``smooth``. A mode is shown with the defaults of its options, and with those of :data:`MORE`.
 """
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,9 @@ import numpy as np
 import actcodec
 from actcodec import demo
 from actcodec.golden.jpegact import cdu
+from docs import marks
 
-__all__ = ["DOCUMENT", "renewed"]
+__all__ = ["DOCUMENT", "renewed", "sample"]
 
 DOCUMENT = Path(__file__).parent / "ratios.md"
 MORE = {
@@ -29,6 +29,11 @@ MORE = {
 }
 
 
+def sample(kind):
+    """The sample's tensors whose names begin so: "conv" or "ReLU"."""
+    return [x for name, x in demo.sample().items() if name.startswith(kind)]
+
+
 def cells(mode, options, tensors):
     """Ratio and ratio with side information of all tensors together, and the root mean square of their errors."""
     found = [actcodec.evaluate(x, mode, **options) for x in tensors]
@@ -41,13 +46,13 @@ def cells(mode, options, tensors):
 
 def ratios():
     """The lines of the first table."""
-    kinds = {kind: [x for name, x in demo.sample().items() if name.startswith(kind)] for kind in ("conv", "ReLU")}
+    kinds = [sample("conv"), sample("ReLU")]
     yield "| mode | dense: ratio | with side | error | ReLU: ratio | with side | error |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for mode in actcodec.modes():
         for options in [{}, *MORE.get(mode, [])]:
             words = [f"`{mode}`", *(f"{name}={value}" for name, value in options.items())]
-            numbers = [cell for tensors in kinds.values() for cell in cells(mode, options, tensors)]
+            numbers = [cell for tensors in kinds for cell in cells(mode, options, tensors)]
             yield f"| {' '.join(words)} | {' | '.join(numbers)} |"
 
 
@@ -56,7 +61,7 @@ def stale():
     yield "| tensors | mode | tables of its own | of the other half | loss |"
     yield "|---|---|---:|---:|---:|"
     for kind, mode, dqt in (("conv", "jpeg-act", "optL"), ("conv", "jpeg-act", "optH"), ("ReLU", "sfpr", None)):
-        halves = [(x[:2], x[2:]) for name, x in demo.sample().items() if name.startswith(kind)]
+        halves = [(x[:2], x[2:]) for x in sample(kind)]
         for coder in ("nibble", "rice"):
             name = f"{mode}-{coder}"
             sizes = np.zeros(2, int)
@@ -92,10 +97,7 @@ def smooth():
 
 def renewed(text):
     """The document with the tables of today."""
-    for name, lines in (("ratios", ratios), ("stale", stale), ("smooth", smooth)):
-        text = re.sub(f"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)",
-                      lambda _, lines=lines: "\n".join([*lines(), ""]), text, flags=re.DOTALL)
-    return text
+    return marks.renewed(text, {"ratios": ratios, "stale": stale, "smooth": smooth})
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 between the lines ``<!-- NAME -->`` and ``<!-- /NAME -->``, and draws the curves. Needs the extra ``train``.
 """
 
-import re
 from pathlib import Path
 
 from actcodec.train import sweep, table
+from docs import marks
 
 __all__ = ["DOCUMENT", "renewed"]
 
@@ -72,13 +72,7 @@ TABLES = {function.__name__: function for function in (table1, table3, division)
 
 def renewed(text):
     """A document with the tables of what is in the folder."""
-    for name, function in TABLES.items():
-        body = "".join(f"{line}\n" for line in function())
-        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-        text, count = place.subn(lambda found, body=body: found[1] + body + found[2], text)
-        if count != 1:
-            raise ValueError(f"the document has {count} places for the table {name}")
-    return text
+    return marks.renewed(text, TABLES)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,17 @@
+"""Places of documents that are written by programs: between the lines ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
+
+import re
+
+__all__ = ["renewed"]
+
+
+def renewed(text, tables):
+    """A document with new ``tables``: {name: function that yields a table's lines}. Raises ValueError unless it has one
+    place for each."""
+    for name, lines in tables.items():
+        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        body = "".join(f"{line}\n" for line in lines())
+        text, count = place.subn(lambda found, body=body: found[1] + body + found[2], text)
+        if count != 1:
+            raise ValueError(f"the document has {count} places for the table {name}")
+    return text
