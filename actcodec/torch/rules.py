@@ -102,8 +102,7 @@ PRESETS = {
 
 def names():
     """The presets that there are."""
-    known = [name for name in PRESETS if name != "jpeg-base" or name in codecs.MODES]
-    return [*known, *(name for name in codecs.MODES if name not in PRESETS)]
+    return [*PRESETS, *(name for name in codecs.MODES if name not in PRESETS)]
 
 
 def preset(name, **options):

@@ -8,7 +8,7 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-__all__ = ["DEFAULTS", "checked", "keep", "known", "name", "run", "train", "trained"]
+__all__ = ["DEFAULTS", "checked", "keep", "known", "name", "run", "span", "train", "trained"]
 
 DEFAULTS = {"network": "resnet8", "preset": "none", "options": {}, "schedule": {}, "seed": 0, "steps": 300, "batch": 64,
             "rate": 0.1, "pictures": 10_000, "tests": 1, "device": "cpu", "engine": "torch"}
@@ -23,13 +23,13 @@ TESTED = {"cpu": 500, "cuda": 5000}  # pictures at once
 
 def checked(configuration):
     """A whole configuration. Raises ValueError for one that cannot be."""
-    from actcodec.torch import Schedule, preset, resnet
+    from actcodec.torch import Schedule, preset
     from actcodec.torch.golden import ENGINES, is_here
 
     if unknown := [key for key in configuration if key not in DEFAULTS]:
         raise ValueError(f"a run has no {unknown[0]}, legal are {', '.join(DEFAULTS)}")
     found = DEFAULTS | configuration
-    if found["network"] not in ("resnet8", "resnet20") or not hasattr(resnet, found["network"]):
+    if found["network"] not in ("resnet8", "resnet20"):
         raise ValueError(f"network is {found['network']!r}, must be resnet8 or resnet20")
     if found["device"] not in ("cpu", "cuda"):
         raise ValueError(f"device is {found['device']!r}, must be cpu or cuda")
@@ -54,6 +54,11 @@ def checked(configuration):
 
 def steps(configuration):
     return {int(step): options for step, options in configuration["schedule"].items()}
+
+
+def span(steps):
+    """Steps of a point of the curve of losses."""
+    return max(steps // POINTS, 1)
 
 
 def name(configuration):
@@ -147,7 +152,7 @@ def train(configuration, data):
     rates = torch.optim.lr_scheduler.OneCycleLR(optimizer, c["rate"], total_steps=c["steps"] + 1)
     losses, accuracies, changes = torch.zeros(c["steps"], device=device), [], steps(c) | {0: steps(c).get(0, {})}
     ahead = AHEAD[device.type]
-    part, rest = max(c["steps"] // POINTS, 1), max(c["steps"] // c["tests"], 1)
+    part, rest = span(c["steps"]), max(c["steps"] // c["tests"], 1)
     for number in range(c["steps"]):
         if number in changes:
             compress.set(**changes[number])

@@ -55,24 +55,28 @@ def show(rows):
 
 def draw(results, target):
     """Draws the curves of losses, and of accuracies where the test was made along the way, a colour for each label;
-    .png, .svg or .pdf."""
+    .png, .svg or .pdf. A run that diverged ends early, and has no part in the means."""
     from actcodec.plotting import pyplot, write
+    from actcodec.train.run import span
 
     plt = pyplot()
-    tested = all(len(result["accuracies"]) > 1 for _, result in results)
+    whole = [(label, result) for label, result in results if result["converged"]]
+    tested = bool(whole) and all(len(result["accuracies"]) > 1 for _, result in whole)
     figure, every = plt.subplots(1, 1 + tested, figsize=(9 + 3 * tested, 5), dpi=110, layout="constrained",
                                  squeeze=False)
     axes, labels = every[0, 0], list(dict.fromkeys(label for label, _ in results))
     for label, result in results:
         losses = result["losses"]
-        places = [(i + 0.5) * result["configuration"]["steps"] / len(losses) for i in range(len(losses))]
+        places = [(i + 0.5) * span(result["configuration"]["steps"]) for i in range(len(losses))]
         first = label not in [line.get_label() for line in axes.lines]
         axes.plot(places, [math.nan if loss is None else loss for loss in losses], linewidth=1, alpha=0.8,
                   color=plt.get_cmap("tab10")(labels.index(label) % 10), label=label if first else "_again")
     axes.set(xlabel="step", ylabel="loss, mean of a fiftieth of all steps")
     axes.legend(fontsize=8)
     for number, label in enumerate(labels if tested else ()):
-        runs = [result for one, result in results if one == label]
+        runs = [result for one, result in whole if one == label]
+        if not runs:
+            continue
         means = [mean(values) for values in zip(*(one["accuracies"] for one in runs), strict=True)]
         places = [(i + 1) * runs[0]["configuration"]["steps"] / len(means) for i in range(len(means))]
         every[0, 1].plot(places, means, linewidth=1, marker=".", color=plt.get_cmap("tab10")(number % 10))

@@ -133,6 +133,20 @@ def test_a_run_that_diverges_ends_and_says_so(data, tmp_path, device):
     json.loads(next(tmp_path.iterdir()).read_text())
 
 
+def test_curves_are_drawn_beside_those_of_a_run_that_diverged(tmp_path, monkeypatch):
+    """Which has fewer points of either kind, and its last loss is none."""
+    drawn = []
+    monkeypatch.setattr("actcodec.plotting.write", lambda figure, target: drawn.append(figure))
+    whole = {"configuration": run.DEFAULTS | {"steps": 100}, "converged": True, "accuracies": [10, 30],
+             "losses": [1.0] * 50}
+    cut = whole | {"converged": False, "accuracies": [5], "losses": [1.0, None]}
+    better = whole | {"accuracies": [20, 50]}
+    table.draw([("none", whole), ("zvc", cut), ("none", better), ("none", cut)], tmp_path / "curves.png")
+    losses, means = drawn[0].axes
+    assert [list(line.get_xdata())[:2] for line in losses.lines] == [[1, 3]] * 4
+    assert [list(line.get_ydata()) for line in means.lines] == [[15, 40]]
+
+
 def test_pictures_are_moved_and_mirrored_whole():
     x = torch.arange(1.0, 1025).view(1, 1, 32, 32).expand(64, 3, 32, 32)
     y = run._moved(x, torch.Generator().manual_seed(0))
