@@ -5,9 +5,9 @@ import sys
 
 from click.testing import CliRunner
 
-from actcodec import cli
+from actcodec import cli, engines
 
-__all__ = ["invoke", "run", "shell", "succeeds"]
+__all__ = ["invoke", "run", "same_by_both_engines", "shell", "succeeds"]
 
 
 def invoke(*words):
@@ -33,6 +33,19 @@ def run(line, code=0):
     assert (result.stdout, result.stderr.count("\n")) == ("", 1), result.output
     assert result.stderr.startswith("actcodec: error: ")
     return result.stderr
+
+
+def same_by_both_engines(folder, mode, options=""):
+    """Checks that both engines make the same file of x.npy in this ``folder``, and the same tensor of that; and that
+    they name the ``mode``, and ``rtl``, and no other, says how many cycles that takes."""
+    for engine in engines.ENGINES:
+        text = run(f"compress x.npy {engine}.act --mode {mode} {options} --engine {engine}")
+        assert mode in text and ("cycles per block" in text) == (engine == "rtl")
+    assert (folder / "rtl.act").read_bytes() == (folder / "golden.act").read_bytes()
+    for engine in engines.ENGINES:
+        text = run(f"decompress rtl.act {engine}.npy --engine {engine}")
+        assert mode in text and ("cycles per block" in text) == (engine == "rtl")
+    assert (folder / "rtl.npy").read_bytes() == (folder / "golden.npy").read_bytes()
 
 
 def shell(folder, line, **options):

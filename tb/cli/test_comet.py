@@ -11,7 +11,7 @@ import actcodec
 from actcodec import container, demo, engines
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.comet import comet, lorenzo, prequantise
-from tb.cli.line import run
+from tb.cli.line import run, same_by_both_engines
 from tb.cli.test_container import sealed
 
 SHAPES = {(2, 3, 16, 13): (2, 3, 16, 13), (2, 3, 7, 5): (2, 3, 7, 5), (3, 50): (3, 50), (700,): (1, 700), (1,): (1, 1),
@@ -240,13 +240,7 @@ def test_the_rtl_engine_refuses_the_same_bounds():
 
 def test_commands_give_the_same_files_with_both_engines(folder):
     for line in ("--l2 0.05", "--error-bound 0.1 --predictor plane --cdus 4"):
-        for engine in engines.ENGINES:
-            text = run(f"compress x.npy {engine}.act --mode comet {line} --engine {engine}")
-            assert ("cycles per block" in text) == (engine == "rtl")
-        assert (folder / "rtl.act").read_bytes() == (folder / "golden.act").read_bytes()
-        for engine in engines.ENGINES:
-            run(f"decompress rtl.act {engine}.npy --engine {engine}")
-        assert (folder / "rtl.npy").read_bytes() == (folder / "golden.npy").read_bytes()
+        same_by_both_engines(folder, "comet", line)
 
 
 def test_info_shows_what_the_file_has(folder):

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from actcodec import cli, codecs, container, demo, engines, rtl_engine
+from actcodec import codecs, container, demo, engines, rtl_engine
 from actcodec.golden.jpegact import cdu, div
+from tb.cli.line import same_by_both_engines
 
 SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1)]
 TABLES = ["optL", "optH", "jpeg80", "jpeg60"]
@@ -179,18 +179,7 @@ def test_counts_nans_and_saturated_values():
 
 @pytest.mark.parametrize("mode", ["jpeg-act", "jpeg-base"])
 def test_commands_give_the_same_files_with_both_engines(tmp_path, monkeypatch, mode):
-    def run(command):
-        result = CliRunner().invoke(cli.main, command.split())
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", awkward((2, 3, 7, 13), 1))
     (tmp_path / "t.txt").write_text(" ".join(str(2 ** (i % 8)) for i in range(64)))
-    for engine in engines.ENGINES:
-        text = run(f"compress x.npy {engine}.act --mode {mode} --dqt t.txt --cdus 3 --engine {engine}")
-        assert ("cycles per block" in text) == (engine == "rtl")
-    assert (tmp_path / "rtl.act").read_bytes() == (tmp_path / "golden.act").read_bytes()
-    for engine in engines.ENGINES:
-        run(f"decompress rtl.act {engine}.npy --engine {engine}")
-    assert (tmp_path / "rtl.npy").read_bytes() == (tmp_path / "golden.npy").read_bytes()
+    same_by_both_engines(tmp_path, mode, "--dqt t.txt --cdus 3")

@@ -7,15 +7,15 @@ import zlib
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from actcodec import cli, codecs, container, demo, engines, files, streams
+from actcodec import codecs, container, demo, engines, files, streams
 from actcodec.codecs import a2dtwp, gist
 from actcodec.codecs.models.gist import Ssdc
 from actcodec.golden.a2dtwp import bitpack
 from actcodec.golden.gist import binarize, dpr, ssdc
 from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
+from tb.cli.line import run, same_by_both_engines
 
 MODES = [mode.name for mode in (*gist.MODES, *a2dtwp.MODES)]
 SHAPES = [(1, 1, 1, 1), (2, 3, 7, 13), (1, 64, 14, 14), (3, 9), (1, 256), (2, 4, 8, 8), (1, 1, 1, 8), (5, 103), (2, 7)]
@@ -150,53 +150,40 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def command(line, code=0):
-    result = CliRunner().invoke(cli.main, line.split(), prog_name="actcodec")
-    assert result.exit_code == code, result.output
-    return result.stderr if code else result.stdout
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_commands_give_the_same_files_with_both_engines(folder, mode):
-    for engine in engines.ENGINES:
-        text = command(f"compress x.npy {engine}.act --mode {mode} --engine {engine}")
-        assert mode in text and ("cycles per block" in text) == (engine == "rtl")
-    assert (folder / "rtl.act").read_bytes() == (folder / "golden.act").read_bytes()
-    for engine in engines.ENGINES:
-        text = command(f"decompress rtl.act {engine}.npy --engine {engine}")
-        assert mode in text and ("cycles per block" in text) == (engine == "rtl")
-    assert (folder / "rtl.npy").read_bytes() == (folder / "golden.npy").read_bytes()
+    same_by_both_engines(folder, mode)
     assert np.load("rtl.npy").shape == (2, 3, 7, 13)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_info_counts_every_byte(folder, mode):
-    command(f"compress x.npy x.act --mode {mode}")
-    facts = json.loads(command("info x.act --json"))
+    run(f"compress x.npy x.act --mode {mode}")
+    facts = json.loads(run("info x.act --json"))
     size = (folder / "x.act").stat().st_size
     side = 16 + 4 * 4 + 4 + (8 if mode.startswith("ssdc") else 0)
     others = {name: None for name, option in codecs.options().items() if option.stored}
     assert facts == {"mode": mode, **others, "cdus": 1, "shape": [2, 3, 7, 13], "dtype": "float32",
                      "payload_bytes": size - side, "side_bytes": side,
                      "ratio": 4 * 546 / (size - side), "ratio_with_side": 4 * 546 / size}
-    assert mode in command("info x.act")
+    assert mode in run("info x.act")
 
 
 def test_help_names_every_mode():
-    text = command("compress --help")
+    text = run("compress --help")
     assert all(f" {mode} " in text.replace(",", " ") for mode in codecs.MODES)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_more_cdus_than_one_are_an_error(folder, mode):
-    command(f"compress x.npy x.act --mode {mode} --cdus 1")
-    error = command(f"compress x.npy y.act --mode {mode} --cdus 2", 2)
+    run(f"compress x.npy x.act --mode {mode} --cdus 1")
+    error = run(f"compress x.npy y.act --mode {mode} --cdus 2", 2)
     assert error == f"actcodec: error: --cdus is 2, must be 1, for mode {mode}\n"
     assert not (folder / "y.act").exists()
 
 
 def test_an_unknown_mode_is_an_error_that_names_all(folder):
-    error = command("compress x.npy y.act --mode bitpack-4", 2)
+    error = run("compress x.npy y.act --mode bitpack-4", 2)
     assert error.count("\n") == 1
     assert all(f"'{mode}'" in error for mode in codecs.MODES)
 
@@ -209,11 +196,11 @@ def test_an_unknown_mode_is_an_error_that_names_all(folder):
     ("bitpack-2", 16, 3, "payload has"), ("binarize", 28, 14, "payload has"), ("dpr-fp8", 6, 2, "2 CDUs"),
 ])
 def test_a_wrong_file_with_a_right_crc_is_one_line(folder, verb, mode, at, byte, what):
-    command(f"compress x.npy x.act --mode {mode}")
+    run(f"compress x.npy x.act --mode {mode}")
     data = bytearray((folder / "x.act").read_bytes()[:-4])
     data[at] = byte
     (folder / "bad.act").write_bytes(data + struct.pack("<I", zlib.crc32(data)))
-    error = command(verb, 2)
+    error = run(verb, 2)
     assert error.startswith("actcodec: error: bad.act: ") and error.count("\n") == 1
     assert what in error
     assert not (folder / "y.npy").exists()
