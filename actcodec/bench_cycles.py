@@ -34,8 +34,8 @@ RATIOS = {2: "zvc", 4: "sfpr-zvc", 6: "sfpr-zvc", 8: "sfpr-zvc", 12: "sfpr-zvc",
 FIXED = (2, 4, 8, 12)  # those of Figure 21
 SHOWN = 4  # for the tables, and as in Table V
 SYMBOLS = {"jpeg60": 21.4, "optH-div": 27.5, "jpeg80": 29.3, "optL-div": 47.2}
-"""Tables of division, and how many of JPEG's codes a block of the sample's dense tensors had in a prototype, in its
-mean: what coders of a code a cycle were dimensioned by."""
+"""Tables for division, and how many of JPEG's codes a block of the sample's dense tensors was expected to have on
+average when the coders, of a code a cycle, were planned."""
 ERRORS = (0.0635, 0.1737)  # relative L2 errors that COMET is asked for
 BATCH = 16  # images of the real tensors, repeated
 
@@ -78,7 +78,7 @@ class Coding:
     dqt: str
     coders: int
     decompress: bool
-    symbols: float  # codes of a block, in the mean
+    symbols: float  # codes of a block, on average
     steady: float  # cycles a block, as those of :class:`Rate`, of all tensors together
 
 

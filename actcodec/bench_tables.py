@@ -58,7 +58,7 @@ def coding_table(codings):
     found = {(c.dqt, c.decompress, c.coders): c for c in codings}
     table = Table("table", "codes", "", *map(str, numbers), **TIGHT, title=(
         "Cycles a block in jpeg-base by the number of coders of a CDU, steady state, dense\n"
-        "tensors of the sample; codes: of a block, in brackets as the coders were planned by"))
+        "tensors of the sample; codes: of a block, in brackets what was planned for"))
     for dqt, planned in SYMBOLS.items():
         for back in (False, True):
             row = [found[dqt, back, n] for n in numbers]

@@ -49,8 +49,8 @@ def find(name):
 
 
 def by_code(code):
-    """The mode with that code, or one of whose variants that files have has it, and the values of options that the code
-    tells; None and nothing."""
+    """The mode that has this code, itself or by one of the variants that files can have, and the values of options that
+    the code implies; None and nothing if there is none."""
     for mode in MODES.values():
         for values, one in mode.choices:
             if one.code == code:

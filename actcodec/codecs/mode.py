@@ -132,7 +132,8 @@ class Mode:
 
     @property
     def choices(self):
-        """Itself and those :attr:`variants` that values of options can mean, which files have: pairs as there."""
+        """Itself and those :attr:`variants` that values of options can select, which are what files can have: pairs as
+        there."""
         ways = (({}, self), *self.variants)
         return tuple((values, one) for values, one in ways if self.variant(self.deciding | values) is one)
 

@@ -187,7 +187,7 @@ def ratios(report):
 
 
 def accuracy(model, data, count):
-    """Of the first pictures of the test, in per cent: a tensor, for which nobody has waited yet."""
+    """Of the first pictures of the test, in per cent: a tensor, which on a GPU may still be on its way."""
     import torch
 
     model.eval()

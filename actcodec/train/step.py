@@ -13,8 +13,8 @@ def step(model, compress, shape):
 
     On CUDA it is captured once as a graph, and played back from then on: the thousands of launches of a small network
     take longer than what they start. What ``compress`` does is captured, too; so a step is for its rules of now, and
-    what it counts is that of the last step. Codecs that work on the CPU cannot be captured:
-    RuntimeError.
+    what it counts is that of the last step. Raises RuntimeError for codecs that work on the CPU, which cannot be
+    captured.
     """
     device = next(model.parameters()).device
 
