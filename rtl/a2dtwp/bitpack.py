@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.a2dtwp.pieces import SECTOR, Phases, check_widths, values_layout
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 
 __all__ = ["Bitpack"]
 
@@ -35,7 +35,7 @@ class Bitpack(wiring.Component):
     -----
     i : stream of :func:`~actcodec.rtl.a2dtwp.pieces.values_layout` of the largest width
         8 of them in all beats but the last of a tensor, which may have any number; values beyond it are zero.
-    o : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32 bytes
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32 bytes
         Sectors of the packed array. The last one may be partial; a tensor of no values gives one of no bytes, and so
         does a last beat of no values behind a full sector.
     width : input
@@ -51,7 +51,7 @@ class Bitpack(wiring.Component):
         self.widths = check_widths(widths)
         super().__init__({
             "i": In(stream.Signature(values_layout(max(self.widths)))),
-            "o": Out(stream.Signature(chunk(32))),
+            "o": Out(stream.Signature(chunk_layout(32))),
             "width": In(range(max(len(self.widths), 2))),
         })
 
@@ -61,7 +61,7 @@ class Bitpack(wiring.Component):
         pieces = Phases(m, self.widths, self.width)
         room = SECTOR + max(piece.beyond for _, piece in pieces)
 
-        o = Signal(chunk(32), reset_less=True)
+        o = Signal(chunk_layout(32), reset_less=True)
         carry = Signal(room - SECTOR, reset_less=True)  # what goes beyond the sector
         closing = Signal()  # the last piece is in, and what went beyond must leave
         left = Signal(range((room - SECTOR) // 8 + 1), reset_less=True)  # bytes of that

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.a2dtwp.pieces import SECTOR, Phases, check_widths, values_layout
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.pipeline import Pipeline
 
 __all__ = ["Bitunpack", "Error"]
@@ -44,7 +44,7 @@ class Bitunpack(wiring.Component):
     -----
     length : stream of 32 bits
         Values of the tensor that starts; taken when the one before has left. None at all give one sector of none.
-    i : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32 bytes
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32 bytes
         The packed array; of no bytes, one empty chunk.
     o : stream of :func:`~actcodec.rtl.a2dtwp.pieces.values_layout` of the largest width
     width : input
@@ -61,7 +61,7 @@ class Bitunpack(wiring.Component):
         self.widths = check_widths(widths)
         super().__init__({
             "length": In(stream.Signature(32)),
-            "i": In(stream.Signature(chunk(32))),
+            "i": In(stream.Signature(chunk_layout(32))),
             "o": Out(stream.Signature(values_layout(max(self.widths)))),
             "width": In(range(max(len(self.widths), 2))),
             "error": Out(Error),

@@ -15,7 +15,7 @@ from actcodec.rtl.comet.payloads import LANES, Config, Error, edges
 from actcodec.rtl.comet.prequantise import Prequantise
 from actcodec.rtl.comet.reconstruct import Reconstruct
 from actcodec.rtl.comet.rounds import Gather, Scatter
-from actcodec.rtl.common.packer import Packer, chunk
+from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.common.vectors import sectors
 
@@ -53,7 +53,7 @@ class Comet(wiring.Component):
     sectors_i : stream of 8 float32 words
         Zeros beyond the sector's count.
     sectors_o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
-    bytes_i, bytes_o : stream of :func:`~actcodec.rtl.common.packer.chunk` of 8
+    bytes_i, bytes_o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8
         Full beats, but the last one.
     busy : output
         A tensor is under way.
@@ -66,8 +66,8 @@ class Comet(wiring.Component):
     edges: In(stream.Signature(edges))
     sectors_i: In(stream.Signature(data.ArrayLayout(32, LANES)))
     sectors_o: Out(stream.Signature(sectors))
-    bytes_i: In(stream.Signature(chunk(LANES)))
-    bytes_o: Out(stream.Signature(chunk(LANES)))
+    bytes_i: In(stream.Signature(chunk_layout(LANES)))
+    bytes_o: Out(stream.Signature(chunk_layout(LANES)))
     busy: Out(1)
     error: Out(Error)
     bin: In(range(BINS))

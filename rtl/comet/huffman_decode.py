@@ -9,7 +9,7 @@ from actcodec.rtl.comet.huffman_encode import NEAR
 from actcodec.rtl.comet.payloads import LANES, rounds
 from actcodec.rtl.common import compaction
 from actcodec.rtl.common.onehot_shift import choose
-from actcodec.rtl.common.unpacker import window
+from actcodec.rtl.common.unpacker import window_layout
 
 __all__ = ["Decode"]
 
@@ -37,7 +37,7 @@ class Decode(wiring.Component):
 
     Ports
     -----
-    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window` of 8
+    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window_layout` of 8
         The next bytes of the stream.
     take : output
         How many of them this step takes.
@@ -56,7 +56,7 @@ class Decode(wiring.Component):
         A byte of the outlier of each lane, and the lanes that have one; is there room for it.
     """
 
-    bytes: In(stream.Signature(window(LANES)))
+    bytes: In(stream.Signature(window_layout(LANES)))
     take: Out(range(LANES + 1))
     o: Out(stream.Signature(rounds))
     book: In(tables)

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.comet import huffman_encode
 from actcodec.rtl.comet.payloads import LANES
 from actcodec.rtl.common import compaction
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 
 __all__ = ["BYTES", "SPARE", "STEPS", "Interleave"]
 
@@ -48,7 +48,7 @@ class Interleave(wiring.Component):
     Ports
     -----
     i : stream of :data:`~actcodec.rtl.comet.huffman_encode.steps`
-    o : stream of :func:`~actcodec.rtl.common.packer.chunk` of 8
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8
         What the decoder asks for in each step, lanes in order; ``last`` on an empty chunk.
 
     Raises
@@ -62,7 +62,8 @@ class Interleave(wiring.Component):
             if type(depth) is not int or depth < 3:
                 raise ValueError(f"{name} must be an integer of at least 3, not {depth!r}")
         self.bytes, self.steps = bytes, steps
-        super().__init__({"i": In(stream.Signature(huffman_encode.steps)), "o": Out(stream.Signature(chunk(LANES)))})
+        super().__init__({"i": In(stream.Signature(huffman_encode.steps)),
+                          "o": Out(stream.Signature(chunk_layout(LANES)))})
 
     def elaborate(self, platform):
         m = Module()
@@ -124,7 +125,7 @@ class Interleave(wiring.Component):
                          for lane, (byte, head, some) in enumerate(zip(left, shown, real, strict=True))]
         # Bytes close up to chunks.
         closed = compaction.close(m, left, compaction.moves(m, compaction.zeros(m, mask)))
-        o, valid = Signal(chunk(LANES), reset_less=True), Signal()
+        o, valid = Signal(chunk_layout(LANES), reset_less=True), Signal()
         m.d.comb += [free.eq(~valid | self.o.ready), advance.eq(free | ~leaving),
                      self.o.valid.eq(valid), self.o.p.eq(o)]
         with m.If(free):

@@ -10,8 +10,8 @@ from amaranth.hdl import Cat
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["BEAT", "CONDITION", "MEMORIES", "Read", "Write", "address", "check_memory", "connect", "ports", "read",
-           "response", "write"]
+__all__ = ["BEAT", "CONDITION", "MEMORIES", "Read", "Write", "address_layout", "check_memory", "connect", "ports",
+           "read", "response", "write"]
 
 BEAT = 32  # bytes
 
@@ -37,7 +37,7 @@ def check_memory(memory):
         raise ValueError(f"memory must be one of {', '.join(MEMORIES)}, not {memory!r}")
 
 
-def address(address_width):
+def address_layout(address_width):
     """A burst: the byte address of its first beat, a multiple of 32, and its beats less one."""
     return data.StructLayout({"address": address_width, "length": 8})
 
@@ -46,7 +46,7 @@ class Read(wiring.Signature):
     """The channels of a master that reads, as streams."""
 
     def __init__(self, address_width):
-        super().__init__({"ar": Out(stream.Signature(address(address_width))), "r": In(stream.Signature(read))})
+        super().__init__({"ar": Out(stream.Signature(address_layout(address_width))), "r": In(stream.Signature(read))})
 
 
 class Write(wiring.Signature):
@@ -54,7 +54,7 @@ class Write(wiring.Signature):
 
     def __init__(self, address_width):
         super().__init__({
-            "aw": Out(stream.Signature(address(address_width))),
+            "aw": Out(stream.Signature(address_layout(address_width))),
             "w": Out(stream.Signature(write)),
             "b": In(stream.Signature(response)),
         })

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 
 __all__ = ["Receiver", "Sender", "axis", "connect", "ports"]
 
@@ -52,7 +52,7 @@ class Sender(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.packer.chunk`
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout`
         All full, but the last one of a frame.
     o : :func:`axis`
         ``tkeep`` marks the bytes of the chunk.
@@ -71,7 +71,7 @@ class Sender(wiring.Component):
     def __init__(self, size=128):
         check_size(size)
         self.size = size
-        super().__init__({"i": In(stream.Signature(chunk(size))), "o": Out(axis(size)), "abort": In(1),
+        super().__init__({"i": In(stream.Signature(chunk_layout(size))), "o": Out(axis(size)), "abort": In(1),
                           "quiet": Out(1)})
 
     def elaborate(self, platform):
@@ -114,7 +114,7 @@ class Receiver(wiring.Component):
     Ports
     -----
     i : slave of :func:`axis`
-    o : stream of :func:`~actcodec.rtl.common.packer.chunk`
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout`
     run : input
         Beats may be taken.
     abort : input
@@ -132,8 +132,8 @@ class Receiver(wiring.Component):
     def __init__(self, size=128):
         check_size(size)
         self.size = size
-        super().__init__({"i": In(axis(size)), "o": Out(stream.Signature(chunk(size))), "run": In(1), "abort": In(1),
-                          "malformed": Out(1)})
+        super().__init__({"i": In(axis(size)), "o": Out(stream.Signature(chunk_layout(size))), "run": In(1),
+                          "abort": In(1), "malformed": Out(1)})
 
     def elaborate(self, platform):
         m = Module()

@@ -6,12 +6,12 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi
 
-__all__ = ["LIMIT", "Bursts", "beat"]
+__all__ = ["LIMIT", "Bursts", "beat_layout"]
 
 LIMIT = 8  # beats of a burst
 
 
-def beat(address_width):
+def beat_layout(address_width):
     """A step of a stream of beats: ``index`` is the address over 32; ``joins`` says that it is the one behind the beat
     before and that both lie in the same 256 bytes; steps without ``beat`` touch no memory. ``last`` marks the last
     step of a tensor."""
@@ -41,8 +41,8 @@ class Bursts(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`beat`
-    o : stream of :func:`~actcodec.rtl.common.axi.address`
+    i : stream of :func:`beat_layout`
+    o : stream of :func:`~actcodec.rtl.common.axi.address_layout`
 
     Raises
     ------
@@ -57,8 +57,8 @@ class Bursts(wiring.Component):
             raise ValueError(f"window must be at least 1 step or None, not {window!r}")
         self.window = window
         super().__init__({
-            "i": In(stream.Signature(beat(address_width))),
-            "o": Out(stream.Signature(axi.address(address_width))),
+            "i": In(stream.Signature(beat_layout(address_width))),
+            "o": Out(stream.Signature(axi.address_layout(address_width))),
         })
 
     def elaborate(self, platform):

@@ -7,7 +7,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 
 __all__ = ["Join", "Split"]
 
@@ -32,9 +32,9 @@ class Join(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.packer.chunk` of ``size``
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of ``size``
         Full pieces, but the last one of a tensor, which may be partial or empty.
-    o : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32
         Full words, but the last one of a tensor; empty if the last piece was, behind pieces that had filled words.
 
     Raises
@@ -46,13 +46,14 @@ class Join(wiring.Component):
     def __init__(self, size):
         _check(size)
         self.size = size
-        super().__init__({"i": In(stream.Signature(chunk(size))), "o": Out(stream.Signature(chunk(WORD)))})
+        super().__init__({"i": In(stream.Signature(chunk_layout(size))),
+                          "o": Out(stream.Signature(chunk_layout(WORD)))})
 
     def elaborate(self, platform):
         m = Module()
         pieces, width = WORD // self.size, 8 * self.size
         index = Signal(range(pieces))
-        o = Signal(chunk(WORD), reset_less=True)
+        o = Signal(chunk_layout(WORD), reset_less=True)
         free, taken, first, full = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             free.eq(~self.o.valid | self.o.ready),
@@ -92,9 +93,9 @@ class Split(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32
         Full words, but the last one of a tensor, which may be partial or empty.
-    o : stream of :func:`~actcodec.rtl.common.packer.chunk` of ``size``
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of ``size``
         Full pieces, but the last one of a tensor; empty if that tensor's last word is.
 
     Raises
@@ -106,7 +107,8 @@ class Split(wiring.Component):
     def __init__(self, size):
         _check(size)
         self.size = size
-        super().__init__({"i": In(stream.Signature(chunk(WORD))), "o": Out(stream.Signature(chunk(size)))})
+        super().__init__({"i": In(stream.Signature(chunk_layout(WORD))),
+                          "o": Out(stream.Signature(chunk_layout(size)))})
 
     def elaborate(self, platform):
         m = Module()

@@ -4,10 +4,10 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Packer", "check_sizes", "chunk"]
+__all__ = ["Packer", "check_sizes", "chunk_layout"]
 
 
-def chunk(size):
+def chunk_layout(size):
     """Payload of a byte stream: ``count`` valid bytes (0 to ``size``) from lane 0 up, and ``last`` on the last beat of
     a tensor. Bytes beyond ``count`` are zero; whoever sends a chunk sees to that."""
     return data.StructLayout({"data": data.ArrayLayout(8, size), "count": range(size + 1), "last": 1})
@@ -53,9 +53,9 @@ class Packer(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`chunk` of ``i_size``
+    i : stream of :func:`chunk_layout` of ``i_size``
         Any number of bytes in each; ``last`` on the last chunk of a tensor, which may be empty.
-    o : stream of :func:`chunk` of ``o_size``
+    o : stream of :func:`chunk_layout` of ``o_size``
         Full words, the last one of a tensor with 1 to ``o_size`` bytes and ``last``. A tensor of no bytes at all gives
         one empty word. Not ready in the first cycle after reset.
 
@@ -72,8 +72,8 @@ class Packer(wiring.Component):
         self.granule, self.i_size, self.o_size = granule, i_size, o_size
         super().__init__(
             {
-                "i": In(stream.Signature(chunk(i_size))),
-                "o": Out(stream.Signature(chunk(o_size))),
+                "i": In(stream.Signature(chunk_layout(i_size))),
+                "o": Out(stream.Signature(chunk_layout(o_size))),
             }
         )
 
@@ -118,7 +118,7 @@ class Packer(wiring.Component):
         def only(condition, value):
             return Mux(condition, value, 0)
 
-        o = Signal(chunk(self.o_size), reset_less=True)
+        o = Signal(chunk_layout(self.o_size), reset_less=True)
         m.d.comb += self.o.p.eq(o)
         with m.If(free):
             m.d.sync += [

@@ -7,12 +7,12 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.packer import check_sizes, chunk
+from actcodec.rtl.common.packer import check_sizes, chunk_layout
 
-__all__ = ["Unpacker", "window"]
+__all__ = ["Unpacker", "window_layout"]
 
 
-def window(size):
+def window_layout(size):
     """Payload of an unpacker's output: the next ``size`` bytes of the stream, lane 0 first, and ``short`` if fewer
     than were asked for are left of it."""
     return data.StructLayout({"data": data.ArrayLayout(8, size), "short": 1})
@@ -44,11 +44,11 @@ class Unpacker(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.packer.chunk` of ``i_size``
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of ``i_size``
         Full words; the last one of a tensor carries ``last`` and may be partial.
     take : input
         Bytes that a transfer at ``o`` consumes, 0 to ``o_size``.
-    o : stream of :func:`window` of ``o_size``
+    o : stream of :func:`window_layout` of ``o_size``
         Valid when ``o_size`` bytes are there, however many are taken, or when the last word is: then missing bytes are
         zero, and ``short`` says that some of the ``take`` bytes are missing.
     next : input
@@ -71,9 +71,9 @@ class Unpacker(wiring.Component):
         self.granule, self.i_size, self.o_size = granule, i_size, o_size
         super().__init__(
             {
-                "i": In(stream.Signature(chunk(i_size))),
+                "i": In(stream.Signature(chunk_layout(i_size))),
                 "take": In(range(o_size + 1)),
-                "o": Out(stream.Signature(window(o_size))),
+                "o": Out(stream.Signature(window_layout(o_size))),
                 "next": In(1),
                 "excess": Out(1),
                 "discarding": Out(1),

@@ -3,22 +3,22 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-__all__ = ["place", "sectors", "vectors", "words"]
+__all__ = ["place_layout", "sectors", "vectors_layout", "words"]
 
 
-def vectors(shape):
+def vectors_layout(shape):
     """Eight values of ``shape``, and ``last`` on the last beat of a tensor."""
     return data.StructLayout({"data": data.ArrayLayout(shape, 8), "last": 1})
 
 
-words = vectors(unsigned(32))  # of float32, mostly; int8 in their low bytes
+words = vectors_layout(unsigned(32))  # of float32, mostly; int8 in their low bytes
 
 # A sector of a flat array of float32: ``count`` valid values from lane 0 up, 8 in all but the last sector, where there
 # may be any number of them, 0 included. Values beyond are zero; whoever sends a sector sees to that.
 sectors = data.StructLayout({"data": data.ArrayLayout(32, 8), "count": range(9), "last": 1})
 
 
-def place(address_width):
+def place_layout(address_width):
     """Where a sector lies: byte address of its first value (a multiple of 4), how many values it has (0 to 8; a sector
     of padding has none and touches no memory), the index of its scale, which of the two scales at hand it uses, and
     ``last`` on the last sector of a tensor."""

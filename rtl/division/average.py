@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.onehot_shift import choose
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.division.config import Config
 from actcodec.rtl.division.segments import Place
 
@@ -47,7 +47,7 @@ class Average(wiring.Component):
         Those of :class:`~actcodec.rtl.division.segments.Segments`, whose rows are these.
     i : stream of :data:`rows`
         In the order of sectors, padding of 0; ``delta`` is that of the row's plane.
-    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8
         The same rows.
     bases : stream of :data:`base`
         One of each segment, in the order in which they end, and one for void rows.
@@ -57,7 +57,7 @@ class Average(wiring.Component):
         self.minimum = bool(minimum)
         super().__init__({
             "config": In(Config), "ready": In(1), "place": In(Place), "next": Out(1),
-            "i": In(stream.Signature(rows)), "o": Out(stream.Signature(vectors(signed(8)))),
+            "i": In(stream.Signature(rows)), "o": Out(stream.Signature(vectors_layout(signed(8)))),
             "bases": Out(stream.Signature(base)),
         })
 

@@ -5,10 +5,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.pipeline import Pipeline
-from actcodec.rtl.common.unpacker import window
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.unpacker import window_layout
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.division.config import Coded, check_bits, refused
-from actcodec.rtl.division.quantize import RANGE, codes
+from actcodec.rtl.division.quantize import RANGE, codes_layout
 from actcodec.rtl.division.segments import Place, Segments
 from actcodec.rtl.division.unpack import Unpack
 from actcodec.rtl.jpegact.align import Align
@@ -30,17 +30,17 @@ class Dequantize(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.division.quantize.codes`
+    i : stream of :func:`~actcodec.rtl.division.quantize.codes_layout`
     void : input
         The row is void: it becomes 0, whatever its codes and base.
-    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8
     """
 
     def __init__(self, bits=4):
         check_bits((bits,))
         self.bits = bits
-        super().__init__({"i": In(stream.Signature(codes(bits))), "void": In(1),
-                          "o": Out(stream.Signature(vectors(signed(8))))})
+        super().__init__({"i": In(stream.Signature(codes_layout(bits))), "void": In(1),
+                          "o": Out(stream.Signature(vectors_layout(signed(8))))})
 
     def elaborate(self, platform):
         m = Module()
@@ -90,10 +90,10 @@ class Decode(Coded):
         Those of :class:`~actcodec.rtl.division.segments.Segments`, whose rows are those of ``bytes``.
     start : input
         Pulse that starts a tensor; only when the one before is through.
-    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window` of 1 + the most bits
+    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window_layout` of 1 + the most bits
     take : output
         Bytes that a transfer at ``bytes`` consumes.
-    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8
         Eight rows a block. Lanes beyond the end of a row of the view mean nothing; void rows are 0.
     refused : output
         There can be no such tensor (:func:`~actcodec.rtl.division.config.refused`): none has started. Until the next
@@ -113,8 +113,8 @@ class Decode(Coded):
             raise ValueError("align must be False where segments is, not True")
         own = {"start": In(1), "refused": Out(1), "short": Out(1)}
         super().__init__(bits, lambda most: {
-            "bytes": In(stream.Signature(window(1 + most))), "take": Out(range(2 + most)),
-            "o": Out(stream.Signature(vectors(signed(8)))),
+            "bytes": In(stream.Signature(window_layout(1 + most))), "take": Out(range(2 + most)),
+            "o": Out(stream.Signature(vectors_layout(signed(8)))),
             **(own if segments else {"ready": In(1), "place": In(Place), "next": Out(1)}),
         })
 

@@ -4,8 +4,8 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.packer import chunk
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.packer import chunk_layout
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.division.average import Average, rows
 from actcodec.rtl.division.config import Coded, refused
 from actcodec.rtl.division.dither import Dither
@@ -55,9 +55,9 @@ class Encode(Coded):
         Pulse that starts a tensor; only when the one before is through.
     i : stream of :data:`~actcodec.rtl.division.average.rows`
         Eight rows a block, in the order of sectors; padding and void rows are 0. ``last`` is ignored.
-    sectors, tiles : streams of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+    sectors, tiles : streams of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8
         To the alignment buffer, and back, which starts with the tensor, in layout 0 if not ``config.tiled``.
-    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 1 + the most bits
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 1 + the most bits
         Eight a block.
     refused : output
         There can be no such tensor (:func:`~actcodec.rtl.division.config.refused`): none has started. Until the next
@@ -74,12 +74,12 @@ class Encode(Coded):
 
     def __init__(self, bits=(1, 2, 4), minimum=True, align=True, segments=True):
         self.minimum, self.align, self.segments = bool(minimum), bool(align), bool(segments)
-        lanes = stream.Signature(vectors(signed(8)))
+        lanes = stream.Signature(vectors_layout(signed(8)))
         super().__init__(bits, lambda most: {
             "start": In(1), "i": In(stream.Signature(rows)),
             **({} if align else {"sectors": Out(lanes), "tiles": In(lanes)}),
             **({} if segments else {"ready": In(1), "place": In(Place), "next": Out(1)}),
-            "chunks": Out(stream.Signature(chunk(1 + most))), **({"refused": Out(1)} if segments else {}),
+            "chunks": Out(stream.Signature(chunk_layout(1 + most))), **({"refused": Out(1)} if segments else {}),
             "clipped": Out(1),
         })
 

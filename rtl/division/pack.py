@@ -4,9 +4,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.division.config import Coded
-from actcodec.rtl.division.quantize import codes
+from actcodec.rtl.division.quantize import codes_layout
 
 __all__ = ["Pack"]
 
@@ -26,8 +26,8 @@ class Pack(Coded):
     Ports
     -----
     config : input, :class:`~actcodec.rtl.division.config.Config`
-    i : stream of :func:`~actcodec.rtl.division.quantize.codes`
-    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 1 + the most bits
+    i : stream of :func:`~actcodec.rtl.division.quantize.codes_layout`
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 1 + the most bits
         A chunk of each row, Q bytes and one for the base.
 
     Raises
@@ -37,8 +37,8 @@ class Pack(Coded):
     """
 
     def __init__(self, bits=(1, 2, 4)):
-        super().__init__(bits, lambda most: {"i": In(stream.Signature(codes(most))),
-                                             "chunks": Out(stream.Signature(chunk(1 + most)))})
+        super().__init__(bits, lambda most: {"i": In(stream.Signature(codes_layout(most))),
+                                             "chunks": Out(stream.Signature(chunk_layout(1 + most)))})
 
     def elaborate(self, platform):
         m = Module()

@@ -4,17 +4,17 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.division.average import base
 from actcodec.rtl.division.config import Coded
 from actcodec.rtl.division.dither import noise
 
-__all__ = ["Quantize", "codes"]
+__all__ = ["Quantize", "codes_layout"]
 
 RANGE = 6  # bits of what is quantized
 
 
-def codes(bits):
+def codes_layout(bits):
     """Codes of a row, those of fewer than ``bits`` bits in the upper ones; the base of their segment and whether it
     begins here; ``last``."""
     return data.StructLayout({"data": data.ArrayLayout(bits, 8), "base": 8, "begins": 1, "last": 1})
@@ -39,12 +39,12 @@ class Quantize(Coded):
     config : input, :class:`~actcodec.rtl.division.config.Config`
     start : input
         Pulse that starts a tensor.
-    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+    i : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8
         Rows of blocks.
     bases : stream of :data:`~actcodec.rtl.division.average.base`
         Of their segments.
     noise : stream of :data:`~actcodec.rtl.division.dither.noise`
-    o : stream of :func:`codes`
+    o : stream of :func:`codes_layout`
         0 where there is no value.
     clipped : output
         A value of this tensor had t < 0 or t > 63.
@@ -57,8 +57,8 @@ class Quantize(Coded):
 
     def __init__(self, bits=(1, 2, 4)):
         super().__init__(bits, lambda most: {
-            "start": In(1), "i": In(stream.Signature(vectors(signed(8)))), "bases": In(stream.Signature(base)),
-            "noise": In(stream.Signature(noise)), "o": Out(stream.Signature(codes(most))), "clipped": Out(1),
+            "start": In(1), "i": In(stream.Signature(vectors_layout(signed(8)))), "bases": In(stream.Signature(base)),
+            "noise": In(stream.Signature(noise)), "o": Out(stream.Signature(codes_layout(most))), "clipped": Out(1),
         })
 
     def elaborate(self, platform):

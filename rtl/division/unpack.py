@@ -4,9 +4,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.unpacker import window
+from actcodec.rtl.common.unpacker import window_layout
 from actcodec.rtl.division.config import Coded
-from actcodec.rtl.division.quantize import codes
+from actcodec.rtl.division.quantize import codes_layout
 from actcodec.rtl.division.segments import Place
 
 __all__ = ["Unpack"]
@@ -30,10 +30,10 @@ class Unpack(Coded):
     config : input, :class:`~actcodec.rtl.division.config.Config`
     place : input, :class:`~actcodec.rtl.division.segments.Place`
         That of the row.
-    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window` of 1 + the most bits
+    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window_layout` of 1 + the most bits
     take : output
         Bytes of the row.
-    o : stream of :func:`~actcodec.rtl.division.quantize.codes`
+    o : stream of :func:`~actcodec.rtl.division.quantize.codes_layout`
         The base means something where a segment ``begins``; void rows have codes of 0.
 
     Raises
@@ -44,8 +44,8 @@ class Unpack(Coded):
 
     def __init__(self, bits=(1, 2, 4)):
         super().__init__(bits, lambda most: {
-            "place": In(Place), "bytes": In(stream.Signature(window(1 + most))), "take": Out(range(2 + most)),
-            "o": Out(stream.Signature(codes(most)))})
+            "place": In(Place), "bytes": In(stream.Signature(window_layout(1 + most))), "take": Out(range(2 + most)),
+            "o": Out(stream.Signature(codes_layout(most)))})
 
     def elaborate(self, platform):
         m = Module()

@@ -8,7 +8,7 @@ from actcodec.rtl.a2dtwp.bitpack import Bitpack
 from actcodec.rtl.a2dtwp.bitunpack import Bitunpack, Error
 from actcodec.rtl.a2dtwp.pieces import values_layout
 from actcodec.rtl.common.minifloat import WIDTH, Format, check_formats, narrow, rounding, widen
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import sectors
 
@@ -45,7 +45,7 @@ class DprEncode(wiring.Component):
     Ports
     -----
     i : stream of :data:`~actcodec.rtl.common.vectors.sectors`
-    o : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32 bytes
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32 bytes
         Sectors of the packed array, which has whole words: the last sector may be partial. A tensor of no values gives
         one of no bytes, and so does a last beat of no values behind a full sector.
     format : input, :class:`Format`
@@ -61,7 +61,7 @@ class DprEncode(wiring.Component):
         self.formats = check_formats(formats)
         super().__init__({
             "i": In(stream.Signature(sectors)),
-            "o": Out(stream.Signature(chunk(32))),
+            "o": Out(stream.Signature(chunk_layout(32))),
             "format": In(Format),
         })
 
@@ -113,7 +113,7 @@ class DprDecode(wiring.Component):
     -----
     length : stream of 32 bits
         Values of the tensor that starts; taken when the one before has left. None at all give one sector of none.
-    i : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32 bytes
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32 bytes
         The packed array; of no bytes, one empty chunk.
     o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
     format : input, :class:`Format`
@@ -130,7 +130,7 @@ class DprDecode(wiring.Component):
         self.formats = check_formats(formats)
         super().__init__({
             "length": In(stream.Signature(32)),
-            "i": In(stream.Signature(chunk(32))),
+            "i": In(stream.Signature(chunk_layout(32))),
             "o": Out(stream.Signature(sectors)),
             "format": In(Format),
             "error": Out(Error),

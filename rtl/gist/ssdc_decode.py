@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import compaction
 from actcodec.rtl.common.gearbox import Split
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.common.vectors import sectors
 
@@ -47,7 +47,7 @@ class SsdcDecode(wiring.Component):
         Values of the tensor; taken once the tensor before is done with. 0 gives one empty sector.
     values : stream of ``sectors``
         Full ones, but the last of a tensor.
-    columns, counts : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32
+    columns, counts : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32
         Full words, but the last of a tensor.
     o : stream of ``sectors``
     error : output, :data:`Error`
@@ -57,8 +57,8 @@ class SsdcDecode(wiring.Component):
 
     length: In(stream.Signature(32))
     values: In(stream.Signature(sectors))
-    columns: In(stream.Signature(chunk(32)))
-    counts: In(stream.Signature(chunk(32)))
+    columns: In(stream.Signature(chunk_layout(32)))
+    counts: In(stream.Signature(chunk_layout(32)))
     o: Out(stream.Signature(sectors))
     error: Out(Error)
 

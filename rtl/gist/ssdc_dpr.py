@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.minifloat import Format
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import sectors
 from actcodec.rtl.gist.dpr import DprDecode, DprEncode
 from actcodec.rtl.gist.ssdc_decode import SsdcDecode
@@ -28,9 +28,9 @@ class SsdcDprEncode(wiring.Component):
     """
 
     i: In(stream.Signature(sectors))
-    values: Out(stream.Signature(chunk(BEAT)))
-    columns: Out(stream.Signature(chunk(BEAT)))
-    counts: Out(stream.Signature(chunk(BEAT)))
+    values: Out(stream.Signature(chunk_layout(BEAT)))
+    columns: Out(stream.Signature(chunk_layout(BEAT)))
+    counts: Out(stream.Signature(chunk_layout(BEAT)))
     format: In(Format)
 
     def elaborate(self, platform):
@@ -58,9 +58,9 @@ class SsdcDprDecode(wiring.Component):
 
     length: In(stream.Signature(32))
     nonzero: In(stream.Signature(32))
-    values: In(stream.Signature(chunk(BEAT)))
-    columns: In(stream.Signature(chunk(BEAT)))
-    counts: In(stream.Signature(chunk(BEAT)))
+    values: In(stream.Signature(chunk_layout(BEAT)))
+    columns: In(stream.Signature(chunk_layout(BEAT)))
+    counts: In(stream.Signature(chunk_layout(BEAT)))
     o: Out(stream.Signature(sectors))
     format: In(Format)
     error: Out(6)

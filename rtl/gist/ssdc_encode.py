@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import compaction
 from actcodec.rtl.common.gearbox import Join
-from actcodec.rtl.common.packer import Packer, chunk
+from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import sectors
 
@@ -32,15 +32,15 @@ class SsdcEncode(wiring.Component):
     i : stream of ``sectors``
     values : stream of ``sectors``
         Full ones, but the last of a tensor; a single empty one if there is no value. It can feed DPR.
-    columns, counts : stream of :func:`~actcodec.rtl.common.packer.chunk` of 32
+    columns, counts : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32
         Full words, but the last of a tensor; a single empty one if there is no column, or no row. Should the array of
         counts end with a full word and the tensor with an empty sector, an empty word ends that array.
     """
 
     i: In(stream.Signature(sectors))
     values: Out(stream.Signature(sectors))
-    columns: Out(stream.Signature(chunk(32)))
-    counts: Out(stream.Signature(chunk(32)))
+    columns: Out(stream.Signature(chunk_layout(32)))
+    counts: Out(stream.Signature(chunk_layout(32)))
 
     def elaborate(self, platform):
         m = Module()

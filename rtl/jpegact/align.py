@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 
 __all__ = ["Align"]
 
@@ -97,9 +97,9 @@ class Align(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`vectors` of signed 8
+    i : stream of :func:`vectors_layout` of signed 8
         Words; ``last`` is ignored.
-    o : stream of :func:`vectors` of signed 8
+    o : stream of :func:`vectors_layout` of signed 8
         ``last`` marks the last word of the tensor.
     decompress : input
         Tiles in and sectors out, not sectors in and tiles out.
@@ -111,8 +111,8 @@ class Align(wiring.Component):
         Begins a tensor. The buffer has to be empty; the other inputs stay constant until the tensor is through.
     """
 
-    i: In(stream.Signature(vectors(signed(8))))
-    o: Out(stream.Signature(vectors(signed(8))))
+    i: In(stream.Signature(vectors_layout(signed(8))))
+    o: Out(stream.Signature(vectors_layout(signed(8))))
     decompress: In(1)
     layout: In(2)
     blocks: In(32)

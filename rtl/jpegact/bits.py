@@ -5,9 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.carrysave import columns
-from actcodec.rtl.common.packer import chunk
-from actcodec.rtl.common.vectors import vectors
-from actcodec.rtl.offload.config import rows
+from actcodec.rtl.common.packer import chunk_layout
+from actcodec.rtl.common.vectors import vectors_layout
+from actcodec.rtl.offload.config import rows_layout
 
 __all__ = ["Coder", "Faults", "Parts", "fold", "unfold"]
 
@@ -95,15 +95,15 @@ class Coder(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+    i : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8
         Blocks to compress, eight lines each: columns of a tile, vertical frequency ascending, or sectors.
-    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 16
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 16
         Compressed: eight chunks a block, of any size.
-    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows` of 8
+    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows_layout` of 8
         To decompress: the first row of a block with its first byte in place of a mask and 8 that follow,
         seven more with 8 bytes each, and anything where the block has ended; ``empty``: the row is zeros, and so is the
         first byte.
-    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8
         Decompressed blocks, 64 values whatever the stream is.
     faults : output, :class:`Faults`
         What was wrong with a block of this tensor. Until ``start``; complete a cycle after the last line was offered.
@@ -115,15 +115,15 @@ class Coder(wiring.Component):
 
     def __init__(self, table, compress, decompress, opens):
         self._compress, self._decompress, self._opens = compress, decompress, opens
-        values = stream.Signature(vectors(signed(8)))
+        values = stream.Signature(vectors_layout(signed(8)))
         super().__init__({
             "i": In(values),
-            "chunks": Out(stream.Signature(chunk(16))),
+            "chunks": Out(stream.Signature(chunk_layout(16))),
             "o": Out(values),
             "faults": Out(Faults),
             "decompress": In(1),
             "table": In(table),
-            "rows": In(stream.Signature(rows(8))),
+            "rows": In(stream.Signature(rows_layout(8))),
             "empty": In(1),
             "start": In(1),
         })

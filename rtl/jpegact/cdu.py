@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.packer import Packer, chunk
+from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.stream_mux import StreamMux
 from actcodec.rtl.common.unpacker import Unpacker
@@ -16,7 +16,7 @@ from actcodec.rtl.jpegact import feed
 from actcodec.rtl.jpegact.control import Control
 from actcodec.rtl.jpegact.runlength import check_coders
 from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import Chosen, Error, check_modes, config, rows
+from actcodec.rtl.offload.config import Chosen, Error, check_modes, config_layout, rows_layout
 from actcodec.rtl.offload.stage import Hop
 
 __all__ = ["Cdu", "Site"]
@@ -100,16 +100,16 @@ class Cdu(wiring.Component):
 
     Ports
     -----
-    config : stream of :func:`~actcodec.rtl.offload.config.config`
+    config : stream of :func:`~actcodec.rtl.offload.config.config_layout`
     scales : stream of float32 words, only with modes that scale
         k when compressing (a bfloat16 in the upper half; with blocks of segments another number in the low byte), r
         when decompressing.
     sectors_i, sectors_o : stream of 8 float32 words
-    bytes_i, bytes_o : stream of :func:`chunk` of ``width`` bytes
+    bytes_i, bytes_o : stream of :func:`chunk_layout` of ``width`` bytes
         Full beats; the one that carries ``last`` holds 1 to ``width`` bytes. If not ``packed``, there is no
         ``bytes_i``, and ``bytes_o`` has eight chunks a block, the mask in the first one, others as long as a row at
         most; those of a counted block have up to 16 bytes each, or a row's, the first of them a byte more.
-    rows_i : stream of :func:`~actcodec.rtl.offload.config.rows`, only if not ``packed``
+    rows_i : stream of :func:`~actcodec.rtl.offload.config.rows_layout`, only if not ``packed``
         Eight a block. A row that carries ``last`` too early means nothing, and ends the stream.
     busy : output
         A tensor is under way.
@@ -140,12 +140,12 @@ class Cdu(wiring.Component):
         self.scaled, self.segmented = any(mode.scaled for mode in modes), any(mode.format.segmented for mode in modes)
         sector = data.ArrayLayout(32, 8)
         ports = {
-            "config": In(stream.Signature(config(modes))),
+            "config": In(stream.Signature(config_layout(modes))),
             "sectors_i": In(stream.Signature(sector)),
             "sectors_o": Out(stream.Signature(sector)),
-            **({"bytes_i": In(stream.Signature(chunk(self.width)))} if packed
-               else {"rows_i": In(stream.Signature(rows(row)))}),
-            "bytes_o": Out(stream.Signature(chunk(self.width))),
+            **({"bytes_i": In(stream.Signature(chunk_layout(self.width)))} if packed
+               else {"rows_i": In(stream.Signature(rows_layout(row)))}),
+            "bytes_o": Out(stream.Signature(chunk_layout(self.width))),
             "busy": Out(1),
             "error": Out(Error),
         }
@@ -193,7 +193,7 @@ class Cdu(wiring.Component):
             wiring.connect(m, packer.o, wiring.flipped(self.bytes_o))
             leaving, shown = packer.i, unpacker.o.p.data
         else:
-            leaving = stream.Signature(chunk(self.width)).create(path=["leaving"])
+            leaving = stream.Signature(chunk_layout(self.width)).create(path=["leaving"])
             shown = Signal(data.ArrayLayout(8, self.width - MASK), name="shown")
             wiring.connect(m, leaving, wiring.flipped(self.bytes_o))
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.offload.config import Chosen, Error, config
+from actcodec.rtl.offload.config import Chosen, Error, config_layout
 
 __all__ = ["Control"]
 
@@ -27,7 +27,7 @@ class Control(wiring.Component):
 
     Ports
     -----
-    config : stream of :func:`~actcodec.rtl.offload.config.config`
+    config : stream of :func:`~actcodec.rtl.offload.config.config_layout`
     tensor : output, the same
         Of the tensor that is under way.
     start : output
@@ -61,12 +61,12 @@ class Control(wiring.Component):
         self.modes, self.packed = modes, packed
         flags = {name: Out(1) for name in ("start", "more", "final", "feeding", "closing", "dropping", "busy")}
         flags |= {name: In(1) for name in ("counted", "done", "short", "excess", "malformed", "left")}
-        shape = config(modes)
+        shape = config_layout(modes)
         super().__init__({"config": In(stream.Signature(shape)), "tensor": Out(shape), "error": Out(Error), **flags})
 
     def elaborate(self, platform):
         m = Module()
-        tensor = Signal(config(self.modes), reset_less=True)
+        tensor = Signal(config_layout(self.modes), reset_less=True)
         row, blocks, last_block = Signal(3), Signal(32, reset_less=True), Signal(reset_less=True)
         m.d.comb += [self.tensor.eq(tensor), self.final.eq(last_block & (row == 7))]
         with m.If(self.start):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import carrysave
 from actcodec.rtl.common.pipeline import Pipeline
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.transpose import Transpose
 
 __all__ = ["Dct", "Dct8"]
@@ -68,9 +68,9 @@ class Dct8(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`vectors`, signed, of the wider of the two inputs
+    i : stream of :func:`vectors_layout`, signed, of the wider of the two inputs
         Values in order, or coefficients in order of frequency.
-    o : stream of :func:`vectors`, signed, three bits and ``fraction`` wider than ``i``
+    o : stream of :func:`vectors_layout`, signed, three bits and ``fraction`` wider than ``i``
         With ``half``, the upper bits of an inverse mean nothing.
     inverse : input
         Direction, constant while any vector is inside.
@@ -101,8 +101,8 @@ class Dct8(wiring.Component):
         self.o_width = self.i_width + 3 + fraction
         super().__init__(
             {
-                "i": In(stream.Signature(vectors(signed(self.i_width)))),
-                "o": Out(stream.Signature(vectors(signed(self.o_width)))),
+                "i": In(stream.Signature(vectors_layout(signed(self.i_width)))),
+                "o": Out(stream.Signature(vectors_layout(signed(self.o_width)))),
                 "inverse": In(1),
             }
         )
@@ -226,8 +226,8 @@ class Dct(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`vectors` of signed 12 (8 if it only goes forward)
-    o : stream of :func:`vectors` of signed 17 (8 if it only goes back)
+    i : stream of :func:`vectors_layout` of signed 12 (8 if it only goes forward)
+    o : stream of :func:`vectors_layout` of signed 17 (8 if it only goes back)
         The values of an inverse are the low 8 bits; those above mean nothing.
     inverse : input
         Direction, constant while any vector is inside.
@@ -243,8 +243,8 @@ class Dct(wiring.Component):
         self.direction = direction
         super().__init__(
             {
-                "i": In(stream.Signature(vectors(signed(8 if direction == "forward" else 12)))),
-                "o": Out(stream.Signature(vectors(signed(8 if direction == "inverse" else 17)))),
+                "i": In(stream.Signature(vectors_layout(signed(8 if direction == "forward" else 12)))),
+                "o": Out(stream.Signature(vectors_layout(signed(8 if direction == "inverse" else 17)))),
                 "inverse": In(1),
             }
         )

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common import carrysave
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.pipeline import Pipeline
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 
 __all__ = ["FRACTION", "Div", "reciprocal"]
 
@@ -46,9 +46,9 @@ class Div(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`vectors` of signed 12
+    i : stream of :func:`vectors_layout` of signed 12
         Twice C, rounded down, or 16 q.
-    o : stream of :func:`vectors` of signed 12
+    o : stream of :func:`vectors_layout` of signed 12
         16 q, of which the lower 4 bits mean nothing, or C.
     start : input
         Pulse, three cycles or more before the first block of a tensor.
@@ -59,8 +59,8 @@ class Div(wiring.Component):
         means nothing.
     """
 
-    i: In(stream.Signature(vectors(signed(12))))
-    o: Out(stream.Signature(vectors(signed(12))))
+    i: In(stream.Signature(vectors_layout(signed(12))))
+    o: Out(stream.Signature(vectors_layout(signed(12))))
     start: In(1)
     decompress: In(1)
     table: In(data.ArrayLayout(8, 64))

@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Const, Value, signed
 from amaranth.lib import stream
 
 from actcodec.rtl.common.skid import Skid
-from actcodec.rtl.common.vectors import vectors, words
+from actcodec.rtl.common.vectors import vectors_layout, words
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
 from actcodec.rtl.jpegact.align import Align
 from actcodec.rtl.jpegact.dct import Dct
@@ -132,7 +132,7 @@ def _skid(site):
     # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in the
     # other: without a register on the way, their chains of `ready` would close to rings. It also parts the two halves
     # of quantization.
-    return site.add("skid", lambda: Skid(vectors(signed(12))))
+    return site.add("skid", lambda: Skid(vectors_layout(signed(12))))
 
 
 def _rounding(site):

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import wires
 from actcodec.rtl.common.onehot_shift import choose
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 
 __all__ = ["Round", "Shift", "mirror"]
 
@@ -40,9 +40,9 @@ class Shift(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`vectors` of signed 12
+    i : stream of :func:`vectors_layout` of signed 12
         Twice C, rounded down, or the mirror of q.
-    o : stream of :func:`vectors` of signed 12
+    o : stream of :func:`vectors_layout` of signed 12
         Twice the quotient, of which bits 8 to 10 mean nothing, or the mirror of C.
     start : input
         Pulse, a cycle or more before the first block of a tensor.
@@ -52,8 +52,8 @@ class Shift(wiring.Component):
         s, log2 of the DQT, row-major with the vertical frequency first; constant from ``start`` on.
     """
 
-    i: In(stream.Signature(vectors(signed(12))))
-    o: Out(stream.Signature(vectors(signed(12))))
+    i: In(stream.Signature(vectors_layout(signed(12))))
+    o: Out(stream.Signature(vectors_layout(signed(12))))
     start: In(1)
     decompress: In(1)
     table: In(data.ArrayLayout(3, 64))
@@ -113,13 +113,13 @@ class Round(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`vectors` of signed 12
+    i : stream of :func:`vectors_layout` of signed 12
         x, twice the quotient: from -256 to 255, so that bits 8 to 10 mean nothing beside the sign.
-    o : stream of :func:`vectors` of signed 8
+    o : stream of :func:`vectors_layout` of signed 8
     """
 
-    i: In(stream.Signature(vectors(signed(12))))
-    o: Out(stream.Signature(vectors(signed(8))))
+    i: In(stream.Signature(vectors_layout(signed(12))))
+    o: Out(stream.Signature(vectors_layout(signed(8))))
 
     def elaborate(self, platform):
         m = Module()

@@ -5,13 +5,13 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.onehot_shift import choose
-from actcodec.rtl.common.packer import chunk
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.packer import chunk_layout
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.block_store import ROW, WORDS
 from actcodec.rtl.jpegact.rld import SLOTS, Faults
 from actcodec.rtl.jpegact.rle import WORD
 from actcodec.rtl.jpegact.runlength_coder import ROWS, Coder, mirrored
-from actcodec.rtl.offload.config import rows
+from actcodec.rtl.offload.config import rows_layout
 
 __all__ = ["BYTES", "RunLength", "check_coders"]
 
@@ -54,15 +54,15 @@ class RunLength(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+    i : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8
         Blocks to compress, eight lines each: columns of a tile, vertical frequency ascending.
-    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 19
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 19
         Compressed: eight chunks a block, the first with its length in front, and nothing where it has ended.
-    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows` of 18
+    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows_layout` of 18
         To decompress: the first row of a block with its first byte in place of a mask and 18 that follow,
         seven more with 18 bytes each, and anything where the block has ended; ``empty``: the row is zeros, and so is
         the first byte.
-    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8
         Decompressed blocks, 64 values whatever the stream is: of a malformed block those in front of its fault, and
         zeros.
     faults : output, :class:`~actcodec.rtl.jpegact.rld.Faults`
@@ -81,15 +81,15 @@ class RunLength(wiring.Component):
     def __init__(self, coders=4):
         check_coders(coders)
         self.coders = coders
-        values = stream.Signature(vectors(signed(8)))
+        values = stream.Signature(vectors_layout(signed(8)))
         super().__init__(
             {
                 "i": In(values),
-                "chunks": Out(stream.Signature(chunk(1 + BYTES))),
+                "chunks": Out(stream.Signature(chunk_layout(1 + BYTES))),
                 "o": Out(values),
                 "faults": Out(Faults),
                 "decompress": In(1),
-                "rows": In(stream.Signature(rows(BYTES))),
+                "rows": In(stream.Signature(rows_layout(BYTES))),
                 "empty": In(1),
                 "start": In(1),
             }

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 
 __all__ = ["Transpose"]
 
@@ -34,7 +34,7 @@ class Transpose(wiring.Component):
 
     Ports
     -----
-    i, o : stream of :func:`vectors`
+    i, o : stream of :func:`vectors_layout`
     straight : input
         Gives blocks back as they came. May change only while the buffer is empty.
     nonzero : output, 64 bits
@@ -52,7 +52,7 @@ class Transpose(wiring.Component):
             raise ValueError(f"width must be a positive number of bits, not {width!r}")
         self.width = width
         self.transposes = bool(transposes)
-        payload = vectors(signed(width))
+        payload = vectors_layout(signed(width))
         super().__init__(
             {
                 "i": In(stream.Signature(payload)),

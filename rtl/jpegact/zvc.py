@@ -4,14 +4,14 @@ from amaranth.hdl import Module, Mux, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.packer import chunk
-from actcodec.rtl.common.unpacker import window
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.packer import chunk_layout
+from actcodec.rtl.common.unpacker import window_layout
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.transpose import Transpose
 from actcodec.rtl.jpegact.zvc_decode import Decoder, Opener
 from actcodec.rtl.jpegact.zvc_encode import Encoder, check_word
 from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import rows
+from actcodec.rtl.offload.config import rows_layout
 
 __all__ = ["Zvc"]
 
@@ -39,15 +39,15 @@ class Zvc(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
+    i : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8 ``word``
         Blocks to compress: their columns, or rows if ``straight``.
-    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 8 + 8 ``word``
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8 + 8 ``word``
         Compressed: eight chunks a block, empty for a row of zeros, the first with the mask in front.
     bytes, take, blocks, start, error
         To decompress, if ``packed``: see :class:`~actcodec.rtl.jpegact.zvc_decode.Decoder`.
-    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows` of 8 ``word``
+    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows_layout` of 8 ``word``
         To decompress, otherwise: see :class:`~actcodec.rtl.jpegact.zvc_decode.Opener`.
-    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8 ``word``
         Decompressed blocks: their columns, or rows if ``straight``.
     decompress, straight : input
         Constant while a tensor is under way. With words of 4 bytes, ``straight`` has no effect: always rows.
@@ -61,22 +61,22 @@ class Zvc(wiring.Component):
     def __init__(self, word=1, packed=True):
         check_word(word)
         self.word, self.packed = word, bool(packed)
-        values = stream.Signature(vectors(signed(8 * word)))
+        values = stream.Signature(vectors_layout(signed(8 * word)))
         super().__init__(
             {
                 "i": In(values),
-                "chunks": Out(stream.Signature(chunk(MASK + 8 * word))),
+                "chunks": Out(stream.Signature(chunk_layout(MASK + 8 * word))),
                 "o": Out(values),
                 "decompress": In(1),
                 "straight": In(1),
             }
             | ({
-                "bytes": In(stream.Signature(window(MASK + 8 * word))),
+                "bytes": In(stream.Signature(window_layout(MASK + 8 * word))),
                 "take": Out(range(MASK + 8 * word + 1)),
                 "blocks": In(32),
                 "start": In(1),
                 "error": Out(1),
-            } if packed else {"rows": In(stream.Signature(rows(8 * word))), "empty": In(1)})
+            } if packed else {"rows": In(stream.Signature(rows_layout(8 * word))), "empty": In(1)})
         )
 
     def elaborate(self, platform):

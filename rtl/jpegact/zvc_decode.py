@@ -5,11 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import compaction
-from actcodec.rtl.common.unpacker import window
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.unpacker import window_layout
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.zvc_encode import check_word
 from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import rows
+from actcodec.rtl.offload.config import rows_layout
 
 __all__ = ["Decoder", "Opener"]
 
@@ -28,10 +28,10 @@ class Opener(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.offload.config.rows` of 8 ``word``
+    i : stream of :func:`~actcodec.rtl.offload.config.rows_layout` of 8 ``word``
     empty : input
         With a row: it is all zeros, whatever its mask.
-    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8 ``word``
 
     Raises
     ------
@@ -42,8 +42,8 @@ class Opener(wiring.Component):
     def __init__(self, word=1):
         check_word(word)
         self.word = word
-        super().__init__({"i": In(stream.Signature(rows(8 * word))), "empty": In(1),
-                          "o": Out(stream.Signature(vectors(signed(8 * word))))})
+        super().__init__({"i": In(stream.Signature(rows_layout(8 * word))), "empty": In(1),
+                          "o": Out(stream.Signature(vectors_layout(signed(8 * word))))})
 
     def elaborate(self, platform):
         m = Module()
@@ -85,10 +85,10 @@ class Decoder(wiring.Component):
 
     Ports
     -----
-    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window` of 8 + 8 ``word``
+    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window_layout` of 8 + 8 ``word``
     take : output
         Bytes that a transfer at ``bytes`` consumes. Between tensors, when there is none, it may be anything.
-    o : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
+    o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8 ``word``
         Eight rows a block, ``last`` on the last row of the last block.
     blocks : input
         How many blocks the stream has; read at ``start``.
@@ -108,9 +108,9 @@ class Decoder(wiring.Component):
         self.word = word
         super().__init__(
             {
-                "bytes": In(stream.Signature(window(MASK + 8 * word))),
+                "bytes": In(stream.Signature(window_layout(MASK + 8 * word))),
                 "take": Out(range(MASK + 8 * word + 1)),
-                "o": Out(stream.Signature(vectors(signed(8 * word)))),
+                "o": Out(stream.Signature(vectors_layout(signed(8 * word)))),
                 "blocks": In(32),
                 "start": In(1),
                 "error": Out(1),

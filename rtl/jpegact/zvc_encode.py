@@ -5,9 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import compaction
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.pipeline import Pipeline
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.offload.block_format import MASK
 
 __all__ = ["Encoder", "check_word"]
@@ -36,11 +36,11 @@ class Encoder(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.vectors.vectors` of signed 8 ``word``
+    i : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8 ``word``
         Eight rows a block.
     mask : input
         Bit k set if word k of the block is not zero; read with the first row of a block.
-    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk` of 8 + 8 ``word``
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8 + 8 ``word``
 
     Raises
     ------
@@ -53,9 +53,9 @@ class Encoder(wiring.Component):
         self.word = word
         super().__init__(
             {
-                "i": In(stream.Signature(vectors(signed(8 * word)))),
+                "i": In(stream.Signature(vectors_layout(signed(8 * word)))),
                 "mask": In(64),
-                "chunks": Out(stream.Signature(chunk(MASK + 8 * word))),
+                "chunks": Out(stream.Signature(chunk_layout(MASK + 8 * word))),
             }
         )
 

@@ -12,7 +12,7 @@ from actcodec.rtl.common.counter import Counter
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.shared_module import shared
 from actcodec.rtl.offload.collector import Collector
-from actcodec.rtl.offload.config import config
+from actcodec.rtl.offload.config import config_layout
 from actcodec.rtl.offload.lane import Lane
 from actcodec.rtl.offload.reader import check_outstanding
 from actcodec.rtl.offload.register_map import ADDRESS_BITS, ErrorCode
@@ -131,7 +131,7 @@ class Accelerator(wiring.Component):
 
         # Codes are the host's; inside, a mode has its place among those that were built in.
         found = [control.mode == mode.code for mode in self.modes]
-        mode = Signal(config(self.modes)["mode"].shape)
+        mode = Signal(config_layout(self.modes)["mode"].shape)
         m.d.comb += mode.eq(choose((here, place) for place, here in enumerate(found)))
 
         def any_mode(holds):

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.vectors import place
+from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.offload.geometry import NEAR, SIZE, check_address_width, distance_layout, geometry_layout, near
 from actcodec.rtl.offload.next_group import NextGroup
 
@@ -42,7 +42,7 @@ class AddressGenerator(wiring.Component):
     blocks : input
         Of this CDU, at least one.
     geometry : input, :func:`~actcodec.rtl.offload.geometry.geometry_layout`
-    o : stream of :func:`~actcodec.rtl.common.vectors.place`
+    o : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         Eight sectors a block, ``last`` on the last one. Places in the padding have no words, and an address that means
         nothing. Slot 1 are the sectors in the second row of tiles of a group.
 
@@ -57,7 +57,7 @@ class AddressGenerator(wiring.Component):
         self.address_width = address_width
         super().__init__({
             "load": In(1), "origin": In(distance_layout(address_width)), "start": In(1), "blocks": In(32),
-            "geometry": In(geometry_layout(address_width)), "o": Out(stream.Signature(place(address_width)))})
+            "geometry": In(geometry_layout(address_width)), "o": Out(stream.Signature(place_layout(address_width)))})
 
     def elaborate(self, platform):
         m = Module()

@@ -4,23 +4,23 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.bursts import LIMIT, beat
+from actcodec.rtl.common.bursts import LIMIT, beat_layout
 from actcodec.rtl.common.pipeline import Pipeline
-from actcodec.rtl.common.vectors import place
+from actcodec.rtl.common.vectors import place_layout
 
-__all__ = ["BeatPlanner", "masks", "rotate", "step"]
+__all__ = ["BeatPlanner", "masks", "rotate", "step_layout"]
 
 
-def step(address_width):
-    """A cycle's work on a sector, with at most one beat (``beat``, as in :func:`~actcodec.rtl.common.bursts.beat`).
+def step_layout(address_width):
+    """A cycle's work on a sector, with at most one beat (:func:`~actcodec.rtl.common.bursts.beat_layout`).
 
     ``scale`` marks the beat of a line of scales. The ``final`` step of a sector comes last; without it, another beat of
     the sector follows. In it ``second`` says that the sector goes on in a second beat, which is then the one of this
     step. The sector has the words from ``offset`` up to ``end``, counted from the start of its first beat. Its scale is
     ``word`` of the line in ``slot``.
     """
-    return data.StructLayout({"burst": beat(address_width), "scale": 1, "final": 1, "second": 1, "offset": 3, "end": 4,
-                              "slot": 1, "word": 3})
+    return data.StructLayout({"burst": beat_layout(address_width), "scale": 1, "final": 1, "second": 1, "offset": 3,
+                              "end": 4, "slot": 1, "word": 3})
 
 
 def masks(m, work):
@@ -65,8 +65,8 @@ class BeatPlanner(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.vectors.place`
-    o : stream of :func:`step`
+    i : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
+    o : stream of :func:`step_layout`
     scaled, gather : input
         Whether lines of scales, and the sectors themselves, are touched. Constant during a tensor.
     table : input
@@ -76,8 +76,8 @@ class BeatPlanner(wiring.Component):
     def __init__(self, address_width=40):
         self.address_width = address_width
         super().__init__({
-            "i": In(stream.Signature(place(address_width))),
-            "o": Out(stream.Signature(step(address_width))),
+            "i": In(stream.Signature(place_layout(address_width))),
+            "o": Out(stream.Signature(step_layout(address_width))),
             "scaled": In(1),
             "gather": In(1),
             "table": In(address_width - 5),

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.onehot_shift import Digits, choose, turn
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.round_robin import PACKET, RoundRobin, Sizes
 
@@ -45,7 +45,7 @@ class Gatherer(wiring.Component):
 
     def __init__(self, sizes):
         self.sizes = sizes
-        super().__init__({"i": In(stream.Signature(chunk(MASK + sizes.row))),
+        super().__init__({"i": In(stream.Signature(chunk_layout(MASK + sizes.row))),
                           "block": Out(8 * sizes.block), "level": Out(range(sizes.block + 1)), "full": Out(1),
                           "again": In(1), "first": In(1), "tail": In(1), "begun": Out(1)})
 
@@ -123,13 +123,14 @@ class Filler(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.packer.chunk`, of which lanes beyond ``count`` mean nothing
-    o : stream of :func:`~actcodec.rtl.common.packer.chunk` of 128 bytes
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout`, of which lanes beyond ``count`` mean nothing
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 128 bytes
     """
 
     def __init__(self, sizes):
         self.sizes = sizes
-        super().__init__({"i": In(stream.Signature(chunk(sizes.piece))), "o": Out(stream.Signature(chunk(PACKET)))})
+        super().__init__({"i": In(stream.Signature(chunk_layout(sizes.piece))),
+                          "o": Out(stream.Signature(chunk_layout(PACKET)))})
 
     def elaborate(self, platform):
         m = Module()
@@ -211,9 +212,9 @@ class Collector(wiring.Component):
 
     Ports
     -----
-    i : ``cdus`` streams of :func:`~actcodec.rtl.common.packer.chunk`
+    i : ``cdus`` streams of :func:`~actcodec.rtl.common.packer.chunk_layout`
         ``bytes_o`` of each ``Cdu(packed=False)``: eight chunks a block.
-    o : stream of :func:`~actcodec.rtl.common.packer.chunk` of 128 bytes
+    o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 128 bytes
         All full but the last one of the tensor, which is filled up with zeros.
     blocks : input
         Of the tensor, 1 or more; read at ``start``.
@@ -230,8 +231,8 @@ class Collector(wiring.Component):
         self.sizes = Sizes(cdus, modes)
         super().__init__(
             {
-                "i": In(stream.Signature(chunk(MASK + self.sizes.row))).array(cdus),
-                "o": Out(stream.Signature(chunk(PACKET))),
+                "i": In(stream.Signature(chunk_layout(MASK + self.sizes.row))).array(cdus),
+                "o": Out(stream.Signature(chunk_layout(PACKET))),
                 "blocks": In(32),
                 "start": In(1),
             }

@@ -7,7 +7,7 @@ from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.geometry import FAR, TILES
 
-__all__ = ["Chosen", "Error", "check_modes", "config", "rows", "share"]
+__all__ = ["Chosen", "Error", "check_modes", "config_layout", "rows_layout", "share"]
 
 # Which part of a tensor a CDU has, for units that have to know where its blocks lie: every ``step``-th group of four
 # blocks, from number ``group`` on. Rows of the tensor have ``sectors``, the last with ``tail`` values. ``phase`` of
@@ -26,7 +26,7 @@ def check_modes(modes):
     setting.check_settings(found for mode in modes for found in mode.told)
 
 
-def config(modes):
+def config_layout(modes):
     """What a tensor needs to be told before it starts, for a unit that has ``modes``."""
     settings = setting.width(modes)
     return data.StructLayout({
@@ -49,7 +49,7 @@ class Error(data.Struct):
     malformed: 1  # a block contradicts itself (only counted ones can); it gave 64 values nevertheless
 
 
-def rows(size):
+def rows_layout(size):
     """Payload of a compressed block's rows: up to ``size`` bytes, with anything behind them; of a block with a mask the
     row's part of it, of a counted block with the first row the first byte, of a block of segments whether the row
     begins with the byte of one, and otherwise nothing; ``last``."""

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.carrysave import add
 from actcodec.rtl.common.onehot_shift import Digits, window
 from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import Chosen, config, rows
+from actcodec.rtl.offload.config import Chosen, config_layout, rows_layout
 
 __all__ = ["Dispenser", "ones"]
 
@@ -53,7 +53,7 @@ class Dispenser(wiring.Component):
         No piece will come any more.
     waiting : output
         From ``start`` until the row with ``last`` has left.
-    o : stream of :func:`~actcodec.rtl.offload.config.rows`
+    o : stream of :func:`~actcodec.rtl.offload.config.rows_layout`
         Eight rows a block; if the stream has ended too soon, one with ``last`` follows that means nothing.
     """
 
@@ -61,9 +61,10 @@ class Dispenser(wiring.Component):
         self.sizes = sizes
         begins = {"begins": In(8)} if sizes.segmented else {}
         super().__init__({"piece": In(8 * sizes.piece), "load": In(sizes.pieces), "whole": In(1),
-                          "final": In(1), **begins, "free": Out(1), "mode": In(config(sizes.modes)["mode"].shape),
-                          "start": In(1), "waits": In(1), "ended": In(1), "waiting": Out(1),
-                          "o": Out(stream.Signature(rows(sizes.row)))})
+                          "final": In(1), **begins, "free": Out(1),
+                          "mode": In(config_layout(sizes.modes)["mode"].shape), "start": In(1), "waits": In(1),
+                          "ended": In(1), "waiting": Out(1),
+                          "o": Out(stream.Signature(rows_layout(sizes.row)))})
 
     def elaborate(self, platform):
         m = Module()

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common import axi
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.offload.address import AddressGenerator
-from actcodec.rtl.offload.config import Chosen, config
+from actcodec.rtl.offload.config import Chosen, config_layout
 from actcodec.rtl.offload.geometry import FAR, distance_layout, geometry_layout
 from actcodec.rtl.offload.reader import Reader
 from actcodec.rtl.offload.writer import Writer
@@ -59,7 +59,7 @@ class Lane(wiring.Component):
     -----
     start : input
         Pulse that starts a tensor, while not ``busy``. All other inputs stand from then until ``busy`` falls.
-    tensor : input, :func:`~actcodec.rtl.offload.config.config`
+    tensor : input, :func:`~actcodec.rtl.offload.config.config_layout`
         ``blocks`` does not count; nor does what else the lane knows, of a ``share`` all but its ``group``, ``step`` and
         ``void``.
     load, origin : input
@@ -99,7 +99,7 @@ class Lane(wiring.Component):
         self._cdu = codec(modes, packed=False, **options)
         super().__init__({
             "start": In(1),
-            "tensor": In(config(modes)),
+            "tensor": In(config_layout(modes)),
             "load": In(1),
             "origin": In(distance_layout(address_width)),
             "blocks": In(32),

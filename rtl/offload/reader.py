@@ -8,7 +8,7 @@ from actcodec.rtl.common import axi
 from actcodec.rtl.common.bursts import LIMIT, Bursts
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.skid import Skid
-from actcodec.rtl.common.vectors import place
+from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.offload.beat_planner import BeatPlanner, masks, rotate
 
 __all__ = ["Reader", "check_outstanding"]
@@ -55,7 +55,7 @@ class Reader(wiring.Component):
 
     Ports
     -----
-    ahead, now : stream of :func:`~actcodec.rtl.common.vectors.place`
+    ahead, now : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         The same places; those of a tensor come after its ``start`` and end with ``last``.
     sectors : stream of 8 words
         With ``gather``.
@@ -89,8 +89,8 @@ class Reader(wiring.Component):
         self._ahead, self._now = BeatPlanner(address_width), BeatPlanner(address_width)
         self._bursts = Bursts(address_width)
         super().__init__({
-            "ahead": In(stream.Signature(place(address_width))),
-            "now": In(stream.Signature(place(address_width))),
+            "ahead": In(stream.Signature(place_layout(address_width))),
+            "now": In(stream.Signature(place_layout(address_width))),
             "sectors": Out(stream.Signature(data.ArrayLayout(32, 8))),
             "scale": Out(stream.Signature(32)),
             "axi": Out(axi.Read(address_width)),
@@ -110,7 +110,7 @@ class Reader(wiring.Component):
         units = {"ahead": ahead, "now": now, "bursts": bursts, "sectors": sectors, "scale": scale}
         for name, unit in units.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
-        m.submodules.ar = ar = Skid(axi.address(self.address_width))  # what is offered here is never withdrawn
+        m.submodules.ar = ar = Skid(axi.address_layout(self.address_width))  # what is offered here is never withdrawn
         for unit, places in ((ahead, self.ahead), (now, self.now)):
             wiring.connect(m, wiring.flipped(places), unit.i)
             m.d.comb += [unit.scaled.eq(self.scaled), unit.gather.eq(self.gather), unit.table.eq(self.scales[5:])]

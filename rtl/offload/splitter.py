@@ -6,9 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.carrysave import columns, compress
 from actcodec.rtl.common.onehot_shift import Digits, choose, window
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import Chosen, config, rows
+from actcodec.rtl.offload.config import Chosen, config_layout, rows_layout
 from actcodec.rtl.offload.dispenser import Dispenser, ones
 from actcodec.rtl.offload.geometry import FAR, TILES
 from actcodec.rtl.offload.round_robin import GROUP, PACKET, RoundRobin, Sizes
@@ -43,9 +43,9 @@ class Splitter(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.common.packer.chunk` of 128 bytes
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 128 bytes
         All full but the last one of the tensor, which may be empty.
-    o : ``cdus`` streams of :func:`~actcodec.rtl.offload.config.rows`
+    o : ``cdus`` streams of :func:`~actcodec.rtl.offload.config.rows_layout`
         For ``rows_i`` of each ``Cdu(packed=False)``: eight rows a block, with ``last`` on the last row of the last one.
         A CDU that has no block gets nothing.
     mode, blocks : input
@@ -78,9 +78,9 @@ class Splitter(wiring.Component):
         self.sizes = Sizes(cdus, modes)
         super().__init__(
             {
-                "i": In(stream.Signature(chunk(PACKET))),
-                "o": Out(stream.Signature(rows(self.sizes.row))).array(cdus),
-                "mode": In(config(self.sizes.modes)["mode"].shape),
+                "i": In(stream.Signature(chunk_layout(PACKET))),
+                "o": Out(stream.Signature(rows_layout(self.sizes.row))).array(cdus),
+                "mode": In(config_layout(self.sizes.modes)["mode"].shape),
                 "blocks": In(32),
                 "start": In(1),
                 "busy": Out(1),

@@ -9,7 +9,7 @@ from actcodec.rtl.common import axi
 from actcodec.rtl.common.bursts import LIMIT, Bursts
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.skid import Skid
-from actcodec.rtl.common.vectors import place
+from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.offload.beat_planner import BeatPlanner, masks, rotate
 
 __all__ = ["Writer"]
@@ -58,7 +58,7 @@ class Writer(wiring.Component):
 
     Ports
     -----
-    places : stream of :func:`~actcodec.rtl.common.vectors.place`
+    places : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         Those of a tensor come after its ``start`` and end with ``last``.
     sectors : stream of 8 words
         One for each place, padding too.
@@ -86,7 +86,7 @@ class Writer(wiring.Component):
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
         self._beats, self._bursts = BeatPlanner(address_width), Bursts(address_width, window=WINDOW)
         super().__init__({
-            "places": In(stream.Signature(place(address_width))),
+            "places": In(stream.Signature(place_layout(address_width))),
             "sectors": In(stream.Signature(data.ArrayLayout(32, 8))),
             "axi": Out(axi.Write(address_width)),
             "start": In(1),
@@ -102,7 +102,7 @@ class Writer(wiring.Component):
         for name, unit in {"beats": beats, "bursts": bursts, "steps": steps}.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
         # What is here was promised to memory, or is on offer, or (granted) may be.
-        stores, burst = self.memory == "shared", axi.address(self.address_width)
+        stores, burst = self.memory == "shared", axi.address_layout(self.address_width)
         m.submodules.granted = granted = SyncFIFO(width=burst.size if stores else (LIMIT - 1).bit_length(),
                                                   depth=GRANTED)
         m.submodules.aw = aw = Skid(burst)

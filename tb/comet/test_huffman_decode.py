@@ -11,7 +11,7 @@ from actcodec.golden.comet import huffman, interleave
 from actcodec.rtl.comet.book import tables as layout
 from actcodec.rtl.comet.huffman_decode import Decode
 from actcodec.rtl.comet.payloads import rounds
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
 from tb.comet import world
 from tb.comet.books import KINDS, books, tables
@@ -22,7 +22,7 @@ from tb.harness import PATTERNS, STALLS, Bench, chunks, rng, simulate
 class Decoder(wiring.Component):
     """Decode behind the unpacker that it has in the codec."""
 
-    i: In(stream.Signature(chunk(8)))
+    i: In(stream.Signature(chunk_layout(8)))
     o: Out(stream.Signature(rounds))
     book: In(layout)
     rounds: In(32)

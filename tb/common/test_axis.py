@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
 
 from actcodec.rtl.common import axis
-from actcodec.rtl.common.packer import chunk as chunk_layout
+from actcodec.rtl.common.packer import chunk_layout as chunk_layout
 from tb.common.frames import beat, begin, contents, frame_of, received, sink, source, split, strange, with_last
 from tb.harness import PATTERNS, STALLS, after, chunk, chunks, parameters, rng, simulate
 

@@ -8,7 +8,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.gearbox import Join, Split
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from tb.harness import PATTERNS, STALLS, Bench, after, chunks, parameters, rng, simulate
 
 
@@ -17,7 +17,7 @@ class Both(wiring.Component):
 
     def __init__(self, size):
         self.size = size
-        words, pieces = stream.Signature(chunk(32)), stream.Signature(chunk(size))
+        words, pieces = stream.Signature(chunk_layout(32)), stream.Signature(chunk_layout(size))
         super().__init__({"words": In(words), "cut": Out(pieces), "pieces": In(pieces), "joined": Out(words)})
 
     def elaborate(self, platform):

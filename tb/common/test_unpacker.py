@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Mux
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
 from tb.harness import PATTERNS, STALLS, Bench, chunks, pack, parameters, rng, simulate
 
@@ -21,7 +21,7 @@ class Taker(wiring.Component):
     def __init__(self, granule, i_size, o_size):
         self.unpacker = Unpacker(granule, i_size, o_size)
         super().__init__({
-            "i": In(stream.Signature(chunk(i_size))),
+            "i": In(stream.Signature(chunk_layout(i_size))),
             "takes": In(stream.Signature(range(o_size + 1))),
             "o": Out(stream.Signature(data.StructLayout({"data": data.ArrayLayout(8, o_size), "short": 1}))),
             "next": In(1), "excess": Out(1),

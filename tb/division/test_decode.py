@@ -10,9 +10,9 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.golden.division import codec
 from actcodec.golden.division import view as views
-from actcodec.rtl.common.packer import chunk
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.division.config import Config
 from actcodec.rtl.division.decode import Decode
 from tb.division.tensors import SIZES, Share, shapes
@@ -36,8 +36,8 @@ class Path(wiring.Component):
     def __init__(self, bits):
         self.bits = bits
         super().__init__({
-            "config": In(Config), "start": In(1), "packed": In(stream.Signature(chunk(WORD))),
-            "o": Out(stream.Signature(vectors(signed(8)))), "refused": Out(1), "short": Out(1),
+            "config": In(Config), "start": In(1), "packed": In(stream.Signature(chunk_layout(WORD))),
+            "o": Out(stream.Signature(vectors_layout(signed(8)))), "refused": Out(1), "short": Out(1),
             "next": In(1), "excess": Out(1)})
 
     def elaborate(self, platform):

@@ -14,7 +14,7 @@ from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import cdu, sfpr
 from actcodec.golden.offload import blocks
 from actcodec.rtl.jpegact.cdu import Cdu
-from actcodec.rtl.offload.config import config
+from actcodec.rtl.offload.config import config_layout
 from tb.division.tensors import Share, shapes
 from tb.harness import PATTERNS, STALLS, Bench, after, chunk, pack, parameters, rng, simulate
 from tb.offload import payloads
@@ -49,7 +49,7 @@ class Unit(Bench):
         self.names = parameters()["modes"]
         modes = lane_modes(*self.names)
         self.modes = {mode.name: mode for mode in modes}
-        self.layout = data.Layout.cast(config(modes))
+        self.layout = data.Layout.cast(config_layout(modes))
         self.seen = set()
 
     def config(self, name, decompress, layout, count, **others):

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.golden.jpegact import div, quantize
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, rng
 
 LATENCY = 1
@@ -49,7 +49,8 @@ class Surrounded(wiring.Component):
 
     def __init__(self, kind):
         super().__init__({
-            "i": In(stream.Signature(vectors(signed(17)))), "o": Out(stream.Signature(vectors(signed(12)))),
+            "i": In(stream.Signature(vectors_layout(signed(17)))),
+            "o": Out(stream.Signature(vectors_layout(signed(12)))),
             "start": In(1), "decompress": In(1), "table": In(data.ArrayLayout(KINDS[kind].width, 64))})
 
     def elaborate(self, platform):

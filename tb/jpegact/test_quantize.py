@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 
 from actcodec.golden.jpegact import quantize
 from actcodec.rtl.common.skid import Skid
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.quantize import Round, Shift, mirror
 from tb.harness import rng, simulate
 from tb.jpegact.quantizers import (  # noqa: F401 - tests that both have
@@ -26,7 +26,7 @@ class Quantizer(Surrounded):
 
     def inner(self, m):
         m.submodules.shift = shift = Shift()
-        m.submodules.skid = skid = Skid(vectors(signed(12)))
+        m.submodules.skid = skid = Skid(vectors_layout(signed(12)))
         m.submodules.round = rounding = Round()
         wiring.connect(m, shift.o, skid.i)
         wiring.connect(m, skid.o, rounding.i)

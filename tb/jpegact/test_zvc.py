@@ -10,9 +10,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.golden.jpegact import sfpr, zvc
-from actcodec.rtl.common.packer import Packer, chunk
+from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
-from actcodec.rtl.jpegact.transpose import vectors
+from actcodec.rtl.jpegact.transpose import vectors_layout
 from actcodec.rtl.jpegact.zvc import Zvc
 from actcodec.rtl.jpegact.zvc_decode import Decoder
 from actcodec.rtl.jpegact.zvc_encode import Encoder
@@ -26,7 +26,7 @@ class Codec(wiring.Component):
 
     def __init__(self, word):
         self.word, self.size = word, 16 if word == 1 else 32
-        values, packed = stream.Signature(vectors(signed(8 * word))), stream.Signature(chunk(self.size))
+        values, packed = stream.Signature(vectors_layout(signed(8 * word))), stream.Signature(chunk_layout(self.size))
         super().__init__({
             "i": In(values), "packed": Out(packed), "unpacked": In(packed), "o": Out(values),
             "decompress": In(1), "straight": In(1), "blocks": In(32), "start": In(1), "error": Out(1),

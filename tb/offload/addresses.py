@@ -4,7 +4,7 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.vectors import place
+from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.offload.address import AddressGenerator
 from actcodec.rtl.offload.geometry import distance_layout, geometry_layout
 from actcodec.rtl.offload.tensor_plan import TensorPlan, descriptor_layout
@@ -20,7 +20,7 @@ class Addresses(wiring.Component):
             "start": In(1), "descriptor": In(descriptor_layout(address_width)), "done": Out(1), "error": Out(1),
             "blocks": Out(32), "layout": Out(2), "geometry": Out(geometry_layout(address_width)),
             "shares": Out(32).array(cdus), "origin": Out(distance_layout(address_width)), "load": Out(cdus),
-            "o": Out(stream.Signature(place(address_width))).array(cdus)})
+            "o": Out(stream.Signature(place_layout(address_width))).array(cdus)})
 
     def elaborate(self, platform):
         m = Module()

@@ -11,10 +11,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.codecs import Mode, Setting
-from actcodec.rtl.common.packer import chunk
-from actcodec.rtl.common.vectors import vectors
+from actcodec.rtl.common.packer import chunk_layout
+from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.offload.block_format import MASK, BlockFormat
-from actcodec.rtl.offload.config import rows
+from actcodec.rtl.offload.config import rows_layout
 from actcodec.rtl.offload.stage import Hop, Stage
 
 __all__ = ["TRIM", "encode"]
@@ -36,12 +36,12 @@ def encode(blocks, key=0):
 class Trim(wiring.Component):
     """Both directions, with the ports of a :class:`~actcodec.rtl.jpegact.zvc.Zvc` that is not packed."""
 
-    i: In(stream.Signature(vectors(signed(8))))
-    chunks: Out(stream.Signature(chunk(MASK + 8)))
-    rows: In(stream.Signature(rows(8)))
+    i: In(stream.Signature(vectors_layout(signed(8))))
+    chunks: Out(stream.Signature(chunk_layout(MASK + 8)))
+    rows: In(stream.Signature(rows_layout(8)))
     empty: In(1)
     key: In(40)
-    o: Out(stream.Signature(vectors(signed(8))))
+    o: Out(stream.Signature(vectors_layout(signed(8))))
 
     def elaborate(self, platform):
         m = Module()
