@@ -176,5 +176,5 @@ class Mode:
         return found
 
     def optional(self, name) -> Callable | None:
-        """One of the model's functions that not every model has."""
-        return getattr(self.model, name, None)
+        """One of the model's functions that not every model has, or None; a mode of benches may have no model."""
+        return getattr(self.model, name, None) if self.golden else None
