@@ -17,16 +17,14 @@ from pathlib import Path
 from random import Random
 from resource import RLIMIT_CPU, RUSAGE_CHILDREN, RUSAGE_SELF, getrusage, setrlimit
 
-import pyosys
-
 from actcodec.synth.flow import yosys
-from actcodec.synth.library import SynthesisError, version
+from actcodec.synth.library import SynthesisError, version, yosys_abc
 from formal.harness import MUTANTS
 
 __all__ = ["BUILD", "Result", "prove"]
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "prove"
-ABC = Path(pyosys.__file__).parent / "yosys-abc"
+ABC = yosys_abc()
 
 READ = ["read_rtlil unit.il", "read_rtlil top.il", "hierarchy -check -top top", "proc",
         # Registers and memories wake up with any value; only resets and writes give them one.

@@ -11,16 +11,14 @@ import json
 import re
 import subprocess
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from time import monotonic
 
 import numpy as np
-import pyosys
 
 from actcodec.synth import memories
 from actcodec.synth.cells import cells
 from actcodec.synth.flow import yosys
-from actcodec.synth.library import BUILD, SynthesisError, liberty
+from actcodec.synth.library import BUILD, SynthesisError, liberty, yosys_abc
 
 __all__ = ["LIMIT", "Proof", "prove"]
 
@@ -243,9 +241,8 @@ def prove(name, folder, limit=LIMIT, build=BUILD):
     before, after, outputs = _circuits(name, rtl, generic, netlist, liberty(build))
     before.write(folder / "rtl.blif", outputs)
     after.write(folder / "net.blif", outputs)
-    program = Path(pyosys.__file__).parent / "yosys-abc"
     script = f"read_blif rtl.blif; strash; &get; &w rtl.aig; read_blif net.blif; strash; &get; &cec -T {limit} rtl.aig"
-    done = subprocess.run([program, "-c", script], cwd=folder, text=True, stdout=subprocess.PIPE,
+    done = subprocess.run([yosys_abc(), "-c", script], cwd=folder, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     (folder / "cec.log").write_text(done.stdout)
     if "NOT EQUIVALENT" in done.stdout or done.returncode:

@@ -10,7 +10,8 @@ import threading
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["BUILD", "NAND2", "PERIOD", "UNCERTAINTY", "SynthesisError", "areas", "liberty", "version", "write"]
+__all__ = ["BUILD", "NAND2", "PERIOD", "UNCERTAINTY", "SynthesisError", "areas", "liberty", "version", "write",
+           "yosys_abc"]
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "synth"
 PERIOD = 687  # ps, of the 1.455 GHz at which the interconnect of the paper's GPU runs
@@ -56,6 +57,19 @@ def areas(library):
     found = re.findall(r"^\s*cell \((\w+)\) \{.*?^\s*area\s*:\s*([\d.]+);", library.read_text(),
                        re.MULTILINE | re.DOTALL)
     return {name: float(area) for name, area in found}
+
+
+def yosys_abc():
+    """Where ABC is, which comes with Yosys. Importing pyosys would tell as well, but from then on each library that the
+    process loads shares its names with all others: of two kernels of ``torch.compile``, one would run as both.
+
+    Raises
+    ------
+    SynthesisError
+        If it is not installed.
+    """
+    version("pyosys", "Yosys")
+    return Path(importlib.util.find_spec("pyosys").origin).parent / "yosys-abc"
 
 
 def version(package, tool):

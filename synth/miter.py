@@ -12,12 +12,9 @@ import hashlib
 import re
 import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path
-
-import pyosys
 
 from actcodec.synth.flow import yosys
-from actcodec.synth.library import SynthesisError
+from actcodec.synth.library import SynthesisError, yosys_abc
 
 __all__ = ["EQUIVALENT", "LIMIT", "UNKNOWN", "prove"]
 
@@ -128,7 +125,7 @@ def prove(name, folder, number, limit=LIMIT):
     yosys(commands, folder, name, stem)
 
     def abc(script):
-        done = subprocess.run([Path(pyosys.__file__).parent / "yosys-abc", "-c", script], cwd=folder, text=True,
+        done = subprocess.run([yosys_abc(), "-c", script], cwd=folder, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         (folder / f"{stem}.abc").write_text(done.stdout)
         if done.returncode or "Error" in done.stdout:

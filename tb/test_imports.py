@@ -38,3 +38,11 @@ def test_offload_names_no_codec():
     for path in sorted((ROOT / "rtl" / "offload").glob("*.py")):
         for line, name in imported(path):
             assert not set(name.split(".")) & codecs, f"{path}:{line} imports {name}"
+
+
+def test_yosys_stays_out_of_this_process():
+    """From its import on, libraries share their names: what ``torch.compile`` made would be mixed up."""
+    for tree in ("synth", "formal", "actcodec", "tb"):
+        for path in sorted((ROOT / tree).rglob("*.py")):
+            for line, name in imported(path):
+                assert name.split(".")[0] != "pyosys", f"{path}:{line} imports {name}"
