@@ -6,7 +6,7 @@ from actcodec.rtl.common import compaction
 from actcodec.rtl.common.onehot_shift import Digits, choose, window
 from actcodec.rtl.jpegact.bits import unfold
 
-__all__ = ["LINES", "NEAREST", "RAW", "mantissas", "planes", "values"]
+__all__ = ["LINES", "RAW", "mantissas", "planes", "values"]
 
 RAW = 63  # what the length of a raw block is called
 # Of the store. A word waits longest there as the third and last one of a block, when only the block's last line reaches

@@ -49,13 +49,8 @@ class BlockFormat:
             raise ValueError(f"bits must be 8, or 6 for kind counted in rows of 8, not {self.bits!r}")
 
     @property
-    def checked(self):
-        """Whether a block can contradict itself and be told of, as malformed."""
-        return self.kind == "counted"
-
-    @property
     def counted(self):
-        """Whether its first byte is a length."""
+        """Whether its first byte is a length. Only such a block can contradict itself, and is malformed then."""
         return self.kind == "counted"
 
     @property

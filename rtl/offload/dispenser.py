@@ -73,7 +73,7 @@ class Dispenser(wiring.Component):
         size, width = sizes.block // granule, sizes.row // granule
         span = 1 << (width - 1).bit_length()
         mode = Chosen(sizes.modes, self.mode)
-        counted = mode(lambda mode: mode.format.kind == "counted")
+        counted = mode(lambda mode: mode.format.counted)
 
         block = Signal(8 * sizes.block, reset_less=True)
         part = 8 * sizes.piece

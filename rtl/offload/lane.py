@@ -79,7 +79,7 @@ class Lane(wiring.Component):
     busy : output
         In the cycle before, a tensor was under way or started, or memory still owed an answer. A cycle after ``halt``,
         only the latter.
-    malformed : output, only with modes whose blocks are checked
+    malformed : output, only with modes whose blocks are counted
         A block of this tensor was malformed; complete when ``busy`` falls.
     clipped : output, only with modes whose blocks have segments
         As the CDU has it.
@@ -117,7 +117,7 @@ class Lane(wiring.Component):
             "words": Out(4),
             "nans": Out(32),
             "saturated": Out(32),
-        } | ({"malformed": Out(1)} if any(mode.format.checked for mode in modes) else {})
+        } | ({"malformed": Out(1)} if any(mode.format.counted for mode in modes) else {})
           | ({"clipped": Out(1)} if any(mode.format.segmented for mode in modes) else {}))
 
     def elaborate(self, platform):

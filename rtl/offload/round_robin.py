@@ -56,7 +56,7 @@ class Sizes:
     @property
     def counted(self):
         """Some blocks say in their first byte how long they are."""
-        return any(mode.format.kind == "counted" for mode in self.modes)
+        return any(mode.format.counted for mode in self.modes)
 
     @property
     def segmented(self):

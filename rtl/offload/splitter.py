@@ -196,7 +196,7 @@ class Splitter(wiring.Component):
             says = {8: head, 6: Mux(head[:6].all(), 64, head[:6])}
             further = ones(m, Cat(begins[1:], Const(0, 1))) if sizes.segments else 0  # segments behind the first
             m.d.comb += follow.eq(mode.choose(
-                lambda mode: says[mode.format.bits] if mode.format.kind == "counted"
+                lambda mode: says[mode.format.bits] if mode.format.counted
                 else further if mode.format.kind == "segments" else 0))
             # As the counts: in front of a block, where its first half alone is what counts, it is nothing.
             with m.If((moved & (step[0] | whole)) | ~running):
