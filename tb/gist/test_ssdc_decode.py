@@ -5,135 +5,48 @@ import numpy as np
 
 from actcodec.golden.gist import ssdc
 from actcodec.rtl.gist.ssdc_decode import SsdcDecode
-from tb.gist.ssdc import ARRAYS, ROW, activations, around, beats, dense, encoded, masked, shuffled, sparse, varied
-from tb.harness import PATTERNS, SEED, STALLS, Bench, after, chunks, pack, rng, sectors, simulate
+from tb.gist.ssdc import ARRAYS, ROW, beats, dense, encoded, shuffled, sparse
+from tb.gist.ssdc_ways import (  # noqa: F401 - tests that both directions have
+    Decoder,
+    handles_a_single_value_at_each_position,
+    handles_every_length_and_density,
+    handles_every_mask_of_a_sector,
+    lenient,
+    passes_real_activations,
+)
+from tb.harness import PATTERNS, SEED, STALLS, after, chunks, rng, sectors, simulate
 
 
 def test_ssdc_decode():
-    simulate(SsdcDecode(), __file__)
-
-
-def lenient(arrays, length):
-    """What the decoder makes of any arrays: words, and errors as (count, column, short, excess)."""
-    values, columns = arrays.values.tolist(), arrays.columns.tolist()
-    counts = arrays.counts.tobytes()
-    words, error = np.zeros(length, np.uint32), np.zeros(4, bool)
-    used, done, stop, lost = 0, 0, 0, False
-    for first in range(0, length, ROW):
-        width = min(ROW, length - first)
-        row, counts = counts[:2], counts[2:]
-        if not lost:
-            count = int.from_bytes(row, "little")
-            short, large = len(row) < 2, len(row) == 2 and count > width
-            error |= [large, False, short, False]
-            lost, stop = short or large, stop + count
-        for start in range(0, width, 8):
-            if lost:
-                break
-            end = start + 8 >= width
-            window = range(done, min(stop, done // 8 * 8 + 16))
-            missing = any(k >= len(columns) for k in window)
-            bad = any(columns[k] <= columns[k - 1] for k in window if done < k < len(columns))
-            match = [k for k in window if (columns[k] if k < len(columns) else 0) // 8 == start // 8]
-            if end and first + ROW >= length:
-                bad |= any(k not in match or columns[k] >= width for k in window if k < len(columns))
-            error |= [False, bad, missing, False]
-            lost = bad or missing
-            if not lost:
-                for k in match:
-                    words[first + columns[k]] = values[used] if used < len(values) else 0
-                    error[2] |= used >= len(values)
-                    used += 1
-                done += len(match)
-    error[3] = not lost and (used < len(values) or done < len(columns) or len(counts) > 0)
-    return words, tuple(map(bool, error))
-
-
-async def decode(bench, arrays, length, random, idle="never", stall="never"):
-    """Decodes arrays, good or bad, and compares the tensor and the errors."""
-    expected, error = lenient(arrays, length)
-    sources = {"length": [length], **beats(arrays)}
-    run = await bench.run(sources, {"o": max(-(-length // 8), 1)}, random, idle, stall)
-    bench.equal(run["o"], sectors(expected), f"{length} words")
-    limit = 200
-    while not bench.dut.length__ready.value:
-        await cocotb.triggers.FallingEdge(bench.clk)
-        limit -= 1
-        assert limit, "the tensor does not come to an end"
-    found = int(bench.dut.error.value)
-    assert found == pack(error, 1), f"SEED={SEED} {length} words: expected {error}, got {found:04b}"
-    assert bench.dut.o__valid.value == 0
-    return run
-
-
-async def restore(bench, words, random, idle="never", stall="never"):
-    """Decodes good arrays."""
-    arrays = encoded(words)
-    expected, error = lenient(arrays, len(words))
-    assert not any(error)
-    assert expected.tolist() == ssdc.decode(arrays._replace(values=arrays.values.view(np.float32)), len(words)).view(
-        np.uint32).tolist()
-    return await decode(bench, arrays, len(words), random, idle, stall)
+    simulate(SsdcDecode(), __file__, way="decode")
 
 
 @cocotb.test
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden_whatever_the_ports_do(dut, idle, stall):
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     for length in (1, 300, 1500):
-        await restore(bench, sparse(random, length), random, idle, stall)
-        await restore(bench, sparse(random, length), random, shuffled(random, list(PATTERNS), ARRAYS), stall)
+        await bench.tensor(sparse(random, length), random, idle, stall)
+        await bench.tensor(sparse(random, length), random, shuffled(random, list(PATTERNS), ARRAYS), stall)
 
 
 @cocotb.test
 async def waits_for_each_array_on_its_own(dut):
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     for port in ("length", *ARRAYS):
         for idle in ("mostly", "bursts"):
-            await restore(bench, sparse(random, 20 * ROW + 5, 0.9), random, {port: idle})
-
-
-@cocotb.test
-async def handles_every_length_and_density(dut):
-    random = rng()
-    bench = await Bench.started(dut)
-    for words in varied(random):
-        await restore(bench, words, random)
-
-
-@cocotb.test
-async def handles_a_single_value_at_each_position(dut):
-    """And a single zero."""
-    random = rng()
-    bench = await Bench.started(dut)
-    for words in around(random):
-        await restore(bench, words, random)
-
-
-@cocotb.test
-async def handles_every_mask_of_a_sector(dut):
-    random = rng()
-    bench = await Bench.started(dut)
-    await restore(bench, masked(random), random)
-
-
-@cocotb.test
-async def restores_real_activations(dut):
-    random = rng()
-    bench = await Bench.started(dut)
-    for words in activations():
-        await restore(bench, words, random)
+            await bench.tensor(sparse(random, 20 * ROW + 5, 0.9), random, {port: idle})
 
 
 @cocotb.test
 async def gives_a_sector_every_cycle(dut):
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     count = 32 * 40
     for words in (dense(random, 8 * count), sparse(random, 8 * count), np.zeros(8 * count, np.uint32)):
-        run = await restore(bench, words, random)
+        run = await bench.tensor(words, random)
         assert run.cycles["length"] == [0]
         assert run.cycles["o"] == list(range(6, 6 + count))
 
@@ -141,7 +54,7 @@ async def gives_a_sector_every_cycle(dut):
 @cocotb.test
 async def takes_the_next_tensor_soon(dut):
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     tensors = [sparse(random, 8 * int(random.integers(40, 80))) for _ in range(10)]
     run = await queue(bench, [(encoded(words), len(words)) for words in tensors], random)
     sizes = np.array([len(words) // 8 for words in tensors])
@@ -212,16 +125,16 @@ def spoiled(random, arrays, length):
 async def tells_what_is_wrong_and_recovers(dut, idle, stall):
     """A good tensor follows each bad one."""
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     seen = set()
     for length, density in ((3, 1), (300, 0.5), (700, None), (1000, 1), (1024, 0.1)):
         arrays = encoded(sparse(random, length, density))
         for name, bad, kind in spoiled(random, arrays, length):
             error = lenient(bad, length)[1]
             assert any(error) and (kind is None or list(error) == kind), f"SEED={SEED} {name}: {error}"
-            await decode(bench, bad, length, random, idle, stall)
+            await bench.arrays(bad, length, random, idle, stall)
             good = sparse(random, int(random.integers(1, 40)))
-            assert (await restore(bench, good, random)).cycles["length"] == [0]
+            assert (await bench.tensor(good, random)).cycles["length"] == [0]
             seen.add((name.lstrip("0123456789 "), error))
     assert len(seen) > 20
 
@@ -230,7 +143,7 @@ async def tells_what_is_wrong_and_recovers(dut, idle, stall):
 async def tells_all_that_is_wrong_with_a_tensor(dut):
     """Missing values alone do not end a tensor: what else may be wrong with it comes on top."""
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     for _ in range(10):
         length = int(random.integers(ROW + 2, 4 * ROW))
         good = encoded(dense(random, length))
@@ -244,7 +157,7 @@ async def tells_all_that_is_wrong_with_a_tensor(dut):
                 (good._replace(columns=np.append(good.columns, np.uint8(7))), (0, 0, 0, 1)),
                 (less._replace(columns=np.append(good.columns, np.uint8(7))), (0, 0, 1, 1))):
             assert lenient(bad, length)[1] == error
-            await decode(bench, bad, length, random)
+            await bench.arrays(bad, length, random)
 
 
 @cocotb.test
@@ -252,7 +165,7 @@ async def tells_all_that_is_wrong_with_a_tensor(dut):
 async def survives_garbage(dut, idle):
     """Arrays of random bytes and lengths; or good ones in which a few bytes are."""
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     errors = set()
     for turn in range(150):
         length = int(random.integers(1, 1200))
@@ -271,7 +184,7 @@ async def survives_garbage(dut, idle):
             arrays = ssdc.Encoded(dense(random, sizes[0]), np.sort(random.integers(0, 256, sizes[1])).astype(np.uint8),
                                   random.integers(0, 20, sizes[2]).astype(np.uint8))
         errors.add(lenient(arrays, length)[1])
-        await decode(bench, arrays, length, random, idle)
+        await bench.arrays(arrays, length, random, idle)
     assert len(errors) >= 4  # the test above has all eight; here the rare ones need luck
 
 
@@ -280,7 +193,7 @@ async def survives_garbage(dut, idle):
 async def keeps_tensors_apart(dut, idle, stall):
     """Good and bad tensors directly one behind the other, each port at its own pace."""
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     tensors = []
     for length in (40, 300, 600):
         arrays = encoded(sparse(random, length, 0.5))
@@ -292,7 +205,7 @@ async def keeps_tensors_apart(dut, idle, stall):
 @cocotb.test
 async def takes_arrays_that_end_with_an_empty_word(dut):
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     words = dense(random, 16 * ROW)
     arrays = encoded(words)
     sources = {"values": sectors(arrays.values, empty=True)}
@@ -309,11 +222,11 @@ async def takes_arrays_that_end_with_an_empty_word(dut):
 @cocotb.test
 async def forgets_everything_at_reset(dut):
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Decoder.started(dut)
     for fill in range(1, 80, 5):
         words = sparse(random, 1000)
         sources = {"length": [1000], **beats(encoded(words))}
         await bench.run(sources, {"o": None}, random, until=after(fill))
         await bench.reset()
         assert (dut.o__valid.value, dut.length__ready.value, int(dut.error.value)) == (0, 1, 0)
-        await restore(bench, sparse(random, 300), random)
+        await bench.tensor(sparse(random, 300), random)

@@ -8,82 +8,51 @@ from tb.gist.ssdc import (
     ARRAYS,
     LENGTHS,
     ROW,
-    activations,
-    around,
     beats,
     dense,
     encoded,
-    masked,
     shuffled,
     sparse,
-    varied,
 )
-from tb.harness import PATTERNS, SEED, STALLS, Bench, rng, sectors, simulate
+from tb.gist.ssdc_ways import (  # noqa: F401 - tests that both directions have
+    Encoder,
+    handles_a_single_value_at_each_position,
+    handles_every_length_and_density,
+    handles_every_mask_of_a_sector,
+    passes_real_activations,
+)
+from tb.harness import PATTERNS, SEED, STALLS, rng, sectors, simulate
 
 
 def test_ssdc_encode():
-    simulate(SsdcEncode(), __file__)
-
-
-async def encode(bench, words, random, idle="never", stall="never"):
-    """Encodes a tensor and compares the arrays."""
-    expected = beats(encoded(words))
-    run = await bench.run({"i": sectors(words)}, {port: len(expected[port]) for port in ARRAYS}, random, idle, stall)
-    for port in ARRAYS:
-        bench.equal(run[port], expected[port], f"{port} of {len(words)}")
-        assert getattr(bench.dut, f"{port}__valid").value == 0
-    return run
+    simulate(SsdcEncode(), __file__, way="encode")
 
 
 @cocotb.test
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def equals_golden_whatever_the_ports_do(dut, idle, stall):
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Encoder.started(dut)
     for length in (1, 300, 1500):
-        await encode(bench, sparse(random, length), random, idle, stall)
-        await encode(bench, sparse(random, length), random, idle, shuffled(random, STALLS, ARRAYS))
+        await bench.tensor(sparse(random, length), random, idle, stall)
+        await bench.tensor(sparse(random, length), random, idle, shuffled(random, STALLS, ARRAYS))
 
 
 @cocotb.test
 async def waits_for_each_output_on_its_own(dut):
     """One output rests while the two others are taken at once."""
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Encoder.started(dut)
     for port in ARRAYS:
         for stall in ("mostly", "bursts", "shy"):
-            await encode(bench, sparse(random, 20 * ROW + 5, 0.9), random, "never", {port: stall})
-
-
-@cocotb.test
-async def handles_every_length_and_density(dut):
-    random = rng()
-    bench = await Bench.started(dut)
-    for words in varied(random):
-        await encode(bench, words, random)
-
-
-@cocotb.test
-async def handles_a_single_value_at_each_position(dut):
-    """And a single zero."""
-    random = rng()
-    bench = await Bench.started(dut)
-    for words in around(random):
-        await encode(bench, words, random)
-
-
-@cocotb.test
-async def handles_every_mask_of_a_sector(dut):
-    random = rng()
-    bench = await Bench.started(dut)
-    await encode(bench, masked(random), random)
+            await bench.tensor(sparse(random, 20 * ROW + 5, 0.9), random, "never", {port: stall})
 
 
 @cocotb.test
 async def makes_no_row_of_an_empty_sector(dut):
     """Whole sectors, and the end of the tensor in an empty one behind them."""
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Encoder.started(dut)
     for length in (8, 248, 256, 264, 512):
         words = sparse(random, length)
         expected = beats(encoded(words))
@@ -96,7 +65,7 @@ async def makes_no_row_of_an_empty_sector(dut):
 async def keeps_tensors_apart(dut, idle, stall):
     """Directly one behind the other, and nothing in some."""
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Encoder.started(dut)
     tensors = [sparse(random, int(length)) for length in random.permutation([0, 0, *LENGTHS[:-2]])]
     expected = [beats(encoded(words)) for words in tensors]
     expected = {port: [beat for arrays in expected for beat in arrays[port]] for port in ARRAYS}
@@ -107,20 +76,12 @@ async def keeps_tensors_apart(dut, idle, stall):
 
 
 @cocotb.test
-async def compresses_real_activations(dut):
-    random = rng()
-    bench = await Bench.started(dut)
-    for words in activations():
-        await encode(bench, words, random)
-
-
-@cocotb.test
 async def takes_a_sector_every_cycle(dut):
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Encoder.started(dut)
     count = 32 * 32  # two words of row counts
     for words in (dense(random, 8 * count), sparse(random, 8 * count), np.zeros(8 * count, np.uint32)):
-        run = await encode(bench, words, random)
+        run = await bench.tensor(words, random)
         assert run.cycles["i"] == list(range(count))
         assert run.cycles["counts"][0] == 32 * 16 - 1 + 3
         if words.all():
@@ -132,8 +93,8 @@ async def takes_a_sector_every_cycle(dut):
 @cocotb.test
 async def forgets_everything_at_reset(dut):
     random = rng()
-    bench = await Bench.started(dut)
+    bench = await Encoder.started(dut)
     for fill in range(1, 80, 7):
         await bench.run({"i": sectors(sparse(random, 1000))[:fill]}, dict.fromkeys(ARRAYS), random)
         await bench.reset()
-        await encode(bench, sparse(random, 500), random)
+        await bench.tensor(sparse(random, 500), random)
