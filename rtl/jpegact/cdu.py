@@ -26,12 +26,14 @@ class Site:
     """What a unit of a CDU needs to know of where it stands.
 
     ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
-    it, ``tiled`` whether its blocks are tiles, ``packed`` and ``coders`` those of the CDU.
+    it, ``tiled`` whether its blocks are tiles, ``packed`` and ``coders`` those of the CDU, ``passing`` the modes that
+    pass the unit.
     """
 
     def __init__(self, m, ports, config, start, tiled):
         self.m, self.ports, self.config, self.start, self.tiled = m, ports, config, start, tiled
         self.packed, self.coders = ports.packed, ports.coders
+        self.passing = ()
         self._units = {}
 
     def setting(self, name):
@@ -287,7 +289,8 @@ class Cdu(wiring.Component):
         made = {}
         for name in dict.fromkeys(name for mode in self.modes for name in mode.path):
             module, _, function = name.partition(":")
-            stages = getattr(import_module(module), function)(site, is_mode(lambda mode, name=name: name in mode.path))
+            site.passing = tuple(mode for mode in self.modes if name in mode.path)
+            stages = getattr(import_module(module), function)(site, is_mode(lambda mode: mode in site.passing))
             made[name] = stages if isinstance(stages, tuple) else (stages,)
         return [[stage for name in mode.path for stage in made[name]] for mode in self.modes]
 

@@ -51,7 +51,7 @@ def sfpr(site, here):
 def align(site, here):
     """The alignment buffer."""
     unit, config, layout = site.add("align", Align), site.config, site.config.layout
-    if any(not mode.tiled and f"{__name__}:align" in mode.path for mode in site.ports.modes):  # to keep their blocks
+    if not all(mode.tiled for mode in site.passing):  # the others keep their blocks
         layout &= site.tiled.replicate(2)
     site.m.d.comb += [unit.decompress.eq(config.decompress), unit.layout.eq(layout),
                       unit.blocks.eq(config.blocks), unit.start.eq(site.start & here)]
