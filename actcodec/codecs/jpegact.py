@@ -16,6 +16,7 @@ CDMA = ("zvc",)
 
 PAPER = "JPEG-ACT (Evans, Liu, Aamodt, ISCA 2020)"
 GOLDEN = "actcodec.codecs.models.cdu"
+TORCH = "actcodec.torch.lane:Lane"
 
 CDUS = Option("cdus", int, 1, "Compression units that share the work.", range=(1, 8))
 DQT = Option("dqt", "actcodec.codecs.dqt:Dqt", "optL",
@@ -56,24 +57,27 @@ def coded(name, codes, mode):
 
 
 MODES = (
-    Mode("raw", 0, BlockFormat("fixed", 32), golden=GOLDEN, options=(CDUS,), shown=RELU,
+    Mode("raw", 0, BlockFormat("fixed", 32), golden=GOLDEN, torch=TORCH, options=(CDUS,), shown=RELU,
          summary="as it is", tensors="anything", source=f"{PAPER}, section III-G"),
-    Mode("sfpr", 1, BlockFormat("fixed", 8), path("sfpr"), scaled=True, golden=GOLDEN, options=(SIGNS, CDUS),
-         lossy=True, shown=DENSE, summary="8 bits a value, scaled by channel", tensors="anything",
-         source=f"{PAPER}, section III-B"),
+    Mode("sfpr", 1, BlockFormat("fixed", 8), path("sfpr"), scaled=True, golden=GOLDEN, torch=TORCH,
+         options=(SIGNS, CDUS), lossy=True, shown=DENSE, summary="8 bits a value, scaled by channel",
+         tensors="anything", source=f"{PAPER}, section III-B"),
     coded("sfpr", (26, 27), Mode(
         "sfpr-zvc", 2, BlockFormat("mask", 8), path("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN,
-        options=(SIGNS, CODER, CDUS), lossy=True, shown=RELU, summary="8 bits a value that is not zero, and a mask",
+        torch=TORCH, options=(SIGNS, CODER, CDUS), lossy=True, shown=RELU,
+        summary="8 bits a value that is not zero, and a mask",
         tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II")),
     coded("jpeg-act", (24, 25), Mode(
         "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True,
-        tiled=True, shifts=True, golden=GOLDEN, options=(DQT, CODER, CDUS), lossy=True, fallback="sfpr-zvc",
-        shown=tuple(("dense", {"dqt": name}) for name in TABLES), summary="DCT of 8x8 tiles, quantized by a table",
+        tiled=True, shifts=True, golden=GOLDEN, torch=TORCH, options=(DQT, CODER, CDUS), lossy=True,
+        fallback="sfpr-zvc", shown=tuple(("dense", {"dqt": name}) for name in TABLES),
+        summary="DCT of 8x8 tiles, quantized by a table",
         tensors="dense activations (conv, sum)", source=f"{PAPER}, section III")),
-    Mode("brc", 4, BlockFormat("fixed", 1), path("binarize"), golden=GOLDEN, options=(CDUS,), lossy=True, shown=RELU,
-         summary="keeps only whether x > 0", tensors="ReLU to anything else", source=f"{PAPER}, section II-B1"),
-    Mode("zvc", 5, BlockFormat("mask", 32), path("zvc32"), golden=GOLDEN, options=(CDUS,), shown=RELU,
-         summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout",
+    Mode("brc", 4, BlockFormat("fixed", 1), path("binarize"), golden=GOLDEN, torch=TORCH, options=(CDUS,), lossy=True,
+         shown=RELU, summary="keeps only whether x > 0", tensors="ReLU to anything else",
+         source=f"{PAPER}, section II-B1"),
+    Mode("zvc", 5, BlockFormat("mask", 32), path("zvc32"), golden=GOLDEN, torch=TORCH, options=(CDUS,),
+         shown=RELU, summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout",
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
     Mode("jpeg-base", 20, BlockFormat("counted", 18), path("sfpr", "align", "dct", "divide", "rle"), scaled=True,
          tiled=True, told=(Setting("divisors", 512, meaning="the DQT: 64 divisors (8 bits each), row-major, vertical "

@@ -6,16 +6,11 @@ import warnings
 import torch
 
 from actcodec import codecs, engines
-from actcodec.torch.gist import Gist
-from actcodec.torch.lane import Lane
 from actcodec.torch.packed import Packed
 
-__all__ = ["ENGINES", "HERE", "Golden", "codec", "is_here"]
+__all__ = ["ENGINES", "Golden", "codec", "is_here"]
 
 ENGINES = ("torch", "compiled", "golden")
-HERE = dict.fromkeys(("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc", "binarize"), Lane)
-HERE |= dict.fromkeys(("ssdc", "ssdc-fp16", "ssdc-fp10", "ssdc-fp8", "dpr-fp16", "dpr-fp10", "dpr-fp8"), Gist)
-"""The modes that have a torch version. Gist's Binarize is brc without padding."""
 
 _said = set()
 
@@ -43,14 +38,14 @@ class Golden:
 def is_here(mode, options):
     """Whether a mode with these options has a torch version. Raises ValueError."""
     found = codecs.find(mode)
-    return mode in HERE and found.variant(found.settings(options)) is found
+    return bool(found.torch) and found.variant(found.settings(options)) is found
 
 
 def codec(mode, options, engine="torch"):
-    """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", one of :data:`HERE` if there is
+    """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", its torch version if it has
     one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once."""
     if engine != "golden" and is_here(mode, options):
-        return HERE[mode](mode, engine == "compiled", **options)
+        return codecs.found(codecs.find(mode).torch)(mode, engine == "compiled", **options)
     name = codecs.find(mode).variant(codecs.find(mode).settings(options)).name
     if engine != "golden" and name not in _said:
         _said.add(name)

@@ -1,4 +1,5 @@
-"""JPEG-ACT's modes in torch: int32 arithmetic, the same on CPU and CUDA, and bit-equal to ``golden/jpegact/cdu.py``.
+"""JPEG-ACT's modes in torch, and Gist's Binarize, which is brc without padding: int32 arithmetic, the same on CPU and
+CUDA, and bit-equal to golden.
 
 What is kept is what is cheap to keep: a byte a value where golden has a payload with a mask. How many bytes the payload
 would have is counted, exactly.
@@ -35,25 +36,25 @@ class Lane:
         mode = self.mode
         if mode.tiled and not view.tileable:
             mode = codecs.find(mode.fallback)
-        if mode.name in ("brc", "binarize"):
-            size = 8 * view.blocks(False) if mode.name == "brc" else -(-x.numel() // 8)
+        form = mode.format
+        size = form.shortest * view.blocks(mode.tiled) if form else -(-x.numel() // 8)
+        counted = form is not None and form.kind == "mask"
+        if keeps_bits(mode):
             return self._packed(mode, x, packed_bits(x), size)
         if not mode.scaled:
-            size = 256 * view.blocks(False) if mode.name == "raw" else (
-                8 * view.blocks(False) + 4 * torch.count_nonzero(x.view(torch.int32)))
+            if counted:
+                size += form.item * torch.count_nonzero(x.view(torch.int32))
             return self._packed(mode, x, x.detach(), size, x._version)
         found = sfpr.scales(x, view, self._function(sfpr.magnitudes))
-        counted = mode.name != "sfpr"
         q, count = self._function(coded)(x, view, found, self.options.get("signs", False), self._table(mode, x.device),
                                          counted)
-        size = 8 * view.blocks(mode.tiled) + count if counted else 64 * view.blocks(False)
-        return self._packed(mode, x, q, size, found)
+        return self._packed(mode, x, q, size + form.item * count if counted else size, found)
 
     def decode(self, packed):
         """The float32 tensor of a :class:`Packed`."""
         mode, view = codecs.find(packed.mode), blocks.view(seen(packed.shape))
         q, found = packed.data
-        if mode.name in ("brc", "binarize"):
+        if keeps_bits(mode):
             x = unpacked_bits(q, packed.shape)
         elif not mode.scaled:
             if q._version != found:
@@ -79,6 +80,11 @@ class Lane:
             shifts = torch.from_numpy(self.options["dqt"].shifts.astype("int32"))
             self._tables[device] = shifts.view(8, 8, 1).to(device)
         return self._tables[device]
+
+
+def keeps_bits(mode):
+    """Whether of each value it keeps only that it is positive."""
+    return mode.lossy and not mode.scaled
 
 
 def coded(x, view, found, signs, table, counted):

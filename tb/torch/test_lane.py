@@ -10,13 +10,14 @@ import actcodec
 from actcodec import codecs
 from actcodec.golden.jpegact import dct as golden_dct
 from actcodec.torch import dct, lane, sfpr
-from actcodec.torch.golden import HERE, Golden, codec
+from actcodec.torch.golden import Golden, codec
 
 SAMPLE = np.load(Path(actcodec.__file__).parent / "data/resnet20.npz")
 SHAPES = [(700,), (9, 70), (2, 70, 2, 2), (2, 5, 70), (2, 5, 9, 19), (2, 3, 2, 5, 9), (1, 1, 8, 8), (3, 4, 3, 3),
           (1, 2, 33, 24), (4, 3, 16, 200)]
 OPTIONS = {"jpeg-act": [{"dqt": "optL"}, {"dqt": "optH"}, {"dqt": "jpeg80"}, {"dqt": np.arange(1, 65)}],
            "sfpr": [{}, {"signs": True}], "sfpr-zvc": [{}, {"signs": True}]}
+HERE = {name: codecs.found(mode.torch) for name, mode in codecs.MODES.items() if mode.torch}
 WAYS = [(mode, options) for mode in HERE for options in OPTIONS.get(mode, [{}])]
 
 
