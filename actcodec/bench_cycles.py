@@ -126,31 +126,28 @@ def sparse(size, zeros, seed=0):
     return x
 
 
-def simulate(x, mode, dqt, cdus, decompress, **options):
-    """One tensor one way: (counters, traffic, golden's compressed tensor). Raises SimulationError if a bit differs."""
-    from actcodec.codecs.models.cdu import told
+def simulate(x, name, dqt, cdus, decompress, **options):
+    """One tensor one way in a lane's mode: (counters, traffic, golden's compressed tensor). Raises SimulationError if a
+    bit differs."""
     from actcodec.driver import effective
     from actcodec.rtl_engine import Host, SimulationError
 
-    if mode in cdu.LEGAL:
-        compressed = cdu.compress(x, mode, dqt, cdus)
-        lane, settings, expected = mode, told(mode, compressed.code), cdu.decompress
-        job = {"settings": settings}
-    else:
-        model, chosen = codecs.find(mode).model, codecs.find(mode).settings({"cdus": cdus})
-        whole = model.compress(x, codecs.find(mode), **chosen)
-        (compressed, settings), lane = model.stored(whole), effective(codecs.find(mode), x.shape).name
-        del chosen["cdus"]
-        job, expected = model.job(**chosen), lambda _: model.decompress(whole)
-    host = Host(x.shape, lane, cdus, **options)
+    lane = effective(codecs.lane_modes(name)[0], x.shape)
+    mode, chosen = codecs.by_code(lane.code)
+    tables = {"dqt": dqt} if any(option.name == "dqt" for option in mode.options) else {}
+    chosen = mode.settings(chosen | tables | {"cdus": cdus})
+    whole = mode.model.compress(x, mode, **chosen)
+    compressed, settings = mode.model.stored(whole)
+    host = Host(x.shape, lane.name, cdus, **options)
     if decompress:
         result, got = host.decompress(compressed, settings)
-        equal = got.tobytes() == expected(compressed).tobytes()
+        equal = got.tobytes() == mode.model.decompress(whole).tobytes()
     else:
-        result, got = host.compress(x, lane, **({"dqt": dqt} | job))
+        del chosen["cdus"]
+        result, got = host.compress(x, lane.name, **mode.model.job(**chosen))
         equal = got == compressed.payload
     if not equal:
-        raise SimulationError(f"{mode} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")
+        raise SimulationError(f"{name} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")
     return result.counters, host.simulator.traffic(), compressed
 
 
