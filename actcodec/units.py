@@ -60,7 +60,7 @@ OFFLOAD = (
     Unit("splitter", Splitter, "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT}),
     Unit("lane", partial(Lane, codec=Cdu), "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY, **CODERS},
          synth=None, bench="offload/accelerator"),
-    Unit("accelerator", partial(Accelerator, codec=Cdu), "offload accelerator, all of JPEG-ACT's units",
+    Unit("accelerator", partial(Accelerator, codec=Cdu), "lanes, collector, splitter, registers: all of it",
          {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **CODERS},
          variants={"1 CDU": {"cdus": 1}, "independent memory": {"memory": "independent"}}),
 )

@@ -77,7 +77,9 @@ def unit_command(unit):
 
 
 def described(component):
-    """{parameter: what its class's docstring says of it, in one line}."""
+    """{parameter: what its class's docstring says of it, in one line, or that of the ``codec`` that it passes it on
+    to}."""
+    inner = described(component.keywords["codec"]) if "codec" in getattr(component, "keywords", {}) else {}
     lines = inspect.cleandoc(getattr(component, "func", component).__doc__ or "").splitlines()
     found, names = {}, []
     start = lines.index("Parameters") + 2 if "Parameters" in lines else len(lines)
@@ -89,7 +91,7 @@ def described(component):
         elif line:
             for name in names:
                 found[name] = f"{found[name]} {line.strip()}" if name in found else line.strip()
-    return {name: plain(text) for name, text in found.items()}
+    return inner | {name: plain(text) for name, text in found.items()}
 
 
 def plain(text):

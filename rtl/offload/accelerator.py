@@ -74,9 +74,8 @@ class Accelerator(wiring.Component):
         "shared": ports may lead to one slave or to several, in any way; each lane has a FIFO for all it has asked for,
         and stores a burst before it offers it. "independent": every port must have a slave of its own, or one that
         never lets a lane's data wait for another lane's (docs/integration.md); no FIFO, no store.
-    coders : int
-        Of each CDU in modes with JPEG's codes, 1 to 8; default 4. All parameters with names that are not here are
-        passed on to ``codec``.
+    **options
+        Other parameters of ``codec``.
 
     Ports
     -----

@@ -113,6 +113,7 @@ class Dispenser(wiring.Component):
             begin = Mux(self.load[0], first, end)[:low]
             m.d.sync += [place.eq(begin), *digits.eq(begin), across.eq(Mux(
                 self.load[0], 1 << (first >> low), Mux(end[low], across << 1, across)))]
+
         def begun(other, segments):
             """With blocks of segments, which of the rows begin one; otherwise ``other``."""
             return Mux(mode(lambda mode: mode.format.segmented), segments, other) if sizes.segmented else other

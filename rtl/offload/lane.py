@@ -51,9 +51,8 @@ class Lane(wiring.Component):
     memory : str
         One of :data:`~actcodec.rtl.common.axi.MEMORIES`: whether other lanes' traffic may hold up this one's at a
         slave.
-    coders : int
-        Of the CDU in modes with JPEG's codes, 1 to 8; default 4. All parameters with names that are not here are passed
-        on to ``codec``.
+    **options
+        Other parameters of ``codec``.
 
     Ports
     -----
