@@ -32,12 +32,11 @@ class Config(data.Struct):
     vertical: 1  # predict from above; only if tiled
     signed: 1
     counts: data.ArrayLayout(8, 7)  # of the codes of 1 to 7 bits
-    rounds: 32  # of this tensor in this unit, at least one; only decompression looks at it
 
 
 class Error(data.Struct):
     """Why a tensor is not what it should be; stands until the next one starts."""
 
-    config: 1  # a step out of range, vertical prediction without tiles, an incomplete book, or no round
+    config: 1  # a step out of range, vertical prediction without tiles, or an incomplete book
     short: 1  # the byte stream ended early; zeros stand for what was missing
     excess: 1  # the byte stream went on after the last round; the rest was dropped

@@ -172,7 +172,7 @@ def blocks(walk):
 def job(s, config, book, walk, decompress):
     """What the unit needs to be told, by the names of its configuration."""
     flags = {name: int(getattr(config, name)) for name in FLAGS}
-    return {"decompress": decompress, "step": bfloat16(s), **flags, "counts": book.counts[:7], "rounds": rounds(walk)}
+    return {"decompress": decompress, "step": bfloat16(s), **flags, "counts": book.counts[:7]}
 
 
 def edges(walk):
