@@ -11,14 +11,14 @@ from actcodec.rtl.comet.huffman_encode import Encode
 from actcodec.rtl.comet.interleave import Interleave
 from actcodec.rtl.comet.lorenzo import Lorenzo
 from actcodec.rtl.comet.outliers import Outliers
-from actcodec.rtl.comet.payloads import LANES, Config, Error, edges
+from actcodec.rtl.comet.payloads import LANES, Config, Error
 from actcodec.rtl.comet.places import Places
 from actcodec.rtl.comet.prequantise import Prequantise
 from actcodec.rtl.comet.reconstruct import Reconstruct
 from actcodec.rtl.comet.rounds import Gather, Scatter
 from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
-from actcodec.rtl.common.vectors import sectors
+from actcodec.rtl.common.vectors import edges, sectors
 
 __all__ = ["Comet"]
 
@@ -47,7 +47,7 @@ class Comet(wiring.Component):
     Ports
     -----
     config : stream of :class:`~actcodec.rtl.comet.payloads.Config`
-    edges : stream of :data:`~actcodec.rtl.comet.payloads.edges`
+    edges : stream of :data:`~actcodec.rtl.common.vectors.edges`
         One for each sector; some are taken before their sectors. Decompressing, they tell how many values there are.
     sectors_i : stream of 8 float32 words
         Zeros beyond the sector's count.

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.comet.payloads import edges
+from actcodec.rtl.common.vectors import edges
 
 __all__ = ["Places"]
 
@@ -27,7 +27,7 @@ class Places(wiring.Component):
 
     Ports
     -----
-    i, o : stream of :data:`~actcodec.rtl.comet.payloads.edges`
+    i, o : stream of :data:`~actcodec.rtl.common.vectors.edges`
     start : input
         Pulse: the places of the next tensor may come, those that are still inside are forgotten, with all rounds.
     some, ended : output
