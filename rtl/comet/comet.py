@@ -20,9 +20,16 @@ from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.common.vectors import edges, sectors
 
-__all__ = ["Comet"]
+__all__ = ["Comet", "legal"]
 
 LEAST, MOST = 2, 239  # biased exponents of 2^-125 and 2^112, the ends of the steps
+
+
+def legal(config):
+    """Whether a configuration is one, but for its book."""
+    significand, exponent = config.step[:7], config.step[7:]
+    step = (exponent >= LEAST) & ((exponent < MOST) | ((exponent == MOST) & ~significand.any()))
+    return step & ~(config.vertical & ~config.tiled)
 
 
 class Comet(wiring.Component):
@@ -142,9 +149,7 @@ class Comet(wiring.Component):
             m.d.comb += outliers.count.eq(reconstruct.count)
 
     def _control(self, m, config, book, start, closing, unpacker, decode):
-        significand, exponent = config.step[:7], config.step[7:]
-        wrong = (book.bad | (exponent < LEAST) | (exponent > MOST) | ((exponent == MOST) & significand.any())
-                 | (config.vertical & ~config.tiled))
+        wrong = book.bad | ~legal(config)
         with m.If(decode.short):
             m.d.sync += self.error.short.eq(1)
         with m.FSM():

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from actcodec.rtl.offload.setting import BITS as SETTINGS
 
 __all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "LIMITS", "MAGIC", "MAJOR", "MAP", "MINOR",
-           "RANGES", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
+           "RANGES", "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 2, 2
 ADDRESS_BITS = 9  # of a byte address in the map
+LANES = 8  # most that a device can have
 
 
 class ErrorCode(IntEnum):
@@ -87,7 +88,7 @@ def _word(name, offset, access, meaning, count=1, **more):
 MAP = (
     _word("MAGIC", 0x00, "fixed", "`JACT`, in ASCII, first letter in the low byte", reset=MAGIC),
     Register("VERSION", 0x04, (
-        Field("minor", 0, 16, "fixed", "version of this map: new registers count it up", MINOR),
+        Field("minor", 0, 16, "fixed", "version of this map: new registers that all devices have count it up", MINOR),
         Field("major", 16, 16, "fixed", "anything that old drivers would not understand counts it up", MAJOR),
     )),
     Register("CAPABILITIES", 0x08, (
@@ -141,7 +142,21 @@ MAP = (
     _word("MODES", 0xC0, "fixed", "bit m: the mode of code m was built in", 2, reset=None),
     _word("SETTINGS", 0xC8, "rw", "what the mode's units have to be told of the tensor, below; no more words and bits "
           "exist than the modes that were built in have settings for", SETTINGS // 32),
+    _word("LENGTHS_IN", 0x148, "rw", "decompressing in a mode that has streams: bytes of the stream of each lane, a "
+          "word a lane (exists, as all that follow, only with such modes, and for lanes that there are)", LANES),
+    _word("LENGTHS_OUT", 0x168, "ro", "after compressing in such a mode: the same", LANES),
+    Register("BIN", 0x188, (
+        Field("bin", 0, 5, "rw", "which bin of the histogram `COUNT` has"),
+    ), held=True),
+    Register("COUNT", 0x18C, (
+        Field("count", 0, 27, "ro", "compressing in such a mode: values of the tensor that the codec counted in the "
+              "bin, all lanes together"),
+        Field("counted", 31, 1, "ro", "`count` is that of `BIN`: some cycles after the write"),
+    )),
 )
+
+STREAMS = ("lengths_in", "lengths_out", "bin", "count", "counted")
+"""Values that a device has only with modes whose payload is streams."""
 
 COUNTERS = ("cycles", "bytes_in", "bytes_out", "stall_read", "stall_write", "stall_stream", "saturated", "nans")
 
