@@ -212,20 +212,18 @@ def test_both_engines_refuse_streams_that_are_cut_lengthened_or_garbage():
             new = [change(stream) if cdu == k else stream for k, stream in enumerate(streams)]
             wrong = Compressed(c.mode, c.shape, b"".join(new), c.options,
                                c.side[:10] + struct.pack("<3Q", *map(len, new)))
-            texts = []
-            for engine in engines.ENGINES:
-                with pytest.raises(ValueError, match=r"the streams end early|the streams have bytes left") as error:
-                    engines.decompress(engine, wrong)
-                texts.append(str(error.value))
-            assert texts[0] == texts[1]
+            with pytest.raises(ValueError, match=r"the streams end early|the streams have bytes left") as error:
+                engines.decompress("golden", wrong)
+            with pytest.raises(ValueError, match="SHORT" if "early" in str(error.value) else "EXCESS"):
+                engines.decompress("rtl", wrong)
 
 
 def test_a_stream_of_a_cdu_without_groups_is_refused():
     c = actcodec.compress(tensor((9, 9)), "comet", cdus=2)
     wrong = Compressed(c.mode, c.shape, c.payload + b"\1", c.options,
                        c.side[:10] + struct.pack("<2Q", len(c.payload), 1))
-    for engine in engines.ENGINES:
-        with pytest.raises(ValueError, match="the streams have bytes left"):
+    for engine, what in (("golden", "the streams have bytes left"), ("rtl", "EXCESS")):
+        with pytest.raises(ValueError, match=what):
             engines.decompress(engine, wrong)
 
 

@@ -13,7 +13,7 @@ from actcodec.rtl.comet.comet import Comet
 from tb.comet import world
 from tb.comet.test_book import some
 from tb.comet.test_prequantise import bfloat16
-from tb.harness import PATTERNS, STALLS, Bench, chunks, pack, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, chunks, pack, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
 START = 14  # cycles in which a configuration is refused, if it is
@@ -167,6 +167,23 @@ async def ends_streams_that_are_cut_lengthened_or_garbage(dut):
         streams += [b"\xff" * len(payload), b"\xff" * 4000]
         for stream in streams:
             await bench.decompress(stream, x.shape, one, random)
+        await bench.both(x, one, random)
+
+
+@cocotb.test
+async def starts_again_after_a_reset_at_any_moment(dut):
+    random = rng()
+    bench = await Codec(dut).begin()
+    for attempt in range(40):
+        x = tensor(random, (1, 1, 9, 37), 0.1)
+        one = encoded(random, x, world.CONFIGS["plane"])
+        walk, back = world.walk(x.shape, True), attempt % 2
+        sources = {"bytes_i": chunks(one.streams[0], 8)} if back else {
+            "sectors_i": world.lanes(walk.lanes(x.view(np.uint32)), 32)}
+        await bench.run({"config": [configuration(back, one.s, one.config, one.book.counts)],
+                         "edges": walk.payloads(), **sources}, {"sectors_o" if back else "bytes_o": None}, random,
+                        stall=("never", "half")[attempt % 3 == 0], until=after(int(random.integers(20, 120))))
+        await bench.reset()
         await bench.both(x, one, random)
 
 
