@@ -1,16 +1,13 @@
 """The offload accelerator: several CDUs between memory and a DMA engine, under the control of a host."""
 
-from functools import reduce
-from operator import or_
-
 from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi, axil, axis
-from actcodec.rtl.common.counter import Counter
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.shared_module import shared
+from actcodec.rtl.offload import totals
 from actcodec.rtl.offload.config import config_layout, of_streams
 from actcodec.rtl.offload.lane import Lane
 from actcodec.rtl.offload.outlet import inlet as make_inlet
@@ -178,8 +175,7 @@ class Accelerator(wiring.Component):
                 wiring.connect(m, lane.stream_o, collector.streams[k])
                 wiring.connect(m, splitter.streams[k], lane.stream_i)
                 m.d.comb += [splitter.lengths[k].eq(control.lengths_in.word_select(k, LENGTH)),
-                             status.lengths_out.word_select(k, LENGTH).eq(collector.lengths[k]),
-                             lane.bin.eq(control.bin)]
+                             status.lengths_out.word_select(k, LENGTH).eq(collector.lengths[k])]
             m.d.comb += [
                 lane.start.eq(launch & used[k]),
                 lane.load.eq(plan.load[k]),
@@ -288,46 +284,15 @@ class Accelerator(wiring.Component):
         # ---------------------------------------------------------------------------------------------- the counters
         words = Signal(range(8 * self.cdus + 1))
         m.d.sync += words.eq(sum(lane.words for lane in lanes))
-        amounts = {
+        totals.count(m, registers, {
             "cycles": works,
             "tensor": words << 2,
             "stream": Mux(transfer, sender.i.p.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
             "stall_stream": (sender.i.valid & ~transfer) | (receiver.run & splitter.wants & ~receiver.o.valid),
-        }
-        totals = {}
-        for name, amount in amounts.items():
-            m.submodules[f"count_{name}"] = counter = Counter(len(amount))
-            m.d.comb += counter.clear.eq(registers.start)
-            m.d.sync += counter.amount.eq(amount)  # which of some is known late in a cycle
-            totals[name] = counter.value
-            if hasattr(status, name):
-                m.d.comb += getattr(status, name).eq(counter.value)
-        restored = Signal()  # the last tensor was decompressed, whatever the registers say of the next one
-        with m.If(registers.start):
-            m.d.sync += restored.eq(control.decompress)
-        m.d.comb += [
-            status.bytes_in.eq(Mux(restored, totals["stream"], totals["tensor"])),
-            status.bytes_out.eq(Mux(restored, totals["tensor"], totals["stream"])),
-        ]
-        # Those of the lanes are added up one after the other, over and over.
-        turn = Signal(self.cdus, init=1)
-        m.d.sync += turn.eq(turn.rotate_left(1))
-        for name in ("nans", "saturated", "count") if streams else ("nans", "saturated"):
-            total = Signal(35)
-            value = reduce(or_, (Mux(turn[k] & used[k] & launched, getattr(lane, name), 0)
-                                 for k, lane in enumerate(lanes)))
-            m.d.sync += total.eq(Mux(turn[0], 0, total) + value)
-            with m.If(turn[0]):
-                m.d.sync += getattr(status, name).eq(total)
+        })
+        totals.add_up(m, status, lanes, used, launched, ("nans", "saturated"))
         if streams:
-            # A bin's count passes the lanes' registers and then all turns.
-            asked, settled = Signal.like(control.bin), Signal(range(SETTLE + 8))
-            m.d.sync += asked.eq(control.bin)
-            m.d.comb += status.counted.eq((control.bin == asked) & (settled == SETTLE + 7))
-            with m.If(control.bin != asked):
-                m.d.sync += settled.eq(0)
-            with m.Elif(settled != SETTLE + 7):
-                m.d.sync += settled.eq(settled + 1)
+            totals.bins(m, registers, lanes, used, launched)
         return m

@@ -225,12 +225,13 @@ def _rows(header, rows):
 
 
 def markdown(modes):
-    """docs/registers.md as a string. ``modes`` have ``name`` and ``code``, say whether they are ``scaled`` and
-    ``tiled`` and take ``shifts``, and what they are ``told``."""
+    """docs/registers.md as a string. ``modes`` have ``name``, ``code`` and ``format``, say whether they are ``scaled``
+    and ``tiled`` and take ``shifts``, and what they are ``told``."""
     def named(some):
         return " and ".join(", ".join(mode.name for mode in some).rsplit(", ", 1))
     scaled, tiled, shifts = (named(mode for mode in modes if getattr(mode, what))
                              for what in ("scaled", "tiled", "shifts"))
+    streams = named(mode for mode in modes if mode.format.endless)
     rows = []
     for register in MAP:
         last = register.offset + 4 * (register.count - 1)
@@ -272,7 +273,8 @@ def markdown(modes):
         f"   table (modes {shifts}) and the mode's settings into the registers.",
         "3. Clear what is pending, write `start`.",
         "4. Wait for `done`, by the interrupt or by reading `STATUS`. Then `error` says whether it went well.",
-        "5. Compressing, `bytes_out` is the true length of the payload.",
+        "5. Compressing, `bytes_out` is the true length of the payload. In modes that have streams, `lengths_out` are",
+        "   to be kept, and written as `lengths_in` to decompress.",
         "",
         "## Limits of a descriptor",
         "Beyond any of these a tensor ends in the error DESCRIPTOR. Nothing has been read or written then, and a frame",
@@ -280,7 +282,8 @@ def markdown(modes):
         "",
         *_rows(("of", "limit"), LIMITS.items()),
         "",
-        f"Modes of tiles are {tiled}; those that scale {scaled}.",
+        f"Modes of tiles are {tiled}; those that scale {scaled};",
+        f"those that have streams {streams}.",
         "",
         "## Modes",
         *_rows(("code", "mode", "its settings, bits of `SETTINGS`"),
