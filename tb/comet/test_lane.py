@@ -53,11 +53,11 @@ class World(world.World):
 
     async def there(self, x, one):
         """Has ``x`` compressed, and compares; the driver's result."""
-        address, _, index = self.place(x.shape)
+        mode, settings = job(one)
+        address, _, index = self.place(mode, x.shape)
         self.fill()
         self.content[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)
         before = self.content.copy()
-        mode, settings = job(one)
         result = await self.driver.compress(address, x.shape, mode, settings=settings)
         frame = await self.sink.recv(compact=False)
         payload, size = stream.weave(one.streams), result.counters["bytes_out"]
@@ -82,13 +82,13 @@ class World(world.World):
         goes_on = len(payload) > sum(-(-length // 8) * 8 for length in dealt)
         code = (ErrorCode.SHORT if lacks or Error.SHORT in error else
                 ErrorCode.EXCESS if goes_on or Error.EXCESS in error else ErrorCode.NONE)
-        address, _, index = self.place(shape)
+        mode, settings = job(one)
+        address, _, index = self.place(mode, shape)
         self.fill()
         before = self.content.copy()
         before[index] = expected.view(np.uint8).reshape(-1)
         if send:
             self.send(payload)
-        mode, settings = job(one)
         found = []
 
         async def work():
@@ -252,10 +252,10 @@ async def recovers_from_a_soft_reset_at_any_moment(dut):
         back, one = attempt % 2, it.encoded(x, ("plane", "line", "none")[attempt % 3])
         it.pause(str(random.choice(["never", "half", "bursts"])))
         it.latency = int(random.choice([0, 30]))
-        address, _, index = it.place(x.shape)
+        mode, settings = job(one)
+        address, _, index = it.place(mode, x.shape)
         it.fill()
         before = it.content.copy()
-        mode, settings = job(one)
         if back:
             it.send(stream.weave(one.streams))
             work = it.driver.decompress(address, x.shape, mode, settings=settings,
