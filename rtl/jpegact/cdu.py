@@ -124,8 +124,8 @@ class Cdu(wiring.Component):
     Raises
     ------
     ValueError
-        If ``modes`` are not such of a lane, or blocks that are counted or have segments are to be packed; if ``coders``
-        is not 1 to 8.
+        If ``modes`` are not such of a lane, with blocks, or blocks that are counted or have segments are to be packed;
+        if ``coders`` is not 1 to 8.
     """
 
     def __init__(self, modes, packed=True, coders=4):

@@ -31,7 +31,7 @@ def check_blocks(modes):
     """Raises ValueError unless ``modes`` are such of a lane whose payload is blocks."""
     check_modes(modes)
     if streams := [mode.name for mode in of_streams(modes)]:
-        raise ValueError(f"modes must have blocks, which {streams[0]} has not, not {modes!r}")
+        raise ValueError(f"modes must be such that have blocks, not {', '.join(streams)}")
 
 
 def of_blocks(modes):
