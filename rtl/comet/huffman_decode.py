@@ -92,6 +92,7 @@ class Decode(wiring.Component):
             self.begins.eq(goes & code),
             self.bytes.ready.eq(may),
             self.short.eq(goes & self.bytes.p.short),
+            self.take.eq(sum(asks[k] for k in range(LANES))),
             bytes_next.eq(Mux(step[0], escapes, Mux(step[1], wides, six & (~step[6]).replicate(LANES)))),
             ends.eq(opening | ~bytes_next.any()),
             self.pushes.eq(eights & (word & goes).replicate(LANES)),
@@ -112,8 +113,7 @@ class Decode(wiring.Component):
         before = compaction.zeros(m, asks_next)
         counts = [Signal(len(count), reset_less=True, name=f"count_{k}") for k, count in enumerate(before)]
         with m.If(goes | ~self.busy):
-            m.d.sync += [asks.eq(asks_next), self.take.eq(sum(asks_next[k] for k in range(LANES))),
-                         *(count.eq(value) for count, value in zip(counts, before, strict=True))]
+            m.d.sync += [asks.eq(asks_next), *(count.eq(value) for count, value in zip(counts, before, strict=True))]
         given = compaction.reopen(m, list(self.bytes.p.data), compaction.moves(m, counts))
 
         # The step behind, for what was taken to be understood.
