@@ -19,6 +19,7 @@ from actcodec.rtl.offload.setting import width
 __all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "effective", "run"]
 
 LENGTH = 32  # bits of the length of a lane's stream
+MOST = 8  # bytes of a value in it, and more
 
 
 class Bus(Protocol):
@@ -236,6 +237,10 @@ class Driver:
         if stride % 4 or stride < 4 * seen.width:
             raise ValueError(f"stride is {stride}, has to be a multiple of 4 and at least {4 * seen.width}")
         self._check("address of the tensor", address, 4, (seen.rows - 1) * stride + 4 * seen.width)
+        share = 256 * -(-seen.blocks(mode.tiled) // (4 * self.cdus))  # values of the lane that has most
+        if mode.format.endless and MOST * share >= 1 << LENGTH:
+            raise ValueError(f"shape {tuple(shape)} is too large for mode {mode.name}: a lane's stream could have 2^"
+                             f"{LENGTH} bytes")
         return mode, {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": seen.rows,
                       "width": seen.width, "stride": stride, "height": seen.height, "channels": seen.channels}
 
