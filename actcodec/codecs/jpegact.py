@@ -52,7 +52,7 @@ def coded(name, codes, mode):
     for (coder, told), code in zip(TOLD.items(), codes, strict=True):
         variants.append(({"coder": coder}, replace(
             mode, name=f"{name}-{coder}", code=code, format=COUNTED[coder], told=(told,),
-            path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", shown=())))
+            path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", torch="", shown=())))
     return replace(mode, variants=tuple(variants))
 
 

@@ -128,6 +128,11 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             self.rules = ruling.with_options(self.rules, options)
         self._codecs = [one.mode and codec(one.mode, one.options, self.engine) for one in self.rules]
 
+    @property
+    def waits(self):
+        """Whether the CPU waits for a GPU in each pass, as a mode asks it what values are like."""
+        return any(one and one.waits for one in self._codecs)
+
     def reset(self):
         """Forgets what the report would show."""
         self._rows, self._meter, self._passes = {}, Meter(), 0

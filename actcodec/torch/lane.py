@@ -25,6 +25,8 @@ class Lane:
     """One of the modes of a lane with its options, as ``actcodec.compress`` takes them, but for those that make a
     variant of it, such as another coder; through ``torch.compile`` if ``compile``. Raises ValueError."""
 
+    waits = False
+
     def __init__(self, mode, compile=False, **options):
         self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
         self._tables = {}  # by device

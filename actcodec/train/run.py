@@ -24,7 +24,7 @@ TESTED = {"cpu": 500, "cuda": 5000}  # pictures at once
 def checked(configuration):
     """A whole configuration. Raises ValueError for one that cannot be."""
     from actcodec.torch import Schedule, preset
-    from actcodec.torch.golden import ENGINES, is_here
+    from actcodec.torch.golden import ENGINES
 
     if unknown := [key for key in configuration if key not in DEFAULTS]:
         raise ValueError(f"a run has no {unknown[0]}, legal are {', '.join(DEFAULTS)}")
@@ -43,10 +43,7 @@ def checked(configuration):
     if not 0 < found["rate"] < math.inf:
         raise ValueError(f"rate is {found['rate']!r}, must be above 0")
     found["schedule"] = {str(step): options for step, options in found["schedule"].items()}
-    for one in preset(found["preset"], **found["options"]):
-        slow = one.mode and (found["engine"] == "golden" or not is_here(one.mode, one.options))
-        if slow and found["device"] == "cuda":
-            raise ValueError(f"mode {one.mode} works on the CPU, and a step on cuda is captured as a graph")
+    preset(found["preset"], **found["options"])
     for options in Schedule(steps(found)).steps.values() if found["schedule"] else ():
         preset(found["preset"], **options)
     return found
