@@ -10,7 +10,9 @@ import torch
 import actcodec
 from actcodec import codecs
 from actcodec.golden.jpegact import dct as golden_dct
-from actcodec.torch import dct, lane, sfpr
+from actcodec.golden.jpegact import div, rle
+from actcodec.torch import dct, lane, quantize, runlength, sfpr
+from actcodec.torch.compiled import compiled
 from actcodec.torch.golden import Golden, codec
 
 SAMPLE = np.load(Path(actcodec.__file__).parent / "data/resnet20.npz")
@@ -18,6 +20,11 @@ SHAPES = [(700,), (9, 70), (2, 70, 2, 2), (2, 5, 70), (2, 5, 9, 19), (2, 3, 2, 5
           (1, 2, 33, 24), (4, 3, 16, 200)]
 OPTIONS = {"jpeg-act": [{"dqt": "optL"}, {"dqt": "optH"}, {"dqt": "jpeg80"}, {"dqt": np.arange(1, 65)}],
            "sfpr": [{}, {"signs": True}], "sfpr-zvc": [{}, {"signs": True}],
+           "jpeg-base": [{}, {"dqt": "optL-div"}, {"dqt": "optH-div", "cdus": 3}, {"dqt": np.arange(1, 255, 4)},
+                         {"dqt": np.full(64, 1)}],
+           "division": [{}, {"bits": 1, "seed": 5, "cdus": 3}, {"bits": 4, "rounding": "nearest", "lfc": "on"},
+                        {"offset": "min", "lfc": "on", "seed": 2**32 - 1}, {"bits": 4, "offset": "min"},
+                        {"lfc": "off"}],
            "comet": [{}, {"relative_bound": 0.1, "cdus": 3}, {"l2": 0.06}, {"error_bound": 0.01, "predictor": "none"},
                      {"error_bound": 1e-4, "predictor": "line"}]}
 HERE = {name: codecs.found(mode.torch) for name, mode in codecs.MODES.items() if mode.torch}
@@ -84,7 +91,8 @@ def test_any_values_in_any_shape_are_those_of_golden(make, mode, options, device
 
 @pytest.mark.parametrize("mode, options, shape", [
     ("jpeg-act", {"dqt": "optH"}, (1, 2, 33, 24)), ("sfpr-zvc", {"signs": True}, (2, 5, 9, 19)),
-    ("comet", {"relative_bound": 0.05}, (1, 2, 33, 24)), ("dpr-fp10", {}, (2, 5, 70)), ("ssdc-fp8", {}, (9, 70)),
+    ("comet", {"relative_bound": 0.05}, (1, 2, 33, 24)), ("division", {}, (2, 5, 9, 19)),
+    ("division", {"offset": "min"}, (1, 2, 24, 20)), ("dpr-fp10", {}, (2, 5, 70)), ("ssdc-fp8", {}, (9, 70)),
 ], ids=str)
 def test_what_is_compiled_is_golden(mode, options, shape, device):
     for seed, make in enumerate((nasty,) if mode == "jpeg-act" else (random, nasty, tiny)):  # whose compilation is long
@@ -102,6 +110,28 @@ def test_the_transform_is_golden_for_every_extreme_and_in_parts(monkeypatch, dev
     monkeypatch.setattr(sfpr, "part", lambda x: 200)
     for shape in SHAPES:
         same(random(shape, 1), "jpeg-act", {}, device)
+
+
+@pytest.mark.parametrize("way", [lambda function: function, compiled])
+def test_division_is_golden_for_every_coefficient(way, device):
+    c = np.arange(-1 << 16, 1 << 16, dtype=np.int32).reshape(8, 8, -1)
+    for d in 1, 2, 3, 24, 128, 255:
+        table = torch.full((8, 8, 1), d, dtype=torch.int32, device=device)
+        q = way(quantize.divide)(torch.from_numpy(c.copy()).to(device), table)
+        np.testing.assert_array_equal(q.cpu().numpy(), div.quantize(c, d))
+        back = way(quantize.multiply)(q, table)
+        np.testing.assert_array_equal(back.cpu().numpy(), div.dequantize(div.quantize(c, d), d))
+
+
+def test_lengths_of_jpeg_codes_are_goldens(device):
+    rng = np.random.default_rng(5)
+    blocks = rng.integers(-128, 128, (3000, 64)) * (rng.random((3000, 64)) < rng.random((3000, 1)) ** 3)
+    blocks[0], blocks[1, :-1] = 0, 0
+    blocks[1, -1] = -128
+    q = torch.from_numpy(blocks.astype(np.int8)).to(device).T.reshape(8, 8, -1)
+    for part in (slice(0, 1), slice(1, 2), slice(0, 3000)):
+        assert int(runlength.size(q[:, :, part].contiguous())) == len(
+            rle.encode(blocks[part].astype(np.int8))[0]) - len(blocks[part])
 
 
 @pytest.mark.parametrize("mode", ["raw", "zvc"])
