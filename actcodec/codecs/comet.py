@@ -21,7 +21,8 @@ PREDICTOR = Option("predictor", str, "auto", "What each value is predicted from:
 UNIT = "actcodec.rtl.comet.comet:Comet"
 
 MODES = (
-    Mode("comet", 21, golden="actcodec.codecs.models.comet", options=(*BOUNDS, PREDICTOR, CDUS),
+    Mode("comet", 21, golden="actcodec.codecs.models.comet", torch="actcodec.torch.comet:Comet",
+         options=(*BOUNDS, PREDICTOR, CDUS),
          exclusive=tuple(option.name for option in BOUNDS), lossy=True, streams=Streams(UNIT, UNIT, (("bin", 0),)),
          summary="differences to neighbours in Huffman codes, each value within a bound", tensors="anything",
          source="COMET (Jin et al., VLDB 2022), section 3.4",

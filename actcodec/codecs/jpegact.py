@@ -52,7 +52,7 @@ def coded(name, codes, mode):
     for (coder, told), code in zip(TOLD.items(), codes, strict=True):
         variants.append(({"coder": coder}, replace(
             mode, name=f"{name}-{coder}", code=code, format=COUNTED[coder], told=(told,),
-            path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", shown=())))
+            path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", torch="", shown=())))
     return replace(mode, variants=tuple(variants))
 
 
@@ -82,7 +82,7 @@ MODES = (
     Mode("jpeg-base", 20, BlockFormat("counted", 18), path("sfpr", "align", "dct", "divide", "rle"), scaled=True,
          tiled=True, told=(Setting("divisors", 512, meaning="the DQT: 64 divisors (8 bits each), row-major, vertical "
                                    "frequency first", stored=False),),
-         golden=GOLDEN, options=(DIVISORS, CDUS), lossy=True, fallback="sfpr", shown=DENSE,
+         golden=GOLDEN, torch=TORCH, options=(DIVISORS, CDUS), lossy=True, fallback="sfpr", shown=DENSE,
          summary="the paper's baseline: division, and JPEG's codes",
          tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )

@@ -101,7 +101,7 @@ class Mode:
     options: tuple[Option, ...] = _software()
     exclusive: tuple[str, ...] = _software()  # options of which one counts: the one given, or else the defaults
     golden: str | object = _software("")
-    torch: str = _software("")  # class of its torch version, if it has one; of the mode, not of its variants
+    torch: str = _software("")  # class of its torch version, if it has one
     parameters: tuple[tuple[str, object], ...] = _software()  # of the model, fixed for this mode
     streams: Streams | None = field(default=None, repr=False, compare=False, kw_only=True)  # if there is no lane
     fallback: str = _software("")  # the mode of tensors that have no tiles
