@@ -397,7 +397,7 @@ async def malformed_blocks_become_an_error(dut):
             world.send(payload)
             code = ErrorCode.BLOCK if np.any(faults) else ErrorCode.NONE
             await world.fails(world.driver.decompress(address, x.shape, mode, scales=c.scales, table=c.table,
-                                                      settings=told(mode, c.code), scale_table=table), code)
+                                                      settings=told(mode, c.code, c.table), scale_table=table), code)
             expected = cdu.decompress(replace(c, payload=like)).view(np.uint8).reshape(-1)
             assert np.array_equal(world.content[index], expected), f"SEED={SEED} {mode}, turn {turn}"
             ends.add((mode, code))

@@ -110,13 +110,15 @@ class World:
     async def compress(self, x, mode, dqt="optL", stride=None, word=None):
         """Has ``x`` compressed and compares everything with golden; (golden's Compressed, the counters)."""
         signs = bool(self.random.integers(2))
-        expected = cdu.compress(x, mode, dqt, self.cdus, signs)
+        zone = int(self.random.integers(4))
+        expected = cdu.compress(x, mode, dqt, self.cdus, signs, dead_zone=zone)
         address, table, index = self.place(x.shape, stride, word)
         self.fill()
         self.content[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)
         before = self.content.copy()
         scaled = expected.scales is not None
-        result = await self.driver.compress(address, x.shape, mode, dqt, signs=signs, scale_table=table, stride=stride)
+        result = await self.driver.compress(address, x.shape, mode, dqt, signs=signs, options={"dead_zone": zone},
+                                            scale_table=table, stride=stride)
         frame = await self.sink.recv(compact=False)
         data, keep = bytes(frame.tdata), list(frame.tkeep)
         size = result.counters["bytes_out"]
@@ -125,7 +127,7 @@ class World:
         assert all(keep[:size]) and len(data) % 128 == 0 and not any(data[size:]), f"{what}: the last packet is wrong"
         self.bench.equal(list(data[:size]), list(expected.payload), what)
         assert result.mode == expected.mode and result.counters["bytes_in"] == x.nbytes
-        assert result.settings == told(expected.mode, expected.code), f"{what}: {result.settings}"
+        assert result.settings == told(expected.mode, expected.code, expected.table, zone), f"{what}: {result.settings}"
         if scaled:
             before[table : table + 4 * expected.scales.size] = expected.scales.view(np.uint8)
         assert np.array_equal(self.content, before), f"{what}: memory has changed"
@@ -144,7 +146,7 @@ class World:
             self.send(compressed.payload + bytes(beat), [1] * compressed.payload_bytes + [0] * beat if null else None)
         result = await self.driver.decompress(
             address, compressed.shape, compressed.mode, scales=compressed.scales, table=compressed.table,
-            settings=told(compressed.mode, compressed.code), scale_table=table, stride=stride)
+            settings=told(compressed.mode, compressed.code, compressed.table), scale_table=table, stride=stride)
         if compressed.scales is not None:
             words = slice(table, table + 4 * compressed.scales.size)
             before[words] = self.content[words]

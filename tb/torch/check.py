@@ -44,7 +44,7 @@ CASES |= {f"jpeg-act {table}": ("jpeg-act", {"dqt": table}) for table in TABLES 
 CASES |= {f"{name} signs": (name, {"signs": True}) for name in ("jpeg-act", "sfpr", "sfpr-zvc")}
 CASES |= {"jpeg-act optH signs": ("jpeg-act", {"dqt": "optH", "signs": True})}
 VARIANTS = {variant.name: (name, values) for name, mode in codecs.MODES.items() for values, variant in mode.variants
-            if "coder" in values}
+            if values.keys() == {"coder"}}
 """Other coders: the values are the same, so that no network is trained with them."""
 CASES |= VARIANTS
 
