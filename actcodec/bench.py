@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from actcodec.bench_cycles import (
     CHANNELS,
     CLOCK,
+    DENSE,
     ERRORS,
     LATENCY,
     MEASURED,
@@ -65,6 +66,8 @@ def jobs(quick):
         names = {"JPEG-ACT optH", "4x", "8x", "12x"}
         if cdus in (1, SHOWN):  # more change nothing for low ratios
             names |= {"cDMA+", "2x"}
+        if cdus in (SHOWN, 6):  # where four lanes limit, six do not
+            names |= {name for name in POLICIES if name.endswith(DENSE)}
         if cdus == SHOWN:
             names |= {*POLICIES, *(f"{ratio}x" for ratio in RATIOS)}
         found += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]

@@ -15,9 +15,9 @@ from actcodec import codecs
 from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu, rle
 
-__all__ = ["CHANNELS", "CLOCK", "ERRORS", "FIXED", "LATENCY", "MEASURED", "PAPER", "PCIE", "POLICIES", "RATIOS",
-           "SECTOR", "SHOWN", "SYMBOLS", "Alone", "Coding", "Offload", "Rate", "Shared", "alone", "choice", "code",
-           "measure", "offload", "offload_by_name", "share"]
+__all__ = ["CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "MEASURED", "PAPER", "PCIE", "POLICIES",
+           "RATIOS", "SECTOR", "SHOWN", "SYMBOLS", "Alone", "Coding", "Offload", "Rate", "Shared", "alone", "choice",
+           "code", "measure", "offload", "offload_by_name", "share"]
 
 MEASURED = (*cdu.MODES, "division")  # modes whose rates are measured
 CLOCK = 1.455  # GHz
@@ -37,6 +37,7 @@ SYMBOLS = {"jpeg60": 21.4, "optH-div": 27.5, "jpeg80": 29.3, "optL-div": 47.2}
 """Tables for division, and how many of JPEG's codes a block of the sample's dense tensors was expected to have on
 average when the coders, of a code a cycle, were planned."""
 ERRORS = (0.0635, 0.1737)  # relative L2 errors that COMET is asked for
+DENSE = ", dense"  # behind the name of a policy: of the sample, only what is no ReLU
 BATCH = 16  # images of the real tensors, repeated
 
 
@@ -214,16 +215,18 @@ def batch(x):
 
 def real(policy):
     """The sample's tensors, as [(tensor, mode, dqt)]: the method's choice of modes (Table II). Behind its first word, a
-    ``policy`` has the name of a DQT, and maybe that of a coder."""
+    ``policy`` has the name of a DQT, and maybe that of a coder; and it may end with DENSE, which leaves out ReLUs'."""
     found, (dense, relus, dqt) = [], choice(policy)
     for name, x in sample().items():
-        found.append((batch(x), relus if name.startswith("ReLU") else dense, dqt))
+        relu = name.startswith("ReLU")
+        if not (relu and policy.endswith(DENSE)):
+            found.append((batch(x), relus if relu else dense, dqt))
     return found
 
 
 def choice(policy):
     """The modes of dense tensors and of ReLUs', and the DQT."""
-    method, dqt, coder = (*policy.split(), None, None)[:3]
+    method, dqt, coder = (*policy.removesuffix(DENSE).split(), None, None)[:3]
     if not dqt:
         return "zvc", "zvc", "optL"
     if method == "JPEG-BASE":
@@ -239,7 +242,8 @@ def fixed(ratio):
 
 
 POLICIES = ("cDMA+", "JPEG-BASE jpeg80",
-            *(f"JPEG-ACT {dqt}{coder}" for dqt in ("optL", "optH") for coder in ("", " nibble", " rice")))
+            *(f"JPEG-ACT {dqt}{coder}" for dqt in ("optL", "optH") for coder in ("", " nibble", " rice")),
+            *(f"JPEG-ACT optH{coder}{DENSE}" for coder in ("", " nibble", " rice")))
 
 
 def offload_by_name(name, cdus, decompress):

@@ -11,7 +11,8 @@ INK, QUIET, LIMIT = "#222222", "#8a8a8a", "#c9c9c9"
 RATIO_COLOURS = dict(zip(FIXED, ("#7cc6e8", "#4aa3df", "#1b6ca8", "#0b3c5d"), strict=True))
 COLOURS = {"cDMA+": "#66a182", "JPEG-BASE jpeg80": "#1d7d74", "JPEG-ACT optL": "#d1495b",
            "JPEG-ACT optL nibble": "#e0737f", "JPEG-ACT optL rice": "#eda6ac", "JPEG-ACT optH": "#8c1c34",
-           "JPEG-ACT optH nibble": "#6b3fa0", "JPEG-ACT optH rice": "#3c1874"}
+           "JPEG-ACT optH nibble": "#6b3fa0", "JPEG-ACT optH rice": "#3c1874", "JPEG-ACT optH, dense": "#b8860b",
+           "JPEG-ACT optH nibble, dense": "#d9a520", "JPEG-ACT optH rice, dense": "#f0cf65"}
 PAPER_COLOURS = {"cDMA+": "#66a182", "JPEG-BASE": "#1d7d74", "SFPR": "#9a6fb0", "JPEG-ACT": "#8c1c34"}
 
 

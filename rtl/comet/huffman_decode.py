@@ -74,7 +74,7 @@ class Decode(wiring.Component):
         opening = Signal()  # the first step: the first byte of each lane takes the place of one that is not there
         step = Signal(RAW + 1, init=1)  # one hot: the code, then the bytes of an escape
         code, ends, advance, goes, may = Signal(), Signal(), Signal(), Signal(), Signal()
-        asks = Signal(LANES)  # lanes that want a byte
+        asks, asks_next = Signal(LANES), Signal(LANES)  # lanes that want a byte, and that will
         ones, eights = Signal(LANES), Signal(LANES)  # lanes that give a bit, or a byte, in this raw step
         escapes, wides, outliers = (Signal(LANES, name=name) for name in ("escapes", "wides", "outliers"))
         bytes_next = Signal(LANES)  # lanes that give a byte in the next step of this round; it ends if there are none
@@ -105,8 +105,12 @@ class Decode(wiring.Component):
             with m.If(ends & final & ~opening):
                 m.d.sync += [self.busy.eq(0), code.eq(0)]
 
-        # Bytes to lanes that asked for them.
-        given = compaction.reopen(m, list(self.bytes.p.data), compaction.moves(m, compaction.zeros(m, asks)))
+        # Bytes to lanes that asked for them. Where each lane's byte is, is counted a step ahead.
+        before = compaction.zeros(m, asks_next)
+        counts = [Signal(len(count), reset_less=True, name=f"count_{k}") for k, count in enumerate(before)]
+        with m.If(goes | ~self.busy):
+            m.d.sync += [asks.eq(asks_next), *(count.eq(value) for count, value in zip(counts, before, strict=True))]
+        given = compaction.reopen(m, list(self.bytes.p.data), compaction.moves(m, counts))
 
         # The step behind, for what was taken to be understood.
         taken, closes, first, second, third = (Signal(reset_less=name != "taken", name=name)
@@ -116,7 +120,8 @@ class Decode(wiring.Component):
                          first.eq(step[0]), second.eq(step[1]), third.eq(step[2]),
                          self.o.valid.eq(taken & closes)]
         for lane in range(LANES):
-            window, length = self._lane(m, lane, goes, code, ones[lane], eights[lane], asks[lane], given[lane])
+            window, length = self._lane(m, lane, goes, code, ones[lane], eights[lane], asks[lane], asks_next[lane],
+                                        given[lane])
             m.d.comb += [
                 escapes[lane].eq(window[7] & Cat(window[k] | self.book.full[6 - k] for k in range(7)).all()),
                 wides[lane].eq(eights[lane] & window[5:].all()),
@@ -127,7 +132,7 @@ class Decode(wiring.Component):
                          eights[lane])
         return m
 
-    def _lane(self, m, lane, goes, code, one, eight, asks, byte):
+    def _lane(self, m, lane, goes, code, one, eight, asks, asks_next, byte):
         """The loop of a lane: gives its next 8 bits, and how many of them it takes, one hot."""
         held = Signal(22, reset_less=True, name=f"held_{lane}")  # the next bit at the top, zeros behind the last one
         part = Signal(8, reset_less=True, name=f"part_{lane}")  # bits that it has given modulo 8, one hot
@@ -152,9 +157,9 @@ class Decode(wiring.Component):
             m.d.sync += [
                 held.eq(choose([(taken, (merged << by)[:22]) for by, taken in enumerate(length)])),
                 part.eq(choose([(taken, part.rotate_left(by)) for by, taken in enumerate(length, 1)]) | ~self.busy),
-                asks.eq(part[0] | length[7] | ~self.busy
-                        | Cat(length[k - 1] & part[9 - k :].any() for k in range(2, 8)).any()),
             ]
+        m.d.comb += asks_next.eq(part[0] | length[7] | ~self.busy
+                                 | Cat(length[k - 1] & part[9 - k :].any() for k in range(2, 8)).any())
         return window, length
 
     def _symbol(self, m, lane, advance, taken, kinds, window, length, eight):

@@ -11,7 +11,7 @@ from actcodec.rtl.division.segments import Place
 
 __all__ = ["Average", "base", "rows"]
 
-DEPTH = 6  # bases on their way from a segment's last row to its codes, when segments have two sectors
+DEPTH = 7  # bases on their way from a segment's last row to its codes, when segments have two sectors
 SUM = 14  # bits of 64 values
 
 
@@ -29,9 +29,9 @@ class Average(wiring.Component):
     counts 2^(3 - a) times. Tiles that pass row by row have a sum each, in a ring. The base is the mean, half up, and
     ``delta``, clamped.
 
-    Throughput: a row a cycle. Latency: none from ``i`` to ``o``; 3 cycles from a segment's last row to its base.
-    Buffering: six bases; a row that would end another segment waits with all behind it. Combinational paths: ``i``
-    to ``o`` and back.
+    Throughput: a row a cycle. Latency: a cycle from ``i`` to ``o``; 4 from a segment's last row to its base. Buffering:
+    a row and seven bases; a row that would end another segment waits with all behind it. Combinational paths:
+    ``o.ready`` to ``i.ready``.
 
     Source: DIVISION, section 4.1, equations 6 and 7, Figure 5.
 
@@ -72,44 +72,51 @@ class Average(wiring.Component):
         grows = self.next & place.ends
         with m.If(grows ^ pop):
             m.d.sync += [waiting.eq(Mux(pop, waiting - 1, waiting + 1)), full.eq(~pop & (waiting == DEPTH - 1))]
+
+        # A row, and where it is: which of its values count is known too late to add them up in the same cycle.
+        row, here, entered, passes = Signal(rows, reset_less=True), Signal(Place, reset_less=True), Signal(), Signal()
+        absent = Signal(8, reset_less=True)
         m.d.comb += [
-            self.o.p.data.eq(self.i.p.data),
-            self.o.p.last.eq(self.i.p.last),
-            self.o.valid.eq(self.i.valid & self.ready & ~full),
-            self.i.ready.eq(self.o.ready & self.ready & ~full),
+            self.i.ready.eq((~entered | self.o.ready) & self.ready & ~full),
             self.next.eq(self.i.valid & self.i.ready),
+            self.o.valid.eq(entered), self.o.p.data.eq(row.data), self.o.p.last.eq(row.last),
+            passes.eq(entered & self.o.ready),
         ]
+        with m.If(self.next | passes):
+            m.d.sync += entered.eq(self.next)
+        with m.If(self.next):
+            m.d.sync += [row.eq(self.i.p), here.eq(place),
+                         absent.eq(Cat(place.narrow & (config.tail <= k) if k else 0 for k in range(8)))]
 
         # -------------------------------------------------------------------------------------- eight lanes to two
-        tail = config.tail
-        values = list(self.i.p.data)
+        values = list(row.data)
         sums = []
         for k in range(0, 8, 2):
             one, other = values[k], values[k + 1]
             if k == 0:
-                other = Mux(place.narrow & (tail < 2), one, other)
+                other = Mux(absent[1], one, other)
             total = Signal(signed(9), name=f"sum_{k}")
             m.d.comb += total.eq(one + other)
             sums.append(total)
         halves = [Signal(signed(10), name=f"half_{k}") for k in range(2)]
         m.d.comb += [
-            halves[0].eq(sums[0] + Mux(place.narrow & (tail < 4), sums[0], sums[1])),
-            halves[1].eq(Mux(place.narrow, halves[0], sums[2] + sums[3])),
+            halves[0].eq(sums[0] + Mux(absent[3], sums[0], sums[1])),
+            halves[1].eq(Mux(here.narrow, halves[0], sums[2] + sums[3])),
         ]
         low, high = (Signal(signed(10), reset_less=True, name=name) for name in ("low", "high"))
         if self.minimum:
-            smallest = [self._least(m, values, tail, place.narrow, k) for k in (0, 4)]
+            smallest = [self._least(m, values[k:][:4], absent[k:][:4]) for k in (0, 4)]
         valid = Signal()
         stage = Signal(Place, reset_less=True)
         counted = Signal(reset_less=True)  # flat: a narrow sector counts only if it is all of its segment
         delta = Signal(signed(8), reset_less=True)
-        m.d.sync += valid.eq(self.next)
-        with m.If(self.next):
+        m.d.sync += valid.eq(passes)
+        with m.If(passes):
             m.d.sync += [
                 low.eq(Mux(minimum, smallest[0], halves[0]) if self.minimum else halves[0]),
                 high.eq(Mux(minimum, smallest[1], halves[1]) if self.minimum else halves[1]),
-                stage.eq(place), delta.eq(self.i.p.delta),
-                counted.eq(config.tiled | ~place.narrow | place.begins),
+                stage.eq(here), delta.eq(row.delta),
+                counted.eq(config.tiled | ~here.narrow | here.begins),
             ]
 
         # ------------------------------------------------------------------------------- two and the rows before to one
@@ -155,22 +162,19 @@ class Average(wiring.Component):
         return m
 
     @staticmethod
-    def _least(m, values, tail, narrow, first):
-        """The least of four lanes from ``first`` on, without those that are not there."""
-        lanes = []
-        for k in range(first, first + 4):
-            lane = Signal(signed(8), name=f"lane_{k}")
-            absent = narrow & (tail <= k) if k else Const(0, 1)
-            m.d.comb += lane.eq(Cat(values[k][:7] | absent.replicate(7), values[k][7] & ~absent))
-            lanes.append(lane)
-        while len(lanes) > 1:
-            pairs = zip(lanes[::2], lanes[1::2], strict=True)
-            lanes = []
-            for one, other in pairs:
-                lane = Signal(signed(8), name="least")
-                m.d.comb += lane.eq(Mux(one < other, one, other))
-                lanes.append(lane)
-        return lanes[0]
+    def _least(m, values, absent):
+        """The least of four lanes, without those that are not there: all are compared with all at once."""
+        lanes = [Signal(signed(8), name="lane") for _ in values]
+        m.d.comb += [lane.eq(Cat(value[:7] | gone.replicate(7), value[7] & ~gone))
+                     for lane, value, gone in zip(lanes, values, absent, strict=True)]
+        below = {}  # of two equal ones, the first counts
+        for k, one in enumerate(lanes):
+            for j, other in enumerate(lanes[k + 1 :], k + 1):
+                less = Signal(name="less")
+                m.d.comb += less.eq(other < one)
+                below[j, k], below[k, j] = less, ~less
+        return choose((Cat(below[k, j] for j in range(4) if j != k).all(), lane)
+                      for k, lane in enumerate(lanes)).as_signed()
 
     def _queue(self, m, push, payload, pop):
         """Bases that wait. Whatever comes goes to all places that are free, of which the first one then counts."""

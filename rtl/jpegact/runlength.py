@@ -153,6 +153,7 @@ class RunLength(wiring.Component):
                 coder.last.eq(Mux(decompress, row.last, self.i.p.last)),
                 coder.bytes.eq(given),
                 coder.number.eq(number),
+                coder.more.eq(left.any()),
                 coder.done.eq(done[k]),
                 coder.mine.eq(mine),
                 coder.gone.eq(gone & mine.replicate(7)),

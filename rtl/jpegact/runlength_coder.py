@@ -42,8 +42,9 @@ class Coder(wiring.Component):
         There is room for it.
     line, nonzero : input
         A line, and which of its values are not zero.
-    bytes, number : input
-        A row, and how many bytes the block has from it on.
+    bytes, number, more : input
+        A row, and how many bytes the block has from it on; of all but its first row, whether it has any, which is
+        known earlier.
     last : input
         The line or row is the tensor's last one.
     done, mine, leaving, leaves, gone : input
@@ -70,6 +71,7 @@ class Coder(wiring.Component):
     nonzero: In(8)
     bytes: In(ROW)
     number: In(8)
+    more: In(1)
     last: In(1)
     mine: In(1)
     done: In(1)
@@ -121,7 +123,7 @@ class Coder(wiring.Component):
         m.d.comb += [
             receiving.eq(self.turn & ~opens & ~waiting),
             dropped.eq(~opens & decoder.idle & ~waiting),  # the block has ended
-            needed.eq(self.number.any() & ~dropped),
+            needed.eq(Mux(opens, self.number.any(), self.more) & ~dropped),
             self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & into).any()),
                              encoder.ready)),
             stores_row.eq(self.enters & decompress & needed),
@@ -131,7 +133,7 @@ class Coder(wiring.Component):
             decoder.first.eq(store.first),
             decoder.word.eq(store.word_out),
             # Behind a block's last row, anything will do.
-            decoder.there.eq((decoder.slot & full & ~fresh).any() | decoder.idle | ~(receiving & self.number.any())),
+            decoder.there.eq((decoder.slot & full & ~fresh).any() | decoder.idle | ~(receiving & self.more)),
             decoder.stall.eq((decoder.write & ~decoder.own & self.done & ~(decoder.column[:7] & self.gone).any())
                              | (decoder.ends & (self.done | (receiving & decoder.idle)))),
             decoder.may.eq(~self.done & ~receiving),

@@ -21,7 +21,7 @@ from tb.offload import payloads
 
 OTHERS = ("sfpr", "jpeg-act")
 WIDTH = 16  # bytes of a chunk
-LATENCY = (15, 22, 36)  # from the first sector in to the first chunk, by layout
+LATENCY = (16, 23, 37)  # from the first sector in to the first chunk, by layout
 BACK = (8, 16, 32)  # from the first row in to the first sector
 
 

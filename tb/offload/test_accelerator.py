@@ -10,8 +10,7 @@ import pytest
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 from cocotbext.axi import AxiResp
 
-from actcodec.codecs import JPEG_ACT, MODES, lane_modes
-from actcodec.codecs.models.cdu import told
+from actcodec.codecs import JPEG_ACT, MODES, division, lane_modes
 from actcodec.golden.jpegact import cdu
 from actcodec.golden.offload import blocks, stream
 from actcodec.rtl.jpegact.cdu import Cdu
@@ -19,6 +18,7 @@ from actcodec.rtl.offload.accelerator import Accelerator
 from actcodec.rtl.offload.register_map import COUNTERS, ErrorCode
 from tb.harness import SEED, parameters, rng, simulate
 from tb.jpegact.blocks import recovered
+from tb.offload.lanes import stored
 from tb.offload.world import World, tensor
 
 ALL = cdu.MODES
@@ -46,6 +46,13 @@ def test_behaviour():
 def test_coders(cdus):
     """Those in place of ZVC, on memory that the lanes share."""
     simulate(accelerator(cdus, CODED), __file__, "random|malformed_blocks", cdus=cdus, modes=CODED)
+
+
+@pytest.mark.parametrize("cdus", [1, 3])
+def test_division(cdus):
+    """Blocks with segments, beside JPEG-ACT's."""
+    modes = ("sfpr-zvc", "jpeg-act", *division.LANE)
+    simulate(accelerator(cdus, modes), __file__, "random|soft_reset|memory_errors", cdus=cdus, modes=modes)
 
 
 @pytest.mark.parametrize("cdus, coders", [(1, 1), (3, 4)])
@@ -94,7 +101,7 @@ async def random_tensors_in_changing_modes(dut):
         if random.random() < 0.5:
             shape = tuple(int(size) for size in random.integers(1, (3, 12, 12, 12)))
         x = tensor(random, shape, str(random.choice(["normal", "relu", "wild"])))
-        mode = str(random.choice(parameters()["modes"]))
+        mode = str(random.choice(world.modes))
         await world.round_trip(x, mode, str(random.choice(["optL", "optH", "jpeg80"])))
 
 
@@ -118,7 +125,7 @@ async def counts_what_passes(dut):
         x = tensor(random, shape, "wild")
         view = blocks.view(shape)
         compressed, counters = await world.compress(x, "sfpr")
-        product = x.reshape(view.rows, -1) * compressed.scales[view.channel, None]
+        product = x.reshape(view.rows, -1) * stored(compressed)[0].scales[view.channel, None]
         rounded = np.rint(product.astype(np.float64))
         assert counters["nans"] == np.isnan(x).sum()
         assert counters["saturated"] == ((rounded > 127) | (rounded < -128)).sum()
@@ -172,21 +179,23 @@ async def recovers_from_a_soft_reset_at_any_moment(dut):
     world = World(dut, random)
     await world.start()
     x = tensor(random, (1, 3, 24, 40))
-    payload = {mode: cdu.compress(x, mode, cdus=world.cdus) for mode in parameters()["modes"]}
+    payload = {mode: world.golden(x, mode) for mode in world.modes}
     cut = {"compress": 0, "decompress": 0, "frame": 0, "unbegun": 0}
     for attempt in range(40):
         mode, back = str(random.choice(list(payload))), attempt % 2
-        c = payload[mode]
+        c, settings = stored(payload[mode])
         world.pause(str(random.choice(["never", "half", "bursts"])))
         world.latency = int(random.choice([0, 30]))
-        address, table, index = world.place(x.shape)
+        address, table, index = world.place(mode, x.shape)
         world.fill()
         before = world.content.copy()
         if back:
-            work = world.driver.decompress(address, x.shape, mode, scales=c.scales, table=c.table, scale_table=table)
+            work = world.driver.decompress(address, x.shape, mode, scales=c.scales, table=c.table, settings=settings,
+                                           scale_table=table)
             world.send(c.payload)
         else:
-            work = world.driver.compress(address, x.shape, mode, scale_table=table, scales=np.ones(3, np.float32))
+            work = world.driver.compress(address, x.shape, mode, scale_table=table, scales=np.ones(3, np.float32),
+                                         settings=settings)
         task = cocotb.start_soon(work)
         while dut.m_axi_0_arvalid.value == 0 and not task.done():
             await RisingEdge(dut.clk)
@@ -208,7 +217,7 @@ async def recovers_from_a_soft_reset_at_any_moment(dut):
         await ClockCycles(dut.clk, c.payload_bytes // 128 + 10)
         if back and not world.source.idle():
             cut["unbegun"] += 1
-            await world.decompress(c, send=False)
+            await world.decompress(payload[mode], send=False)
         assert world.source.idle()
         while not world.sink.empty():
             cut["frame"] += sum(world.sink.recv_nowait(compact=False).tkeep) < c.payload_bytes
@@ -244,7 +253,7 @@ async def a_frame_that_waits_is_the_next_tensors(dut):
     world = World(dut, random)
     await world.start()
     driver = world.driver
-    c = cdu.compress(tensor(random, (1, 3, 24, 40)), "sfpr-zvc", cdus=world.cdus)
+    c = world.golden(tensor(random, (1, 3, 24, 40)), "sfpr-zvc")
     for size, code in ((c.payload_bytes, ErrorCode.EXCESS), (128, ErrorCode.EXCESS), (9, ErrorCode.EXCESS),
                        (8, ErrorCode.NONE), (1, ErrorCode.SHORT)):
         world.send(c.payload[:size])
@@ -273,7 +282,7 @@ async def a_null_beat_may_end_a_frame(dut):
         x = np.abs(tensor(random, (1, 16, 8, 8))) + 1  # without a zero, its payload fills packets
         if mode == "jpeg-act":
             x[:] = 0
-        compressed = cdu.compress(x, mode, cdus=world.cdus)
+        compressed = world.golden(x, mode)
         assert compressed.payload_bytes % 128 == 0
         for pause in ("never", "half"):
             world.pause(pause)
@@ -329,7 +338,8 @@ async def ends_bad_streams_with_their_error(dut, mode):
     await world.start()
     driver = world.driver
     x = tensor(random, (1, 3, 24, 40), "relu")
-    good = cdu.compress(x, mode, cdus=world.cdus)
+    compressed = world.golden(x, mode)
+    good, _ = stored(compressed)
     payload = np.frombuffer(good.payload, np.uint8)
     size = payload.size
     full = -(-size // 128) * 128
@@ -352,7 +362,7 @@ async def ends_bad_streams_with_their_error(dut, mode):
                 cases.append((wrong, None, ErrorCode.EXCESS, ErrorCode.SHORT))
     for k, (content, keep, *codes) in enumerate(cases):
         world.pause(("never", "half")[k % 2])
-        address, table, index = world.place(x.shape)
+        address, table, index = world.place(mode, x.shape)
         world.fill()
         before = world.content.copy()
         world.send(content, keep)
@@ -365,7 +375,7 @@ async def ends_bad_streams_with_their_error(dut, mode):
             outside[table : table + 4 * good.scales.size] = False
         assert np.array_equal(world.content[outside], before[outside]), f"SEED={SEED} case {k}: wrote outside"
         await world.source.wait()
-        await world.decompress(good)
+        await world.decompress(compressed)
 
 
 @cocotb.test
@@ -378,7 +388,8 @@ async def malformed_blocks_become_an_error(dut):
     coded = [mode for mode in parameters()["modes"] if mode in cdu.TABLES]
     for mode in coded:
         x = tensor(random, (1, 3, 24, 40), "relu")
-        c = cdu.compress(x, mode, cdus=world.cdus)
+        compressed = world.golden(x, mode)
+        c, settings = stored(compressed)
         sizes = cdu.sizes_of(c)
         for turn in range(8):
             world.pause(("never", "half")[turn % 2])
@@ -392,16 +403,16 @@ async def malformed_blocks_become_an_error(dut):
             again, faults = recovered(mode, stream.deinterleave(payload, sizes, world.cdus)[0], c.blocks, c.code)
             plain = cdu.sizes_of(replace(c, payload=again.tobytes()))
             like = stream.interleave(again, plain, world.cdus)[0].tobytes()
-            address, table, index = world.place(x.shape)
+            address, table, index = world.place(mode, x.shape)
             world.fill()
             world.send(payload)
             code = ErrorCode.BLOCK if np.any(faults) else ErrorCode.NONE
             await world.fails(world.driver.decompress(address, x.shape, mode, scales=c.scales, table=c.table,
-                                                      settings=told(mode, c.code, c.table), scale_table=table), code)
+                                                      settings=settings, scale_table=table), code)
             expected = cdu.decompress(replace(c, payload=like)).view(np.uint8).reshape(-1)
             assert np.array_equal(world.content[index], expected), f"SEED={SEED} {mode}, turn {turn}"
             ends.add((mode, code))
-        await world.decompress(c)
+        await world.decompress(compressed)
     assert ends == {(mode, code) for mode in coded for code in (ErrorCode.NONE, ErrorCode.BLOCK)}
 
 
@@ -413,7 +424,7 @@ async def ends_memory_errors_with_an_error(dut, side):
     await world.start()
     x = tensor(random, (1, 3, 24, 40))
     code = ErrorCode.READ if side == "read" else ErrorCode.WRITE
-    for mode in parameters()["modes"]:
+    for mode in world.modes:
         for lane in range(world.cdus):
             compressed, _ = await world.compress(x, mode)
             world.failing = (side, lane)

@@ -15,12 +15,11 @@ from cocotbext.axi import (
     AxiStreamSource,
 )
 
-from actcodec.codecs.models.cdu import told
-from actcodec.driver import AcceleratorError, Driver
-from actcodec.golden.jpegact import cdu
-from actcodec.golden.offload import blocks
+from actcodec import codecs
+from actcodec.driver import AcceleratorError, Driver, effective, view
 from actcodec.rtl.offload.register_map import ErrorCode
 from tb.harness import PATTERNS, SEED, Bench, parameters
+from tb.offload.lanes import asked, drawn, model, stored
 
 SIZE = 1 << 18  # bytes of memory
 PATIENCE = 200_000  # cycles that a tensor may take
@@ -93,69 +92,83 @@ class World:
             assert await First(RisingEdge(self.dut.interrupt), late) is not late, f"SEED={SEED}: no interrupt"
 
     # ---------------------------------------------------------------------------------------------------- tensors
-    def place(self, shape, stride=None, word=None):
-        """Where a tensor of ``shape`` goes, its scales behind it: (address, table, indices of its bytes)."""
-        view = blocks.view(shape)
-        stride = stride or 4 * view.width
+    def place(self, mode, shape, stride=None, word=None):
+        """Where a tensor goes, its scales behind it: (address, table, indices of its bytes)."""
+        seen = view(codecs.lane_modes(mode)[0], shape)
+        stride = stride or 4 * seen.width
         address = 4 * int(self.random.integers(64) if word is None else word)
-        index = (address + stride * np.arange(view.rows)[:, None] + np.arange(4 * view.width)).reshape(-1)
+        index = (address + stride * np.arange(seen.rows)[:, None] + np.arange(4 * seen.width)).reshape(-1)
         table = -(-(int(index[-1]) + 1) // 32) * 32 + 32 * int(self.random.integers(4))
-        assert table + 4 * view.channels + 64 <= SIZE, "the tensor is too large for the memory"
+        assert table + 4 * seen.channels + 64 <= SIZE, "the tensor is too large for the memory"
         return address, table, index
+
+    @property
+    def modes(self):
+        """Those of the device that a user can ask for."""
+        return asked(self.driver.modes)
+
+    def golden(self, x, name):
+        """The ``Compressed`` of a tensor."""
+        mode, options = drawn(self.random, name, self.cdus)
+        return mode.model.compress(x, mode, **options)
 
     def fill(self):
         """Random bytes everywhere."""
         self.content[:] = np.frombuffer(self.random.bytes(SIZE), np.uint8)
 
-    async def compress(self, x, mode, dqt="optL", stride=None, word=None):
-        """Has ``x`` compressed and compares everything with golden; (golden's Compressed, the counters)."""
-        signs = bool(self.random.integers(2))
-        zone = int(self.random.integers(4))
-        expected = cdu.compress(x, mode, dqt, self.cdus, signs, dead_zone=zone)
-        address, table, index = self.place(x.shape, stride, word)
+    async def compress(self, x, name, dqt="optL", stride=None, word=None):
+        """Has ``x`` compressed and compares everything with golden; (golden's ``Compressed``, the counters)."""
+        mode, options = drawn(self.random, name, self.cdus, dqt=dqt)
+        expected = mode.model.compress(x, mode, **options)
+        del options["cdus"]
+        address, table, index = self.place(name, x.shape, stride, word)
         self.fill()
         self.content[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)
         before = self.content.copy()
-        scaled = expected.scales is not None
-        result = await self.driver.compress(address, x.shape, mode, dqt, signs=signs, options={"dead_zone": zone},
-                                            scale_table=table, stride=stride)
+        result = await self.driver.compress(address, x.shape, name, scale_table=table, stride=stride,
+                                            **mode.model.job(**options))
         frame = await self.sink.recv(compact=False)
         data, keep = bytes(frame.tdata), list(frame.tkeep)
         size = result.counters["bytes_out"]
-        what = f"{mode} {x.shape} on {self.cdus} CDUs, stride {stride}, address {address}, SEED={SEED}"
+        what = f"{name} {x.shape} on {self.cdus} CDUs, {options}, stride {stride}, address {address}, SEED={SEED}"
         assert size == sum(keep) == expected.payload_bytes, f"{what}: {size} bytes, expected {expected.payload_bytes}"
         assert all(keep[:size]) and len(data) % 128 == 0 and not any(data[size:]), f"{what}: the last packet is wrong"
         self.bench.equal(list(data[:size]), list(expected.payload), what)
-        assert result.mode == expected.mode and result.counters["bytes_in"] == x.nbytes
-        assert result.settings == told(expected.mode, expected.code, expected.table, zone), f"{what}: {result.settings}"
-        if scaled:
-            before[table : table + 4 * expected.scales.size] = expected.scales.view(np.uint8)
+        lane = effective(codecs.lane_modes(name)[0], x.shape)
+        assert result.mode == lane.name and result.counters["bytes_in"] == x.nbytes
+        made = mode.model.compressed(lane, x.shape, data[:size], self.cdus, result, **options)
+        assert (made.mode, made.side) == (expected.mode, expected.side), f"{what}: {made.mode}, {made.side}"
+        if lane.scaled:
+            words = slice(table, table + 4 * result.scales.size)
+            before[words] = self.content[words]
+            scales = self.content[words].view(np.uint32) & np.uint32(0xFFFF0000)  # the rest is the mode's
+            assert np.array_equal(scales.view(np.float32), stored(expected)[0].scales), f"{what}: scales"
         assert np.array_equal(self.content, before), f"{what}: memory has changed"
         return expected, result.counters
 
     async def decompress(self, compressed, stride=None, word=None, send=True, null=False):
         """Has it decompressed and compares memory with golden; the counters. Without ``send``, its payload waits at the
         stream already; with ``null``, a beat without bytes ends it."""
-        expected = cdu.decompress(compressed)
-        address, table, index = self.place(compressed.shape, stride, word)
+        c, settings = stored(compressed)
+        expected = model(compressed).decompress(compressed)
+        address, table, index = self.place(c.mode, c.shape, stride, word)
         self.fill()
         before = self.content.copy()
         before[index] = expected.view(np.uint8).reshape(-1)
         if send:
             beat = 128 * null
-            self.send(compressed.payload + bytes(beat), [1] * compressed.payload_bytes + [0] * beat if null else None)
-        result = await self.driver.decompress(
-            address, compressed.shape, compressed.mode, scales=compressed.scales, table=compressed.table,
-            settings=told(compressed.mode, compressed.code, compressed.table), scale_table=table, stride=stride)
-        if compressed.scales is not None:
-            words = slice(table, table + 4 * compressed.scales.size)
+            self.send(c.payload + bytes(beat), [1] * c.payload_bytes + [0] * beat if null else None)
+        result = await self.driver.decompress(address, c.shape, c.mode, scales=c.scales, table=c.table,
+                                              settings=settings, scale_table=table, stride=stride)
+        if c.scales is not None:
+            words = slice(table, table + 4 * c.scales.size)
             before[words] = self.content[words]
-        what = f"{compressed.mode} {compressed.shape} from {self.cdus} CDUs, stride {stride}, address {address:#x}"
+        what = f"{c.mode} {c.shape} from {self.cdus} CDUs, stride {stride}, address {address:#x}"
         wrong = np.flatnonzero(self.content != before)[:1]
         assert not wrong.size, (
             f"{what}, SEED={SEED}: memory at {wrong[0]:#x}, {np.searchsorted(index, wrong[0])} bytes into the tensor: "
             f"expected {before[wrong[0]]}, got {self.content[wrong[0]]}")
-        assert result.counters["bytes_in"] == compressed.payload_bytes
+        assert result.counters["bytes_in"] == c.payload_bytes
         assert result.counters["bytes_out"] == expected.nbytes
         return result.counters
 

@@ -2,15 +2,18 @@
 
 import numpy as np
 
-from actcodec.golden.jpegact import cdu, quantize
-from actcodec.golden.offload import blocks
+from actcodec import codecs
+from actcodec.driver import effective, view
+from actcodec.golden.jpegact import cdu
+from tb.offload.lanes import asked
 from tb.soak.session import Job
 from tb.soak.world import KINDS, PATTERNS, Accelerator, Manners
 
 __all__ = ["accelerator", "job", "manners", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
-FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (8, JPEG_ACT))
+EVERY = tuple(mode.name for mode in codecs.lane_modes())
+FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (2, EVERY), (8, JPEG_ACT))
 SIZE = 1 << 17  # bytes of memory
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 1e-40, -3e-39, -0.0, 3e38, 0], np.float32)
 
@@ -20,14 +23,15 @@ def accelerator(number):
     if number < len(FOUND):
         return Accelerator(*FOUND[number])
     random = np.random.default_rng([number, 1])
-    modes = [JPEG_ACT, ("raw", "zvc"), cdu.MODES, None, None][random.integers(5)]
+    modes = [JPEG_ACT, ("raw", "zvc"), cdu.MODES, EVERY, None, None][random.integers(6)]
     if modes is None:
-        modes = tuple(mode for mode in cdu.MODES if random.random() < 0.4) or (str(random.choice(cdu.MODES)),)
+        some = {str(random.choice(asked(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
+        modes = tuple(mode for mode in EVERY if mode in some)
     return Accelerator(
         cdus=int(random.choice([1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8])), modes=modes,
         memory=str(random.choice(["shared", "shared", "shared", "independent"])),
         outstanding=int(random.choice([8, 9, 15, 16, 40, 100, 384, 384])),
-        address_width=int(random.choice([32, 33, 40, 40, 48, 64])))
+        address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])))
 
 
 def window(random, accelerator):
@@ -84,20 +88,29 @@ def _tensor(random, shape):
     return x
 
 
+def _dqt(random, mode, values):
+    """Any table that the mode takes with these values of other options, the paper's or another; nothing where it takes
+    none."""
+    if mode.option("dqt") is None:
+        return {}
+    names = list(mode.own("dqt", values).own.named.TABLES)
+    return {"dqt": [*names, 2 ** random.integers(0, 8, 64)][random.integers(len(names) + 1)]}
+
+
 def job(random, accelerator, origin, mode=None):
     """A tensor in a mode of the accelerator, or in ``mode``, somewhere in memory."""
     while True:
         x = _tensor(random, _shape(random))
-        mode = mode or str(random.choice(accelerator.modes))
-        found = cdu.effective_mode(x, mode)
-        view = blocks.view(x.shape)
-        stride = 4 * view.width + int(random.choice([0, 0, 4 * random.integers(40)]))
+        mode = mode or str(random.choice(asked(accelerator.modes)))
+        lane, = codecs.lane_modes(mode)
+        seen = view(lane, x.shape)
+        stride = 4 * seen.width + int(random.choice([0, 0, 4 * random.integers(40)]))
         gap = 32 * int(random.integers(4))
-        size = (view.rows - 1) * stride + 4 * view.width + gap + 64 + 4 * view.channels
-        if found in accelerator.modes and size < SIZE:
+        size = (seen.rows - 1) * stride + 4 * seen.width + gap + 64 + 4 * seen.channels
+        if effective(lane, x.shape).name in accelerator.modes and size < SIZE:
             break
     room = SIZE - size
     offset = int(random.choice([0, room, random.integers(room + 1)]))
     offset = offset // 32 * 32 if random.random() < 0.5 else offset // 4 * 4
-    dqt = [*quantize.TABLES, 2 ** random.integers(0, 8, 64)][random.integers(len(quantize.TABLES) + 1)]
-    return Job.of(x, found, accelerator.cdus, origin + offset, dqt, stride, gap)
+    dqt = _dqt(random, *codecs.by_code(lane.code))
+    return Job.of(x, mode, accelerator.cdus, origin + offset, random, stride, gap, **dqt)

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from actcodec.golden.jpegact.cdu import MODES
+from actcodec.codecs import lane_modes
 
 __all__ = ["add", "load", "markdown", "rows", "table"]
 
@@ -13,7 +13,7 @@ PATH = Path("build/soak/counts.json")
 HEAD = ("accelerator", "runs", "Mcycles", "tensors", "mutated streams", "memory errors", "soft resets", "other faults",
         "error codes")
 FAULTS = ("mutated", "memory error", "soft reset", "hard reset", "refused", "locked", "frame kept")
-CODES = ("NONE", "DESCRIPTOR", "MODE", "SHORT", "EXCESS", "READ", "WRITE", "BEAT")
+CODES = ("NONE", "DESCRIPTOR", "MODE", "SHORT", "EXCESS", "READ", "WRITE", "BEAT", "BLOCK")
 
 
 def load(path=PATH):
@@ -79,5 +79,6 @@ def markdown(found):
     lines += ["", "| fault | times |", "|---|---:|", *(f"| {kind} | {total[kind]:,} |" for kind in kinds)]
     lines += ["", "| error code | tensors |", "|---|---:|",
               *(f"| {code} | {total[f'code {code}']:,} |" for code in CODES)]
-    modes = [mode for mode in MODES if any(mode in name.split(",")[0].split(" x ")[1].split("+") for name in found)]
+    built = {mode for name in found for mode in name.split(",")[0].split(" x ")[1].split("+")}
+    modes = [mode.name for mode in lane_modes() if mode.name in built]
     return [*lines, "", f"Modes that were built in somewhere: {', '.join(modes)}."]

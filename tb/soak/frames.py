@@ -4,12 +4,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from actcodec.golden.jpegact import cdu, zvc
+from actcodec.driver import view
+from actcodec.golden.division import codec
+from actcodec.golden.division import view as division
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.stream import PACKET, order
 from actcodec.rtl.offload.register_map import ErrorCode
+from tb.offload.lanes import model, stored
 
-__all__ = ["MUTATIONS", "Frame", "framed", "mutated"]
+__all__ = ["MUTATIONS", "Frame", "expected", "framed", "mutated"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,21 +44,44 @@ class Frame:
             counts[-1] = 1
         return np.where(self.keep, self.data, 0)[counts.astype(bool)]
 
-    def expected(self, compressed, granule=1):
-        """The error codes that decompression may have, the tensor that memory gets, and which of its values are sure:
-        those of the block in which a stream ended too soon are not. Less than a ``granule`` of bytes that are too many
-        may go unseen."""
-        stream = self.bytes
-        found, sizes = fit(stream, compressed)
-        more = len(stream) - len(found)
-        codes = {ErrorCode.BEAT} if self.malformed else {ErrorCode.SHORT} if more < 0 \
-            else {ErrorCode.EXCESS} if more >= granule else {ErrorCode.EXCESS, ErrorCode.NONE} if more \
-            else {ErrorCode.NONE}
-        ends = np.cumsum(sizes)
-        sure = np.ones((compressed.blocks, 8, 8), np.uint8)
-        sure[order(compressed.blocks, compressed.cdus)[(ends - sizes < len(stream)) & (len(stream) < ends)]] = 0
-        sure = blocks.join(sure, compressed.view, compressed.tiled).astype(bool).reshape(compressed.shape)
-        return codes, cdu.decompress(replace(compressed, payload=found.tobytes())), sure
+
+def expected(frame, compressed, lane, granule=1):
+    """What decompression of a frame in a lane's mode may end with: error codes, the tensor that memory gets, and which
+    of its values are sure. Those of the block in which a stream ended too soon are not; nor is anything of counted
+    blocks that are not as they were, whose damage is the matter of their coders' benches. Less than a ``granule`` of
+    bytes that are too many may go unseen."""
+    stream, c = frame.bytes, compressed
+    if lane.format.counted:
+        good = stream.tobytes() == c.payload
+        codes = {ErrorCode.NONE} if good else {ErrorCode.NONE, ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK}
+        return {ErrorCode.BEAT} if frame.malformed else codes, model(c).decompress(c), np.full(c.shape, good)
+    count = stored(c)[0].blocks
+    sizes = block_sizes(stream, c, lane.format, count)
+    found = np.zeros(sizes.sum(), np.uint8)
+    found[: len(stream)] = stream[: len(found)]
+    more = len(stream) - len(found)
+    codes = {ErrorCode.BEAT} if frame.malformed else {ErrorCode.SHORT} if more < 0 \
+        else {ErrorCode.EXCESS} if more >= granule else {ErrorCode.EXCESS, ErrorCode.NONE} if more \
+        else {ErrorCode.NONE}
+    ends = np.cumsum(sizes)
+    sure = np.ones((count, 8, 8), np.uint8)
+    sure[order(count, stored(c)[0].cdus)[(ends - sizes < len(stream)) & (len(stream) < ends)]] = 0
+    sure = blocks.join(sure, view(lane, c.shape), lane.tiled).astype(bool).reshape(c.shape)
+    return codes, model(c).decompress(replace(c, payload=found.tobytes())), sure
+
+
+def block_sizes(stream, compressed, form, count):
+    """The bytes of each of the ``count`` blocks that ``stream`` begins with, in its order."""
+    if form.segmented:
+        cdus = stored(compressed)[0].cdus
+        return codec.block_sizes(division.view(compressed.shape), form.row)[order(count, cdus)]
+    if form.kind == "fixed":
+        return np.full(count, form.longest)
+    sizes, at = np.zeros(count, int), 0
+    for k in range(count):
+        sizes[k] = form.head + form.row // 8 * int(np.bitwise_count(stream[at : at + form.head]).sum())
+        at += sizes[k]
+    return sizes
 
 
 def framed(payload, random):
@@ -65,22 +91,6 @@ def framed(payload, random):
     data[: len(payload)] = np.frombuffer(payload, np.uint8)
     keep = (np.arange(count * PACKET) < len(payload)).astype(np.uint8)
     return Frame(data.reshape(-1, PACKET), keep.reshape(-1, PACKET))
-
-
-def fit(stream, compressed):
-    """The payload of all blocks that ``stream`` begins with, zeros in the place of what lacks, and their sizes."""
-    c = compressed
-    if c.mode in cdu.BLOCK_BYTES:
-        sizes = np.full(c.blocks, cdu.BLOCK_BYTES[c.mode])
-    else:
-        item = cdu.ITEM[c.mode].itemsize
-        sizes, at = np.zeros(c.blocks, int), 0
-        for k in range(c.blocks):
-            sizes[k] = zvc.MASK + item * int(np.bitwise_count(stream[at : at + zvc.MASK]).sum())
-            at += sizes[k]
-    found = np.zeros(sizes.sum(), np.uint8)
-    found[: len(stream)] = stream[: len(found)]
-    return found, sizes
 
 
 # Ways to damage a frame: name -> function of a payload (uint8) and a generator that gives a payload or a frame.

@@ -4,8 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from actcodec.codecs import MODES
-from actcodec.golden.jpegact import cdu
+from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.register_map import ErrorCode
 from tb.soak import chance
 from tb.soak.frames import MUTATIONS, mutated
@@ -79,7 +78,7 @@ def _mutated(run):
         run.around()
         job = run.job()
         name = str(run.random.choice(list(MUTATIONS)))
-        if name == "null last" and job.mode in cdu.BLOCK_BYTES and job.compressed.payload_bytes % 128:
+        if name == "null last" and not job.lane.format.head and job.compressed.payload_bytes % 128:
             continue  # such a payload ends with a full beat
         run.decompress(job, f"mutated: {name}", mutated(job.compressed.payload, name, run.random))
 
@@ -120,22 +119,22 @@ def _refused(run):
     """A descriptor that cannot be: nothing moves."""
     run.around()
     job = run.job()
-    view, width = job.compressed.view, run.accelerator.address_width
+    view, width = job.view, run.accelerator.address_width
     top = 1 << width
-    good = {"mode": MODES[job.mode].code, "decompress": int(run.random.integers(2)), "base": job.address,
+    good = {"mode": job.lane.code, "decompress": int(run.random.integers(2)), "base": job.address,
             "rows": view.rows, "width": view.width, "stride": job.stride, "height": view.height,
             "channels": view.channels, "scales": job.table}
     size = (view.rows - 1) * job.stride + 4 * view.width
     bad = [{name: 0} for name in ("rows", "width", "height", "channels")]
     bad += [{"stride": 4 * view.width - 4}, {"stride": job.stride + 2}, {"base": job.address + 2},
             {"base": top - size + 4}, {"width": 1 << 24, "stride": 1 << 26}, {"rows": 1 << 31}]
-    if job.compressed.scales is not None:
+    if job.lane.scaled:
         bad += [{"scales": job.table + 4}, {"scales": top - 32, "channels": view.channels + 8}]
-    if job.mode == "jpeg-act":
+    if job.lane.tiled:
         bad += [{"rows": 7}, {"width": 7}]
     code = ErrorCode.DESCRIPTOR
     if run.random.random() < 0.2:
-        known = [MODES[mode].code for mode in run.accelerator.modes]
+        known = [mode.code for mode in lane_modes(*run.accelerator.modes)]
         bad, code = [{"mode": k} for k in range(8) if k not in known], ErrorCode.MODE
     change = bad[run.random.integers(len(bad))]
     run.note(f"refuse {change} of {good}")

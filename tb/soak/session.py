@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actcodec.driver import AcceleratorError, Driver, Plain, run
-from actcodec.golden.jpegact import cdu, sfpr
-from actcodec.golden.offload import blocks
+from actcodec.codecs import Mode
+from actcodec.codecs.compressed import Compressed
+from actcodec.driver import AcceleratorError, Driver, Plain, effective, run, view
 from actcodec.rtl.offload.register_map import BITS, VALUES, ErrorCode
-from tb.soak.frames import framed
+from tb.offload.lanes import drawn, model, stored
+from tb.soak.frames import expected, framed
 from tb.soak.world import COMPRESSING, DECOMPRESSING, IDLE, SLVERR, Broken, World
 
 __all__ = ["Job", "Session"]
@@ -27,37 +28,41 @@ class Job:
     """A tensor, what it is compressed to, and where it lies; addresses are those that the accelerator sees."""
 
     x: np.ndarray
-    dqt: object
-    compressed: cdu.Compressed
+    lane: Mode  # the lane's, fallen back to if need be
+    options: dict  # of the mode that it does it for
+    compressed: Compressed
     address: int
     stride: int
     table: int  # of scales
 
     @classmethod
-    def of(cls, x, mode, cdus, address, dqt="optL", stride=None, gap=0):
-        """``gap`` bytes, a multiple of 32, are between the tensor and its table of scales."""
-        view = blocks.view(x.shape)
-        stride = stride or 4 * view.width
-        end = address + (view.rows - 1) * stride + 4 * view.width
-        return cls(x, dqt, cdu.compress(x, mode, dqt, cdus), address, stride, -(-end // 32) * 32 + gap)
+    def of(cls, x, name, cdus, address, random, stride=None, gap=0, **given):
+        """``gap`` bytes, a multiple of 32, are between the tensor and its table of scales. ``given`` are options."""
+        mode, options = drawn(random, name, cdus, **given)
+        lane = effective(mode.variant(options), x.shape)
+        seen = view(lane, x.shape)
+        stride = stride or 4 * seen.width
+        end = address + (seen.rows - 1) * stride + 4 * seen.width
+        compressed = mode.model.compress(x, mode, **options)
+        del options["cdus"]
+        return cls(x, lane, options, compressed, address, stride, -(-end // 32) * 32 + gap)
 
     @property
-    def mode(self):
-        return self.compressed.mode
+    def view(self):
+        return view(self.lane, self.x.shape)
 
     @property
     def end(self):
         """Behind the table of scales."""
-        return self.table + 4 * self.compressed.view.channels
+        return self.table + 4 * self.view.channels
 
     def index(self, origin):
         """Where its bytes are in memory that begins at ``origin``."""
-        view = self.compressed.view
-        row = self.address - origin + self.stride * np.arange(view.rows)[:, None]
-        return (row + np.arange(4 * view.width)).reshape(-1)
+        row = self.address - origin + self.stride * np.arange(self.view.rows)[:, None]
+        return (row + np.arange(4 * self.view.width)).reshape(-1)
 
     def __str__(self):
-        return (f"{self.mode} {self.x.shape} at {self.address:#x}, {self.stride} bytes from row to row, "
+        return (f"{self.lane.name} {self.x.shape} at {self.address:#x}, {self.stride} bytes from row to row, "
                 f"{len(self.compressed.payload)} bytes of payload")
 
 
@@ -138,12 +143,9 @@ class Session:
         if code:
             return code
         same_bytes(frame, c.payload, "payload")
-        counts = sfpr.Counts(0, 0)
-        if c.scales is not None:
-            rows = job.x.reshape(c.view.rows, -1)
-            counts = sfpr.counts(rows, c.scales[c.view.channel, None])
-        self._same_counters(counters, bytes_in=job.x.nbytes, bytes_out=len(frame), nans=counts.nans,
-                            saturated=counts.saturated)
+        scaled = job.lane.scaled
+        self._same_counters(counters, bytes_in=job.x.nbytes, bytes_out=len(frame), nans=scaled * np.isnan(job.x).sum(),
+                            saturated=scaled and model(c).saturated(job.x, c))
         return code
 
     def decompress(self, job, frame=None, sent=False):
@@ -151,7 +153,7 @@ class Session:
         stream already."""
         world, c = self.world, job.compressed
         frame = frame or framed(c.payload, self.random)
-        codes, tensor, sure = frame.expected(c, 1 if set(self.driver.modes) - {"raw", "zvc"} else 4)
+        codes, tensor, sure = expected(frame, c, job.lane, 1 if set(self.driver.modes) - {"raw", "zvc"} else 4)
         before = self._prepare(job)
         if not sent:
             world.send(frame.data, frame.keep, frame.last)
@@ -208,12 +210,12 @@ class Session:
 
     # --------------------------------------------------------------------------------------------------------- parts
     def _compress(self, job):
-        return self.driver.compress(job.address, job.x.shape, job.mode, job.dqt, scales=job.compressed.scales,
-                                    scale_table=job.table, stride=job.stride)
+        return self.driver.compress(job.address, job.x.shape, job.lane.name, scale_table=job.table, stride=job.stride,
+                                    **model(job.compressed).job(**job.options))
 
     def _decompress(self, job):
-        c = job.compressed
-        return self.driver.decompress(job.address, job.x.shape, job.mode, scales=c.scales, table=c.table,
+        c, settings = stored(job.compressed)
+        return self.driver.decompress(job.address, c.shape, c.mode, scales=c.scales, table=c.table, settings=settings,
                                       scale_table=job.table, stride=job.stride)
 
     def _begin(self, job, back, cycles):
@@ -239,7 +241,7 @@ class Session:
         world.bytes[:] = np.frombuffer(self.random.bytes(world.bytes.size), np.uint8)
         world.owner[:] = 0
         world.owner[index] = TENSOR
-        if job.compressed.scales is not None:
+        if job.lane.scaled:
             world.owner[job.table - world.origin : job.end - world.origin] = TABLE
         if x is not None:
             world.bytes[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)

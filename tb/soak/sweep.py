@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 
+from tb.offload.lanes import asked
 from tb.soak.session import Job, Session
 from tb.soak.world import Manners
 
@@ -20,11 +21,11 @@ PLACES = [(33, 64, 0x4000, 0), (40, 72, 0x4FE4, 12)] + [
 
 def jobs(modes, cdus):
     """All of it: pairs of a job and whether it is decompression."""
-    for number, ((width, rows, address, gap), mode) in enumerate(product(PLACES, modes)):
+    for number, ((width, rows, address, gap), mode) in enumerate(product(PLACES, asked(modes))):
         random = np.random.default_rng(number)
         x = random.normal(0, 1, (1, 2, rows // 2, width)).astype(np.float32)
         x[x < -0.3] = 0
-        job = Job.of(x, mode, cdus, address, "optH", 4 * width + gap)
+        job = Job.of(x, mode, cdus, address, random, 4 * width + gap, dqt="optH")
         yield from ((job, False), (job, True))
 
 
