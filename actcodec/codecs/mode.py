@@ -38,10 +38,6 @@ class Streams:
     arrays, the model has two more functions: ``joined(shape, mode, arrays)``, the ``Compressed`` of the encoder's
     outputs, and ``arrays(compressed)``, what the decoder's inputs take; both are dictionaries by the names of ports, of
     bytes, or of integers for streams that carry a number.
-
-    Units with other ports, or of which several share a tensor, are run by the model itself: ``compress_by(run, x, mode,
-    **options)`` and ``decompress_by(run, compressed)`` do what its ``compress`` and ``decompress`` do, by a
-    :class:`~actcodec.stream_engine.Runs`.
     """
 
     encoder: str
@@ -75,11 +71,14 @@ class Mode:
                                      the scale table, uint32, and a number for each setting, by its name
     ``job(**options)``               of a lane's mode: what :meth:`actcodec.driver.Driver.compress` has to know of the
                                      options, by the names of its parameters
+    ``lane(x, mode, **options)``     of a lane's mode whose values decide which of its variants does it, instead of
+                                     ``job``: that variant, and what ``job`` gives
     ``compressed(lane, shape,        of a lane's mode: the ``Compressed`` of what ``lane``, the mode or a variant, made
     payload, cdus, result,           of a tensor, by the driver's ``result``
     **options)``
     ``stored(compressed)``           of a lane's mode: an object with ``mode``, ``shape``, ``payload``, ``scales``,
-                                     ``table``, ``cdus``, ``blocks``, ``payload_bytes``; a number for each setting
+                                     ``table``, ``cdus``, ``blocks``, ``payload_bytes``, and, if it has streams, their
+                                     ``lengths``; a number for each setting
     ================================ ==================================================================================
     """
 
