@@ -182,7 +182,8 @@ class Driver:
                 scales, settings = words if scales is None else scales, fitted if settings is None else settings
             else:
                 scales = sfpr.scales(x).k if scales is None else scales
-                settings = mode.model.settings(x, mode, dqt, signs) if settings is None else settings
+                if settings is None:
+                    settings = mode.model.settings(x, mode, dqt, signs, **(options or {}))
         words = None if scales is None else np.ascontiguousarray(scales)
         if words is not None and words.dtype != np.uint32:
             words = words.astype(np.float32).view(np.uint32)

@@ -3,6 +3,7 @@ between the lines ``<!-- NAME -->`` and ``<!-- /NAME -->``, and draws the curves
 """
 
 from pathlib import Path
+from statistics import median
 
 from actcodec.train import sweep, table
 from docs import marks
@@ -67,7 +68,27 @@ def division():
     yield from lines(HEAD, rows(results("division")))
 
 
-TABLES = {function.__name__: function for function in (table1, table3, division)}
+def comet():
+    yield from lines(HEAD, rows(results("comet")))
+
+
+def equation3():
+    looks = {}
+    for label, result in results("comet"):
+        for one in result["bounds"][1:] if label == "comet" else ():
+            for layer, found in one["layers"].items():
+                looks.setdefault(layer, []).append(
+                    (found["bound"], found["predicted"] / found["target"], found["measured"] / found["predicted"]))
+    body = []
+    for layer, found in looks.items():
+        bounds, predicted, measured = zip(*found, strict=True)
+        body.append([layer, f"{min(bounds):.3f} to {max(bounds):.3f}", number(median(predicted)),
+                     number(median(measured)), f"{min(measured):.2f} to {max(measured):.2f}"])
+    yield from lines(["layer", "error bound", "predicted over wanted, median", "measured over predicted, median",
+                      "and its range"], body)
+
+
+TABLES = {function.__name__: function for function in (table1, table3, division, comet, equation3)}
 
 
 def renewed(text):

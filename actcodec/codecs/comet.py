@@ -32,12 +32,13 @@ MODEL = "actcodec.codecs.models.comet"
 
 TILED = Mode(
     "comet", 21, BlockFormat("stream", 8), ("actcodec.rtl.comet.lane:LaneCodec",), tiled=True, told=TOLD, golden=MODEL,
+    torch="actcodec.torch.comet:Comet",
     options=(*BOUNDS, PREDICTOR, CDUS), exclusive=tuple(option.name for option in BOUNDS), lossy=True,
     fallback="comet-flat", summary="differences to neighbours in Huffman codes, each value within a bound",
     tensors="anything", source="COMET (Jin et al., VLDB 2022), section 3.4",
     shown=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05})))
 
-FLAT = replace(TILED, name="comet-flat", code=23, tiled=False, golden=f"{MODEL}:Flat", fallback="", shown=())
+FLAT = replace(TILED, name="comet-flat", code=23, tiled=False, golden=f"{MODEL}:Flat", torch="", fallback="", shown=())
 """Of the lane: the predictors that need no tiles. The tensor's values decide, and files say which predictor it was."""
 
 MODES = (replace(TILED, variants=(({}, FLAT),)),)

@@ -32,7 +32,8 @@ PATH = ("actcodec.rtl.jpegact.path:sfpr", "actcodec.rtl.division.path:average", 
 
 TILED = Mode(
     "division", 22, BlockFormat("segment", BITS.default), PATH, scaled=True, tiled=True, told=TOLD,
-    golden="actcodec.codecs.models.division", options=(BITS, SEED, ROUNDING, LFC, OFFSET, CDUS), lossy=True,
+    golden="actcodec.codecs.models.division", torch="actcodec.torch.division:Division",
+    options=(BITS, SEED, ROUNDING, LFC, OFFSET, CDUS), lossy=True,
     fallback="division-flat", summary="block averages, and codes of 1, 2 or 4 bits",
     tensors="inputs of conv, bn, linear", source=f"{PAPER}, section 4", shown=(("dense", {}), ("ReLU", {})))
 

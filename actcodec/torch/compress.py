@@ -114,6 +114,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
                                  "compiled")
         self.model, self.engine, self.min_values, self.error_every = model, engine, min_values, error_every
         self.schedule, self.step, self._depth, self._handles = schedule, 0, 0, []
+        self.watch = None  # of a name, a module, its arguments and its output: called after each module in the context
         self.set(preset, rules=rules, **options)
         self.reset()
 
@@ -128,6 +129,11 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             self.rules = ruling.with_options(self.rules, options)
         self._codecs = [one.mode and codec(one.mode, one.options, self.engine) for one in self.rules]
 
+    @property
+    def waits(self):
+        """Whether the CPU waits for a GPU in each pass, as a mode asks it what values are like."""
+        return any(one and one.waits for one in self._codecs)
+
     def reset(self):
         """Forgets what the report would show."""
         self._rows, self._meter, self._passes = {}, Meter(), 0
@@ -136,6 +142,16 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     def report(self):
         """A :class:`~actcodec.torch.report.Report` of the last pass."""
         return Report(list(self._rows.values()), self._meter, self._passes)
+
+    @torch.no_grad()
+    def kept(self, tensor):
+        """The layer that saved a tensor first, and its values as the backward pass will have them; None for a tensor
+        that was not saved."""
+        entry = self._entries.get(saved.key(tensor))
+        if entry is None or entry.row is None:
+            return None
+        return entry.row.layer, tensor if entry.codec is None else entry.seen(entry.decode(), tensor.shape,
+                                                                              tensor.stride())
 
     # --------------------------------------------------------------------------------------------------------- context
     def __enter__(self):
@@ -180,7 +196,9 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     def _return(self, module, args, output):
         if self._layers:  # an error may have come before the call
-            self._layers.pop()
+            name = self._layers.pop()
+            if self.watch and output is not None:
+                self.watch(name, module, args, output)
 
     # ----------------------------------------------------------------------------------------------------------- hooks
     @torch.no_grad()

@@ -60,6 +60,8 @@ def nonzero(x):
 class Gist:
     """One of the modes ``dpr-*`` and ``ssdc*``, through ``torch.compile`` if ``compile``. Raises ValueError."""
 
+    waits = False
+
     def __init__(self, mode, compile=False, **options):
         self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
         self.sparse, self.form = mode.startswith("ssdc"), self.mode.parameter["form"]

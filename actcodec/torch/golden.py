@@ -1,5 +1,9 @@
 """Any mode of the registry for torch tensors: by what is here for it, or by its NumPy model, which makes the real
-payload, slowly."""
+payload, slowly.
+
+A codec has ``mode``, ``options``, ``encode``, ``decode``, and ``waits``: whether the CPU has to see values, so that it
+waits for a GPU.
+"""
 
 import warnings
 
@@ -8,7 +12,7 @@ import torch
 from actcodec import codecs, engines
 from actcodec.torch.packed import Packed
 
-__all__ = ["ENGINES", "Golden", "codec", "is_here"]
+__all__ = ["ENGINES", "Golden", "codec"]
 
 ENGINES = ("torch", "compiled", "golden")
 
@@ -17,6 +21,8 @@ _said = set()
 
 class Golden:
     """A mode with its options, as ``actcodec.compress`` takes them. Raises ValueError."""
+
+    waits = True
 
     def __init__(self, mode, **options):
         self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
@@ -35,20 +41,14 @@ class Golden:
         return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
 
 
-def is_here(mode, options):
-    """Whether a mode with these options has a torch version. Raises ValueError."""
-    found = codecs.find(mode)
-    return bool(found.torch) and found.variant(found.settings(options)) is found
-
-
 def codec(mode, options, engine="torch"):
     """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", its torch version if it has
     one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once."""
-    if engine != "golden" and is_here(mode, options):
-        return codecs.found(codecs.find(mode).torch)(mode, engine == "compiled", **options)
-    name = codecs.find(mode).variant(codecs.find(mode).settings(options)).name
-    if engine != "golden" and name not in _said:
-        _said.add(name)
-        warnings.warn(f"mode {name} has no torch version: its NumPy model does the work, on the CPU",
+    lane = codecs.find(mode).variant(codecs.find(mode).settings(options))
+    if engine != "golden" and lane.torch:
+        return codecs.found(lane.torch)(mode, engine == "compiled", **options)
+    if engine != "golden" and lane.name not in _said:
+        _said.add(lane.name)
+        warnings.warn(f"mode {lane.name} has no torch version: its NumPy model does the work, on the CPU",
                       stacklevel=3)
     return Golden(mode, **options)

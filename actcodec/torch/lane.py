@@ -1,8 +1,8 @@
 """JPEG-ACT's modes in torch, and Gist's Binarize, which is brc without padding: int32 arithmetic, the same on CPU and
 CUDA, and bit-equal to golden.
 
-What is kept is what is cheap to keep: a byte a value where golden has a payload with a mask. How many bytes the payload
-would have is counted, exactly.
+What is kept is what is cheap to keep: a byte a value where golden has a payload with a mask, or JPEG's codes. How many
+bytes the payload would have is counted, exactly.
 """
 
 import torch
@@ -10,7 +10,7 @@ import torch
 from actcodec import codecs
 from actcodec.codecs.compressed import view as seen
 from actcodec.golden.offload import blocks
-from actcodec.torch import sfpr, tiles
+from actcodec.torch import quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 
@@ -24,6 +24,8 @@ GATHER = sum(1 << 56 - 7 * i for i in range(8))  # times eight bytes of 0 or 1: 
 class Lane:
     """One of the modes of a lane with its options, as ``actcodec.compress`` takes them, but for those that make a
     variant of it, such as another coder; through ``torch.compile`` if ``compile``. Raises ValueError."""
+
+    waits = False
 
     def __init__(self, mode, compile=False, **options):
         self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
@@ -46,9 +48,14 @@ class Lane:
                 size += form.item * torch.count_nonzero(x.view(torch.int32))
             return self._packed(mode, x, x.detach(), size, x._version)
         found = sfpr.scales(x, view, self._function(sfpr.magnitudes))
-        q, count = self._function(coded)(x, view, found, self.options.get("signs", False), self._table(mode, x.device),
-                                         counted)
-        return self._packed(mode, x, q, size + form.item * count if counted else size, found)
+        way = quantize.shift if mode.shifts else quantize.divide
+        q, count = self._function(coded)(x, view, found, self.options.get("signs", False), way,
+                                         self._table(mode, x.device), counted)
+        if counted:
+            size += form.item * count
+        elif form.kind == "counted":
+            size += runlength.size(q)
+        return self._packed(mode, x, q, size, found)
 
     def decode(self, packed):
         """The float32 tensor of a :class:`Packed`."""
@@ -62,7 +69,8 @@ class Lane:
                                    f"after it was saved (version {q._version}, not {found})")
             x = q
         else:
-            x = self._function(decoded)(q, view, found, self._table(mode, q.device))
+            way = quantize.unshift if mode.shifts else quantize.multiply
+            x = self._function(decoded)(q, view, found, way, self._table(mode, q.device))
         return x.view(packed.shape)
 
     @staticmethod
@@ -73,12 +81,13 @@ class Lane:
         return Packed(mode.name, tuple(x.shape), (q, found), size, side, held)
 
     def _table(self, mode, device):
-        """Shifts, int32 [8, 8, 1]; None where there are no tiles."""
+        """Shifts or divisors, int32 [8, 8, 1]; None where there are no tiles."""
         if not mode.tiled:
             return None
         if device not in self._tables:
-            shifts = torch.from_numpy(self.options["dqt"].shifts.astype("int32"))
-            self._tables[device] = shifts.view(8, 8, 1).to(device)
+            dqt = self.options["dqt"]
+            table = torch.from_numpy((dqt.shifts if mode.shifts else dqt.numbers).astype("int32"))
+            self._tables[device] = table.view(8, 8, 1).to(device)
         return self._tables[device]
 
 
@@ -87,17 +96,18 @@ def keeps_bits(mode):
     return mode.lossy and not mode.scaled
 
 
-def coded(x, view, found, signs, table, counted):
-    """int8 values, or coefficients where there is a ``table``, and how many are not 0, if they are ``counted``."""
+def coded(x, view, found, signs, way, table, counted):
+    """int8 values, or coefficients where there is a ``table``, and how many are not 0, if they are ``counted``. ``way``
+    is how coefficients are quantized."""
     q = sfpr.quantize(x, view, found, signs)
     if table is not None:
-        q = tiles.transformed(q, view, table)
+        q = tiles.transformed(q, view, way, table)
     return q, torch.count_nonzero(q) if counted else None
 
 
-def decoded(q, view, found, table):
+def decoded(q, view, found, way, table):
     """Flat float32 values of what :func:`coded` gave."""
-    return sfpr.dequantize(q if table is None else tiles.restored(q, view, table), view, found)
+    return sfpr.dequantize(q if table is None else tiles.restored(q, view, way, table), view, found)
 
 
 def packed_bits(x):

@@ -1,4 +1,5 @@
-"""DCT and SH of tensors in 8x8 tiles, bit-equal to ``golden/jpegact/cdu.py`` (JPEG-ACT, sections III-C to III-E)."""
+"""DCT and quantization of tensors in 8x8 tiles, bit-equal to ``golden/jpegact/cdu.py`` (JPEG-ACT, sections III-C to
+III-E)."""
 
 import torch
 
@@ -7,29 +8,27 @@ from actcodec.torch import dct, sfpr
 __all__ = ["restored", "transformed"]
 
 
-def transformed(y, view, table):
-    """Quantized coefficients, int8 [8, 8, blocks], of flat int8 values seen as golden's ``view``; ``table`` has the
-    shifts, int32 [8, 8, 1]."""
+def transformed(y, view, quantize, table):
+    """Quantized coefficients, int8 [8, 8, blocks], of flat int8 values seen as golden's ``view``; ``quantize`` is a
+    function of :mod:`actcodec.torch.quantize`, ``table`` its shifts or divisors, int32 [8, 8, 1]."""
     y = y.view(view.rows, view.width)
     bottom, right = -view.rows % 8, -view.width % 8
     if bottom or right:
         y = torch.nn.functional.pad(y, (0, right, 0, bottom))
     tiles = y.view(-1, 8, view.tiles_per_row, 8)
-    drop = table + dct.FRACTION_BITS
-    half = torch.bitwise_left_shift(torch.ones_like(drop), drop - 1)
     q = torch.empty(8, 8, view.blocks(True), dtype=torch.int8, device=y.device)
     for rows, place in _rows(tiles.shape[0], view, y):
         block = tiles[rows].permute(1, 3, 0, 2).to(torch.int32, memory_format=torch.contiguous_format)
-        c = dct.forward(block.view(8, 8, -1))
-        q[:, :, place] = c.add_(half).bitwise_right_shift_(drop).clamp_(-128, 127)
+        q[:, :, place] = quantize(dct.forward(block.view(8, 8, -1)), table)
     return q
 
 
-def restored(q, view, table):
+def restored(q, view, dequantize, table):
     """Flat values of what :func:`transformed` gave."""
     y = torch.empty(-(-view.rows // 8), 8, view.tiles_per_row, 8, dtype=torch.int8, device=q.device)
     for rows, place in _rows(y.shape[0], view, q):
-        x = dct.inverse(q[:, :, place].to(torch.int32, memory_format=torch.contiguous_format) << table)
+        c = dequantize(q[:, :, place].to(torch.int32, memory_format=torch.contiguous_format), table)
+        x = dct.inverse(c)
         y[rows] = x.view(8, 8, -1, view.tiles_per_row).permute(2, 0, 3, 1)
     return y.view(-1, view.padded_width)[:view.rows, :view.width].reshape(-1)
 

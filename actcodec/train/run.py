@@ -5,15 +5,19 @@ import json
 import math
 import time
 import warnings
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
 __all__ = ["DEFAULTS", "checked", "keep", "known", "name", "run", "span", "train", "trained"]
 
 DEFAULTS = {"network": "resnet8", "preset": "none", "options": {}, "schedule": {}, "seed": 0, "steps": 300, "batch": 64,
-            "rate": 0.1, "pictures": 10_000, "tests": 1, "device": "cpu", "engine": "torch"}
+            "rate": 0.1, "pictures": 10_000, "tests": 1, "device": "cpu", "engine": "torch", "adaptive": None,
+            "awp": None}
 """A configuration. ``schedule`` has options by the step they begin with, ``pictures`` is how many the test has, which
-is made ``tests`` times along the way; ``device`` is cpu or cuda, ``engine`` what ``actcodec.torch.Compress`` takes."""
+is made ``tests`` times along the way; ``device`` is cpu or cuda, ``engine`` what ``actcodec.torch.Compress`` takes.
+``adaptive`` has COMET's bounds for the inputs of convolutions, with these parameters of ``actcodec.torch.Adaptive``,
+``awp`` weights of A2DTWP's precision, with those of ``actcodec.torch.Awp``; none, where it is None."""
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 POINTS = 50  # of the curve of losses
@@ -24,7 +28,7 @@ TESTED = {"cpu": 500, "cuda": 5000}  # pictures at once
 def checked(configuration):
     """A whole configuration. Raises ValueError for one that cannot be."""
     from actcodec.torch import Schedule, preset
-    from actcodec.torch.golden import ENGINES, is_here
+    from actcodec.torch.golden import ENGINES
 
     if unknown := [key for key in configuration if key not in DEFAULTS]:
         raise ValueError(f"a run has no {unknown[0]}, legal are {', '.join(DEFAULTS)}")
@@ -43,13 +47,31 @@ def checked(configuration):
     if not 0 < found["rate"] < math.inf:
         raise ValueError(f"rate is {found['rate']!r}, must be above 0")
     found["schedule"] = {str(step): options for step, options in found["schedule"].items()}
-    for one in preset(found["preset"], **found["options"]):
-        slow = one.mode and (found["engine"] == "golden" or not is_here(one.mode, one.options))
-        if slow and found["device"] == "cuda":
-            raise ValueError(f"mode {one.mode} works on the CPU, and a step on cuda is captured as a graph")
+    preset(found["preset"], **found["options"])
     for options in Schedule(steps(found)).steps.values() if found["schedule"] else ():
         preset(found["preset"], **options)
+    _check_control(found)
     return found
+
+
+def _check_control(configuration):
+    """Raises ValueError unless what changes from step to step can be made."""
+    from actcodec.torch import Adaptive, Awp, Compress, resnet
+
+    made = {"adaptive": lambda **options: Adaptive(Compress(model, "none"), None, measure=True, **options),
+            "awp": lambda **options: Awp(model, **options)}
+    for key, make in made.items():
+        if configuration[key] is None:
+            continue
+        if configuration["device"] == "cuda":
+            raise ValueError(f"{key} changes from step to step, and on cuda a step is captured as a graph")
+        if key == "adaptive" and configuration["schedule"]:
+            raise ValueError("a run has a schedule or adaptive bounds, not both")
+        model = resnet.resnet8(width=2)
+        try:
+            make(**configuration[key])
+        except TypeError as error:
+            raise ValueError(f"{key} is {configuration[key]!r}: {error}") from error
 
 
 def steps(configuration):
@@ -134,10 +156,11 @@ def _moved(pictures, random):
 
 def train(configuration, data):
     """Trains, and tests: accuracies in per cent, means of the losses along the way, ratios of the last step, seconds
-    (of processor time on the CPU). ``data`` lies on the device."""
+    (of processor time on the CPU); what ``Adaptive`` has as its history; and the bytes that ``Awp`` sends of a weight
+    of each layer, whenever one of them changes, with the step they begin with. ``data`` lies on the device."""
     import torch
 
-    from actcodec.torch import Compress, resnet
+    from actcodec.torch import Adaptive, Awp, Compress, resnet
     from actcodec.train.step import step
 
     c, clock = configuration, time.process_time if configuration["device"] == "cpu" else time.perf_counter
@@ -149,6 +172,8 @@ def train(configuration, data):
         warnings.simplefilter("ignore")  # that a mode is slow was said for the sweep
         compress = Compress(model, c["preset"], engine=c["engine"], error_every=0, **c["options"])
     optimizer = torch.optim.SGD(model.parameters(), lr=c["rate"], momentum=0.9, nesterov=True, weight_decay=5e-4)
+    control = None if c["adaptive"] is None else Adaptive(compress, optimizer, measure=True, **c["adaptive"])
+    weights, precision = None if c["awp"] is None else Awp(model, **c["awp"]), []
     rates = torch.optim.lr_scheduler.OneCycleLR(optimizer, c["rate"], total_steps=c["steps"] + 1)
     losses, accuracies, changes = torch.zeros(c["steps"], device=device), [], steps(c) | {0: steps(c).get(0, {})}
     ahead = AHEAD[device.type]
@@ -161,22 +186,30 @@ def train(configuration, data):
             picked = torch.randint(0, len(data["train"]), (ahead * c["batch"],), generator=random, device=device)
             x, y = _moved(_floats(data["train"][picked]), random), data["train_classes"][picked]
         now = slice(number % ahead * c["batch"], (number % ahead + 1) * c["batch"])
-        losses[number] = passes(x[now], y[now])
+        with weights or nullcontext():
+            losses[number] = passes(x[now], y[now])
         optimizer.step()
         rates.step()
+        if control:
+            control.update()
+        if weights:
+            if not precision or precision[-1]["bytes"] != weights.roundto:
+                precision.append({"step": number, "bytes": weights.roundto, "ratio": weights.ratio})
+            weights.update()
         if (number + 1) % part == 0 and not bool(losses[:number + 1].isfinite().all()):
             break
         if (number + 1) % rest == 0 and c["steps"] - number > rest:
-            accuracies.append(accuracy(model, data, c["pictures"]))
+            accuracies.append(accuracy(model, data, c["pictures"], weights))
     found = losses[:number + 1].tolist()
     found = found[:next((i + 1 for i, loss in enumerate(found) if not math.isfinite(loss)), len(found))]
     means = [sum(found[i:i + part]) / len(found[i:i + part]) for i in range(0, len(found), part)]
-    accuracies = [round(float(one), 4) for one in (*accuracies, accuracy(model, data, c["pictures"]))]
+    accuracies = [round(float(one), 4) for one in (*accuracies, accuracy(model, data, c["pictures"], weights))]
     return {"accuracy": accuracies[-1], "accuracies": accuracies, "converged": math.isfinite(found[-1]),
             "losses": [round(loss, 4) if math.isfinite(loss) else None for loss in means],
             "ratio": compress.report().total["ratio"], "ratios": ratios(compress.report()),
             "seconds": round(clock() - start, 1), "torch": torch.__version__,
-            "on": torch.cuda.get_device_name() if device.type == "cuda" else "CPU"}
+            "on": torch.cuda.get_device_name() if device.type == "cuda" else "CPU",
+            **({"bounds": control.history} if control else {}), **({"precision": precision} if weights else {})}
 
 
 def ratios(report):
@@ -186,13 +219,14 @@ def ratios(report):
             / sum(row.packed for row in report.rows if row.kind == kind) for kind in kinds}
 
 
-def accuracy(model, data, count):
-    """Of the first pictures of the test, in per cent: a tensor, which on a GPU may still be on its way."""
+def accuracy(model, data, count, weights=None):
+    """Of the first pictures of the test, in per cent: a tensor, which on a GPU may still be on its way. ``weights`` are
+    an :class:`~actcodec.torch.Awp`, if there is one."""
     import torch
 
     model.eval()
     size = TESTED[data["test"].device.type]
-    with torch.no_grad():
+    with torch.no_grad(), weights or nullcontext():
         right = sum((model(_floats(data["test"][i:min(i + size, count)])).argmax(1)
                      == data["test_classes"][i:min(i + size, count)]).sum() for i in range(0, count, size))
     model.train()

@@ -23,9 +23,9 @@ from actcodec.train.step import step
 __all__ = ["codecs", "steps"]
 
 BATCH, VALUES = 128, 128 * 16 * 32 * 32
-TENSORS = {"jpeg-act": "dense", "dpr-fp8": "dense"}  # of modes; others are for ReLUs
-MODES = ("jpeg-act", "sfpr", "sfpr-zvc", "brc", "zvc", "dpr-fp8", "ssdc-fp8")
-PRESETS = ("none", "cdma", "sfpr", "jpeg-act", "gist-fp8")
+TENSORS = dict.fromkeys(("jpeg-act", "jpeg-base", "dpr-fp8", "division"), "dense")  # of modes; others are for ReLUs
+MODES = ("jpeg-act", "jpeg-base", "sfpr", "sfpr-zvc", "brc", "zvc", "dpr-fp8", "ssdc-fp8", "division", "comet")
+PRESETS = ("none", "cdma", "sfpr", "jpeg-act", "jpeg-base", "gist-fp8", "division", "comet")
 ROUNDS, LEAST = 3, 0.5  # the best of so many times, of so many seconds
 
 

@@ -17,7 +17,7 @@ BINS = 32
 BIN_MAX = (1 << 24) - 1
 _DIRECT = 16  # symbols with a bin of their own
 _SHARES = 1 << MAX_LENGTH - np.arange(1, MAX_LENGTH + 1)  # of all 8-bit patterns that a code of each length takes
-_ONE_BYTE = 224  # symbols from U on whose escape has one byte; it is two for others
+ONE_BYTE = 224  # symbols from U on whose escape has one byte; it is two for others
 
 
 class Book:
@@ -95,7 +95,7 @@ def cost(book, histogram, penalty=0):
     Outliers, and the bits that other lanes give meanwhile, do not count.
     """
     histogram = np.asarray(histogram)
-    direct, one, two = np.split(histogram, [book.U, min(book.U + _ONE_BYTE, SYMBOLS)])
+    direct, one, two = np.split(histogram, [book.U, min(book.U + ONE_BYTE, SYMBOLS)])
     bytes_ = one.sum() + 2 * two.sum()
     return direct @ book.length[:-1] + (one.sum() + two.sum()) * book.length[-1] + (8 + penalty) * bytes_
 
@@ -120,25 +120,51 @@ def lengths(weights, limit=MAX_LENGTH):
     return result
 
 
+def information(histogram):
+    """Bits that any code needs for a histogram's symbols, at least: their entropy."""
+    counts = np.asarray(histogram, np.float64)
+    return float(_weight(counts.sum()) - _weight(counts).sum())
+
+
+def _weight(counts):
+    """n log2(n)."""
+    return counts * np.log2(np.maximum(counts, 1e-300))
+
+
+def _least(histogram, candidates, penalty):
+    """Less than `cost` of any book with U = 1 to `candidates`, float64 [candidates]."""
+    U = np.arange(1, candidates + 1)
+    above = histogram.sum() - np.append(0, np.cumsum(histogram))  # how many symbols there are from each one on
+    escaped, wide = above[U], above[np.minimum(U + ONE_BYTE, SYMBOLS)]
+    direct = np.cumsum(_weight(histogram.astype(np.float64)))[:candidates]
+    codes = _weight(float(histogram.sum())) - direct - _weight(escaped.astype(np.float64))
+    return (codes + (8 + penalty) * (escaped + wide)) * (1 - 1e-9) - 1e-6
+
+
 def build(histogram, penalty=16):
     """The Book of least cost for a histogram of 4096 symbols, an escape's byte counted as 8 + `penalty` bits.
 
     For every U: the counts made falling by pooling adjacent violators, an escape no heavier than the symbol before it,
-    and lengths by package-merge. `penalty` stands for the time that an escape takes.
+    and lengths by package-merge; of equals the smallest U. `penalty` stands for the time that an escape takes.
     """
     histogram = np.asarray(histogram)
     used = np.flatnonzero(histogram)
     candidates = min(MAX_SYMBOLS, int(used[-1]) + 1 if used.size else 1)  # codes that nothing uses only cost
     escaped = histogram.sum() - np.cumsum(histogram[:candidates])
-    best, pools = None, []  # pools of [sum of weights, symbols]
+    least = _least(histogram, candidates, penalty)
+    pools, falling = [], []  # pools of [sum of weights, symbols]
     for U in range(1, candidates + 1):
         pools.append((histogram[U - 1], 1))
         while len(pools) > 1 and pools[-2][0] * pools[-1][1] < pools[-1][0] * pools[-2][1]:
             pools[-2:] = [tuple(np.add(*pools[-2:]))]
-        falling = [total / n for total, n in pools for _ in range(int(n))]
-        weights = [min(escaped[U - 1], falling[-1]), *reversed(falling)]
+        falling.append(tuple(pools))
+
+    best = None
+    for place in np.argsort(least, kind="stable"):
+        if best and least[place] > best[0]:
+            break  # nor are the others any better
+        weights = [total / n for total, n in falling[place] for _ in range(int(n))]
+        weights = [min(escaped[place], weights[-1]), *reversed(weights)]
         book = Book(np.bincount(lengths(weights), minlength=MAX_LENGTH + 1)[1:])
-        bits = cost(book, histogram, penalty)
-        if best is None or bits < best[0]:
-            best = bits, book
-    return best[1]
+        best = min(best or (np.inf,), (cost(book, histogram, penalty), place, book), key=lambda found: found[:2])
+    return best[2]

@@ -84,5 +84,9 @@ def auto(x, bits=2, offset="mean"):
     if not view.tiled and view.sectors < 8:
         return plain, False
     pooled = table(x, bits, offset=offset)
-    plain_cost, pooled_cost = (np.square(sfpr.reciprocal(k.astype(np.float64))).sum() for k, _ in (plain, pooled))
-    return (plain, False) if plain_cost < pooled_cost else (pooled, True)
+    return (plain, False) if cost(plain.k) < cost(pooled.k) else (pooled, True)
+
+
+def cost(k):
+    """The sum of the squares of all steps."""
+    return np.square(sfpr.reciprocal(k.astype(np.float64))).sum()

@@ -162,8 +162,9 @@ class Decode(wiring.Component):
                 held.eq(choose([(taken, (merged << by)[:22]) for by, taken in enumerate(length)])),
                 part.eq(choose([(taken, part.rotate_left(by)) for by, taken in enumerate(length, 1)]) | ~self.busy),
             ]
-        m.d.comb += asks_next.eq(part[0] | length[7] | ~self.busy
-                                 | Cat(length[k - 1] & part[9 - k :].any() for k in range(2, 8)).any())
+        # A code takes more than 8 - r bits if it is not within those of so many.
+        m.d.comb += asks_next.eq(part[0] | eight | ~self.busy
+                                 | (code & Cat(part[r] & ~within[7 - r] for r in range(1, 8)).any()))
         return window, length
 
     def _symbol(self, m, lane, advance, taken, kinds, window, length, eight):

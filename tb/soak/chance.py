@@ -88,12 +88,12 @@ def _tensor(random, shape):
     return x
 
 
-def _dqt(random, mode):
-    """Any table that the mode takes, the paper's or another; nothing where it takes none."""
-    option = mode.option("dqt")
-    if option is None:
+def _dqt(random, mode, values):
+    """Any table that the mode takes with these values of other options, the paper's or another; nothing where it takes
+    none."""
+    if mode.option("dqt") is None:
         return {}
-    names = list(option.own.named.TABLES)
+    names = list(mode.own("dqt", values).own.named.TABLES)
     return {"dqt": [*names, 2 ** random.integers(0, 8, 64)][random.integers(len(names) + 1)]}
 
 
@@ -112,5 +112,5 @@ def job(random, accelerator, origin, mode=None):
     room = SIZE - size
     offset = int(random.choice([0, room, random.integers(room + 1)]))
     offset = offset // 32 * 32 if random.random() < 0.5 else offset // 4 * 4
-    dqt = _dqt(random, codecs.by_code(lane.code)[0])
+    dqt = _dqt(random, *codecs.by_code(lane.code))
     return Job.of(x, mode, accelerator.cdus, origin + offset, random, stride, gap, **dqt)

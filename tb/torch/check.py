@@ -43,8 +43,11 @@ CASES = {name: (name, {}) for name in rules.names()}
 CASES |= {f"jpeg-act {table}": ("jpeg-act", {"dqt": table}) for table in TABLES if table != "optL"}
 CASES |= {f"{name} signs": (name, {"signs": True}) for name in ("jpeg-act", "sfpr", "sfpr-zvc")}
 CASES |= {"jpeg-act optH signs": ("jpeg-act", {"dqt": "optH", "signs": True})}
+CASES |= {f"division {words}": ("division", options) for words, options in (
+    ("1 bit", {"bits": 1}), ("4 bits", {"bits": 4}), ("no LFC", {"lfc": "off"}), ("LFC", {"lfc": "on"}),
+    ("minimum", {"lfc": "on", "offset": "min"}))}
 VARIANTS = {variant.name: (name, values) for name, mode in codecs.MODES.items() for values, variant in mode.variants
-            if "coder" in values}
+            if values.keys() == {"coder"}}
 """Other coders: the values are the same, so that no network is trained with them."""
 CASES |= VARIANTS
 
@@ -159,8 +162,8 @@ def main(arguments=None):
     with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
         found = dict(zip(cases, pool.map(measure, cases), strict=True))
     if options.renew:
-        recorded = (recorded if options.cases else {}) | {
-            case: {key: float(f"{value:.4g}") for key, value in one.items()} for case, one in found.items()}
+        recorded |= {case: {key: float(f"{value:.4g}") for key, value in one.items()} for case, one in found.items()}
+        recorded = {case: recorded[case] for case in CASES if case in recorded}
         RECORD.write_text(json.dumps(recorded, indent=1) + "\n")
         DOCUMENT.write_text(documented(DOCUMENT.read_text(), recorded))
     table = Table(box=None, header_style="bold", pad_edge=False)

@@ -101,13 +101,14 @@ def test_without_loss_a_run_is_that_without_compression(data, tmp_path, device):
     assert losses[0] == losses[1] == losses[2]
 
 
-def test_a_step_that_is_played_back_is_the_step(device):
-    """On the CPU there is nothing to play back, and both are the same function."""
+@pytest.mark.parametrize("preset", ["jpeg-act", "comet"])
+def test_a_step_that_is_played_back_is_the_step(preset, device):
+    """On the CPU there is nothing to play back, and both are the same function; so they are for a mode that waits."""
     found = []
     for played in (False, True):
         torch.manual_seed(0)
         model = resnet8(width=8).to(device)
-        compress = at.Compress(model, "jpeg-act", min_values=1, error_every=0)
+        compress = at.Compress(model, preset, min_values=1, error_every=0)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
         passes = step(model, compress, (8, 3, 16, 16)) if played else None
         for seed in range(3):
@@ -123,6 +124,20 @@ def test_a_step_that_is_played_back_is_the_step(device):
         found.append((loss, compress.report().total["packed"], *model.state_dict().values()))
     for one, two in zip(*found, strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
+
+
+def test_a_run_with_comets_bounds_or_a2dtwps_weights_says_what_became_of_them(data, tmp_path):
+    found = run.run(TINY | {"adaptive": {"window": 2}}, data, tmp_path)
+    assert [one["step"] for one in found["bounds"]] == [2, 4]
+    assert all(0 < one["measured"] < 1 for one in found["bounds"][1]["layers"].values())
+    assert found["ratios"]["relu"] > 2 and found["ratios"]["dense"] == 1
+    found = run.run(TINY | {"awp": {"interval": 1, "threshold": 1.0}}, data, tmp_path)
+    assert [(one["step"], set(one["bytes"].values()), one["ratio"]) for one in found["precision"]] == [
+        (0, {1}, 4), (2, {2}, 2), (3, {3}, 4 / 3)]
+    exact = run.run(TINY, data, tmp_path)
+    same = run.run(TINY | {"awp": {"start": 32}}, data, tmp_path)
+    assert same["losses"] == exact["losses"] and same["accuracy"] == exact["accuracy"]
+    assert "precision" not in exact and "bounds" not in exact
 
 
 def test_a_run_that_diverges_ends_and_says_so(data, tmp_path, device):
@@ -167,9 +182,10 @@ def test_pictures_are_moved_and_mirrored_whole():
     ({"preset": "jpeg-act", "options": {"dqt": "optM"}}, "unknown DQT"),
     ({"schedule": {"1": {}}}, "steps of a schedule"), ({"device": "tpu"}, "device is 'tpu'"),
     ({"engine": "rtl"}, "engine is 'rtl'"), ({"tests": 0}, "tests is 0"),
-    ({"device": "cuda", "preset": "comet"}, "mode comet works on the CPU"),
-    ({"device": "cuda", "preset": "jpeg-act", "options": {"coder": "rice"}}, "mode sfpr-zvc works on the CPU"),
-    ({"device": "cuda", "preset": "sfpr", "engine": "golden"}, "mode sfpr works on the CPU"),
+    ({"adaptive": {"window": 0}}, "window is 0"), ({"adaptive": {"windows": 3}}, "unexpected keyword argument"),
+    ({"adaptive": {"measure": True}}, "multiple values"), ({"awp": {"interval": 0}}, "interval must be"),
+    ({"awp": {}, "device": "cuda"}, "awp changes from step to step"), ({"awp": {"layers": 2}}, "awp is {'layers': 2}"),
+    ({"adaptive": {}, "preset": "jpeg-act", "schedule": {"0": {"dqt": "optL"}}}, "a schedule or adaptive bounds"),
 ])
 def test_runs_are_checked(job, what):
     with pytest.raises(ValueError, match=what):

@@ -35,11 +35,16 @@ def chosen(x, error_bound, relative_bound, l2, predictor, among=()):
     """What software decides: bound, predictor and book. Raises ValueError if the predictor is none of those ``among``
     which it may choose."""
     eb = bound(x, error_bound, relative_bound, l2)
-    names = {"auto": (), "none": UNPREDICTED}.get(predictor, (predictor,))
-    configs = [lorenzo.CONFIGS[name] for name in names]
-    if among and not (configs := [config for config in configs or among if config in among]):
+    found = configs(x.shape, predictor)
+    if among and not (found := [config for config in found if config in among]):
         raise ValueError(f"predictor {predictor} is none of this mode of a lane")
-    return eb, *comet.choose(x, prequantise.step(eb), configs)
+    return eb, *comet.choose(x, prequantise.step(eb), found)
+
+
+def configs(shape, predictor):
+    """Golden's configurations of a predictor, of which the cheapest one is taken."""
+    names = UNPREDICTED if predictor == "none" else (predictor,)
+    return lorenzo.legal(shape) if predictor == "auto" else [lorenzo.CONFIGS[name] for name in names]
 
 
 def packed(mode, shape, encoded):
@@ -63,11 +68,17 @@ def bound(x, error_bound, relative_bound, l2):
         return error_bound
     finite = x[np.isfinite(x)]
     if not finite.any():
-        return 1.0  # zeros stay what they are with any bound
+        return 1.0
     if l2 is not None:
         return l2_bound(np.abs(finite[finite != 0], dtype=np.float64), l2)
-    low, high = float(finite.min()), float(finite.max())
-    eb = relative_bound * (high - low or abs(high))  # of one number: a share of that
+    return range_bound(float(finite.min()), float(finite.max()), relative_bound)
+
+
+def range_bound(low, high, relative_bound):
+    """The error bound of values from ``low`` to ``high``, as a share of that range; of one number: a share of that."""
+    if low == high == 0:
+        return 1.0  # zeros stay what they are with any bound
+    eb = relative_bound * (high - low or abs(high))
     if 2 * eb < prequantise.SMALLEST_STEP:
         raise ValueError(f"relative_bound {relative_bound:g} asks for an error bound of {eb:g}, legal are 2^-126 "
                          "(1.18e-38) and more")

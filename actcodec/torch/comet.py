@@ -1,0 +1,167 @@
+"""COMET in torch, bit-equal to ``golden/comet`` (COMET, section 3.4).
+
+Kept are the integers of prequantisation, two bytes a value: what comes back depends on nothing else. Prediction and
+codes only decide how many bytes the streams have. They are counted, exactly: a code's length for each symbol, what
+escapes add, and what interleaving adds.
+"""
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from actcodec import codecs
+from actcodec.codecs.compressed import view as seen
+from actcodec.codecs.models import comet as model
+from actcodec.golden.comet import book as books
+from actcodec.golden.comet import comet, lorenzo, prequantise
+from actcodec.golden.comet.interleave import LANES
+from actcodec.golden.offload import blocks
+from actcodec.torch import sfpr
+from actcodec.torch.compiled import compiled
+from actcodec.torch.packed import Packed
+
+__all__ = ["Comet"]
+
+OUTLIER = books.SYMBOLS  # stands for any of them where only lengths count
+WRAP = books.SYMBOLS // 2
+
+
+class Comet:
+    """The mode ``comet`` with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if
+    ``compile``. Bound, predictor and code book are found by the CPU, which waits for the device. Raises ValueError."""
+
+    waits = True
+
+    def __init__(self, mode, compile=False, **options):
+        self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
+        self._function = compiled if compile else lambda function: function
+
+    def encode(self, x):
+        """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions. Raises ValueError
+        where golden does."""
+        shape, cdus = seen(x.shape), self.options["cdus"]
+        s = prequantise.step(self._bound(x))
+        q, outside = self._function(quantized)(x.view(-1), torch.tensor(s, dtype=torch.float64, device=x.device))
+        kept = outside.nonzero().view(-1)
+        size = sum(self._sizes(q, kept, shape, cdus))
+        data, held = (q, s, kept, x.view(-1)[kept]), 2 * q.numel() + 12 * kept.numel()
+        return Packed(self.mode.name, tuple(x.shape), data, size, model.side_bytes(shape, self.mode, cdus), held)
+
+    def decode(self, packed):
+        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        q, s, kept, values = packed.data
+        x = q.float().mul_(s)  # 11 by 8 bits: exact
+        return x.index_put_((kept,), values).view(packed.shape)
+
+    def _bound(self, x):
+        """As golden's ``bound``."""
+        bounds = {name: self.options[name] for name in self.mode.exclusive}
+        if bounds["relative_bound"] is None:
+            return model.bound(x.cpu().numpy(), **bounds)
+        low, high = map(float, torch.aminmax(x))
+        if not np.isfinite(high - low):
+            finite = x[x.isfinite()]
+            low, high = map(float, torch.aminmax(finite)) if finite.numel() else (0.0, 0.0)
+        return model.range_bound(low, high, bounds["relative_bound"])
+
+    def _sizes(self, q, kept, shape, cdus):
+        """Bytes of each stream, with the predictor and the book that golden chooses."""
+        view, configs = blocks.view(shape), model.configs(shape, self.options["predictor"])
+        symbols = [self._function(predicted)(q, view, (one.tiled, one.horizontal, one.vertical, one.signed))
+                   for one in configs]
+        counts = [torch.bincount(u, minlength=books.SYMBOLS).cpu().numpy() for u in symbols]
+        config, book = comet.cheapest(counts, configs)
+        u = symbols[configs.index(config)]
+        if kept.numel():
+            u = u.index_fill(0, kept, OUTLIER)
+        code, escape = (torch.from_numpy(table).to(u.device) for table in tables(book))
+        escapes = kept.numel() or counts[configs.index(config)][book.U:].any()
+        for rounds in streams(u, shape, config.tiled, cdus):
+            yield size(rounds, code, escape if escapes else None)
+
+
+def quantized(x, s):
+    """q, int16, of flat float32 values and a step (float64, on their device), and which are outliers, whose q is 0. As
+    golden's ``prequantise.quantize``: a quotient of float64 numbers is as good as an exact one."""
+    q = torch.empty(x.shape, dtype=torch.int16, device=x.device)
+    outside = torch.empty(x.shape, dtype=torch.bool, device=x.device)
+    part = sfpr.part(x)
+    for i in range(0, x.numel(), part):
+        y = x[i:i + part].double() / s  # not times 1 / s, nor by a number, which CUDA takes for that
+        y = torch.trunc(y + torch.copysign(torch.full_like(y, 0.5), y))  # half away from zero
+        out = ~(y.abs() <= prequantise.LARGEST)
+        q[i:i + part] = torch.where(out, 0, y)
+        outside[i:i + part] = out
+    return q, outside
+
+
+def predicted(q, view, config):
+    """Symbols, int16 [n], in memory order, of flat q, by a configuration (tiled, horizontal, vertical, signed). As
+    golden's ``lorenzo.residuals``."""
+    tiled, horizontal, vertical, signed = config
+    d = q.view(view.rows, view.width) if tiled else F.pad(q, (0, -q.numel() % lorenzo.GROUP)).view(-1, lorenzo.GROUP)
+    if vertical:
+        row = torch.arange(view.rows, device=q.device)
+        joined = (row % LANES != 0) & (row % view.height != 0)
+        d = d - F.pad(d, (0, 0, 1, -1)) * joined[:, None]
+    if horizontal:
+        d = d - F.pad(d, (1, -1)) * (joined_left(view, q.device) if tiled else 1)
+    if signed:
+        d = ((d + WRAP) & 2 * WRAP - 1) - WRAP
+        d = d << 1 ^ d >> 15
+    else:
+        d = d & 2 * WRAP - 1
+    return d.reshape(-1)[:q.numel()]
+
+
+def joined_left(view, device):
+    """1 where a value of a tiled tensor has a left neighbour, 0 elsewhere: int16 [rows, width]."""
+    tiles = torch.arange(-(-view.rows // LANES) * view.tiles_per_row, device=device).view(-1, view.tiles_per_row)
+    begins = (tiles % blocks.GROUP == 0) | (tiles % view.tiles_per_row == 0)
+    joined = torch.ones(*tiles.shape, LANES, dtype=torch.int16, device=device)
+    joined[..., 0] = ~begins
+    rows = joined.view(tiles.shape[0], 1, view.padded_width).expand(-1, LANES, -1)
+    return rows.reshape(-1, view.padded_width)[:view.rows, :view.width]
+
+
+def tables(book):
+    """Of each symbol, and of :data:`OUTLIER`: the code's length in bits, and its escape's in bytes; float64, which is
+    summed fastest."""
+    symbol = np.arange(books.SYMBOLS + 1)
+    code = np.full(symbol.shape, book.length[-1], np.float64)
+    code[:book.U] = book.length[:-1]
+    escape = np.where(symbol < book.U, 0, np.where(symbol < book.U + books.ONE_BYTE, 1, 2)).astype(np.float64)
+    escape[OUTLIER] = 6
+    return code, escape
+
+
+def streams(u, shape, tiled, cdus):
+    """Rounds of each CDU's stream: symbols, int32 [rounds, 8]."""
+    view = blocks.view(shape)
+    if cdus == 1 and (not tiled or view.rows % LANES == view.width % LANES == 0):
+        orders = [u]  # whole sectors: only their order is another one, and the last one is the last
+    else:
+        order, owner = lorenzo.order(shape, tiled), lorenzo.groups(shape, tiled) % cdus
+        orders = (u[torch.from_numpy(order[owner == cdu]).to(u.device)] for cdu in range(cdus))
+    for one in orders:
+        yield F.pad(one, (0, -one.numel() % LANES)).int().view(-1, LANES)
+
+
+def size(rounds, code, escape):
+    """Bytes of a stream of these rounds. Without ``escape`` there is none in them.
+
+    A lane has had 2 bytes and one for each 8 bits of all steps but the last one (see golden's ``interleave``). In a
+    round with escapes there is a step for each byte of the longest one, in which other lanes take one bit.
+    """
+    if not len(rounds):
+        return 0
+    index = rounds.view(-1)
+    bits = code.index_select(0, index).view(rounds.shape)
+    last = bits[-1]
+    taken = bits.sum(0)
+    if escape is not None:
+        own = escape.index_select(0, index).view(rounds.shape)
+        raw = own.amax(1)
+        taken += raw.sum() + 7 * own.sum(0)
+        last = torch.where(raw[-1] == 0, last, torch.where(own[-1] == raw[-1], 8, 1))
+    return int((2 + torch.ceil((taken - last) / 8)).sum())

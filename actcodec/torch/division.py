@@ -1,0 +1,225 @@
+"""DIVISION in torch, in integers, bit-equal to ``golden/division`` (DIVISION, sections 4.1 and 4.2).
+
+Kept is what decoding gives before its last multiplication, a byte a value. The bytes of the payload follow from the
+shape.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from actcodec import codecs
+from actcodec.codecs.compressed import view as seen
+from actcodec.golden.division import codec, dither, table
+from actcodec.golden.division import view as views
+from actcodec.golden.jpegact import sfpr as golden_sfpr
+from actcodec.golden.offload.blocks import GROUP, LANES
+from actcodec.torch import sfpr
+from actcodec.torch.compiled import compiled
+from actcodec.torch.packed import Packed
+
+__all__ = ["Division"]
+
+LOW = 0xFFFF
+WORD = 0xFFFFFFFF
+BIAS, FRACTION = 1023, 52  # of a float64
+BFLOAT16 = -1 << 45  # what of a float64 a bfloat16 has as well
+STEP = 1 << 16  # from a bfloat16 to the next one, in the bits of a float32
+
+
+class Segments(NamedTuple):
+    """Golden's segments as tensors. Of the rows of all blocks: ``number`` of the segment, int64 [blocks * 8], that of
+    a void row being one more than there are; None where each block is one. ``front``: whether the average is over a
+    value, bool [blocks, 8, 8]; None where it is over all. ``exists`` likewise. Of each segment: ``shift``, so many bits
+    make the sum of its front a mean in 64ths; ``plane``."""
+
+    number: torch.Tensor | None
+    front: torch.Tensor | None
+    exists: torch.Tensor | None
+    shift: torch.Tensor
+    plane: torch.Tensor
+
+    @classmethod
+    def of(cls, view, device):
+        found = views.segments(view)
+
+        def moved(array):
+            return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+        whole = view.tiled and view.tail == LANES
+        number = None if view.tiled else moved(np.where(found.segment < 0, found.start.size, found.segment).reshape(-1))
+        return cls(number, None if whole else moved(found.averaged), None if whole else moved(found.exists),
+                   moved((6 - found.a - found.c).astype(np.int32))[:, None], moved(found.plane))
+
+    def sums(self, rows):
+        """Of each segment, of integers of each row of each block [blocks, 8]: [segments, 1]."""
+        if self.number is None:
+            return rows.sum(1, keepdim=True, dtype=rows.dtype)
+        total = torch.zeros(len(self.plane) + 1, dtype=rows.dtype, device=rows.device)
+        return total.index_add_(0, self.number, rows.view(-1))[:-1, None]
+
+    def least(self, rows):
+        """Smallest one of each segment, likewise."""
+        if self.number is None:
+            return rows.amin(1, keepdim=True)
+        total = torch.full((len(self.plane) + 1,), torch.iinfo(rows.dtype).max, dtype=rows.dtype, device=rows.device)
+        return total.scatter_reduce_(0, self.number, rows.view(-1), "amin")[:-1, None]
+
+    def spread(self, values):
+        """A number of each segment [segments, 1] for all of its rows, [blocks, 8 or 1, 1]; 0 for void ones."""
+        if self.number is None:
+            return values[:, None]
+        return F.pad(values, (0, 0, 0, 1)).index_select(0, self.number).view(-1, LANES, 1)
+
+
+class Division:
+    """The mode ``division`` with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if
+    ``compile``. The CPU waits for the device to know whether a table fits. Raises ValueError."""
+
+    waits = True
+
+    def __init__(self, mode, compile=False, **options):
+        self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
+        self._segments = {}  # by view and device
+        self._function = compiled if compile else lambda function: function
+
+    def encode(self, x):
+        """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
+        shape, o = seen(x.shape), self.options
+        view, bits = views.view(shape), o["bits"]
+        if (view, x.device) not in self._segments:
+            self._segments[view, x.device] = Segments.of(view, x.device)
+        segments = self._segments[view, x.device]
+        k, delta, lfc = self._table(x.view(view.planes, -1), view, segments)
+        found = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
+        random = noise(view, bits, o["seed"], o["rounding"], x.device)  # 32 steps, which take minutes to compile
+        q = self._function(coded)(x, view, segments, found, delta, random, (bits, lfc, o["offset"]))
+        side = 2 * view.planes
+        return Packed(self.mode.name, tuple(x.shape), (q, found), codec.size(shape, bits), side,
+                      q.numel() + 8 * view.planes)
+
+    def decode(self, packed):
+        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        q, found = packed.data
+        view = views.view(seen(packed.shape))
+        return self._function(sfpr.dequantize)(q, view.jpegact, found).view(packed.shape)
+
+    def _table(self, x, view, segments):
+        """k (float32), delta (int8) and whether there is an offset, as the mode's ``fitted`` of golden's ``table``."""
+        bits, lfc, offset = (self.options[name] for name in ("bits", "lfc", "offset"))
+        x = self._function(normal)(x)
+        if lfc != "auto" or (not view.tiled and view.sectors < LANES):
+            lfc = lfc == "on"
+            return *self._fitted(x, view, segments, bits, lfc, offset), lfc
+        plain, pooled = (self._fitted(x, view, segments, bits, way, offset) for way in (False, True))
+        costs = [table.cost(k.cpu().numpy()) for k, _ in (plain, pooled)]
+        return (*plain, False) if costs[0] < costs[1] else (*pooled, True)
+
+    def _fitted(self, x, view, segments, bits, lfc, offset):
+        span, top = 64 - (1 << 6 - bits), 128 - (1 << 6 - bits)
+        largest = x.abs().amax(1).double()
+        scale = (15 + BIAS - torch.frexp(largest).exponent.long() << FRACTION).view(torch.float64)
+        low, high = self._function(extremes)(x, view, segments, scale, (lfc, offset, True))
+        k = torch.minimum(quotient(span * 64 * scale, (high - low).double()), quotient(torch.full_like(largest, top),
+                                                                                       largest))
+        k = (k.clamp(max=float(golden_sfpr.LARGEST)).view(torch.int64) & BFLOAT16).view(torch.float64).float()
+        k = torch.where(largest == 0, 0, k)
+        while True:
+            low, high = self._function(extremes)(x, view, segments, k.double(), (lfc, offset, False))
+            wide = high - low > span
+            if not wide.any():
+                return k, low.clamp(min=-128).to(torch.int8)
+            k = torch.where(wide, (k.view(torch.int32) - STEP).view(torch.float32), k)
+
+
+def quotient(numerator, divisor):
+    """Of float64 numbers; by 0 it is as good as infinite."""
+    return torch.where(divisor == 0, torch.inf, numerator / divisor)
+
+
+def normal(x):
+    """Subnormal and non-finite numbers count as 0."""
+    magnitude = x.abs()
+    return torch.where((magnitude >= sfpr.TINY) & (magnitude < torch.inf), x, 0)
+
+
+def split(y, view):
+    """Blocks [blocks, 8, 8] of values in memory order."""
+    y = F.pad(y.reshape(view.rows, view.width), (0, -view.width % LANES))
+    if view.tiled:
+        return y.view(-1, LANES, view.sectors, LANES).transpose(1, 2).reshape(-1, LANES, LANES)
+    return F.pad(y.view(-1), (0, -y.numel() % LANES**2)).view(-1, LANES, LANES)
+
+
+def join(blocks, view):
+    """The reverse of :func:`split`: flat."""
+    if view.tiled:
+        blocks = blocks.view(-1, view.sectors, LANES, LANES).transpose(1, 2)
+    return blocks.reshape(-1)[:view.rows * view.sectors * LANES].view(view.rows, -1)[:, :view.width].reshape(-1)
+
+
+def exact(y, segments, lfc, offset):
+    """What is taken off the integers (int32) of each segment, before rounding, in 64ths: int32 [segments, 1]."""
+    if not lfc:
+        return torch.zeros_like(segments.shift)
+    if offset == "min":
+        if segments.exists is not None:
+            y = torch.where(segments.exists, y, torch.iinfo(y.dtype).max)
+        return segments.least(y.amin(2)) << 6
+    front = y if segments.front is None else y * segments.front
+    return segments.sums(front.sum(2, dtype=y.dtype)) << segments.shift
+
+
+def extremes(x, view, segments, scale, way):
+    """Smallest and largest value of each plane, of values [planes, n] times ``scale`` (float64 [planes]), rounded, less
+    the level of its segment; in 64ths, before that is rounded, if ``fine``. ``way`` is (lfc, offset, fine)."""
+    lfc, offset, fine = way
+    y = torch.round(x.double() * scale[:, None]).to(torch.int32)
+    if lfc:
+        blocks = split(y, view)
+        level = exact(blocks, segments, lfc, offset)
+        if not fine:
+            level = level + 32 >> 6
+        rest = join((blocks * 64 if fine else blocks) - segments.spread(level), view)
+    else:
+        rest = y * 64 if fine else y
+    return torch.aminmax(rest.view(view.planes, -1), dim=1)
+
+
+def rotated(x, left):
+    """16-bit numbers rotated to the left."""
+    return (x << left | x >> 16 - left) & LOW
+
+
+def noise(view, bits, seed, rounding, device):
+    """What is added to each value before it is cut to a code: int16 [blocks, 8, 8]. As golden's ``dither.noise``."""
+    if rounding == "nearest":
+        return torch.full((1, 1, 1), 1 << 5 - bits, dtype=torch.int16, device=device)
+    group = torch.arange(-(-view.blocks // GROUP), device=device)
+    keys, a, b = (seed & LOW, seed >> 16), group >> 16, group & LOW
+    for i in range(8):
+        a = (rotated(a, 9) + b & LOW) ^ keys[i % 2]
+        b = rotated(b, 2) ^ a
+    s, rows = a << 16 | b | 1, []
+    for _ in range(GROUP * LANES):
+        s = s ^ (s << 13 & WORD)
+        s = s ^ s >> 17
+        s = s ^ (s << 5 & WORD)
+        rows.append((s & 1023).to(torch.int16))
+    phases = torch.stack(rows, 1).view(-1, LANES)[:view.blocks]
+    pairs = torch.stack([phases & 31, phases >> 5 & 31], 2).repeat(1, 1, LANES // 2)
+    return (pairs ^ torch.from_numpy(dither.LANE.astype(np.int16)).to(device)) >> bits - 1
+
+
+def coded(x, view, segments, found, delta, random, way):
+    """Flat int8: what decoding makes of the codes of a tensor, by its table and with a :func:`noise`. ``way`` is (bits,
+    lfc, offset)."""
+    bits, lfc, offset = way
+    y = split(sfpr.quantize(x, view.jpegact, found), view).to(torch.int16)
+    level = exact(y.to(torch.int32), segments, lfc, offset) + 32 >> 6
+    base = (level + delta[segments.plane][:, None]).clamp(-128, 127).to(torch.int16)
+    base = segments.spread(base)
+    code = (y - base + random).clamp(0, 63) >> 6 - bits
+    return join((base + (code << 6 - bits)).clamp(max=127).to(torch.int8), view)

@@ -1,0 +1,40 @@
+"""How long JPEG's run lengths and Huffman codes of blocks are, counted as ``golden/jpegact/rle.py`` makes them (ITU-T
+T.81, section F.1.2), in its framing "block"."""
+
+from functools import cache
+
+import numpy as np
+import torch
+
+from actcodec.golden.jpegact.huffman import EOB, K3, K5, ZRL
+from actcodec.golden.jpegact.zigzag import ZIGZAG
+
+__all__ = ["size"]
+
+MAGNITUDES = 129  # of an int8 value, 0 among them
+
+
+@cache
+def tables(device):
+    """Bits of a DC value of each magnitude; and of an AC value of each, after each run of zeros: int32 [129], [63 *
+    129]. An AC value of 0 has none of its own."""
+    category = np.array([value.bit_length() for value in range(MAGNITUDES)])
+    run = np.arange(63)[:, None]
+    codes = K5.length[run % 16 << 4 | category] + category + run // 16 * K5.length[ZRL]
+    codes[:, 0] = 0
+    return tuple(torch.from_numpy(table.astype(np.int32).reshape(-1)).to(device)
+                 for table in (K3.length[category] + category, codes))
+
+
+def size(q):
+    """Bytes of the codes of blocks, int8 [8, 8, n], without those that say how long each is: a tensor of one number."""
+    rows = q.view(64, -1)
+    first, codes = tables(q.device)
+    bits = first.index_select(0, rows[0].int().abs())
+    run = torch.zeros_like(bits)  # of zeros in front of a value, times MAGNITUDES
+    for place in ZIGZAG[1:].tolist():
+        magnitude = rows[place].int().abs()
+        bits += codes.index_select(0, run + magnitude)
+        run = (run + MAGNITUDES) * (magnitude == 0)
+    bits += int(K5.length[EOB]) * (run > 0)
+    return (bits + 7 >> 3).sum()
