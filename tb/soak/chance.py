@@ -25,13 +25,18 @@ def accelerator(number):
     random = np.random.default_rng([number, 1])
     modes = [JPEG_ACT, ("raw", "zvc"), cdu.MODES, EVERY, None, None][random.integers(6)]
     if modes is None:
-        some = {str(random.choice(asked(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
+        some = {str(random.choice(blocked(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
         modes = tuple(mode for mode in EVERY if mode in some)
     return Accelerator(
         cdus=int(random.choice([1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8])), modes=modes,
         memory=str(random.choice(["shared", "shared", "shared", "independent"])),
         outstanding=int(random.choice([8, 9, 15, 16, 40, 100, 384, 384])),
         address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])))
+
+
+def blocked(names):
+    """Those of a device's modes that a user can ask for, and that have blocks: streams have benches of their own."""
+    return [name for name in asked(names) if not codecs.lane_modes(name)[0].format.endless]
 
 
 def window(random, accelerator):
@@ -101,7 +106,7 @@ def job(random, accelerator, origin, mode=None):
     """A tensor in a mode of the accelerator, or in ``mode``, somewhere in memory."""
     while True:
         x = _tensor(random, _shape(random))
-        mode = mode or str(random.choice(asked(accelerator.modes)))
+        mode = mode or str(random.choice(blocked(accelerator.modes)))
         lane, = codecs.lane_modes(mode)
         seen = view(lane, x.shape)
         stride = 4 * seen.width + int(random.choice([0, 0, 4 * random.integers(40)]))
