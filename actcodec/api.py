@@ -37,7 +37,7 @@ def compress(array, mode, *, engine="golden", **options):
     >>> import numpy as np
     >>> x = np.linspace(-1, 1, 4096, dtype=np.float32).reshape(1, 1, 64, 64)
     >>> compress(x, "jpeg-act", dqt="optH", coder="rice").options
-    {'dqt': 'optH', 'coder': 'rice', 'cdus': 1}
+    {'dqt': 'optH', 'coder': 'rice', 'quantizer': 'sh', 'cdus': 1}
     >>> compress(x, "sfpr", cdus=9)
     Traceback (most recent call last):
         ...
@@ -91,7 +91,7 @@ def modes():
 
     >>> mode = modes()["jpeg-act"]
     >>> mode.tensors, mode.lossy, [option.name for option in mode.options]
-    ('dense activations (conv, sum)', True, ['dqt', 'coder', 'cdus'])
+    ('dense activations (conv, sum)', True, ['dqt', 'coder', 'quantizer', 'dead_zone', 'cdus'])
     """
     return dict(codecs.MODES)
 

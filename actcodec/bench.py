@@ -24,25 +24,25 @@ from actcodec.bench_cycles import (
     RATIOS,
     SHOWN,
     SYMBOLS,
-    Alone,
     Coding,
     Offload,
     Rate,
     Shared,
-    alone,
+    Streamed,
     choice,
     code,
     measure,
     offload_by_name,
     share,
+    streamed,
 )
 from actcodec.bench_tables import (
-    alone_table,
     coding_table,
     number_table,
     offload_table,
     rate_table,
     shared_table,
+    stream_table,
 )
 from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu
@@ -73,13 +73,13 @@ def jobs(quick):
         found += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
     found += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
               for back in (False, True)]
-    found += [(alone, (name, error, cdus)) for name in sample() for error in ERRORS for cdus in (1, SHOWN)]
+    found += [(streamed, (name, error, cdus)) for name in sample() for error in ERRORS for cdus in (1, SHOWN)]
     return sorted(found, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
 
 
 def cdus_of(job):
     function, arguments = job
-    return 1 if function is code else arguments[{offload_by_name: 1, alone: 2}.get(function, 3)]
+    return 1 if function is code else arguments[{offload_by_name: 1, streamed: 2}.get(function, 3)]
 
 
 def modes(name):
@@ -92,9 +92,8 @@ def builds(todo):
 
     found = set()
     for function, arguments in todo:
-        if function is alone:  # the accelerator has nothing to do with it
-            continue
-        names = modes(arguments[0]) if function is offload_by_name else {cdu.BASE if function is code else arguments[0]}
+        names = (modes(arguments[0]) if function is offload_by_name else
+                 {cdu.BASE if function is code else "comet" if function is streamed else arguments[0]})
         coders = arguments[1] if function is code else 4
         found |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
     return sorted(found)
@@ -135,12 +134,12 @@ def run(output, quick=False):
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
             results.append(done.result())
             progress.advance(simulating)
-    kinds = (Rate, Shared, Offload, Alone, Coding)
+    kinds = (Rate, Shared, Offload, Streamed, Coding)
     report(*([one for one in results if isinstance(one, kind)] for kind in kinds), output)
     bench_speed.run(output, quick)
 
 
-def report(rates, shared, offloads, alone, codings, output):
+def report(rates, shared, offloads, streamed, codings, output):
     """Prints the tables and leaves the files."""
     from actcodec.bench_plot import draw
 
@@ -148,13 +147,13 @@ def report(rates, shared, offloads, alone, codings, output):
     rates = sorted(rates, key=lambda r: (r.cdus, MEASURED.index(r.mode), r.decompress, r.width))
     offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))
     shared = sorted(shared, key=lambda s: (s.cdus, MEASURED.index(s.mode), s.decompress, s.width))
-    alone = sorted(alone, key=lambda a: (a.tensor, a.error, a.cdus))
+    streamed = sorted(streamed, key=lambda a: (a.tensor, a.error, a.cdus))
     for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads),
-                  alone_table(alone), coding_table(codings)):
+                  stream_table(streamed), coding_table(codings)):
         console.print(table)
     content = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
                "rates": [asdict(r) | {"total": r.total} for r in rates], "shared": [asdict(s) for s in shared],
-               "offload": [asdict(o) for o in offloads], "alone": [asdict(a) | {"rates": a.rates} for a in alone],
+               "offload": [asdict(o) for o in offloads], "streamed": [asdict(a) | {"rates": a.rates} for a in streamed],
                "coding": [asdict(c) for c in codings],
                "paper": PAPER}
     (output / "report.json").write_text(json.dumps(content, indent=1) + "\n")

@@ -2,7 +2,7 @@
 
 :func:`measure` has cycles a block when nothing but the accelerator limits; :func:`share` what lanes make of one port to
 memory for all of them; :func:`offload` the effective offload rate with a DMA engine of 12.8 GB/s, as in section VI-E,
-Figure 21 and Table V of the JPEG-ACT paper; :func:`alone` the rate of COMET's units, which no lane has yet. Every
+Figure 21 and Table V of the JPEG-ACT paper; :func:`streamed` the rate of lanes that make streams, COMET's. Every
 payload and tensor is compared with the golden model's on the way.
 """
 
@@ -16,8 +16,8 @@ from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu, rle
 
 __all__ = ["CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "MEASURED", "PAPER", "PCIE", "POLICIES",
-           "RATIOS", "SECTOR", "SHOWN", "SYMBOLS", "Alone", "Coding", "Offload", "Rate", "Shared", "alone", "choice",
-           "code", "measure", "offload", "offload_by_name", "share"]
+           "RATIOS", "SECTOR", "SHOWN", "SYMBOLS", "Coding", "Offload", "Rate", "Shared", "Streamed", "choice", "code",
+           "measure", "offload", "offload_by_name", "share", "streamed"]
 
 MEASURED = (*cdu.MODES, "division")  # modes whose rates are measured
 CLOCK = 1.455  # GHz
@@ -96,15 +96,15 @@ class Offload:
 
 
 @dataclass(frozen=True)
-class Alone:
-    """A real tensor through COMET's units, with nothing else around them, both ways."""
+class Streamed:
+    """A real tensor through lanes that make streams, when memory and the DMA engine do not limit, both ways."""
 
     tensor: str
     error: float  # relative L2 error that was asked for
     cdus: int
     ratio: float
     blocks: int  # of the CDU that has most of them
-    cycles: tuple  # to compress and to decompress, from the first beat in to the last one out
+    cycles: tuple  # to compress and to decompress: the accelerator's counter, from its start to its end
 
     @property
     def rates(self):
@@ -184,8 +184,8 @@ def share(mode, decompress, width, cdus):
     return Shared(mode, decompress, width, cdus, beats, beats / span)
 
 
-def alone(name, error, cdus):
-    """:class:`Alone` of a tensor of the sample."""
+def streamed(name, error, cdus):
+    """:class:`Streamed` of a tensor of the sample."""
     from actcodec import container, engines
     from actcodec.toolchain import SimulationError
 
@@ -196,7 +196,7 @@ def alone(name, error, cdus):
     if (container.pack(simulated) != container.pack(golden)
             or after.tobytes() != engines.decompress("golden", golden)[0].tobytes()):
         raise SimulationError(f"comet {name}, {cdus} CDUs: the hardware differs from the golden model")
-    return Alone(name, error, cdus, golden.ratio, there.blocks, (there.cycles, back.cycles))
+    return Streamed(name, error, cdus, golden.ratio, there.blocks, (there.cycles, back.cycles))
 
 
 def offload(name, tensors, cdus, decompress):

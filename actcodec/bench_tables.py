@@ -5,7 +5,7 @@ from rich.table import Table
 
 from actcodec.bench_cycles import CLOCK, LATENCY, MEASURED, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
 
-__all__ = ["alone_table", "coding_table", "number_table", "offload_table", "rate_table", "shared_table"]
+__all__ = ["coding_table", "number_table", "offload_table", "rate_table", "shared_table", "stream_table"]
 
 TIGHT = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}  # tables that fit into 80 columns
 
@@ -85,14 +85,14 @@ def offload_table(offloads):
     return table
 
 
-def alone_table(alone):
+def stream_table(streamed):
     """By tensor, error and the number of CDUs."""
-    columns = sorted({(a.error, a.cdus) for a in alone})
-    found = {(a.tensor, a.error, a.cdus): a for a in alone}
+    columns = sorted({(a.error, a.cdus) for a in streamed})
+    found = {(a.tensor, a.error, a.cdus): a for a in streamed}
     table = Table("tensor", *(f"{error:g}, {cdus}" for error, cdus in columns), **TIGHT, title=(
-        "COMET's units: sectors a cycle and CDU, compressing/decompressing, from the first\n"
-        "beat in to the last one out, by relative L2 error and the number of CDUs"))
-    for name in dict.fromkeys(a.tensor for a in alone):
+        "Mode comet: sectors a cycle and CDU, compressing/decompressing, from the start to\n"
+        "the end, by relative L2 error and the number of CDUs"))
+    for name in dict.fromkeys(a.tensor for a in streamed):
         cells = [found[name, *column] for column in columns]
         table.add_row(name, *(f"{a.rates[0]:.3f}/{a.rates[1]:.3f}" for a in cells))
     return table

@@ -32,7 +32,7 @@ def _head(c):
     kind = list(DTYPES).index(c.dtype) << 4 | len(c.shape)
     parts = [HEADER.pack(MAGIC, VERSION, code, c.cdus, kind, len(c.payload)),
              struct.pack(f"<{len(c.shape)}I", *c.shape)]
-    parts += [option.pack(c.options[option.name]) for option in mode.written]
+    parts += [option.pack(c.options[option.name]) for option in mode.written(c.options)]
     return b"".join([*parts, c.side])
 
 
@@ -69,7 +69,7 @@ def unpack(data):
     shape = struct.unpack(f"<{dimensions}I", rest.take(4 * dimensions, "shape"))
     try:
         seen = view(shape)
-        options = {option.name: option.unpack(rest.take) for option in mode.written} | told
+        options = {option.name: option.unpack(rest.take) for option in mode.written(told)} | told
         options |= {"cdus": cdus} if shared else {}
         side_bytes = mode.optional("side_bytes")
         side = (rest.take(side_bytes(seen, mode.variant(options), **options), "side information") if side_bytes

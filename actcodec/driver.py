@@ -18,6 +18,9 @@ from actcodec.rtl.offload.setting import width
 
 __all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "effective", "run"]
 
+LENGTH = 32  # bits of the length of a lane's stream
+MOST = 8  # bytes of a value in it, and more
+
 
 class Bus(Protocol):
     """The registers: words of 32 bits at byte addresses from the accelerator's first one on."""
@@ -80,6 +83,7 @@ class Result:
     settings: dict[str, int]  # a number for each of the mode's
     counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
     clipped: bool  # codes could not reach all values, as the scales were made for others (only modes of DIVISION tell)
+    lengths: tuple[int, ...] = ()  # bytes of each lane's stream, in a mode whose payload is streams
 
 
 def effective(mode, shape):
@@ -126,11 +130,12 @@ class Driver:
         return self
 
     # ------------------------------------------------------------------------------------------------------ registers
-    async def get(self, *names):
-        """The values of that name, as a list; every word is read once."""
+    async def get(self, *names, sizes=None):
+        """The values of that name, as a list; every word is read once. ``sizes`` tells of which values only so many
+        bits are there."""
         words, values = {}, dict.fromkeys(names, 0)
         for bits in BITS:
-            if bits.name in values:
+            if bits.name in values and bits.part < (sizes or {}).get(bits.name, VALUES[bits.name].width):
                 if bits.address not in words:
                     words[bits.address] = await self.bus.read(bits.address)
                 values[bits.name] |= (words[bits.address] >> bits.low & (1 << bits.width) - 1) << bits.part
@@ -177,25 +182,43 @@ class Driver:
                 scales, settings = words if scales is None else scales, fitted if settings is None else settings
             else:
                 scales = sfpr.scales(x).k if scales is None else scales
-                settings = mode.model.settings(x, mode, dqt, signs) if settings is None else settings
+                if settings is None:
+                    settings = mode.model.settings(x, mode, dqt, signs, **(options or {}))
         words = None if scales is None else np.ascontiguousarray(scales)
         if words is not None and words.dtype != np.uint32:
             words = words.astype(np.float32).view(np.uint32)
         k = None if words is None else (words & np.uint32(0xFFFF0000)).view(np.float32)
         return await self._tensor(mode, job, k, words, table, settings, scale_table)
 
-    async def decompress(self, address, shape, mode, *, scales=None, table=None, settings=None, scale_table=None,
-                         stride=None):
+    async def decompress(self, address, shape, mode, *, scales=None, table=None, settings=None, lengths=(),
+                         scale_table=None, stride=None):
         """Decompresses the stream into the room for a float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
-        ``mode`` (falling back as in :meth:`compress`), ``scales`` (k), ``table`` (shifts) and ``settings`` are those of
-        the result of compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
+        ``mode`` (falling back as in :meth:`compress`), ``scales`` (k), ``table`` (shifts), ``settings`` and ``lengths``
+        are those of the result of compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
         from actcodec.golden.jpegact import sfpr
 
         mode, job = self._job(address, shape, mode, True, stride)
         back = None if scales is None else sfpr.reciprocal(np.asarray(scales, np.float32)).view(np.uint32)
+        if mode.format.endless:
+            if len(lengths) != self.cdus or not all(0 <= length < 1 << LENGTH for length in lengths):
+                raise ValueError(f"mode {mode.name} needs a length of {LENGTH} bits for each of {self.cdus} lanes, not "
+                                 f"{tuple(lengths)}")
+            job |= {"lengths_in": sum(int(length) << LENGTH * k for k, length in enumerate(lengths))}
         return await self._tensor(mode, job, scales, back, table, settings, scale_table)
+
+    async def histogram(self):
+        """What the lanes' codecs counted in the last tensor, which was compressed in a mode whose payload is streams:
+        a list of 32 numbers, those of all lanes together."""
+        found = []
+        for number in range(1 << VALUES["bin"].width):
+            await self.put(bin=number)
+            counted = 0
+            while not counted:
+                count, counted = await self.get("count", "counted")
+            found.append(count)
+        return found
 
     async def reset(self):
         """Soft reset: gives up whatever is under way, and returns when the accelerator is at rest. A frame that waits
@@ -215,6 +238,10 @@ class Driver:
         if stride % 4 or stride < 4 * seen.width:
             raise ValueError(f"stride is {stride}, has to be a multiple of 4 and at least {4 * seen.width}")
         self._check("address of the tensor", address, 4, (seen.rows - 1) * stride + 4 * seen.width)
+        share = 256 * -(-seen.blocks(mode.tiled) // (4 * self.cdus))  # values of the lane that has most
+        if mode.format.endless and MOST * share >= 1 << LENGTH:
+            raise ValueError(f"shape {tuple(shape)} is too large for mode {mode.name}: a lane's stream could have 2^"
+                             f"{LENGTH} bytes")
         return mode, {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": seen.rows,
                       "width": seen.width, "stride": stride, "height": seen.height, "channels": seen.channels}
 
@@ -254,7 +281,7 @@ class Driver:
             table = None
         settings = {setting.name: self._setting(mode, setting, settings, job["decompress"]) for setting in mode.told}
         job |= {"settings": sum(settings[setting.name] << setting.low for setting in mode.told)}
-        await self.put({"settings": width([mode])}, **job)
+        await self.put({"settings": width([mode]), "lengths_in": LENGTH * self.cdus}, **job)
         await self.put(done_pending=1, error_pending=1)
         await self.put(start=1)
         done = 0
@@ -266,7 +293,11 @@ class Driver:
         if error:
             raise AcceleratorError(ErrorCode(error) if error in iter(ErrorCode) else error)
         counters = dict(zip(COUNTERS, await self.get(*COUNTERS), strict=True))
-        return Result(mode.name, scales, table, settings, counters, bool(clipped))
+        lengths = ()
+        if mode.format.endless and not job["decompress"]:
+            together, = await self.get("lengths_out", sizes={"lengths_out": LENGTH * self.cdus})
+            lengths = tuple(together >> LENGTH * k & (1 << LENGTH) - 1 for k in range(self.cdus))
+        return Result(mode.name, scales, table, settings, counters, bool(clipped), lengths)
 
     @staticmethod
     def _setting(mode, setting, given, decompress):

@@ -90,11 +90,11 @@ def write_array(file, x):
     file.write(x.view(np.uint8).reshape(-1).data if x.size else b"")
 
 
-def read_dqt(path):
+def read_dqt(path, least=1):
     """The DQT in ``path`` as ``(name, table)``: float64 [8, 8], vertical frequency first.
 
     The file is a .npy of 64 numbers or text: 64 numbers with white space or commas between, ``#`` starts a comment.
-    They are finite, and 1 or more.
+    They are finite, and ``least`` or more.
     The name is the file's, cut to :data:`NAME_LIMIT` printable characters. Raises :class:`UserError`."""
     path = Path(path)
     if path.suffix == ".npy":
@@ -112,9 +112,9 @@ def read_dqt(path):
     values = np.asarray(values, dtype=np.float64)
     if values.size != 64:
         raise UserError(f"{path}: {values.size} numbers; a DQT has 64")
-    wrong = values[~(np.isfinite(values) & (values >= 1))]
+    wrong = values[~(np.isfinite(values) & (values >= least))]
     if wrong.size:
-        raise UserError(f"{path}: {wrong[0]:g} is not a DQT value: they are finite, and 1 or more")
+        raise UserError(f"{path}: {wrong[0]:g} is not a DQT value: they are finite, and {least} or more")
     name = "".join(c if c.isprintable() else "?" for c in path.name)[:NAME_LIMIT]
     return name, values.reshape(8, 8)
 

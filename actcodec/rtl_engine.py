@@ -13,7 +13,7 @@ from actcodec.rtl.offload.register_map import ErrorCode
 from actcodec.simulator import Simulator, configuration, prepare
 from actcodec.toolchain import SimulationError
 
-__all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "prepare"]
+__all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "planned", "prepare"]
 
 BAD_PAYLOAD = (ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK)
 
@@ -62,8 +62,9 @@ class Host:
         """The driver's result, and the tensor."""
         c = compressed
         self.simulator.send(c.payload)
-        result = self._run(self.driver.decompress(0, c.shape, c.mode, scales=c.scales, table=c.table,
-                                                  settings=settings, scale_table=self.table))
+        result = self._run(self.driver.decompress(
+            0, c.shape, c.mode, scales=c.scales, table=c.table, settings=settings, scale_table=self.table,
+            lengths=getattr(c, "lengths", ())))
         return result, self.simulator.memory[: self.size].view(np.float32).reshape(c.shape).copy()
 
     def _run(self, coroutine):
@@ -100,11 +101,18 @@ class Contents:
         self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
 
 
+def planned(x, mode, **options):
+    """The mode of a lane that compresses the tensor, and what else the driver has to know."""
+    if found := mode.optional("lane"):
+        return found(x, mode, **options)
+    return effective(mode.variant(options), x.shape), mode.model.job(**options)
+
+
 def compress(x, mode, cdus=1, **options):
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
-    lane = effective(mode.variant(options), x.shape)
+    lane, job = planned(x, mode, **options)
     host = Host(x.shape, lane.name, cdus)
-    result, payload = host.compress(x, lane.name, **mode.model.job(**options))
+    result, payload = host.compress(x, lane.name, **job)
     compressed = mode.model.compressed(lane, x.shape, payload, cdus, result, **options)
     return compressed, host.cycles(result, mode.model.stored(compressed)[0], False)
 

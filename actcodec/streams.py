@@ -110,19 +110,17 @@ def run(unit, inputs, outputs, **constants):
     ----------
     unit : class of components
     inputs : dict
-        Beats of each input stream, uint32 [beats, words]: the bits of a payload, the lowest ones first. A stream that
-        is not named is offered nothing.
+        Beats of each input stream, uint32 [beats, words]: the bits of a payload, the lowest ones first.
     outputs : dict
-        How many beats may come at each output stream; none at one that is not named.
+        How many beats may come at each output stream.
     constants
         The value of each input that is no stream.
 
     Returns a :class:`Run`. Raises :class:`SimulationError` if the unit does not take all that it is offered.
     """
     function, ports = _library(unit)
-    arrays = {name: np.ascontiguousarray(inputs.get(name, np.zeros((0, words))), np.uint32)
-              for name, words in ports.inputs.items()}
-    arrays |= {name: np.zeros((outputs.get(name, 0), words), np.uint32) for name, words in ports.outputs.items()}
+    arrays = {name: np.ascontiguousarray(inputs[name], np.uint32) for name in ports.inputs}
+    arrays |= {name: np.zeros((outputs[name], words), np.uint32) for name, words in ports.outputs.items()}
     for name, words in (ports.inputs | ports.outputs).items():
         assert arrays[name].shape[1] == words, f"{name}: {arrays[name].shape[1]} words a beat, the port has {words}"
 
@@ -135,10 +133,9 @@ def run(unit, inputs, outputs, **constants):
     uninterrupted(function, given, taken, values, results, PATIENCE)
     if any(port.count < port.capacity for port in given):
         raise SimulationError(f"the simulated {unit.__name__} does not take its input")
-    if not all(port.count for port in taken if port.capacity):
+    if not all(port.count for port in taken):
         raise SimulationError(f"the simulated {unit.__name__} gives nothing")
+    start = min(port.first for port in given)
     beats = {name: arrays[name][: port.count] for name, port in zip(ports.outputs, taken, strict=True)}
-    start = min(port.first for port in given if port.count)
-    taken = [port for port in taken if port.count]
     return Run(beats, dict(zip(ports.results, results, strict=True)), max(port.last for port in taken) - start + 1,
                min(port.first for port in taken) - start)

@@ -170,7 +170,7 @@ SURROUNDINGS = {
     "prequantise": steady("step"),
     "lorenzo": steady("decompress", "horizontal", "vertical", "signed"),
     "huffman_encode": steady("book"),
-    "huffman_decode": steady("book", "rounds", pulses=("start",)),
+    "huffman_decode": steady("book", "some", "ended", pulses=("start",)),
     "reconstruct": steady("step", "bytes"),
     "address_generator": walk,
     "beat_planner": steady("scaled", "gather", "table"),

@@ -1,10 +1,13 @@
 """COMET (Jin et al., VLDB 2022): every value within an error bound, by prediction and Huffman codes."""
 
-from actcodec.codecs.jpegact import CDUS
-from actcodec.codecs.mode import Mode, Option, Streams
-from actcodec.codecs.unit import Unit
+from dataclasses import replace
 
-__all__ = ["MODES", "units"]
+from actcodec.codecs.jpegact import CDUS
+from actcodec.codecs.mode import Mode, Option, Setting
+from actcodec.codecs.unit import Unit
+from actcodec.rtl.offload.block_format import BlockFormat
+
+__all__ = ["FLAT", "MODES", "units"]
 
 BOUNDS = (
     Option("error_bound", float, None, "Largest error that a value may have.", range=(1.2e-38, 1e38), metavar="EB",
@@ -18,16 +21,27 @@ PREDICTOR = Option("predictor", str, "auto", "What each value is predicted from:
                    "or in the row, the one above, or both (plane); auto takes what costs least.",
                    choices=("auto", "none", "line", "row", "column", "plane"), stored=False)
 
-UNIT = "actcodec.rtl.comet.comet:Comet"
-
-MODES = (
-    Mode("comet", 21, golden="actcodec.codecs.models.comet", torch="actcodec.torch.comet:Comet",
-         options=(*BOUNDS, PREDICTOR, CDUS),
-         exclusive=tuple(option.name for option in BOUNDS), lossy=True, streams=Streams(UNIT, UNIT, (("bin", 0),)),
-         summary="differences to neighbours in Huffman codes, each value within a bound", tensors="anything",
-         source="COMET (Jin et al., VLDB 2022), section 3.4",
-         shown=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05}))),
+TOLD = (
+    Setting("step", 16, meaning="of the quantiser, a bfloat16 from 2^-125 to 2^112; half of it bounds the error"),
+    Setting("horizontal", 1, 16, meaning="values are predicted from their left neighbours"),
+    Setting("vertical", 1, 17, meaning="and from those above; only in tiles"),
+    Setting("signed", 1, 18, meaning="residuals may be negative"),
+    Setting("counts", 56, 19, meaning="how many codes have 1 to 7 bits, a byte each"),
 )
+MODEL = "actcodec.codecs.models.comet"
+
+TILED = Mode(
+    "comet", 21, BlockFormat("stream", 8), ("actcodec.rtl.comet.lane:LaneCodec",), tiled=True, told=TOLD, golden=MODEL,
+    torch="actcodec.torch.comet:Comet",
+    options=(*BOUNDS, PREDICTOR, CDUS), exclusive=tuple(option.name for option in BOUNDS), lossy=True,
+    fallback="comet-flat", summary="differences to neighbours in Huffman codes, each value within a bound",
+    tensors="anything", source="COMET (Jin et al., VLDB 2022), section 3.4",
+    shown=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05})))
+
+FLAT = replace(TILED, name="comet-flat", code=23, tiled=False, golden=f"{MODEL}:Flat", torch="", fallback="", shown=())
+"""Of the lane: the predictors that need no tiles. The tensor's values decide, and files say which predictor it was."""
+
+MODES = (replace(TILED, variants=(({}, FLAT),)),)
 
 
 def units():

@@ -1,12 +1,12 @@
-"""The quantization tables of modes jpeg-act and jpeg-base, as an option has them."""
+"""The quantization tables of modes jpeg-act, with either quantizer, and jpeg-base, as an option has them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from actcodec.golden.jpegact import div, quantize
+from actcodec.golden.jpegact import div, quantize, steps
 
-__all__ = ["Divisors", "Dqt"]
+__all__ = ["Divisors", "Dqt", "Steps"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,12 +14,14 @@ class Table:
     """A table: its name, which is only a label, and 64 numbers as a file has them, uint8 [8, 8].
 
     What kind of numbers, the classes below say: ``bits`` of each in a file, ``named``, the golden model's module with
-    ``TABLES`` and ``table(name)``, and ``numbers_of(values)``, its function for 64 values. Raises ValueError for a name
-    that cannot be printed or has more than 255 bytes, and for numbers that are not legal.
+    ``TABLES`` and ``table(name)``, ``numbers_of(values)``, its function for 64 values, and ``least`` of these. Raises
+    ValueError for a name that cannot be printed or has more than 255 bytes, and for numbers that are not legal.
     """
 
     name: str
     numbers: np.ndarray
+
+    least = 1
 
     def __post_init__(self):
         if not self.name.isprintable() or len(self.name.encode()) > 255:
@@ -59,7 +61,7 @@ class Table:
         if text in cls.named.TABLES:
             return cls.check(text)
         try:
-            name, values = read_dqt(text)
+            name, values = read_dqt(text, cls.least)
             return cls(name, cls.numbers_of(values))
         except OSError as error:
             names = ", ".join(cls.named.TABLES)
@@ -116,3 +118,39 @@ class Divisors(Table):
     @property
     def table(self):
         return self.numbers
+
+
+class Steps(Table):
+    """Of jpeg-act with quantizer div: the numbers are quarters of a step, 2 to 255. One step may stand for all."""
+
+    bits, named, least = 8, steps, steps.LEAST / 4
+    numbers_of = staticmethod(steps.steps)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if np.any(self.numbers < steps.LEAST):
+            raise ValueError(f"a DQT of steps needs quarters, {steps.LEAST} to {steps.MOST}")
+
+    @classmethod
+    def check(cls, value):
+        if not isinstance(value, cls | str) and np.ndim(value) == 0:
+            return cls(f"{value:g}", cls.numbers_of(value))
+        return super().check(value)
+
+    @classmethod
+    def parse(cls, text):
+        from actcodec.files import UserError
+
+        try:
+            step = float(text)
+        except ValueError:
+            return super().parse(text)
+        try:
+            return cls.check(step)
+        except ValueError as error:
+            raise UserError(f"--dqt {text}: {error}") from error
+
+    @property
+    def table(self):
+        """Its steps: float64 [8, 8]."""
+        return self.numbers / 4

@@ -25,6 +25,14 @@ DQT = Option("dqt", "actcodec.codecs.dqt:Dqt", "optL",
 DIVISORS = Option("dqt", "actcodec.codecs.dqt:Divisors", "jpeg80",
                   "The same for division: a name, or a file of 64 whole numbers, 1 to 255.",
                   metavar="jpeg80|jpeg60|optL-div|optH-div|FILE")
+STEPS = Option("dqt", "actcodec.codecs.dqt:Steps", "optL",
+               "The same with quantizer div: a name, a step for all frequencies, or a file of 64 steps, 0.5 or more, "
+               "each taken to the nearest quarter up to 63.75.",
+               metavar="optL|optH|jpeg80|jpeg60|optL-div|optH-div|STEP|FILE")
+QUANTIZER = Option("quantizer", str, "sh", "Shifts, as in the paper; or division, by steps in quarters.",
+                   choices=("sh", "div"))
+DEAD_ZONE = Option("dead_zone", int, 1, "With quantizer div: magnitudes are rounded up from 1/2 + this/16 on.",
+                   range=(0, 3), stored=False)
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
 COUNTED = {"nibble": BlockFormat("counted", 8), "rice": BlockFormat("counted", 8, bits=6)}
@@ -37,6 +45,11 @@ TOLD = {
                     "have a flag (5 bits), four e (3 bits each), whether values have no sign, 0",
                     check=f"{GOLDEN}:check_rice"),
 }
+STEPPED = (
+    Setting("steps", 512, 96, stored=False, meaning="the DQT: 64 steps in quarters (8 bits each), row-major, vertical "
+            "frequency first"),
+    Setting("dead_zone", 2, 608, meaning="compressing, magnitudes are rounded up from 1/2 + this/16 on", stored=False),
+)
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
 DENSE = (("dense", {}),)
 RELU = (("ReLU", {}),)
@@ -46,15 +59,28 @@ def path(*names):
     return tuple(f"actcodec.rtl.jpegact.path:{name}" for name in names)
 
 
-def coded(name, codes, mode):
-    """A mode with ZVC, with variants that have another coder in its place; their names begin with ``name``."""
-    variants = []
+def coded(name, codes, mode, **values):
+    """Variants of a mode with ZVC, by ``values`` of its options, that have another coder in ZVC's place; their names
+    begin with ``name``."""
     for (coder, told), code in zip(TOLD.items(), codes, strict=True):
-        variants.append(({"coder": coder}, replace(
-            mode, name=f"{name}-{coder}", code=code, format=COUNTED[coder], told=(told,),
-            path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", torch="", shown=())))
-    return replace(mode, variants=tuple(variants))
+        yield values | {"coder": coder}, replace(
+            mode, name=f"{name}-{coder}", code=code, format=COUNTED[coder], told=(*mode.told, told),
+            path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", torch="", shown=())
 
+
+RELUS = Mode(
+    "sfpr-zvc", 2, BlockFormat("mask", 8), path("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN, torch=TORCH,
+    options=(SIGNS, CODER, CDUS), lossy=True, shown=RELU, summary="8 bits a value that is not zero, and a mask",
+    tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II")
+SHIFTED = Mode(
+    "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True, tiled=True,
+    shifts=True, golden=GOLDEN, torch=TORCH, options=(DQT, CODER, QUANTIZER, DEAD_ZONE, CDUS), lossy=True,
+    fallback="sfpr-zvc", shown=tuple(("dense", {"dqt": name}) for name in TABLES),
+    summary="DCT of 8x8 tiles, quantized by a table", tensors="dense activations (conv, sum)",
+    source=f"{PAPER}, section III")
+DIVIDED = replace(
+    SHIFTED, name="jpeg-act-div", code=33, path=path("sfpr", "align", "dct", "steps", "zvc8"), shifts=False,
+    told=STEPPED, options=(STEPS, *SHIFTED.options[1:]), torch="", shown=())
 
 MODES = (
     Mode("raw", 0, BlockFormat("fixed", 32), golden=GOLDEN, torch=TORCH, options=(CDUS,), shown=RELU,
@@ -62,17 +88,9 @@ MODES = (
     Mode("sfpr", 1, BlockFormat("fixed", 8), path("sfpr"), scaled=True, golden=GOLDEN, torch=TORCH,
          options=(SIGNS, CDUS), lossy=True, shown=DENSE, summary="8 bits a value, scaled by channel",
          tensors="anything", source=f"{PAPER}, section III-B"),
-    coded("sfpr", (26, 27), Mode(
-        "sfpr-zvc", 2, BlockFormat("mask", 8), path("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN,
-        torch=TORCH, options=(SIGNS, CODER, CDUS), lossy=True, shown=RELU,
-        summary="8 bits a value that is not zero, and a mask",
-        tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II")),
-    coded("jpeg-act", (24, 25), Mode(
-        "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True,
-        tiled=True, shifts=True, golden=GOLDEN, torch=TORCH, options=(DQT, CODER, CDUS), lossy=True,
-        fallback="sfpr-zvc", shown=tuple(("dense", {"dqt": name}) for name in TABLES),
-        summary="DCT of 8x8 tiles, quantized by a table",
-        tensors="dense activations (conv, sum)", source=f"{PAPER}, section III")),
+    replace(RELUS, variants=tuple(coded("sfpr", (26, 27), RELUS))),
+    replace(SHIFTED, variants=(*coded("jpeg-act", (24, 25), SHIFTED), ({"quantizer": "div"}, DIVIDED),
+                               *coded("jpeg-act-div", (34, 35), DIVIDED, quantizer="div"))),
     Mode("brc", 4, BlockFormat("fixed", 1), path("binarize"), golden=GOLDEN, torch=TORCH, options=(CDUS,), lossy=True,
          shown=RELU, summary="keeps only whether x > 0", tensors="ReLU to anything else",
          source=f"{PAPER}, section II-B1"),
@@ -113,6 +131,7 @@ def units():
     from actcodec.rtl.jpegact.rice import Rice
     from actcodec.rtl.jpegact.runlength import RunLength
     from actcodec.rtl.jpegact.sfpr import Sfpr
+    from actcodec.rtl.jpegact.steps import Steps
     from actcodec.rtl.jpegact.transpose import Transpose
     from actcodec.rtl.jpegact.zvc import Zvc
 
@@ -131,6 +150,7 @@ def units():
         Unit("rle", RunLength, "RLE and RLD, JPEG's run lengths and Huffman codes, both directions", {"coders": 4},
              "Coding (RLE + RLD)"),
         Unit("div", Div, "DIV, quantization by division", paper="Quantize (DIV)"),
+        Unit("steps", Steps, "DIV in quarters, with a dead zone, for --quantizer div"),
         Unit("nibble", Nibble, "nibble planes, a denser code than ZVC, both directions"),
         Unit("rice", Rice, "Golomb-Rice codes in planes, the densest code of blocks, both directions"),
         Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True, "coders": 4}, "CDU",

@@ -38,10 +38,6 @@ class Streams:
     arrays, the model has two more functions: ``joined(shape, mode, arrays)``, the ``Compressed`` of the encoder's
     outputs, and ``arrays(compressed)``, what the decoder's inputs take; both are dictionaries by the names of ports, of
     bytes, or of integers for streams that carry a number.
-
-    Units with other ports, or of which several share a tensor, are run by the model itself: ``compress_by(run, x, mode,
-    **options)`` and ``decompress_by(run, compressed)`` do what its ``compress`` and ``decompress`` do, by a
-    :class:`~actcodec.stream_engine.Runs`.
     """
 
     encoder: str
@@ -63,7 +59,7 @@ class Mode:
     ``**options)``                   the options it gets those that a file keeps
     ``check(compressed)``            raises ValueError if payload, side information and shape contradict each other
     ``settings(x, lane, dqt,         for a mode of a lane that is ``told`` something: a number for each setting, by its
-    signs)``                         name, as fits the tensor
+    signs, **options)``              name, as fits the tensor
     ``saturated(x, compressed)``     how many values were beyond what the mode can express
     ``facts(compressed)``            what else ``actcodec info`` shows of a file, a dictionary
     ``size(shape, mode, **options)`` bytes of payload and side information, or None unless the shape alone decides
@@ -75,11 +71,14 @@ class Mode:
                                      the scale table, uint32, and a number for each setting, by its name
     ``job(**options)``               of a lane's mode: what :meth:`actcodec.driver.Driver.compress` has to know of the
                                      options, by the names of its parameters
+    ``lane(x, mode, **options)``     of a lane's mode whose values decide which of its variants does it, instead of
+                                     ``job``: that variant, and what ``job`` gives
     ``compressed(lane, shape,        of a lane's mode: the ``Compressed`` of what ``lane``, the mode or a variant, made
     payload, cdus, result,           of a tensor, by the driver's ``result``
     **options)``
     ``stored(compressed)``           of a lane's mode: an object with ``mode``, ``shape``, ``payload``, ``scales``,
-                                     ``table``, ``cdus``, ``blocks``, ``payload_bytes``; a number for each setting
+                                     ``table``, ``cdus``, ``blocks``, ``payload_bytes``, and, if it has streams, their
+                                     ``lengths``; a number for each setting
     ================================ ==================================================================================
     """
 
@@ -108,7 +107,7 @@ class Mode:
     shown: tuple[tuple[str, dict], ...] = _software()  # in the demo: for "dense" or "ReLU" tensors, with these options
     # To the user values of some options, for hardware and in files modes with names and codes of their own: pairs of
     # {option: value}, where an option that is not named has its default, and the mode that does it. Of several with the
-    # same values the first one does it, and the others are fallbacks.
+    # same values the first one does it, and the others are fallbacks. An option's class may be another in a variant.
     variants: tuple[tuple[dict, "Mode"], ...] = _software()
 
     @property
@@ -149,11 +148,15 @@ class Mode:
         raise ValueError(f"mode {self.name} has no " + " with ".join(f"{name} {value}" for name, value in
                                                                       wanted.items()))
 
-    @property
-    def written(self):
-        """The options that have a field of their own in a file: not those that the code tells."""
-        return tuple(option for option in self.options
+    def written(self, given) -> tuple[Option, ...]:
+        """The options that have a field of their own in a file, with these values of others: not those that the code
+        tells."""
+        return tuple(self.own(option.name, given) for option in self.options
                      if option.stored and option.name not in {"cdus", *self.deciding})
+
+    def own(self, name, given) -> Option:
+        """The option of that name as the variant for these values of others has it, whose class may be another."""
+        return self.variant(given).option(name) or self.option(name)
 
     def option(self, name) -> Option | None:
         """The option of that name, or None."""
@@ -171,10 +174,9 @@ class Mode:
             raise ValueError(f"mode {self.name} takes one of {', '.join(self.exclusive)}, not {' and '.join(several)}")
         defaults = {option.name: option.default for option in self.options}
         values = defaults | (dict.fromkeys(self.exclusive) if several else {}) | given
-        found = {option.name: None if values[option.name] is None else option.check(values[option.name])
-                 for option in self.options}
-        self.variant(found)
-        return found
+        deciding = {name: self.option(name).check(values[name]) for name in self.deciding}
+        return {name: None if value is None else self.own(name, deciding).check(value)
+                for name, value in values.items()}
 
     def optional(self, name) -> Callable | None:
         """One of the model's functions that not every model has, or None; a mode of benches may have no model."""

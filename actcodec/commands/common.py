@@ -39,8 +39,8 @@ class ModeCommand(click.Command):
         """An option of modes as one of the command line; without a default, so that what was given shows."""
         names = [option.name, f"--{option.name.replace('_', '-')}"]
         having = {}  # modes by what they take
-        for mode in codecs.MODES.values():
-            if (own := mode.option(option.name)) and (own.legal == option.legal or isinstance(own.type, str)):
+        for mode, own in takers(option.name):
+            if own.legal == option.legal or isinstance(own.type, str):
                 having.setdefault(own.legal, (own, []))[1].append(mode.name)
         help = " ".join(f"{own.help} Modes: {', '.join(modes)}." for own, modes in having.values())
         defaults = dict.fromkeys(str(own.default) for own, _ in having.values() if own.default is not None)
@@ -64,6 +64,14 @@ class ModeCommand(click.Command):
                                     for mode in modes])
 
 
+def takers(name):
+    """Modes that have the option of that name, and it; once more if a variant of the mode has another."""
+    for mode in codecs.MODES.values():
+        if own := mode.option(name):
+            variants = (lane.option(name) or own for _, lane in mode.variants)
+            yield from ((mode, one) for one in {one.legal: one for one in (own, *variants)}.values())
+
+
 def papers():
     """The modes of each paper, by its name."""
     found = {}
@@ -75,24 +83,24 @@ def papers():
 def settings(mode, given, quiet=True):
     """The values of options that ``mode`` has among those ``given`` on the command line. Raises :class:`UserError`.
     Those that the mode does not have change nothing, which is told unless ``quiet``."""
-    found = {}
-    for name, value in given.items():
-        option = codecs.find(mode).option(name)
-        if value is None or value == ():
-            continue
-        if not option:
+    found, known = {}, codecs.find(mode)
+    given = {name: value for name, value in given.items() if value is not None and value != ()}
+    for name in sorted(given, key=lambda name: name not in known.deciding):  # these say which class others have
+        if not known.option(name):
             say(f"note: mode {mode} has no option --{name}", quiet)
             continue
+        value = given[name]
         try:
+            option = known.own(name, found)
             value = option.type(value) if option.choices else value  # choices are words on the command line
             found[name] = option.own.parse(value) if isinstance(option.type, str) else option.check(value)
         except ValueError as error:
             raise UserError(f"--{error}, for mode {mode}") from error
     try:
-        codecs.find(mode).settings(found)
+        known.settings(found)
     except ValueError as error:
         raise UserError(error) from error
-    return found
+    return {name: found[name] for name in given if name in found}
 
 
 def check_target(target, source):

@@ -44,6 +44,13 @@ def walk(shape, tiled, cdu=0, cdus=1):
     Raises ValueError for a shape that has no view, and for a tiled walk of no tiles.
     """
     view = blocks.view(shape)
+    if tiled and not view.tileable:
+        raise ValueError(f"shape {tuple(shape)} has no tiles: W and N * C * H have to be at least 8")
+    return through(view, tiled, cdu, cdus)
+
+
+def through(view, tiled, cdu=0, cdus=1):
+    """The same, through a view."""
     if not tiled:
         values = np.arange(view.rows * view.width)
         index = np.pad(values, (0, -values.size % LANES), constant_values=-1).reshape(-1, LANES)
@@ -52,8 +59,6 @@ def walk(shape, tiled, cdu=0, cdus=1):
         found = Walk((index >= 0).sum(axis=1), n % (lorenzo.GROUP // LANES) > 0, zeros, zeros.astype(int), index)
         group = n * LANES // lorenzo.GROUP
     else:
-        if not view.tileable:
-            raise ValueError(f"shape {tuple(shape)} has no tiles: W and N * C * H have to be at least 8")
         values = np.arange(view.rows * view.width)
         index = blocks.sectors(values + 1, view, True) - 1
         row, column = np.divmod(blocks.order(view, True), view.tiles_per_row)

@@ -8,20 +8,24 @@ import numpy as np
 
 from actcodec.golden.common import heap
 from actcodec.golden.gist import binarize
-from actcodec.golden.jpegact import dct, div, nibble, quantize, rice, rle, sfpr, zvc
+from actcodec.golden.jpegact import dct, div, nibble, quantize, rice, rle, sfpr, steps, zvc
 from actcodec.golden.offload import blocks, stream
 
-CODERS = {"sfpr-nibble": nibble, "sfpr-rice": rice, "jpeg-act-nibble": nibble, "jpeg-act-rice": rice}  # in place of ZVC
 BASE = "jpeg-base"  # the paper's baseline: DIV and RLE in place of SH and ZVC
+STEPPED = ("jpeg-act-div", "jpeg-act-div-nibble", "jpeg-act-div-rice")  # DIV with steps in quarters in place of SH
+CODERS = {f"{path}-{name}": coder for path in ("sfpr", "jpeg-act", "jpeg-act-div")
+          for name, coder in (("nibble", nibble), ("rice", rice))}  # in place of ZVC
 TABLES = {mode: coder.Table for mode, coder in CODERS.items()} | {BASE: div.Table}  # what hardware is told besides
-TILED = ("jpeg-act", "jpeg-act-nibble", "jpeg-act-rice", BASE)  # modes of which a block is an 8x8 tile
-FALLBACK = {"jpeg-act": "sfpr-zvc", "jpeg-act-nibble": "sfpr-nibble", "jpeg-act-rice": "sfpr-rice", BASE: "sfpr"}
+FALLBACK = {"jpeg-act": "sfpr-zvc", "jpeg-act-div": "sfpr-zvc", BASE: "sfpr"}
+FALLBACK |= {f"{path}-{name}": f"sfpr-{name}" for path in ("jpeg-act", "jpeg-act-div") for name in ("nibble", "rice")}
+TILED = tuple(FALLBACK)  # modes of which a block is an 8x8 tile
 SCALED = ("sfpr", "sfpr-zvc", *TILED, "sfpr-nibble", "sfpr-rice")  # modes with a scale for each channel
 BLOCK_BYTES = {"raw": 256, "sfpr": 64, "brc": 8}  # modes whose blocks all have the same size
-ITEM = {"sfpr-zvc": np.dtype(np.uint8), "jpeg-act": np.dtype(np.uint8), "zvc": np.dtype(np.uint32)}  # what ZVC counts
+ITEM = dict.fromkeys(("sfpr-zvc", "jpeg-act", "jpeg-act-div"), np.dtype(np.uint8))  # what ZVC counts
+ITEM |= {"zvc": np.dtype(np.uint32)}
 PART = 2048  # blocks at a time, about: what is computed between stays in a cache
 MODES = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
-LEGAL = (*MODES, *CODERS, BASE)
+LEGAL = (*MODES, *CODERS, "jpeg-act-div", BASE)
 FITTED = 16  # parts of a tensor, at most, that its coder's table is fitted to
 
 
@@ -35,7 +39,7 @@ class Compressed:
     mode: str  # the one that was used: a tensor too small for tiles has that of FALLBACK
     shape: tuple[int, ...]  # of the tensor, 2 or 4 dimensions
     dqt: str | None  # name of the table, "custom" for one without; None unless blocks are tiles
-    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode has SH
+    table: np.ndarray | None  # shifts, or in modes of STEPPED quarters, uint8 [8, 8]; None with neither
     scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
     cdus: int  # 1 to 8
     payload: bytes
@@ -48,9 +52,8 @@ class Compressed:
         if self.tiled:
             if not view.tileable:
                 raise ValueError(f"shape {self.shape} is too small for mode {self.mode}")
-            s = self.table
-            if self.mode != BASE and (s is None or s.shape != (8, 8) or s.dtype != np.uint8 or np.any(s > 7)):
-                raise ValueError(f"mode {self.mode} needs a table of 8 x 8 shifts, uint8, 0 to 7")
+            if self.mode != BASE:
+                self._check_table()
         if self.mode in TABLES and not isinstance(self.code, TABLES[self.mode]):
             raise ValueError(f"mode {self.mode} needs the table of its coder, or of DIV, not {self.code!r}")
         if self.mode in SCALED:
@@ -65,6 +68,12 @@ class Compressed:
                 f"payload has {self.payload_bytes} bytes, {self.blocks} blocks in mode {self.mode} "
                 f"have {self.blocks * BLOCK_BYTES[self.mode]}"
             )
+
+    def _check_table(self):
+        low, high, what = (steps.LEAST, steps.MOST, "quarters") if self.mode in STEPPED else (0, 7, "shifts")
+        s = self.table
+        if s is None or s.shape != (8, 8) or s.dtype != np.uint8 or np.any((s < low) | (s > high)):
+            raise ValueError(f"mode {self.mode} needs a table of 8 x 8 {what}, uint8, {low} to {high}")
 
     @property
     def view(self):
@@ -100,23 +109,24 @@ def effective_mode(x, mode):
     return mode if view.tileable else FALLBACK.get(mode, mode)
 
 
-def compress(x, mode, dqt="optL", cdus=1, signs=False, code=None):
+def compress(x, mode, dqt="optL", cdus=1, signs=False, code=None, dead_zone=0):
     """Compress a float32 tensor (NCHW or [N, F]) as `cdus` CDUs do together: Compressed.
 
     `mode` is one of LEGAL; those of tiles fall back as FALLBACK tells where W < 8 or N * C * H < 8. `dqt` is the name
-    of a table or a table of 64 values (see `quantize`, and `div` for jpeg-base). With `signs`, no positive value
-    becomes 0 in a mode with scales (see `sfpr.quantize`); how to decompress does not depend on it. `code` is the table
-    of the mode's coder; without it one is fitted to the tensor, by `fit`. Raises TypeError unless `x` is a float32
-    array, ValueError for an empty tensor, another number of dimensions, an unknown mode or DQT, and unless `cdus` is an
-    int, 1 to 8.
+    of a table or a table of 64 values (see `quantize`, `steps` for modes of STEPPED, which also have a `dead_zone`, and
+    `div` for jpeg-base). With `signs`, no positive value becomes 0 in a mode with scales (see `sfpr.quantize`). How to
+    decompress depends on neither of the two. `code` is the table of the mode's coder; without it one is fitted to the
+    tensor, by `fit`. Raises TypeError unless `x` is a float32 array, ValueError for an empty tensor, another number of
+    dimensions, an unknown mode or DQT, and unless `cdus` is an int, 1 to 8, and `dead_zone` 0 to 3.
     """
+    steps.check(dead_zone)
     asked, mode = mode, effective_mode(x, mode)
     name = dqt if isinstance(dqt, str) else "custom"
     if mode not in TABLES:
         code = None
     elif code is None or mode == BASE:
-        code = fit(x, mode, dqt, signs)
-    table = None if asked == BASE else _shifts(dqt)
+        code = fit(x, asked, dqt, signs, dead_zone)
+    table = None if asked == BASE else table_of(asked, dqt)
     stream.order(0, cdus)  # checks
     view = blocks.view(x.shape)
     tiled = mode in TILED
@@ -125,13 +135,13 @@ def compress(x, mode, dqt="optL", cdus=1, signs=False, code=None):
     heap.settle()
     payload = BytesIO()  # grows in place, and hands out what it has without a copy
     for part in parts(view.blocks(tiled), cdus):
-        data, sizes = encode(gather(rows, view, tiled, k, part, signs), mode, table, code)
+        data, sizes = encode(gather(rows, view, tiled, k, part, signs), mode, table, code, dead_zone)
         payload.write(stream.interleave(data, sizes, cdus)[0])
     name, table = (name, table) if tiled else (None, None)
     return Compressed(mode, x.shape, name, table, k, cdus, payload.getvalue(), code)
 
 
-def fit(x, mode, dqt="optL", signs=False):
+def fit(x, mode, dqt="optL", signs=False, dead_zone=0):
     """The table of the coder of `mode` under which a tensor is smallest, or a part of it if it is large; that of DIV
     is the `dqt`.
 
@@ -140,21 +150,24 @@ def fit(x, mode, dqt="optL", signs=False):
     """
     if mode == BASE:
         return div.Table(div.table(dqt) if isinstance(dqt, str) else dqt)
-    mode, view, coder = effective_mode(x, mode), blocks.view(x.shape), CODERS[mode]
-    tiled, k = mode in TILED, sfpr.scales(x).k
-    table = _shifts(dqt)
+    table = table_of(mode, dqt) if mode in TILED else None
+    mode, view = effective_mode(x, mode), blocks.view(x.shape)
+    tiled, k, coder = mode in TILED, sfpr.scales(x).k, CODERS[mode]
     rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
     found = parts(view.blocks(tiled), 1)
     found = found[:: -(-len(found) // FITTED)]
-    values = np.concatenate([lines(gather(rows, view, tiled, k, part, signs), tiled, table) for part in found])
+    values = np.concatenate([lines(gather(rows, view, tiled, k, part, signs), mode, table, dead_zone)
+                             for part in found])
     if tiled:
         return coder.fit(values)
     return min((coder.fit(values, straight) for straight in (False, True)),
                key=lambda code: int(coder.measure(values, code).sum()))
 
 
-def _shifts(dqt):
-    return quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
+def table_of(mode, dqt):
+    """What a mode's quantizer takes of a DQT: shifts, or quarters, uint8 [8, 8]."""
+    named, numbers = (steps, steps.steps) if mode in STEPPED else (quantize, quantize.shifts)
+    return numbers(named.table(dqt) if isinstance(dqt, str) else dqt)
 
 
 def parts(n, cdus):
@@ -187,26 +200,28 @@ def scatter(values, view, tiled, r, part, x):
         piece[:] = sfpr.dequantize(y, r[view.channel_of(rows), None])
 
 
-def coefficients(values, table):
+def coefficients(values, mode, table, dead_zone=0):
     """Quantized coefficients of tiles, int8 [n, 64], vertical frequency first."""
-    return quantize.shift(dct.forward(values.reshape(-1, 8, 8)).reshape(-1, blocks.BLOCK), table.reshape(-1))
+    found, table = dct.forward(values.reshape(-1, 8, 8)).reshape(-1, blocks.BLOCK), table.reshape(-1)
+    return steps.quantize(found, table, dead_zone) if mode in STEPPED else quantize.shift(found, table)
 
 
-def lines(values, tiled, table):
+def lines(values, mode, table, dead_zone=0):
     """Blocks, as `gather` gives them, in the order in which coders other than ZVC number their values: int8 [n, 64]."""
-    if not tiled:
+    if mode not in TILED:
         return values.reshape(-1, blocks.BLOCK)
-    return coefficients(values, table).reshape(-1, 8, 8).swapaxes(1, 2).reshape(-1, blocks.BLOCK)
+    found = coefficients(values, mode, table, dead_zone)
+    return found.reshape(-1, 8, 8).swapaxes(1, 2).reshape(-1, blocks.BLOCK)
 
 
-def encode(values, mode, table, code=None):
+def encode(values, mode, table, code=None, dead_zone=0):
     """Payload (uint8) and sizes of blocks, as `gather` gives them."""
     if mode in CODERS:
-        return CODERS[mode].encode(lines(values, mode in TILED, table), code)
+        return CODERS[mode].encode(lines(values, mode, table, dead_zone), code)
     if mode == BASE:
         return rle.encode(div.quantize(dct.forward(values.reshape(-1, 8, 8)), code.divisors))
     if mode in TILED:
-        values = coefficients(values, table)
+        values = coefficients(values, mode, table, dead_zone)
     if mode in ITEM:
         return zvc.encode(values.view(ITEM[mode]).reshape(-1, blocks.BLOCK))
     payload = binarize.forward(values) if mode == "brc" else values.view(np.uint8)
@@ -227,7 +242,9 @@ def decode(payload, sizes, mode, table, code=None):
         values = np.unpackbits(payload, bitorder="little").astype(np.float32)
     else:
         values = payload.view(np.int8 if mode in SCALED else np.float32)
-    return dct.inverse(quantize.unshift(values.reshape(-1, 8, 8), table)) if mode in TILED else values
+    if mode not in TILED:
+        return values
+    return dct.inverse((steps.dequantize if mode in STEPPED else quantize.unshift)(values.reshape(-1, 8, 8), table))
 
 
 def sizes_of(compressed):

@@ -8,7 +8,7 @@ without decompressing anything. What SFPR and the inverse's rounding to int8 add
   frequency by frequency.
 - `descend`: for `nibble` and `rice`, step by step on real sizes.
 
-The paper's own method, for divisors of any value, is `dqt_gradient`.
+The paper's own method, for divisors of any value, is `dqt_gradient`; steps in quarters are the matter of `dqt_steps`.
 
 DQT[0], which carries the mean, stays 8 (a shift of 3) as in the paper, unless the caller wants another value or any.
 """
@@ -155,14 +155,14 @@ def frontier(counts, first=FIRST):
     return Frontier(shifts, counts.nbytes / counts.size(shifts), counts.error(shifts))
 
 
-def _reached(errors, ratios, error, ratio):
+def reaches(errors, ratios, error, ratio):
     """Where an error is at most `error`, or a ratio at least `ratio`; ValueError unless one of the two is given."""
     if (error is None) == (ratio is None):
         raise ValueError("either the error or the ratio has to be given")
     return errors <= error if ratio is None else ratios >= ratio
 
 
-def _missed(errors, ratios, error, ratio):
+def missed(errors, ratios, error, ratio):
     limit = f"an error of {error}" if ratio is None else f"a ratio of {ratio}"
     return ValueError(
         f"no table has {limit}: errors are {min(errors):.4g} to {max(errors):.4g}, "
@@ -176,9 +176,9 @@ def best(counts, error=None, ratio=None, first=FIRST):
     Raises ValueError unless one of the two is given, and if no table reaches it.
     """
     shifts, ratios, errors = frontier(counts, first)
-    reached = np.flatnonzero(_reached(errors, ratios, error, ratio))
+    reached = np.flatnonzero(reaches(errors, ratios, error, ratio))
     if not reached.size:
-        raise _missed(errors, ratios, error, ratio)
+        raise missed(errors, ratios, error, ratio)
     return shifts[reached[0 if ratio is None else -1]]
 
 
@@ -210,13 +210,13 @@ def descend(samples, coder, error=None, ratio=None, first=FIRST):
         return tables, costs(shifts, tables)
 
     def reached(cost):
-        return _reached(cost[1] ** 0.5, 1 / cost[0], error, ratio)
+        return reaches(cost[1] ** 0.5, 1 / cost[0], error, ratio)
 
     starts = frontier(counts, first).shifts.reshape(-1, 64)[:: -1 if goal else 1, order].astype(int)
     at = bisect_left(starts, True, key=lambda shifts: bool(reached(fitted(shifts)[1])))
     if at == len(starts):
         ends = np.array([fitted(shifts)[1] for shifts in starts])
-        raise _missed(np.sqrt(ends[:, 1]), 1 / ends[:, 0], error, ratio)
+        raise missed(np.sqrt(ends[:, 1]), 1 / ends[:, 0], error, ratio)
     shifts = starts[at]
     tables, cost = fitted(shifts)
 

@@ -6,6 +6,7 @@ from actcodec.golden.offload.blocks import GROUP
 
 PACKET = 128  # bytes that leave at once
 MAX_CDUS = 8
+TURN = 8  # bytes that a stream without blocks moves when it is its turn
 
 
 def order(blocks, cdus):
@@ -47,3 +48,33 @@ def deinterleave(payload, sizes, cdus):
 def packets(payload):
     """The payload as the DMA gets it: uint8 [packets, 128], the last one padded with zeros."""
     return np.pad(payload, (0, -payload.size % PACKET)).reshape(-1, PACKET)
+
+
+def _turns(lengths):
+    """Where in the streams, one behind the other and each filled up to whole turns, the turns of the payload lie."""
+    turns = -(-np.asarray(lengths, np.int64) // TURN)
+    return np.argsort(np.concatenate([np.arange(n) for n in turns]), kind="stable")
+
+
+def weave(streams):
+    """Collector: the streams of several CDUs (bytes), which have no blocks, as one payload.
+
+    CDUs take turns of 8 bytes. The last turn of each is filled up with zeros; from then on it is left out.
+    """
+    filled = b"".join(data + bytes(-len(data) % TURN) for data in streams)
+    return np.frombuffer(filled, np.uint8).reshape(-1, TURN)[_turns([len(data) for data in streams])].tobytes()
+
+
+def unweave(payload, lengths):
+    """Splitter: the streams of `lengths` bytes in such a payload, which may end too soon, or go on: a list of bytes."""
+    source = _turns(lengths)
+    size = TURN * source.size
+    there = np.frombuffer(payload[:size], np.uint8)
+    turns, known = np.zeros((2, source.size, TURN), np.uint8)
+    turns.reshape(-1)[: there.size], known.reshape(-1)[: there.size] = there, 1
+    back = np.argsort(source)
+    turns, known, found, at = turns[back].reshape(-1), known[back].reshape(-1), [], 0
+    for length in lengths:
+        found.append(turns[at : at + known[at : at + length].sum()].tobytes())
+        at += -(-length // TURN) * TURN
+    return found

@@ -1,6 +1,6 @@
 """The whole codec: sectors of float32 on one side, a byte stream on the other."""
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,17 +11,25 @@ from actcodec.rtl.comet.huffman_encode import Encode
 from actcodec.rtl.comet.interleave import Interleave
 from actcodec.rtl.comet.lorenzo import Lorenzo
 from actcodec.rtl.comet.outliers import Outliers
-from actcodec.rtl.comet.payloads import LANES, Config, Error, edges
+from actcodec.rtl.comet.payloads import LANES, Config, Error
+from actcodec.rtl.comet.places import Places
 from actcodec.rtl.comet.prequantise import Prequantise
 from actcodec.rtl.comet.reconstruct import Reconstruct
 from actcodec.rtl.comet.rounds import Gather, Scatter
 from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
-from actcodec.rtl.common.vectors import sectors
+from actcodec.rtl.common.vectors import edges, sectors
 
-__all__ = ["Comet"]
+__all__ = ["Comet", "legal"]
 
 LEAST, MOST = 2, 239  # biased exponents of 2^-125 and 2^112, the ends of the steps
+
+
+def legal(config):
+    """Whether a configuration is one, but for its book."""
+    significand, exponent = config.step[:7], config.step[7:]
+    step = (exponent >= LEAST) & ((exponent < MOST) | ((exponent == MOST) & ~significand.any()))
+    return step & ~(config.vertical & ~config.tiled)
 
 
 class Comet(wiring.Component):
@@ -37,19 +45,17 @@ class Comet(wiring.Component):
 
     Throughput: a sector a cycle in both directions, less one cycle for each raw step of escapes. A sector with outliers
     takes four cycles, when decompressing five; rounds of outliers that follow one another wait for the way through. No
-    stream has more than 8 bytes a cycle. Latency: 11 cycles from ``config`` to the first sector, and 20 or more from
+    stream has more than 8 bytes a cycle. Latency: 13 cycles from ``config`` to the first sector, and 20 or more from
     there to the first beat, by what its bytes wait for; 22 or more from ``config`` to the first sector when
-    decompressing. Buffering: as of its units. Combinational paths: ``valid`` of ``sectors_i`` and of ``edges`` to
-    ``ready`` of the other one, since they go together; ``sectors_o.ready`` and ``bytes_o.ready`` to no other port.
+    decompressing. Buffering: as of its units. Combinational paths: none.
 
     Source: COMET, section 3.4, Figure 3, phase 4.
 
     Ports
     -----
     config : stream of :class:`~actcodec.rtl.comet.payloads.Config`
-    edges : stream of :data:`~actcodec.rtl.comet.payloads.edges`
-        One for each sector. Decompressing, the symbols of all of them fill exactly the ``rounds`` of the configuration,
-        but for what fills up the last one.
+    edges : stream of :data:`~actcodec.rtl.common.vectors.edges`
+        One for each sector; some are taken before their sectors. Decompressing, they tell how many values there are.
     sectors_i : stream of 8 float32 words
         Zeros beyond the sector's count.
     sectors_o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
@@ -88,20 +94,21 @@ class Comet(wiring.Component):
         m.submodules.scatter = scatter = Scatter()
         m.submodules.reconstruct = reconstruct = Reconstruct()
         m.submodules.book = book = Book()
+        m.submodules.places = places = Places()
 
         config = Signal(Config, reset_less=True)
         start, closing = Signal(), Signal()
-        more = Signal(2)  # sectors to be compressed are still to come; to be decompressed
         self._streams(m, prequantise, lorenzo, gather, encode, interleave, packer, unpacker, decode, scatter,
-                      reconstruct, outliers, more)
-        self._control(m, config, book, start, closing, more, unpacker, decode)
+                      reconstruct, outliers, places, config.decompress)
+        self._control(m, config, book, start, closing, unpacker, decode)
         m.d.comb += [
             prequantise.step.eq(config.step), reconstruct.step.eq(config.step),
             lorenzo.decompress.eq(config.decompress), lorenzo.horizontal.eq(config.horizontal),
             lorenzo.vertical.eq(config.vertical), lorenzo.signed.eq(config.signed),
             book.counts.eq(config.counts), book.ends.eq(config.decompress),
             encode.book.eq(book.tables), decode.book.eq(book.tables),
-            decode.rounds.eq(config.rounds), decode.start.eq(start & config.decompress),
+            decode.start.eq(start & config.decompress), places.start.eq(start),
+            decode.some.eq(places.some), decode.ended.eq(places.ended), places.next.eq(decode.begins),
             unpacker.take.eq(decode.take), unpacker.next.eq(closing),
             outliers.decompress.eq(config.decompress), outliers.clear.eq(start),
             histogram.clear.eq(start & ~config.decompress),
@@ -112,24 +119,24 @@ class Comet(wiring.Component):
         return m
 
     def _streams(self, m, prequantise, lorenzo, gather, encode, interleave, packer, unpacker, decode, scatter,
-                 reconstruct, outliers, more):
+                 reconstruct, outliers, places, decompress):
         for source, sink in (
                 (prequantise.o, lorenzo.differences_i), (lorenzo.differences_o, gather.i), (gather.o, encode.i),
                 (encode.o, interleave.i), (interleave.o, packer.i), (packer.o, wiring.flipped(self.bytes_o)),
-                (wiring.flipped(self.bytes_i), unpacker.i), (unpacker.o, decode.bytes), (decode.o, scatter.i),
+                (wiring.flipped(self.edges), places.i), (wiring.flipped(self.bytes_i), unpacker.i),
+                (unpacker.o, decode.bytes), (decode.o, scatter.i),
                 (scatter.o, lorenzo.sums_i), (lorenzo.sums_o, reconstruct.i),
                 (reconstruct.o, wiring.flipped(self.sectors_o)), (prequantise.words, outliers.sector_i)):
             wiring.connect(m, source, sink)
         m.d.comb += [
             # A place in the walk goes with each sector.
-            prequantise.i.valid.eq(self.sectors_i.valid & self.edges.valid & more[0]),
+            prequantise.i.valid.eq(self.sectors_i.valid & places.o.valid & ~decompress),
             prequantise.i.p.data.eq(self.sectors_i.p),
-            prequantise.i.p.edges.eq(self.edges.p),
-            self.sectors_i.ready.eq(prequantise.i.ready & self.edges.valid & more[0]),
-            scatter.walk.valid.eq(self.edges.valid & more[1]),
-            scatter.walk.p.eq(self.edges.p),
-            self.edges.ready.eq((prequantise.i.ready & self.sectors_i.valid & more[0])
-                                | (scatter.walk.ready & more[1])),
+            prequantise.i.p.edges.eq(places.o.p),
+            self.sectors_i.ready.eq(prequantise.i.ready & places.o.valid & ~decompress),
+            scatter.walk.valid.eq(places.o.valid & decompress),
+            scatter.walk.p.eq(places.o.p),
+            places.o.ready.eq(Mux(decompress, scatter.walk.ready, prequantise.i.ready & self.sectors_i.valid)),
             # Outliers.
             outliers.moves.eq(prequantise.moves | reconstruct.moves),
             outliers.count.eq(prequantise.count),
@@ -141,12 +148,8 @@ class Comet(wiring.Component):
         with m.If(reconstruct.moves):
             m.d.comb += outliers.count.eq(reconstruct.count)
 
-    def _control(self, m, config, book, start, closing, more, unpacker, decode):
-        significand, exponent = config.step[:7], config.step[7:]
-        wrong = (book.bad | (exponent < LEAST) | (exponent > MOST) | ((exponent == MOST) & significand.any())
-                 | (config.vertical & ~config.tiled) | (config.decompress & (config.rounds == 0)))
-        with m.If(self.edges.valid & self.edges.ready & self.edges.p.last):
-            m.d.sync += more.eq(0)
+    def _control(self, m, config, book, start, closing, unpacker, decode):
+        wrong = book.bad | ~legal(config)
         with m.If(decode.short):
             m.d.sync += self.error.short.eq(1)
         with m.FSM():
@@ -168,7 +171,6 @@ class Comet(wiring.Component):
                         m.next = "idle"
                     with m.Else():
                         m.d.comb += start.eq(1)
-                        m.d.sync += more.eq(Cat(~config.decompress, config.decompress))
             with m.State("run"):
                 m.d.comb += self.busy.eq(1)
                 with m.If(self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.p.last):

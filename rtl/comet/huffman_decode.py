@@ -26,8 +26,8 @@ class Decode(wiring.Component):
     bits that it has given modulo 8, one hot: who asks for a byte holds 16 - r, or 8 if r = 0, and after a step of l
     bits asks again if r = 0 or r + l > 8.
 
-    Every pattern of bits is some code, an escape has at most six bytes, and the rounds are counted: decoding always
-    ends.
+    Every pattern of bits is some code, an escape has at most six bytes, and others know how many rounds there are:
+    decoding always ends.
 
     Throughput: a step a cycle. Latency: 3 cycles from the bytes of a round's last step to the round, and one at the
     beginning for a byte of each lane. Buffering: 22 bits a lane, and a round at the output. Combinational paths:
@@ -45,11 +45,15 @@ class Decode(wiring.Component):
         Without ``end``; an outlier's symbol is the one that it was sent with.
     book : input, :data:`~actcodec.rtl.comet.book.tables`
         With the ends of codes for ``limits``. Constant while a tensor is under way.
-    rounds : input, 32 bits
     start : input
-        Pulse: as many rounds are to be decoded.
+        Pulse: a tensor's rounds are to be decoded.
+    some, ended : input
+        There is a round that has not begun; there is none, and none will come. Until either is true, the next round
+        waits.
+    begins : output
+        A round begins.
     busy : output
-        Some are still to be.
+        Not all of them have been decoded.
     short : output
         The step that is taken asks for bytes that the stream does not have.
     words, pushes : output, room : input
@@ -60,8 +64,10 @@ class Decode(wiring.Component):
     take: Out(range(LANES + 1))
     o: Out(stream.Signature(rounds))
     book: In(tables)
-    rounds: In(32)
     start: In(1)
+    some: In(1)
+    ended: In(1)
+    begins: Out(1)
     busy: Out(1)
     short: Out(1)
     words: Out(data.ArrayLayout(8, LANES))
@@ -70,7 +76,6 @@ class Decode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        left, final = Signal(32, reset_less=True), Signal(reset_less=True)  # rounds behind this one; there are none
         opening = Signal()  # the first step: the first byte of each lane takes the place of one that is not there
         step = Signal(RAW + 1, init=1)  # one hot: the code, then the bytes of an escape
         code, ends, advance, goes, may = Signal(), Signal(), Signal(), Signal(), Signal()
@@ -82,8 +87,9 @@ class Decode(wiring.Component):
         word = step[3:].any()
         m.d.comb += [
             advance.eq(~self.o.valid | self.o.ready),
-            may.eq(self.busy & advance & (self.room | ~word)),
+            may.eq(self.busy & advance & (self.room | ~word) & (self.some | ~code)),
             goes.eq(may & self.bytes.valid),
+            self.begins.eq(goes & code),
             self.bytes.ready.eq(may),
             self.short.eq(goes & self.bytes.p.short),
             self.take.eq(sum(asks[k] for k in range(LANES))),
@@ -92,7 +98,7 @@ class Decode(wiring.Component):
             self.pushes.eq(eights & (word & goes).replicate(LANES)),
         ]
         with m.If(self.start):
-            m.d.sync += [self.busy.eq(1), opening.eq(1), eights.eq(~0), left.eq(self.rounds)]
+            m.d.sync += [self.busy.eq(1), opening.eq(1), eights.eq(~0)]
         with m.If(goes):
             m.d.sync += [
                 opening.eq(0), code.eq(ends), eights.eq(Mux(opening, 0, bytes_next)),
@@ -100,10 +106,8 @@ class Decode(wiring.Component):
             ]
             with m.If(step[1]):
                 m.d.sync += six.eq(outliers)
-            with m.If(ends):
-                m.d.sync += [left.eq(left - 1), final.eq(left == 1)]
-            with m.If(ends & final & ~opening):
-                m.d.sync += [self.busy.eq(0), code.eq(0)]
+        with m.If(code & self.ended):
+            m.d.sync += [self.busy.eq(0), code.eq(0)]
 
         # Bytes to lanes that asked for them. Where each lane's byte is, is counted a step ahead.
         before = compaction.zeros(m, asks_next)
@@ -158,8 +162,9 @@ class Decode(wiring.Component):
                 held.eq(choose([(taken, (merged << by)[:22]) for by, taken in enumerate(length)])),
                 part.eq(choose([(taken, part.rotate_left(by)) for by, taken in enumerate(length, 1)]) | ~self.busy),
             ]
-        m.d.comb += asks_next.eq(part[0] | length[7] | ~self.busy
-                                 | Cat(length[k - 1] & part[9 - k :].any() for k in range(2, 8)).any())
+        # A code takes more than 8 - r bits if it is not within those of so many.
+        m.d.comb += asks_next.eq(part[0] | eight | ~self.busy
+                                 | (code & Cat(part[r] & ~within[7 - r] for r in range(1, 8)).any()))
         return window, length
 
     def _symbol(self, m, lane, advance, taken, kinds, window, length, eight):

@@ -82,7 +82,7 @@ class Interleave(wiring.Component):
         goes, opening = Signal(), Signal(init=1)  # a step leaves; the first bytes have not yet left
         shown, real, there, filled = [], [], [], []
         for lane in range(LANES):
-            held, part = Signal(7, reset_less=True, name=f"held_{lane}"), Signal(3, name=f"part_{lane}")
+            held, part = Signal(7, name=f"held_{lane}"), Signal(3, name=f"part_{lane}")
             total, merged = Signal(4, name=f"total_{lane}"), Signal(15, name=f"merged_{lane}")
             m.d.comb += [total.eq(part + i.size[lane] + 1),
                          merged.eq(held << 8 | (i.data[lane] << ~total)[:15])]

@@ -3,15 +3,12 @@
 from amaranth.hdl import signed
 from amaranth.lib import data
 
-__all__ = ["LANES", "Config", "Error", "edges", "integers", "rounds", "sectors", "symbols"]
+from actcodec.rtl.common.vectors import edges
+
+__all__ = ["LANES", "Config", "Error", "integers", "rounds", "sectors", "symbols"]
 
 LANES = 8
 BITS = 12  # of an integer, and of a symbol; all sums are modulo 2**12
-
-# A sector's place in the walk: how many of its values the tensor has (0 to 8, from lane 0 up); whether lane 0 has a
-# left neighbour (the last value of the sector before); whether the values have neighbours above, and in which of up to
-# four sectors a row of the group that is; ``last`` on the last sector of a tensor.
-edges = data.StructLayout({"count": range(LANES + 1), "left": 1, "above": 1, "tile": 2, "last": 1})
 
 sectors = data.StructLayout({"data": data.ArrayLayout(32, LANES), "edges": edges})
 integers = data.StructLayout({"data": data.ArrayLayout(signed(BITS), LANES), "outliers": LANES, "edges": edges})
@@ -32,12 +29,11 @@ class Config(data.Struct):
     vertical: 1  # predict from above; only if tiled
     signed: 1
     counts: data.ArrayLayout(8, 7)  # of the codes of 1 to 7 bits
-    rounds: 32  # of this tensor in this unit, at least one; only decompression looks at it
 
 
 class Error(data.Struct):
     """Why a tensor is not what it should be; stands until the next one starts."""
 
-    config: 1  # a step out of range, vertical prediction without tiles, an incomplete book, or no round
+    config: 1  # a step out of range, vertical prediction without tiles, or an incomplete book
     short: 1  # the byte stream ended early; zeros stand for what was missing
     excess: 1  # the byte stream went on after the last round; the rest was dropped

@@ -4,7 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.comet.payloads import BITS, LANES, edges, rounds, symbols
+from actcodec.rtl.comet.payloads import BITS, LANES, rounds, symbols
+from actcodec.rtl.common.vectors import edges
 
 __all__ = ["Gather", "Scatter", "turned"]
 
@@ -93,7 +94,7 @@ class Scatter(wiring.Component):
     -----
     i : stream of :data:`~actcodec.rtl.comet.payloads.rounds`
         ``end`` is ignored. Nothing of the last round is left for the next tensor.
-    walk : stream of :data:`~actcodec.rtl.comet.payloads.edges`
+    walk : stream of :data:`~actcodec.rtl.common.vectors.edges`
     o : stream of :data:`~actcodec.rtl.comet.payloads.symbols`
         Anything in the lanes beyond the sector's count.
     """

@@ -3,7 +3,7 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-__all__ = ["place_layout", "sectors", "vectors_layout", "words"]
+__all__ = ["edges", "place_layout", "sectors", "vectors_layout", "words"]
 
 
 def vectors_layout(shape):
@@ -23,3 +23,9 @@ def place_layout(address_width):
     of padding has none and touches no memory), the index of its scale, which of the two scales at hand it uses, and
     ``last`` on the last sector of a tensor."""
     return data.StructLayout({"address": address_width, "words": 4, "channel": 32, "slot": 1, "last": 1})
+
+
+# A sector's place among those that pass with it: how many values it has (0 to 8, from lane 0 up); whether lane 0 has a
+# left neighbour (the last value of the sector before); whether the values have neighbours above, and in which of up to
+# four sectors a row of the group that is; ``last`` on the last sector of a tensor.
+edges = data.StructLayout({"count": range(9), "left": 1, "above": 1, "tile": 2, "last": 1})

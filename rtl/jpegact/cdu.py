@@ -15,8 +15,9 @@ from actcodec.rtl.common.vectors import words
 from actcodec.rtl.jpegact import feed
 from actcodec.rtl.jpegact.control import Control
 from actcodec.rtl.jpegact.runlength import check_coders
+from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import Chosen, Error, check_modes, config_layout, rows_layout
+from actcodec.rtl.offload.config import Chosen, Error, check_blocks, config_layout, rows_layout
 from actcodec.rtl.offload.stage import Hop
 
 __all__ = ["Cdu", "Site"]
@@ -38,8 +39,7 @@ class Site:
 
     def setting(self, name):
         """The bits of the tensor's configuration that a mode declares under that name."""
-        found = next(found for mode in self.ports.modes for found in mode.told if found.name == name)
-        return self.config.settings[found.low :][: found.width]
+        return setting.part(self.ports.modes, self.config.settings, name)
 
     def add(self, name, build):
         """The submodule ``name``, which ``build`` makes unless it is there."""
@@ -81,7 +81,7 @@ class Cdu(wiring.Component):
     decompress    2     6        16    2                39 / 47 / 63    4
     ==========  ===  ====  ========  ===  ==========================  ===
 
-    Without packer and unpacker, jpeg-base compresses with 43 / 50 / 64 cycles and one for each code of the first block,
+    Without packer and unpacker, jpeg-base compresses with 44 / 51 / 65 cycles and one for each code of the first block,
     and decompresses in layout 0 with 32 and these; in the others a group's longest block counts. Its rate is that of
     :class:`~actcodec.rtl.jpegact.runlength.RunLength`.
 
@@ -124,12 +124,12 @@ class Cdu(wiring.Component):
     Raises
     ------
     ValueError
-        If ``modes`` are not such of a lane, or blocks that are counted or have segments are to be packed; if ``coders``
-        is not 1 to 8.
+        If ``modes`` are not such of a lane, with blocks, or blocks that are counted or have segments are to be packed;
+        if ``coders`` is not 1 to 8.
     """
 
     def __init__(self, modes, packed=True, coders=4):
-        check_modes(modes)
+        check_blocks(modes)
         check_coders(coders)
         for kind in ("counted", "segmented"):
             if packed and any(getattr(mode.format, kind) for mode in modes):

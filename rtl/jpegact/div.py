@@ -1,5 +1,8 @@
 """DIV: quantization by division."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -65,6 +68,10 @@ class Div(wiring.Component):
     decompress: In(1)
     table: In(data.ArrayLayout(8, 64))
 
+    # What another quantizer that divides may have otherwise: fraction bits of a reciprocal; columns of the product that
+    # are left out, and the bits that are left; and those of them that lie below a C that is multiplied back.
+    fraction, cut, width, low = FRACTION, CUT, WIDTH, 0
+
     def elaborate(self, platform):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
@@ -87,7 +94,7 @@ class Div(wiring.Component):
             m.d.comb += wire.eq(value)
             return wire
 
-        table = Array(Const(reciprocal(128 + k) - 2**FRACTION, FRACTION) for k in range(128))
+        table = Array(Const(self.reciprocal(128 + k) % 2**self.fraction, self.fraction) for k in range(128))
         sums, shifts = [], []
         for lane in range(8):
             d = Signal(8, reset_less=True, name=f"d_{lane}")
@@ -100,13 +107,13 @@ class Div(wiring.Component):
             shifted = d[:7]
             for bit in reversed(range(3)):
                 shifted = wire(Mux(far[bit], shifted, (shifted << (1 << bit))[:7]))
-            number = Signal(FRACTION + 1, reset_less=True, name=f"number_{lane}")
+            number = Signal(self.fraction + 1, reset_less=True, name=f"number_{lane}")
             by = Signal(3, reset_less=True, name=f"by_{lane}")
             with m.If(moved):
                 m.d.sync += [
-                    number.eq(Mux(decompress, Cat(Const(0, FRACTION - 7), d),
+                    number.eq(Mux(decompress, Cat(Const(0, self.fraction - 7), d),
                                   Cat(wire(table[shifted]), Const(1, 1)))),
-                    by.eq(far),
+                    by.eq(self._distance(far, shifted)),
                 ]
             sums.append(self._product(m, self.i.p.data[lane], number, by))
             shifts.append(by)
@@ -114,51 +121,70 @@ class Div(wiring.Component):
         staged = pipe.stage(*(row for rows in sums for row in rows), *shifts, self.i.p.last)
         for lane in range(8):
             one, other, by = staged[2 * lane], staged[2 * lane + 1], staged[16 + lane]
-            product = wire((one + other)[:WIDTH], f"product_{lane}")
+            product, low = wire((one + other)[: self.width], f"product_{lane}"), self.low
             sign = product[-1]
-            shown = Cat(product[5:], sign.replicate(3))
+            shown = Cat(product[5:], sign.replicate(20 - self.width))
             for bit in reversed(range(3)):
                 shown = wire(Mux(by[bit], shown[1 << bit :], shown)[: 7 + (1 << bit)])
             # What lies above the bits that are shown has to be the sign.
-            high = wire(product[11:16] ^ sign.replicate(5))
-            over = wire(Mux(decompress, high.any(),
-                            high[1:].any() & (by == 0) | high[2:].any() & (by == 1) | high[3:].any() & (by == 2)
-                            | high[4:].any() & (by == 3)))
-            upper = Mux(decompress, product[4:11], shown[:7])
+            high = wire(product[11:-1] ^ sign.replicate(self.width - 12))
+            over = wire(Mux(decompress, high[low:].any(),
+                            reduce(or_, (high[1 + e :].any() & (by == e) for e in range(len(high) - 1)))))
+            upper = Mux(decompress, product[low + 4 : low + 11], shown[:7])
             m.d.comb += self.o.p.data[lane].eq(Cat(
-                Mux(over, (~sign).replicate(11), Cat(product[:4], upper)), sign).as_signed())
+                Mux(over, (~sign).replicate(11), Cat(product[low : low + 4], upper)), sign).as_signed())
         m.d.comb += self.o.p.last.eq(staged[-1])
         pipe.finish()
         return m
 
     def _product(self, m, value, number, by):
-        """Two rows of :data:`WIDTH` bits whose sum is the product of a value and a number without its :data:`CUT` lower
+        """Two rows of ``width`` bits whose sum is the product of a value and a number without its ``cut`` lower
         columns, and, compressing, what rounds the quotient."""
-        # Compressing, half a unit of the quotient; and all the rows' top bits, which are worth less than nothing.
-        compress = ~self.decompress
-        signs = [2 * row + FRACTION + 2 - CUT for row in range(ROWS)]
-        constants = Array(Const(-sum(1 << place for place in signs) + ROUNDING + (16 << e), WIDTH) for e in range(8))
-        backwards = Const(-sum(1 << place for place in signs), WIDTH)
-        row = Signal(WIDTH, name="constant")
-        m.d.comb += row.eq(Mux(compress, constants[by], backwards))
-        columns = [[row[place]] for place in range(WIDTH)]
+        # All the rows' top bits are worth less than nothing.
+        signs = [2 * row + self.fraction + 2 - self.cut for row in range(ROWS)]
+        columns = self._constants(m, -sum(1 << place for place in signs), value, by)
         digits = Cat(Const(0, 1), value)
         for k in range(ROWS):
             low, middle, high = digits[2 * k : 2 * k + 3]
             single, double, negative = (Signal(name=f"{name}_{k}") for name in ("single", "double", "negative"))
             m.d.comb += [single.eq(low ^ middle), double.eq((low == middle) & (middle != high)),
                          negative.eq(high & ~(low & middle))]
-            first = 2 * k - CUT  # column of the row's lowest bit
-            for place in range(max(0, first), first + FRACTION + 2):
+            first = 2 * k - self.cut  # column of the row's lowest bit
+
+            def partial(place, first=first, k=k, single=single, double=double, negative=negative):
                 bit = place - first
-                here, below = (number[b] if 0 <= b <= FRACTION else Const(0, 1) for b in (bit, bit - 1))
+                here, below = (number[b] if 0 <= b <= self.fraction else Const(0, 1) for b in (bit, bit - 1))
                 partial = Signal(name=f"partial_{k}_{bit}")
                 m.d.comb += partial.eq(((single & here) | (double & below)) ^ negative)
-                columns[place].append(partial)
+                return partial
+
+            for place in range(max(0, first), first + self.fraction + 2):
+                columns[place].append(partial(place))
             columns[signs[k]].append(~negative)
-            # A negative row is short of one in its lowest column. Below the cut that matters only for products that
-            # have to be exact, those of 16 q, whose first two digits are zero.
-            if k >= 2:
-                columns[max(0, first)].insert(0, negative)
+            self._complete(columns, k, first, negative, partial)
         reduced = carrysave.reduced(m, columns)
         return [Cat(column[k] if k < len(column) else Const(0, 1) for column in reduced) for k in range(2)]
+
+    @staticmethod
+    def reciprocal(d):
+        """What stands in the table for d, but for its top bit."""
+        return reciprocal(d)
+
+    def _distance(self, far, shifted):
+        """How far a product is shifted down, for a D whose top bit is number ``far``, with ``shifted`` below it."""
+        return far
+
+    def _constants(self, m, constant, value, by):
+        """Lists of bits, one for each column of a product: a constant and, compressing, half a unit of the quotient."""
+        constants = Array(Const(constant + ROUNDING + (16 << e), self.width) for e in range(8))
+        row = Signal(self.width, name="constant")
+        m.d.comb += row.eq(Mux(~self.decompress, constants[by], Const(constant, self.width)))
+        return [[row[place]] for place in range(self.width)]
+
+    def _complete(self, columns, k, first, negative, partial):
+        """Adds the one that a negative row k, which begins in column ``first``, is short of; ``partial(place)`` makes a
+        bit of it."""
+        # Below the cut that matters only for products that have to be exact, those of 16 q, whose first two digits are
+        # zero.
+        if k >= 2:
+            columns[max(0, first)].insert(0, negative)

@@ -19,10 +19,12 @@ from actcodec.rtl.jpegact.quantize import Round, Shift, mirror
 from actcodec.rtl.jpegact.rice import Rice
 from actcodec.rtl.jpegact.runlength import RunLength
 from actcodec.rtl.jpegact.sfpr import Sfpr
+from actcodec.rtl.jpegact.steps import Steps
 from actcodec.rtl.jpegact.zvc import Zvc
 from actcodec.rtl.offload.stage import Hop, Stage
 
-__all__ = ["align", "binarize", "dct", "divide", "nibble", "rice", "rle", "sfpr", "shift", "whole", "zvc8", "zvc32"]
+__all__ = ["align", "binarize", "dct", "divide", "nibble", "rice", "rle", "sfpr", "shift", "steps",
+           "whole", "zvc8", "zvc32"]
 
 
 def sfpr(site, here):
@@ -76,14 +78,17 @@ def shift(site, here):
 
 
 def divide(site, here):
-    """DIV, which wants a fraction of one bit, or numbers of which one is 16; and a register, which has them in a mirror
-    as behind SH, so that the DCT finds there what it finds with SH."""
-    unit, config = site.add("div", Div), site.config
-    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start),
-                      unit.table.eq(site.setting("divisors"))]
-    skid = _skid(site)
-    return Stage(Hop(unit.i, skid.o, _halves), Hop(unit.i, skid.o, _sixteenths),
-                 inner=((unit.o, skid.i, _mirrored),))
+    """DIV."""
+    unit = site.add("div", Div)
+    return _divided(site, unit, "divisors")
+
+
+def steps(site, here):
+    """DIV in quarters; a coder behind it finds quotients of 8 bits, as behind SH."""
+    unit = site.add("steps", Steps)
+    site.m.d.comb += unit.dead_zone.eq(site.setting("dead_zone"))
+    quotients = stream.Signature(vectors_layout(signed(8))).create(path=["quotients"])
+    return _divided(site, unit, "steps"), Stage(Hop(quotients, quotients, _quotients))
 
 
 def whole(site, here):
@@ -137,6 +142,15 @@ def _skid(site):
 
 def _rounding(site):
     return _skid(site), site.add("round", Round)
+
+
+def _divided(site, unit, table):
+    # DIV wants a fraction of one bit, or numbers of which one is 16. Behind it a register has them in a mirror as
+    # behind SH, so that the DCT finds there what it finds with SH.
+    site.m.d.comb += [unit.decompress.eq(site.config.decompress), unit.start.eq(site.start),
+                      unit.table.eq(site.setting(table))]
+    skid = _skid(site)
+    return Stage(Hop(unit.i, skid.o, _halves), Hop(unit.i, skid.o, _sixteenths), inner=((unit.o, skid.i, _mirrored),))
 
 
 def _zvc(site, name, word):

@@ -44,8 +44,6 @@ class Decoder(wiring.Component):
         A block is there, with its first two words and how many bytes it has; it is begun.
     idle : output
         No block is under way.
-    loose, behind, placed : output, output, input
-        The next word, and how many bits are in front of it in the one that is under way: shifted up by that many.
     slot, place, word, there, passes : output, output, input, input, output
         The next word is wanted from slot (one-hot) and place (one-hot, 6 words a slot); it is there, or there is none;
         the slot's last one has been taken.
@@ -68,9 +66,6 @@ class Decoder(wiring.Component):
     length: In(8)
     loads: Out(1)
     idle: Out(1)
-    loose: Out(WORD)
-    behind: Out(5)
-    placed: In(2 * WORD - 1)
     slot: Out(SLOTS)
     place: Out(6)
     word: In(WORD)
@@ -105,8 +100,9 @@ class Decoder(wiring.Component):
             self.loads.eq(idle & self.waiting & advance),
             step.eq(Mux(idle, self.waiting, whole | known) & advance),
         ]
-        m.d.comb += [self.loose.eq(ahead & (~whole).replicate(WORD)), self.behind.eq(level)]
-        source = Mux(idle, self.first, Cat(bits[:WORD], bits[WORD:] | self.placed))
+        placed = Signal(2 * WORD - 1)
+        m.d.comb += placed.eq((ahead & (~whole).replicate(WORD)) << level)
+        source = Mux(idle, self.first, Cat(bits[:WORD], bits[WORD:] | placed))
         shown = Signal(8 + WINDOW)
         m.d.comb += shown.eq(Cat(Const(0, 8), source))
         near, shifted = Signal(8 + WINDOW + 5), Signal(8 + WINDOW - 2)

@@ -19,10 +19,10 @@ class Encoder(wiring.Component):
 
     Lines come in one by one. What is not zero is picked in zigzag order, as far as the lines that are here reach: DC,
     the values of other coefficients that are not zero, and behind them EOB, unless the last one is coefficient 63. The
-    value is read elsewhere, where lines are kept. Five stages: pick; run and value's bits; code; code and bits;
-    packing to words. A run of 16 and more waits for its ZRLs. The last word is filled with ones.
+    value is read elsewhere, where lines are kept. Six stages: pick; run and value's bits; category; code; code and
+    bits; packing to words. A run of 16 and more waits for its ZRLs. The last word is filled with ones.
 
-    Throughput: a symbol a cycle; a block with fewer than 64 takes one cycle more. Latency: 6 cycles from a symbol's
+    Throughput: a symbol a cycle; a block with fewer than 64 takes one cycle more. Latency: 7 cycles from a symbol's
     pick to the word that it completes. Combinational paths: ``may`` and ``free`` to all outputs.
 
     Source: JPEG-ACT, section III-E (RLE); ITU-T T.81, section F.1.2.
@@ -42,8 +42,6 @@ class Encoder(wiring.Component):
         One bit, that is to be cleared in ``mask``.
     column, row, value : output, output, input
         One-hot, or 0: the value that is wanted.
-    loose, behind, placed : output, output, input
-        A symbol's bits, and how many are in front of them in the word that is under way: shifted up by that many.
     word, store, line_of, word_of : output
         A word, the first bit at the low end; in which ``row`` of 6 words (3 bits) and in which word (one-hot) it is to
         be stored.
@@ -62,9 +60,6 @@ class Encoder(wiring.Component):
     column: Out(8)
     row: Out(8)
     value: In(8)
-    loose: Out(WORD)
-    behind: Out(5)
-    placed: In(2 * WORD - 1)
     word: Out(WORD)
     store: Out(1)
     line_of: Out(3)
@@ -94,6 +89,14 @@ class Encoder(wiring.Component):
     def _stage(self, value, name):
         register = Signal(len(value), name=name, reset_less=True)
         self._at(register.eq(value))
+        return register
+
+    def _valid(self, m, value):
+        """A stage of it, which a start clears."""
+        register = Signal(name="valid")
+        self._at(register.eq(value))
+        with m.If(self.start):
+            m.d.sync += register.eq(0)
         return register
 
     def _pick(self, m, step):
@@ -172,29 +175,24 @@ class Encoder(wiring.Component):
         for k in range(8):
             with m.If(size[k]):
                 m.d.comb += category.eq(k + 1)
-        none = Signal(4)
-        m.d.comb += none.eq(category & (~zrl).replicate(4))
+        known = self._valid(m, there)
+        dc, category = self._stage(dc, "dc"), self._stage(category & (~zrl).replicate(4), "category")
+        run, value = self._stage(run[:4] | zrl.replicate(4), "run"), self._stage(bits, "bits")
+        finishes, last = self._stage(finishes & ~zrl, "finishes"), self._stage(last, "last")
+
         code_dc, length_dc = huffman.encode_dc(m, category)
-        code_ac, length_ac = huffman.encode_ac(m, run[:4] | zrl.replicate(4), none)
-        valid = Signal()
-        self._at(valid.eq(there))
-        with m.If(self.start):
-            m.d.sync += valid.eq(0)
+        code_ac, length_ac = huffman.encode_ac(m, run, category)
+        valid = self._valid(m, known)
         code = self._stage(Mux(dc, code_dc, code_ac), "code")
         length = self._stage(Mux(dc, length_dc, length_ac), "length")
-        number = self._stage(none, "number")
-        value = self._stage(bits, "bits")
-        finishes, last = self._stage(finishes & ~zrl, "finishes"), self._stage(last, "last")
+        number, value = self._stage(category, "number"), self._stage(value, "bits")
+        finishes, last = self._stage(finishes, "finishes"), self._stage(last, "last")
 
         # From the first bit of the value on, which stands in front of `number` others.
         ordered = choose((number == k, value[:k][::-1]) for k in range(1, 9))
         behind = (ordered << length)[:WORD]
-        valid_, data = Signal(), self._stage(Cat(code, Const(0, 8)) | behind, "data")
-        self._at(valid_.eq(valid))
-        with m.If(self.start):
-            m.d.sync += valid_.eq(0)
-        total = self._stage((length + number)[:5], "total")
-        return valid_, data, total, self._stage(finishes, "finishes"), self._stage(last, "last")
+        data, total = self._stage(Cat(code, Const(0, 8)) | behind, "data"), self._stage((length + number)[:5], "total")
+        return self._valid(m, valid), data, total, self._stage(finishes, "finishes"), self._stage(last, "last")
 
     def _pack(self, m, symbol):
         """Symbols to words of 24 bits."""
@@ -202,8 +200,8 @@ class Encoder(wiring.Component):
         rest, level = Signal(WORD, reset_less=True), Signal(range(WORD))  # bits of a word that is not full
         flush, was_last = Signal(), Signal(reset_less=True)  # the block has ended with them
         begin = Signal(range(WORD))
-        placed = self.placed
-        m.d.comb += [begin.eq(level & (~flush).replicate(5)), self.loose.eq(data), self.behind.eq(begin)]
+        placed = Signal(2 * WORD - 1)
+        m.d.comb += [begin.eq(level & (~flush).replicate(5)), placed.eq(data << begin)]
         end, beyond = Signal(6), Signal(6)
         m.d.comb += [end.eq(begin + total), beyond.eq(begin + total + 64 - WORD)]
         over = ~beyond[5]  # there is no more than 24 + 23

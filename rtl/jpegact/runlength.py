@@ -40,7 +40,7 @@ class RunLength(wiring.Component):
 
     Throughput: a symbol a cycle and coder (ZRL and EOB are symbols), and a cycle more for a block with fewer than 64;
     no block takes less than 8 cycles. Eight coders keep up with a line a cycle whatever the values, if no block has
-    more than 54 bytes. Latency: from a block's first line to its first chunk 8 cycles more than it has symbols, as
+    more than 54 bytes. Latency: from a block's first line to its first chunk 9 cycles more than it has symbols, as
     long as none has to wait for its line; from its first row to its first line 3 more, and 10 at least. Buffering: one
     or two blocks a coder, and a beat at the output. Combinational paths: ``chunks.ready`` and ``o.ready`` to nothing;
     ``rows.p`` and ``empty`` to ``rows.ready``.
@@ -97,7 +97,8 @@ class RunLength(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        n, decompress, row = self.coders, self.decompress, self.rows.p
+        n, decompress, row = self.coders, Signal(), self.rows.p
+        m.d.sync += decompress.eq(self.decompress)
 
         # What comes in: the line or row (one-hot) of which coder (one-hot).
         phase, turn, entering = Signal(8, init=1), Signal(n, init=1), Signal()
@@ -128,6 +129,7 @@ class RunLength(wiring.Component):
         # Bytes of a block from this row on: those that come in, or those that go out.
         coders = [Coder() for _ in range(n)]
         left, number, least = Signal(8, reset_less=True), Signal(8), Signal(9)
+        more = Signal(reset_less=True)  # some are left
         m.d.comb += [
             number.eq(Mux(Mux(decompress, opens, leaving[0]), Mux(
                 decompress, Mux(self.empty, 0, row.mask),
@@ -135,7 +137,7 @@ class RunLength(wiring.Component):
             least.eq(number - BYTES),
         ]
         with m.If(Mux(decompress, entering, leaves)):
-            m.d.sync += left.eq(Mux(least[8], 0, least[:8]))
+            m.d.sync += [left.eq(Mux(least[8], 0, least[:8])), more.eq(number > BYTES)]
 
         nonzero = Cat(lane.any() | (opens if v == 0 else 0) for v, lane in enumerate(self.i.p.data))
         given = Signal(ROW)
@@ -153,14 +155,14 @@ class RunLength(wiring.Component):
                 coder.last.eq(Mux(decompress, row.last, self.i.p.last)),
                 coder.bytes.eq(given),
                 coder.number.eq(number),
-                coder.more.eq(left.any()),
+                coder.more.eq(more),
                 coder.done.eq(done[k]),
                 coder.mine.eq(mine),
                 coder.gone.eq(gone & mine.replicate(7)),
                 coder.leaving.eq(leaving),
                 coder.leaves.eq(leaves & mine),
                 coder.start.eq(self.start),
-                coder.decompress.eq(decompress),
+                coder.decompress.eq(self.decompress),
             ]
             with m.If(coder.ends):
                 m.d.sync += [done[k].eq(1), final[k].eq(coder.closing)]

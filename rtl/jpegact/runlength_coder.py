@@ -35,7 +35,7 @@ class Coder(wiring.Component):
     Ports
     -----
     start, decompress : input
-        Pulse: nothing is here; and the direction.
+        Pulse: nothing is here; and the direction, which counts from the cycle behind.
     turn, phase, enters : input
         What comes next is this coder's; it is that line or row of its block (one-hot); it comes.
     room : output
@@ -93,7 +93,8 @@ class Coder(wiring.Component):
         m.submodules.store = store = BlockStore()
         m.submodules.encoder = encoder = Encoder()
         m.submodules.decoder = decoder = Decoder()
-        decompress, opens = self.decompress, self.phase[0]
+        decompress, opens = Signal(), self.phase[0]
+        m.d.sync += decompress.eq(self.decompress)  # a copy of its own: it selects what 64 values and 54 bytes are
         length = Signal(8, reset_less=True)
         m.d.comb += self.length.eq(length)
 
@@ -152,12 +153,6 @@ class Coder(wiring.Component):
             m.d.sync += [full.eq(0), fresh.eq(0), waiting.eq(0)]
 
         # ------------------------------------------------------------------------------------------------------- both
-        placed = Signal(2 * WORD - 1)  # a word, behind what is left of the one before
-        m.d.comb += [
-            placed.eq(Mux(decompress, decoder.loose, encoder.loose) << Mux(decompress, decoder.behind, encoder.behind)),
-            decoder.placed.eq(placed),
-            encoder.placed.eq(placed),
-        ]
         ended = encoder.ends & encoder.free & (~encoder.store | encoder.may)
         m.d.comb += [
             self.ends.eq(Mux(decompress, decoder.early | (decoder.ends & ~decoder.stall), ended)),

@@ -1,24 +1,22 @@
 """The offload accelerator: several CDUs between memory and a DMA engine, under the control of a host."""
 
-from functools import reduce
-from operator import or_
-
 from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi, axil, axis
-from actcodec.rtl.common.counter import Counter
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.shared_module import shared
-from actcodec.rtl.offload.collector import Collector
-from actcodec.rtl.offload.config import config_layout
+from actcodec.rtl.offload import totals
+from actcodec.rtl.offload.config import config_layout, of_streams
 from actcodec.rtl.offload.lane import Lane
+from actcodec.rtl.offload.outlet import inlet as make_inlet
+from actcodec.rtl.offload.outlet import outlet
 from actcodec.rtl.offload.reader import check_outstanding
 from actcodec.rtl.offload.register_map import ADDRESS_BITS, ErrorCode
 from actcodec.rtl.offload.registers import Registers
 from actcodec.rtl.offload.round_robin import PACKET, check_cdus
-from actcodec.rtl.offload.splitter import Splitter
+from actcodec.rtl.offload.stream_collector import LENGTH
 from actcodec.rtl.offload.tensor_plan import TensorPlan
 
 __all__ = ["Accelerator"]
@@ -114,13 +112,14 @@ class Accelerator(wiring.Component):
         control, status = registers.control, registers.status
         clear = Signal()  # everything but the registers is to be as after reset
         segmented = any(mode.format.segmented for mode in self.modes)
+        streams = bool(of_streams(self.modes))
         m.submodules.plan = plan = ResetInserter(clear)(TensorPlan(self.cdus, self.address_width, ends=segmented))
-        m.submodules.collector = collector = ResetInserter(clear)(Collector(self.cdus, self.modes))
+        m.submodules.collector = collector = ResetInserter(clear)(outlet(self.cdus, self.modes))
         m.submodules.sender = sender = axis.Sender(PACKET)
         # One module, as readiness goes through both at the end of the splitter's longest path.
         m.submodules.inlet = inlet = Module()
         inlet.submodules.receiver = receiver = axis.Receiver(PACKET)
-        inlet.submodules.splitter = splitter = ResetInserter(clear)(Splitter(self.cdus, self.modes))
+        inlet.submodules.splitter = splitter = ResetInserter(clear)(make_inlet(self.cdus, self.modes))
         axil.connect(m, self, "s_axil_", registers)
         m.d.comb += self.interrupt.eq(registers.interrupt)
         axis.connect(m, self, "m_axis_", sender.o)
@@ -153,6 +152,10 @@ class Accelerator(wiring.Component):
             sender.abort.eq(abort),
         ]
         m.d.sync += [decompress.eq(control.decompress), splitter.mode.eq(mode)]
+        if streams:
+            streamed = Signal()
+            m.d.sync += streamed.eq(any_mode(lambda mode: mode.format.endless))
+            m.d.comb += [collector.streamed.eq(streamed), splitter.streamed.eq(streamed)]
         if hasattr(splitter, "void"):
             m.d.comb += [splitter.sectors.eq(plan.geometry.tiles), splitter.stride.eq(plan.geometry.group.tile),
                          splitter.load.eq(plan.load), splitter.origin.eq(plan.origin.tile),
@@ -165,8 +168,14 @@ class Accelerator(wiring.Component):
                 self.modes, self.codec, self.address_width, self.outstanding, self.memory, **self.options))
             lanes.append(lane)
             axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)
-            wiring.connect(m, lane.chunks, collector.i[k])
-            wiring.connect(m, splitter.o[k], lane.rows)
+            if hasattr(lane, "rows"):
+                wiring.connect(m, lane.chunks, collector.i[k])
+                wiring.connect(m, splitter.o[k], lane.rows)
+            if streams:
+                wiring.connect(m, lane.stream_o, collector.streams[k])
+                wiring.connect(m, splitter.streams[k], lane.stream_i)
+                m.d.comb += [splitter.lengths[k].eq(control.lengths_in.word_select(k, LENGTH)),
+                             status.lengths_out.word_select(k, LENGTH).eq(collector.lengths[k])]
             m.d.comb += [
                 lane.start.eq(launch & used[k]),
                 lane.load.eq(plan.load[k]),
@@ -190,6 +199,12 @@ class Accelerator(wiring.Component):
         blocks = [used[k] & lane.malformed for k, lane in enumerate(lanes) if hasattr(lane, "malformed")]
         busy = Signal()
         m.d.sync += busy.eq(Cat(lane.busy for lane in lanes).any())
+        short, excess = splitter.short, splitter.excess
+        if streams:
+            m.d.comb += [collector.used.eq(used), splitter.used.eq(used)]
+            refused = streamed & lanes[0].refused  # all have the same settings
+            short |= streamed & Cat(used[k] & lane.cut for k, lane in enumerate(lanes)).any()
+            excess |= streamed & Cat(used[k] & lane.excess for k, lane in enumerate(lanes)).any()
 
         def failed(side):
             return Cat(used[k] & lane.fault[side] for k, lane in enumerate(lanes)).any()
@@ -235,7 +250,7 @@ class Accelerator(wiring.Component):
                     c.next = "settle"
                     with c.If(unknown):
                         c.d.sync += status.error.eq(ErrorCode.MODE)
-                    with c.Elif(plan.error):
+                    with c.Elif(plan.error | refused if streams else plan.error):
                         c.d.sync += status.error.eq(ErrorCode.DESCRIPTOR)
                     with c.Else():
                         c.next = "launch"
@@ -252,8 +267,8 @@ class Accelerator(wiring.Component):
                         c.d.sync += status.clipped.eq(Cat(used[k] & lane.clipped for k, lane in enumerate(lanes)).any())
                     for happened, code in (  # the last one is the cause of the others
                             *((control.decompress & block, ErrorCode.BLOCK) for block in blocks),
-                            (control.decompress & splitter.excess, ErrorCode.EXCESS),
-                            (control.decompress & splitter.short, ErrorCode.SHORT),
+                            (control.decompress & excess, ErrorCode.EXCESS),
+                            (control.decompress & short, ErrorCode.SHORT),
                             (malformed | receiver.malformed, ErrorCode.BEAT), (failed("write"), ErrorCode.WRITE),
                             (failed("read"), ErrorCode.READ)):
                         with c.If(happened):
@@ -269,37 +284,15 @@ class Accelerator(wiring.Component):
         # ---------------------------------------------------------------------------------------------- the counters
         words = Signal(range(8 * self.cdus + 1))
         m.d.sync += words.eq(sum(lane.words for lane in lanes))
-        amounts = {
+        totals.count(m, registers, {
             "cycles": works,
             "tensor": words << 2,
             "stream": Mux(transfer, sender.i.p.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
             "stall_stream": (sender.i.valid & ~transfer) | (receiver.run & splitter.wants & ~receiver.o.valid),
-        }
-        totals = {}
-        for name, amount in amounts.items():
-            m.submodules[f"count_{name}"] = counter = Counter(len(amount))
-            m.d.comb += counter.clear.eq(registers.start)
-            m.d.sync += counter.amount.eq(amount)  # which of some is known late in a cycle
-            totals[name] = counter.value
-            if hasattr(status, name):
-                m.d.comb += getattr(status, name).eq(counter.value)
-        restored = Signal()  # the last tensor was decompressed, whatever the registers say of the next one
-        with m.If(registers.start):
-            m.d.sync += restored.eq(control.decompress)
-        m.d.comb += [
-            status.bytes_in.eq(Mux(restored, totals["stream"], totals["tensor"])),
-            status.bytes_out.eq(Mux(restored, totals["tensor"], totals["stream"])),
-        ]
-        # Those of the lanes are added up one after the other, over and over.
-        turn = Signal(self.cdus, init=1)
-        m.d.sync += turn.eq(turn.rotate_left(1))
-        for name in ("nans", "saturated"):
-            total = Signal(35)
-            value = reduce(or_, (Mux(turn[k] & used[k] & launched, getattr(lane, name), 0)
-                                 for k, lane in enumerate(lanes)))
-            m.d.sync += total.eq(Mux(turn[0], 0, total) + value)
-            with m.If(turn[0]):
-                m.d.sync += getattr(status, name).eq(total)
+        })
+        totals.add_up(m, status, lanes, used, launched, ("nans", "saturated"))
+        if streams:
+            totals.bins(m, registers, lanes, used, launched)
         return m

@@ -4,8 +4,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.vectors import edges as layout
 from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.offload.geometry import NEAR, SIZE, check_address_width, distance_layout, geometry_layout, near
+from actcodec.rtl.offload.neighbours import Neighbours
 from actcodec.rtl.offload.next_group import NextGroup
 
 __all__ = ["AddressGenerator"]
@@ -30,6 +32,8 @@ class AddressGenerator(wiring.Component):
     ----------
     address_width : int
         Bits of a byte address, 32 to 64.
+    edges : bool
+        There are ``tiled`` and ``edges``.
 
     Ports
     -----
@@ -45,6 +49,10 @@ class AddressGenerator(wiring.Component):
     o : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         Eight sectors a block, ``last`` on the last one. Places in the padding have no words, and an address that means
         nothing. Slot 1 are the sectors in the second row of tiles of a group.
+    tiled : input
+        Blocks are tiles. Stands as ``geometry``.
+    edges : output, :data:`~actcodec.rtl.common.vectors.edges`
+        Goes with ``o``.
 
     Raises
     ------
@@ -52,12 +60,13 @@ class AddressGenerator(wiring.Component):
         If ``address_width`` is out of range.
     """
 
-    def __init__(self, address_width=40):
+    def __init__(self, address_width=40, edges=False):
         check_address_width(address_width)
-        self.address_width = address_width
+        self.address_width, self._edges = address_width, bool(edges)
         super().__init__({
             "load": In(1), "origin": In(distance_layout(address_width)), "start": In(1), "blocks": In(32),
-            "geometry": In(geometry_layout(address_width)), "o": Out(stream.Signature(place_layout(address_width)))})
+            "geometry": In(geometry_layout(address_width)), "o": Out(stream.Signature(place_layout(address_width))),
+            **({"tiled": In(1), "edges": Out(layout)} if edges else {})})
 
     def elaborate(self, platform):
         m = Module()
@@ -131,5 +140,15 @@ class AddressGenerator(wiring.Component):
                 # Eight rows further on.
                 other.until.eq(group.until[1]), other.left.eq(Mux(left[3:] == 0, 0, Cat(left[:3], left[3:] - 1))),
                 other.channel.eq(group.channel[1]),
+            ]
+        if self._edges:
+            m.submodules.neighbours = neighbours = Neighbours()
+            m.d.comb += [
+                neighbours.tiled.eq(self.tiled), neighbours.begin.eq(begin), neighbours.moves.eq(moves),
+                neighbours.wide.eq(Mux(geometry.raster, geometry.tiles[:3], group.size) - 1),
+                neighbours.turns.eq(turns), neighbours.spans.eq(spans), neighbours.ends.eq(channel_ends),
+                neighbours.first.eq(sector == 0),
+                self.edges.count.eq(o.words), self.edges.left.eq(neighbours.left),
+                self.edges.above.eq(neighbours.above), self.edges.tile.eq(neighbours.tile), self.edges.last.eq(o.last),
             ]
         return m

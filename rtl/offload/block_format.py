@@ -7,7 +7,7 @@ __all__ = ["MASK", "VALUES", "BlockFormat"]
 VALUES = 64  # of a block
 ROWS = 8  # in which a block passes between a lane and the collector or splitter
 MASK = 8  # bytes
-KINDS = ("fixed", "mask", "counted", "segment", "segments")
+KINDS = ("fixed", "mask", "counted", "segment", "segments", "stream")
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,15 @@ class BlockFormat:
     segment  a byte, and eight rows of ``row`` bytes
     segments the same, where blocks are eight sectors in memory's order: each sector that begins a row of the
              tensor has a byte of its own in front of its ``row`` bytes, as has the block's first one
+    stream   none: each CDU makes one stream of bytes, of which ``row`` move when it is its turn
     ======== =============================================================================================
 
     Raises
     ------
     ValueError
         If ``kind`` is none of these, or ``row`` is not what that kind can have: 1, 8 or 32 if fixed, 8 or 32 with a
-        mask, 8 or 18 if counted, 1 to 7 with segments; or ``bits`` is not 8, or 6 if counted in rows of 8.
+        mask, 8 or 18 if counted, 1 to 7 with segments, 8 of a stream; or ``bits`` is not 8, or 6 if counted in rows of
+        8.
     """
 
     kind: str
@@ -39,7 +41,7 @@ class BlockFormat:
 
     def __post_init__(self):
         legal = {"fixed": (1, 8, 32), "mask": (8, 32), "counted": (8, 18), "segment": range(1, 8),
-                 "segments": range(1, 8)}
+                 "segments": range(1, 8), "stream": (8,)}
         if self.kind not in legal:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
         if self.row not in legal[self.kind]:
@@ -52,6 +54,11 @@ class BlockFormat:
     def counted(self):
         """Whether its first byte is a length. Only such a block can contradict itself, and is malformed then."""
         return self.kind == "counted"
+
+    @property
+    def endless(self):
+        """Whether there are no blocks. What is said below of these is of no account then."""
+        return self.kind == "stream"
 
     @property
     def segmented(self):

@@ -7,7 +7,8 @@ from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.geometry import FAR, TILES
 
-__all__ = ["Chosen", "Error", "check_modes", "config_layout", "rows_layout", "share"]
+__all__ = ["Chosen", "Error", "check_blocks", "check_modes", "config_layout", "of_blocks", "of_streams", "rows_layout",
+           "share"]
 
 # Which part of a tensor a CDU has, for units that have to know where its blocks lie: every ``step``-th group of four
 # blocks, from number ``group`` on. Rows of the tensor have ``sectors``, the last with ``tail`` values. ``phase`` of
@@ -24,6 +25,23 @@ def check_modes(modes):
     if not legal or len({mode.code for mode in modes} & set(range(64))) < len(modes):
         raise ValueError(f"modes must be one or more different modes of a lane, in a tuple, not {modes!r}")
     setting.check_settings(found for mode in modes for found in mode.told)
+
+
+def check_blocks(modes):
+    """Raises ValueError unless ``modes`` are such of a lane whose payload is blocks."""
+    check_modes(modes)
+    if streams := [mode.name for mode in of_streams(modes)]:
+        raise ValueError(f"modes must be such that have blocks, not {', '.join(streams)}")
+
+
+def of_blocks(modes):
+    """Those whose payload is blocks."""
+    return tuple(mode for mode in modes if not mode.format.endless)
+
+
+def of_streams(modes):
+    """Those whose payload has none."""
+    return tuple(mode for mode in modes if mode.format.endless)
 
 
 def config_layout(modes):

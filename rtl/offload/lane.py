@@ -5,9 +5,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi
+from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.offload.address import AddressGenerator
-from actcodec.rtl.offload.config import Chosen, config_layout
+from actcodec.rtl.offload.codecs import BINS, COUNT, Codecs
+from actcodec.rtl.offload.config import Chosen, config_layout, of_streams
 from actcodec.rtl.offload.geometry import FAR, distance_layout, geometry_layout
 from actcodec.rtl.offload.reader import Reader
 from actcodec.rtl.offload.writer import Writer
@@ -15,6 +17,8 @@ from actcodec.rtl.offload.writer import Writer
 __all__ = ["Lane", "sides"]
 
 sides = data.StructLayout({"read": 1, "write": 1})
+
+TURNS = 16  # of a stream that wait in a lane, for its own turn or for its codec
 
 
 class Lane(wiring.Component):
@@ -30,10 +34,14 @@ class Lane(wiring.Component):
                     addresses -> Reader (r: scales) -> CDU -> Writer <- addresses
                     rows ---------------------------> CDU
 
+    With modes that have streams, a FIFO of 128 bytes is between them and the codec, in both directions, and the walk in
+    the middle tells the codec of each sector's neighbours (docs/architecture.md, "A lane for byte streams").
+
     All that a lane gives comes from registers, since it is mapped alone and there are several.
 
     Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 25 cycles; the CDU's follows memory's, and
-    a cycle more to ``chunks``. Buffering: that of its parts, two chunks and a row. Combinational paths: none.
+    a cycle more to ``chunks``, 4 to ``stream_o``. Buffering: that of its parts, two chunks and a row. Combinational
+    paths: none.
 
     Source: JPEG-ACT, sections III-A and III-C, Figures 7 and 8.
 
@@ -69,8 +77,10 @@ class Lane(wiring.Component):
     scales : input
         Address of the table of scales, a multiple of 32.
     reads, writes : :class:`~actcodec.rtl.common.axi.Read`, :class:`~actcodec.rtl.common.axi.Write`
-    chunks, rows : streams of the CDU's ``bytes_o`` and ``rows_i``
+    chunks, rows : streams of the CDU's ``bytes_o`` and ``rows_i``, only with modes that have blocks
         Compressed, and to decompress; eight of either a block.
+    stream_o, stream_i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8, only with modes that have none
+        Compressed, and to decompress: full beats but the last one.
     halt : input
         Give the tensor up. Held until ``busy`` falls; ``clear`` has to follow.
     clear : input
@@ -82,6 +92,10 @@ class Lane(wiring.Component):
         A block of this tensor was malformed; complete when ``busy`` falls.
     clipped : output, only with modes whose blocks have segments
         As the CDU has it.
+    cut, excess : output, only with modes that have streams
+        The stream of this tensor ended early, or went on; complete when ``busy`` falls.
+    refused, bin, count : only with modes that have streams
+        As :class:`~actcodec.rtl.offload.codecs.Codecs` has them; ``refused`` is about ``tensor``.
     fault : output
         Memory answered a read, or a write, of this tensor with an error.
     waits : output
@@ -95,7 +109,15 @@ class Lane(wiring.Component):
     def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared", **options):
         self.modes, self.address_width, self.outstanding = tuple(modes), address_width, outstanding
         self.memory = memory
-        self._cdu = codec(modes, packed=False, **options)
+        self._streams = bool(of_streams(modes))
+        self._cdu = Codecs(modes, codec, **options) if self._streams else codec(modes, packed=False, **options)
+        ports = {}
+        if hasattr(self._cdu, "bytes_o"):
+            ports |= {"chunks": Out(self._cdu.bytes_o.signature), "rows": In(self._cdu.rows_i.signature.flip())}
+        if self._streams:
+            ports |= {"stream_o": Out(self._cdu.stream_o.signature),
+                      "stream_i": In(self._cdu.stream_i.signature.flip()), "cut": Out(1), "excess": Out(1),
+                      "refused": Out(1), "bin": In(range(BINS)), "count": Out(COUNT)}
         super().__init__({
             "start": In(1),
             "tensor": In(config_layout(modes)),
@@ -106,8 +128,7 @@ class Lane(wiring.Component):
             "scales": In(address_width),
             "reads": Out(axi.Read(address_width)),
             "writes": Out(axi.Write(address_width)),
-            "chunks": Out(self._cdu.bytes_o.signature),
-            "rows": In(self._cdu.rows_i.signature.flip()),
+            **ports,
             "halt": In(1),
             "clear": In(1),
             "busy": Out(1),
@@ -136,9 +157,18 @@ class Lane(wiring.Component):
 
         # Walks whose places nobody wants do not start.
         places = {"ahead": (reader.ahead, reads), "now": (reader.now, reads), "behind": (writer.places, decompress)}
+        if self._streams:
+            streamed = Signal()
+            m.d.sync += streamed.eq(mode(lambda mode: mode.format.endless))
+            places["now"] = (reader.now, reads | streamed)
         for name, (sink, wanted) in places.items():
-            m.submodules[name] = walk = AddressGenerator(self.address_width)
-            wiring.connect(m, walk.o, sink)
+            forks = self._streams and name == "now"
+            m.submodules[name] = walk = AddressGenerator(self.address_width, edges=forks)
+            if forks:
+                self._fork(m, walk, ((reads, sink, walk.o.p), (streamed, cdu.edges, walk.edges)))
+                m.d.comb += walk.tiled.eq(mode(lambda mode: mode.tiled))
+            else:
+                wiring.connect(m, walk.o, sink)
             m.d.comb += [walk.geometry.eq(geometry), walk.load.eq(self.load), walk.origin.eq(self.origin),
                          walk.blocks.eq(self.blocks), walk.start.eq(start & wanted)]
 
@@ -160,10 +190,12 @@ class Lane(wiring.Component):
         wiring.connect(m, cdu.sectors_o, writer.sectors)
         # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
-                                   ("rows", wiring.flipped(self.rows), cdu.rows_i)):
+                                   ("rows", wiring.flipped(self.rows), cdu.rows_i)) if hasattr(self, "rows") else ():
             codec.submodules[name] = skid = Skid(source.p.shape(), half=name == "rows")
             wiring.connect(codec, source, skid.i)
             wiring.connect(codec, skid.o, sink)
+        if self._streams:
+            self._stream(m, cdu, decompress)
         if cdu.scaled:
             wiring.connect(m, reader.scale, cdu.scales)
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
@@ -192,3 +224,30 @@ class Lane(wiring.Component):
         outside.d.sync += cleared.eq(self.clear)
         outside.submodules.inside = ResetInserter(cleared)(m)
         return outside
+
+    @staticmethod
+    def _fork(m, walk, ways):
+        """What the walk says of each place to all who want it."""
+        done = []
+        for number, (wanted, sink, payload) in enumerate(ways):
+            taken = Signal(name=f"taken_{number}")  # but not by all
+            done.append(~wanted | taken | sink.ready)
+            m.d.comb += [sink.valid.eq(walk.o.valid & wanted & ~taken), sink.p.eq(payload)]
+            m.d.sync += taken.eq(walk.o.valid & ~walk.o.ready & (taken | sink.ready))
+        m.d.comb += walk.o.ready.eq(Cat(done).all())
+
+    def _stream(self, m, cdu, decompress):
+        """The FIFO of streams, one for both directions."""
+        m.submodules.stream = fifo = Fifo(cdu.stream_o.p.shape(), TURNS)
+        i, o = fifo.i, fifo.o
+        m.d.comb += [
+            i.valid.eq(Mux(decompress, self.stream_i.valid, cdu.stream_o.valid)),
+            i.p.eq(Mux(decompress, self.stream_i.p, cdu.stream_o.p)),
+            self.stream_i.ready.eq(i.ready & decompress), cdu.stream_o.ready.eq(i.ready & ~decompress),
+            cdu.stream_i.valid.eq(o.valid & decompress), self.stream_o.valid.eq(o.valid & ~decompress),
+            cdu.stream_i.p.eq(o.p), self.stream_o.p.eq(o.p),
+            o.ready.eq(Mux(decompress, cdu.stream_i.ready, self.stream_o.ready)),
+            self.cut.eq(cdu.error.short), self.excess.eq(cdu.error.excess), self.refused.eq(cdu.refused),
+            cdu.bin.eq(self.bin),
+        ]
+        m.d.sync += self.count.eq(cdu.count)

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from actcodec.rtl.offload.setting import BITS as SETTINGS
 
 __all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "LIMITS", "MAGIC", "MAJOR", "MAP", "MINOR",
-           "RANGES", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
+           "RANGES", "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 2, 2
 ADDRESS_BITS = 9  # of a byte address in the map
+LANES = 8  # most that a device can have
 
 
 class ErrorCode(IntEnum):
@@ -87,7 +88,7 @@ def _word(name, offset, access, meaning, count=1, **more):
 MAP = (
     _word("MAGIC", 0x00, "fixed", "`JACT`, in ASCII, first letter in the low byte", reset=MAGIC),
     Register("VERSION", 0x04, (
-        Field("minor", 0, 16, "fixed", "version of this map: new registers count it up", MINOR),
+        Field("minor", 0, 16, "fixed", "version of this map: new registers that all devices have count it up", MINOR),
         Field("major", 16, 16, "fixed", "anything that old drivers would not understand counts it up", MAJOR),
     )),
     Register("CAPABILITIES", 0x08, (
@@ -141,7 +142,21 @@ MAP = (
     _word("MODES", 0xC0, "fixed", "bit m: the mode of code m was built in", 2, reset=None),
     _word("SETTINGS", 0xC8, "rw", "what the mode's units have to be told of the tensor, below; no more words and bits "
           "exist than the modes that were built in have settings for", SETTINGS // 32),
+    _word("LENGTHS_IN", 0x148, "rw", "decompressing in a mode that has streams: bytes of the stream of each lane, a "
+          "word a lane (exists, as all that follow, only with such modes, and for lanes that there are)", LANES),
+    _word("LENGTHS_OUT", 0x168, "ro", "after compressing in such a mode: the same", LANES),
+    Register("BIN", 0x188, (
+        Field("bin", 0, 5, "rw", "which bin of the histogram `COUNT` has"),
+    ), held=True),
+    Register("COUNT", 0x18C, (
+        Field("count", 0, 27, "ro", "compressing in such a mode: values of the tensor that the codec counted in the "
+              "bin, all lanes together"),
+        Field("counted", 31, 1, "ro", "`count` is that of `BIN`: some cycles after the write"),
+    )),
 )
+
+STREAMS = ("lengths_in", "lengths_out", "bin", "count", "counted")
+"""Values that a device has only with modes whose payload is streams."""
 
 COUNTERS = ("cycles", "bytes_in", "bytes_out", "stall_read", "stall_write", "stall_stream", "saturated", "nans")
 
@@ -210,12 +225,13 @@ def _rows(header, rows):
 
 
 def markdown(modes):
-    """docs/registers.md as a string. ``modes`` have ``name`` and ``code``, say whether they are ``scaled`` and
-    ``tiled`` and take ``shifts``, and what they are ``told``."""
+    """docs/registers.md as a string. ``modes`` have ``name``, ``code`` and ``format``, say whether they are ``scaled``
+    and ``tiled`` and take ``shifts``, and what they are ``told``."""
     def named(some):
         return " and ".join(", ".join(mode.name for mode in some).rsplit(", ", 1))
     scaled, tiled, shifts = (named(mode for mode in modes if getattr(mode, what))
                              for what in ("scaled", "tiled", "shifts"))
+    streams = named(mode for mode in modes if mode.format.endless)
     rows = []
     for register in MAP:
         last = register.offset + 4 * (register.count - 1)
@@ -257,7 +273,8 @@ def markdown(modes):
         f"   table (modes {shifts}) and the mode's settings into the registers.",
         "3. Clear what is pending, write `start`.",
         "4. Wait for `done`, by the interrupt or by reading `STATUS`. Then `error` says whether it went well.",
-        "5. Compressing, `bytes_out` is the true length of the payload.",
+        "5. Compressing, `bytes_out` is the true length of the payload. In modes that have streams, `lengths_out` are",
+        "   to be kept, and written as `lengths_in` to decompress.",
         "",
         "## Limits of a descriptor",
         "Beyond any of these a tensor ends in the error DESCRIPTOR. Nothing has been read or written then, and a frame",
@@ -265,7 +282,8 @@ def markdown(modes):
         "",
         *_rows(("of", "limit"), LIMITS.items()),
         "",
-        f"Modes of tiles are {tiled}; those that scale {scaled}.",
+        f"Modes of tiles are {tiled}; those that scale {scaled};",
+        f"those that have streams {streams}.",
         "",
         "## Modes",
         *_rows(("code", "mode", "its settings, bits of `SETTINGS`"),

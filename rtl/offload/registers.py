@@ -8,8 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axil
 from actcodec.rtl.offload import setting
-from actcodec.rtl.offload.config import check_modes
-from actcodec.rtl.offload.register_map import ADDRESS_BITS, BITS, VALUES
+from actcodec.rtl.offload.config import check_modes, of_streams
+from actcodec.rtl.offload.register_map import ADDRESS_BITS, BITS, STREAMS, VALUES
 
 __all__ = ["Registers"]
 
@@ -36,7 +36,8 @@ class Registers(wiring.Component):
         Number of CDUs, 1 to 8. Only told to the host.
     modes : tuple
         Those that were built in (see :func:`~actcodec.rtl.offload.config.check_modes`). Told to the host; and of
-        SETTINGS no more bits, nor words, exist than they have settings for.
+        SETTINGS no more bits, nor words, exist than they have settings for; what is about streams only with modes that
+        have them.
     address_width : int
         Bits of an address in memory, 32 to 64; registers have no more, and a write of more is refused.
 
@@ -75,6 +76,8 @@ class Registers(wiring.Component):
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
                                 for name, info in VALUES.items()} | {
             "settings": setting.width(modes), "clipped": int(any(mode.format.segmented for mode in modes))}
+        lengths = dict.fromkeys(("lengths_in", "lengths_out"), 32 * cdus)
+        widths |= lengths if of_streams(modes) else dict.fromkeys(STREAMS, 0)
         super().__init__({
             **axil.members(ADDRESS_BITS),
             "control": Out(data.StructLayout({name: SHAPES.get(name, widths[name])
@@ -89,7 +92,7 @@ class Registers(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        there = (bits for bits in BITS if bits.name != "settings" or bits.part < self.widths["settings"])
+        there = (bits for bits in BITS if bits.name not in ("settings", *STREAMS) or bits.part < self.widths[bits.name])
         words = {address: list(pieces) for address, pieces in groupby(there, lambda bits: bits.address)}
 
         # What is stored: a register for each byte, since bytes have enables of their own. Reset writes zeros into them:

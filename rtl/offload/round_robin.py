@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import check_modes
+from actcodec.rtl.offload.config import check_blocks
 
 __all__ = ["GROUP", "MAX_CDUS", "PACKET", "RoundRobin", "Sizes", "check_cdus"]
 
@@ -33,7 +33,7 @@ class Sizes:
     Raises
     ------
     ValueError
-        If ``cdus`` is not 1 to 8, or ``modes`` are not such of a lane.
+        If ``cdus`` is not 1 to 8, or ``modes`` are not such of a lane, with blocks.
     """
 
     cdus: int
@@ -41,7 +41,7 @@ class Sizes:
 
     def __post_init__(self):
         check_cdus(self.cdus)
-        check_modes(self.modes)
+        check_blocks(self.modes)
 
     @property
     def wide(self):

@@ -3,7 +3,7 @@ library."""
 
 from dataclasses import dataclass, field
 
-__all__ = ["BITS", "Setting", "check_settings", "width"]
+__all__ = ["BITS", "Setting", "check_settings", "part", "width"]
 
 BITS = 1024  # that there is room for in the register map
 
@@ -49,3 +49,9 @@ def check_settings(settings):
 def width(modes):
     """Bits of SETTINGS that a unit with ``modes`` needs."""
     return max((setting.low + setting.width for mode in modes for setting in mode.told), default=0)
+
+
+def part(modes, settings, name):
+    """The bits of ``settings`` that one of ``modes`` declares under ``name``."""
+    found = next(found for mode in modes for found in mode.told if found.name == name)
+    return settings[found.low :][: found.width]

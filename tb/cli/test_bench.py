@@ -57,11 +57,11 @@ def test_the_dma_engine_is_used_to_the_full(name, back):
 
 
 @pytest.mark.parametrize("cdus", [1, CDUS])
-def test_comets_units_take_a_sector_a_cycle_but_for_escapes(cdus):
+def test_comet_takes_a_sector_a_cycle_but_for_escapes_and_turns(cdus):
     for name in ("conv0", "ReLU_layers_0_relu1"):
-        found = bench_cycles.alone(name, 0.0635, cdus)
+        found = bench_cycles.streamed(name, 0.0635, cdus)
         assert found.blocks == 4096 // cdus
-        assert all(0.96 < rate < 1 for rate in found.rates)
+        assert all((0.96 if cdus == 1 else 0.88) < rate < 1 for rate in found.rates)
         assert found.ratio > 9
 
 
@@ -75,7 +75,7 @@ def test_tensors_are_as_networks_have_them_and_long_enough():
 
 def fake(quick):
     """Results without a simulation."""
-    rates, shared, offloads, alone, codings = [], [], [], [], []
+    rates, shared, offloads, streamed, codings = [], [], [], [], []
     for function, arguments in bench.jobs(quick):
         if function is bench_cycles.measure:
             mode, back, width, cdus = arguments
@@ -83,36 +83,36 @@ def fake(quick):
         elif function is bench_cycles.share:
             mode, back, width, cdus = arguments
             shared.append(bench_cycles.Shared(mode, back, width, cdus, 32000, 0.789))
-        elif function is bench_cycles.alone:
-            alone.append(bench_cycles.Alone(*arguments, 9.87, 1000, (8192, 8125)))
+        elif function is bench_cycles.streamed:
+            streamed.append(bench_cycles.Streamed(*arguments, 9.87, 1000, (8192, 8125)))
         elif function is bench_cycles.code:
             codings.append(bench_cycles.Coding(*arguments, 31.4, 8.15))
         else:
             name, cdus, back = arguments
             offloads.append(bench_cycles.Offload(name, back, cdus, 4.0, 1000, 50.0))
-    return rates, shared, offloads, alone, codings
+    return rates, shared, offloads, streamed, codings
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp_path, capsys):
-    rates, shared, offloads, alone, codings = fake(quick)
+    rates, shared, offloads, streamed, codings = fake(quick)
     assert len({(r.mode, r.decompress, r.width, r.cdus) for r in rates}) == len(rates)
     assert len(rates) == (7 * 2 * 3 * 2 if quick else 7 * 2 * 8 * 4)
     assert len(shared) == (3 * 2 if quick else 3 * 2 * 4 * 2)
-    assert len(alone) == 9 * 2 * 2
+    assert len(streamed) == 9 * 2 * 2
     assert {(c.dqt, c.coders) for c in codings} == {
         (dqt, n) for dqt in bench_cycles.SYMBOLS for n in ((4,) if quick else (1, 2, 4, 8))}
-    bench.report(rates, shared, offloads, alone, codings, tmp_path)
+    bench.report(rates, shared, offloads, streamed, codings, tmp_path)
     text = capsys.readouterr().out
     assert all(mode in text for mode in bench_cycles.MEASURED)
     assert "8.04" in text and "0.995" in text and "108.8" in text
     assert text.count("0.789") == len(shared) and text.count("8.15") == len(codings)
-    assert text.count("0.977/0.985") == len(alone)
+    assert text.count("0.977/0.985") == len(streamed)
     assert all(f"31.4 ({planned})" in text for planned in bench_cycles.SYMBOLS.values())
     found = json.loads((tmp_path / "report.json").read_text())
     assert len(found["rates"]) == len(rates) and found["rates"][0]["total"] == 8.4
     assert len(found["offload"]) == len(offloads) and found["paper"]["cDMA+"] == [1.3, 15.6]
-    assert len(found["alone"]) == len(alone) and found["alone"][0]["rates"] == [8000 / 8192, 8000 / 8125]
+    assert len(found["streamed"]) == len(streamed) and found["streamed"][0]["rates"] == [8000 / 8192, 8000 / 8125]
     assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
 
 

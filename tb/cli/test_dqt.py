@@ -58,6 +58,26 @@ def test_a_table_for_a_ratio(dense):
     assert text.startswith(f"# --coder rice: ratio {ratio:.2f}, relative error {error:.4f}\n")
 
 
+@pytest.mark.parametrize("coder", ["zvc", "rice"])
+def test_a_step_of_division_is_taken_and_better_than_shifts(dense, coder):
+    error = reached(dense, "optH", coder)[1]
+    told = succeeds(f"dqt dense.npz --error {error} --coder {coder} --quantizer div -o step.txt").stderr
+    shifts = float(run(f"dqt dense.npz --error {error} --coder {coder}").split("ratio ")[1].split(",")[0])
+    first, *rest = Path("step.txt").read_text().splitlines()
+    options = first.removeprefix("# ").partition(":")[0]
+    assert options.startswith(f"--coder {coder} --quantizer div --dead-zone ") and len(set(" ".join(rest).split())) == 1
+    sizes, errors = [], []
+    for x in dense:
+        np.save("x.npy", x)
+        run(f"compress x.npy x.act --mode jpeg-act {options} --dqt step.txt")
+        run("decompress x.act y.npy")
+        sizes.append(actcodec.load("x.act").payload_bytes)
+        errors.append(np.linalg.norm(np.load("y.npy") - x) / np.linalg.norm(x))
+    ratio, error_ = sum(x.nbytes for x in dense) / sum(sizes), np.mean(np.square(errors)) ** 0.5
+    assert told == f"step.txt: ratio {ratio:.2f}, relative error {error_:.4f}\n"
+    assert error_ < 1.01 * error and ratio > (1.02 if coder == "zvc" else 1.05) * shifts
+
+
 def test_the_papers_search(dense):
     first, second = (run(f"dqt dense.npz --alpha {alpha}") for alpha in (0.005, 0.05))
     for text in (first, second):
@@ -69,6 +89,8 @@ def test_the_papers_search(dense):
 @pytest.mark.parametrize("line, what", [
     ("dqt dense.npz", "give one of --error, --ratio and --alpha"),
     ("dqt dense.npz --error 0.1 --ratio 8", "give one of"),
+    ("dqt dense.npz --alpha 0.005 --quantizer div", "--alpha, is for --quantizer sh"),
+    ("dqt dense.npz --error 0.0001 --quantizer div", "no table has an error of 0.0001"),
     ("dqt dense.npz --error 0.0001", "no table has an error of 0.0001"),
     ("dqt dense.npz --ratio 200 --coder nibble", "no table has a ratio of 200"),
     ("dqt flat.npy --error 0.1", "flat: shape (1, 70, 1, 1) is too small for the DCT"),

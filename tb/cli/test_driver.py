@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from actcodec import driver
+from actcodec.golden.comet import comet, lorenzo
 from actcodec.golden.gist import binarize
 from actcodec.golden.jpegact import cdu, dct, quantize, sfpr, zvc
 from actcodec.golden.offload import blocks, stream
@@ -351,6 +352,61 @@ def test_a_rice_table_that_no_lane_can_use_is_refused(k, flags, e, compresses, d
                            "8 or less|flags is|has to ascend"):
             driver.run(getattr(opened(device), job)(**arguments | more))
         assert len(device.pulses) - started == legal
+
+
+def streaming(**parameters):
+    """A device of two lanes that make streams, which ends every tensor that it starts with an error."""
+    return Accelerator(cdus=2, lanes=2, modes=1 << 21 | 1 << 23, settings=75, fail=ErrorCode.SHORT, **parameters)
+
+
+@pytest.mark.parametrize("mode, tiled, shape, seen", [
+    ("comet", True, (2, 3, 8, 16), (48, 16)), ("comet-flat", False, (2, 3, 8, 16), (96, 8)),
+    ("comet", False, (3, 21), (1, 63)), ("comet-flat", False, (1, 1), (1, 1))])
+def test_settings_of_streams_fit_the_tensor(mode, tiled, shape, seen):
+    """Golden's choice of what the mode of the lane can have."""
+    device, x = streaming(), tensor(shape)
+    device.memory[TENSOR : TENSOR + x.nbytes] = x.tobytes()
+    with pytest.raises(driver.AcceleratorError, match="SHORT"):
+        driver.run(opened(device).compress(TENSOR, shape, mode, options={"error_bound": 0.125}))
+    configs = [config for config in lorenzo.CONFIGS.values() if config.tiled == tiled]
+    config, book = comet.choose(x, 0.25, configs)
+    v = device.values
+    flags = v["settings"] >> 16 & 7
+    assert (v["mode"], v["rows"], v["width"]) == (21 if tiled else 23, *seen)
+    assert (v["settings"] & 0xFFFF, flags) == (0x3E80, config.horizontal | config.vertical << 1 | config.signed << 2)
+    assert (v["settings"] >> 19).to_bytes(7, "little") == book.to_bytes()
+
+
+def test_streams_need_their_lengths():
+    device = streaming()
+    arguments = {"address": TENSOR, "shape": (2, 3, 8, 16), "mode": "comet",
+                 "settings": {"step": 0x3E80, "horizontal": 0, "vertical": 0, "signed": 1, "counts": 2}}
+    for wrong in ((), (5,), (1, 2, 3), (1, -1), (1, 1 << 32)):
+        with pytest.raises(ValueError, match="needs a length of 32 bits for each of 2 lanes"):
+            driver.run(opened(device).decompress(**arguments, lengths=wrong))
+    assert not device.pulses
+    with pytest.raises(driver.AcceleratorError, match="SHORT"):
+        driver.run(opened(device).decompress(**arguments, lengths=(77, (1 << 32) - 1)))
+    assert device.values["lengths_in"] == 77 | (1 << 32) - 1 << 32
+
+
+def test_streams_that_could_be_too_long_for_their_registers_are_refused():
+    host = opened(streaming(address_width=40))
+    for shape, wrong in (((1, 1, 1 << 15, 1 << 15), True), ((1, 1, 1 << 15, (1 << 15) - 8), False)):
+        with pytest.raises(ValueError, match="too large for mode comet" if wrong else "needs setting step"):
+            driver.run(host.compress(0, shape, "comet", settings={}))
+
+
+def test_a_tensor_of_one_row_has_an_end():
+    with pytest.raises(ValueError, match="in a lane legal are multiples of 8, and up to 16777208"):
+        driver.run(opened(streaming(address_width=40)).compress(0, (1, (1 << 24) + 1), "comet"))
+
+
+def test_a_histogram_is_read_bin_by_bin():
+    device = streaming()
+    device.values |= {"count": 7, "counted": 1}
+    assert driver.run(opened(device).histogram()) == 32 * [7]
+    assert [value for address, value in device.writes if address == OFFSETS["BIN"]] == list(range(32))
 
 
 def test_run_refuses_to_wait():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actcodec import codecs, container, demo, engines, rtl_engine
-from actcodec.golden.jpegact import cdu, div
+from actcodec.golden.jpegact import cdu, div, steps
 from tb.cli.line import same_by_both_engines
 
 SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1)]
@@ -62,6 +62,16 @@ def test_engines_agree_with_every_coder(coder, mode, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("coder", ["zvc", "nibble", "rice"])
+def test_engines_agree_on_div_in_quarters(coder, shape):
+    number = SHAPES.index(shape)
+    own = np.random.default_rng(number).integers(steps.LEAST, steps.MOST + 1, 64) / 4
+    for dqt, zone in ((list(steps.TABLES)[number % 6], number % 4), (own, (number + 2) % 4)):
+        check_equal(awkward(shape, number), "jpeg-act", dqt, (1, 3)[number % 2], coder=coder, quantizer="div",
+                    dead_zone=zone)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("cdus", [1, 3])
 def test_engines_agree_on_jpeg_base(cdus, shape):
     number = SHAPES.index(shape)
@@ -108,6 +118,7 @@ def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch):
     host = rtl_engine.Host(shape, None, 2, shared=True)
     todo = [(mode, values) for mode in codecs.MODES.values() for values, lane in (({}, mode), *mode.variants)
             if lane.format and mode.variant(values) is lane] * 2
+    todo += [(codecs.find("comet"), {"predictor": predictor}) for predictor in ("none", "row")]  # either of its modes
     rng.shuffle(todo)
     assert len(todo) >= 2 * 11
     while todo or there:
@@ -121,9 +132,10 @@ def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch):
         mode, values = todo.pop()
         options = mode.settings(values)
         options.pop("cdus")
-        lane, x = mode.variant(options), np.maximum(rng.normal(size=shape), -0.5).astype(np.float32)
+        x = np.maximum(rng.normal(size=shape), -0.5).astype(np.float32)
+        lane, job = rtl_engine.planned(x, mode, **options)
         golden = mode.model.compress(x, mode, cdus=2, **options)
-        result, payload = host.compress(x, lane.name, **mode.model.job(**options))
+        result, payload = host.compress(x, lane.name, **job)
         found = mode.model.compressed(lane, shape, payload, 2, result, **options)
         assert container.pack(found) == container.pack(golden), lane.name
         there.append((golden, mode.model.decompress(golden)))
@@ -177,9 +189,10 @@ def test_counts_nans_and_saturated_values():
     assert (cycles.nans, cycles.saturated) == (3, 17 + 125)  # the largest values clip, since S > 1
 
 
-@pytest.mark.parametrize("mode", ["jpeg-act", "jpeg-base"])
-def test_commands_give_the_same_files_with_both_engines(tmp_path, monkeypatch, mode):
+@pytest.mark.parametrize("mode, options", [
+    ("jpeg-act", ""), ("jpeg-base", ""), ("jpeg-act", "--quantizer div --coder rice --dead-zone 2")])
+def test_commands_give_the_same_files_with_both_engines(tmp_path, monkeypatch, mode, options):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", awkward((2, 3, 7, 13), 1))
     (tmp_path / "t.txt").write_text(" ".join(str(2 ** (i % 8)) for i in range(64)))
-    same_by_both_engines(tmp_path, mode, "--dqt t.txt --cdus 3")
+    same_by_both_engines(tmp_path, mode, f"--dqt t.txt --cdus 3 {options}")

@@ -13,7 +13,7 @@ from actcodec.rtl.comet.comet import Comet
 from tb.comet import world
 from tb.comet.test_book import some
 from tb.comet.test_prequantise import bfloat16
-from tb.harness import PATTERNS, STALLS, Bench, chunks, pack, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, chunks, pack, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
 START = 14  # cycles in which a configuration is refused, if it is
@@ -23,9 +23,9 @@ def test_comet():
     simulate(Comet(), __file__)
 
 
-def configuration(decompress, s, config, counts, rounds=0):
+def configuration(decompress, s, config, counts):
     flags = pack([config.tiled, config.horizontal, config.vertical, config.signed], 1)
-    return decompress | bfloat16(s) << 1 | flags << 17 | pack(counts[:7], 8) << 21 | rounds << 77
+    return decompress | bfloat16(s) << 1 | flags << 17 | pack(counts[:7], 8) << 21
 
 
 class Codec(Bench):
@@ -59,14 +59,13 @@ class Codec(Bench):
     async def decompress(self, payload, shape, encoded, random, **patterns):
         """Decompresses a stream, which may be another than golden's, and compares."""
         walk = world.walk(shape, encoded.config.tiled)
-        size = math.prod(shape)
         expected, error = comet.decompress(comet.Encoded(encoded.s, encoded.config, encoded.book, (payload,)), shape)
         lanes = world.lanes(walk.lanes(expected.view(np.uint32)), 32)
         last = len(walk) - 1
         sectors = [lane & (1 << 256) - 1 | int(n) << 256 | (k == last) << 260
                    for k, (lane, n) in enumerate(zip(lanes, walk.count, strict=True))]
         run = await self.run(
-            {"config": [configuration(1, encoded.s, encoded.config, encoded.book.counts, -(-size // 8))],
+            {"config": [configuration(1, encoded.s, encoded.config, encoded.book.counts)],
              "edges": walk.payloads(), "bytes_i": chunks(payload, 8)}, {"sectors_o": len(walk)}, random, **patterns)
         self.equal(run["sectors_o"], sectors, f"values of {shape}, {encoded.config}, {encoded.book}")
         await self.idle()
@@ -172,6 +171,23 @@ async def ends_streams_that_are_cut_lengthened_or_garbage(dut):
 
 
 @cocotb.test
+async def starts_again_after_a_reset_at_any_moment(dut):
+    random = rng()
+    bench = await Codec(dut).begin()
+    for attempt in range(40):
+        x = tensor(random, (1, 1, 9, 37), 0.1)
+        one = encoded(random, x, world.CONFIGS["plane"])
+        walk, back = world.walk(x.shape, True), attempt % 2
+        sources = {"bytes_i": chunks(one.streams[0], 8)} if back else {
+            "sectors_i": world.lanes(walk.lanes(x.view(np.uint32)), 32)}
+        await bench.run({"config": [configuration(back, one.s, one.config, one.book.counts)],
+                         "edges": walk.payloads(), **sources}, {"sectors_o" if back else "bytes_o": None}, random,
+                        stall=("never", "half")[attempt % 3 == 0], until=after(int(random.integers(20, 120))))
+        await bench.reset()
+        await bench.both(x, one, random)
+
+
+@cocotb.test
 async def refuses_configurations(dut):
     random = rng()
     bench = await Codec(dut).begin()
@@ -181,7 +197,7 @@ async def refuses_configurations(dut):
     wrong = [flat, configuration(0, 1.0, row, [2, 1, 0, 0, 0, 0, 0]), configuration(0, 1.0, row, [3] + [0] * 6),
              configuration(0, 2.0**-126, row, good), configuration(0, 129 * 2.0**105, row, good),
              configuration(0, 2.0**113, row, good), configuration(0, np.inf, row, good),
-             configuration(0, -1.0, row, good), configuration(0, 0.0, row, good), configuration(1, 1.0, row, good, 0)]
+             configuration(0, -1.0, row, good), configuration(0, 0.0, row, good)]
     for word in wrong:
         await bench.run({"config": [word]}, {}, random)
         await ClockCycles(dut.clk, START)

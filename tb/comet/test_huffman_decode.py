@@ -2,7 +2,7 @@
 
 import cocotb
 import numpy as np
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import FallingEdge, RisingEdge
@@ -20,7 +20,7 @@ from tb.harness import PATTERNS, STALLS, Bench, chunks, rng, simulate
 
 
 class Decoder(wiring.Component):
-    """Decode behind the unpacker that it has in the codec."""
+    """Decode behind the unpacker that it has in the codec. The number of rounds is known all at once."""
 
     i: In(stream.Signature(chunk_layout(8)))
     o: Out(stream.Signature(rounds))
@@ -43,8 +43,11 @@ class Decoder(wiring.Component):
         wiring.connect(m, unpacker.o, decode.bytes)
         wiring.connect(m, decode.o, wiring.flipped(self.o))
         m.d.comb += [unpacker.take.eq(decode.take), unpacker.next.eq(self.next), self.excess.eq(unpacker.excess)]
-        m.d.comb += [getattr(decode, name).eq(getattr(self, name)) for name in ("book", "rounds", "start", "room")]
+        m.d.comb += [getattr(decode, name).eq(getattr(self, name)) for name in ("book", "start", "room")]
         m.d.comb += [getattr(self, name).eq(getattr(decode, name)) for name in ("busy", "short", "words", "pushes")]
+        left = Signal(32)
+        m.d.comb += [decode.some.eq(left.any()), decode.ended.eq(~left.any())]
+        m.d.sync += left.eq(Mux(self.start, self.rounds, left - decode.begins))
         return m
 
 

@@ -1,5 +1,5 @@
-"""What the benches of both quantizers, SH and DIV, share: what stands around them, stimulus, checks, and the tests that
-are the same for both.
+"""What the benches of all quantizers, SH, DIV and DIV in quarters, share: what stands around them, stimulus, checks,
+and the tests that are the same for all.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from actcodec.golden.jpegact import div, quantize
+from actcodec.golden.jpegact import div, quantize, steps
 from actcodec.rtl.common.vectors import vectors_layout
 from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, rng
 
@@ -22,7 +22,8 @@ LATENCY = 1
 @dataclass(frozen=True)
 class Kind:
     """A quantizer: bits of a table's entry, the entries' range, cycles that it wants between a tensor's start and its
-    first block, and its golden functions of blocks and table."""
+    first block, its golden functions of blocks and table, and how many dead zones it has, which its function takes if
+    there are several."""
 
     width: int
     low: int
@@ -30,16 +31,20 @@ class Kind:
     lead: int
     quantize: Callable
     dequantize: Callable
+    zones: int = 1
 
     def table(self, random):
         return random.integers(self.low, self.high + 1, (8, 8))
 
-    def expect(self, blocks, table, decompress):
-        return np.clip(self.dequantize(blocks, table), -2048, 2047) if decompress else self.quantize(blocks, table)
+    def expect(self, blocks, table, decompress, zone):
+        if decompress:
+            return np.clip(self.dequantize(blocks, table), -2048, 2047)
+        return self.quantize(blocks, table, *([zone] if self.zones > 1 else []))
 
 
 KINDS = {"shift": Kind(3, 0, 7, 0, quantize.shift, quantize.unshift),
-         "div": Kind(8, 1, 255, 2, div.quantize, div.dequantize)}
+         "div": Kind(8, 1, 255, 2, div.quantize, div.dequantize),
+         "steps": Kind(8, steps.LEAST, steps.MOST, 2, steps.quantize, steps.dequantize, len(steps.DEAD_ZONES))}
 
 
 class Surrounded(wiring.Component):
@@ -48,10 +53,12 @@ class Surrounded(wiring.Component):
     quantized value of 8 bits, and its pairs of coefficient and quantized value by the lane."""
 
     def __init__(self, kind):
+        self.zones = KINDS[kind].zones
         super().__init__({
             "i": In(stream.Signature(vectors_layout(signed(17)))),
             "o": Out(stream.Signature(vectors_layout(signed(12)))),
-            "start": In(1), "decompress": In(1), "table": In(data.ArrayLayout(KINDS[kind].width, 64))})
+            "start": In(1), "decompress": In(1), "table": In(data.ArrayLayout(KINDS[kind].width, 64)),
+            **({"dead_zone": In(2)} if self.zones > 1 else {})})
 
     def elaborate(self, platform):
         m = Module()
@@ -59,6 +66,8 @@ class Surrounded(wiring.Component):
         m.d.comb += [unit.i.valid.eq(self.i.valid), self.i.ready.eq(unit.i.ready), unit.i.p.last.eq(self.i.p.last),
                      self.o.valid.eq(o.valid), o.ready.eq(self.o.ready), self.o.p.last.eq(o.p.last),
                      unit.start.eq(self.start), unit.decompress.eq(self.decompress), unit.table.eq(self.table)]
+        if self.zones > 1:
+            m.d.comb += unit.dead_zone.eq(self.dead_zone)
         for k in range(8):
             value = self.i.p.data[k]
             m.d.comb += [unit.i.p.data[k].eq(Mux(self.decompress, given(value[:8]), value[5:])),
@@ -88,8 +97,10 @@ class Quantizers(Bench):
         super().__init__(dut)
         self.kind = KINDS[parameters()["kind"]]
 
-    async def begin(self, table, decompress):
+    async def begin(self, table, decompress, zone=0):
         self.dut.decompress.value = decompress
+        if self.kind.zones > 1:
+            self.dut.dead_zone.value = zone
         self.dut.table.value = pack(table.reshape(-1), self.kind.width)
         self.dut.start.value = 1
         await FallingEdge(self.clk)
@@ -97,13 +108,14 @@ class Quantizers(Bench):
         if self.kind.lead:
             await ClockCycles(self.clk, self.kind.lead)
 
-    async def check(self, random, blocks, table, decompress, **patterns):
-        """Sends blocks and compares; returns the run and what was expected."""
-        await self.begin(table, decompress)
-        expected = self.kind.expect(blocks, table, decompress)
+    async def check(self, random, blocks, table, decompress, zone=None, **patterns):
+        """Sends blocks and compares; returns the run and what was expected. Any ``zone`` if there is none."""
+        zone = int(random.integers(self.kind.zones)) if zone is None else zone
+        await self.begin(table, decompress, zone)
+        expected = self.kind.expect(blocks, table, decompress, zone)
         run = await self.run({"i": beats(columns(blocks), 17)}, {"o": 8 * len(blocks)}, random, **patterns)
         self.equal(run["o"], beats(columns(expected), 12),
-                   f"decompress={decompress}, {len(blocks)} blocks, table {table.reshape(-1).tolist()}")
+                   f"decompress={decompress}, zone {zone}, {len(blocks)} blocks, table {table.reshape(-1).tolist()}")
         return run, expected
 
 
@@ -113,13 +125,13 @@ async def start(dut):
     return bench
 
 
-async def boundaries(bench, random, entry, ties, ends):
+async def boundaries(bench, random, entry, ties, ends, zone=0):
     """One entry at all places: coefficients at rounding boundaries and at both ends; and every product."""
     table = np.full((8, 8), entry)
     values = np.unique(np.concatenate([ties.reshape(-1), ends]))
     values = values[(values >= -65536) & (values < 65536)]
     values = np.resize(random.permutation(values), (-(-len(values) // 64), 8, 8))
-    await bench.check(random, values, table, 0)
+    await bench.check(random, values, table, 0, zone)
     await bench.check(random, np.arange(-128, 128).reshape(4, 8, 8), table, 1)
 
 

@@ -10,7 +10,8 @@ from amaranth.back import rtlil
 from cocotb.triggers import FallingEdge
 
 from actcodec.codecs import CDMA, JPEG_ACT, lane_modes
-from actcodec.golden.jpegact import cdu, quantize, rle, sfpr
+from actcodec.codecs.models.cdu import told
+from actcodec.golden.jpegact import cdu, quantize, rle, sfpr, steps
 from actcodec.golden.offload import blocks
 from actcodec.rtl.jpegact.cdu import Cdu
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, after, chunks, pack, parameters, rng, simulate
@@ -29,17 +30,19 @@ SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 1
 # Compressing, what is narrower than a beat of the byte stream waits until that is full. In jpeg-base it takes as many
 # more as the first block has codes; None: as other blocks of the first group have.
 COMPRESS_LATENCY = {
-    16: {"sfpr": 7, "sfpr-zvc": 17, "brc": 18, "jpeg-act": (46, 53, 67)},
+    16: {"sfpr": 7, "sfpr-zvc": 17, "brc": 18, "jpeg-act": (46, 53, 67), "jpeg-act-div": (47, 54, 68)},
     32: {"raw": 2, "sfpr": 9, "sfpr-zvc": 19, "brc": 34, "jpeg-act": (48, 55, 69), "zvc": 11},
     40: {"raw": 0, "sfpr": 4, "sfpr-zvc": 15, "brc": 1, "jpeg-act": (44, 51, 65), "zvc": 10, "sfpr-nibble": 16,
          "sfpr-rice": 23, "jpeg-act-nibble": (45, 52, 66), "jpeg-act-rice": (52, 59, 73),
-         "jpeg-base": (43, 50, 64)},
+         "jpeg-act-div": (45, 52, 66), "jpeg-act-div-nibble": (46, 53, 67), "jpeg-act-div-rice": (53, 60, 74),
+         "jpeg-base": (44, 51, 65)},
 }
 DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or take two; without one
-    16: {"sfpr": 6, "sfpr-zvc": 16, "brc": 2, "jpeg-act": (39, 47, 63)},
+    16: {"sfpr": 6, "sfpr-zvc": 16, "brc": 2, "jpeg-act": (39, 47, 63), "jpeg-act-div": (40, 48, 64)},
     32: {"raw": 3, "sfpr": 7, "sfpr-zvc": 17, "brc": 3, "jpeg-act": (40, 48, 64), "zvc": 4},
     40: {"raw": 1, "sfpr": 5, "sfpr-zvc": 14, "brc": 1, "jpeg-act": (37, 45, 61), "zvc": 1, "sfpr-nibble": 9,
          "sfpr-rice": 21, "jpeg-act-nibble": (32, 40, 56), "jpeg-act-rice": (44, 52, 68),
+         "jpeg-act-div": (38, 46, 62), "jpeg-act-div-nibble": (33, 41, 57), "jpeg-act-div-rice": (45, 53, 69),
          "jpeg-base": (32, None, None)},
 }
 
@@ -68,6 +71,16 @@ def test_jpeg_base(coders, modes):
     """DIV and RLE in place of SH and ZVC, alone and beside them."""
     simulate(Cdu(lane_modes(*modes), packed=False, coders=coders), __file__,
              "equals_golden|queue|refuses|recovers|rows|malformed" + "|rate" * (coders == 8), modes=modes, packed=False)
+
+
+@pytest.mark.parametrize("modes, packed", [
+    (("jpeg-act-div",), True), ((*cdu.STEPPED, "sfpr-rice"), False),
+    (("raw", "jpeg-act", "jpeg-base", "jpeg-act-div-nibble", "sfpr-nibble"), False)], ids=str)
+def test_div_in_quarters(modes, packed):
+    """In place of SH with each coder, alone and beside SH and DIV."""
+    more = "whatever|recovers|rate|flags" if packed else "rows|malformed" if cdu.BASE in modes else "recovers|rate"
+    simulate(Cdu(lane_modes(*modes), packed=packed, coders=2), __file__, f"golden_for|queue|refuses|{more}",
+             modes=modes, packed=packed)
 
 
 @pytest.mark.parametrize("coders", [0, 9, True, "4"])
@@ -113,12 +126,16 @@ class Driver:
         self.kind = self.width if self.packed else 40  # of latencies
         self.bytes_i = "bytes_i" if self.packed else "rows_i"
 
-    def config(self, decompress, mode, layout, count, table, signs=0, code=None):
-        table = np.zeros(64, int) if table is None else table.reshape(-1)
-        told = code.word << 192 if code else 0
+    def config(self, decompress, mode, layout, count, table, signs=0, code=None, zone=0):
+        settings = 0
+        if code or (mode in cdu.STEPPED and table is not None):
+            numbers = told(mode, code, table, zone)
+            settings = sum(numbers[found.name] << found.low for found in lane_modes(mode)[0].told)
+        shifts = np.zeros(64, int) if table is None or mode in cdu.STEPPED else table.reshape(-1)
         bits = max((len(self.modes) - 1).bit_length(), 1)
         place = mode if isinstance(mode, int) else self.modes.index(mode)
-        return decompress | (place | (layout | count << 2 | signs << 34 | (pack(table, 3) | told) << 35) << bits) << 1
+        rest = layout | count << 2 | signs << 34 | (pack(shifts, 3) | settings << 192) << 35
+        return decompress | (place | rest << bits) << 1
 
     def beats(self, compressed, x):
         """(configuration without direction, k and r for each sector, sectors, decompressed sectors, bytes)."""
@@ -179,15 +196,16 @@ class Driver:
         """Of the first block, in a mode in which each takes a cycle."""
         return int(rle.symbols(rle.decode(self.blocks(c)[0], 1))[0]) if c.mode == cdu.BASE else 0
 
-    async def compress(self, x, mode, random, dqt="optL", idle="never", stall="never"):
-        """Compresses and compares; returns golden's result and the run."""
-        signs = int(random.integers(2))
+    async def compress(self, x, mode, random, dqt="optL", idle="never", stall="never", zone=None):
+        """Compresses and compares; returns golden's result and the run. Any ``zone`` if there is none."""
+        signs, zone = int(random.integers(2)), int(random.integers(4)) if zone is None else zone
         code = None
         if (used := cdu.effective_mode(x, mode)) in cdu.CODERS and random.integers(2):
             code = tables(random, cdu.CODERS[used])
-        c = cdu.compress(x, mode, dqt, signs=signs, code=code)
+        c = cdu.compress(x, mode, dqt, signs=signs, code=code, dead_zone=zone)
         layout, scales, sectors, _, chunks = self.beats(c, x)
-        sources = {"config": [self.config(0, c.mode, layout, c.blocks, c.table, signs, c.code)], "sectors_i": sectors}
+        sources = {"config": [self.config(0, c.mode, layout, c.blocks, c.table, signs, c.code, zone)],
+                   "sectors_i": sectors}
         if scales:
             sources["scales"] = scales[0]
         run = await self.bench.run(sources, {"bytes_o": len(chunks)}, random, idle, stall)
@@ -303,6 +321,15 @@ async def equals_golden_for_random_tables(dut):
             used |= set(enumerate(c.code.divisors.reshape(-1).tolist()))
             await driver.decompress(c, x, random)
         assert {1, 2, 3, 127, 128, 255} <= {divisor for _, divisor in used}
+    for mode in set(cdu.STEPPED) & set(driver.modes):
+        used = set()
+        for _ in range(8):
+            dqt = np.minimum(256 >> random.integers(0, 8, (8, 8)), 255) - random.integers(0, 2, (8, 8))
+            x = tensor(random, (1, 2, 16, 40))
+            c, _ = await driver.compress(x, mode, random, np.maximum(dqt, steps.LEAST) / 4)
+            used |= set(enumerate(c.table.reshape(-1).tolist()))
+            await driver.decompress(c, x, random)
+        assert {2, 3, 4, 127, 128, 255} <= {quarters for _, quarters in used}
     if "jpeg-act" in driver.modes:
         used = set()
         for _ in range(8):
@@ -325,7 +352,9 @@ async def rate_is_eight_cycles_a_block(dut):
             for density in (1, 0.3):
                 x = random.uniform(0.5, 1, shape).astype(np.float32) * (random.random(shape) < density)
                 x = x.astype(np.float32)
-                c, run = await driver.compress(x, mode, random, np.full((8, 8), 8 if mode == cdu.BASE else 1))
+                # Of jpeg-base, divided until no block has more than 54 bytes: those wait.
+                c, run = await driver.compress(x, mode, random, np.full((8, 8), 32 if mode == cdu.BASE else 1),
+                                               zone=0)
                 layout = min(c.view.tiles_per_row - 1, 2)
                 longest = 9 if mode == "zvc" and density == 1 else 8
                 if longest == 9:
@@ -393,7 +422,7 @@ async def refuses_a_configuration_it_cannot_do(dut):
     await driver.bench.start()
     absent = range(len(driver.modes), 1 << max((len(driver.modes) - 1).bit_length(), 1))
     bad = [driver.config(0, driver.modes[0], 0, 0, None), driver.config(1, driver.modes[0], 0, 0, None)]
-    for mode in [mode for mode in ("jpeg-act", cdu.BASE) if mode in driver.modes]:
+    for mode in [mode for mode in ("jpeg-act", cdu.BASE, *cdu.STEPPED) if mode in driver.modes]:
         # An unknown layout; half a row of tiles.
         bad += [driver.config(1, mode, 3, 4, None), driver.config(0, mode, 1, 5, None)]
     bad += [driver.config(direction, place, 0, 1, None) for place in absent for direction in (0, 1)]

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const
 from actcodec.golden.jpegact import div
 from actcodec.rtl.jpegact.div import CUT, FRACTION, ROUNDING, ROWS, Div, reciprocal
 from tb.harness import rng, simulate
-from tb.jpegact.quantizers import (  # noqa: F401 - tests that both have
+from tb.jpegact.quantizers import (  # noqa: F401 - tests that all quantizers have
     Surrounded,
     boundaries,
     equals_golden,

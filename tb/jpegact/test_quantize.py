@@ -10,7 +10,7 @@ from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.quantize import Round, Shift, mirror
 from tb.harness import rng, simulate
-from tb.jpegact.quantizers import (  # noqa: F401 - tests that both have
+from tb.jpegact.quantizers import (  # noqa: F401 - tests that all quantizers have
     Surrounded,
     boundaries,
     equals_golden,

@@ -149,7 +149,7 @@ async def takes_a_symbol_a_cycle(dut):
     random = rng()
     bench = await start(dut)
     coders, count = parameters()["coders"], 27
-    for coded, symbols, period, forward, back in ((64, 64, 64, 72, 67), (40, 41, 42, 49, 44), (0, 2, 9, 16, 10)):
+    for coded, symbols, period, forward, back in ((64, 64, 64, 73, 67), (40, 41, 42, 50, 44), (0, 2, 9, 17, 10)):
         q = np.zeros((count, 64), np.int8)
         q[:, ZIGZAG[:coded]] = np.where(random.random((count, coded)) < 0.5, 1, -1)
         begins = [max(period, 8 * coders) * (b // coders) + 8 * (b % coders) for b in range(count)]

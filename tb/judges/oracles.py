@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 
-from actcodec.golden.jpegact import dct, div, quantize, rle, sfpr
+from actcodec.golden.jpegact import dct, div, quantize, rle, sfpr, steps
 
 SHAPES = [
     (1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1),
@@ -80,7 +80,7 @@ def collected(blocks, cdus):
     return payload
 
 
-def payload_of(x, mode, dqt, cdus, code=None):
+def payload_of(x, mode, dqt, cdus, code=None, dead_zone=0):
     """The whole path. Arithmetic is golden's, one value or block at a time; it has judges of its own. ``code`` makes
     the bytes of 64 values, those of tiles column by column, where a mode has another coder than ZVC."""
     if mode in ("raw", "zvc"):
@@ -99,8 +99,10 @@ def payload_of(x, mode, dqt, cdus, code=None):
             quotients = [div.quantize(t, div.divisors(div.table(dqt))) for t in tile]
             return collected([rle.encode(q[None])[0].tobytes() for q in quotients], cdus)
         if tiled:
-            shifts = quantize.shifts(quantize.table(dqt))
-            blocks = [list(quantize.shift(t, shifts).ravel(order="F" if code else "C")) for t in tile]
+            shifts, quarters = quantize.shifts(quantize.table(dqt)), steps.steps(steps.table(dqt))
+            found = [steps.quantize(t, quarters, dead_zone) if "-div" in mode else quantize.shift(t, shifts)
+                     for t in tile]
+            blocks = [list(q.ravel(order="F" if code else "C")) for q in found]
         if code:
             return collected([code([int(v) for v in b]) for b in blocks], cdus)
         blocks = [[int(v) & 0xFF for v in b] for b in blocks]

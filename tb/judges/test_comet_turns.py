@@ -1,4 +1,4 @@
-"""The order on the wire that several lanes with byte streams would have (docs/architecture.md, "A lane for byte
+"""The order on the wire of several lanes with byte streams (docs/architecture.md, "A lane for byte
 streams"): how deep a lane's FIFO has to be, by exhaustion, and what the waiting costs on the sample."""
 
 import itertools

@@ -4,6 +4,7 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.vectors import edges as layout
 from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.offload.address import AddressGenerator
 from actcodec.rtl.offload.geometry import distance_layout, geometry_layout
@@ -12,15 +13,17 @@ from tb.harness import pack
 
 
 class Addresses(wiring.Component):
-    """A plan and ``cdus`` walks, which start when it is done, unless it finds an error or they have no block."""
+    """A plan and ``cdus`` walks, which start when it is done, unless it finds an error or they have no block. With
+    ``edges``, a walk's payload are these."""
 
-    def __init__(self, cdus, address_width):
-        self.cdus, self.address_width = cdus, address_width
+    def __init__(self, cdus, address_width, edges=False):
+        self.cdus, self.address_width, self.edges = cdus, address_width, edges
+        payload = layout if edges else place_layout(address_width)
         super().__init__({
             "start": In(1), "descriptor": In(descriptor_layout(address_width)), "done": Out(1), "error": Out(1),
             "blocks": Out(32), "layout": Out(2), "geometry": Out(geometry_layout(address_width)),
             "shares": Out(32).array(cdus), "origin": Out(distance_layout(address_width)), "load": Out(cdus),
-            "o": Out(stream.Signature(place_layout(address_width))).array(cdus)})
+            "o": Out(stream.Signature(payload)).array(cdus)})
 
     def elaborate(self, platform):
         m = Module()
@@ -29,13 +32,17 @@ class Addresses(wiring.Component):
         m.d.comb += [getattr(self, name).eq(getattr(plan, name))
                      for name in ("done", "error", "blocks", "layout", "geometry", "origin", "load")]
         for c in range(self.cdus):
-            m.submodules[f"walk_{c}"] = walk = AddressGenerator(self.address_width)
+            m.submodules[f"walk_{c}"] = walk = AddressGenerator(self.address_width, self.edges)
             m.d.comb += [
                 self.shares[c].eq(plan.shares[c]), walk.blocks.eq(plan.shares[c]), walk.geometry.eq(plan.geometry),
                 walk.load.eq(plan.load[c]), walk.origin.eq(plan.origin),
                 walk.start.eq(plan.done & ~plan.error & (plan.shares[c] != 0)),
             ]
-            wiring.connect(m, walk.o, wiring.flipped(self.o[c]))
+            if not self.edges:
+                wiring.connect(m, walk.o, wiring.flipped(self.o[c]))
+                continue
+            m.d.comb += [self.o[c].valid.eq(walk.o.valid), walk.o.ready.eq(self.o[c].ready),
+                         self.o[c].p.eq(walk.edges), walk.tiled.eq(self.descriptor.tiled)]
         return m
 
 

@@ -16,7 +16,7 @@ def ids(value):
 
 refused = pytest.mark.parametrize("cdus, modes, name", [
     *((cdus, lane_modes("raw"), "cdus") for cdus in (0, 9, True, 2.0)),
-    *((4, modes, "modes") for modes in ((), ("zip",), "raw"))])
+    *((4, modes, "modes") for modes in ((), ("zip",), "raw", lane_modes("raw", "comet")))])
 
 
 class Dealer:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cocotb.triggers import FallingEdge, RisingEdge
 
+from actcodec.golden.comet import walk
 from actcodec.golden.offload import address as golden
 from actcodec.golden.offload.blocks import View
 from actcodec.rtl.offload.address import AddressGenerator
@@ -18,7 +19,12 @@ LATENCY = 20  # of a walk, from start to the first place
 
 @pytest.mark.parametrize("cdus, address_width", [(1, 64), (3, synthesised("address_generator", "address_width", 33))])
 def test_address(cdus, address_width):
-    simulate(Addresses(cdus, address_width), __file__, cdus=cdus, width=address_width)
+    simulate(Addresses(cdus, address_width), __file__, "^(?!.*neighbours)", cdus=cdus, width=address_width)
+
+
+@pytest.mark.parametrize("cdus", [1, 3])
+def test_neighbours(cdus):
+    simulate(Addresses(cdus, 40, edges=True), __file__, "neighbours", cdus=cdus, width=40)
 
 
 @pytest.mark.parametrize("address_width", [31, 65, 40.0])
@@ -210,3 +216,39 @@ async def starts_again_after_reset(dut):
                         until=after(cycles))
         await bench.reset()
         await check(bench, random, *some(random, 200))
+
+
+@cocotb.test
+async def tells_of_neighbours(dut):
+    """In tiles of any view; in memory's order where a row is whole sectors, or the only one."""
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    cdus, seen = parameters()["cdus"], set()
+    for turn in range(90):
+        view, tiled, base, stride = some(random, 400)
+        if turn < 40:  # every number of tiles
+            tiled, width = 1, max(8 * (turn + 1) - int(random.integers(8)), 8)
+            view = view._replace(width=width, rows=max(view.rows * 8 // width, 8 + turn % 3))
+            base, stride = 0, 4 * width
+        if not tiled:
+            view = view._replace(width=8, rows=view.rows) if turn % 2 else view._replace(rows=1)
+            base, stride = 0, 4 * view.width
+        await plan(bench, view, tiled, base, stride)
+        assert dut.error.value == 0, view
+        expected = [walk.through(view, tiled, c, cdus) for c in range(cdus)]
+        run = await bench.run({}, {f"o__{c}": -(-len(mine) // 8) * 8 for c, mine in enumerate(expected)}, random,
+                              stall=("never", "half")[turn % 2])
+        for c, mine in enumerate(expected):
+            found = np.array(run[f"o__{c}"], int)
+            what = f"{view}, tiled {tiled}, CDU {c}"
+            padding = [0] * (-len(mine) % 8)  # of the last block
+            bench.equal((found & 15).tolist(), mine.count.tolist() + padding, f"counts, {what}")
+            bench.equal((found >> 8).tolist(), [0] * (len(found) - 1) + [1] * (len(found) > 0), f"last, {what}")
+            found, used = found[: len(mine)], mine.count > 0  # in the padding, the others mean nothing
+            for bit, name in ((4, "left"), (5, "above")):
+                bench.equal((found[used] >> bit & 1).tolist(), getattr(mine, name)[used].tolist(), f"{name}, {what}")
+            bench.equal((found[used & mine.above] >> 6 & 3).tolist(), mine.tile[used & mine.above].tolist(),
+                        f"tile, {what}")
+            seen |= {(tiled, bool(left), bool(above)) for left, above in zip(mine.left, mine.above, strict=True)}
+    assert len(seen) == 6, seen

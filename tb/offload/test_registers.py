@@ -23,12 +23,13 @@ from tb.offload.trim import TRIM
 
 # The other one, behind AXI, has all there is.
 BUILD = {name: synthesised("registers", name, value)
-         for name, value in (("cdus", 3), ("modes", ("sfpr", "zvc", "trim")), ("address_width", 40))}
-CAPABILITIES = {**BUILD, **{("sfpr", "zvc", "trim"): {"modes": 0b100010 | 1 << 60, "settings": 45},
+         for name, value in (("cdus", 3), ("modes", ("sfpr", "zvc", "comet", "trim")), ("address_width", 40))}
+CAPABILITIES = {**BUILD, **{("sfpr", "zvc", "comet", "trim"): {"modes": 0b100010 | 1 << 21 | 1 << 60, "settings": 75,
+                                                                  "lanes": BUILD["cdus"]},
                             JPEG_ACT: {"modes": 0b011110}}[BUILD["modes"]]}
 LANES = lane_modes()
 ALL = {"cdus": 8, "modes": sum(1 << mode.code for mode in LANES), "settings": setting.width(LANES),
-       "clipped": 1}
+       "clipped": 1, "lanes": 8}
 BUILD["modes"] = payloads.modes(BUILD["modes"])
 END = 1 << ADDRESS_BITS
 STATUS = [name for name, info in VALUES.items() if info.access == "ro" and name != "done"]
@@ -136,12 +137,12 @@ def word(data, strobe=0xF):
     return data | strobe << 32
 
 
-def pack(names, values):
-    """Values by name as a struct of those names."""
+def pack(names, model, **values):
+    """Values of the model, but for those that are given, as a struct of those names."""
     result, at = 0, 0
     for name in names:
-        result |= values[name] << at
-        at += VALUES[name].width
+        result |= values.get(name, model.values[name]) << at
+        at += model.limits[name].bit_length()
     return result
 
 
@@ -169,7 +170,7 @@ class Host:
         """Sets what comes from the accelerator."""
         self.model.values |= values
         there = [name for name in STATUS if self.model.limits[name]]
-        self.dut.status.value = pack(there, self.model.values)
+        self.dut.status.value = pack(there, self.model)
 
     async def done(self, error=0):
         """A tensor ends: the code stands, a pulse comes, busy falls."""
@@ -552,11 +553,11 @@ async def the_driver_runs_a_tensor_behind_axi(dut, error):
     async def accelerator():
         await RisingEdge(dut.start)
         await FallingEdge(dut.clk)
-        dut.status.value = pack(STATUS, {name: name == "busy" for name in STATUS})
+        dut.status.value = pack(STATUS, RegisterModel(**ALL), busy=1)
         for _ in range(100):
             await FallingEdge(dut.clk)
         counters = {name: (1 << 40) + k for k, name in enumerate(register_map.COUNTERS)}
-        dut.status.value = pack(STATUS, {**counters, "busy": 0, "error": error, "clipped": 0})
+        dut.status.value = pack(STATUS, RegisterModel(**ALL), **counters, error=error)
         dut.done.value = 1
         await FallingEdge(dut.clk)
         dut.done.value = 0

@@ -12,7 +12,7 @@ from tb.soak.world import KINDS, PATTERNS, Accelerator, Manners
 __all__ = ["accelerator", "job", "manners", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
-EVERY = tuple(mode.name for mode in codecs.lane_modes())
+EVERY = tuple(mode.name for mode in codecs.lane_modes() if not mode.format.endless)  # those with blocks
 FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (2, EVERY), (8, JPEG_ACT))
 SIZE = 1 << 17  # bytes of memory
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 1e-40, -3e-39, -0.0, 3e38, 0], np.float32)
@@ -25,13 +25,18 @@ def accelerator(number):
     random = np.random.default_rng([number, 1])
     modes = [JPEG_ACT, ("raw", "zvc"), cdu.MODES, EVERY, None, None][random.integers(6)]
     if modes is None:
-        some = {str(random.choice(asked(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
+        some = {str(random.choice(blocked(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
         modes = tuple(mode for mode in EVERY if mode in some)
     return Accelerator(
         cdus=int(random.choice([1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8])), modes=modes,
         memory=str(random.choice(["shared", "shared", "shared", "independent"])),
         outstanding=int(random.choice([8, 9, 15, 16, 40, 100, 384, 384])),
         address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])))
+
+
+def blocked(names):
+    """Those of a device's modes that a user can ask for, and that have blocks: streams have benches of their own."""
+    return [name for name in asked(names) if not codecs.lane_modes(name)[0].format.endless]
 
 
 def window(random, accelerator):
@@ -88,12 +93,12 @@ def _tensor(random, shape):
     return x
 
 
-def _dqt(random, mode):
-    """Any table that the mode takes, the paper's or another; nothing where it takes none."""
-    option = mode.option("dqt")
-    if option is None:
+def _dqt(random, mode, values):
+    """Any table that the mode takes with these values of other options, the paper's or another; nothing where it takes
+    none."""
+    if mode.option("dqt") is None:
         return {}
-    names = list(option.own.named.TABLES)
+    names = list(mode.own("dqt", values).own.named.TABLES)
     return {"dqt": [*names, 2 ** random.integers(0, 8, 64)][random.integers(len(names) + 1)]}
 
 
@@ -101,7 +106,7 @@ def job(random, accelerator, origin, mode=None):
     """A tensor in a mode of the accelerator, or in ``mode``, somewhere in memory."""
     while True:
         x = _tensor(random, _shape(random))
-        mode = mode or str(random.choice(asked(accelerator.modes)))
+        mode = mode or str(random.choice(blocked(accelerator.modes)))
         lane, = codecs.lane_modes(mode)
         seen = view(lane, x.shape)
         stride = 4 * seen.width + int(random.choice([0, 0, 4 * random.integers(40)]))
@@ -112,5 +117,5 @@ def job(random, accelerator, origin, mode=None):
     room = SIZE - size
     offset = int(random.choice([0, room, random.integers(room + 1)]))
     offset = offset // 32 * 32 if random.random() < 0.5 else offset // 4 * 4
-    dqt = _dqt(random, codecs.by_code(lane.code)[0])
+    dqt = _dqt(random, *codecs.by_code(lane.code))
     return Job.of(x, mode, accelerator.cdus, origin + offset, random, stride, gap, **dqt)

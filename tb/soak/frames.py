@@ -52,7 +52,7 @@ def expected(frame, compressed, lane, granule=1):
     bytes that are too many may go unseen."""
     stream, c = frame.bytes, compressed
     if lane.format.counted:
-        good = stream.tobytes() == c.payload
+        good = stream.tobytes() == stored(c)[0].payload
         codes = {ErrorCode.NONE} if good else {ErrorCode.NONE, ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK}
         return {ErrorCode.BEAT} if frame.malformed else codes, model(c).decompress(c), np.full(c.shape, good)
     count = stored(c)[0].blocks

@@ -52,6 +52,11 @@ class Job:
         return view(self.lane, self.x.shape)
 
     @property
+    def payload(self):
+        """As it passes the stream."""
+        return stored(self.compressed)[0].payload
+
+    @property
     def end(self):
         """Behind the table of scales."""
         return self.table + 4 * self.view.channels
@@ -63,7 +68,7 @@ class Job:
 
     def __str__(self):
         return (f"{self.lane.name} {self.x.shape} at {self.address:#x}, {self.stride} bytes from row to row, "
-                f"{len(self.compressed.payload)} bytes of payload")
+                f"{len(self.payload)} bytes of payload")
 
 
 class Contents:
@@ -142,7 +147,7 @@ class Session:
         same(code, ErrorCode.READ if world.failures[0] else ErrorCode.NONE, "error")
         if code:
             return code
-        same_bytes(frame, c.payload, "payload")
+        same_bytes(frame, job.payload, "payload")
         scaled = job.lane.scaled
         self._same_counters(counters, bytes_in=job.x.nbytes, bytes_out=len(frame), nans=scaled * np.isnan(job.x).sum(),
                             saturated=scaled and model(c).saturated(job.x, c))
@@ -152,7 +157,7 @@ class Session:
         """Has a frame decompressed, that of the tensor if there is none; the error code. ``sent``: it waits at the
         stream already."""
         world, c = self.world, job.compressed
-        frame = frame or framed(c.payload, self.random)
+        frame = frame or framed(job.payload, self.random)
         codes, tensor, sure = expected(frame, c, job.lane, 1 if set(self.driver.modes) - {"raw", "zvc"} else 4)
         before = self._prepare(job)
         if not sent:
@@ -223,7 +228,7 @@ class Session:
         world = self.world
         before = self._prepare(job, None if back else job.x)
         if back:
-            frame = framed(job.compressed.payload, self.random)
+            frame = framed(job.payload, self.random)
             world.send(frame.data, frame.keep, frame.last)
         world.phase(DECOMPRESSING if back else COMPRESSING)
         self.patience = cycles

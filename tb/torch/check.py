@@ -47,7 +47,7 @@ CASES |= {f"division {words}": ("division", options) for words, options in (
     ("1 bit", {"bits": 1}), ("4 bits", {"bits": 4}), ("no LFC", {"lfc": "off"}), ("LFC", {"lfc": "on"}),
     ("minimum", {"lfc": "on", "offset": "min"}))}
 VARIANTS = {variant.name: (name, values) for name, mode in codecs.MODES.items() for values, variant in mode.variants
-            if "coder" in values}
+            if values.keys() == {"coder"}}
 """Other coders: the values are the same, so that no network is trained with them."""
 CASES |= VARIANTS
 

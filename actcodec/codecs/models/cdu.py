@@ -1,15 +1,17 @@
 """The modes of a CDU: ``golden/jpegact/cdu.py``. Side information are the scales, as bfloat16, and then the coder's
-table; DIV's is an option."""
+table; what divides is an option."""
 
 import numpy as np
 
 from actcodec.codecs import by_code, find, lane_modes
 from actcodec.codecs.compressed import Compressed
-from actcodec.golden.jpegact import cdu, rice, sfpr
+from actcodec.golden.jpegact import cdu, rice, sfpr, steps
 from actcodec.golden.offload import blocks
 
 __all__ = ["check", "check_payload", "check_rice", "check_scales", "compress", "compressed", "decompress", "job",
            "packed_scales", "saturated", "settings", "side_bytes", "size", "stored", "unpacked_scales"]
+
+DEAD_ZONE = 1
 
 
 def packed_scales(scales):
@@ -20,26 +22,36 @@ def unpacked_scales(side):
     return (np.frombuffer(side, "<u2").astype(np.uint32) << 16).view(np.float32)
 
 
-def compress(x, mode, cdus, dqt=None, signs=False, coder="zvc"):
-    c = cdu.compress(x, mode.variant({"coder": coder}).name, **job(dqt, signs), cdus=cdus)
-    return _compressed(lane_modes(c.mode)[0], c.shape, c.payload, cdus, dqt, c.scales, told(c.mode, c.code))
+def compress(x, mode, cdus, dqt=None, signs=False, coder="zvc", quantizer="sh", dead_zone=DEAD_ZONE):
+    lane = mode.variant({"coder": coder, "quantizer": quantizer})
+    c = cdu.compress(x, lane.name, table(dqt), cdus, signs, dead_zone=dead_zone)
+    numbers = told(c.mode, c.code, c.table, dead_zone)
+    return _compressed(lane_modes(c.mode)[0], c.shape, c.payload, cdus, dqt, c.scales, numbers)
 
 
-def job(dqt=None, signs=False, coder="zvc"):
+def table(dqt):
+    return "optL" if dqt is None else dqt.table
+
+
+def job(dqt=None, signs=False, coder="zvc", quantizer="sh", dead_zone=DEAD_ZONE):
     """What the driver's ``compress`` has to know of the options."""
-    return {"dqt": "optL" if dqt is None else dqt.table, "signs": signs}
+    return {"dqt": table(dqt), "signs": signs} | ({"options": {"dead_zone": dead_zone}} if quantizer == "div" else {})
 
 
-def settings(x, mode, dqt="optL", signs=False):
+def settings(x, mode, dqt="optL", signs=False, dead_zone=DEAD_ZONE):
     """What the units of a lane's mode have to be told of a tensor: a number for each of the mode's settings."""
-    return told(mode.name, cdu.fit(x, mode.name, dqt, signs)) if mode.told else {}
+    code = cdu.fit(x, mode.name, dqt, signs, dead_zone) if mode.name in cdu.TABLES else None
+    quarters = cdu.table_of(mode.name, dqt) if mode.name in cdu.STEPPED else None
+    return told(mode.name, code, quarters, dead_zone)
 
 
-def told(name, code):
-    return {setting.name: code.word for setting in lane_modes(name)[0].told}
+def told(name, code=None, quarters=None, dead_zone=0):
+    """A number for each setting of a lane's mode: the word of ``code``, a coder's table or DIV's, or of the steps."""
+    own = {"steps": lambda: steps.word(quarters), "dead_zone": lambda: dead_zone}
+    return {setting.name: own.get(setting.name, lambda: code.word)() for setting in lane_modes(name)[0].told}
 
 
-def compressed(lane, shape, payload, cdus, result, dqt=None, signs=False, coder="zvc"):
+def compressed(lane, shape, payload, cdus, result, dqt=None, **options):
     """The ``Compressed`` of what a lane's mode made of a tensor, by the driver's ``result``."""
     return _compressed(lane, shape, payload, cdus, dqt, result.scales, result.settings)
 
@@ -59,14 +71,15 @@ def decompress(compressed):
 def stored(compressed):
     """Golden's ``Compressed``, and the numbers of the settings. Raises ValueError."""
     c, dqt, lane = compressed, compressed.options.get("dqt"), find(compressed.mode).variant(compressed.options)
-    name, table = dqt.name if dqt else None, dqt.numbers if lane.shifts else None
+    name, numbers = dqt.name if dqt else None, dqt.numbers if lane.tiled and lane.name != cdu.BASE else None
     at = scale_bytes(c.shape, lane)
     scales = unpacked_scales(c.side[:at]) if lane.scaled else None
     code = cdu.TABLES[lane.name](dqt.numbers) if lane.name == cdu.BASE else None
     for setting in kept(lane):
         code = cdu.TABLES[lane.name].of(int.from_bytes(c.side[at : at + setting.bytes], "little"))
         at += setting.bytes
-    return cdu.Compressed(lane.name, c.shape, name, table, scales, c.cdus, c.payload, code), told(lane.name, code)
+    found = cdu.Compressed(lane.name, c.shape, name, numbers, scales, c.cdus, c.payload, code)
+    return found, told(lane.name, code, numbers)
 
 
 def kept(lane):

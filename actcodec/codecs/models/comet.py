@@ -6,19 +6,21 @@ vertical, 3 signed); seven of the code book; for several CDUs eight of each one'
 
 import math
 import struct
+from dataclasses import dataclass
 
 import numpy as np
 
+from actcodec.codecs import find, lane_modes
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.book import Book
-from actcodec.golden.comet.walk import LANES, walk
-from actcodec.golden.offload.blocks import view
+from actcodec.golden.offload import stream
+from actcodec.golden.offload.blocks import LANES, View, view
 
-__all__ = ["check", "compress", "compress_by", "decompress", "decompress_by", "facts", "side_bytes"]
+__all__ = ["Flat", "check", "compress", "compressed", "decompress", "facts", "fit", "lane", "side_bytes", "stored"]
 
 HEAD = 2 + 1 + 7  # step, flags, book
-MOST = 7 * LANES  # bytes of a round
+WIDEST = 2**24 - 8  # values of a row that a lane can have
 PER_BYTE = 8  # values that a byte of the payload can stand for, at most
 FLAGS = ("tiled", "horizontal", "vertical", "signed")
 UNPREDICTED = ("none+", "none")  # symbols without and with a sign; the cheaper one is taken
@@ -29,10 +31,14 @@ def compress(x, mode, cdus, **options):
     return packed(mode, x.shape, comet.compress(x, eb, config, book, cdus))
 
 
-def chosen(x, error_bound, relative_bound, l2, predictor):
-    """What software decides: bound, predictor and book."""
+def chosen(x, error_bound, relative_bound, l2, predictor, among=()):
+    """What software decides: bound, predictor and book. Raises ValueError if the predictor is none of those ``among``
+    which it may choose."""
     eb = bound(x, error_bound, relative_bound, l2)
-    return eb, *comet.choose(x, prequantise.step(eb), configs(x.shape, predictor))
+    found = configs(x.shape, predictor)
+    if among and not (found := [config for config in found if config in among]):
+        raise ValueError(f"predictor {predictor} is none of this mode of a lane")
+    return eb, *comet.choose(x, prequantise.step(eb), found)
 
 
 def configs(shape, predictor):
@@ -127,68 +133,92 @@ def encoded(compressed):
 
 def decompress(compressed):
     x, error = comet.decompress(encoded(compressed), compressed.shape)
-    refuse(error)
-    return x
-
-
-def refuse(error):
     if error:
         what = "end early" if comet.Error.SHORT in error else "have bytes left"
         raise ValueError(f"the streams {what}")
+    return x
 
 
-def compress_by(run, x, mode, cdus, **options):
-    """As :func:`compress`, by the unit."""
+class Flat:
+    """What the lane's mode without tiles has of its own."""
+
+    @staticmethod
+    def view(shape):
+        """The tensor as one row, or, where that makes no difference, as rows of one sector. Raises ValueError where no
+        descriptor can say that."""
+        size = math.prod(shape)
+        if size % LANES == 0:
+            return View(size // LANES, LANES, 1, 1, False)
+        if size > WIDEST:
+            raise ValueError(f"shape {tuple(shape)} has {size} values, in a lane legal are multiples of {LANES}, and "
+                             f"up to {WIDEST}")
+        return View(1, size, 1, 1, False)
+
+    @staticmethod
+    def fit(x, lane, **options):
+        return fit(x, lane, **options)
+
+
+def fit(x, lane, **options):
+    """The settings of the cheapest predictor that the lane's mode has; no scales."""
+    given = lane.settings(options)
+    given.pop("cdus")
+    eb, config, book = chosen(x, **given, among=[c for c in lorenzo.CONFIGS.values() if c.tiled == lane.tiled])
+    return None, settings(prequantise.step(eb), config, book)
+
+
+def settings(s, config, book):
+    """What the lane's units have to be told."""
+    flags = {name: int(getattr(config, name)) for name in FLAGS if name != "tiled"}
+    return {"step": bfloat16(s), **flags, "counts": int.from_bytes(book.to_bytes(), "little")}
+
+
+def lane(x, mode, cdus=1, **options):
+    """The mode of the lane that has the tensor's predictor, and what else the driver has to know."""
     eb, config, book = chosen(x, **options)
-    s, streams = prequantise.step(eb), []
-    for own in walks(x.shape, config, cdus):
-        stream = b""
-        if len(own):
-            stream, _ = run({"config": job(s, config, book, own, decompress=0), "edges": edges(own),
-                             "sectors_i": own.lanes(x).astype("<f4").tobytes()},
-                            "bytes_o", MOST * rounds(own) + LANES, blocks(own))
-        streams.append(stream)
-    return packed(mode, x.shape, comet.Encoded(s, config, book, tuple(streams)))
+    return lane_of(mode, config), {"settings": settings(prequantise.step(eb), config, book)}
 
 
-def decompress_by(run, compressed):
-    """As :func:`decompress`, by the unit."""
+def lane_of(mode, config):
+    return mode if config.tiled else lane_modes(mode.fallback)[0]
+
+
+def compressed(lane, shape, payload, cdus, result, **options):
+    numbers = result.settings
+    s = float(np.uint32(numbers["step"] << 16).view(np.float32))
+    config = lorenzo.Config(lane.tiled, *(bool(numbers[name]) for name in FLAGS[1:]))
+    book = Book.from_bytes(numbers["counts"].to_bytes(7, "little"))
+    streams = tuple(stream.unweave(payload, result.lengths))
+    return packed(find("comet"), shape, comet.Encoded(s, config, book, streams))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """As a lane has a compressed tensor."""
+
+    mode: str
+    shape: tuple
+    payload: bytes
+    lengths: tuple  # of each CDU's stream
+    blocks: int
+    scales: None = None
+    table: None = None
+
+    @property
+    def cdus(self):
+        return len(self.lengths)
+
+    @property
+    def payload_bytes(self):
+        return sum(self.lengths)
+
+
+def stored(compressed):
     e = encoded(compressed)
-    x, error = np.zeros(compressed.length, np.float32), comet.Error(0)
-    for own, stream in zip(walks(compressed.shape, e.config, len(e.streams)), e.streams, strict=True):
-        if not len(own):
-            error |= comet.Error.EXCESS if stream else comet.Error(0)
-            continue
-        values, results = run({"config": job(e.s, e.config, e.book, own, decompress=1), "edges": edges(own),
-                               "bytes_i": stream}, "sectors_o", own.count, blocks(own))
-        x[own.order] = np.frombuffer(values, "<f4")
-        error |= comet.Error(results["error"] >> 1)  # the lowest bit is the configuration's, which is right
-    refuse(error)
-    return x.reshape(compressed.shape)
-
-
-def walks(shape, config, cdus):
-    return [walk(shape, config.tiled, cdu, cdus) for cdu in range(cdus)]
-
-
-def rounds(walk):
-    return -(-int(walk.count.sum()) // LANES)
-
-
-def blocks(walk):
-    """Blocks of eight sectors."""
-    return -(-len(walk) // LANES)
-
-
-def job(s, config, book, walk, decompress):
-    """What the unit needs to be told, by the names of its configuration."""
-    flags = {name: int(getattr(config, name)) for name in FLAGS}
-    return {"decompress": decompress, "step": bfloat16(s), **flags, "counts": book.counts[:7], "rounds": rounds(walk)}
-
-
-def edges(walk):
-    """A sector's place, by the names that the unit has for it."""
-    return {name: getattr(walk, name) for name in ("count", "left", "above", "tile", "last")}
+    lane, shape = lane_of(find(compressed.mode), e.config), compressed.shape
+    seen = view(shape) if lane.tiled else Flat.view(shape)
+    return Stored(lane.name, shape, stream.weave(e.streams), tuple(map(len, e.streams)),
+                  seen.blocks(lane.tiled)), settings(e.s, e.config, e.book)
 
 
 def side_bytes(shape, mode, cdus):

@@ -1,0 +1,84 @@
+"""Whose turn it is to put bytes into a packet, or to get some of it, where lanes have streams without blocks."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.offload.round_robin import PACKET, check_cdus
+
+__all__ = ["SLOTS", "TURN", "Turns"]
+
+TURN = 8  # bytes that a lane moves when it is its turn
+SLOTS = PACKET // TURN  # turns of a packet
+
+
+class Turns(wiring.Component):
+    """Lanes take turns, slot after slot of a packet; one whose stream has ended is left out. In a cycle every lane can
+    move once, those in front of it before it, as far as the packet goes.
+
+    Throughput: up to a turn of each lane a cycle. Combinational paths: ``able``, ``slots`` to ``moves``; these and
+    ``ends`` to ``after`` and ``left``; none to ``place``.
+
+    Source: COMET leaves open how several units share a stream; JPEG-ACT, section III-G (round robin).
+
+    Parameters
+    ----------
+    cdus : int
+        1 to 8.
+
+    Ports
+    -----
+    start : input
+        Pulse that starts a tensor; in the cycle before the first turn.
+    used : input
+        With ``start``: the lanes that have a stream.
+    able : input
+        Lanes that can move in this cycle.
+    ends : input
+        Lanes whose next turn is their last.
+    slots : input
+        Of the packet, 0 to 16.
+    next : input
+        What follows is the next packet.
+    moves : output
+        Lanes that move.
+    place : output, for each lane
+        The slot in which it does.
+    after : output
+        Slots of the packet that are done after this cycle.
+    open, left : output
+        Lanes whose stream has not ended, before this cycle and after it.
+
+    Raises
+    ------
+    ValueError
+        If ``cdus`` is not 1 to 8.
+    """
+
+    def __init__(self, cdus):
+        check_cdus(cdus)
+        self.cdus = cdus
+        slots = range(SLOTS + 1)
+        super().__init__({"start": In(1), "used": In(cdus), "able": In(cdus), "ends": In(cdus), "slots": In(slots),
+                          "next": In(1), "moves": Out(cdus), "place": Out(slots).array(cdus), "after": Out(slots),
+                          "open": Out(cdus), "left": Out(cdus)})
+
+    def elaborate(self, platform):
+        m = Module()
+        done = Signal(range(SLOTS + 1))
+        pending, rest = Signal(self.cdus), Signal(self.cdus)  # lanes that still have a turn in this round
+        place, count, goes = done, 0, 1
+        for c in range(self.cdus):
+            m.d.comb += [self.place[c].eq(place),
+                         self.moves[c].eq(pending[c] & goes & self.able[c] & (self.place[c] < self.slots))]
+            place, count, goes = place + pending[c], count + self.moves[c], goes & (~pending[c] | self.moves[c])
+        m.d.comb += [
+            self.after.eq(done + count),
+            self.left.eq(self.open & ~(self.moves & self.ends)),
+            rest.eq(pending & ~self.moves),
+        ]
+        m.d.sync += [self.open.eq(self.left), pending.eq(Mux(rest.any(), rest, self.left)),
+                     done.eq(Mux(self.next, 0, self.after))]
+        with m.If(self.start):
+            m.d.sync += [self.open.eq(self.used), pending.eq(self.used), done.eq(0)]
+        return m

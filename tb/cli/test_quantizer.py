@@ -1,0 +1,160 @@
+"""Option quantizer of mode jpeg-act: files and tensors are golden's, tables are taken, wrong ones are refused."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+import actcodec
+from actcodec import container
+from actcodec.codecs import by_code, lane_modes
+from actcodec.golden.jpegact import cdu, steps
+from tb.cli.line import run
+from tb.cli.test_container import sealed
+from tb.cli.test_jpeg_base import tensor, words
+
+CODES = {"zvc": 33, "nibble": 34, "rice": 35}
+SIDE = 16 + 4 * 4  # where the table begins in a file of four dimensions
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", tensor((2, 3, 16, 13)))
+    (tmp_path / "mine.txt").write_text("# steps\n" + " ".join(str(k / 4) for k in range(2, 66)))
+    return tmp_path
+
+
+def lane(coder):
+    return "jpeg-act-div" if coder == "zvc" else f"jpeg-act-div-{coder}"
+
+
+@pytest.mark.parametrize("coder", CODES)
+@pytest.mark.parametrize("name", steps.TABLES)
+def test_files_and_tensors_are_goldens(coder, name):
+    x, quarters = tensor((2, 3, 16, 13)), steps.steps(steps.table(name))
+    for zone in range(4):
+        encoded = cdu.compress(x, lane(coder), steps.table(name), 3, dead_zone=zone)
+        c = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=name, dead_zone=zone, cdus=3)
+        assert c.options == {"dqt": name, "coder": coder, "quantizer": "div", "cdus": 3}
+        table = encoded.code.word.to_bytes({"nibble": 11, "rice": 8}[coder], "little") if encoded.code else b""
+        assert container.pack(c) == sealed(
+            b"\x89ACT" + bytes([1, CODES[coder], 3, 4]) + len(encoded.payload).to_bytes(8, "little")
+            + struct.pack("<4I", *x.shape) + bytes([len(name)]) + name.encode() + bytes(quarters.ravel().tolist())
+            + words(encoded.scales) + table + encoded.payload)
+        back = actcodec.decompress(container.unpack(container.pack(c)))
+        np.testing.assert_array_equal(back, cdu.decompress(encoded))
+
+
+def test_codes_tell_the_quantizer():
+    for coder, code in CODES.items():
+        mode, values = by_code(code)
+        assert (mode.name, values) == ("jpeg-act", {"coder": coder, "quantizer": "div"})
+        assert lane_modes(lane(coder))[0].code == code
+
+
+def test_a_dead_zone_makes_payloads_smaller_and_errors_larger():
+    x = tensor((2, 3, 32, 40))
+    for coder in CODES:
+        found = [actcodec.evaluate(x, "jpeg-act", quantizer="div", coder=coder, dqt=20, dead_zone=z) for z in range(4)]
+        assert np.all(np.diff([one.ratio for one in found]) > 0)
+        assert np.all(np.diff([one.relative_error for one in found]) > 0)
+        default = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=20)
+        one = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=20, dead_zone=1)
+        assert container.pack(default) == container.pack(one)
+
+
+def test_powers_of_two_without_a_dead_zone_are_shifts():
+    x = tensor((2, 3, 16, 13))
+    for coder in CODES:
+        for name in ("optL", "optH"):
+            div = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=name, dead_zone=0)
+            sh = actcodec.compress(x, "jpeg-act", coder=coder, dqt=name)
+            assert div.payload == sh.payload
+            np.testing.assert_array_equal(actcodec.decompress(div), actcodec.decompress(sh))
+
+
+@pytest.mark.parametrize("coder", CODES)
+def test_a_tensor_without_tiles_falls_back_as_with_shifts(coder):
+    for shape in ((3, 50), (700,), (2, 3, 7, 7)):
+        x = tensor(shape)
+        found = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=0.5, cdus=2)
+        assert container.pack(found) == container.pack(actcodec.compress(x, "sfpr-zvc", coder=coder, cdus=2))
+
+
+def test_command_line_is_the_api(folder):
+    x = np.load("x.npy")
+    lines = {"": {}, "--dqt 7.8": {"dqt": 7.8}, "--dqt optH-div --dead-zone 3": {"dqt": "optH-div", "dead_zone": 3},
+             "--dqt mine.txt --coder rice": {"dqt": np.arange(2, 66) / 4, "coder": "rice"}}
+    for line, options in lines.items():
+        run(f"compress x.npy x.act --mode jpeg-act --quantizer div {line}")
+        expected = actcodec.compress(x, "jpeg-act", quantizer="div", **options)
+        c = container.read("x.act")
+        assert (c.payload, c.side) == (expected.payload, expected.side)
+        assert c.options["dqt"].numbers.tolist() == expected.options["dqt"].numbers.tolist()
+        run("decompress x.act y.npy")
+        np.testing.assert_array_equal(np.load("y.npy"), actcodec.decompress(expected))
+    assert c.options["dqt"] == "mine.txt" and c.options["dqt"].table.ravel().tolist() == [k / 4 for k in range(2, 66)]
+    assert "--dqt 7.8" in lines and actcodec.compress(x, "jpeg-act", quantizer="div", dqt=7.8).options["dqt"] == "7.8"
+
+
+def test_info_modes_and_evaluate(folder):
+    run("compress x.npy x.act --mode jpeg-act --quantizer div --coder nibble --dqt 8")
+    facts = json.loads(run("info x.act --json"))
+    assert (facts["mode"], facts["dqt"], facts["coder"], facts["quantizer"]) == ("jpeg-act", "8", "nibble", "div")
+    assert facts["side_bytes"] == SIDE + 1 + 1 + 64 + 2 * 3 + 11 + 4
+    found = json.loads(run("evaluate x.npy --mode jpeg-act --quantizer sh --quantizer div --dqt optH --coder rice "
+                           "--dead-zone 0 --dead-zone 2 --json"))
+    assert [row["label"] for row in found] == [f"jpeg-act optH rice {quantizer} {zone}" for quantizer in ("sh", "div")
+                                               for zone in (0, 2)]
+    ratios = [row["ratio"] for row in found]
+    assert ratios[0] == ratios[1] == ratios[2] < ratios[3]
+    known = next(mode for mode in json.loads(run("modes --json")) if mode["mode"] == "jpeg-act")
+    assert [(one["options"], one["code"]) for one in known["variants"][2:]] == [
+        ({"quantizer": "div"} | ({"coder": coder} if coder != "zvc" else {}), code) for coder, code in CODES.items()]
+
+
+def test_help_says_what_tables_there_are():
+    text = " ".join(run("compress --help").split())
+    assert "each taken to the nearest quarter up to 63.75. Modes: jpeg-act." in text
+    assert "--quantizer [sh|div]" in text and "--dead-zone" in text
+
+
+@pytest.mark.parametrize("options, what", [
+    ({"dqt": "optM"}, "unknown DQT 'optM', legal are optL"), ({"dqt": np.zeros(64)}, "below 0.5"),
+    ({"dqt": 0.4}, "below 0.5"), ({"dqt": np.ones(63)}, "63 values"), ({"dqt": np.nan}, "finite"),
+    ({"dead_zone": 4}, "dead_zone is 4"),
+    ({"dead_zone": 0.5}, "dead_zone is 0.5, must be 0 to 3"), ({"quantizer": "mul"}, "must be sh, div")], ids=str)
+def test_wrong_options_are_refused(options, what):
+    with pytest.raises(ValueError, match=what):
+        actcodec.compress(tensor((1, 1, 8, 8)), "jpeg-act", **{"quantizer": "div", **options})
+
+
+@pytest.mark.parametrize("given, what", [
+    ("0.25", "--dqt 0.25: DQT has a value that is below 0.5"), ("inf", "not finite"), ("-3", "below 0.5"),
+    ("optM", "unknown DQT 'optM': not one of optL"),
+    ("t.txt", "t.txt: 0.4 is not a DQT value: they are finite, and 0.5")])
+def test_wrong_tables_are_one_line(folder, given, what):
+    (folder / "t.txt").write_text("0.4 " * 64)
+    assert what in run(f"compress x.npy out --mode jpeg-act --quantizer div --dqt {given}", 2)
+    assert not (folder / "out").exists()
+
+
+def test_steps_are_not_tables_of_shifts(folder):
+    assert "unknown DQT '7.75'" in run("compress x.npy out --mode jpeg-act --dqt 7.75", 2)
+    assert "0.5 is not a DQT value" in run("compress x.npy out --mode jpeg-act --dqt mine.txt", 2)
+
+
+@pytest.mark.parametrize("at, value, what", [
+    (SIDE + 5, 0, "needs quarters, 2 to 255"), (SIDE + 5 + 63, 1, "2 to 255"), (SIDE + 1, 0xFF, "invalid"),
+    (5, 36, "mode 36"), (5, 34, "ends within"), (6, 9, "9 CDUs")])
+def test_a_wrong_field_in_a_file_is_refused(folder, at, value, what):
+    run("compress x.npy x.act --mode jpeg-act --quantizer div")
+    data = bytearray((folder / "x.act").read_bytes()[:-4])
+    data[at] = value
+    (folder / "bad.act").write_bytes(sealed(bytes(data)))
+    assert what in run("decompress bad.act y.npy", 2)
+    assert not (folder / "y.npy").exists()
+
+
