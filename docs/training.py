@@ -20,6 +20,9 @@ DENSE = {"jpeg-act jpeg80": 5.77, "jpeg-act jpeg60": 6.46, "jpeg-act optL": 5.08
 """Ratio of conv and sum, row SH+ZVC of its Table III."""
 
 
+AT = (0, 40, 80, 120, 160, 199)  # steps of A2DTWP's precision
+
+
 def results(name):
     """[(label, result)] of a sweep that was run."""
     todo = sweep.read(FOLDER / f"{name}.toml")
@@ -88,7 +91,20 @@ def equation3():
                       "and its range"], body)
 
 
-TABLES = {function.__name__: function for function in (table1, table3, division, comet, equation3)}
+def awp():
+    body = []
+    for label, result in results("awp"):
+        changes, steps = result["precision"], result["configuration"]["steps"]
+
+        def now(step, changes=changes):
+            return next(one["ratio"] for one in reversed(changes) if one["step"] <= step)
+
+        sent = sum(1 / now(step) for step in range(steps)) / steps
+        body.append([label, number(result["accuracy"]), *(number(now(step)) for step in AT), number(1 / sent)])
+    yield from lines(["", "accuracy, %", *(f"ratio at step {step}" for step in AT), "over all steps"], body)
+
+
+TABLES = {function.__name__: function for function in (table1, table3, division, comet, equation3, awp)}
 
 
 def renewed(text):
