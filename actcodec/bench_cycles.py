@@ -215,7 +215,7 @@ def batch(x):
 
 def real(policy):
     """The sample's tensors, as [(tensor, mode, dqt)]: the method's choice of modes (Table II). Behind its first word, a
-    ``policy`` has the name of a DQT, and maybe that of a coder; and it may end with DENSE, which leaves out ReLUs'."""
+    ``policy`` has the name of a DQT, and maybe that of a coder. With DENSE at its end, ReLUs' are left out."""
     found, (dense, relus, dqt) = [], choice(policy)
     for name, x in sample().items():
         relu = name.startswith("ReLU")

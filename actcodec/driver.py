@@ -19,7 +19,7 @@ from actcodec.rtl.offload.setting import width
 __all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "effective", "run"]
 
 LENGTH = 32  # bits of the length of a lane's stream
-MOST = 8  # bytes of a value in it, and more
+MOST = 8  # a value takes no more bytes in it
 
 
 class Bus(Protocol):

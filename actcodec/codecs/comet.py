@@ -39,7 +39,7 @@ TILED = Mode(
     shown=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05})))
 
 FLAT = replace(TILED, name="comet-flat", code=23, tiled=False, golden=f"{MODEL}:Flat", torch="", fallback="", shown=())
-"""Of the lane: the predictors that need no tiles. The tensor's values decide, and files say which predictor it was."""
+"""A mode of lanes, for predictors that need no tiles. The values of a tensor decide, and files name the predictor."""
 
 MODES = (replace(TILED, variants=(({}, FLAT),)),)
 

@@ -24,7 +24,7 @@ class Adaptive:
     compress : Compress
         Of the model; its own rules are those of now.
     optimizer : torch.optim.Optimizer
-        Its momentum is equation 1's; of one without it, the gradients are.
+        Its momentum is equation 1's; without momentum, the gradients take its place.
     fraction, window, change
         Error of a gradient as a share of the mean magnitude of the momentum; W, steps from one look at the network to
         the next; and the factor of a bound that halves W: see ``golden/comet/adaptive.py``. The coefficient of equation
@@ -32,16 +32,16 @@ class Adaptive:
     measure : bool
         Whether the errors of gradients are measured, too, whenever bounds are set.
 
-    Convolutions are those of ``torch.nn.Conv2d``. Tensors are told apart by the layer that saves them first; of
-    convolutions that share one the smaller bound counts. Raises ValueError for a model without a convolution, and for a
-    parameter out of range.
+    Convolutions are those of ``torch.nn.Conv2d``. Tensors are told apart by the layer that saves them first;
+    where convolutions share one, the smaller bound counts. Raises ValueError for a model without a convolution, and for
+    a parameter out of range.
 
     Attributes
     ----------
     history : list of dictionaries
-        Of each time that bounds were set: ``step``, ``window``, the present W, and ``layers``: for each its new
-        ``bound``, the ``target`` of equation 1, and of the bound before, if there was one, the error that equation 3
-        ``predicted`` of it in this step, and the ``measured`` one.
+        One for each time that bounds were set: ``step``; ``window``, the W of then; and ``layers``: for each its new
+        ``bound`` and the ``target`` of equation 1, and, if it had a bound before, the error that equation 3
+        ``predicted`` for that one in this step, and the ``measured`` one.
     """
 
     def __init__(self, compress, optimizer, *, fraction=0.01, window=1000, change=2.0, measure=False):
@@ -107,7 +107,7 @@ class Adaptive:
 
     def _set(self):
         values = {key: {name: self._found.get(name, {}).get(key, math.nan) for name in self._modules}
-                  for key in ("momentum", "loss", "density")}  # of NaN no bound comes
+                  for key in ("momentum", "loss", "density")}  # NaN gives no bound
         batch = next(iter(self._found.values()))["batch"]
         self._control.update(self._step, batch=batch, **values)
         bounds = {}

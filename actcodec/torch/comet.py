@@ -87,7 +87,7 @@ def quantized(x, s):
     outside = torch.empty(x.shape, dtype=torch.bool, device=x.device)
     part = sfpr.part(x)
     for i in range(0, x.numel(), part):
-        y = x[i:i + part].double() / s  # not times 1 / s, nor by a number, which CUDA takes for that
+        y = x[i:i + part].double() / s  # not times 1 / s; by a Python number, CUDA would do that
         y = torch.trunc(y + torch.copysign(torch.full_like(y, 0.5), y))  # half away from zero
         out = ~(y.abs() <= prequantise.LARGEST)
         q[i:i + part] = torch.where(out, 0, y)
@@ -139,7 +139,7 @@ def streams(u, shape, tiled, cdus):
     """Rounds of each CDU's stream: symbols, int32 [rounds, 8]."""
     view = blocks.view(shape)
     if cdus == 1 and (not tiled or view.rows % LANES == view.width % LANES == 0):
-        orders = [u]  # whole sectors: only their order is another one, and the last one is the last
+        orders = [u]  # whole sectors: only their order differs, and the last one stays the last
     else:
         order, owner = lorenzo.order(shape, tiled), lorenzo.groups(shape, tiled) % cdus
         orders = (u[torch.from_numpy(order[owner == cdu]).to(u.device)] for cdu in range(cdus))

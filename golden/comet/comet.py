@@ -16,7 +16,7 @@ class Encoded:
     """A compressed tensor, all but its shape. Raises ValueError for a step that is none, and unless there are 1 to 8
     streams."""
 
-    s: float  # step of the quantiser; s / 2 bounds the error
+    s: float  # step of the quantizer; s / 2 bounds the error
     config: lorenzo.Config
     book: Book
     streams: tuple[bytes, ...]  # one for each CDU

@@ -1,4 +1,4 @@
-"""Search for the steps and the dead zone of DIV in quarters: one step for all frequencies, but where values would clip.
+"""Search for step and dead zone of DIV in quarters: one step for all frequencies, except where values would clip.
 
 A step for each frequency, found by descent on real sizes, has a ratio that is only 0.1 to 0.3 % higher on tensors that
 it was not fitted to. Samples are those of `dqt`.

@@ -2,8 +2,8 @@
 DIV's size.
 
 A step is a number of quarters, Q, 2 to 255: 0.5 to 63.75. Magnitudes are rounded up from 1/2 + z/16 on; z, 0 to 3, is
-the dead zone. Small values are many and most of them near the lower end of their interval, so that a z of 1 costs
-little error and saves more bytes than a coarser step does for the same error.
+the dead zone. Most values are small, and most of these lie near the lower end of their interval. So a z of 1 costs
+little error, and saves more bytes than a coarser step does for the same error.
 """
 
 import numpy as np

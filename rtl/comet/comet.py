@@ -26,7 +26,7 @@ LEAST, MOST = 2, 239  # biased exponents of 2^-125 and 2^112, the ends of the st
 
 
 def legal(config):
-    """Whether a configuration is one, but for its book."""
+    """Whether a configuration is legal, apart from its book."""
     significand, exponent = config.step[:7], config.step[7:]
     step = (exponent >= LEAST) & ((exponent < MOST) | ((exponent == MOST) & ~significand.any()))
     return step & ~(config.vertical & ~config.tiled)

@@ -37,8 +37,8 @@ class LaneCodec(wiring.Component):
     busy : output
     error : output, :class:`~actcodec.rtl.offload.config.Error`
     refused : output
-        The step or the book that stands at ``config`` is none, or there is vertical prediction without tiles; two
-        cycles later.
+        What stands at ``config`` has an illegal step or book, or vertical prediction without tiles; two cycles
+        later.
     bin : input, count : output
         As Comet has them.
     """
@@ -73,7 +73,7 @@ class LaneCodec(wiring.Component):
             self.error.eq(comet.error),
             comet.bin.eq(self.bin), self.count.eq(comet.count),
         ]
-        # Comet finds the book's fault while it makes its tables, when lanes are at work already.
+        # Comet finds a fault of the book only while it makes its tables, when lanes are already at work.
         total = Signal(16)  # of 256 codes of 8 bits, those that begin with a shorter one
         m.d.sync += [total.eq(sum(count << (8 - length) for length, count in enumerate(told.counts, 1))),
                      self.refused.eq((total > 256) | ~legal(told))]

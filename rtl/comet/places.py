@@ -16,9 +16,9 @@ ROUNDS = 5  # bits of a number of rounds: a place has at most one
 class Places(wiring.Component):
     """Lets the places of sectors run ahead, and counts the rounds that these begin.
 
-    A decoder has to end with the last round, and asks for its bytes long before the sectors are there. Who counts the
-    values of all sectors beforehand needs a pass over them; here a round is known as soon as the place of its first
-    value is, which a sector that waits for that round has behind it.
+    A decoder has to end with the last round, but asks for its bytes long before the sectors are there. To count the
+    values of all sectors beforehand would take a pass over them. Here a round is known as soon as the place of its
+    first value has come, which is before any sector waits for that round.
 
     Throughput: a place a cycle. Latency: 2 cycles; ``some`` follows a place by one. Buffering: 8 places. Combinational
     paths: none.

@@ -9,21 +9,21 @@ __all__ = ["Steps"]
 
 
 class Steps(Div):
-    """Divides coefficients by any number of quarters of 8 bits, or multiplies them back, as
-    :class:`~actcodec.rtl.jpegact.div.Div` does in other things.
+    """Divides coefficients by any 8-bit number of quarters, or multiplies them back: a
+    :class:`~actcodec.rtl.jpegact.div.Div` with other reciprocals and a dead zone.
 
     ``golden/jpegact/steps.py`` says what comes out, bit for bit. A reciprocal has 7 fraction bits in place of Div's 12,
-    so that rows of the product are shorter, which pays for what is more here: the product is exact but for its two
-    lowest columns, whose carry is known from a row's three bits; and what rounds is half a unit of the quotient less
-    the dead zone, by the sign of C. A step that is a power of two has the reciprocal 1 and is shifted a bit less, which
-    makes it exact.
+    so rows of the product are shorter. That pays for what is new here. The product is exact but for its two lowest
+    columns, whose carry is known from three bits of a row. It is rounded by half a unit of the quotient less the dead
+    zone, by the sign of C. A step that is a power of two has the reciprocal 1 and is shifted a bit less, which makes it
+    exact.
 
     Ports
     -----
     i, o, start, decompress :
         As Div has them. Decompressing, C is rounded half up.
     table : input, 64 numbers of 8 bits
-        Quarters of a step, 2 to 255. For a 0 or a 1, q means nothing.
+        Quarters of a step, 2 to 255. With 0 or 1, q means nothing.
     dead_zone : input, 2 bits
         z: compressing, magnitudes are rounded up from 1/2 + z/16 on; constant from ``start`` on.
 

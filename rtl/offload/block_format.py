@@ -57,7 +57,7 @@ class BlockFormat:
 
     @property
     def endless(self):
-        """Whether there are no blocks. What is said below of these is of no account then."""
+        """Whether there are no blocks. What is said of blocks below does not apply then."""
         return self.kind == "stream"
 
     @property

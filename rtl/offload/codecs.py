@@ -1,4 +1,4 @@
-"""The codecs of a lane that has some for blocks and some for streams: one at a time, between the same sectors."""
+"""The codecs of a lane that has modes with streams: one works at a time, all on the same ports for sectors."""
 
 from importlib import import_module
 
@@ -20,8 +20,8 @@ BINS, COUNT = 32, 24  # of what a codec for streams counts; bits of a bin
 class Codecs(wiring.Component):
     """A CDU for the modes that have blocks, and for each ``path`` of the others a unit that makes a stream of a tensor.
 
-    Such a path is the name of one class, "package.module:name". It is made with the modes of the lane and has the ports
-    of this one, but for those of blocks.
+    A path names one class, "package.module:name". It is made with the lane's modes, and has the ports of this unit
+    without those of blocks.
 
     Throughput, latency, buffering: those of the codecs. Combinational paths: those of the codecs.
 
@@ -49,9 +49,9 @@ class Codecs(wiring.Component):
     busy : output
     error : output, :class:`~actcodec.rtl.offload.config.Error`
     refused : output
-        The configuration that stands at ``config`` is none that its codec can have; some cycles later.
+        What stands at ``config`` is not legal for its codec; some cycles later.
     bin : input, count : output
-        Of a mode that has streams, some cycles later: a bin of what it counted in the last tensor that it compressed.
+        In modes that have streams: a bin, and some cycles later its count of the last tensor that was compressed.
     """
 
     def __init__(self, modes, codec, **options):

@@ -34,8 +34,8 @@ class Lane(wiring.Component):
                     addresses -> Reader (r: scales) -> CDU -> Writer <- addresses
                     rows ---------------------------> CDU
 
-    With modes that have streams, a FIFO of 128 bytes is between them and the codec, in both directions, and the walk in
-    the middle tells the codec of each sector's neighbours (docs/architecture.md, "A lane for byte streams").
+    With modes that have streams, a FIFO of 128 bytes stands between stream and codec, for both directions, and the walk
+    in the middle tells the codec of each sector's neighbours (docs/architecture.md, "A lane for byte streams").
 
     All that a lane gives comes from registers, since it is mapped alone and there are several.
 

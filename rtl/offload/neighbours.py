@@ -1,4 +1,4 @@
-"""What a sector's neighbours are, of those that pass with it. Its bench is that of address.py."""
+"""Which neighbours a sector has, among those that pass with it. Its bench is that of address.py."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring

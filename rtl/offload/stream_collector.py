@@ -21,7 +21,7 @@ class StreamCollector(wiring.Component):
 
     A turn lies in one of 16 places of a packet, so nothing has to be shifted: a place takes the lane whose turn it is.
 
-    Throughput: 8 bytes a cycle of each lane, but where a packet ends inside of a round of turns. Latency: 2 cycles from
+    Throughput: 8 bytes a cycle of each lane, except where a packet ends within a round of turns. Latency: 2 cycles from
     the turn that completes a packet to it. Buffering: a turn of each lane and a packet. Combinational paths:
     ``o.ready`` and ``i.valid`` of lanes to ``i.ready`` of others.
 

@@ -18,7 +18,7 @@ class StreamSplitter(wiring.Component):
 
     Every lane's stream ends with ``last``, whatever comes: where packets end too soon, with what there is of it.
 
-    Throughput: 8 bytes a cycle for each lane, but where a packet ends inside of a round of turns. Latency: 1 cycle.
+    Throughput: 8 bytes a cycle for each lane, except where a packet ends within a round of turns. Latency: 1 cycle.
     Buffering: a turn of each lane. Combinational paths: ``i`` and ``o.ready`` to ``i.ready``.
 
     Source: JPEG-ACT, section III-G, Figure 15b, with bytes in place of blocks.
@@ -43,12 +43,12 @@ class StreamSplitter(wiring.Component):
     busy : output
         Bytes are still to be given, or packets to be taken.
     wants : output
-        The packets have not ended: they are waited for in cycles in which ``i`` has nothing.
+        The packets have not ended: a cycle in which ``i`` has nothing is a cycle of waiting for them.
     short : output
         They ended before all streams had theirs; until ``start``.
     excess : output
-        They went on after that; until ``start``. The rest is taken and dropped. A last packet without bytes is nothing
-        that goes on.
+        They went on after that; until ``start``. The rest is taken and dropped. A last packet without bytes does not
+        count.
 
     Raises
     ------

@@ -19,7 +19,7 @@ def count(m: Module, registers, amounts):
     for name, amount in amounts.items():
         m.submodules[f"count_{name}"] = counter = Counter(len(amount))
         m.d.comb += counter.clear.eq(registers.start)
-        m.d.sync += counter.amount.eq(amount)  # which of some is known late in a cycle
+        m.d.sync += counter.amount.eq(amount)  # some are known late in a cycle
         totals[name] = counter.value
         if hasattr(status, name):
             m.d.comb += getattr(status, name).eq(counter.value)

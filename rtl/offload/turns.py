@@ -14,7 +14,7 @@ SLOTS = PACKET // TURN  # turns of a packet
 
 class Turns(wiring.Component):
     """Lanes take turns, slot after slot of a packet; one whose stream has ended is left out. In a cycle every lane can
-    move once, those in front of it before it, as far as the packet goes.
+    move once, in the order of turns, as far as the packet goes.
 
     Throughput: up to a turn of each lane a cycle. Combinational paths: ``able``, ``slots`` to ``moves``; these and
     ``ends`` to ``after`` and ``left``; none to ``place``.
@@ -39,7 +39,7 @@ class Turns(wiring.Component):
     slots : input
         Of the packet, 0 to 16.
     next : input
-        What follows is the next packet.
+        The next cycle has the next packet.
     moves : output
         Lanes that move.
     place : output, for each lane

@@ -81,7 +81,7 @@ async def gives_goldens_packets_of_streams_of_all_lengths(dut):
 
 @cocotb.test
 async def takes_a_turn_a_cycle_of_each_lane(dut):
-    """But where a packet ends inside of a round of turns."""
+    """Except where a packet ends within a round of turns."""
     random = rng()
     lanes = await begin(dut)
     turns = 64

@@ -129,7 +129,7 @@ async def ends_a_lane_that_is_used_but_gets_nothing(dut):
 
 @cocotb.test
 async def gives_a_turn_a_cycle_to_each_lane(dut):
-    """But where a packet ends inside of a round of turns."""
+    """Except where a packet ends within a round of turns."""
     random = rng()
     lanes = await prepared(dut)
     turns = 64

@@ -144,8 +144,8 @@ class Flat:
 
     @staticmethod
     def view(shape):
-        """The tensor as one row, or, where that makes no difference, as rows of one sector. Raises ValueError where no
-        descriptor can say that."""
+        """The tensor as one row, or, where that makes no difference, as rows of one sector. Raises ValueError where
+        neither fits a descriptor."""
         size = math.prod(shape)
         if size % LANES == 0:
             return View(size // LANES, LANES, 1, 1, False)
