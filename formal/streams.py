@@ -158,6 +158,7 @@ SURROUNDINGS = {
     "quantize": steady("decompress", "table", pulses=("start",)),
     "zvc": steady("decompress", "straight", "blocks", pulses=("start",)),
     "div": steady("decompress", "table", pulses=("start",)),
+    "steps": steady("decompress", "table", "dead_zone", pulses=("start",)),
     "nibble": steady("decompress", "table", "empty", pulses=("start",)),
     "rle": steady("decompress", "empty", pulses=("start",)),
     "unpacker": unpacker,

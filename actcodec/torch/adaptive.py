@@ -28,7 +28,7 @@ class Adaptive:
     fraction, window, change
         Error of a gradient as a share of the mean magnitude of the momentum; W, steps from one look at the network to
         the next; and the factor of a bound that halves W: see ``golden/comet/adaptive.py``. The coefficient of equation
-        3 is found for each layer in step ``window`` (``calibrate`` there).
+        3 is found for each layer at the first look that meets it (``calibrate`` there).
     measure : bool
         Whether the errors of gradients are measured, too, whenever bounds are set.
 
@@ -47,6 +47,7 @@ class Adaptive:
     def __init__(self, compress, optimizer, *, fraction=0.01, window=1000, change=2.0, measure=False):
         self.compress, self.optimizer, self.measure = compress, optimizer, measure
         self.history, self._rest, self._step, self._found = [], compress.rules, 0, {}
+        self._layers, self._calibrated = {}, set()  # which layer saves a convolution's input; those with a coefficient
         self._modules = {name: module for name, module in compress.model.named_modules()
                          if isinstance(module, nn.Conv2d)}
         if not self._modules:
@@ -63,6 +64,8 @@ class Adaptive:
         """Looks at a convolution in a step that bounds are set in."""
         if name not in self._modules or not output.requires_grad or not self._control.due(self._step + 1):
             return
+        if len(args) != 1 or not module.weight.requires_grad:
+            return
         x, = args
         with torch.no_grad():
             kept = self.compress.kept(x)
@@ -76,8 +79,9 @@ class Adaptive:
 
     def _passed(self, name, found, error, gradient):
         found["loss"] = float(gradient.abs().mean(dtype=torch.float64))
-        if not self.history:
+        if found["loss"] and name not in self._calibrated:
             self._control.a[name] = adaptive.calibrate(found["positions"], gradient.float().cpu().numpy())
+            self._calibrated.add(name)
         if error is not None:
             module = self._modules[name]
             wrong = torch.nn.grad.conv2d_weight(error, module.weight.shape, gradient, module.stride, module.padding,
@@ -87,12 +91,15 @@ class Adaptive:
     def update(self):
         """Sets the bounds, if it is time to."""
         self._step += 1
+        # A layer that has no gradient, or had none but zeros so far, waits for another look.
+        self._found = {name: found for name, found in self._found.items()
+                       if name in self._calibrated and self._modules[name].weight.grad is not None}
         if not self._control.due(self._step) or not self._found:
             return
         layers = {}
         for name, found in self._found.items():
             weight, before = self._modules[name].weight, self._control.bounds[name]
-            momentum = self.optimizer.state[weight].get("momentum_buffer")
+            momentum = self.optimizer.state.get(weight, {}).get("momentum_buffer")
             found["momentum"] = float((weight.grad if momentum is None else momentum).abs().mean(dtype=torch.float64))
             layers[name] = {"target": self._control.fraction * found["momentum"]}
             if before:
@@ -110,9 +117,10 @@ class Adaptive:
                   for key in ("momentum", "loss", "density")}  # NaN gives no bound
         batch = next(iter(self._found.values()))["batch"]
         self._control.update(self._step, batch=batch, **values)
+        self._layers |= {name: found["layer"] for name, found in self._found.items()}
         bounds = {}
-        for name, found in self._found.items():
+        for name, layer in self._layers.items():  # one that was not met this time keeps its bound
             if eb := self._control.bounds[name]:
-                bounds[found["layer"]] = min(eb, bounds.get(found["layer"], math.inf))
+                bounds[layer] = min(eb, bounds.get(layer, math.inf))
         self.compress.set(rules=[*(ruling.rule("comet", kind=KINDS, layer=layer, error_bound=eb)
                                    for layer, eb in bounds.items()), *self._rest])

@@ -10,7 +10,7 @@ from actcodec.rtl.comet.payloads import LANES
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import edges
 from actcodec.rtl.offload import setting
-from actcodec.rtl.offload.config import Chosen, Error, config_layout
+from actcodec.rtl.offload.config import Chosen, Error, check_streams, config_layout
 
 __all__ = ["LaneCodec"]
 
@@ -41,9 +41,15 @@ class LaneCodec(wiring.Component):
         later.
     bin : input, count : output
         As Comet has them.
+
+    Raises
+    ------
+    ValueError
+        If ``modes`` are not such of a lane, or none has streams.
     """
 
     def __init__(self, modes):
+        check_streams(modes)
         self.modes = tuple(modes)
         sector, chunk = data.ArrayLayout(32, LANES), chunk_layout(LANES)
         super().__init__({

@@ -29,7 +29,7 @@ class Places(wiring.Component):
     -----
     i, o : stream of :data:`~actcodec.rtl.common.vectors.edges`
     start : input
-        Pulse: the places of the next tensor may come, those that are still inside are forgotten, with all rounds.
+        Pulse, when all places have left: those of the next tensor may come. Rounds that were not taken are forgotten.
     some, ended : output
         A round has begun among the places that came, and was not yet taken by ``next``; there is none, and all places
         have come.

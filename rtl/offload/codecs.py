@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import edges
-from actcodec.rtl.offload.config import Chosen, Error, config_layout, of_blocks, of_streams
+from actcodec.rtl.offload.config import Chosen, Error, check_streams, config_layout, of_blocks, of_streams
 from actcodec.rtl.offload.turns import TURN
 
 __all__ = ["BINS", "COUNT", "Codecs"]
@@ -52,9 +52,15 @@ class Codecs(wiring.Component):
         What stands at ``config`` is not legal for its codec; some cycles later.
     bin : input, count : output
         In modes that have streams: a bin, and some cycles later its count of the last tensor that was compressed.
+
+    Raises
+    ------
+    ValueError
+        If ``modes`` are not such of a lane, or none has streams; and what the codecs raise.
     """
 
     def __init__(self, modes, codec, **options):
+        check_streams(modes)
         self.modes = tuple(modes)
         blocks, self._streams = of_blocks(modes), {}
         for path in dict.fromkeys(mode.path for mode in of_streams(modes)):

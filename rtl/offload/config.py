@@ -7,8 +7,8 @@ from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.geometry import FAR, TILES
 
-__all__ = ["Chosen", "Error", "check_blocks", "check_modes", "config_layout", "of_blocks", "of_streams", "rows_layout",
-           "share"]
+__all__ = ["Chosen", "Error", "check_blocks", "check_modes", "check_streams", "config_layout", "of_blocks",
+           "of_streams", "rows_layout", "share"]
 
 # Which part of a tensor a CDU has, for units that have to know where its blocks lie: every ``step``-th group of four
 # blocks, from number ``group`` on. Rows of the tensor have ``sectors``, the last with ``tail`` values. ``phase`` of
@@ -32,6 +32,13 @@ def check_blocks(modes):
     check_modes(modes)
     if streams := [mode.name for mode in of_streams(modes)]:
         raise ValueError(f"modes must be such that have blocks, not {', '.join(streams)}")
+
+
+def check_streams(modes):
+    """Raises ValueError unless ``modes`` are such of a lane, and the payload of one or more is streams."""
+    check_modes(modes)
+    if not of_streams(modes):
+        raise ValueError(f"modes must have one whose payload is a stream, not {', '.join(mode.name for mode in modes)}")
 
 
 def of_blocks(modes):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.offload.collector import Collector
-from actcodec.rtl.offload.config import Chosen, config_layout, of_blocks, of_streams
+from actcodec.rtl.offload.config import Chosen, check_streams, config_layout, of_blocks, of_streams
 from actcodec.rtl.offload.round_robin import PACKET
 from actcodec.rtl.offload.splitter import Splitter
 from actcodec.rtl.offload.stream_collector import LENGTH, StreamCollector
@@ -55,9 +55,15 @@ class Outlet(wiring.Component):
         The tensor's mode has streams. Constant as long as there is one.
     streams : ``cdus`` streams, ``i`` of the collector of streams
     others : those of the same names of both collectors
+
+    Raises
+    ------
+    ValueError
+        If ``cdus`` is out of range, if ``modes`` are not such of a lane, or if none has streams.
     """
 
     def __init__(self, cdus, modes):
+        check_streams(modes)
         self._streams = StreamCollector(cdus)
         blocks = of_blocks(modes)
         self._blocks = Collector(cdus, blocks) if blocks else None
@@ -112,9 +118,15 @@ class Inlet(wiring.Component):
         The tensor's mode has streams. Constant as long as there is one.
     streams : ``cdus`` streams, ``o`` of the splitter of streams
     others : those of the same names of both splitters
+
+    Raises
+    ------
+    ValueError
+        As :class:`Outlet`.
     """
 
     def __init__(self, cdus, modes):
+        check_streams(modes)
         self.modes = tuple(modes)
         self._streams = StreamSplitter(cdus)
         blocks = of_blocks(modes)

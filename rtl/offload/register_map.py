@@ -175,6 +175,7 @@ LIMITS = {
                 "2^`address_width`",
     "blocks": "at most 2^32 - 4: in modes of tiles ceil(`ROWS` / 8) * ceil(`WIDTH` / 8), else "
               "ceil(`ROWS` * ceil(`WIDTH` / 8) / 8)",
+    "streams": "in modes that have them: fewer than 2^32 bytes of a lane, which nothing checks",
 }
 """What a descriptor has to keep, in words."""
 

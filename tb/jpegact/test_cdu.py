@@ -352,8 +352,7 @@ async def rate_is_eight_cycles_a_block(dut):
             for density in (1, 0.3):
                 x = random.uniform(0.5, 1, shape).astype(np.float32) * (random.random(shape) < density)
                 x = x.astype(np.float32)
-                # Of jpeg-base, divided until no block has more than 54 bytes: those wait.
-                c, run = await driver.compress(x, mode, random, np.full((8, 8), 32 if mode == cdu.BASE else 1),
+                c, run = await driver.compress(x, mode, random, np.full((8, 8), 8 if mode == cdu.BASE else 1),
                                                zone=0)
                 layout = min(c.view.tiles_per_row - 1, 2)
                 longest = 9 if mode == "zvc" and density == 1 else 8
@@ -362,16 +361,16 @@ async def rate_is_eight_cycles_a_block(dut):
                 check_rate(run.cycles["sectors_i"], c.blocks, longest, f"compress {mode} {shape} {density}")
                 first = run.cycles["bytes_o"][0] - run.cycles["sectors_i"][0]
                 symbols = driver.symbols(c)
-                if density == 1:
+                if density == 1:  # a coder of jpeg-base waits for lines if a block has few codes in the first ones
                     check_latency(first - symbols, COMPRESS_LATENCY[driver.kind][mode], layout,
-                                  f"compress {mode} {shape}")
+                                  f"compress {mode} {shape}", 8 if mode == cdu.BASE else 0)
                 run = await driver.decompress(c, x, random)
                 late = 64 - symbols if mode == cdu.BASE else 0  # as a block with more codes than the first
                 check_rate(run.cycles["sectors_o"], c.blocks, longest, f"decompress {mode} {shape} {density}", late)
                 first = run.cycles["sectors_o"][0] - run.cycles[driver.bytes_i][0]
                 if density == 1:
                     check_latency(first - symbols, DECOMPRESS_LATENCY[driver.kind][mode], layout,
-                                  f"decompress {mode} {shape}")
+                                  f"decompress {mode} {shape}", late)  # the second block pushes the first one out
 
 
 def check_rate(cycles, count, longest, what, late=0):
@@ -380,9 +379,10 @@ def check_rate(cycles, count, longest, what, late=0):
     assert 8 * count <= span <= longest * count + late, f"{what}: {span} cycles for {count} blocks"
 
 
-def check_latency(got, expected, layout, what):
+def check_latency(got, expected, layout, what, late=0):
     expected = expected[layout] if isinstance(expected, tuple) else expected
-    assert expected in (got, None), f"{what}, layout {layout}: latency {got}, not {expected}"
+    assert expected is None or expected <= got <= expected + late, (
+        f"{what}, layout {layout}: latency {got}, not {expected} to {expected + late}")
 
 
 @cocotb.test

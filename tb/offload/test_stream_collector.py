@@ -1,10 +1,17 @@
 """Bench of the collector of streams: bytes of all lanes in golden's order, in full packets."""
 
+from functools import partial
+
 import cocotb
 import pytest
 from cocotb.triggers import ClockCycles, FallingEdge
 
+from actcodec.codecs import lane_modes
 from actcodec.golden.offload import stream
+from actcodec.rtl.comet.lane import LaneCodec
+from actcodec.rtl.jpegact.cdu import Cdu
+from actcodec.rtl.offload.codecs import Codecs
+from actcodec.rtl.offload.outlet import Inlet, Outlet
 from actcodec.rtl.offload.stream_collector import StreamCollector
 from tb.harness import PATTERNS, STALLS, Bench, after, chunks, pack, parameters, rng, simulate
 from tb.offload import payloads
@@ -18,6 +25,13 @@ def test_stream_collector(cdus):
 
 def test_soft_reset():
     simulate(Cleared(StreamCollector(3)), __file__, "recovers", cdus=3)
+
+
+@pytest.mark.parametrize("modes", [lane_modes("raw"), (), "raw"], ids=["blocks", "none", "text"])
+@pytest.mark.parametrize("unit", [partial(Outlet, 2), partial(Inlet, 2), partial(Codecs, codec=Cdu), LaneCodec])
+def test_units_of_streams_need_a_mode_that_has_them(unit, modes):
+    with pytest.raises(ValueError, match="modes must "):
+        unit(modes)
 
 
 @pytest.mark.parametrize("cdus", [0, 9, True, 2.0])

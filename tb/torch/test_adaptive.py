@@ -141,3 +141,37 @@ def test_parameters_are_checked(options, what):
         at.Adaptive(at.Compress(model, "none"), None, **options)
     with pytest.raises(ValueError, match="the model has no convolution"):
         at.Adaptive(at.Compress(nn.Linear(3, 3), "none"), None)
+
+
+class Odd(nn.Module):
+    """Convolutions that learn, that do not, that another optimizer has, and that are not there from the beginning."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.plain, self.frozen, self.foreign, self.late = (
+            nn.Conv2d(channels, 8, 3, padding=1) for channels in (3, 8, 8, 8, 8))
+        self.frozen.weight.requires_grad_(False)
+        self.linear, self.grown = nn.Linear(8, 10), False
+
+    def forward(self, x):
+        x = self.foreign(self.frozen(self.plain(self.first(x)).tanh()).tanh()).tanh()
+        return self.linear((self.late(x).tanh() if self.grown else x).mean((2, 3)))
+
+
+def test_convolutions_that_do_not_learn_or_come_late(device):
+    torch.manual_seed(1)
+    model = Odd()
+    optimizer = torch.optim.SGD([*model.plain.parameters(), *model.late.parameters()], lr=0.05, momentum=0.9)
+    compress = at.Compress(model, "none", min_values=1, error_every=0)
+    control = at.Adaptive(compress, optimizer, window=WINDOW)
+    steps(model, compress, control, optimizer, WINDOW)
+    assert control.bounds["frozen"] is None and control.bounds["late"] is None
+    assert control.bounds["plain"] and control.bounds["foreign"]
+    model.grown = True
+    steps(model, compress, control, optimizer, 4 * WINDOW)
+    assert control.bounds["late"] and control._control.a["late"] != 1
+    rules = len(compress.rules)
+    model.grown = False
+    steps(model, compress, control, optimizer, 4 * WINDOW)
+    assert len(compress.rules) == rules  # who is not met keeps its bound
+    optimizer.state_dict()  # and no optimizer has what is not its own
