@@ -62,10 +62,12 @@ class Codecs(wiring.Component):
     def __init__(self, modes, codec, **options):
         check_streams(modes)
         self.modes = tuple(modes)
-        blocks, self._streams = of_blocks(modes), {}
+        blocks, self._units = of_blocks(modes), {}
         for path in dict.fromkeys(mode.path for mode in of_streams(modes)):
             module, _, name = path[0].partition(":")
-            self._streams[path] = getattr(import_module(module), name)(modes)
+            self._units[path] = getattr(import_module(module), name)(modes)
+        for unit in self._units.values():
+            assert (len(unit.bin), len(unit.count)) == ((BINS - 1).bit_length(), COUNT), "a count would be cut"
         self._cdu = codec(blocks, packed=False, **options) if blocks else None
         self.scaled = bool(blocks) and self._cdu.scaled
         sector = data.ArrayLayout(32, 8)
@@ -90,7 +92,7 @@ class Codecs(wiring.Component):
         m = Module()
         config, is_mode = self.config.p, Chosen(self.modes, self.config.p.mode)
         units, counters = [], []
-        for number, (path, unit) in enumerate(self._streams.items()):
+        for number, (path, unit) in enumerate(self._units.items()):
             m.submodules[f"stream_{number}"] = unit
             chosen = Signal(name=f"chosen_{number}", reset_less=True)
             m.d.sync += chosen.eq(is_mode(lambda mode, path=path: mode.path == path))

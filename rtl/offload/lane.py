@@ -37,7 +37,8 @@ class Lane(wiring.Component):
     With modes that have streams, a FIFO of 128 bytes stands between stream and codec, for both directions, and the walk
     in the middle tells the codec of each sector's neighbours (docs/architecture.md, "A lane for byte streams").
 
-    All that a lane gives comes from registers, since it is mapped alone and there are several.
+    All that a lane gives comes from registers, since it is mapped alone and there are several; but ``cut``, ``excess``
+    and ``refused`` have a few gates behind theirs.
 
     Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 25 cycles; the CDU's follows memory's, and
     a cycle more to ``chunks``, 4 to ``stream_o``. Buffering: that of its parts, two chunks and a row. Combinational
@@ -109,12 +110,12 @@ class Lane(wiring.Component):
     def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared", **options):
         self.modes, self.address_width, self.outstanding = tuple(modes), address_width, outstanding
         self.memory = memory
-        self._streams = bool(of_streams(modes))
-        self._cdu = Codecs(modes, codec, **options) if self._streams else codec(modes, packed=False, **options)
+        self._streamed = bool(of_streams(modes))
+        self._cdu = Codecs(modes, codec, **options) if self._streamed else codec(modes, packed=False, **options)
         ports = {}
         if hasattr(self._cdu, "bytes_o"):
             ports |= {"chunks": Out(self._cdu.bytes_o.signature), "rows": In(self._cdu.rows_i.signature.flip())}
-        if self._streams:
+        if self._streamed:
             ports |= {"stream_o": Out(self._cdu.stream_o.signature),
                       "stream_i": In(self._cdu.stream_i.signature.flip()), "cut": Out(1), "excess": Out(1),
                       "refused": Out(1), "bin": In(range(BINS)), "count": Out(COUNT)}
@@ -157,12 +158,12 @@ class Lane(wiring.Component):
 
         # Walks whose places nobody wants do not start.
         places = {"ahead": (reader.ahead, reads), "now": (reader.now, reads), "behind": (writer.places, decompress)}
-        if self._streams:
+        if self._streamed:
             streamed = Signal()
             m.d.sync += streamed.eq(mode(lambda mode: mode.format.endless))
             places["now"] = (reader.now, reads | streamed)
         for name, (sink, wanted) in places.items():
-            forks = self._streams and name == "now"
+            forks = self._streamed and name == "now"
             m.submodules[name] = walk = AddressGenerator(self.address_width, edges=forks)
             if forks:
                 self._fork(m, walk, ((reads, sink, walk.o.p), (streamed, cdu.edges, walk.edges)))
@@ -194,8 +195,8 @@ class Lane(wiring.Component):
             codec.submodules[name] = skid = Skid(source.p.shape(), half=name == "rows")
             wiring.connect(codec, source, skid.i)
             wiring.connect(codec, skid.o, sink)
-        if self._streams:
-            self._stream(m, cdu, decompress)
+        if self._streamed:
+            self._add_fifo(m, cdu, decompress)
         if cdu.scaled:
             wiring.connect(m, reader.scale, cdu.scales)
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
@@ -236,7 +237,7 @@ class Lane(wiring.Component):
             m.d.sync += taken.eq(walk.o.valid & ~walk.o.ready & (taken | sink.ready))
         m.d.comb += walk.o.ready.eq(Cat(done).all())
 
-    def _stream(self, m, cdu, decompress):
+    def _add_fifo(self, m, cdu, decompress):
         """The FIFO of streams, one for both directions."""
         m.submodules.stream = fifo = Fifo(cdu.stream_o.p.shape(), TURNS)
         i, o = fifo.i, fifo.o

@@ -14,7 +14,8 @@ class Neighbours(wiring.Component):
     above unless its row is the first of a tile or of a channel. In memory's order the group is one row, and nothing is
     above it. So no neighbour is in another group.
 
-    Throughput: a step a cycle. Combinational paths: ``tiled`` and ``first`` to ``left``, ``tiled`` to ``above``.
+    Throughput: a step a cycle. Latency, buffering: none. Combinational paths: ``tiled`` and ``first`` to ``left``,
+    ``tiled`` to ``above``.
 
     Source: COMET, section 3.4 (Lorenzo prediction); where it ends is this project's.
 

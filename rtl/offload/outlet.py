@@ -26,7 +26,7 @@ def inlet(cdus, modes):
     return Inlet(cdus, modes) if of_streams(modes) else Splitter(cdus, modes)
 
 
-def _streams(cdus, direction):
+def _ports(cdus, direction):
     """Ports of both for lanes' streams, and what goes with them."""
     lanes = direction(stream.Signature(chunk_layout(TURN))).array(cdus)
     return {"streams": lanes, "streamed": In(1), "used": In(cdus), "start": In(1)}
@@ -64,24 +64,24 @@ class Outlet(wiring.Component):
 
     def __init__(self, cdus, modes):
         check_streams(modes)
-        self._streams = StreamCollector(cdus)
+        self._of_streams = StreamCollector(cdus)
         blocks = of_blocks(modes)
-        self._blocks = Collector(cdus, blocks) if blocks else None
+        self._of_blocks = Collector(cdus, blocks) if blocks else None
         super().__init__({
-            **_streams(cdus, In), "o": Out(stream.Signature(chunk_layout(PACKET))), "blocks": In(32),
-            "lengths": Out(LENGTH).array(cdus), **({"i": self._blocks.signature.members["i"]} if blocks else {})})
+            **_ports(cdus, In), "o": Out(stream.Signature(chunk_layout(PACKET))), "blocks": In(32),
+            "lengths": Out(LENGTH).array(cdus), **({"i": self._of_blocks.signature.members["i"]} if blocks else {})})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.streams = streams = self._streams
+        m.submodules.streams = streams = self._of_streams
         m.d.comb += [streams.used.eq(self.used), streams.start.eq(self.start & self.streamed)]
         for mine, inner in zip(self.streams, streams.i, strict=True):
             wiring.connect(m, wiring.flipped(mine), inner)
         m.d.comb += [mine.eq(inner) for mine, inner in zip(self.lengths, streams.lengths, strict=True)]
-        if not self._blocks:
+        if not self._of_blocks:
             wiring.connect(m, streams.o, wiring.flipped(self.o))
             return m
-        m.submodules.blocks = blocks = self._blocks
+        m.submodules.blocks = blocks = self._of_blocks
         m.d.comb += [blocks.blocks.eq(self.blocks), blocks.start.eq(self.start & ~self.streamed)]
         for mine, inner in zip(self.i, blocks.i, strict=True):
             wiring.connect(m, wiring.flipped(mine), inner)
@@ -128,28 +128,28 @@ class Inlet(wiring.Component):
     def __init__(self, cdus, modes):
         check_streams(modes)
         self.modes = tuple(modes)
-        self._streams = StreamSplitter(cdus)
+        self._of_streams = StreamSplitter(cdus)
         blocks = of_blocks(modes)
-        self._blocks = Splitter(cdus, blocks) if blocks else None
-        inner = self._blocks.signature.members if blocks else {}
+        self._of_blocks = Splitter(cdus, blocks) if blocks else None
+        inner = self._of_blocks.signature.members if blocks else {}
         super().__init__({
-            **inner, **_streams(cdus, Out), "i": In(stream.Signature(chunk_layout(PACKET))), "blocks": In(32),
+            **inner, **_ports(cdus, Out), "i": In(stream.Signature(chunk_layout(PACKET))), "blocks": In(32),
             "mode": In(config_layout(modes)["mode"].shape), "lengths": In(LENGTH).array(cdus),
             "busy": Out(1), "wants": Out(1), "short": Out(1), "excess": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.streams = streams = self._streams
+        m.submodules.streams = streams = self._of_streams
         flags = ("busy", "wants", "short", "excess")
         m.d.comb += [streams.used.eq(self.used), streams.start.eq(self.start & self.streamed)]
         for mine, inner in zip(self.streams, streams.o, strict=True):
             wiring.connect(m, inner, wiring.flipped(mine))
         m.d.comb += [inner.eq(mine) for mine, inner in zip(self.lengths, streams.lengths, strict=True)]
-        if not self._blocks:
+        if not self._of_blocks:
             wiring.connect(m, wiring.flipped(self.i), streams.i)
             m.d.comb += [getattr(self, name).eq(getattr(streams, name)) for name in flags]
             return m
-        m.submodules.blocks = blocks = self._blocks
+        m.submodules.blocks = blocks = self._of_blocks
         m.d.comb += blocks.start.eq(self.start & ~self.streamed)
         for mine, inner in zip(self.o, blocks.o, strict=True):
             wiring.connect(m, inner, wiring.flipped(mine))

@@ -16,8 +16,8 @@ class Turns(wiring.Component):
     """Lanes take turns, slot after slot of a packet; one whose stream has ended is left out. In a cycle every lane can
     move once, in the order of turns, as far as the packet goes.
 
-    Throughput: up to a turn of each lane a cycle. Combinational paths: ``able``, ``slots`` to ``moves``; these and
-    ``ends`` to ``after`` and ``left``; none to ``place``.
+    Throughput: up to a turn of each lane a cycle. Latency, buffering: none. Combinational paths: ``able``, ``slots`` to
+    ``moves``; these and ``ends`` to ``after`` and ``left``; none to ``place``.
 
     Source: COMET leaves open how several units share a stream; JPEG-ACT, section III-G (round robin).
 

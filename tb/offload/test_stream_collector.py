@@ -13,9 +13,10 @@ from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.codecs import Codecs
 from actcodec.rtl.offload.outlet import Inlet, Outlet
 from actcodec.rtl.offload.stream_collector import StreamCollector
-from tb.harness import PATTERNS, STALLS, Bench, after, chunks, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, after, chunks, pack, rng, simulate
 from tb.offload import payloads
 from tb.offload.cleared import Cleared, reset
+from tb.offload.streamed import Streamed, streams
 
 
 @pytest.mark.parametrize("cdus", [1, 2, 3, 4, 8])
@@ -40,11 +41,8 @@ def test_refuses_wrong_parameters(cdus):
         StreamCollector(cdus)
 
 
-class Lanes:
-    """The unit under test with its lanes."""
-
-    def __init__(self, dut):
-        self.dut, self.bench, self.cdus = dut, Bench(dut), parameters()["cdus"]
+class Lanes(Streamed):
+    """Compares with golden."""
 
     async def collect(self, streams, random, **patterns):
         self.dut.used.value = pack([len(data) > 0 for data in streams], 1)
@@ -61,24 +59,11 @@ class Lanes:
         return run
 
 
-def streams(random, cdus, most=200):
-    """Streams of any lengths, some of them none."""
-    lengths = random.integers(0, most, cdus) * (random.random(cdus) < 0.9)
-    lengths[random.integers(cdus)] += 1
-    return [random.bytes(int(n)) for n in lengths]
-
-
-async def begin(dut):
-    lanes = Lanes(dut)
-    await lanes.bench.start()
-    return lanes
-
-
 @cocotb.test
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def gives_goldens_packets_whatever_the_ports_do(dut, idle, stall):
     random = rng()
-    lanes = await begin(dut)
+    lanes = await Lanes.started(dut)
     for most in (20, 300):
         await lanes.collect(streams(random, lanes.cdus, most), random, idle=idle, stall=stall)
 
@@ -86,7 +71,7 @@ async def gives_goldens_packets_whatever_the_ports_do(dut, idle, stall):
 @cocotb.test
 async def gives_goldens_packets_of_streams_of_all_lengths(dut):
     random = rng()
-    lanes = await begin(dut)
+    lanes = await Lanes.started(dut)
     for _ in range(60):
         await lanes.collect(streams(random, lanes.cdus, int(random.integers(1, 200))), random)
     for turns in range(1, 40):  # lanes of equal lengths fill packets now and then
@@ -97,7 +82,7 @@ async def gives_goldens_packets_of_streams_of_all_lengths(dut):
 async def takes_a_turn_a_cycle_of_each_lane(dut):
     """Except where a packet ends within a round of turns."""
     random = rng()
-    lanes = await begin(dut)
+    lanes = await Lanes.started(dut)
     turns = 64
     run = await lanes.collect([random.bytes(8 * turns)] * lanes.cdus, random)
     first, last = min(run.cycles["i__0"]), max(run.cycles[f"i__{lanes.cdus - 1}"])
@@ -108,7 +93,7 @@ async def takes_a_turn_a_cycle_of_each_lane(dut):
 @cocotb.test
 async def recovers_from_a_soft_reset(dut):
     random = rng()
-    lanes = await begin(dut)
+    lanes = await Lanes.started(dut)
     for cycles in (1, 3, 10, 30):
         dut.used.value = (1 << lanes.cdus) - 1
         await lanes.bench.pulse("start")

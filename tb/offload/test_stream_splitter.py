@@ -6,10 +6,10 @@ from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.golden.offload import stream
 from actcodec.rtl.offload.stream_splitter import StreamSplitter
-from tb.harness import PATTERNS, SEED, STALLS, Bench, after, pack, parameters, rng, simulate, unpack
+from tb.harness import PATTERNS, SEED, STALLS, after, pack, rng, simulate, unpack
 from tb.offload import payloads
 from tb.offload.cleared import Cleared, reset
-from tb.offload.test_stream_collector import streams
+from tb.offload.streamed import Streamed, streams
 
 
 @pytest.mark.parametrize("cdus", [1, 2, 3, 4, 8])
@@ -27,11 +27,8 @@ def test_refuses_wrong_parameters(cdus):
         StreamSplitter(cdus)
 
 
-class Lanes:
-    """The unit under test with its lanes."""
-
-    def __init__(self, dut):
-        self.dut, self.bench, self.cdus = dut, Bench(dut), parameters()["cdus"]
+class Lanes(Streamed):
+    """Compares with golden."""
 
     async def begin(self, lengths, used=None):
         for c, length in enumerate(lengths):
@@ -67,12 +64,6 @@ class Lanes:
         return run
 
 
-async def prepared(dut):
-    lanes = Lanes(dut)
-    await lanes.bench.start()
-    return lanes
-
-
 def some(random, lanes, most=200):
     found = streams(random, lanes.cdus, most)
     return stream.weave(found), [len(data) for data in found]
@@ -82,7 +73,7 @@ def some(random, lanes, most=200):
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
 async def gives_every_lane_its_own_whatever_the_ports_do(dut, idle, stall):
     random = rng()
-    lanes = await prepared(dut)
+    lanes = await Lanes.started(dut)
     for most in (20, 300):
         await lanes.split(*some(random, lanes, most), random, idle=idle, stall=stall)
 
@@ -91,7 +82,7 @@ async def gives_every_lane_its_own_whatever_the_ports_do(dut, idle, stall):
 async def gives_every_lane_its_own_of_all_lengths(dut):
     """With a null packet behind those that fill packets, too."""
     random = rng()
-    lanes = await prepared(dut)
+    lanes = await Lanes.started(dut)
     for _ in range(60):
         await lanes.split(*some(random, lanes, int(random.integers(1, 200))), random)
     for turns in range(1, 40):
@@ -104,7 +95,7 @@ async def gives_every_lane_its_own_of_all_lengths(dut):
 async def ends_packets_that_are_too_few_or_too_many(dut):
     """Anything may be in what fills up a turn, and behind the end."""
     random = rng()
-    lanes = await prepared(dut)
+    lanes = await Lanes.started(dut)
     for turn in range(60):
         payload, lengths = some(random, lanes, int(random.integers(1, 300)))
         payload = random.bytes(len(payload))
@@ -119,7 +110,7 @@ async def ends_packets_that_are_too_few_or_too_many(dut):
 @cocotb.test
 async def ends_a_lane_that_is_used_but_gets_nothing(dut):
     random = rng()
-    lanes = await prepared(dut)
+    lanes = await Lanes.started(dut)
     for _ in range(10):
         payload, lengths = some(random, lanes)
         await lanes.split(payload, lengths, random, used=[True] * lanes.cdus)
@@ -131,7 +122,7 @@ async def ends_a_lane_that_is_used_but_gets_nothing(dut):
 async def gives_a_turn_a_cycle_to_each_lane(dut):
     """Except where a packet ends within a round of turns."""
     random = rng()
-    lanes = await prepared(dut)
+    lanes = await Lanes.started(dut)
     turns = 64
     run = await lanes.split(random.bytes(8 * turns * lanes.cdus), [8 * turns] * lanes.cdus, random)
     first, last = min(run.cycles["o__0"]), max(run.cycles[f"o__{lanes.cdus - 1}"])
@@ -142,7 +133,7 @@ async def gives_a_turn_a_cycle_to_each_lane(dut):
 @cocotb.test
 async def recovers_from_a_soft_reset(dut):
     random = rng()
-    lanes = await prepared(dut)
+    lanes = await Lanes.started(dut)
     for cycles in (1, 3, 10, 30):
         await lanes.begin([400] * lanes.cdus)
         await lanes.bench.run({"i": payloads.packets(random.bytes(400 * lanes.cdus))},
