@@ -30,6 +30,8 @@ from actcodec.rtl.offload.lane import Lane
 from actcodec.rtl.offload.reader import Reader
 from actcodec.rtl.offload.registers import Registers
 from actcodec.rtl.offload.splitter import Splitter
+from actcodec.rtl.offload.stream_collector import StreamCollector
+from actcodec.rtl.offload.stream_splitter import StreamSplitter
 from actcodec.rtl.offload.tensor_plan import TensorPlan
 from actcodec.rtl.offload.writer import Writer
 
@@ -58,6 +60,8 @@ OFFLOAD = (
     Unit("registers", Registers, "registers on AXI4-Lite", {"cdus": 1, "modes": JPEG_ACT, "address_width": 64}),
     Unit("collector", Collector, "blocks of all CDUs to packets", {"cdus": 4, "modes": JPEG_ACT}),
     Unit("splitter", Splitter, "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT}),
+    Unit("stream_collector", StreamCollector, "streams of all lanes to packets", {"cdus": 4}),
+    Unit("stream_splitter", StreamSplitter, "packets to streams for all lanes", {"cdus": 4}),
     Unit("lane", partial(Lane, codec=Cdu), "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY, **CODERS},
          synth=None, bench="offload/accelerator"),
     Unit("accelerator", partial(Accelerator, codec=Cdu), "lanes, collector, splitter, registers: all of it",

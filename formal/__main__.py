@@ -43,7 +43,7 @@ def markdown(found):
 @click.argument("units", nargs=-1, metavar="[UNIT ...]")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Proofs at the same time.")
 @click.option("--limit", default=600, show_default=True, type=click.IntRange(1),
-              help="Seconds of a core for each attempt at a property.")
+              help="Seconds of a core for each property, and as many for a fault that breaks it.")
 @click.option("--markdown", "page", is_flag=True, help="Print the table for a document.")
 @click.option("--remembered", is_flag=True, help="Prove nothing: what was proved before, and what was not.")
 def main(units, jobs, limit, page, remembered):

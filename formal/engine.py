@@ -99,7 +99,8 @@ def single(source, target, index):
 
 
 def abc(folder, name, limit, *commands):
-    """Runs ABC for ``limit`` seconds of a core; returns what it prints."""
+    """Runs ABC for ``limit`` seconds of a core, at least one; returns what it prints."""
+    limit = max(1, round(limit))
     with open(folder / f"{name}.log", "w") as log:
         subprocess.run([ABC, "-c", "; ".join(commands)], cwd=folder, stdout=log, stderr=subprocess.STDOUT,
                        preexec_fn=lambda: setrlimit(RLIMIT_CPU, (limit, limit)))
@@ -120,38 +121,43 @@ def trace(folder, name, property_, depth):
 
 
 def decide(folder, name, index, limit, bound):
-    """Tries to prove a property: (status, method, trace). ``bound``: cycles to look at; None: all, in ``limit``
-    seconds, or else as many as can be looked at in as many seconds again."""
-    key = f"p{index}"
+    """Tries to prove a property, in ``limit`` seconds of a core: (status, method, trace). ``bound``: cycles to look at;
+    None: all, or, if half of the time was not enough for that, as many as the other half is enough for."""
+    key, start = f"p{index}", spent()
     read, found = f"read_aiger {key}.aig", None
+
+    def left(whole):
+        return whole - (spent() - start)
+
     single(folder / "sound.aig", folder / f"{key}.aig", index)
     if bound is None:
         # Most properties are inductive, and a few cycles are cheap to look at. Then internal signals that are always
         # equal are found and merged, which for some leaves nothing, and the rest is for PDR.
-        step = abc(folder, f"{key}-step", INDUCTION, read, "scleanup", "ind -v -F 4")
+        step = abc(folder, f"{key}-step", min(INDUCTION, limit / 4), read, "scleanup", "ind -v -F 4")
         cycles = int((re.findall(r"Completed (\d+) iterations", step) or [4])[-1])
-        base = abc(folder, f"{key}-base", limit, read, f"bmc3 -F {cycles + 1}")
+        base = abc(folder, f"{key}-base", left(limit / 2), read, f"bmc3 -F {cycles + 1}")
         found = re.search(r"asserted in frame (\d+)", base)
         if not found and "Networks are equivalent" in step and f"No output asserted in {cycles + 1} frames" in base:
             return "proved", f"k-induction, k = {cycles - 1}", None
         if not found:
-            abc(folder, f"{key}-reduce", limit, read, REDUCE, f"write_aiger {key}-reduced.aig")
+            abc(folder, f"{key}-reduce", left(limit / 2) / 2, read, REDUCE, f"write_aiger {key}-reduced.aig")
             reduced = folder / f"{key}-reduced.aig"
             if not reduced.exists():
                 reduced = folder / f"{key}.aig"
             head, output = reduced.read_bytes().split(b"\n")[:2]
             if head.split()[3] == head.split()[5] == output == b"0":
                 return "proved", "k-induction, k = 1", None
-            text = abc(folder, key, limit, f"read_aiger {reduced.name}", "pdr")
+            text = abc(folder, key, left(limit / 2), f"read_aiger {reduced.name}", "pdr")
             if "Property proved" in text:
                 return "proved", "pdr", None
             found = re.search(r"asserted in frame (\d+)", text)
         if not found:
-            text = abc(folder, f"{key}-deep", 2 * limit, f"read_aiger {reduced.name}", f"bmc3 -T {limit}")
+            half = round(limit / 2)
+            text = abc(folder, f"{key}-deep", half + 5, f"read_aiger {reduced.name}", f"bmc3 -T {half}")
             found = re.search(r"asserted in frame (\d+)", text)
             cycles = int((re.findall(r"No output asserted in (\d+) frames", text) or [0])[-1])
             if not found:
-                return "bounded" if cycles else "open", f"{cycles} cycles (beyond: {limit} s)", None
+                return "bounded" if cycles else "open", f"{cycles} cycles (beyond: {half} s)", None
     else:
         text = abc(folder, key, limit, read, REDUCE, f"bmc3 -F {bound}")
         found = re.search(r"asserted in frame (\d+)", text)
@@ -195,7 +201,7 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
     name : str
     harness : Harness
     limit : int
-        Seconds of a core for each attempt at a property, and for finding a fault that breaks it.
+        Seconds of a core for a property, whatever is tried, and as many for finding a fault that breaks it.
     bounds : dict
         Cycles for which properties are proved, by name, where that for all time takes too long.
     faults, seed : int

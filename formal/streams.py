@@ -178,6 +178,9 @@ SURROUNDINGS = {
     "reader": steady("gather", "scaled", "scales", pulses=("abort",)),
     "collector": steady("blocks", pulses=("start",)),
     "splitter": splitter,
+    "stream_collector": lambda h, unit: h.assume(~unit.start | ~h.past(unit.o.valid & ~unit.o.ready)),
+    "stream_splitter": lambda h, unit: h.assume(~unit.start | ~unit.busy),
+    "places": steady(pulses=("start",)),
     "lane": steady("tensor", "geometry", "scales", pulses=("halt", "clear")),
 }
 

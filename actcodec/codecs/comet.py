@@ -54,11 +54,13 @@ def units():
     from actcodec.rtl.comet.interleave import BYTES, SPARE, STEPS, Interleave
     from actcodec.rtl.comet.lorenzo import Lorenzo
     from actcodec.rtl.comet.outliers import Outliers
+    from actcodec.rtl.comet.places import Places
     from actcodec.rtl.comet.prequantise import Prequantise
     from actcodec.rtl.comet.reconstruct import Reconstruct
     from actcodec.rtl.comet.rounds import Gather, Scatter
 
     return (
+        Unit("places", Places, "places of sectors ahead, and how many rounds they begin"),
         Unit("prequantise", Prequantise, "float32 to multiples of a step, half away from zero"),
         Unit("lorenzo", Lorenzo, "differences to neighbours, and sums, both directions"),
         Unit("outliers", Outliers, "bytes of outliers past prediction, both directions"),

@@ -66,7 +66,8 @@ class StreamCollector(wiring.Component):
         m = Module()
         m.submodules.turns = turns = Turns(self.cdus)
         advance, full = Signal(), Signal()
-        fills, ends = Signal(), Signal(reset_less=True)  # with what is to be written: the packet, the tensor
+        fills = Signal()  # with what is to be written, the packet ends
+        closes = Signal(reset_less=True)  # the tensor as well
         end = Signal(range(SLOTS + 1), reset_less=True)
         packet = Signal(chunk_layout(PACKET), reset_less=True)
         m.d.comb += [
@@ -89,12 +90,12 @@ class StreamCollector(wiring.Component):
 
         with m.If(advance):
             last = turns.moves.any() & ~turns.left.any()
-            m.d.sync += [fills.eq((turns.after == SLOTS) | last), ends.eq(last), end.eq(turns.after),
-                         full.eq(fills), packet.last.eq(ends), packet.count.eq(end << 3)]
+            m.d.sync += [fills.eq((turns.after == SLOTS) | last), closes.eq(last), end.eq(turns.after),
+                         full.eq(fills), packet.last.eq(closes), packet.count.eq(end << 3)]
         m.d.comb += [self.o.valid.eq(full), self.o.p.eq(packet)]
         for s in range(SLOTS):
             written = Cat(place[s] for place in at)
-            with m.If(advance & (written.any() | (ends & fills & (end <= s)))):
+            with m.If(advance & (written.any() | (closes & fills & (end <= s)))):
                 m.d.sync += packet.data.as_value().word_select(s, 8 * TURN).eq(
                     choose(zip(written, words, strict=True)))
         return m

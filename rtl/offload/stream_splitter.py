@@ -72,7 +72,8 @@ class StreamSplitter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.turns = turns = Turns(self.cdus)
-        running, ending = Signal(), Signal()
+        running = Signal()
+        ending = Signal()  # then what is owed follows
         owed = Signal(self.cdus)  # lanes that have not got their last beat
         size, rest = Signal(range(PACKET + 1)), Signal(3)  # bytes of the packet; of its last turn, 0 if that is full
         m.d.comb += [

@@ -66,7 +66,8 @@ class Turns(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         done = Signal(range(SLOTS + 1))
-        pending, rest = Signal(self.cdus), Signal(self.cdus)  # lanes that still have a turn in this round
+        pending = Signal(self.cdus)  # lanes that still have a turn in this round
+        rest = Signal(self.cdus)  # after this cycle
         place, count, goes = done, 0, 1
         for c in range(self.cdus):
             m.d.comb += [self.place[c].eq(place),

@@ -12,10 +12,11 @@ def asked(names):
 
 def drawn(random, name, cdus, **given):
     """The mode of the registry that a lane's one belongs to, and values of all its options: the ``given`` ones, those
-    that the lane's mode stands for, and any of those that only compression has to know."""
+    that the lane's mode stands for, and any of those that only compression has to know, unless they exclude each
+    other."""
     mode, values = codecs.by_code(codecs.lane_modes(name)[0].code)
     for option in mode.options:
-        if not option.stored:
+        if not option.stored and option.name not in mode.exclusive:
             values[option.name] = (
                 bool(random.integers(2)) if option.type is bool else
                 option.choices[random.integers(len(option.choices))] if option.choices else

@@ -16,6 +16,7 @@ from itertools import count
 from queue import Empty
 
 from actcodec.toolchain import SimulationError
+from tb.offload.lanes import asked
 from tb.soak import chance, counts, sweep
 from tb.soak.run import run
 from tb.soak.world import Accelerator
@@ -112,12 +113,12 @@ def swept():
     """The whole sweep; whether all of it ended well."""
     well = True
     for cdus in (4, 2, 3, 8):
-        for modes in (chance.JPEG_ACT, ("raw", "zvc")):
+        for modes in (chance.JPEG_ACT, ("raw", "zvc"), chance.STREAMS):
             accelerator = Accelerator(cdus, modes)
             accelerator.build()
             for kind in sweep.KINDS:
                 broken = sweep.sweep(accelerator, kind)
-                total = 2 * len(sweep.PLACES) * len(modes)
+                total = 2 * len(sweep.PLACES) * len(asked(modes))
                 print(f"{accelerator}, {kind}: {total - len(broken)} of {total} end well", *broken, sep="\n  ",
                       flush=True)
                 well &= not broken

@@ -3,8 +3,8 @@
 import numpy as np
 
 from actcodec import codecs
-from actcodec.driver import effective, view
 from actcodec.golden.jpegact import cdu
+from actcodec.golden.offload.blocks import view
 from tb.offload.lanes import asked
 from tb.soak.session import Job
 from tb.soak.world import KINDS, PATTERNS, Accelerator, Manners
@@ -12,8 +12,9 @@ from tb.soak.world import KINDS, PATTERNS, Accelerator, Manners
 __all__ = ["accelerator", "job", "manners", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
-EVERY = tuple(mode.name for mode in codecs.lane_modes() if not mode.format.endless)  # those with blocks
-FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (2, EVERY), (8, JPEG_ACT))
+STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
+EVERY = tuple(mode.name for mode in codecs.lane_modes())
+FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (2, EVERY), (8, JPEG_ACT), (3, STREAMS))
 SIZE = 1 << 17  # bytes of memory
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 1e-40, -3e-39, -0.0, 3e38, 0], np.float32)
 
@@ -25,18 +26,13 @@ def accelerator(number):
     random = np.random.default_rng([number, 1])
     modes = [JPEG_ACT, ("raw", "zvc"), cdu.MODES, EVERY, None, None][random.integers(6)]
     if modes is None:
-        some = {str(random.choice(blocked(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
+        some = {str(random.choice(asked(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
         modes = tuple(mode for mode in EVERY if mode in some)
     return Accelerator(
         cdus=int(random.choice([1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8])), modes=modes,
         memory=str(random.choice(["shared", "shared", "shared", "independent"])),
         outstanding=int(random.choice([8, 9, 15, 16, 40, 100, 384, 384])),
         address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])))
-
-
-def blocked(names):
-    """Those of a device's modes that a user can ask for, and that have blocks: streams have benches of their own."""
-    return [name for name in asked(names) if not codecs.lane_modes(name)[0].format.endless]
 
 
 def window(random, accelerator):
@@ -102,20 +98,31 @@ def _dqt(random, mode, values):
     return {"dqt": [*names, 2 ** random.integers(0, 8, 64)][random.integers(len(names) + 1)]}
 
 
+def _bound(random, mode, shape):
+    """A bound of errors, near what values are or any, and a predictor that the shape can have; nothing where the mode
+    takes none."""
+    if mode.option("error_bound") is None:
+        return {}
+    decades = (-4, 1) if random.random() < 0.8 else np.log10(mode.option("error_bound").range)
+    predictors = mode.option("predictor").choices if view(shape).tileable else ("auto", "none", "line")
+    return {"error_bound": float(10 ** random.uniform(*decades)), "predictor": str(random.choice(predictors))}
+
+
 def job(random, accelerator, origin, mode=None):
     """A tensor in a mode of the accelerator, or in ``mode``, somewhere in memory."""
     while True:
         x = _tensor(random, _shape(random))
-        mode = mode or str(random.choice(blocked(accelerator.modes)))
-        lane, = codecs.lane_modes(mode)
-        seen = view(lane, x.shape)
+        mode = mode or str(random.choice(asked(accelerator.modes)))
+        known, values = codecs.by_code(codecs.lane_modes(mode)[0].code)
+        given = _dqt(random, known, values) | _bound(random, known, x.shape)
+        found = Job.of(x, mode, accelerator.cdus, random, **given)
+        seen = found.view
         stride = 4 * seen.width + int(random.choice([0, 0, 4 * random.integers(40)]))
         gap = 32 * int(random.integers(4))
         size = (seen.rows - 1) * stride + 4 * seen.width + gap + 64 + 4 * seen.channels
-        if effective(lane, x.shape).name in accelerator.modes and size < SIZE:
+        if found.lane.name in accelerator.modes and size < SIZE:
             break
     room = SIZE - size
     offset = int(random.choice([0, room, random.integers(room + 1)]))
     offset = offset // 32 * 32 if random.random() < 0.5 else offset // 4 * 4
-    dqt = _dqt(random, *codecs.by_code(lane.code))
-    return Job.of(x, mode, accelerator.cdus, origin + offset, random, stride, gap, **dqt)
+    return found.at(origin + offset, stride, gap)

@@ -10,6 +10,7 @@ from actcodec.golden.division import view as division
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.stream import PACKET, order
 from actcodec.rtl.offload.register_map import ErrorCode
+from tb.comet.streams import restored
 from tb.offload.lanes import model, stored
 
 __all__ = ["MUTATIONS", "Frame", "expected", "framed", "mutated"]
@@ -45,12 +46,15 @@ class Frame:
         return np.where(self.keep, self.data, 0)[counts.astype(bool)]
 
 
-def expected(frame, compressed, lane, granule=1):
-    """What decompression of a frame in a lane's mode may end with: error codes, the tensor that memory gets, and which
-    of its values are sure. Those of the block in which a stream ended too soon are not; nor is anything of counted
-    blocks that are not as they were, whose damage is the matter of their coders' benches. Less than a ``granule`` of
-    bytes that are too many may go unseen."""
+def expected(frame, compressed, lane, lengths=(), granule=1):
+    """What decompression of a frame in a lane's mode, with these ``lengths`` of streams, may end with: error codes, the
+    tensor that memory gets, and which of its values are sure. Of streams all are, however damaged. Of blocks those are
+    not in which a frame ended too soon; nor is anything of counted ones that are not as they were, whose damage is the
+    matter of their coders' benches. Less than a ``granule`` of bytes that are too many may go unseen."""
     stream, c = frame.bytes, compressed
+    if lane.format.endless:
+        tensor, code = restored(model(c).encoded(c), c.shape, stream.tobytes(), lengths)
+        return {ErrorCode.BEAT if frame.malformed else code}, tensor, np.ones(c.shape, bool)
     if lane.format.counted:
         good = stream.tobytes() == stored(c)[0].payload
         codes = {ErrorCode.NONE} if good else {ErrorCode.NONE, ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK}

@@ -57,9 +57,9 @@ class Run:
         self.note(f"compress {job}")
         self.count(name, self.session.compress(job))
 
-    def decompress(self, job, name="decompressed", frame=None, sent=False):
-        self.note(f"decompress {job}, frame: {name}")
-        self.count(name, self.session.decompress(job, frame, sent))
+    def decompress(self, job, name="decompressed", frame=None, sent=False, lengths=None):
+        self.note(f"decompress {job}, frame: {name}" + (f", lengths {lengths}" if lengths else ""))
+        self.count(name, self.session.decompress(job, frame, sent, lengths))
 
     def well(self):
         """A tensor there, back, or both."""
@@ -81,6 +81,16 @@ def _mutated(run):
         if name == "null last" and not job.lane.format.head and len(job.payload) % 128:
             continue  # such a payload ends with a full beat
         run.decompress(job, f"mutated: {name}", mutated(job.payload, name, run.random))
+        if job.lane.format.endless:
+            frame = mutated(job.payload, name, run.random) if run.random.random() < 0.5 else None
+            run.decompress(job, "mutated: lengths", frame, lengths=_lengths(run.random, job.lengths))
+
+
+def _lengths(random, lengths):
+    """Wrong ones of streams."""
+    some = [max(0, length + int(random.choice([-8, -1, 0, 0, 1, 8]))) for length in lengths]
+    any_ = random.integers(0, 1 << int(random.integers(1, 16)), len(lengths)).tolist()
+    return [some, any_, [0] * len(lengths), lengths[::-1]][random.integers(4)]
 
 
 def _memory_error(run):
@@ -132,13 +142,15 @@ def _refused(run):
         bad += [{"scales": job.table + 4}, {"scales": top - 32, "channels": view.channels + 8}]
     if job.lane.tiled:
         bad += [{"rows": 7}, {"width": 7}]
+    if job.lane.format.endless:
+        bad += [{"settings": step} for step in (0, 0x8000, 0xFFFF)]
     code = ErrorCode.DESCRIPTOR
     if run.random.random() < 0.2:
         known = [mode.code for mode in lane_modes(*run.accelerator.modes)]
         bad, code = [{"mode": k} for k in range(8) if k not in known], ErrorCode.MODE
     change = bad[run.random.integers(len(bad))]
     run.note(f"refuse {change} of {good}")
-    run.session.refuse({**good, **change}, code)
+    run.session.refuse(job.lane, {**good, **change}, code)
     run.count("refused", code)
 
 

@@ -1,13 +1,16 @@
 """Tensors through an accelerator in its world, with everything that comes of them held against golden."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from actcodec.codecs import Mode
 from actcodec.codecs.compressed import Compressed
-from actcodec.driver import AcceleratorError, Driver, Plain, effective, run, view
+from actcodec.driver import AcceleratorError, Driver, Plain, Result, run, view
 from actcodec.rtl.offload.register_map import BITS, VALUES, ErrorCode
+from actcodec.rtl.offload.setting import width
+from actcodec.rtl_engine import planned
+from tb.comet.streams import counts
 from tb.offload.lanes import drawn, model, stored
 from tb.soak.frames import expected, framed
 from tb.soak.world import COMPRESSING, DECOMPRESSING, IDLE, SLVERR, Broken, World
@@ -29,23 +32,26 @@ class Job:
 
     x: np.ndarray
     lane: Mode  # the lane's, fallen back to if need be
-    options: dict  # of the mode that it does it for
+    told: dict  # what else the driver has to know to compress it
     compressed: Compressed
-    address: int
-    stride: int
-    table: int  # of scales
+    address: int = 0
+    stride: int = 0
+    table: int = 0  # of scales
 
     @classmethod
-    def of(cls, x, name, cdus, address, random, stride=None, gap=0, **given):
-        """``gap`` bytes, a multiple of 32, are between the tensor and its table of scales. ``given`` are options."""
+    def of(cls, x, name, cdus, random, **given):
+        """Of a mode, which has no place yet. ``given`` are options."""
         mode, options = drawn(random, name, cdus, **given)
-        lane = effective(mode.variant(options), x.shape)
-        seen = view(lane, x.shape)
-        stride = stride or 4 * seen.width
-        end = address + (seen.rows - 1) * stride + 4 * seen.width
         compressed = mode.model.compress(x, mode, **options)
         del options["cdus"]
-        return cls(x, lane, options, compressed, address, stride, -(-end // 32) * 32 + gap)
+        return cls(x, *planned(x, mode, **options), compressed)
+
+    def at(self, address, stride=None, gap=0):
+        """The same at a place. ``gap`` bytes, a multiple of 32, are between the tensor and its table of scales."""
+        seen = self.view
+        stride = stride or 4 * seen.width
+        end = address + (seen.rows - 1) * stride + 4 * seen.width
+        return replace(self, address=address, stride=stride, table=-(-end // 32) * 32 + gap)
 
     @property
     def view(self):
@@ -55,6 +61,11 @@ class Job:
     def payload(self):
         """As it passes the stream."""
         return stored(self.compressed)[0].payload
+
+    @property
+    def lengths(self):
+        """Of the streams in the payload, which are none if it has blocks."""
+        return getattr(stored(self.compressed)[0], "lengths", ())
 
     @property
     def end(self):
@@ -138,7 +149,7 @@ class Session:
         world, c = self.world, job.compressed
         before = self._prepare(job, job.x)
         world.phase(COMPRESSING)
-        code, counters = self._result(self._compress(job))
+        code, result = self._result(self._compress(job))
         self._same_memory(before, "memory, which was only read")
         frame = world.take()
         if frame is None:
@@ -149,21 +160,25 @@ class Session:
             return code
         same_bytes(frame, job.payload, "payload")
         scaled = job.lane.scaled
-        self._same_counters(counters, bytes_in=job.x.nbytes, bytes_out=len(frame), nans=scaled * np.isnan(job.x).sum(),
-                            saturated=scaled and model(c).saturated(job.x, c))
+        same_counters(result, bytes_in=job.x.nbytes, bytes_out=len(frame), nans=scaled * np.isnan(job.x).sum(),
+                      saturated=scaled and model(c).saturated(job.x, c))
+        same(result.lengths, job.lengths, "lengths of the streams")
+        if job.lane.format.endless and self.random.random() < 0.2:
+            same(run(self.driver.histogram()), counts(model(c).encoded(c), job.x), "histogram")
         return code
 
-    def decompress(self, job, frame=None, sent=False):
+    def decompress(self, job, frame=None, sent=False, lengths=None):
         """Has a frame decompressed, that of the tensor if there is none; the error code. ``sent``: it waits at the
-        stream already."""
+        stream already. ``lengths`` of streams may be wrong ones."""
         world, c = self.world, job.compressed
         frame = frame or framed(job.payload, self.random)
-        codes, tensor, sure = expected(frame, c, job.lane, 1 if set(self.driver.modes) - {"raw", "zvc"} else 4)
+        lengths = lengths or job.lengths
+        codes, tensor, sure = expected(frame, c, job.lane, lengths, 1 if set(self.driver.modes) - {"raw", "zvc"} else 4)
         before = self._prepare(job)
         if not sent:
             world.send(frame.data, frame.keep, frame.last)
         world.phase(DECOMPRESSING)
-        code, counters = self._result(self._decompress(job))
+        code, result = self._result(self._decompress(job, lengths))
         reads, writes = world.failures
         codes = {ErrorCode.READ} if reads else {ErrorCode.WRITE} if writes else codes
         if code not in codes:
@@ -174,7 +189,7 @@ class Session:
         same(int(np.count_nonzero(world.owner == TENSOR)), 0, "bytes of the tensor that were not written")
         same(world.sent, True, "all of the frame taken")
         if not code:
-            self._same_counters(counters, bytes_in=len(frame.bytes), bytes_out=tensor.nbytes, nans=0, saturated=0)
+            same_counters(result, bytes_in=len(frame.bytes), bytes_out=tensor.nbytes, nans=0, saturated=0)
         return code
 
     def give_up(self, job, back, cycles):
@@ -199,10 +214,10 @@ class Session:
         same(run(self.driver.get("busy", "done", "error", "rows")), [0] * 4, "registers after a reset")
         self.open()
 
-    def refuse(self, values, code):
-        """Starts a tensor that cannot be. The world is idle: nothing may move."""
+    def refuse(self, mode, values, code):
+        """Starts a tensor in a lane's mode that cannot be. The world is idle: nothing may move."""
         world, driver = self.world, self.driver
-        run(driver.put(**values))
+        run(driver.put({"settings": width([mode])}, **values))
         run(driver.put(done_pending=1, error_pending=1))
         run(driver.put(start=1))
         while not run(driver.get("done"))[0]:
@@ -216,12 +231,12 @@ class Session:
     # --------------------------------------------------------------------------------------------------------- parts
     def _compress(self, job):
         return self.driver.compress(job.address, job.x.shape, job.lane.name, scale_table=job.table, stride=job.stride,
-                                    **model(job.compressed).job(**job.options))
+                                    **job.told)
 
-    def _decompress(self, job):
+    def _decompress(self, job, lengths):
         c, settings = stored(job.compressed)
         return self.driver.decompress(job.address, c.shape, c.mode, scales=c.scales, table=c.table, settings=settings,
-                                      scale_table=job.table, stride=job.stride)
+                                      lengths=lengths, scale_table=job.table, stride=job.stride)
 
     def _begin(self, job, back, cycles):
         """Starts a tensor and lets it run for some cycles. Memory before, and whether it has not ended."""
@@ -233,7 +248,7 @@ class Session:
         world.phase(DECOMPRESSING if back else COMPRESSING)
         self.patience = cycles
         try:
-            self._result((self._decompress if back else self._compress)(job))
+            self._result(self._decompress(job, job.lengths) if back else self._compress(job))
             return before, False
         except GivenUp:
             return before, True
@@ -253,15 +268,15 @@ class Session:
         return world.bytes.copy()
 
     def _result(self, coroutine):
-        """The error code of a tensor, and its counters if it has none; nothing moves any more."""
-        code, counters = ErrorCode.NONE, None
+        """The error code of a tensor, and the driver's :class:`Result` if it has none; nothing moves any more."""
+        code, result = ErrorCode.NONE, None
         try:
-            counters = run(coroutine).counters
+            result = run(coroutine)
         except AcceleratorError as error:
             code = error.code
         self.world.phase(IDLE)
         same(self.world.interrupt, False, "interrupt")
-        return code, counters
+        return code, result
 
     def _same_memory(self, expected, what, but_for_the_tensor=False):
         world = self.world
@@ -273,14 +288,15 @@ class Session:
             raise Broken(f"{what}: {wrong.sum()} bytes are wrong, at {at + world.origin:#x} {world.bytes[at]:#04x} in "
                          f"place of {expected[at]:#04x}")
 
-    def _same_counters(self, counters, **expected):
-        for name, value in expected.items():
-            same(counters[name], value, name)
-
 
 def same(got, expected, what):
     if got != expected:
         raise Broken(f"{what}: expected {expected!r}, got {got!r}")
+
+
+def same_counters(result: Result, **expected):
+    for name, value in expected.items():
+        same(result.counters[name], value, name)
 
 
 def same_bytes(got, expected, what):

@@ -25,7 +25,7 @@ def jobs(modes, cdus):
         random = np.random.default_rng(number)
         x = random.normal(0, 1, (1, 2, rows // 2, width)).astype(np.float32)
         x[x < -0.3] = 0
-        job = Job.of(x, mode, cdus, address, random, 4 * width + gap, dqt="optH")
+        job = Job.of(x, mode, cdus, random, dqt="optH").at(address, 4 * width + gap)
         yield from ((job, False), (job, True))
 
 

@@ -6,13 +6,13 @@ Four lanes take the whole sweep; for other numbers a part has to do. ``make soak
 import pytest
 
 from tb.soak import sweep
-from tb.soak.chance import JPEG_ACT
+from tb.soak.chance import JPEG_ACT, STREAMS
 from tb.soak.world import Accelerator
 
 
 @pytest.mark.parametrize("kind", sweep.KINDS)
 @pytest.mark.parametrize(("cdus", "modes", "every"), [
-    (4, JPEG_ACT, 1), (2, ("raw", "zvc"), 1), (3, JPEG_ACT, 5), (8, JPEG_ACT, 5)])
+    (4, JPEG_ACT, 1), (2, ("raw", "zvc"), 1), (3, JPEG_ACT, 5), (8, JPEG_ACT, 5), (3, STREAMS, 1)])
 def test_everything_ends_on_memory_that_keeps_the_order_of_all_lanes(cdus, modes, every, kind):
     broken = sweep.sweep(Accelerator(cdus, modes), kind, every, first=kind == "crossbar")
     assert not broken, "\n".join(broken)
