@@ -6,7 +6,7 @@ from actcodec.codecs.mode import Mode, Option, Setting
 from actcodec.codecs.unit import Paper, Unit
 from actcodec.rtl.offload.block_format import BlockFormat
 
-__all__ = ["CDMA", "CDUS", "JPEG_ACT", "METHODS", "MODES", "ROWS", "units"]
+__all__ = ["CDMA", "CDUS", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "ROWS", "units"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 """The modes of the paper's CDU."""
@@ -56,6 +56,9 @@ STEPPED = (
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
 DENSE = (("dense", {}),)
 RELU = (("ReLU", {}),)
+
+# JPEG-ACT's modes with another coder in ZVC's place
+JPEG_ACT_CODED = {coder: ("sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc") for coder in TOLD}
 
 
 def path(*names):
@@ -159,6 +162,6 @@ def units():
         Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True, "coders": 4}, "CDU",
              variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
                        "in a lane, DIVISION": {"packed": False, "modes": (*JPEG_ACT, *division.LANE)},
-                       **{f"in a lane, {coder}": {"packed": False, "modes": (
-                           "sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc")} for coder in TOLD}}),
+                       **{f"in a lane, {coder}": {"packed": False, "modes": modes}
+                          for coder, modes in JPEG_ACT_CODED.items()}}),
     )
