@@ -68,7 +68,8 @@ SMALLER = {
 }
 # Parts without a bench of their own, and the unit in which they are: its bench is theirs.
 INSIDE = {"offload/dispenser": "splitter", "offload/turns": "stream_splitter",
-          "offload/neighbours": "address_generator", "jpegact/control": "cdu", "jpegact/feed": "cdu"}
+          "offload/neighbours": "address_generator", **dict.fromkeys(
+              ("jpegact/control", "jpegact/feed", "offload/packing", "offload/row_cutter"), "cdu")}
 WITHOUT = ("lane", "accelerator")  # a bench that ends in time, with so large a netlist
 
 SUBJECTS = {

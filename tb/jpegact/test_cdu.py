@@ -104,7 +104,7 @@ def test_real_activations():
     (("sfpr-zvc",), {"zvc32", "align", "dct", "shift", "binarize"})], ids=lambda value: "+".join(sorted(value)))
 def test_hardware_of_other_modes_does_not_exist(modes, absent):
     text = rtlil.convert(Cdu(lane_modes(*modes)), name="dut")
-    present = set(re.findall(r"^module \\dut\.(\w+)$", text, re.MULTILINE))
+    present = set(re.findall(r"^module \\dut\.cdu\.(\w+)$", text, re.MULTILINE))
     assert present and not present & absent
 
 
