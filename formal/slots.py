@@ -162,6 +162,9 @@ def splitter(cdus, folder):
 
 
 def proofs():
-    return [Proof(unit, "slots", lambda folder, build=build, cdus=cdus: build(cdus, folder), f"{cdus} lanes")
+    def proof(unit, build, cdus):
+        return Proof(unit, "slots", lambda folder: build(cdus, folder), f"{cdus} lane{'s' * (cdus > 1)}")
+
+    return [proof(unit, build, cdus)
             for unit, build in (("turns", turns), ("stream_collector", collector), ("stream_splitter", splitter))
             for cdus in (1, 3, 8)]

@@ -36,7 +36,18 @@ class Contract:
     seen: dict = field(default_factory=dict)
 
 
+# A direction stands while any vector is inside.
+_STEADY = Contract("reg [5:0] inside = 0; always @(posedge clk)"
+                   " inside <= rst ? 0 : inside + (i__valid & a_i__ready) - (a_o__valid & o__ready);",
+                   kept={"inverse": "inside != 0"})
 CONTRACTS = {
+    "dct8": _STEADY,
+    "dct": _STEADY,
+    "book": Contract(
+        "reg busy = 0, stands = 0; always @(posedge clk) begin"
+        " busy <= ~rst & (start | busy & ~a_done); stands <= ~rst & ~start & (stands | a_done); end",
+        kept={"counts": "busy", "ends": "busy"}, broken=("busy & start",),
+        seen={"bad": "stands | a_done", "tables": "(stands | a_done) & ~a_bad"}),
     "tensor_plan": Contract(
         "reg busy = 0, done = 0; wire told = done & ~start | a_done; always @(posedge clk) begin"
         " busy <= ~rst & (start | busy & ~a_done); done <= ~rst & told; end",

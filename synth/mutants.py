@@ -65,6 +65,7 @@ class Mutant:
 # Where the catalogue's parameters make mutants that no bench reaches in its time.
 SMALLER = {
     "counter": {"width": 16, "digit": 4},  # or else a carry comes after 2 to the 32 cycles
+    "histogram": {"width": 6},  # so that every bin saturates
 }
 # Parts without a bench of their own, and the unit in which they are: its bench is theirs.
 INSIDE = {"offload/dispenser": "splitter", "offload/turns": "stream_splitter",

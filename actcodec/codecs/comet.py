@@ -48,6 +48,7 @@ def units():
     """The hardware, imported only when it is asked for."""
     from actcodec.rtl.comet.book import Book
     from actcodec.rtl.comet.comet import Comet
+    from actcodec.rtl.comet.histogram import WIDTH as HISTOGRAM
     from actcodec.rtl.comet.histogram import Histogram
     from actcodec.rtl.comet.huffman_decode import Decode as HuffmanDecode
     from actcodec.rtl.comet.huffman_encode import Encode as HuffmanEncode
@@ -66,7 +67,7 @@ def units():
         Unit("outliers", Outliers, "bytes of outliers past prediction, both directions"),
         Unit("gather", Gather, "symbols of sectors to rounds of eight"),
         Unit("scatter", Scatter, "rounds of eight symbols to sectors"),
-        Unit("histogram", Histogram, "32 bins of one symbol in eight",
+        Unit("histogram", Histogram, "32 bins of one symbol in eight", {"width": HISTOGRAM},
              tests="^(?!.*saturates)"),  # the other one sets its counts
         Unit("book", Book, "a code book's tables from its lengths"),
         Unit("huffman_encode", HuffmanEncode, "eight symbols to eight codes, and escapes"),

@@ -39,6 +39,7 @@ class Book(wiring.Component):
     done : output
         Pulse: ``tables`` and ``bad`` stand from now on.
     tables : output, :data:`tables`
+        Of a complete book.
     bad : output
         The book is not complete.
     """

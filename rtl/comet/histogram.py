@@ -35,13 +35,24 @@ class Histogram(wiring.Component):
         is lost.
     bin : input, value : output
         A bin and its count, while no rounds pass.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a count.
+
+    Raises
+    ------
+    ValueError
+        If ``width`` is not 1 to 32.
     """
 
-    valid: In(1)
-    symbols: In(BITS * LANES)
-    clear: In(1)
-    bin: In(range(BINS))
-    value: Out(WIDTH)
+    def __init__(self, width=WIDTH):
+        if type(width) is not int or not 1 <= width <= 32:
+            raise ValueError(f"width must be 1 to 32 bits, not {width!r}")
+        self.width = width
+        super().__init__({"valid": In(1), "symbols": In(BITS * LANES), "clear": In(1), "bin": In(range(BINS)),
+                          "value": Out(width)})
 
     def elaborate(self, platform):
         m = Module()
@@ -57,9 +68,9 @@ class Histogram(wiring.Component):
         number = Mux(symbol[4:].any(), Cat(half, octave, 1), symbol[:4])
 
         places = [Signal(range(BINS), reset_less=True, name=f"place_{k}") for k in range(2)]
-        counts = Array(Signal(WIDTH, name=f"bin_{k}") for k in range(BINS))
+        counts = Array(Signal(self.width, name=f"bin_{k}") for k in range(BINS))
         counting = Signal(2)
-        count, more = Signal(WIDTH, reset_less=True), Signal(WIDTH)
+        count, more = Signal(self.width, reset_less=True), Signal(self.width)
         again = counting[1] & counting[0] & (places[0] == places[1])
         m.d.comb += [more.eq(count + ~count.all()), self.value.eq(count)]
         m.d.sync += [

@@ -78,5 +78,10 @@ async def flags_books_that_are_not_complete(dut):
         assert bad == (left < 0), counts
         wrong += bad
     assert wrong > 50
+    for place in range(7):
+        for bit in range(8):
+            counts = [0] * 7
+            counts[place] = 1 << bit
+            assert (await work(dut, counts, 0))[1] == (counts[place] << 7 - place > 256), counts
     counts = [255] * 7
     assert (await work(dut, counts, 0))[1]

@@ -2,17 +2,33 @@
 
 import cocotb
 import numpy as np
+import pytest
 from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.golden.comet import book
 from actcodec.rtl.comet.histogram import BINS, Histogram
-from tb.harness import Bench, pack, rng, simulate
-
-TOP = (1 << 24) - 1
+from tb.harness import Bench, pack, parameters, rng, simulate
 
 
-def test_histogram():
-    simulate(Histogram(), __file__, seen=[f"bin_{k}" for k in range(BINS)])
+@pytest.mark.parametrize("width", [24, 6])
+def test_histogram(width):
+    simulate(Histogram(width), __file__, None if width == 24 else "counts|gives", width=width,
+             seen=[f"bin_{k}" for k in range(BINS)])
+
+
+@pytest.mark.parametrize("width", [0, 33, True, 24.0])
+def test_refuses_wrong_parameters(width):
+    with pytest.raises(ValueError, match="width must be"):
+        Histogram(width)
+
+
+def top():
+    return (1 << parameters()["width"]) - 1
+
+
+def expected(u):
+    """Golden's counts, which the bits of a count may cut."""
+    return np.minimum(book.histogram(u, sampled=True), top()).tolist()
 
 
 async def prepared(dut):
@@ -57,7 +73,7 @@ async def counts_what_golden_counts(dut, gaps):
         u = [random.integers(0, 4096, 2000), np.minimum(random.geometric(0.3, 2000), 4095),
              random.integers(0, 2, 2000) * 4095, np.exp2(random.random(2000) * 12).astype(int) % 4096][kind]
         await count(dut, u.reshape(-1, 8), random, gaps)
-        bench.equal(await counts(dut), book.histogram(u, sampled=True).tolist(), f"counts, kind {kind}")
+        bench.equal(await counts(dut), expected(u), f"counts, kind {kind}")
         await clear(dut)
         assert not any(await counts(dut))
 
@@ -68,17 +84,31 @@ async def gives_each_symbol_its_bin(dut):
     bench = await prepared(dut)
     u = np.repeat(random.permutation(4096), 8)
     await count(dut, u.reshape(-1, 8), random, 0)
-    bench.equal(await counts(dut), book.histogram(u, sampled=True).tolist(), "counts")
+    bench.equal(await counts(dut), expected(u), "counts")
+
+
+@cocotb.test
+async def counts_every_bin_to_its_top(dut):
+    """One bin at a time, and on, where a count is short enough."""
+    random = rng()
+    bench = await prepared(dut)
+    for times in [20, *([64] if top() < 64 else [])]:
+        u = np.repeat([k if k < 16 else 2 + k % 2 << (k - 16) // 2 + 3 for k in random.permutation(BINS)], 8 * times)
+        await count(dut, u.reshape(-1, 8), random, 0)
+        found = await counts(dut)
+        bench.equal(found, expected(u), f"counts of {times} each")
+        assert len(set(found)) == 1
+        await clear(dut)
 
 
 @cocotb.test
 async def saturates(dut):
     random = rng()
     await prepared(dut)
-    dut.bin_3.value, dut.bin_4.value = TOP - 2, TOP - 2
+    dut.bin_3.value, dut.bin_4.value = top() - 2, top() - 2
     await count(dut, np.full((5, 8), 3), random, 0)
     await count(dut, np.full((2, 8), 4), random, 0)
     found = await counts(dut)
-    assert found[3:5] == [TOP, TOP]
+    assert found[3:5] == [top()] * 2
     await count(dut, np.full((1, 8), 4), random, 0)
-    assert (await counts(dut))[3:5] == [TOP, TOP]
+    assert (await counts(dut))[3:5] == [top()] * 2

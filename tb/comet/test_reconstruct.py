@@ -9,7 +9,7 @@ from actcodec.golden.comet import prequantise
 from actcodec.rtl.comet.reconstruct import Reconstruct
 from tb.comet import world
 from tb.comet.test_prequantise import bfloat16, steps
-from tb.harness import PATTERNS, STALLS, rng, simulate
+from tb.harness import PATTERNS, SEED, STALLS, after, rng, simulate
 
 LATENCY = 4
 
@@ -22,7 +22,13 @@ class Multiplier(world.Queues):
     shown = "bytes"
 
     def popped(self):
-        return int(self.dut.mask.value) if self.dut.take.value == 1 else 0
+        """And looks whether the unit tells when values leave, and how many."""
+        dut = self.dut
+        moves = int(dut.o__valid.value) & int(dut.o__ready.value)
+        assert dut.moves.value == moves, f"SEED={SEED}"
+        if moves:
+            assert dut.count.value == int(dut.o__payload.value) >> 256 & 15, f"SEED={SEED}"
+        return int(dut.mask.value) if dut.take.value == 1 else 0
 
     async def check(self, q, counts, outliers, words, s, random, **patterns):
         """Sectors of integers [n, 8], of which ``counts`` are the tensor's."""
@@ -83,3 +89,17 @@ async def takes_a_cycle_a_sector_and_five_with_outliers(dut):
     run = await bench.check(q, np.full(64, 8), outliers, words, 0.5, random)
     assert run.cycles["o"][0] == LATENCY + 4
     assert set(np.diff(run.cycles["o"])) == {1, 5}
+
+
+@cocotb.test
+async def starts_anew_after_reset(dut):
+    random = rng()
+    bench = await Multiplier.started(dut)
+    for cycles in range(1, 24):
+        q, _, outliers, _ = some(random, 30, 0.1)
+        for queue in bench.queues:
+            queue[:] = random.integers(0, 256, 200).tolist()
+        await bench.run({"i": world.placed(world.lanes(q, 12, outliers), [8] * 30, 104)}, {"o": None}, random,
+                        until=after(cycles))
+        await bench.reset()
+        await bench.check(*some(random, 6, 0.1), 0.5, random)

@@ -11,7 +11,7 @@ CONFIG, SHORT, EXCESS = 1, 2, 4  # errors
 LEGAL = [(k, s, p) for k in (2, 3) for s in (1, 2, 3) for p in (0, 1)]
 SPECIAL = np.array([0, 1 << 31, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0000, 0xFFC0_0001, 0x7F80_0001, 1, 1 << 31 | 1,
                     0x3F80_0000, 0xBF80_0000, 0x7F7F_FFFF], np.uint32)
-KINDS = ("normal", "ties", "relu", "special", "zeros", "low", "bits")
+KINDS = ("normal", "ties", "relu", "special", "zeros", "low", "bits", "near")
 ACTIVATIONS = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 
 
@@ -39,6 +39,10 @@ def random_map(random, shape, kind=None):
     }
     if kind in values:
         return kind, values[kind]().astype(np.float32).view(np.uint32)
+    if kind == "near":  # values of a plane differ in one bit
+        bit = np.uint32(1) << (np.arange(shape[0]) % 32).astype(np.uint32)
+        base = random.integers(0, 2**32, (shape[0], 1, 1), np.uint32)
+        return kind, base ^ bit[:, None, None] * random.integers(0, 2, shape, np.uint32)
     if kind == "special":
         return kind, random.choice(SPECIAL, shape)
     return kind, random.integers(0, 2**32, shape, np.uint32)

@@ -93,6 +93,14 @@ async def equals_golden_in_every_pooling(dut, pooling):
 
 
 @cocotb.test
+async def equals_golden_in_every_bit(dut):
+    """Of values, and of how many planes are left."""
+    random = rng()
+    bench = await Bench.started(dut)
+    await check(bench, random, [(random_map(random, (66, 3, 4), "near")[1], 2, 1, 0)])
+
+
+@cocotb.test
 async def equals_golden_on_real_activations(dut):
     random = rng()
     bench = await Bench.started(dut)

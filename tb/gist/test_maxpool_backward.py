@@ -38,12 +38,16 @@ def test_illegal_width(width):
 
 
 def gradients(random, shape):
-    """Words of one of several kinds: numbers whose sums depend on the order, sums that cancel, specials, any bits."""
-    kind = random.choice(["wide", "cancel", "special", "bits", "small"])
+    """Words of one of several kinds: numbers whose sums depend on the order, sums that cancel, or leave some low bits,
+    specials, any bits."""
+    kind = random.choice(["wide", "cancel", "alike", "special", "bits", "small"])
     if kind == "wide":
         return (random.normal(size=shape) * 2.0 ** random.integers(-25, 26, shape)).astype(np.float32).view(np.uint32)
     if kind == "cancel":
         return random.choice([1.0, -1.0, 2.0**24, -(2.0**24), 0.0, -0.0], shape).astype(np.float32).view(np.uint32)
+    if kind == "alike":
+        low = random.integers(0, 1 << random.integers(1, 24, shape))
+        return (int(random.integers(1 << 23, 255 << 23)) ^ low | random.integers(0, 2, shape) << 31).astype(np.uint32)
     if kind == "special":
         return random.choice(SPECIAL, shape)
     if kind == "small":

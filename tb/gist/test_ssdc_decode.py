@@ -161,6 +161,20 @@ async def tells_all_that_is_wrong_with_a_tensor(dut):
 
 
 @cocotb.test
+async def tells_of_a_column_that_falls_at_any_place(dut):
+    random = rng()
+    bench = await Decoder.started(dut)
+    length = 40
+    arrays = encoded(dense(random, length))
+    for at in range(1, length):
+        columns = arrays.columns.copy()
+        columns[at] = columns[at - 1]
+        bad = arrays._replace(columns=columns)
+        assert lenient(bad, length)[1] == (0, 1, 0, 0), f"SEED={SEED}: column {at}"
+        await bench.arrays(bad, length, random)
+
+
+@cocotb.test
 @cocotb.parametrize(idle=["never", "half"])
 async def survives_garbage(dut, idle):
     """Arrays of random bytes and lengths; or good ones in which a few bytes are."""

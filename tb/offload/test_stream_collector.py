@@ -79,6 +79,14 @@ async def gives_goldens_packets_of_streams_of_all_lengths(dut):
 
 
 @cocotb.test
+async def counts_long_streams(dut):
+    """Of more than 16 bits."""
+    random = rng()
+    lanes = await Lanes.started(dut)
+    await lanes.collect([random.bytes((1 << 17 >> c) + c + 1) for c in range(lanes.cdus)], random)
+
+
+@cocotb.test
 async def takes_a_turn_a_cycle_of_each_lane(dut):
     """Except where a packet ends within a round of turns."""
     random = rng()
