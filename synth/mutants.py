@@ -62,16 +62,23 @@ class Mutant:
         return f"{name}: {known['port']}[{known['portbit']}] of a {known['type']} {what} ({', '.join(lines)})"
 
 
-# Where the catalogue's parameters make mutants that no bench reaches in its time.
-SMALLER = {
+# Where mutants are in hardware with other parameters than the catalogue's, by the name of the subject.
+DIFFERENT = {
     "counter": {"width": 16, "digit": 4},  # or else a carry comes after 2 to the 32 cycles
     "histogram": {"width": 6},  # so that every bin saturates
+    "neighbours": {"edges": True},  # or else there are none
 }
 # Parts without a bench of their own, and the unit in which they are: its bench is theirs.
 INSIDE = {"offload/dispenser": "splitter", "offload/turns": "stream_splitter",
           "offload/neighbours": "address_generator", **dict.fromkeys(
               ("jpegact/control", "jpegact/feed", "offload/packing", "offload/row_cutter"), "cdu")}
 WITHOUT = ("lane", "accelerator")  # a bench that ends in time, with so large a netlist
+
+
+def _bench(unit):
+    """The name of a catalogue's unit's bench."""
+    return Path(unit.bench_path).stem.removeprefix("test_")
+
 
 SUBJECTS = {
     subject.name: subject for subject in (
@@ -86,12 +93,14 @@ SUBJECTS = {
           for name, place, parameters in (("carrysave", "Dot", {"constant": -77}), ("columns", "Bits", {"single": 6}))),
         Subject("minifloat", "tb.common.test_minifloat:Convert", {}, ("rtl/common/minifloat.py",)),
         Subject("round_robin", "actcodec.rtl.offload.round_robin:RoundRobin", {"cdus": 3}),
-        *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **SMALLER.get(unit.name, {})),
-                  bench=Path(unit.bench_path).stem.removeprefix("test_"), tests=unit.tests)
+        *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **DIFFERENT.get(unit.name, {})),
+                  bench=_bench(unit), tests=unit.tests)
           for unit in UNITS.values() if unit.name not in WITHOUT),
         Subject("stream_mux", "tb.common.test_stream_mux:Partners", {}, ("rtl/common/stream_mux.py",)),
-        *(Subject(Path(file).name, UNITS[unit].component, UNITS[unit].resolved(**(UNITS[unit].synth or {})),
-                  (f"rtl/{file}.py",), unit) for file, unit in INSIDE.items()),
+        *(Subject(Path(file).name, UNITS[unit].component,
+                  UNITS[unit].resolved(**(UNITS[unit].synth or {}), **DIFFERENT.get(Path(file).name, {})),
+                  (f"rtl/{file}.py",), _bench(UNITS[unit]))
+          for file, unit in INSIDE.items()),
     )
 }
 

@@ -78,10 +78,11 @@ def _mutated(run):
         run.around()
         job = run.job()
         name = str(run.random.choice(list(MUTATIONS)))
-        if name == "null last" and not job.lane.format.head and len(job.payload) % 128:
+        form = job.lane.format
+        if name == "null last" and not (form.head or form.endless) and len(job.payload) % 128:
             continue  # such a payload ends with a full beat
         run.decompress(job, f"mutated: {name}", mutated(job.payload, name, run.random))
-        if job.lane.format.endless:
+        if form.endless:
             frame = mutated(job.payload, name, run.random) if run.random.random() < 0.5 else None
             run.decompress(job, "mutated: lengths", frame, lengths=_lengths(run.random, job.lengths))
 
