@@ -186,7 +186,7 @@ class Cdu(wiring.Component):
         sectors, taken, restored, behind, results = (
             stream.Signature(words).create(path=[name]) for name in ("sectors", "taken", "restored", "rows", "results"))
         leaving = stream.Signature(chunk_layout(self.width)).create(path=["leaving"])
-        shown = Signal(data.ArrayLayout(8, self.width - MASK), name="shown")
+        content = Signal(data.ArrayLayout(8, self.width - MASK), name="content")
         wiring.connect(m, leaving, wiring.flipped(self.bytes_o))
 
         # ------------------------------------------------------------------------------------- a path for each mode
@@ -255,7 +255,7 @@ class Cdu(wiring.Component):
                                 self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.p.last)),
         ]
         for k in range(8):
-            word = shown[k] if isinstance(wide, Const) else Mux(wide, Cat(shown[4 * k :][:4]), shown[k])
+            word = content[k] if isinstance(wide, Const) else Mux(wide, Cat(content[4 * k :][:4]), content[k])
             m.d.comb += taken.p.data[k].eq(word)
         # A register between what takes a row out of a shifter or a buffer and what SFPR does before its first one.
         pipe = Pipeline(m, restored, behind)
@@ -266,7 +266,7 @@ class Cdu(wiring.Component):
 
         # ----------------------------------------------------------------------------------- the compressed side
         decoders = [(chosen(*((1, mode) for mode in modes)), coder) for coder, modes in coders.values()]
-        pass_rows(m, self.rows_i, shown, control, decoders, taken, direct, fetched)
+        pass_rows(m, self.rows_i, content, control, decoders, taken, direct, fetched)
         return m
 
     def _paths(self, site, is_mode):

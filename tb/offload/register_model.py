@@ -14,7 +14,7 @@ class RegisterModel:
         widths |= {"lengths_in": 32 * lanes, "lengths_out": 32 * lanes}
         there = [bits for bits in BITS if bits.part < widths.get(bits.name, bits.part + 1)]
         self.words = sorted({bits.address for bits in there})
-        self.held = {bits.address for bits in there if VALUES[bits.name].held}
+        self.locked = {bits.address for bits in there if VALUES[bits.name].locked}
         parameters = {"cdus": cdus, "modes": modes, "address_width": address_width}
         self.values = {name: parameters[name] if info.reset is None else info.reset for name, info in VALUES.items()}
         widths |= {"base": address_width, "scales": address_width, "clipped": clipped}
@@ -32,7 +32,7 @@ class RegisterModel:
     def write(self, address, data, strobe=0xF):
         """The response."""
         address &= ~3
-        if address not in self.words or (address in self.held and self.values["busy"]):
+        if address not in self.words or (address in self.locked and self.values["busy"]):
             return SLVERR
         lanes = sum(0xFF << 8 * lane for lane in range(4) if strobe >> lane & 1)
         if any((data & lanes) >> bits.low & (1 << bits.width) - 1 & ~(self.limits[bits.name] >> bits.part)

@@ -205,7 +205,7 @@ class Host:
             await FallingEdge(self.dut.clk)
         assert self.pulses == self.model.pulses, f"SEED={SEED}: pulses {self.pulses}, expected {self.model.pulses}"
         held, at = int(self.dut.control.value), 0
-        for name in (name for name, info in VALUES.items() if info.held and self.model.limits[name]):
+        for name in (name for name, info in VALUES.items() if info.locked and self.model.limits[name]):
             width = self.model.limits[name].bit_length()
             got, at = held >> at & (1 << width) - 1, at + width
             assert got == self.model.values[name], f"SEED={SEED}: control.{name} is {got:#x}"
@@ -255,7 +255,7 @@ async def writes_each_bit_and_no_other(dut):
             await it.read([address])
         await it.write([(address, int(random.integers(1 << 32)) & (0xFFFFFFFC if address == 0x0C else 0xFFFFFFFF), 15)])
     await it.read(range(END))
-    for address in (address for address in it.model.held):
+    for address in (address for address in it.model.locked):
         for bit in range(32):
             await it.write([(address, 1 << bit, 15)])
             await it.read([address])
@@ -271,7 +271,7 @@ async def random_accesses_equal_the_model(dut, idle, stall):
     for turn in range(6):
         it.shake(busy=turn % 3 == 1)
         writes = it.accesses(25)
-        seen |= {(it.model.values["busy"], address in it.model.held, strobe) for address, _, strobe in writes}
+        seen |= {(it.model.values["busy"], address in it.model.locked, strobe) for address, _, strobe in writes}
         await it.write(writes, idle, stall)
         if turn % 2:
             await it.done(int(random.choice([0, random.integers(1, 8)])))
@@ -287,7 +287,7 @@ async def random_accesses_equal_the_model(dut, idle, stall):
 async def takes_address_and_data_in_any_order(dut, late):
     random = rng()
     it = await host(dut, random)
-    writes = [(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.held)]
+    writes = [(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.locked)]
     await it.write(writes, {late: "mostly"})
     await it.read(it.model.words)
     dut.b__ready.value = 1
@@ -299,8 +299,8 @@ async def takes_address_and_data_in_any_order(dut, late):
 @cocotb.test
 async def answers_at_its_rate(dut):
     it = await host(dut, rng())
-    run = await it.write([(address, 0, 15) for address in sorted(it.model.held)])
-    count = len(it.model.held)
+    run = await it.write([(address, 0, 15) for address in sorted(it.model.locked)])
+    count = len(it.model.locked)
     assert run.cycles["aw"] == run.cycles["w"] == list(range(1, 3 * count, 3))
     assert run.cycles["b"] == list(range(2, 3 * count, 3))
     run = await it.read(it.model.words)
@@ -314,8 +314,8 @@ async def reads_and_writes_do_not_disturb_each_other(dut, stall):
     random = rng()
     it = await host(dut, random)
     it.shake(busy=False)
-    reads = [address for address in it.model.words if address >= 0x80 and address not in it.model.held] * 2
-    writes = [(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.held)]
+    reads = [address for address in it.model.words if address >= 0x80 and address not in it.model.locked] * 2
+    writes = [(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.locked)]
     run = await it.bench.run(
         {"aw": [a for a, _, _ in writes], "w": [word(d) for _, d, _ in writes], "ar": reads},
         {"b": len(writes), "r": len(reads)}, random, {"aw": "half", "w": "seldom", "ar": "seldom"}, stall)
@@ -342,13 +342,13 @@ async def start_and_reset_are_single_pulses(dut):
 async def holds_the_descriptor_while_busy(dut):
     random = rng()
     it = await host(dut, random)
-    await it.write([(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.held)])
+    await it.write([(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.locked)])
     before = int(dut.control.value)
     it.status(busy=1)
-    run = await it.write([(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.held)])
+    run = await it.write([(address, int(random.integers(1 << 32)), 15) for address in sorted(it.model.locked)])
     assert set(run["b"]) == {SLVERR} and int(dut.control.value) == before
     await it.done()
-    run = await it.write([(address, 0, 15) for address in sorted(it.model.held)])
+    run = await it.write([(address, 0, 15) for address in sorted(it.model.locked)])
     assert set(run["b"]) == {OKAY} and int(dut.control.value) == 0
 
 
@@ -470,7 +470,7 @@ async def reset_in_the_middle_of_an_access_leaves_nothing(dut):
         it.model = RegisterModel(**CAPABILITIES)
         assert dut.b__valid.value == 0 and dut.r__valid.value == 0
         await it.read(it.model.words)
-        await it.write([(address, 7, 15) for address in sorted(it.model.held)])
+        await it.write([(address, 7, 15) for address in sorted(it.model.locked)])
         await it.read(it.model.words)
 
 
