@@ -18,7 +18,7 @@ from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.config import Chosen, Error, check_blocks, config_layout, rows_layout
 from actcodec.rtl.offload.packing import packed
-from actcodec.rtl.offload.row_cutter import beat_size, check_cut
+from actcodec.rtl.offload.row_cutter import beat_size
 from actcodec.rtl.offload.stage import Hop
 
 __all__ = ["Cdu", "Site"]
@@ -129,8 +129,11 @@ class Cdu(wiring.Component):
     """
 
     def __init__(self, modes, packed=True, coders=4):
-        (check_cut if packed else check_blocks)(modes)
+        check_blocks(modes)
         check_coders(coders)
+        for kind in ("counted", "segmented"):
+            if packed and any(getattr(mode.format, kind) for mode in modes):
+                raise ValueError(f"packed must be False for modes with {kind} blocks, not True")
         self.modes = tuple(modes)
         self.packed, self.coders = bool(packed), coders
         row = max(8, *(mode.format.row for mode in modes))
