@@ -18,7 +18,7 @@ from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.config import Chosen, Error, check_blocks, config_layout, rows_layout
 from actcodec.rtl.offload.packing import packed
-from actcodec.rtl.offload.row_cutter import beat_size, check_cut
+from actcodec.rtl.offload.row_cutter import beat_size
 from actcodec.rtl.offload.stage import Hop
 
 __all__ = ["Cdu", "Site"]
@@ -129,8 +129,11 @@ class Cdu(wiring.Component):
     """
 
     def __init__(self, modes, packed=True, coders=4):
-        (check_cut if packed else check_blocks)(modes)
+        check_blocks(modes)
         check_coders(coders)
+        for kind in ("counted", "segmented"):
+            if packed and any(getattr(mode.format, kind) for mode in modes):
+                raise ValueError(f"packed must be False for modes with {kind} blocks, not True")
         self.modes = tuple(modes)
         self.packed, self.coders = bool(packed), coders
         row = max(8, *(mode.format.row for mode in modes))
@@ -186,7 +189,7 @@ class Cdu(wiring.Component):
         sectors, taken, restored, behind, results = (
             stream.Signature(words).create(path=[name]) for name in ("sectors", "taken", "restored", "rows", "results"))
         leaving = stream.Signature(chunk_layout(self.width)).create(path=["leaving"])
-        shown = Signal(data.ArrayLayout(8, self.width - MASK), name="shown")
+        content = Signal(data.ArrayLayout(8, self.width - MASK), name="content")
         wiring.connect(m, leaving, wiring.flipped(self.bytes_o))
 
         # ------------------------------------------------------------------------------------- a path for each mode
@@ -255,7 +258,7 @@ class Cdu(wiring.Component):
                                 self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.p.last)),
         ]
         for k in range(8):
-            word = shown[k] if isinstance(wide, Const) else Mux(wide, Cat(shown[4 * k :][:4]), shown[k])
+            word = content[k] if isinstance(wide, Const) else Mux(wide, Cat(content[4 * k :][:4]), content[k])
             m.d.comb += taken.p.data[k].eq(word)
         # A register between what takes a row out of a shifter or a buffer and what SFPR does before its first one.
         pipe = Pipeline(m, restored, behind)
@@ -266,7 +269,7 @@ class Cdu(wiring.Component):
 
         # ----------------------------------------------------------------------------------- the compressed side
         decoders = [(chosen(*((1, mode) for mode in modes)), coder) for coder, modes in coders.values()]
-        pass_rows(m, self.rows_i, shown, control, decoders, taken, direct, fetched)
+        pass_rows(m, self.rows_i, content, control, decoders, taken, direct, fetched)
         return m
 
     def _paths(self, site, is_mode):

@@ -5,9 +5,9 @@ from amaranth.hdl import Mux, Signal, Value
 __all__ = ["pass_rows"]
 
 
-def pass_rows(m, i, shown, control, coders, taken, direct, fetched):
+def pass_rows(m, i, content, control, coders, taken, direct, fetched):
     """Connects the stream of rows ``i`` with ``coders``, pairs of (a register that chooses it, the coder), and with
-    ``taken``, the stream of rows that ``direct`` chooses; ``shown`` becomes their data. ``fetched`` becomes a pulse
+    ``taken``, the stream of rows that ``direct`` chooses; ``content`` becomes their data. ``fetched`` becomes a pulse
     with each row that is to be counted. ``control`` is told of a stream that is too short, or not yet through: once it
     has ended, ``left`` falls, and zeros follow."""
     row, valid, ready, absent = i.p, Signal(), Signal(), Signal()
@@ -16,7 +16,7 @@ def pass_rows(m, i, shown, control, coders, taken, direct, fetched):
         valid.eq(control.feeding & control.more & (i.valid | ~control.left)),
         fetched.eq(valid & ready),
         i.ready.eq(control.left & ((control.feeding & control.more & ready) | control.dropping)),
-        shown.as_value().eq(Mux(absent, 0, row.data.as_value())),
+        content.as_value().eq(Mux(absent, 0, row.data.as_value())),
         control.short.eq(fetched & absent),
         control.excess.eq(control.left),
     ]

@@ -28,10 +28,11 @@ def packed(ports, cdu):
     wiring.connect(m, packer.o, wiring.flipped(ports.bytes_o))
     wiring.connect(m, unpacker.o, cutter.bytes)
     wiring.connect(m, cutter.o, cdu.rows_i)
-    for name in {"sectors_i", "sectors_o", "scales"} & set(ports.signature.members):
-        wiring.connect(m, wiring.flipped(getattr(ports, name)), getattr(cdu, name))
-    for name in {"nans", "saturated"} & set(ports.signature.members):
-        m.d.comb += getattr(ports, name).eq(getattr(cdu, name))
+    wiring.connect(m, wiring.flipped(ports.sectors_i), cdu.sectors_i)
+    wiring.connect(m, cdu.sectors_o, wiring.flipped(ports.sectors_o))
+    if cdu.scaled:
+        wiring.connect(m, wiring.flipped(ports.scales), cdu.scales)
+        m.d.comb += [ports.nans.eq(cdu.nans), ports.saturated.eq(cdu.saturated)]
 
     config = ports.config
     idle, started = Signal(), Signal()  # nothing is left of the tensor before; a tensor started in the last cycle

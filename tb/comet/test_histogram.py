@@ -34,6 +34,7 @@ def expected(u):
 async def prepared(dut):
     bench = Bench(dut)
     await bench.start()
+    await FallingEdge(dut.clk)  # in which reset still clears the bins
     return bench
 
 
