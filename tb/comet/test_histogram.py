@@ -89,6 +89,20 @@ async def gives_each_symbol_its_bin(dut):
 
 
 @cocotb.test
+async def counts_nothing_that_passes_with_clear_or_has_just_before(dut):
+    random = rng()
+    await prepared(dut)
+    for gap in range(5):
+        await count(dut, random.integers(0, 4096, (4, 8)), random, 0)
+        for _ in range(gap):
+            await FallingEdge(dut.clk)
+        dut.symbols.value, dut.valid.value = pack(random.integers(0, 4096, 8).tolist(), 12), 1
+        await clear(dut)
+        dut.valid.value = 0
+        assert not any(await counts(dut))
+
+
+@cocotb.test
 async def counts_every_bin_to_its_top(dut):
     """One bin at a time, and on, where a count is short enough."""
     random = rng()
