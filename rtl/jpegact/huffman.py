@@ -76,14 +76,17 @@ def encode_ac(m, run, category):
             for run, row in rows.items()}
     assert all(number == (base[run] + category) % 128 for run, row in rows.items() for category, number in row.items())
     found, first, number = (Signal(LONGEST + 5, name="short_code"), Signal(7, name="base"), Signal(7, name="number"))
+    long, key = Signal(name="long_code"), Cat(category, run)
     m.d.comb += [
-        found.eq(_function(Cat(category, run), values, LONGEST + 5)),
+        found.eq(_function(key, values, LONGEST + 5)),
+        long.eq(_function(key, {symbol: 1 for symbol in AC if symbol not in short}, 1)),
         first.eq(_function(run, base, 7)),
         number.eq(first + category),
     ]
-    long = ~found[LONGEST:].any()
-    code = Mux(long, Cat(Const((1 << ESCAPE) - 1, ESCAPE), number[::-1]), found[:LONGEST])
-    return code, Mux(long, LONGEST, found[LONGEST:])
+    # Of a long code nothing is found.
+    escaped = Cat(Const((1 << ESCAPE) - 1, ESCAPE), number[::-1], Const(LONGEST, 5))
+    got = found | Mux(long, escaped, 0)
+    return got[:LONGEST], got[LONGEST:]
 
 
 def _matches(m, bits, code, name):

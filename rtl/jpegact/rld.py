@@ -130,11 +130,15 @@ class Decoder(wiring.Component):
                          number.eq(number + 1)]
         with m.If(step & (idle | over)):
             m.d.sync += rest.eq(Mux(idle, second, ahead))
-        takes = (~known | (step & (idle | over))) & advance
+        fills, takes, read = Signal(), Signal(), Signal()  # `over` comes late
         slot, place = Signal(SLOTS, init=1), Signal(6, init=1 << 2)
         m.d.comb += [self.slot.eq(slot), self.place.eq(place)]
-        read = Signal()
-        m.d.comb += [read.eq(takes & self.there & (~idle | self.waiting)), self.passes.eq(read & place[5])]
+        m.d.comb += [
+            fills.eq(self.there & (~idle | self.waiting) & advance),
+            takes.eq((~known & advance) | (step & over)),
+            read.eq((fills & ~known) | (fills & step & over)),
+            self.passes.eq(read & place[5]),
+        ]
         with m.If(read):
             m.d.sync += [ahead.eq(self.word), place.eq(place.rotate_left(1))]
             with m.If(place[5]):
