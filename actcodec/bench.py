@@ -11,13 +11,13 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from actcodec import codecs
 from actcodec.bench_cycles import (
     CHANNELS,
     CLOCK,
     DENSE,
     ERRORS,
     LATENCY,
-    MEASURED,
     PAPER,
     PCIE,
     POLICIES,
@@ -31,7 +31,10 @@ from actcodec.bench_cycles import (
     Streamed,
     choice,
     code,
+    lossy_streams,
+    masked,
     measure,
+    measured,
     offload_by_name,
     share,
     streamed,
@@ -52,13 +55,13 @@ __all__ = ["run"]
 NUMBERS = (1, 2, 4, 8)  # of CDUs, for rates; of coders
 OFFLOAD = (1, 2, 3, 4, 6, 8)  # for offload
 # On one port for all lanes: whole beats, rows that begin inside of one, and the widest.
-SHARED = {"modes": ("sfpr-zvc", "jpeg-act", "brc"), "widths": (28, 32, 33, 224), "numbers": (1, SHOWN)}
+SHARED = {"modes": codecs.JPEG_ACT, "widths": (28, 32, 33, 224), "numbers": (1, SHOWN)}
 
 
 def jobs(quick):
     """What to simulate: [(function, arguments)], the longest ones first."""
     widths, numbers = ((8, 28, 224), (1, SHOWN)) if quick else (tuple(CHANNELS), NUMBERS)
-    found = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in MEASURED
+    found = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in measured()
              for back in (False, True)]
     found += [(share, (mode, back, width, cdus)) for cdus in SHARED["numbers"] for width in SHARED["widths"]
               for mode in SHARED["modes"] for back in (False, True) if not quick or (width, cdus) == (32, SHOWN)]
@@ -73,17 +76,18 @@ def jobs(quick):
         found += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
     found += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
               for back in (False, True)]
-    found += [(streamed, (name, error, cdus)) for name in sample() for error in ERRORS for cdus in (1, SHOWN)]
+    found += [(streamed, (mode, name, error, cdus)) for mode in lossy_streams() for name in sample() for error in ERRORS
+              for cdus in (1, SHOWN)]
     return sorted(found, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
 
 
 def cdus_of(job):
     function, arguments = job
-    return 1 if function is code else arguments[{offload_by_name: 1, streamed: 2}.get(function, 3)]
+    return 1 if function is code else arguments[1 if function is offload_by_name else 3]
 
 
 def modes(name):
-    return set(choice(name)[:2]) if name in POLICIES else {RATIOS[int(name[:-1])]}
+    return set(choice(name)[:2]) if name in POLICIES else {masked(int(name[:-1]))[0]}
 
 
 def builds(todo):
@@ -93,7 +97,7 @@ def builds(todo):
     found = set()
     for function, arguments in todo:
         names = (modes(arguments[0]) if function is offload_by_name else
-                 {cdu.BASE if function is code else "comet" if function is streamed else arguments[0]})
+                 {cdu.BASE if function is code else arguments[0]})
         coders = arguments[1] if function is code else 4
         found |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
     return sorted(found)
@@ -144,10 +148,11 @@ def report(rates, shared, offloads, streamed, codings, output):
     from actcodec.bench_plot import draw
 
     console = Console()
-    rates = sorted(rates, key=lambda r: (r.cdus, MEASURED.index(r.mode), r.decompress, r.width))
+    order = list(codecs.MODES).index
+    rates = sorted(rates, key=lambda r: (r.cdus, order(r.mode), r.decompress, r.width))
     offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))
-    shared = sorted(shared, key=lambda s: (s.cdus, MEASURED.index(s.mode), s.decompress, s.width))
-    streamed = sorted(streamed, key=lambda a: (a.tensor, a.error, a.cdus))
+    shared = sorted(shared, key=lambda s: (s.cdus, order(s.mode), s.decompress, s.width))
+    streamed = sorted(streamed, key=lambda a: (order(a.mode), a.tensor, a.error, a.cdus))
     for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads),
                   stream_table(streamed), coding_table(codings)):
         console.print(table)

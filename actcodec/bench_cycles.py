@@ -14,12 +14,12 @@ import numpy as np
 from actcodec import codecs
 from actcodec.demo import sample
 from actcodec.golden.jpegact import cdu, rle
+from actcodec.rtl.offload.block_format import MASK, VALUES
 
-__all__ = ["CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "MEASURED", "PAPER", "PCIE", "POLICIES",
-           "RATIOS", "SECTOR", "SHOWN", "SYMBOLS", "Coding", "Offload", "Rate", "Shared", "Streamed", "choice", "code",
-           "measure", "offload", "offload_by_name", "share", "streamed"]
+__all__ = ["CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS",
+           "SECTOR", "SHOWN", "SYMBOLS", "Coding", "Offload", "Rate", "Shared", "Streamed", "choice", "code",
+           "lossy_streams", "masked", "measure", "measured", "offload", "offload_by_name", "share", "streamed"]
 
-MEASURED = (*cdu.MODES, "division")  # modes whose rates are measured
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
 LATENCY = 300  # of memory, cycles
@@ -29,8 +29,7 @@ GROUPS = 250  # of each CDU, at least
 CHANNELS = {8: 256, 16: 128, 24: 96, 28: 128, 32: 64, 56: 64, 112: 64, 224: 64}
 PAPER = {"cDMA+": (1.3, 15.6), "SFPR": (4.0, 48.0), "JPEG-BASE": (5.8, 69.6), "JPEG-ACT": (8.5, 108.8)}
 """Table V, 4 CDUs: compression ratio and GB/s. The last is the ratio times 12.8 GB/s, the others times 12.0."""
-RATIOS = {2: "zvc", 4: "sfpr-zvc", 6: "sfpr-zvc", 8: "sfpr-zvc", 12: "sfpr-zvc", 16: "sfpr-zvc"}
-"""Synthetic tensors: compression ratio, and the mode that gives it."""
+RATIOS = (2, 4, 6, 8, 12, 16)  # of synthetic tensors
 FIXED = (2, 4, 8, 12)  # those of Figure 21
 SHOWN = 4  # for the tables, and as in Table V
 SYMBOLS = {"jpeg60": 21.4, "optH-div": 27.5, "jpeg80": 29.3, "optL-div": 47.2}
@@ -99,6 +98,7 @@ class Offload:
 class Streamed:
     """A real tensor through lanes that make streams, when memory and the DMA engine do not limit, both ways."""
 
+    mode: str
     tensor: str
     error: float  # relative L2 error that was asked for
     cdus: int
@@ -110,6 +110,27 @@ class Streamed:
     def rates(self):
         """Sectors a cycle and CDU."""
         return tuple(8 * self.blocks / cycles for cycles in self.cycles)
+
+
+def measured():
+    """The modes whose rates are measured: those of a lane that no tensor slows down."""
+    return [name for name, mode in codecs.MODES.items() if mode.format and mode.steady]
+
+
+def lossy_streams():
+    """The modes of lanes without blocks that can be asked for an error."""
+    return [name for name, mode in codecs.MODES.items() if mode.format and mode.format.endless and mode.option("l2")]
+
+
+def masked(ratio):
+    """The mode that compresses any tensor to 1/ratio if enough of it is zero, and which share of it is not zero then:
+    of those with a mask the one with the shortest items, unless these are too short."""
+    found = [mode for mode in codecs.MODES.values() if mode.format and mode.format.kind == "mask" and not mode.tiled]
+    for mode in sorted(found, key=lambda mode: mode.format.item):
+        share = (4 * VALUES / ratio - MASK) / (VALUES * mode.format.item)
+        if share <= 1:
+            return mode.name, share
+    raise ValueError(f"no mode makes tensors {ratio} times smaller")
 
 
 def shape(width, cdus):
@@ -184,19 +205,19 @@ def share(mode, decompress, width, cdus):
     return Shared(mode, decompress, width, cdus, beats, beats / span)
 
 
-def streamed(name, error, cdus):
+def streamed(mode, name, error, cdus):
     """:class:`Streamed` of a tensor of the sample."""
     from actcodec import container, engines
     from actcodec.toolchain import SimulationError
 
     x = batch(sample()[name])
-    golden, _ = engines.compress("golden", x, "comet", l2=error, cdus=cdus)
-    simulated, there = engines.compress("rtl", x, "comet", l2=error, cdus=cdus)
+    golden, _ = engines.compress("golden", x, mode, l2=error, cdus=cdus)
+    simulated, there = engines.compress("rtl", x, mode, l2=error, cdus=cdus)
     after, back = engines.decompress("rtl", golden)
     if (container.pack(simulated) != container.pack(golden)
             or after.tobytes() != engines.decompress("golden", golden)[0].tobytes()):
-        raise SimulationError(f"comet {name}, {cdus} CDUs: the hardware differs from the golden model")
-    return Streamed(name, error, cdus, golden.ratio, there.blocks, (there.cycles, back.cycles))
+        raise SimulationError(f"{mode} {name}, {cdus} CDUs: the hardware differs from the golden model")
+    return Streamed(mode, name, error, cdus, golden.ratio, there.blocks, (there.cycles, back.cycles))
 
 
 def offload(name, tensors, cdus, decompress):
@@ -227,18 +248,14 @@ def real(policy):
 def choice(policy):
     """The modes of dense tensors and of ReLUs', and the DQT."""
     method, dqt, coder = (*policy.removesuffix(DENSE).split(), None, None)[:3]
-    if not dqt:
-        return "zvc", "zvc", "optL"
-    if method == "JPEG-BASE":
-        return cdu.BASE, "sfpr", dqt
-    return f"jpeg-act-{coder}" if coder else "jpeg-act", f"sfpr-{coder or 'zvc'}", dqt
+    options = {"coder": coder} if coder else {}
+    return *(codecs.find(name).variant(options).name for name in codecs.METHODS[method]), dqt or "optL"
 
 
 def fixed(ratio):
     """A synthetic tensor that is compressed to 1/ratio, as [(tensor, mode, dqt)]."""
-    mode = RATIOS[ratio]
-    value = 4 if mode == "zvc" else 1  # bytes that a non-zero value takes, beside the mask of 8 bytes a block
-    return [(sparse((8, 64, 32, 32), 1 - (256 / ratio - 8) / (64 * value), ratio), mode, "optL")]
+    mode, share = masked(ratio)
+    return [(sparse((8, 64, 32, 32), 1 - share, ratio), mode, "optL")]
 
 
 POLICIES = ("cDMA+", "JPEG-BASE jpeg80",

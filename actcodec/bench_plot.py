@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from actcodec.bench_cycles import CLOCK, FIXED, MEASURED, PAPER, PCIE, SECTOR, SHOWN
+from actcodec.bench_cycles import CLOCK, FIXED, PAPER, PCIE, SECTOR, SHOWN
 from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
@@ -43,7 +43,7 @@ def draw_rates(axis, rates):
     """Fraction of the limit for each mode, direction and width."""
     rates = [r for r in rates if r.cdus == SHOWN]
     widths = sorted({r.width for r in rates})
-    rows = [(mode, back) for mode in MEASURED for back in (False, True)]
+    rows = [(mode, back) for mode in dict.fromkeys(r.mode for r in rates) for back in (False, True)]
     found = {(r.mode, r.decompress, r.width): 8 / r.steady for r in rates}
     shares = np.array([[found[*row, width] for width in widths] for row in rows])
     axis.imshow(shares, cmap="Blues", vmin=0.8, vmax=1.15, aspect="auto")

@@ -3,7 +3,7 @@
 from rich import box
 from rich.table import Table
 
-from actcodec.bench_cycles import CLOCK, LATENCY, MEASURED, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
+from actcodec.bench_cycles import CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
 
 __all__ = ["coding_table", "number_table", "offload_table", "rate_table", "shared_table", "stream_table"]
 
@@ -13,7 +13,7 @@ TIGHT = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}  # 
 def share_table(title, rates, column, columns, share):
     """A row for each mode and direction; ``share`` makes a number of all rates of a column."""
     table = Table("mode", "", *map(str, columns), title=title, **TIGHT)
-    for mode in MEASURED:
+    for mode in dict.fromkeys(r.mode for r in rates):
         for back in (False, True):
             row = [[r for r in rates if (r.mode, r.decompress, getattr(r, column)) == (mode, back, value)]
                    for value in columns]
@@ -88,11 +88,11 @@ def offload_table(offloads):
 def stream_table(streamed):
     """By tensor, error and the number of CDUs."""
     columns = sorted({(a.error, a.cdus) for a in streamed})
-    found = {(a.tensor, a.error, a.cdus): a for a in streamed}
-    table = Table("tensor", *(f"{error:g}, {cdus}" for error, cdus in columns), **TIGHT, title=(
-        "Mode comet: sectors a cycle and CDU, compressing/decompressing, from the start to\n"
-        "the end, by relative L2 error and the number of CDUs"))
-    for name in dict.fromkeys(a.tensor for a in streamed):
-        cells = [found[name, *column] for column in columns]
-        table.add_row(name, *(f"{a.rates[0]:.3f}/{a.rates[1]:.3f}" for a in cells))
+    found = {(a.mode, a.tensor, a.error, a.cdus): a for a in streamed}
+    table = Table("mode", "tensor", *(f"{error:g}, {cdus}" for error, cdus in columns), **TIGHT, title=(
+        "Streams without blocks: sectors a cycle and CDU, compressing/decompressing, from\n"
+        "the start to the end, by relative L2 error and the number of CDUs"))
+    for names in dict.fromkeys((a.mode, a.tensor) for a in streamed):
+        cells = [found[*names, *column] for column in columns]
+        table.add_row(*names, *(f"{a.rates[0]:.3f}/{a.rates[1]:.3f}" for a in cells))
     return table

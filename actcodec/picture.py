@@ -1,29 +1,34 @@
 """The demo's picture: channels before and after, the error, and ratio against error."""
 
+from itertools import cycle
+
 import numpy as np
 
+from actcodec.codecs import METHODS
+from actcodec.demo import KINDS
 from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
 
 INK, QUIET = "#222222", "#8a8a8a"
-COLOURS = {"jpeg-act optL": "#1b6ca8", "jpeg-act optH": "#0b3c5d", "jpeg-act jpeg80": "#4aa3df",
-           "jpeg-act jpeg60": "#7cc6e8", "sfpr": "#9a6fb0", "sfpr-zvc": "#d1495b", "brc": "#edae49",
-           "zvc": "#66a182", "raw": "#777777", "jpeg-base": "#1d7d74", "comet 0.05": "#b5651d", "division": "#7a5195"}
-SHOWN = [("conv0", "jpeg-act optL", 3), ("ReLU_layers_0_relu1", "sfpr-zvc", 2)]  # tensor, mode, channels
+SHOWN = (3, 2)  # channels of a dense tensor, of a ReLU's
 MAGNIFIED = 10
-PLACES = {"jpeg-act optL": (0, -32, "center"), "jpeg-act optH": (18, -14, "left"), "zvc": (14, -4, "left"),
-          "jpeg-act jpeg80": (-8, 6, "right"), "sfpr": (0, -24, "center"), "sfpr-zvc": (-10, 10, "right"),
-          "raw": (14, -4, "left"), "comet 0.05 ReLU": (-14, 6, "right"), "comet 0.05": (-14, 2, "right"),
-          "jpeg-base": (10, 10, "left"), "jpeg-act jpeg60": (14, -2, "left"), "division": (0, -24, "center"),
-          "division ReLU": (-10, 14, "center")}
-"""Where a name goes, in points from its mark, so that neighbours do not overlap; "ReLU" behind one that dense tensors
-have, too."""
+COLOURS = ("tab10", "Dark2")  # dark enough to write with
+PLACES = ((0, 12, "center"), (0, -24, "center"), (14, -4, "left"), (-14, -4, "right"), (10, 10, "left"),
+          (-10, 10, "right"), (10, -18, "left"), (-10, -18, "right"), (0, 28, "center"), (0, -40, "center"))
+"""Where a name may go, in points from its mark, the best place first."""
 
 
-def colour(label):
-    """Of a way of compressing; one that has none of its own gets one by its name."""
-    return COLOURS.get(label) or pyplot().get_cmap("tab20")(sum(label.encode()) % 20)
+def colours(results):
+    """{way of compressing: colour}."""
+    found = cycle(colour for name in COLOURS for colour in pyplot().get_cmap(name).colors)
+    return dict(zip(dict.fromkeys(r.label for r in results), found, strict=False))
+
+
+def shown(results):
+    """What the picture has channels of: for each kind the first tensor by JPEG-ACT's way, and how many channels."""
+    for kind, mode, count in zip(KINDS, METHODS["JPEG-ACT"], SHOWN, strict=True):
+        yield next(r for r in results if (r.kind, r.mode) == (kind, mode)), count
 
 
 def draw(results, path):
@@ -42,9 +47,8 @@ def draw(results, path):
 
 def draw_channels(figure, results):
     """A few channels of two tensors, in three rows: before, after, error."""
-    by_name = {(r.tensor, r.label): r for r in results}
-    columns = [(by_name[tensor, label], channel) for tensor, label, count in SHOWN
-               for channel in liveliest(by_name[tensor, label].before[0], count)]
+    chosen = list(shown(results))
+    columns = [(result, channel) for result, count in chosen for channel in liveliest(result.before[0], count)]
     axes = figure.subplots(3, len(columns), gridspec_kw={"left": 0.07, "right": 0.985, "top": 0.81, "bottom": 0.03,
                                                          "wspace": 0.06, "hspace": 0.06})
     for column, (result, channel) in enumerate(columns):
@@ -58,11 +62,10 @@ def draw_channels(figure, results):
     for row, name in enumerate(["before", "after", f"error x {MAGNIFIED}"]):
         axes[row, 0].set_ylabel(name, fontsize=12)
     first = 0
-    for tensor, label, count in SHOWN:
-        result = by_name[tensor, label]
+    for result, count in chosen:
         figure.text(axes[0, first].get_position().x0, 0.89,
-                    f"{tensor}\n{label}, ratio {result.ratio:.1f}, error {result.relative_error:.2%}",
-                    fontsize=10.5, linespacing=1.4, weight="bold", color=colour(label))
+                    f"{result.tensor}\n{result.label}, ratio {result.ratio:.1f}, error {result.relative_error:.2%}",
+                    fontsize=10.5, linespacing=1.4, weight="bold", color=colours(results)[result.label])
         first += count
 
 
@@ -76,17 +79,18 @@ def draw_ratios(axes, results):
     lossy = [r for r in results if r.relative_error]
     lossless = min(r.relative_error for r in lossy) / 3  # where a logarithmic axis puts "none"
     axes.axvspan(lossless / 1.6, lossless * 1.6, color="#f1f1f1", zorder=0)
+    colour, names, marks = colours(results), [], []
     for label, kind in dict.fromkeys((r.label, r.kind) for r in results):
         of_mode = [r for r in results if (r.label, r.kind) == (label, kind)]
         errors = np.array([r.relative_error or lossless for r in of_mode])
         ratios = np.array([r.ratio for r in of_mode])
         marker = "o" if kind == "dense" else "^"
-        axes.scatter(errors, ratios, s=46, color=colour(label), marker=marker, alpha=0.55, linewidths=0)
+        axes.scatter(errors, ratios, s=46, color=colour[label], marker=marker, alpha=0.55, linewidths=0)
         x, y = np.exp(np.log(errors).mean()), 1 / np.average(1 / ratios, weights=[r.before.size for r in of_mode])
-        axes.scatter(x, y, s=150, color=colour(label), marker=marker, edgecolors="white", linewidths=1.4, zorder=3)
-        dx, dy, side = PLACES.get(f"{label} {kind}") or PLACES.get(label, (0, 12, "center"))
-        axes.annotate(f"{label}  {y:.1f}", (x, y), (dx, dy), textcoords="offset points", ha=side, color=colour(label),
-                      weight="bold", fontsize=10, zorder=4)
+        axes.scatter(x, y, s=150, color=colour[label], marker=marker, edgecolors="white", linewidths=1.4, zorder=3)
+        marks += [(x, y, 8), *zip(errors, ratios, [4] * len(errors), strict=True)]
+        names.append(axes.annotate(f"{label}  {y:.1f}", (x, y), (0, 0), textcoords="offset points",
+                                   color=colour[label], weight="bold", fontsize=10, zorder=4))
     axes.set(xscale="log", yscale="log", xlabel="relative L2 error", ylabel="compression ratio", ylim=(0.8, 48))
     axes.set_yticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
     axes.set_yticks([], minor=True)
@@ -97,3 +101,28 @@ def draw_ratios(axes, results):
     handles = [axes.scatter([], [], s=60, color=QUIET, marker=m, label=text)
                for m, text in [("o", "dense tensor"), ("^", "ReLU tensor")]]
     axes.legend(handles=handles, loc="lower right", frameon=False)
+    place(axes, names, marks)
+
+
+def place(axes, names, marks):
+    """Moves each name to where it hides least of ``marks`` (x, y and half a width in pixels) and of the names before
+    it, and stays inside of the axes."""
+    from matplotlib.transforms import Bbox
+
+    def hidden(text, place):
+        text.set_position(place[:2])
+        text.set_horizontalalignment(place[2])
+        box = text.get_window_extent(renderer)
+        common = [Bbox.intersection(box, other) for other in taken]
+        inside = Bbox.intersection(box, axes.bbox)
+        size = box.width * box.height
+        return sum(one.width * one.height for one in common if one) + size - (
+            inside.width * inside.height if inside else 0)
+
+    renderer = axes.figure.canvas.get_renderer()
+    taken = [Bbox.from_bounds(x - half, y - half, 2 * half, 2 * half) for (x, y), (*_, half) in zip(
+        axes.transData.transform([mark[:2] for mark in marks]), marks, strict=True)]
+    for name in names:
+        best = min(PLACES, key=lambda where, name=name: hidden(name, where))
+        hidden(name, best)
+        taken.append(name.get_window_extent(renderer))

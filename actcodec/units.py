@@ -11,7 +11,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.back import verilog as back_verilog
 
-from actcodec.codecs import JPEG_ACT, PAPERS
+from actcodec.codecs import JPEG_ACT, JPEG_ACT_CODED, PAPERS
 from actcodec.codecs.unit import Unit
 from actcodec.elaboration import rare_collection
 from actcodec.rtl.common import axi
@@ -38,6 +38,7 @@ __all__ = ["UNITS", "Unit", "register", "verilog", "write"]
 ADDRESS = {"address_width": 40}
 MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
 CODERS = {"coders": 4}
+CODED = {coder: {"modes": modes} for coder, modes in JPEG_ACT_CODED.items()}
 LANES = (1, 4)  # of the accelerators that are written besides the units
 
 COMMON = (
@@ -56,8 +57,9 @@ OFFLOAD = (
     Unit("writer", Writer, "sectors to their places, written over AXI", MEMORY,
          variants={"independent memory": {"memory": "independent"}}),
     Unit("registers", Registers, "registers on AXI4-Lite", {"cdus": 1, "modes": JPEG_ACT, "address_width": 64}),
-    Unit("collector", Collector, "blocks of all CDUs to packets", {"cdus": 4, "modes": JPEG_ACT}),
-    Unit("splitter", Splitter, "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT}),
+    Unit("collector", Collector, "blocks of all CDUs to packets", {"cdus": 4, "modes": JPEG_ACT}, variants=CODED),
+    Unit("splitter", Splitter, "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT},
+         variants=CODED),
     Unit("lane", partial(Lane, codec=Cdu), "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY, **CODERS},
          synth=None, bench="offload/accelerator"),
     Unit("accelerator", partial(Accelerator, codec=Cdu), "lanes, collector, splitter, registers: all of it",

@@ -1,7 +1,7 @@
-"""The table of ``docs/ratios.md`` that has COMET beside JPEG-ACT, SZ3, zfp and cuSZ, at equal errors.
+"""Measures the table of ``docs/ratios.md`` that has COMET beside JPEG-ACT, SZ3, zfp and cuSZ, at equal errors.
 
-``python -m docs.beside`` writes it between the lines ``<!-- beside -->`` and ``<!-- /beside -->``. It needs the
-packages ``pysz`` and ``zfpy``.
+``python -m docs.beside`` records it as ``beside`` of ``docs/measured.json``, from which :mod:`docs.measured` writes the
+table. It needs the packages ``pysz`` and ``zfpy``.
 """
 
 import heapq
@@ -15,10 +15,10 @@ import zfpy
 import actcodec
 from actcodec.golden.comet import prequantise
 from actcodec.metrics import relative_error
-from docs import marks
-from docs.ratios import DOCUMENT, sample
+from docs import measured
+from docs.ratios import sample
 
-__all__ = ["DOCUMENT", "renewed"]
+__all__ = ["most", "rows", "sz3"]
 
 # Whose errors the others have, on which tensors: the first word of their names, mode, options.
 YARDSTICKS = {"optL": ("conv", "jpeg-act", {"dqt": "optL"}), "optH": ("conv", "jpeg-act", {"dqt": "optH"}),
@@ -106,21 +106,12 @@ def row(kind, mode, options, error):
     return sum(x.nbytes for x in tensors) / np.sum(sizes, axis=0)
 
 
-def beside():
-    """The lines of the table."""
-    yield ("| tensors | equal | as | ZVC | nibble | rice | `comet` | SZ3, default | SZ3, best of four | "
-           "cuSZ, codes alone | zfp |")
-    yield "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+def rows():
+    """Those of the table: words, and ratios."""
     for name, (kind, mode, options) in YARDSTICKS.items():
         for error, words in ((relative_error, "L2 error"), (largest, "largest error")):
-            cells = " | ".join(f"{ratio:.2f}" for ratio in row(kind, mode, options, error))
-            yield f"| {'dense' if kind == 'conv' else kind} | {words} | {name} | {cells} |"
-
-
-def renewed(text):
-    """The document with the table of today."""
-    return marks.renewed(text, {"beside": beside})
+            yield ["dense" if kind == "conv" else kind, words, name, *map(float, row(kind, mode, options, error))]
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(renewed(DOCUMENT.read_text()))
+    measured.record("beside", rows())

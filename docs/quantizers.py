@@ -1,7 +1,7 @@
-"""The table of ``docs/ratios.md`` of quantizer ``div`` beside ``sh`` and SZ3, at equal errors.
+"""Measures the table of ``docs/ratios.md`` of quantizer ``div`` beside ``sh`` and SZ3, at equal errors.
 
-``python -m docs.quantizers`` writes it between the lines ``<!-- quantizers -->`` and ``<!-- /quantizers -->``. It needs
-the package ``pysz``.
+``python -m docs.quantizers`` records it as ``quantizers`` of ``docs/measured.json``, from which :mod:`docs.measured`
+writes the table. It needs the package ``pysz``.
 """
 
 from functools import partial
@@ -9,11 +9,11 @@ from functools import partial
 import actcodec
 from actcodec.golden.jpegact import steps
 from actcodec.metrics import relative_error
-from docs import marks
+from docs import measured
 from docs.beside import most, sz3
-from docs.ratios import DOCUMENT, sample
+from docs.ratios import sample
 
-__all__ = ["DOCUMENT", "renewed"]
+__all__ = ["rows"]
 
 CODERS = ("zvc", "nibble", "rice")
 
@@ -30,11 +30,8 @@ def divided(x, coder, zone, limit):
     return c.nbytes
 
 
-def lines():
-    """The lines of the table."""
-    zones = " | ".join(f"`div`, dead zone {zone}" for zone in steps.DEAD_ZONES)
-    yield f"| errors of | coder | `sh` | {zones} | SZ3, better of two |"
-    yield "|---|---|---:|" + "---:|" * (len(steps.DEAD_ZONES) + 1)
+def rows():
+    """Those of the table: words, and ratios."""
     tensors = sample("conv")
     before = sum(x.nbytes for x in tensors)
     for table in ("optL", "optH", "jpeg60"):
@@ -47,13 +44,8 @@ def lines():
             sizes = [sum(actcodec.compress(x, "jpeg-act", dqt=table, coder=coder).nbytes for x in tensors)]
             sizes += [sum(divided(x, coder, zone, limit) for x, limit in zip(tensors, limits, strict=True))
                       for zone in steps.DEAD_ZONES]
-            yield f"| {table} | {coder} | {' | '.join(f'{before / size:.2f}' for size in (*sizes, other))} |"
-
-
-def renewed(text):
-    """The document with the table of today."""
-    return marks.renewed(text, {"quantizers": lines})
+            yield [table, coder, *(before / size for size in (*sizes, other))]
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(renewed(DOCUMENT.read_text()))
+    measured.record("quantizers", rows())

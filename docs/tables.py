@@ -1,8 +1,9 @@
-"""``make docs``: the figures in the documents' tables, from ``synth/baseline.json``.
+"""``make docs``: the figures in the documents' tables, from ``synth/baseline.json`` and ``synth/fpga.json``.
 
 ``python -m docs.tables`` writes areas, flip-flops, slacks and ratios into the tables between the lines ``<!-- figures
 -->`` and ``<!-- /figures -->``; with ``--check`` it only tells whether they are up to date. What a row is called says
-which records it adds up; everything else in a table stays as it is.
+which records it adds up; everything else in a table stays as it is. The table of the FPGA, in ``docs/synthesis.md``
+between ``<!-- fpga -->`` and ``<!-- /fpga -->``, has a row for each unit that was placed.
 """
 
 import json
@@ -10,10 +11,13 @@ import re
 import sys
 from pathlib import Path
 
-__all__ = ["DOCUMENTS", "ROWS", "renewed"]
+from docs import marks
+
+__all__ = ["DOCUMENTS", "PLACED", "ROWS", "placed", "renewed"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md",)
+PLACED = "docs/synthesis.md"
 BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 # Rows that are not called after one record: {first cell: {record: how many}}.
 ROWS = {
@@ -23,11 +27,14 @@ ROWS = {
     "`cdu --modes zvc`": {"cdu (cDMA+)": 1},
     "`division_encode` in a CDU": {"division_encode (in a CDU)": 1},
     "`division_decode` in a CDU": {"division_decode (in a CDU)": 1},
+    "`cdu --no-packed`, rice": {"cdu (in a lane, rice)": 1},
     "`cdu --no-packed`, DIVISION": {"cdu (in a lane, DIVISION)": 1},
     "both together": {"collector": 1, "splitter": 1},
     "lane": {"lane": 1},
     "lane, `--memory independent`": {"lane (independent memory)": 1},
     "4 CDUs, collector, splitter": {"cdu (in a lane)": 4, "collector": 1, "splitter": 1},
+    **{f"the same with `{coder}`": {f"cdu (in a lane, {coder})": 4, f"collector ({coder})": 1, f"splitter ({coder})": 1}
+       for coder in ("nibble", "rice")},
     "`accelerator --memory independent`": {"accelerator (independent memory)": 1},
     "`accelerator --cdus 1`": {"accelerator (1 CDU)": 1},
     "`maxpool`, rows up to 16": {"maxpool (width 16)": 1},
@@ -83,18 +90,31 @@ def renewed(text, recorded):
     return "".join(pieces)
 
 
+def fpga(found):
+    """The lines of the FPGA's table."""
+    yield "| unit | LUTs | flip-flops | multipliers | MHz |"
+    yield "|---|---:|---:|---:|---:|"
+    for label, one in found.items():
+        yield f"| {label} | {one['luts']:,} | {one['flops']:,} | {one['dsps']} | {one['fmax']:.0f} |"
+
+
+def placed(text):
+    """docs/synthesis.md with what is recorded of the FPGA."""
+    return marks.renewed(text, {"fpga": lambda: fpga(json.loads((ROOT / "synth/fpga.json").read_text()))})
+
+
 def main(check):
     recorded = json.loads((ROOT / "synth/baseline.json").read_text())
     stale = []
-    for name in DOCUMENTS:
+    for name, function in [*((name, lambda text: renewed(text, recorded)) for name in DOCUMENTS), (PLACED, placed)]:
         before = (ROOT / name).read_text()
-        after = renewed(before, recorded)
+        after = function(before)
         if after != before:
             stale.append(name)
             if not check:
                 (ROOT / name).write_text(after)
     if check and stale:
-        sys.exit(f"figures differ from synth/baseline.json: {', '.join(stale)}; run make docs")
+        sys.exit(f"figures differ from the records in synth: {', '.join(stale)}; run make docs")
 
 
 if __name__ == "__main__":

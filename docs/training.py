@@ -1,7 +1,9 @@
 """The tables of ``docs/training.md``, from the results in ``docs/training/``: ``python -m docs.training`` writes each
-between the lines ``<!-- NAME -->`` and ``<!-- /NAME -->``, and draws the curves. Needs the extra ``train``.
+between the lines ``<!-- NAME -->`` and ``<!-- /NAME -->``; with ``--curves`` it also draws the curves. Needs the extra
+``train``.
 """
 
+import sys
 from pathlib import Path
 from statistics import median
 
@@ -114,4 +116,5 @@ def renewed(text):
 
 if __name__ == "__main__":
     DOCUMENT.write_text(renewed(DOCUMENT.read_text()))
-    table.draw(results("long"), FOLDER / "long.svg")
+    if "--curves" in sys.argv[1:]:
+        table.draw(results("long"), FOLDER / "long.svg")

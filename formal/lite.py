@@ -71,7 +71,7 @@ def registers():
             pieces = [bits for bits in THERE if bits.address == address]
             with m.Case(address >> 2):
                 m.d.comb += exists.eq(1)
-                if VALUES[pieces[0].name].held:
+                if VALUES[pieces[0].name].locked:
                     m.d.comb += hinders.eq(status.busy)
                 if pieces[0].name in ("base", "scales") and pieces[0].part:
                     m.d.comb += hinders.eq(status.busy | beyond)

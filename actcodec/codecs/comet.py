@@ -35,7 +35,7 @@ TILED = Mode(
     torch="actcodec.torch.comet:Comet",
     options=(*BOUNDS, PREDICTOR, CDUS), exclusive=tuple(option.name for option in BOUNDS), lossy=True,
     fallback="comet-flat", summary="differences to neighbours in Huffman codes, each value within a bound",
-    tensors="anything", source="COMET (Jin et al., VLDB 2022), section 3.4",
+    tensors="anything", steady=False, source="COMET (Jin et al., VLDB 2022), section 3.4",
     shown=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05})))
 
 FLAT = replace(TILED, name="comet-flat", code=23, tiled=False, golden=f"{MODEL}:Flat", torch="", fallback="", shown=())

@@ -6,13 +6,16 @@ from actcodec.codecs.mode import Mode, Option, Setting
 from actcodec.codecs.unit import Paper, Unit
 from actcodec.rtl.offload.block_format import BlockFormat
 
-__all__ = ["CDMA", "CDUS", "JPEG_ACT", "MODES", "ROWS", "units"]
+__all__ = ["CDMA", "CDUS", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "ROWS", "units"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 """The modes of the paper's CDU."""
 
 CDMA = ("zvc",)
 """That of cDMA+."""
+
+METHODS = {"cDMA+": ("zvc", "zvc"), "JPEG-BASE": ("jpeg-base", "sfpr"), "JPEG-ACT": ("jpeg-act", "sfpr-zvc")}
+"""The modes of dense tensors and of ReLUs' in the paper's comparisons (Table II)."""
 
 PAPER = "JPEG-ACT (Evans, Liu, Aamodt, ISCA 2020)"
 GOLDEN = "actcodec.codecs.models.cdu"
@@ -53,6 +56,9 @@ STEPPED = (
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
 DENSE = (("dense", {}),)
 RELU = (("ReLU", {}),)
+
+# JPEG-ACT's modes with another coder in ZVC's place
+JPEG_ACT_CODED = {coder: ("sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc") for coder in TOLD}
 
 
 def path(*names):
@@ -100,7 +106,7 @@ MODES = (
     Mode("jpeg-base", 20, BlockFormat("counted", 18), path("sfpr", "align", "dct", "divide", "rle"), scaled=True,
          tiled=True, told=(Setting("divisors", 512, meaning="the DQT: 64 divisors (8 bits each), row-major, vertical "
                                    "frequency first", stored=False),),
-         golden=GOLDEN, torch=TORCH, options=(DIVISORS, CDUS), lossy=True, fallback="sfpr", shown=DENSE,
+         golden=GOLDEN, torch=TORCH, options=(DIVISORS, CDUS), lossy=True, steady=False, fallback="sfpr", shown=DENSE,
          summary="the paper's baseline: division, and JPEG's codes",
          tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )
@@ -157,6 +163,6 @@ def units():
              variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
                        "in a lane, DIVISION": {"packed": False, "modes": (*JPEG_ACT, *division.LANE)},
                        "in a lane, JPEG-BASE": {"packed": False, "modes": (*JPEG_ACT, "jpeg-base")},
-                       **{f"in a lane, {coder}": {"packed": False, "modes": (
-                           "sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc")} for coder in TOLD}}),
+                       **{f"in a lane, {coder}": {"packed": False, "modes": modes}
+                          for coder, modes in JPEG_ACT_CODED.items()}}),
     )

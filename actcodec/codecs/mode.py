@@ -103,6 +103,7 @@ class Mode:
     torch: str = _software("")  # class of its torch version, if it has one
     parameters: tuple[tuple[str, object], ...] = _software()  # of the model, fixed for this mode
     streams: Streams | None = field(default=None, repr=False, compare=False, kw_only=True)  # if there is no lane
+    steady: bool = _software(True)  # in a lane, no tensor takes more cycles than others of its size
     fallback: str = _software("")  # the mode of tensors that have no tiles
     shown: tuple[tuple[str, dict], ...] = _software()  # in the demo: for "dense" or "ReLU" tensors, with these options
     # To the user values of some options, for hardware and in files modes with names and codes of their own: pairs of

@@ -11,7 +11,7 @@ from actcodec.golden.gist import dpr, ssdc
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 
-__all__ = ["Gist", "dequantize", "quantize"]
+__all__ = ["Dpr", "Ssdc", "dequantize", "quantize"]
 
 MAGNITUDE = 0x7FFFFFFF
 INFINITE = 0x7F800000
@@ -57,14 +57,14 @@ def nonzero(x):
     return torch.where(zero, 0, value).view(torch.float32), zero.numel() - torch.count_nonzero(zero)
 
 
-class Gist:
-    """One of the modes ``dpr-*`` and ``ssdc*``, through ``torch.compile`` if ``compile``. Raises ValueError."""
+class Dpr:
+    """One of the modes ``dpr-*``, through ``torch.compile`` if ``compile``. Raises ValueError."""
 
-    waits = False
+    waits = sparse = False
 
     def __init__(self, mode, compile=False, **options):
         self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
-        self.sparse, self.form = mode.startswith("ssdc"), self.mode.parameter["form"]
+        self.form = self.mode.parameter["form"]
         self._function = compiled if compile else lambda function: function
 
     def encode(self, x):
@@ -84,3 +84,9 @@ class Gist:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         form = self.form and dpr.named(self.form)
         return self._function(dequantize)(packed.data, form.exponent, form.mantissa) if form else packed.data
+
+
+class Ssdc(Dpr):
+    """The same of the modes ``ssdc*``."""
+
+    sparse = True

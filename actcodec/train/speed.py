@@ -15,17 +15,15 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from actcodec import codecs as registry
 from actcodec import demo
-from actcodec.torch import Compress, resnet
+from actcodec.torch import Compress, resnet, rules
 from actcodec.torch.golden import codec
 from actcodec.train.step import step
 
 __all__ = ["codecs", "steps"]
 
 BATCH, VALUES = 128, 128 * 16 * 32 * 32
-TENSORS = dict.fromkeys(("jpeg-act", "jpeg-base", "dpr-fp8", "division"), "dense")  # of modes; others are for ReLUs
-MODES = ("jpeg-act", "jpeg-base", "sfpr", "sfpr-zvc", "brc", "zvc", "dpr-fp8", "ssdc-fp8", "division", "comet")
-PRESETS = ("none", "cdma", "sfpr", "jpeg-act", "jpeg-base", "gist-fp8", "division", "comet")
 ROUNDS, LEAST = 3, 0.5  # the best of so many times, of so many seconds
 
 
@@ -55,13 +53,18 @@ def sample():
     return {kind: np.tile(x, (-(-BATCH // len(x)), 1, 1, 1))[:BATCH] for kind, x in found.items()}
 
 
-def codecs(device, engines, modes=MODES):
-    """Rows (mode, engine, device, million values a second there and back)."""
+def kind(mode):
+    """Of tensors that a mode is for: "dense", or "relu" where its summary in the registry begins with these."""
+    return "relu" if registry.find(mode).tensors.startswith("ReLU") else "dense"
+
+
+def codecs(device, engines, modes=()):
+    """Rows (mode, engine, device, million values a second there and back) of the ``modes``, or all that torch has."""
     tensors = {kind: torch.from_numpy(x) for kind, x in sample().items()}
-    for mode in modes:
+    for mode in modes or [name for name, mode in registry.MODES.items() if mode.torch]:
         for engine in engines:
             one, where = codec(mode, {}, engine), "cpu" if engine == "golden" else device
-            x = tensors[TENSORS.get(mode, "relu")].to(where)
+            x = tensors[kind(mode)].to(where)
 
             def there_and_back(one=one, x=x):
                 one.decode(one.encode(x))
@@ -71,8 +74,9 @@ def codecs(device, engines, modes=MODES):
                        "values": VALUES / best(there_and_back, where) / 1e6}
 
 
-def steps(device, engines, presets=PRESETS, networks=("resnet8", "resnet20")):
-    """Rows (network, preset, engine, seconds of a step, and on a GPU of one that is played back)."""
+def steps(device, engines, presets=(), networks=("resnet8", "resnet20")):
+    """Rows (network, preset, engine, seconds of a step, and on a GPU of one that is played back) of the ``presets``, or
+    of all."""
     x, y = torch.randn(BATCH, 3, 32, 32, device=device), torch.randint(0, 10, (BATCH,), device=device)
     for network in networks:
         model = getattr(resnet, network)().to(device)
@@ -81,7 +85,7 @@ def steps(device, engines, presets=PRESETS, networks=("resnet8", "resnet20")):
             torch.nn.functional.cross_entropy(model(x), y).backward()
 
         yield {"network": network, "preset": "without", "engine": "", "seconds": best(plain, device)}
-        for preset in presets:
+        for preset in presets or rules.names():
             for engine in engines if preset != "none" else engines[:1]:
                 compress = Compress(model, preset, engine=engine, error_every=0)
 

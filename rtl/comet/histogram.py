@@ -57,20 +57,23 @@ class Histogram(wiring.Component):
         number = Mux(symbol[4:].any(), Cat(half, octave, 1), symbol[:4])
 
         places = [Signal(range(BINS), reset_less=True, name=f"place_{k}") for k in range(2)]
-        counts = Array(Signal(WIDTH, name=f"bin_{k}") for k in range(BINS))
+        # What clears them is set by reset, and they are not, since a register that has a reset gets no clock gate.
+        clear = Signal(init=1)
+        counts = Array(Signal(WIDTH, reset_less=True, name=f"bin_{k}") for k in range(BINS))
         counting = Signal(2)
         count, more = Signal(WIDTH, reset_less=True), Signal(WIDTH)
         again = counting[1] & counting[0] & (places[0] == places[1])
         m.d.comb += [more.eq(count + ~count.all()), self.value.eq(count)]
         m.d.sync += [
+            clear.eq(self.clear),
             found.eq(self.valid & ~self.clear),
             counting.eq(Mux(self.clear, 0, Cat(found, counting[0]))),
             places[0].eq(Mux(found, number, self.bin)), places[1].eq(places[0]),
             count.eq(Mux(again, more, counts[places[0]])),
         ]
         for k, kept in enumerate(counts):
-            with m.If(self.clear | (counting[1] & (places[1] == k))):
-                m.d.sync += kept.eq(Mux(self.clear, 0, more))
+            with m.If(clear | (counting[1] & (places[1] == k))):
+                m.d.sync += kept.eq(Mux(clear, 0, more))
         with m.If(self.clear):
             m.d.sync += lane.eq(0)
         return m

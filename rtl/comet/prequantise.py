@@ -27,7 +27,7 @@ class Prequantise(wiring.Component):
     which is known in front of the divider. Thus t has twelve bits, and no row decides about a thirteenth.
 
     An outlier's bits do not go through the divider. Its sector waits at the entrance while they leave by ``words``, a
-    byte of each outlier a cycle, and q is 0.
+    byte of each outlier a cycle, and its significand is shifted until q is 0.
 
     Throughput: one sector a cycle, one in four cycles if it has outliers. Latency: 8 cycles, 11 for a sector with
     outliers. Buffering: 8 sectors. Combinational paths: ``o.ready`` and ``words.ready`` to ``i.ready``.
@@ -94,9 +94,9 @@ class Prequantise(wiring.Component):
             m.d.sync += sent.eq(0)
         with m.If(self.i.ready):
             m.d.sync += [valid.eq(self.i.valid), sector.eq(self.i.p), outliers.eq(beyond), some.eq(beyond.any())]
-            for shift, word in zip(shifts, self.i.p.data, strict=True):
+            for shift, word, one in zip(shifts, self.i.p.data, beyond, strict=True):
                 distance = (place - word[23:31])[:9]
-                m.d.sync += shift.eq(distance[:4] | distance[4:8].any().replicate(4))  # 13 and more give 0
+                m.d.sync += shift.eq(distance[:4] | (distance[4:8].any() | one).replicate(4))  # 13 and more give 0
 
         entrance = stream.Signature(0).create(path=["entrance"])
         m.d.comb += [entrance.valid.eq(valid & done), advance.eq(entrance.ready)]
@@ -107,11 +107,16 @@ class Prequantise(wiring.Component):
             lanes.append((Cat(word[4:23], Const(1, 1)) >> shift)[:20])
         state = pipe.stage(*lanes, Cat(word[31] for word in sector.data), outliers, sector.edges)
         row = 0
-        for rows in STAGES:
+        for number, rows in enumerate(STAGES):
             *lanes, signs, outliers, place_in_walk = state
+            # All rows of all lanes read the divisor: each stage has a copy, a cycle later than the one in front of it,
+            # since equal flip-flops would become one.
+            copy = Signal(7, reset_less=True, name=f"divisor_{number}")
+            m.d.sync += copy.eq(divisor)
+            divisor = Cat(copy, Const(1, 1))
             final = row + rows == ROWS
-            results = [self._rows(m, lane, divisor, rows, sign, outlier, final)
-                       for lane, sign, outlier in zip(lanes, signs, outliers, strict=True)]
+            results = [self._rows(m, lane, divisor, rows, sign, final)
+                       for lane, sign in zip(lanes, signs, strict=True)]
             state = pipe.stage(*results, *([] if final else [signs]), outliers, place_in_walk)
             row += rows
         pipe.finish()
@@ -121,7 +126,7 @@ class Prequantise(wiring.Component):
         return m
 
     @staticmethod
-    def _rows(m, lane, divisor, rows, sign, outlier, final):
+    def _rows(m, lane, divisor, rows, sign, final):
         """A lane's bits after some rows: remainder at the top, quotient at the bottom. Rounded in the end."""
         for row in range(rows):
             shifted, less = Signal(9, name="shifted"), Signal(10, name="less")
@@ -133,7 +138,7 @@ class Prequantise(wiring.Component):
                 turned, result = Signal(12, name="turned"), Signal(12, name="result")
                 m.d.comb += turned.eq(whole ^ sign.replicate(12))
                 flips = (turned + 1)[:12] ^ turned
-                m.d.comb += result.eq((turned ^ (flips & (bit ^ sign).replicate(12))) & (~outlier).replicate(12))
+                m.d.comb += result.eq(turned ^ (flips & (bit ^ sign).replicate(12)))
                 return result
             after = Signal(20, name="after")
             m.d.comb += after.eq(Cat(bit, lane[:11], Mux(bit, less[:8], shifted[:8])))

@@ -6,23 +6,26 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.comet.payloads import BITS, LANES, integers
 from actcodec.rtl.common import carrysave
+from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import sectors
 
 __all__ = ["Reconstruct"]
 
-PRODUCT = 20  # bits of a magnitude with its top bit set times the step's significand
+PRODUCT = 19  # bits of a magnitude times the step's significand
 LOW = 5  # the lowest bits of a product, which are added up before the others
+FIRST = 7  # the lowest place of a product's highest bit, which is that of the significand
 
 
 class Reconstruct(wiring.Component):
     """Multiplies integers by the step, which is exact: 11 bits by 8, or 2048 from a stream that is garbage.
 
-    q = 0 gives +0.0. The magnitude is shifted until its top bit is set; then the product's top bit is the highest one
-    or the next. An outlier's bits come by ``bytes``, a byte of each a cycle, while its sector waits at the exit.
+    q = 0 gives +0.0. Each two bits of a magnitude choose a multiple of the significand, 0 to 3 times; the lowest two
+    also take the one that makes a magnitude of a complement, so up to 4 times. The product is shifted until its top bit
+    is set. An outlier's bits come by ``bytes``, a byte of each a cycle, while its sector waits at the exit.
 
-    Throughput: one sector a cycle, one in five cycles if it has outliers. Latency: 4 cycles, 8 for a sector with
-    outliers. Buffering: 4 sectors. Combinational path: ``o.ready`` to ``i.ready``.
+    Throughput: one sector a cycle, one in five cycles if it has outliers. Latency: 3 cycles, 7 for a sector with
+    outliers. Buffering: 3 sectors. Combinational path: ``o.ready`` to ``i.ready``.
 
     Source: COMET, sections 2.2 and 3.4; the dual quantisation of cuSZ.
 
@@ -32,7 +35,7 @@ class Reconstruct(wiring.Component):
     o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
         float32 words; +0.0 beyond the sector's count.
     step : input, 16 bits
-        s, a bfloat16 from 2^-125 to 2^112. Stands while any sector is inside.
+        s, a bfloat16 from 2^-125 to 2^112. Stands from two cycles before the first sector until the last one has left.
     mask, take : output, bytes : input
         Lanes with an outlier of the sector at the exit; their next bytes, least significant first, are taken. They are
         there, in any lane, when the sector is.
@@ -55,54 +58,44 @@ class Reconstruct(wiring.Component):
         pipe = Pipeline(m, self.i, exit_)
         i = self.i.p
 
-        # Magnitude and sign; padding is zero.
-        magnitudes = []
-        for k, q in enumerate(i.data):
-            bits = q.as_unsigned()
-            turned = (bits ^ q[-1].replicate(BITS)) & (i.edges.count > k).replicate(BITS)
-            magnitude = Signal(BITS, name="magnitude")
-            m.d.comb += magnitude.eq(turned + (q[-1] & (i.edges.count > k)))
-            magnitudes.append(magnitude)
-        outliers = i.outliers & Cat(i.edges.count > k for k in range(LANES))
-        *magnitudes, signs, outliers, count, last = pipe.stage(
-            *magnitudes, Cat(q[-1] for q in i.data), outliers, i.edges.count, i.edges.last)
-
-        # The top bit goes to the top; its place is what the exponent is more by.
-        found = []
-        for magnitude in magnitudes:
-            leading = Signal(BITS, name="leading")  # one hot
-            m.d.comb += leading.eq(Cat(magnitude[k] & ~magnitude[k + 1 :].any() for k in range(BITS)))
-            value = Cat(Cat(leading[k] & magnitude[k + j - BITS + 1] for k in range(BITS - 1 - j, BITS)).any()
-                        for j in range(BITS))
-            place = Cat(Cat(leading[k] for k in range(BITS) if k >> bit & 1).any() for bit in range(4))
-            found.append((value, place))
-        *found, signs, outliers, count, last = pipe.stage(
-            *(part for pair in found for part in pair), signs, outliers, count, last)
-        found = list(zip(found[::2], found[1::2], strict=True))
+        # The significand and three times it; what a digit of two bits chooses.
+        significand, thrice = Signal(8, reset_less=True), Signal(10, reset_less=True)
+        once = Cat(self.step[:7], Const(1, 1))
+        m.d.sync += [significand.eq(once), thrice.eq(once + (once << 1))]
+        multiples = {1: significand, 2: significand << 1, 3: thrice, 4: significand << 2}
 
         # The product in two rows.
-        products = []
-        for value, place in found:
+        rows = []
+        for q in i.data:
+            sign = q[-1]
+            bits = Cat(q.as_unsigned()[: BITS - 1] ^ sign.replicate(BITS - 1), Const(0, 1))
             columns = [[] for _ in range(PRODUCT)]
-            for row, bit in enumerate((*self.step[:7], Const(1, 1))):
-                for weight, one in enumerate(value, row):
-                    columns[weight].append(one & bit)
+            for place in range(0, BITS, 2):
+                digit = bits[place : place + 2] + (0 if place else sign)
+                row = choose([(digit == n, multiple) for n, multiple in multiples.items() if n < 4 or not place])
+                for weight, bit in enumerate(row[: PRODUCT - place], place):
+                    columns[weight].append(bit)
             columns = carrysave.reduced(m, columns, LOW)
-            rows = [Cat(column[row] if row < len(column) else Const(0, 1) for column in columns) for row in range(2)]
-            products += [rows[0], rows[1][LOW:], place, value[-1]]
-        *products, signs, outliers, count, last = pipe.stage(*products, signs, outliers, count, last)
+            row, other = (Cat(column[k] if k < len(column) else Const(0, 1) for column in columns) for k in range(2))
+            rows += [row, other[LOW:]]
+        used = Cat(i.edges.count > k for k in range(LANES))
+        *rows, signs, outliers, count, last = pipe.stage(
+            *rows, Cat(q[-1] for q in i.data), i.outliers & used, i.edges.count, i.edges.last)
+        *products, signs, outliers, count, last = pipe.stage(
+            *(Cat(row[:LOW], (row[LOW:] + other)[: PRODUCT - LOW])
+              for row, other in zip(rows[::2], rows[1::2], strict=True)), signs, outliers, count, last)
 
+        # The top bit goes to the top; its place is what the exponent is more by. Padding is zero.
         words = []
-        for k in range(LANES):
-            row, other, place, some = products[4 * k : 4 * k + 4]
-            high, product = Signal(PRODUCT - LOW, name="high"), Signal(PRODUCT, name="product")
-            m.d.comb += [high.eq(row[LOW:] + other), product.eq(Cat(row[:LOW], high))]
-            top = product[-1]
-            least, exponent = Signal(8, name="least"), Signal(8, name="exponent")
-            m.d.comb += [least.eq(self.step[7:15] + place),
-                         exponent.eq(least ^ (((least + 1)[:8] ^ least) & top.replicate(8)))]
-            fraction = Mux(top, product[:-1], product[:-1] << 1)[: PRODUCT - 1]
-            words.append(Mux(some, Cat(Const(0, 4), fraction, exponent, signs[k]), 0))
+        for k, (product, sign) in enumerate(zip(products, signs, strict=True)):
+            leading = Signal(PRODUCT - FIRST, name=f"leading_{k}")  # one hot
+            m.d.comb += leading.eq(Cat(product[place] & ~product[place + 1 :].any() & (count > k)
+                                       for place in range(FIRST, PRODUCT)))
+            fraction = choose([(one, product[:place] << (PRODUCT - 1 - place))
+                               for place, one in enumerate(leading, FIRST)])
+            more = Cat(Cat(one for place, one in enumerate(leading) if place >> bit & 1).any() for bit in range(4))
+            exponent = (self.step[7:15] + more)[:8] & leading.any().replicate(8)
+            words.append(Cat(Const(0, 24 - PRODUCT), fraction[: PRODUCT - 1], exponent, sign & leading.any()))
 
         # The exit: an outlier's bytes move in from the top.
         valid, sector = Signal(), Signal(sectors, reset_less=True)

@@ -78,19 +78,19 @@ class Sender(wiring.Component):
         m = Module()
         i, o = self.i, self.o
         begun, stopped = Signal(), Signal()  # a frame is under way; what was on offer has gone
-        held = Signal()  # offered, and not taken
+        stalled = Signal()  # offered, and not taken
         closing = Signal()
         m.d.comb += [
             closing.eq(stopped & begun),
             self.quiet.eq(stopped & ~begun),
-            o.tvalid.eq(Mux(stopped, closing, i.valid & (held | ~self.abort))),
+            o.tvalid.eq(Mux(stopped, closing, i.valid & (stalled | ~self.abort))),
             # Whatever comes at i meanwhile: an offered beat stays as it is.
             o.tdata.eq(Mux(stopped, 0, i.p.data.as_value())),
             o.tkeep.eq(Mux(stopped, 0, Cat(i.p.count > k for k in range(self.size)))),
             o.tlast.eq(stopped | i.p.last),
-            i.ready.eq(o.tready & ~stopped & (held | ~self.abort)),
+            i.ready.eq(o.tready & ~stopped & (stalled | ~self.abort)),
         ]
-        m.d.sync += [held.eq(o.tvalid & ~o.tready), stopped.eq(self.abort & (stopped | ~o.tvalid | o.tready))]
+        m.d.sync += [stalled.eq(o.tvalid & ~o.tready), stopped.eq(self.abort & (stopped | ~o.tvalid | o.tready))]
         with m.If(o.tvalid & o.tready):
             m.d.sync += begun.eq(~o.tlast)
         return m

@@ -89,9 +89,9 @@ class Unpacker(wiring.Component):
         most = (word - 1 + piece) // word  # words that a piece can pass
         count = -(-(word - 1 + piece) // word) + 1
 
-        # Words beyond those that are held are zero, but for those that the first word of a tensor will clear.
+        # Words beyond those that are stored are zero, but for those that the first word of a tensor will clear.
         words = [Signal(unit * word, reset_less=True, name=f"word_{k}") for k in range(count)]
-        held = Signal(range(count + 1))  # words, with those that the last piece passed
+        stored = Signal(range(count + 1))  # words, with those that the last piece passed
         passed = [Signal(init=k == 0, name=f"passed_{k}") for k in range(most + 1)]  # how many these are, one hot
         offset = Signal(range(word))
         # Granules from the offset on; less than none where zeros were taken for what the stream had no more of.
@@ -108,7 +108,7 @@ class Unpacker(wiring.Component):
             self.o.p.short.eq(known < take),
             self.excess.eq(~closed | (known != 0) | ragged),
             taken.eq(self.o.valid & self.o.ready),
-            self.i.ready.eq(self.discarding | (~closed & ((held != count) | ~passed[0]))),
+            self.i.ready.eq(self.discarding | (~closed & ((stored != count) | ~passed[0]))),
             accepted.eq(self.i.valid & self.i.ready & ~self.discarding),
         ]
         passing = moved[len(offset):]
@@ -116,12 +116,12 @@ class Unpacker(wiring.Component):
                      *[passed[j].eq(taken & (passing == j)) for j in range(1, most + 1)]]
 
         # A new word goes behind those that stay.
-        stay = Signal.like(held)
-        m.d.comb += stay.eq(held - sum(j * passed[j] for j in range(1, most + 1)))
+        stay = Signal.like(stored)
+        m.d.comb += stay.eq(stored - sum(j * passed[j] for j in range(1, most + 1)))
         content = []
         for k in range(count):
             come = [Mux(passed[j], words[k + j], 0) for j in range(min(most, count - 1 - k) + 1)]
-            with m.If(~passed[0] | (accepted & ((held == k) | (held == 0)))):
+            with m.If(~passed[0] | (accepted & ((stored == k) | (stored == 0)))):
                 m.d.sync += words[k].eq(reduce(or_, come[1:], Mux(
                     accepted & (stay == k), self.i.p.data.as_value(), 0)))
             content.append(reduce(or_, come))
@@ -129,7 +129,7 @@ class Unpacker(wiring.Component):
         grown = Signal.like(known)
         m.d.comb += grown.eq(known + Mux(accepted, self.i.p.count >> fine, 0))
         m.d.sync += [
-            held.eq(stay + accepted),
+            stored.eq(stay + accepted),
             level.eq(grown),
             closed.eq(closed | (accepted & self.i.p.last)),
             ragged.eq(ragged | (accepted & self.i.p.count[:fine].any())),
@@ -141,7 +141,7 @@ class Unpacker(wiring.Component):
             m.d.sync += self.discarding.eq(0)
         with m.If(self.next):
             m.d.sync += [
-                Cat(passed).eq(1), offset.eq(0), held.eq(0), level.eq(0), closed.eq(0), ragged.eq(0),
+                Cat(passed).eq(1), offset.eq(0), stored.eq(0), level.eq(0), closed.eq(0), ragged.eq(0),
                 self.discarding.eq(~(closed | received)),
             ]
 
@@ -150,7 +150,7 @@ class Unpacker(wiring.Component):
         for bit in reversed(range(len(offset))):
             by = unit << bit
             reach = unit * (piece + (1 << bit) - 1)
-            step = Signal(reach, name=f"shown_{1 << bit}")
+            step = Signal(reach, name=f"barrel_{1 << bit}")
             m.d.comb += step.eq(Mux(offset[bit], content[by:], content))
             content = step
         m.d.comb += self.o.p.data.as_value().eq(content)

@@ -50,12 +50,12 @@ class Unpack(Coded):
     def elaborate(self, platform):
         m = Module()
         o, place, most = self.o.p, self.place, self.most
-        given = self.bytes.p.data.as_value()
+        content = self.bytes.p.data.as_value()
         packed = Signal(8 * most)
         m.d.comb += [
-            packed.eq(Mux(place.begins, given[8:], given[: 8 * most]) & (~place.void).replicate(8 * most)),
+            packed.eq(Mux(place.begins, content[8:], content[: 8 * most]) & (~place.void).replicate(8 * most)),
             *(o.data[k].eq(self.choose(lambda q, k=k: Cat(Const(0, most - q), packed[q * k :][:q]))) for k in range(8)),
-            o.base.eq(given[:8]), o.begins.eq(place.begins), o.last.eq(place.last),
+            o.base.eq(content[:8]), o.begins.eq(place.begins), o.last.eq(place.last),
             self.take.eq(self.choose(lambda q: Const(q, 3)) + place.begins),
             self.o.valid.eq(self.bytes.valid), self.bytes.ready.eq(self.o.ready),
         ]

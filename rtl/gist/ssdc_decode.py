@@ -80,9 +80,9 @@ class SsdcDecode(wiring.Component):
         busy = Signal()  # from a length to the end of all arrays
         giving = Signal()  # sectors are to come
         lost = Signal()  # counts and columns can no longer be trusted
-        held = Signal()  # the last mask that was found is still to be judged
+        unjudged = Signal()  # the last mask that was found is still to be judged
         drop, advance, go = Signal(), Signal(), Signal()
-        m.d.comb += drop.eq(lost | ~(giving | held))
+        m.d.comb += drop.eq(lost | ~(giving | unjudged))
 
         # Rows and sectors. A row is open once its count has come.
         opened, sector = Signal(), Signal(5)
@@ -174,7 +174,7 @@ class SsdcDecode(wiring.Component):
         good_row = ~(bad_count | no_count)
         with m.If(advance):
             m.d.sync += [
-                held.eq(go), found.eq(mask), found_last.eq(final), flaws.count.eq(bad_count),
+                unjudged.eq(go), found.eq(mask), found_last.eq(final), flaws.count.eq(bad_count),
                 flaws.column.eq(good_row & unordered), flaws.short.eq(no_count | (good_row & missing)),
                 flaws.excess.eq(final & further), bounded.eq(final & good_row),
             ]
@@ -193,13 +193,14 @@ class SsdcDecode(wiring.Component):
         m.d.comb += [
             passes.eq(values.o.valid & values.o.ready),
             advance.eq(~full | passes),
-            wrong.eq(lost | bad | ~held),
+            wrong.eq(lost | bad | ~unjudged),
             values.take.eq(take << 2),
             values.next.eq(passes & probe),
         ]
         with m.If(advance):
             m.d.sync += [
-                full.eq(held | asks), asks.eq(held & found_last), probe.eq(asks), chosen.eq(Mux(wrong, 0, found)),
+                full.eq(unjudged | asks), asks.eq(unjudged & found_last), probe.eq(asks),
+                chosen.eq(Mux(wrong, 0, found)),
                 take.eq(Mux(wrong, 0, sum(found)) | asks), chosen_size.eq(Mux(found_last, size, 8)),
                 chosen_last.eq(found_last),
             ]
@@ -220,17 +221,17 @@ class SsdcDecode(wiring.Component):
         m.d.comb += [self.o.p.count.eq(o_size), self.o.p.last.eq(o_last)]
 
         # From one tensor to the next.
-        done = ~(giving | held | asks | full | values.discarding) & columns_closed & counts_closed
+        done = ~(giving | unjudged | asks | full | values.discarding) & columns_closed & counts_closed
         judges, errors = Signal(), Signal(Error)
         short = values.o.p.short
         m.d.comb += [
             self.length.ready.eq(~busy),
-            judges.eq(held & advance & ~lost),
+            judges.eq(unjudged & advance & ~lost),
             errors.count.eq(judges & flaws.count),
             errors.column.eq(judges & (flaws.column | spills)),
             errors.short.eq((judges & flaws.short) | (passes & ~probe & short)),
             errors.excess.eq((judges & flaws.excess & ~bad)
-                             | (~lost & ((passes & probe & ~short) | (busy & ~(giving | held) & counted & some)))),
+                             | (~lost & ((passes & probe & ~short) | (busy & ~(giving | unjudged) & counted & some)))),
         ]
         m.d.sync += [
             next_last.eq(~behind[1:].any() & (behind[0] ^ partial)),

@@ -7,17 +7,18 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.packer import Packer, chunk_layout
+from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.stream_mux import StreamMux
-from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.common.vectors import words
-from actcodec.rtl.jpegact import feed
 from actcodec.rtl.jpegact.control import Control
+from actcodec.rtl.jpegact.feed import pass_rows
 from actcodec.rtl.jpegact.runlength import check_coders
 from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.config import Chosen, Error, check_blocks, config_layout, rows_layout
+from actcodec.rtl.offload.packing import packed
+from actcodec.rtl.offload.row_cutter import beat_size
 from actcodec.rtl.offload.stage import Hop
 
 __all__ = ["Cdu", "Site"]
@@ -27,13 +28,12 @@ class Site:
     """What a unit of a CDU needs to know of where it stands.
 
     ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
-    it, ``tiled`` whether its blocks are tiles, ``packed`` and ``coders`` those of the CDU, ``passing`` the modes that
-    pass the unit.
+    it, ``tiled`` whether its blocks are tiles, ``coders`` those of the CDU, ``passing`` the modes that pass the unit.
     """
 
     def __init__(self, m, ports, config, start, tiled):
         self.m, self.ports, self.config, self.start, self.tiled = m, ports, config, start, tiled
-        self.packed, self.coders = ports.packed, ports.coders
+        self.coders = ports.coders
         self.passing = ()
         self._units = {}
 
@@ -138,7 +138,7 @@ class Cdu(wiring.Component):
         self.packed, self.coders = bool(packed), coders
         row = max(8, *(mode.format.row for mode in modes))
         # Bytes of a beat at the compressed side.
-        self.width = MASK + row if not packed else 32 if row == 32 else 16
+        self.width = beat_size(modes) if packed else MASK + row
         self.scaled, self.segmented = any(mode.scaled for mode in modes), any(mode.format.segmented for mode in modes)
         sector = data.ArrayLayout(32, 8)
         ports = {
@@ -158,8 +158,10 @@ class Cdu(wiring.Component):
         super().__init__(ports)
 
     def elaborate(self, platform):
+        if self.packed:
+            return packed(self, Cdu(self.modes, packed=False, coders=self.coders))
         m = Module()
-        m.submodules.control = control = Control(self.modes, self.packed)
+        m.submodules.control = control = Control(self.modes)
         tensor, start = control.tensor, control.start
         wiring.connect(m, wiring.flipped(self.config), control.config)
         m.d.comb += [self.busy.eq(control.busy), self.error.eq(control.error)]
@@ -186,18 +188,9 @@ class Cdu(wiring.Component):
         # become sectors, and a cycle later; what is to leave as sectors.
         sectors, taken, restored, behind, results = (
             stream.Signature(words).create(path=[name]) for name in ("sectors", "taken", "restored", "rows", "results"))
-        granule = 4 if all(mode.format.row == 32 for mode in self.modes) else 1
-        if self.packed:
-            most = max(MASK + mode.format.row if mode.format.kind == "mask" else 0 for mode in self.modes)
-            most = max(most, self.width)
-            m.submodules.packer = packer = Packer(granule, most, self.width)
-            m.submodules.unpacker = unpacker = Unpacker(granule, self.width, most)
-            wiring.connect(m, packer.o, wiring.flipped(self.bytes_o))
-            leaving, shown = packer.i, unpacker.o.p.data
-        else:
-            leaving = stream.Signature(chunk_layout(self.width)).create(path=["leaving"])
-            shown = Signal(data.ArrayLayout(8, self.width - MASK), name="shown")
-            wiring.connect(m, leaving, wiring.flipped(self.bytes_o))
+        leaving = stream.Signature(chunk_layout(self.width)).create(path=["leaving"])
+        content = Signal(data.ArrayLayout(8, self.width - MASK), name="content")
+        wiring.connect(m, leaving, wiring.flipped(self.bytes_o))
 
         # ------------------------------------------------------------------------------------- a path for each mode
         links = {}  # (source, sink, fields) -> these, and whose way it is, as pairs of a direction and a mode
@@ -265,7 +258,7 @@ class Cdu(wiring.Component):
                                 self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.p.last)),
         ]
         for k in range(8):
-            word = shown[k] if isinstance(wide, Const) else Mux(wide, Cat(shown[4 * k :][:4]), shown[k])
+            word = content[k] if isinstance(wide, Const) else Mux(wide, Cat(content[4 * k :][:4]), content[k])
             m.d.comb += taken.p.data[k].eq(word)
         # A register between what takes a row out of a shifter or a buffer and what SFPR does before its first one.
         pipe = Pipeline(m, restored, behind)
@@ -276,12 +269,7 @@ class Cdu(wiring.Component):
 
         # ----------------------------------------------------------------------------------- the compressed side
         decoders = [(chosen(*((1, mode) for mode in modes)), coder) for coder, modes in coders.values()]
-        if self.packed:
-            bits = backwards(lambda mode: mode not in coded and mode.format.row == 1)
-            feed.unpack(m, self.bytes_i, unpacker, control, decoders, taken, direct,
-                        Mux(wide, 32, Mux(bits, 1, 8)), fetched)
-        else:
-            feed.pass_rows(m, self.rows_i, shown, control, decoders, taken, direct, fetched)
+        pass_rows(m, self.rows_i, content, control, decoders, taken, direct, fetched)
         return m
 
     def _paths(self, site, is_mode):

@@ -22,8 +22,6 @@ class Control(wiring.Component):
     ----------
     modes : tuple
         Those of the unit (see :func:`~actcodec.rtl.offload.config.check_modes`).
-    packed : bool
-        As in :class:`~actcodec.rtl.jpegact.cdu.Cdu`.
 
     Ports
     -----
@@ -57,8 +55,8 @@ class Control(wiring.Component):
     error : output, :class:`Error`
     """
 
-    def __init__(self, modes, packed):
-        self.modes, self.packed = modes, packed
+    def __init__(self, modes):
+        self.modes = modes
         flags = {name: Out(1) for name in ("start", "more", "final", "feeding", "closing", "dropping", "busy")}
         flags |= {name: In(1) for name in ("counted", "done", "short", "excess", "malformed", "left")}
         shape = config_layout(modes)
@@ -103,12 +101,9 @@ class Control(wiring.Component):
                     m.next = "run"
             with m.State("run"):
                 m.d.comb += [self.busy.eq(1), self.feeding.eq(tensor.decompress)]
-                # Without a packer, SFPR has yet to count the values of the row that has just left.
+                # SFPR has yet to count the values of the row that has just left.
                 with m.If(self.done):
                     m.next = "close"
-                    if self.packed:
-                        with m.If(~tensor.decompress):
-                            m.next = "idle"
             with m.State("close"):
                 # A stream that is too long goes on being taken, and thrown away, until its `last`.
                 m.d.comb += [self.busy.eq(1), self.closing.eq(1)]

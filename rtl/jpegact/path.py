@@ -154,7 +154,7 @@ def _divided(site, unit, table):
 
 
 def _zvc(site, name, word):
-    unit = site.add(name, lambda: Zvc(word, site.packed))
+    unit = site.add(name, lambda: Zvc(word))
     site.m.d.comb += [unit.decompress.eq(site.config.decompress), unit.straight.eq(~site.tiled)]
     return Stage(Hop(unit.i, unit.chunks), Hop(None, unit.o), coder=unit)
 

@@ -49,21 +49,21 @@ def planes(parts, store, beat, flags, flagged, decoded, rows):
     """Takes P0, P1 and P2 apart, into ``decoded``; ``rows`` are three registers for the rows that may have them.
     Returns what these take and when, where mantissas begin, and the first words."""
     rows0, rows1, rows2 = rows
-    shown, showing = Signal(5, reset_less=True), Signal(16, reset_less=True)
+    present, presence = Signal(5, reset_less=True), Signal(16, reset_less=True)
     begin1, begin2 = Signal(7, reset_less=True), Signal(8, reset_less=True)
-    parts.at(shown, parts.ones(store[1][:16] & parts.above(flags, 16)), beat[2])
+    parts.at(present, parts.ones(store[1][:16] & parts.above(flags, 16)), beat[2])
     shows = parts.wire((~flagged | (store[2][:16] << (16 - flags)[:5]))[:16])
-    parts.at(showing, Mux(beat[3], shows, showing >> 2))
-    parts.at(begin1, (64 - 3 * flags)[:7] + (shown << 2), beat[3])
+    parts.at(presence, Mux(beat[3], shows, presence >> 2))
+    parts.at(begin1, (64 - 3 * flags)[:7] + (present << 2), beat[3])
     # What lies in front of P0, and of P1, is not to be counted. The end of P0 is known a step after its first row.
     loads = [(since(parts, Cat(store[2], store[1])[:80], flags, 16), beat[3]),
              (since(parts, Cat(store[3], store[2], store[1])[:144], begin1, 80), beat[4]),
              (Cat(store[5], store[4], store[3], store[2]), beat[6])]
     place0 = Signal(7, reset_less=True)
-    parts.at(place0, Mux(beat[3], flags, place0 + ((showing[0] + showing[1]) << 2)))
+    parts.at(place0, Mux(beat[3], flags, place0 + ((presence[0] + presence[1]) << 2)))
     byte = eight(parts, rows0, place0)
-    groups = [byte[:4], Mux(showing[0], byte[4:], byte[:4])]
-    one = [parts.register(Cat(groups[g] & showing[g].replicate(4) for g in range(2)), 8)]
+    groups = [byte[:4], Mux(presence[0], byte[4:], byte[:4])]
+    one = [parts.register(Cat(groups[g] & presence[g].replicate(4) for g in range(2)), 8)]
     one += [parts.register(one[0], 8)]
     one += [parts.register(one[1], 8)]
     one += [parts.register(one[2], 8)]

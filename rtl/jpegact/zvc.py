@@ -5,10 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.packer import chunk_layout
-from actcodec.rtl.common.unpacker import window_layout
 from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.transpose import Transpose
-from actcodec.rtl.jpegact.zvc_decode import Decoder, Opener
+from actcodec.rtl.jpegact.zvc_decode import Decoder
 from actcodec.rtl.jpegact.zvc_encode import Encoder, check_word
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.config import rows_layout
@@ -23,10 +22,10 @@ class Zvc(wiring.Component):
     the DCT gives columns. Decompressing, it turns rows into the columns that the inverse DCT wants; words of 4 bytes,
     which never need that, pass it by.
 
-    Throughput: one row a cycle in both directions, 8 cycles a block; decompression takes one more a tensor. Latency:
-    compressing 10 cycles from the first row in to its chunk; decompressing, from the first transfer at ``bytes``, 10
-    cycles to the first row (2 for words of 4 bytes). Buffering: a block and two rows. Combinational paths:
-    ``chunks.ready`` to ``i.ready``, ``o.ready`` to ``bytes.ready``.
+    Throughput: one row a cycle in both directions, 8 cycles a block. Latency: compressing 10 cycles from the first row
+    in to its chunk; decompressing, from the first row at ``rows``, 9 cycles to the first one out (1 for words of 4
+    bytes). Buffering: a block and two rows. Combinational paths: ``chunks.ready`` to ``i.ready``, ``o.ready`` to
+    ``rows.ready``.
 
     Source: JPEG-ACT, section III-F; sections II-B4 and Figure 4 for the format.
 
@@ -34,8 +33,6 @@ class Zvc(wiring.Component):
     ----------
     word : int
         Bytes of a word: 1, or 4 for cDMA+.
-    packed : bool
-        False: compressed blocks come row by row, and nothing has to look for their masks.
 
     Ports
     -----
@@ -43,10 +40,8 @@ class Zvc(wiring.Component):
         Blocks to compress: their columns, or rows if ``straight``.
     chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8 + 8 ``word``
         Compressed: eight chunks a block, empty for a row of zeros, the first with the mask in front.
-    bytes, take, blocks, start, error
-        To decompress, if ``packed``: see :class:`~actcodec.rtl.jpegact.zvc_decode.Decoder`.
-    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows_layout` of 8 ``word``
-        To decompress, otherwise: see :class:`~actcodec.rtl.jpegact.zvc_decode.Opener`.
+    rows, empty
+        To decompress: ``i`` and ``empty`` of :class:`~actcodec.rtl.jpegact.zvc_decode.Decoder`.
     o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8 ``word``
         Decompressed blocks: their columns, or rows if ``straight``.
     decompress, straight : input
@@ -58,9 +53,9 @@ class Zvc(wiring.Component):
         If ``word`` is not 1 or 4.
     """
 
-    def __init__(self, word=1, packed=True):
+    def __init__(self, word=1):
         check_word(word)
-        self.word, self.packed = word, bool(packed)
+        self.word = word
         values = stream.Signature(vectors_layout(signed(8 * word)))
         super().__init__(
             {
@@ -69,14 +64,9 @@ class Zvc(wiring.Component):
                 "o": Out(values),
                 "decompress": In(1),
                 "straight": In(1),
+                "rows": In(stream.Signature(rows_layout(8 * word))),
+                "empty": In(1),
             }
-            | ({
-                "bytes": In(stream.Signature(window_layout(MASK + 8 * word))),
-                "take": Out(range(MASK + 8 * word + 1)),
-                "blocks": In(32),
-                "start": In(1),
-                "error": Out(1),
-            } if packed else {"rows": In(stream.Signature(rows_layout(8 * word))), "empty": In(1)})
         )
 
     def elaborate(self, platform):
@@ -84,14 +74,9 @@ class Zvc(wiring.Component):
         transposes = self.word == 1
         m.submodules.buffer = buffer = Transpose(8 * self.word, transposes=transposes)
         m.submodules.encoder = encoder = Encoder(self.word)
-        m.submodules.decoder = decoder = Decoder(self.word) if self.packed else Opener(self.word)
-        if self.packed:
-            wiring.connect(m, wiring.flipped(self.bytes), decoder.bytes)
-            m.d.comb += [self.take.eq(decoder.take), decoder.blocks.eq(self.blocks), decoder.start.eq(self.start),
-                         self.error.eq(decoder.error)]
-        else:
-            wiring.connect(m, wiring.flipped(self.rows), decoder.i)
-            m.d.comb += decoder.empty.eq(self.empty)
+        m.submodules.decoder = decoder = Decoder(self.word)
+        wiring.connect(m, wiring.flipped(self.rows), decoder.i)
+        m.d.comb += decoder.empty.eq(self.empty)
         wiring.connect(m, encoder.chunks, wiring.flipped(self.chunks))
         m.d.comb += [
             buffer.straight.eq(self.straight),

@@ -102,19 +102,19 @@ class BeatPlanner(wiring.Component):
         straddles = end > 8
         previous, known = Signal(width, reset_less=True), Signal()
         lines = [Signal.like(line, reset_less=True, name=f"line_{k}") for k in range(2)]
-        held = Signal(2)
+        cached = Signal(2)
         with m.If(entered.valid & entered.ready):
             with m.If(some):
                 m.d.sync += [previous.eq(Mux(straddles, following, index)), known.eq(1)]
             for k in range(2):
                 with m.If(slot == k):
-                    m.d.sync += [lines[k].eq(line), held[k].eq(1)]
+                    m.d.sync += [lines[k].eq(line), cached[k].eq(1)]
             with m.If(last):
-                m.d.sync += [known.eq(0), held.eq(0)]
+                m.d.sync += [known.eq(0), cached.eq(0)]
         near, missing = Signal(), Signal()
         m.d.comb += [
             near.eq(known & (index[low:] == previous[low:])),
-            missing.eq(~Mux(slot, held[1] & (line == lines[1]), held[0] & (line == lines[0]))),
+            missing.eq(~Mux(slot, cached[1] & (line == lines[1]), cached[0] & (line == lines[0]))),
         ]
         pipe = Pipeline(m, entered, decided)
         fetch, begins, second, joins, index, following, line, *about = pipe.stage(

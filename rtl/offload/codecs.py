@@ -71,7 +71,7 @@ class Codecs(wiring.Component):
         self._cdu = codec(blocks, packed=False, **options) if blocks else None
         self.scaled = bool(blocks) and self._cdu.scaled
         sector = data.ArrayLayout(32, 8)
-        given = () if self._cdu is None else [name for name in (
+        blockwise = () if self._cdu is None else [name for name in (
             "bytes_o", "rows_i", "scales", "nans", "saturated", "clipped") if name in self._cdu.signature.members]
         super().__init__({
             "config": In(stream.Signature(config_layout(modes))),
@@ -80,7 +80,7 @@ class Codecs(wiring.Component):
             "edges": In(stream.Signature(edges)),
             "stream_i": In(stream.Signature(chunk_layout(TURN))),
             "stream_o": Out(stream.Signature(chunk_layout(TURN))),
-            **{name: self._cdu.signature.members[name] for name in given},
+            **{name: self._cdu.signature.members[name] for name in blockwise},
             "busy": Out(1),
             "error": Out(Error),
             "refused": Out(1),

@@ -145,7 +145,7 @@ class Filler(wiring.Component):
         end = Signal(range(2 * packet))  # and ends
         valid, last, across = Signal(), Signal(reset_less=True), Signal()  # of the piece that is written
         at = Signal.like(position, reset_less=True)
-        given = Signal(unit * piece, reset_less=True)
+        content = Signal(unit * piece, reset_less=True)
         closing, ended, leaves = Signal(), Signal(), Signal()  # all pieces have been written; zeros behind them, too
         m.d.comb += [
             end.eq(position + (self.i.p.count >> fine)),
@@ -163,8 +163,8 @@ class Filler(wiring.Component):
                          across.eq(self.i.valid & (end >= packet))]
             with m.If(self.i.valid):
                 m.d.sync += [position.eq(end), last.eq(self.i.p.last),
-                             given.eq(self.i.p.data.as_value())]
-        turned = turn(m, [given.word_select(k, unit) for k in range(piece)], digits[:], lanes)
+                             content.eq(self.i.p.data.as_value())]
+        turned = turn(m, [content.word_select(k, unit) for k in range(piece)], digits[:], lanes)
 
         for k in range(packet):
             lane, value = Signal(unit, reset_less=True, name=f"lane_{k}"), turned[k % lanes]
@@ -251,27 +251,27 @@ class Collector(wiring.Component):
         pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
         step = Signal(sizes.pieces, init=1)  # likewise, of whatever CDU
         # The next block's first chunk may overwrite the head of a piece that turns out not to be taken: it is kept.
-        held, head = Signal(), Signal(8 * sizes.front, reset_less=True)
+        kept, head = Signal(), Signal(8 * sizes.front, reset_less=True)
         seen = Signal.like(head)
         level = Signal(range(sizes.block + 1))
         final, moved = Signal(), Signal()
-        shown = Signal(8 * piece)
+        offered = Signal(8 * piece)
         full = Cat(gatherer.full & picked[0] for gatherer, picked in zip(gatherers, pick, strict=True)).any()
         m.d.comb += [
-            shown.eq(choose((pick[c][k], gatherer.block[8 * piece * k :][: 8 * piece])
+            offered.eq(choose((pick[c][k], gatherer.block[8 * piece * k :][: 8 * piece])
                             for c, gatherer in enumerate(gatherers) for k in range(sizes.pieces))),
-            seen.eq(shown),
+            seen.eq(offered),
             level.eq(choose(zip(turns.turn, (gatherer.level for gatherer in gatherers), strict=True))),
             final.eq(step[-1] | choose((step[k], level <= piece * (k + 1)) for k in range(sizes.pieces - 1))),
             filler.i.valid.eq(full | ~step[0]),
             moved.eq(filler.i.valid & filler.i.ready),
             turns.next.eq(moved & final),
-            filler.i.p.data.as_value().eq(Cat(Mux(held, head, seen), shown[len(head) :])),
+            filler.i.p.data.as_value().eq(Cat(Mux(kept, head, seen), offered[len(head) :])),
             filler.i.p.count.eq(Mux(final, level - choose(
                 (step[k], piece * k) for k in range(sizes.pieces)), piece)),
             filler.i.p.last.eq(final & turns.last),
         ]
-        with m.If(~held):
+        with m.If(~kept):
             m.d.sync += head.eq(seen)
         with m.If(moved):
             m.d.sync += step.eq(Mux(final, 1, step << 1))
@@ -283,9 +283,9 @@ class Collector(wiring.Component):
             m.submodules[f"gatherer_{c}"] = gatherer
             wiring.connect(m, wiring.flipped(self.i[c]), gatherer.i)
             m.d.comb += [
-                gatherer.again.eq(pick[c][0] & ~held),
+                gatherer.again.eq(pick[c][0] & ~kept),
                 gatherer.first.eq(pick[c][0] & moved),
                 gatherer.tail.eq(pick[c][1:].any()),
             ]
-        m.d.sync += held.eq(~moved & (held | Cat(g.begun & g.full for g in gatherers).any()))
+        m.d.sync += kept.eq(~moved & (kept | Cat(g.begun & g.full for g in gatherers).any()))
         return m

@@ -77,7 +77,7 @@ class Register:
     offset: int
     fields: tuple[Field, ...]
     count: int = 1
-    held: bool = False  # cannot be written while a tensor is under way
+    locked: bool = False  # cannot be written while a tensor is under way
 
 
 def _word(name, offset, access, meaning, count=1, **more):
@@ -119,7 +119,7 @@ MAP = (
         Field("decompress", 8, 1, "rw", "direction: 0 memory to stream, 1 stream to memory"),
         Field("signs", 9, 1, "rw", "compressing in a mode that scales: a positive value, unless subnormal, becomes 1 "
               "and not 0"),
-    ), held=True),
+    ), locked=True),
     _word("ROWS", 0x24, "rw", "rows of the tensor's view"),
     _word("WIDTH", 0x28, "rw", "values in a row"),
     _word("STRIDE", 0x2C, "rw", "bytes from one row to the next, a multiple of 4"),
@@ -130,7 +130,7 @@ MAP = (
           "r to decompress; the whole last 32 bytes may be read", 2),
     Register("TABLE", 0x60, (
         Field("table", 0, 3, "rw", "log2 of the DQT, row-major, vertical frequency first", count=8, step=4),
-    ), 8, held=True),
+    ), 8, locked=True),
     _word("CYCLES", 0x80, "ro", "cycles from the start to the end", 2),
     _word("BYTES_IN", 0x88, "ro", "bytes taken: of the tensor, or of the payload", 2),
     _word("BYTES_OUT", 0x90, "ro", "bytes given: of the payload, or of the tensor", 2),
@@ -147,7 +147,7 @@ MAP = (
     _word("LENGTHS_OUT", 0x168, "ro", "after compressing in such a mode: the same", LANES),
     Register("BIN", 0x188, (
         Field("bin", 0, 5, "rw", "which bin of the histogram `COUNT` has"),
-    ), held=True),
+    ), locked=True),
     Register("COUNT", 0x18C, (
         Field("count", 0, 27, "ro", "compressing in such a mode: values of the tensor that the codec counted in the "
               "bin, all lanes together"),
@@ -196,7 +196,7 @@ class Info(NamedTuple):
     width: int
     access: str
     reset: int | None
-    held: bool
+    locked: bool
 
 
 BITS = tuple(
@@ -207,7 +207,7 @@ BITS = tuple(
 """Every piece of every value, addresses ascending."""
 
 VALUES = {
-    field.name: Info(field.width * field.count * register.count, field.access, field.reset, register.held)
+    field.name: Info(field.width * field.count * register.count, field.access, field.reset, register.locked)
     for register in MAP for field in register.fields
 }
 
@@ -241,7 +241,7 @@ def markdown(modes):
             reset = "parameter" if field.reset is None else f"0x{field.reset:x}" if field.reset > 9 else field.reset
             rows.append((*((offset, f"`{register.name}`") if k == 0 else ("", "")), _bits(field), f"`{field.name}`",
                          field.access, reset, field.meaning))
-    held = ", ".join(f"`{register.name}`" for register in MAP if register.held)
+    locked = ", ".join(f"`{register.name}`" for register in MAP if register.locked)
     return "\n".join([
         "# Registers of the accelerator",
         "",
@@ -260,7 +260,7 @@ def markdown(modes):
         "## Rules",
         "- Addresses without a register read 0 and ignore writes. The answer is SLVERR.",
         "- While `busy` is 1, writes to the following have no effect and the answer is SLVERR, so that the running",
-        f"  tensor cannot be disturbed and the hardware needs no second copy: {held}.",
+        f"  tensor cannot be disturbed and the hardware needs no second copy: {locked}.",
         "- Of an address in memory only the lower `address_width` bits exist; the others read 0. Writing 1 to one of",
         "  them has no effect, on the rest of the word neither, and the answer is SLVERR.",
         "- Counters are those of the last tensor, or of the one under way. They stand still once `done` is 1; before",

@@ -81,7 +81,7 @@ class Registers(wiring.Component):
         super().__init__({
             **axil.members(ADDRESS_BITS),
             "control": Out(data.StructLayout({name: SHAPES.get(name, widths[name])
-                                              for name, info in VALUES.items() if info.held and widths[name]})),
+                                              for name, info in VALUES.items() if info.locked and widths[name]})),
             "start": Out(1),
             "reset": Out(1),
             "status": In(data.StructLayout({name: widths[name] for name, info in VALUES.items()
@@ -130,7 +130,7 @@ class Registers(wiring.Component):
             for place, pieces in words.items():
                 with m.Case(place >> 2):
                     bits = pieces[0]
-                    hinders = [self.status.busy] * VALUES[bits.name].held
+                    hinders = [self.status.busy] * VALUES[bits.name].locked
                     hinders += [beyond] * (bits.name in ADDRESSES and bits.part > 0)
                     m.d.comb += legal.eq(~Cat(hinders).any())
         clear, entered = ResetSignal(), Signal(32)

@@ -158,7 +158,7 @@ class Splitter(wiring.Component):
 
         lanes = [Cat(store, source).word_select(k, unit) for k in range(kept + packet)]
         coarse = window(m, lanes, look[2:], piece + 15)
-        shown = Cat(window(m, coarse, look[:2], piece))
+        next_piece = Cat(window(m, coarse, look[:2], piece))
         # The mask, of which the order does not matter: of the lanes that are a mask's length apart, one is in it.
         length = MASK // granule
         look_mask = [Signal(16 // length + (k < length - 1), name=f"look_mask_{k}", reset_less=True)
@@ -191,7 +191,7 @@ class Splitter(wiring.Component):
         terms = [(count, 0) for count in counts]
         begins = self._begins(m, mode, turns) if sizes.segmented else None
         if sizes.counted or sizes.segments:
-            head = shown[:8] if sizes.wide else shown[8 * MASK - 8 : 8 * MASK]
+            head = next_piece[:8] if sizes.wide else next_piece[8 * MASK - 8 : 8 * MASK]
             follow, followed = Signal(8), Signal(8, reset_less=True)
             says = {8: head, 6: Mux(head[:6].all(), 64, head[:6])}
             further = ones(m, Cat(begins[1:], Const(0, 1))) if sizes.segments else 0  # segments behind the first
@@ -260,7 +260,7 @@ class Splitter(wiring.Component):
             m.submodules[f"dispenser_{c}"] = dispenser = Dispenser(sizes)
             wiring.connect(m, dispenser.o, wiring.flipped(self.o[c]))
             m.d.comb += [
-                dispenser.piece.eq(shown),
+                dispenser.piece.eq(next_piece),
                 dispenser.whole.eq(whole),
                 dispenser.final.eq(turns.ends),
                 dispenser.mode.eq(self.mode),

@@ -91,7 +91,7 @@ class StreamSplitter(wiring.Component):
             free, moves, lacks = Signal(name=f"free_{c}"), turns.moves[c], Signal(name=f"lacks_{c}")
             beat, word = Signal.like(o.p, reset_less=True, name=f"beat_{c}"), Signal(8 * TURN, name=f"word_{c}")
             wanted, there = Signal(4, name=f"wanted_{c}"), Signal(4, name=f"there_{c}")
-            given = Signal(4, name=f"given_{c}")
+            sent = Signal(4, name=f"sent_{c}")
             offered = Signal(name=f"offered_{c}")
             valid.append(offered)
             m.d.comb += [
@@ -99,7 +99,7 @@ class StreamSplitter(wiring.Component):
                 turns.able[c].eq(free),
                 wanted.eq(Mux(final & tail.any(), tail, TURN)),
                 there.eq(Mux((turns.place[c] == size[3:]) & rest.any(), rest, TURN)),
-                lacks.eq(there < wanted), given.eq(Mux(moves, Mux(lacks, there, wanted), 0)),
+                lacks.eq(there < wanted), sent.eq(Mux(moves, Mux(lacks, there, wanted), 0)),
                 turns.ends[c].eq(final | lacks),
                 word.eq(Cat(slots).word_select(turns.place[c][:4], 8 * TURN)),
             ]
@@ -111,8 +111,8 @@ class StreamSplitter(wiring.Component):
                 m.d.sync += [left.eq(left - 1), final.eq((left[2:] == 0) & (left[:2] == Cat(~one, one)))]
             with m.If(free):
                 m.d.sync += offered.eq(moves | (ending & owed[c]))
-                m.d.sync += [beat.data.eq(Cat(word.word_select(k, 8) & (given > k).replicate(8) for k in range(TURN))),
-                             beat.count.eq(given), beat.last.eq(~moves | turns.ends[c])]
+                m.d.sync += [beat.data.eq(Cat(word.word_select(k, 8) & (sent > k).replicate(8) for k in range(TURN))),
+                             beat.count.eq(sent), beat.last.eq(~moves | turns.ends[c])]
                 with m.If(ending | (moves & turns.ends[c])):
                     m.d.sync += owed[c].eq(0)
             with m.If(moves & lacks):

@@ -149,7 +149,7 @@ class Writer(wiring.Component):
 
         # Data. A beat stays open until the next one begins, or the tensor has ended (closing).
         work = data.View(_work, steps.r_data)
-        held = [Signal(32, reset_less=True, name=f"held_{k}") for k in range(8)]
+        kept = [Signal(32, reset_less=True, name=f"kept_{k}") for k in range(8)]
         strobe = Signal(8, reset_less=True)
         open_, closing = Signal(), Signal()
         ready, works, emits, begun = Signal(), Signal(), Signal(), Signal()
@@ -163,7 +163,7 @@ class Writer(wiring.Component):
             moves.eq(able & Mux(self.abort, begun, emits)),
         ]
         first, second = masks(m, work)
-        splits = work.final & work.second & ~closing  # the held beat gets its end, and the next one its beginning
+        splits = work.final & work.second & ~closing  # what is kept gets its end, and the next beat its beginning
         completed, stored = Signal(8), Signal(8)
         m.d.comb += [completed.eq(first & splits.replicate(8)), stored.eq(Mux(splits, second, first))]
         sector = [Signal(32, name=f"sector_{k}") for k in range(8)]
@@ -174,7 +174,7 @@ class Writer(wiring.Component):
             m.d.sync += [open_.eq(open_ | work.beat), closing.eq(work.last & (open_ | work.beat))]
             for k in range(8):
                 with m.If(stored[k]):
-                    m.d.sync += held[k].eq(rotated[k])
+                    m.d.sync += kept[k].eq(rotated[k])
         with m.If(closing & moves):
             m.d.sync += [open_.eq(0), closing.eq(0)]
         with m.If(self.abort):
@@ -193,7 +193,7 @@ class Writer(wiring.Component):
             self.axi.w.p.strobe.eq(Cat(bit.replicate(4) for bit in w.o.p.strobe)),
             self.axi.w.p.last.eq(w.o.p.last),
         ]
-        m.d.comb += [w.i.p.data[k].eq(Mux(completed[k], rotated[k], held[k])) for k in range(8)]
+        m.d.comb += [w.i.p.data[k].eq(Mux(completed[k], rotated[k], kept[k])) for k in range(8)]
         with m.If(moves):
             m.d.sync += count.eq(Mux(last, 0, count + 1))
 

@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from docs import ratios, tables
+from actcodec import bench
+from docs import measured, rates, ratios, tables
+from tb.cli.test_bench import fake
 
 RECORDED = json.loads((tables.ROOT / "synth/baseline.json").read_text())
 
@@ -22,6 +24,53 @@ def test_the_ratios_of_all_modes_are_up_to_date():
     stale = text.replace("| `raw` | 1.00 |", "| `raw` | 2.00 |")
     assert stale != text
     assert ratios.renewed(stale) == text, "run make docs"
+
+
+def test_the_figures_of_the_fpga_are_up_to_date():
+    text = (tables.ROOT / tables.PLACED).read_text()
+    stale = text.replace("| sfpr | 5,496 |", "| sfpr | 5 |")
+    assert stale != text
+    assert tables.placed(stale) == text, "run make docs"
+
+
+@pytest.mark.parametrize("name, figure", [("README.md", "| 8.26 |"), ("README.md", "| 154.2 |"),
+                                          ("docs/performance.md", "| 0.969 |"), ("docs/performance.md", "| 91.7 |"),
+                                          ("docs/performance.md", "| 0.848 |"), ("docs/performance.md", "| 15.10 |"),
+                                          ("docs/ratios.md", " 11.82, ")])
+def test_the_rates_are_up_to_date(name, figure):
+    text = (tables.ROOT / name).read_text()
+    stale = text.replace(figure, re.sub(r"\d", "7", figure))
+    assert stale != text
+    assert rates.renewed(stale, name, rates.recorded()) == text, "run make docs"
+
+
+@pytest.mark.parametrize("figure", ["| 21.15 |", "| 19.60 |"])
+def test_what_takes_long_to_measure_is_as_it_was_recorded(figure):
+    text = measured.DOCUMENT.read_text()
+    stale = text.replace(figure, "| 0.00 |")
+    assert stale != text
+    assert measured.renewed(stale, measured.recorded()) == text, "run make docs"
+
+
+def test_what_the_bench_leaves_can_be_recorded(tmp_path):
+    """Its figures take the places of those before; what it did not measure stays."""
+    bench.report(*fake(True), tmp_path)
+    before = rates.recorded()
+    after = rates.taken(before, tmp_path)
+    assert json.loads(rates.text(after)) == after
+    assert after["speed"] == before["speed"] and after["coders"]["jpeg80"]["cycles"]["8"] == [8.03, 8.02]
+    assert after["rates"]["division"] == {way: dict.fromkeys(("8", "28", "224"), 8.04) for way in rates.WAYS}
+    assert after["rates"]["sfpr"]["compress"] | {"8": 8.26, "28": 8.04, "224": 8.01} == (
+        before["rates"]["sfpr"]["compress"])
+    assert after["offload"]["8x"]["rates"] == before["offload"]["8x"]["rates"] | {"1": 50.0, "4": 50.0}
+    assert after["streams"]["comet"]["0.0635"]["4"] == [0.9766, 0.9766, 0.9846, 0.9846]
+    assert after["coders"]["jpeg80"] == {"cycles": before["coders"]["jpeg80"]["cycles"] | {"4": [8.15, 8.15]},
+                                         "symbols": 31.4}
+    (tmp_path / "speed.json").write_text(json.dumps([{
+        "name": "raw", "ratio": 1, "error": 0, "compress": 10.4, "decompress": 20, "memory_compress": 1.5,
+        "memory_decompress": 2, "knob": None, "better": ["ratio"]}]))
+    after = rates.taken(before, tmp_path)
+    assert list(rates.speed(after))[2:] == ["| `raw` | 1.00 | 0.0000 | 10 | 20 | 2.0 | ratio |"]
 
 
 def rows(text, header):
@@ -44,6 +93,22 @@ def test_the_ratios_in_the_readme_are_those_of_all_modes():
             assert float(number) in [round(ratio, len(number.partition(".")[2])) for ratio in legal], (first, number)
             seen += 1
     assert seen > 20
+
+
+def test_results_at_a_glance_are_those_of_the_tables():
+    text = " ".join((tables.ROOT / "README.md").read_text().split("\n## Start here\n")[0].split())
+    offload = rates.recorded()["offload"]["8x"]
+    assert f"| {offload['rates']['4']:.1f} GB/s at a ratio of {offload['ratio']:.1f} |" in text
+    dense = {first: float(cells[0]) for first, *cells in rows(ratios.DOCUMENT.read_text(), "| mode | dense: ratio |")}
+    zvc, nibble, rice = (dense[f"`jpeg-act`{coder} dqt=optH"] for coder in ("", " coder=nibble", " coder=rice"))
+    assert f"at optH, ZVC has a ratio of {zvc:.2f}, `nibble` {nibble:.2f} and `rice` {rice:.2f}" in text
+    finer = {(table, coder): cells for table, coder, *cells in measured.recorded()["quantizers"]}
+    sh, _, div, _, _, sz3 = finer["optH", "rice"]
+    assert f"at optH's error from {sh:.2f} to {div:.2f}; SZ3 has {sz3:.2f}" in text
+    sh, *_, sz3 = finer["optL", "rice"]
+    assert f"At optL's error SZ3 stays ahead, with {sz3:.2f} to {sh:.2f}" in text
+    added = RECORDED["cdu (in a lane, nibble)"]["area"] - RECORDED["cdu (in a lane)"]["area"]
+    assert f"`nibble` adds {added:,.0f} um² to a CDU" in text
 
 
 def test_stale_figures_are_replaced_and_nothing_else():

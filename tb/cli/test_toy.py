@@ -12,7 +12,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 import actcodec
-from actcodec import codecs, container, units
+from actcodec import bench, bench_cycles, codecs, container, demo, picture, units
+from actcodec.bench_tables import rate_table
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.jpegact import CDUS
 from actcodec.golden.jpegact import cdu
@@ -259,6 +260,17 @@ def test_a_lane_has_it(mirror, tmp_path):
     for engine in ("golden", "rtl"):
         run(f"decompress golden.act {engine}.npy --engine {engine}")
         np.testing.assert_array_equal(np.load(f"{engine}.npy"), mirror)
+
+
+def test_it_is_measured(mirror):
+    """The bench has its rates, at every width; it draws what it measured, as the demo does."""
+    assert bench_cycles.measured()[-1] == "mirror"
+    assert len([job for job in bench.jobs(True) if "mirror" in job[1]]) == 2 * 3 * 2
+    rates = [bench_cycles.Rate("mirror", back, width, 4, (1, 1, 8, 8), 1000, 8400, 8.5)
+             for back in (False, True) for width in (8, 16)]
+    assert [rate_table(rates).columns[0]._cells, rate_table(rates).columns[2]._cells] == [2 * ["mirror"], 2 * ["8.50"]]
+    results = [demo.Result(mode, "dense", mode, {}, mirror, mirror, 1.0) for mode in ("raw", "mirror")]
+    assert len(set(picture.colours(results).values())) == 2
 
 
 def test_its_unit_is_one_like_any_other(mirror, tmp_path):

@@ -18,6 +18,7 @@ def test_histogram():
 async def prepared(dut):
     bench = Bench(dut)
     await bench.start()
+    await FallingEdge(dut.clk)  # in which reset still clears the bins
     return bench
 
 

@@ -2,6 +2,7 @@
 
 import cocotb
 import numpy as np
+from cocotb.triggers import ClockCycles
 
 from actcodec.golden.comet import lorenzo
 from actcodec.rtl.comet.lorenzo import Lorenzo
@@ -17,10 +18,11 @@ def test_lorenzo():
 
 
 class Predictor(Bench):
-    def configure(self, config, decompress):
+    async def configure(self, config, decompress):
         for name, value in (("horizontal", config.horizontal), ("vertical", config.vertical),
                             ("signed", config.signed), ("decompress", decompress)):
             getattr(self.dut, name).value = int(value)
+        await ClockCycles(self.clk, 10)
 
     async def both(self, q, outliers, config, random, **patterns):
         """Predicts a tensor and restores it; returns both runs."""
@@ -30,7 +32,7 @@ class Predictor(Bench):
         # Lanes without a value may have anything.
         none = walk.index < 0
         sent = np.where(none, random.integers(-2048, 2048, none.shape), walk.lanes(q))
-        self.configure(config, 0)
+        await self.configure(config, 0)
         first = await self.run({"differences_i": world.placed(world.lanes(sent, 12, flags), edges, 104)},
                                {"differences_o": len(walk)}, random, **patterns)
         got, got_flags = world.taken(first["differences_o"], 12)
@@ -38,7 +40,7 @@ class Predictor(Bench):
         assert np.array_equal(got_flags, flags)
         self.equal(walk.back(got).tolist(), u.tolist(), f"symbols, {config}, {q.shape}")
         sent = np.where(none, random.integers(0, 4096, none.shape), walk.lanes(u))
-        self.configure(config, 1)
+        await self.configure(config, 1)
         second = await self.run({"sums_i": world.placed(world.lanes(sent, 12, flags), edges, 104)},
                                 {"sums_o": len(walk)}, random, **patterns)
         got, got_flags = world.taken(second["sums_o"], 12)

@@ -4,6 +4,7 @@ import math
 
 import cocotb
 import numpy as np
+from cocotb.triggers import ClockCycles
 
 from actcodec.golden.comet import prequantise
 from actcodec.rtl.comet.reconstruct import Reconstruct
@@ -11,7 +12,7 @@ from tb.comet import world
 from tb.comet.test_prequantise import bfloat16, steps
 from tb.harness import PATTERNS, STALLS, rng, simulate
 
-LATENCY = 4
+LATENCY = 3
 
 
 def test_reconstruct():
@@ -27,6 +28,7 @@ class Multiplier(world.Queues):
     async def check(self, q, counts, outliers, words, s, random, **patterns):
         """Sectors of integers [n, 8], of which ``counts`` are the tensor's."""
         self.dut.step.value = bfloat16(s)
+        await ClockCycles(self.clk, 2)
         last = np.arange(len(q)) == len(q) - 1
         edges = [int(n) | int(random.integers(16)) << 4 | int(end) << 8 for n, end in zip(counts, last, strict=True)]
         used = np.arange(8) < counts[:, None]

@@ -9,6 +9,7 @@ from amaranth.hdl import Module, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.codecs import lane_modes
 from actcodec.golden.jpegact import sfpr, zvc
 from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
@@ -16,13 +17,14 @@ from actcodec.rtl.jpegact.transpose import vectors_layout
 from actcodec.rtl.jpegact.zvc import Zvc
 from actcodec.rtl.jpegact.zvc_decode import Decoder
 from actcodec.rtl.jpegact.zvc_encode import Encoder
+from actcodec.rtl.offload.row_cutter import RowCutter
 from tb.harness import PATTERNS, STALLS, Bench, after, beats, chunks, parameters, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
 
 
 class Codec(wiring.Component):
-    """Zvc between the packer and the unpacker that it has in a CDU."""
+    """Zvc between packer, unpacker and row cutter, as in a CDU."""
 
     def __init__(self, word):
         self.word, self.size = word, 16 if word == 1 else 32
@@ -39,15 +41,17 @@ class Codec(wiring.Component):
         m.submodules.zvc = unit = Zvc(self.word)
         m.submodules.packer = packer = Packer(self.word, wide, self.size)
         m.submodules.unpacker = unpacker = Unpacker(self.word, self.size, wide)
+        m.submodules.cutter = cutter = RowCutter(lane_modes("sfpr-zvc" if self.word == 1 else "zvc"))
         for source, sink in ((wiring.flipped(self.i), unit.i), (unit.chunks, packer.i),
                              (packer.o, wiring.flipped(self.packed)), (wiring.flipped(self.unpacked), unpacker.i),
-                             (unpacker.o, unit.bytes), (unit.o, wiring.flipped(self.o))):
+                             (unpacker.o, cutter.bytes), (cutter.o, unit.rows), (unit.o, wiring.flipped(self.o))):
             wiring.connect(m, source, sink)
         m.d.comb += [
-            unpacker.take.eq(unit.take), unpacker.next.eq(self.next), self.excess.eq(unpacker.excess),
-            unit.decompress.eq(self.decompress), unit.straight.eq(self.straight), unit.blocks.eq(self.blocks),
-            unit.start.eq(self.start), self.error.eq(unit.error),
+            unpacker.take.eq(cutter.take), unpacker.next.eq(self.next), self.excess.eq(unpacker.excess),
+            unit.decompress.eq(self.decompress), unit.straight.eq(self.straight), cutter.blocks.eq(self.blocks),
+            cutter.start.eq(self.start),
         ]
+        m.d.sync += self.error.eq(~self.start & (self.error | cutter.short))
         return m
 
 
@@ -61,6 +65,13 @@ def test_zvc(word):
 def test_other_words_are_refused(unit, word):
     with pytest.raises(ValueError, match="word"):
         unit(word)
+
+
+@pytest.mark.parametrize("names, what", [(("raw", "sfpr-nibble"), "sfpr-nibble"), (("division",), "division"),
+                                         ((), "one or more different modes")])
+def test_only_blocks_of_one_size_or_with_a_mask_are_cut(names, what):
+    with pytest.raises(ValueError, match=f"modes must be .*{what}"):
+        RowCutter(names and lane_modes(*names))
 
 
 def dtype(word):

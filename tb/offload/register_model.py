@@ -3,6 +3,7 @@
 from actcodec.rtl.offload.register_map import BITS, STREAMS, VALUES
 
 OKAY, SLVERR = 0, 2
+STATUS = [name for name, info in VALUES.items() if info.access == "ro" and name != "done"]
 
 
 class RegisterModel:
@@ -14,7 +15,7 @@ class RegisterModel:
         widths |= {"lengths_in": 32 * lanes, "lengths_out": 32 * lanes}
         there = [bits for bits in BITS if bits.part < widths.get(bits.name, bits.part + 1)]
         self.words = sorted({bits.address for bits in there})
-        self.held = {bits.address for bits in there if VALUES[bits.name].held}
+        self.locked = {bits.address for bits in there if VALUES[bits.name].locked}
         parameters = {"cdus": cdus, "modes": modes, "address_width": address_width}
         self.values = {name: parameters[name] if info.reset is None else info.reset for name, info in VALUES.items()}
         widths |= {"base": address_width, "scales": address_width, "clipped": clipped}
@@ -32,7 +33,7 @@ class RegisterModel:
     def write(self, address, data, strobe=0xF):
         """The response."""
         address &= ~3
-        if address not in self.words or (address in self.held and self.values["busy"]):
+        if address not in self.words or (address in self.locked and self.values["busy"]):
             return SLVERR
         lanes = sum(0xFF << 8 * lane for lane in range(4) if strobe >> lane & 1)
         if any((data & lanes) >> bits.low & (1 << bits.width) - 1 & ~(self.limits[bits.name] >> bits.part)
@@ -66,3 +67,12 @@ class RegisterModel:
     def interrupt(self):
         v = self.values
         return v["done_pending"] & v["done_enable"] | v["error_pending"] & v["error_enable"]
+
+
+def pack(names, model, **values):
+    """Values of the model, but for those that are given, as a struct of those names."""
+    result, at = 0, 0
+    for name in names:
+        result |= values.get(name, model.values[name]) << at
+        at += model.limits[name].bit_length()
+    return result

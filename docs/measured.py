@@ -1,0 +1,64 @@
+"""``make docs``: tables that take long, or packages of others, to measure, from ``docs/measured.json``.
+
+``python -m docs.measured`` writes them into ``docs/ratios.md``; what measures one, :mod:`docs.beside` or
+:mod:`docs.quantizers`, records it first.
+"""
+
+import json
+from functools import partial
+from pathlib import Path
+
+from actcodec.golden.jpegact import steps
+from docs import marks
+from docs.ratios import DOCUMENT
+
+__all__ = ["DOCUMENT", "HEADS", "RECORD", "record", "recorded", "renewed", "rounded"]
+
+RECORD = Path(__file__).parent / "measured.json"
+HEADS = {
+    "beside": ("tensors", "equal", "as", "ZVC", "nibble", "rice", "`comet`", "SZ3, default", "SZ3, best of four",
+               "cuSZ, codes alone", "zfp"),
+    "quantizers": ("errors of", "coder", "`sh`", *(f"`div`, dead zone {zone}" for zone in steps.DEAD_ZONES),
+                   "SZ3, better of two"),
+}
+
+
+def recorded():
+    """{table: its rows}, of words and numbers."""
+    return json.loads(RECORD.read_text())
+
+
+def record(table, rows):
+    """Records a table, and writes it into the document."""
+    found = recorded() | {table: rounded(rows)}
+    parts = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
+             for name, rows in sorted(found.items())]
+    RECORD.write_text("{\n" + ",\n".join(parts) + "\n}\n")
+    main()
+
+
+def rounded(rows):
+    """As they are kept."""
+    return [[round(cell, 2) if isinstance(cell, float) else cell for cell in row] for row in rows]
+
+
+def lines(table, rows):
+    """Those of the document."""
+    numbers = [isinstance(cell, float) for cell in rows[0]]
+    yield f"| {' | '.join(HEADS[table])} |"
+    yield f"|{''.join('---:|' if number else '---|' for number in numbers)}"
+    for row in rows:
+        yield f"| {' | '.join(f'{cell:.2f}' if isinstance(cell, float) else cell for cell in row)} |"
+
+
+def renewed(text, found):
+    """The document with the tables of a record."""
+    return marks.renewed(text, {table: partial(lines, table, found[table]) for table in HEADS})
+
+
+def main():
+    DOCUMENT.write_text(renewed(DOCUMENT.read_text(), recorded()))
+
+
+if __name__ == "__main__":
+    main()

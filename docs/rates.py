@@ -1,0 +1,181 @@
+"""``make docs``: rates of the accelerator, and of the golden model beside others, from ``docs/bench.json``.
+
+``python -m docs.rates`` writes the tables of README.md, docs/performance.md and docs/ratios.md that lie between lines
+like ``<!-- rates -->`` and ``<!-- /rates -->``. ``python -m docs.rates FOLDER`` records first what ``make bench`` left
+in that folder. What it did not measure stays.
+"""
+
+import json
+import sys
+from copy import deepcopy
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+from actcodec import codecs
+from actcodec.bench_cycles import DENSE, PAPER, SHOWN
+from docs import marks
+
+__all__ = ["DOCUMENTS", "RECORD", "recorded", "renewed", "taken"]
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / "docs/bench.json"
+WAYS = ("compress", "decompress")
+# Rows of the tables of offload rates: what they are called, what the record calls them, and the paper's figure.
+SHORT = (
+    ("cDMA+ (`zvc`)", "cDMA+", "cDMA+"), ("JPEG-ACT, optL", "JPEG-ACT optL", ""),
+    ("JPEG-ACT, optH", "JPEG-ACT optH", ""),
+    ("the same with `--coder nibble`", "JPEG-ACT optH nibble", ""),
+    ("the same with `--coder rice`", "JPEG-ACT optH rice", ""),
+    ("with `rice`, dense maps alone", f"JPEG-ACT optH rice{DENSE}", ""),
+    ("JPEG-ACT, tensors of a given ratio", "8x", "JPEG-ACT"), ("", "12x", ""), ("", "16x", ""))
+LONG = (
+    ("ResNet-20, zvc (cDMA+)", "cDMA+", "cDMA+"), ("ResNet-20, jpeg-act optL and sfpr-zvc", "JPEG-ACT optL", ""),
+    ("ResNet-20, jpeg-act optH and sfpr-zvc", "JPEG-ACT optH", ""),
+    *((f"ResNet-20, the same with {coder}, {dqt}", f"JPEG-ACT {dqt} {coder}", "")
+      for coder in ("nibble", "rice") for dqt in ("optL", "optH")),
+    *((f"ResNet-20, dense maps alone, {name}optH", f"JPEG-ACT optH{coder}{DENSE}", "")
+      for name, coder in (("jpeg-act ", ""), ("nibble, ", " nibble"), ("rice, ", " rice"))),
+    ("synthetic", "2x", ""), ("synthetic", "4x", "SFPR"), ("synthetic", "8x", "JPEG-ACT"), ("synthetic", "12x", ""))
+
+
+def taken(record, folder):
+    """A record with what ``make bench`` left in a folder: rates of :data:`SHOWN` CDUs, offload rates of compression."""
+    report = json.loads((folder / "report.json").read_text())
+    new = deepcopy(record)
+    for one in report["rates"]:
+        if one["cdus"] == SHOWN:
+            rates = new["rates"].setdefault(one["mode"], {way: {} for way in WAYS})
+            rates[WAYS[one["decompress"]]][str(one["width"])] = round(one["steady"], 4)
+    for one in report["offload"]:
+        if not one["decompress"]:
+            found = new["offload"].setdefault(one["name"], {"rates": {}})
+            found["ratio"] = round(one["ratio"], 3)
+            found["rates"][str(one["cdus"])] = round(one["rate"], 2)
+    key = itemgetter("mode", "error", "cdus")
+    for (mode, error, cdus), some in groupby(sorted(report["streamed"], key=key), key):
+        some = list(some)
+        new["streams"].setdefault(mode, {}).setdefault(str(error), {})[str(cdus)] = [
+            round(rate, 4) for way in range(2) for rate in (
+                min(one["rates"][way] for one in some),
+                sum(8 * one["blocks"] for one in some) / sum(one["cycles"][way] for one in some))]
+    for one in report["coding"]:
+        found = new["coders"].setdefault(one["dqt"], {"cycles": {}})
+        found["symbols"] = round(one["symbols"], 2)
+        found["cycles"].setdefault(str(one["coders"]), [None, None])[one["decompress"]] = round(one["steady"], 3)
+    if (speed := folder / "speed.json").exists():
+        new["speed"] = {one["name"]: [round(one["ratio"], 3), round(one["error"], 5), round(one["compress"]),
+                                      round(one["decompress"]),
+                                      round(max(one["memory_compress"], one["memory_decompress"]), 2), one["better"]]
+                        for one in json.loads(speed.read_text())}
+    return new
+
+
+def cells(head, body, right=1):
+    """A table's lines; columns from ``right`` on are numbers."""
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * right}{'---:|' * (len(head) - right)}"
+    yield from (f"| {' | '.join(line)} |" for line in body)
+
+
+def by_width(record, number):
+    """Modes with the same figures share a row."""
+    order = [name for name in codecs.MODES if name in record["rates"]]
+    widths = sorted({int(width) for mode in order for width in record["rates"][mode]["compress"]})
+    found = {}
+    for mode in order:
+        both = tuple(tuple(f"{number(record['rates'][mode][way][str(width)])}" for width in widths) for way in WAYS)
+        found.setdefault(both, []).append(f"`{mode}`")
+    body = []
+    for both, modes in found.items():
+        names = ", ".join(modes)
+        body += ([[f"{names}, both ways", *both[0]]] if both[0] == both[1] else
+                 [[f"{names}, {way}", *figures] for way, figures in zip(WAYS, both, strict=True)])
+    return cells(["mode", *(f"width {width}" if k == 0 else str(width) for k, width in enumerate(widths))], body)
+
+
+def cycles(record):
+    return by_width(record, lambda steady: f"{steady:.2f}")
+
+
+def fractions(record):
+    return by_width(record, lambda steady: f"{8 / steady:.3f}")
+
+
+def offload(record, rows, numbers, head):
+    body = []
+    for name, key, paper in rows:
+        one = record["offload"][key]
+        beside = f"{PAPER[paper][1]} at {PAPER[paper][0]} ({paper})" if paper else ""
+        body.append([name, f"{one['ratio']:.2f}", *(
+            f"{one['rates'][str(n)]:.1f}" if str(n) in one["rates"] else "" for n in numbers), beside])
+    return cells(["tensors", "ratio", *head, f"paper, {SHOWN} CDUs"], body)
+
+
+def short(record):
+    return offload(record, SHORT, (1, SHOWN), ("1 lane, GB/s", f"{SHOWN} lanes, GB/s"))
+
+
+def long(record):
+    return offload(record, LONG, (1, 2, 3, 4, 8), ("1 CDU", "2", "3", "4", "8"))
+
+
+def streams(record):
+    body = [[f"`{mode}`", error, cdus, *(f"{rate:.3f}" for rate in rates)]
+            for mode, errors in record["streams"].items() for error, found in errors.items()
+            for cdus, rates in found.items()]
+    return cells(["mode", "relative L2 error", "CDUs", "compress: slowest tensor", "all", "decompress: slowest tensor",
+                  "all"], body, 2)
+
+
+def coders(record):
+    numbers = sorted({int(n) for one in record["coders"].values() for n in one["cycles"]})
+    body = [[dqt, f"{one['symbols']:.1f}", *(", ".join(f"{way:.2f}" for way in one["cycles"][str(n)]) for n in numbers)]
+            for dqt, one in sorted(record["coders"].items(), key=lambda item: item[1]["symbols"])]
+    return cells(["table", "codes a block", *(f"{n} coder{'s' * (n > 1)}" for n in numbers)], body)
+
+
+def speed(record):
+    body = []
+    for name, (ratio, error, there, back, memory, better) in record["speed"].items():
+        mode, _, rest = name.partition(" ")
+        name = f"`{mode}`{rest and ', '}{rest}" if mode in codecs.MODES else name
+        body.append([name, f"{ratio:.2f}", f"{error:.4f}", f"{there}", f"{back}", f"{memory:.1f}", ", ".join(better)])
+    return cells(["method", "ratio", "error", "compress, MB/s", "decompress, MB/s", "memory", "better in"], body)
+
+
+DOCUMENTS = {
+    "README.md": {"rates": cycles, "offload": short},
+    "docs/performance.md": {"rates": fractions, "offload": long, "streams": streams, "speed": speed},
+    "docs/ratios.md": {"coders": coders},
+}
+
+
+def recorded():
+    """What the tables are made from."""
+    return json.loads(RECORD.read_text())
+
+
+def renewed(text, name, record):
+    """The document of that name with the tables of a record."""
+    return marks.renewed(text, {table: partial(lines, record) for table, lines in DOCUMENTS[name].items()})
+
+
+def main(folder=None):
+    if folder:
+        RECORD.write_text(text(taken(recorded(), Path(folder))))
+    for name in DOCUMENTS:
+        path = ROOT / name
+        path.write_text(renewed(path.read_text(), name, recorded()))
+
+
+def text(record):
+    """A record as JSON, a line for each of its rows."""
+    parts = [f' "{name}": {{\n' + ",\n".join(f"  {json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
+             + "\n }" for name, rows in record.items()]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
