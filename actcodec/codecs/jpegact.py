@@ -164,5 +164,6 @@ def units():
                        "in a lane, DIVISION": {"packed": False, "modes": (*JPEG_ACT, *division.LANE)},
                        "in a lane, JPEG-BASE": {"packed": False, "modes": (*JPEG_ACT, "jpeg-base")},
                        **{f"in a lane, {coder}": {"packed": False, "modes": modes}
-                          for coder, modes in JPEG_ACT_CODED.items()}}),
+                          for coder, modes in JPEG_ACT_CODED.items()}},
+             apart=("rice",)),
     )
