@@ -165,6 +165,7 @@ SURROUNDINGS = {
     "div": steady("decompress", "table", pulses=("start",)),
     "steps": steady("decompress", "table", "dead_zone", pulses=("start",)),
     "nibble": steady("decompress", "table", "empty", pulses=("start",)),
+    "rice": steady("decompress", "table", "empty", pulses=("start",)),
     "rle": steady("decompress", "empty", pulses=("start",)),
     "unpacker": unpacker,
     "bitpack": steady("width"),
