@@ -64,7 +64,8 @@ OFFLOAD = (
          synth=None, bench="offload/accelerator"),
     Unit("accelerator", partial(Accelerator, codec=Cdu), "lanes, collector, splitter, registers: all of it",
          {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **CODERS},
-         variants={"1 CDU": {"cdus": 1}, "independent memory": {"memory": "independent"}}),
+         variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
+                   "independent memory": {"memory": "independent"}}),
 )
 
 UNITS = {}

@@ -56,7 +56,7 @@ def row(header, cells, recorded):
     parts = records(cells[0], recorded)
     area = sum(record["area"] * count for record, count in parts)
     new = {"area": f"{area:,.0f}", "flip-flops": f"{sum(record['flops'] * count for record, count in parts):,}",
-           "slack": f"{round(min(record['slack'] for record, _ in parts)):+d}"}
+           "slack": f"{min(record['slack'] for record, _ in parts):+.0f}"}
     paper = cells[header.index("paper")].replace(",", "") if "paper" in header else ""
     if paper:
         new["ratio"] = f"{area / int(paper):.2f}"

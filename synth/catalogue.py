@@ -59,13 +59,15 @@ def jobs(names):
             _elaborate, [unit.name for _, _, unit, _ in orders], [one for _, _, _, one in orders])
         for (label, paper, unit, parameters), (text, parts) in zip(orders, made, strict=True):
             # What of the whole's parameters makes its lanes other hardware.
-            differs = {key: value for key, value in parameters.items() if key == "memory"}
-            variant = "".join(f" ({value} {key})" for key, value in differs.items())
+            differs = {key: value for key, value in parameters.items() if key in ("memory", "modes")}
+            variant = "".join(f" ({' '.join(value) if key == 'modes' else value} {key})"
+                              for key, value in differs.items())
             inner = {module: Job(f"lane{variant}", None, module, UNITS["lane"], differs, part, arrival=LANE,
                                  apart=("inside.codec",))  # ABC takes what is faster than the rest for fast enough
                      for module, part in parts.items()}
             found += [part for part in inner.values() if part not in found]
-            found.append(Job(label, paper, unit.name, unit, parameters, text, inner))
+            apart = tuple(module for module in unit.apart if f"\nmodule \\{unit.name}.{module}\n" in text)
+            found.append(Job(label, paper, unit.name, unit, parameters, text, inner, apart=apart))
     return found
 
 

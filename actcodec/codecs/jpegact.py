@@ -162,6 +162,8 @@ def units():
         Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True, "coders": 4}, "CDU",
              variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
                        "in a lane, DIVISION": {"packed": False, "modes": (*JPEG_ACT, *division.LANE)},
+                       "in a lane, JPEG-BASE": {"packed": False, "modes": (*JPEG_ACT, "jpeg-base")},
                        **{f"in a lane, {coder}": {"packed": False, "modes": modes}
-                          for coder, modes in JPEG_ACT_CODED.items()}}),
+                          for coder, modes in JPEG_ACT_CODED.items()}},
+             apart=("rice",)),
     )

@@ -29,6 +29,7 @@ class Unit:
     paper: str | None = None  # the row of the paper's tables that it stands beside
     synth: dict | None = field(default_factory=dict)  # parameters that differ when mapped; None: not by itself
     variants: dict = field(default_factory=dict)  # what is mapped besides: {label: parameters that differ}
+    apart: tuple = ()  # submodules that are mapped by themselves, where it has them
     # Its bench, without "tb/" and ".py", unless that mirrors its file; and a regular expression of the bench's tests
     # that its netlist can pass.
     bench: str = ""

@@ -28,7 +28,7 @@ class BlockStore(wiring.Component):
     -----
     decompress : input
     line, value : input
-        What is written: a line, or, decompressing, a value.
+        What is written: a line, or, decompressing, a value; the other one is 0.
     column, row, bits : input
         Where, one-hot or all, and what becomes of the bits there, by rows.
     pick, clear : input
@@ -38,7 +38,7 @@ class BlockStore(wiring.Component):
     column_out, row_out, line_out, value_out : input, input, output, output
         A line; one of its values.
     bytes, word : input
-        What is written: a row, decompressing, or a word.
+        What is written: a row, decompressing, or a word; the other one is 0.
     into, into_word : input
         Rows, and which words of it: all of them, decompressing.
     slot, place : input
@@ -73,8 +73,7 @@ class BlockStore(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         lanes = [Signal(8, name=f"lane_{v}") for v in range(8)]
-        m.d.comb += [lane.eq(Mux(self.decompress, self.value, self.line.word_select(v, 8)))
-                     for v, lane in enumerate(lanes)]
+        m.d.comb += [lane.eq(self.value | self.line.word_select(v, 8)) for v, lane in enumerate(lanes)]
         shown = [[] for _ in range(8)]
         for place, (v, j) in enumerate(ZIGZAG):
             cell, bit = Signal(8, reset_less=True, name=f"cell_{v}_{j}"), Signal(name=f"bit_{v}_{j}")
@@ -92,7 +91,7 @@ class BlockStore(wiring.Component):
         ]
 
         given = Signal(ROW)
-        m.d.comb += given.eq(Mux(self.decompress, self.bytes, self.word.replicate(WORDS)))
+        m.d.comb += given.eq(self.bytes | self.word.replicate(WORDS))
         slots = []
         for s in range(SLOTS):
             slots.append(Signal(ROW, reset_less=True, name=f"slot_{s}"))

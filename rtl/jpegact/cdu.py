@@ -14,38 +14,13 @@ from actcodec.rtl.common.vectors import words
 from actcodec.rtl.jpegact.control import Control
 from actcodec.rtl.jpegact.feed import pass_rows
 from actcodec.rtl.jpegact.runlength import check_coders
-from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.config import Chosen, Error, check_blocks, config_layout, rows_layout
 from actcodec.rtl.offload.packing import packed
-from actcodec.rtl.offload.row_cutter import beat_size, check_cut
-from actcodec.rtl.offload.stage import Hop
+from actcodec.rtl.offload.row_cutter import beat_size
+from actcodec.rtl.offload.stage import Hop, Site
 
-__all__ = ["Cdu", "Site"]
-
-
-class Site:
-    """What a unit of a CDU needs to know of where it stands.
-
-    ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
-    it, ``tiled`` whether its blocks are tiles, ``coders`` those of the CDU, ``passing`` the modes that pass the unit.
-    """
-
-    def __init__(self, m, ports, config, start, tiled):
-        self.m, self.ports, self.config, self.start, self.tiled = m, ports, config, start, tiled
-        self.coders = ports.coders
-        self.passing = ()
-        self._units = {}
-
-    def setting(self, name):
-        """The bits of the tensor's configuration that a mode declares under that name."""
-        return setting.part(self.ports.modes, self.config.settings, name)
-
-    def add(self, name, build):
-        """The submodule ``name``, which ``build`` makes unless it is there."""
-        if name not in self._units:
-            self._units[name] = self.m.submodules[name] = build()
-        return self._units[name]
+__all__ = ["Cdu"]
 
 
 class Cdu(wiring.Component):
@@ -92,7 +67,7 @@ class Cdu(wiring.Component):
     modes : tuple
         What it can do (see :func:`~actcodec.rtl.offload.config.check_modes`). A mode has a ``path``, names of functions
         ("package.module:name") as in :mod:`~actcodec.rtl.jpegact.path`; says whether it is ``scaled``, and ``tiled``;
-        is ``told`` the settings that these ask the :class:`Site` for.
+        is ``told`` the settings that these ask the :class:`~actcodec.rtl.offload.stage.Site` for.
     packed : bool
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
         and a splitter, which know where it ends. Blocks that are counted or have segments
@@ -129,8 +104,11 @@ class Cdu(wiring.Component):
     """
 
     def __init__(self, modes, packed=True, coders=4):
-        (check_cut if packed else check_blocks)(modes)
+        check_blocks(modes)
         check_coders(coders)
+        for kind in ("counted", "segmented"):
+            if packed and any(getattr(mode.format, kind) for mode in modes):
+                raise ValueError(f"packed must be False for modes with {kind} blocks, not True")
         self.modes = tuple(modes)
         self.packed, self.coders = bool(packed), coders
         row = max(8, *(mode.format.row for mode in modes))

@@ -76,14 +76,17 @@ def encode_ac(m, run, category):
             for run, row in rows.items()}
     assert all(number == (base[run] + category) % 128 for run, row in rows.items() for category, number in row.items())
     found, first, number = (Signal(LONGEST + 5, name="short_code"), Signal(7, name="base"), Signal(7, name="number"))
+    long, key = Signal(name="long_code"), Cat(category, run)
     m.d.comb += [
-        found.eq(_function(Cat(category, run), values, LONGEST + 5)),
+        found.eq(_function(key, values, LONGEST + 5)),
+        long.eq(_function(key, {symbol: 1 for symbol in AC if symbol not in short}, 1)),
         first.eq(_function(run, base, 7)),
         number.eq(first + category),
     ]
-    long = ~found[LONGEST:].any()
-    code = Mux(long, Cat(Const((1 << ESCAPE) - 1, ESCAPE), number[::-1]), found[:LONGEST])
-    return code, Mux(long, LONGEST, found[LONGEST:])
+    # Of a long code nothing is found.
+    escaped = Cat(Const((1 << ESCAPE) - 1, ESCAPE), number[::-1], Const(LONGEST, 5))
+    got = found | Mux(long, escaped, 0)
+    return got[:LONGEST], got[LONGEST:]
 
 
 def _matches(m, bits, code, name):
@@ -92,33 +95,38 @@ def _matches(m, bits, code, name):
     return match
 
 
+def _digits(size):
+    """A number of bits as two digits, one-hot: its remainder by 8 in eight bits, and how many eights in four."""
+    return 1 << size % 8 | 1 << 8 + size // 8
+
+
 def decode_dc(m, bits):
-    """The symbol at the head of ``bits``, a code of K.3 and its value: category, bits of both, and whether there is no
-    code."""
-    found = [(_matches(m, bits, code, f"dc_{category}"), Const(category | len(code) + category << 4, 9))
+    """The symbol at the head of ``bits``, a code of K.3 and its value: category, :func:`_digits` of how many bits both
+    have, and whether there is no code."""
+    found = [(_matches(m, bits, code, f"dc_{category}"), Const(category | _digits(len(code) + category) << 4, 16))
              for category, code in DC.items()]
     bad = bits[:6].all()
-    got = choose([*found, (bad, Const(NONE << 4, 9))])
-    return got[:4], got[4:9], bad
+    got = choose([*found, (bad, Const(_digits(NONE) << 4, 16))])
+    return got[:4], got[4:], bad
 
 
 def decode_ac(m, bits):
-    """The symbol at the head of ``bits``, a code of K.5 and its value: run, category, bits of both, whether it is EOB,
-    and whether there is no code."""
+    """The symbol at the head of ``bits``, a code of K.5 and its value: run, category, :func:`_digits` of how many bits
+    both have, whether it is EOB, and whether there is no code."""
     short = {symbol: code for symbol, code in AC.items() if len(code) < ESCAPE + 4}
     found = [(_matches(m, bits, code, f"ac_{symbol:02x}"),
-              Const(symbol | len(code) + symbol % 16 << 8, 13)) for symbol, code in short.items()]
+              Const(symbol | _digits(len(code) + symbol % 16) << 8, 20)) for symbol, code in short.items()]
     values = {}
     for symbol, code in AC.items():
         if symbol not in short:
             for rest in range(1 << LONGEST - len(code)):
                 text = code[ESCAPE:] + f"{rest:0{LONGEST - len(code)}b}"[: LONGEST - len(code)]
-                values[int(text[::-1], 2)] = symbol | len(code) + symbol % 16 << 8 | 1 << 13
-    long, looked = Signal(name="long"), Signal(14, name="looked_up")
-    none = {key: NONE << 8 for key in range(128) if key not in values}
-    m.d.comb += [long.eq(bits[:ESCAPE].all()), looked.eq(_function(bits[ESCAPE:LONGEST], values | none, 14))]
+                values[int(text[::-1], 2)] = symbol | _digits(len(code) + symbol % 16) << 8 | 1 << 20
+    long, looked = Signal(name="long"), Signal(21, name="looked_up")
+    none = {key: _digits(NONE) << 8 for key in range(128) if key not in values}
+    m.d.comb += [long.eq(bits[:ESCAPE].all()), looked.eq(_function(bits[ESCAPE:LONGEST], values | none, 21))]
     got = choose([*found, (long, looked)])
-    return got[4:8], got[:4], got[8:13], _match_of(short, found, EOB), long & ~looked[13]
+    return got[4:8], got[:4], got[8:20], _match_of(short, found, EOB), long & ~looked[20]
 
 
 def _match_of(codes, found, symbol):

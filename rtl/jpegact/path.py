@@ -1,8 +1,8 @@
 """The units on a tensor's way through a CDU, each with the streams by which a :class:`~actcodec.rtl.jpegact.cdu.Cdu`
 links it.
 
-A function gets the CDU's :class:`~actcodec.rtl.jpegact.cdu.Site`, to which it adds its unit, and ``here``, whether the
-mode of the tensor that starts passes it. It returns a :class:`~actcodec.rtl.offload.stage.Stage`, or several.
+A function gets the CDU's :class:`~actcodec.rtl.offload.stage.Site`, to which it adds its unit, and ``here``, whether
+the mode of the tensor that starts passes it. It returns a :class:`~actcodec.rtl.offload.stage.Stage`, or several.
 """
 
 from amaranth.hdl import Cat, Const, Value, signed

@@ -11,7 +11,6 @@ from actcodec.rtl.jpegact.zigzag import ZIGZAG
 
 __all__ = ["SLOTS", "Decoder", "Faults"]
 
-WINDOW = 3 * WORD - 1  # bits that are here at most, of which the first word is always complete
 SLOTS = 3  # rows of a block's bytes that are kept
 
 
@@ -26,10 +25,11 @@ class Faults(data.Struct):
 class Decoder(wiring.Component):
     """Decodes one block after the other.
 
-    The window's first 24 bits are a symbol, code and value. It is shifted by as many as they take; a word is put behind
-    what is left when that is less than 48. Run and category go to the next stage, which adds up places, finds faults,
-    and sees the end, a cycle after the symbol: what is shifted meanwhile does not count. DC's symbol is decoded while
-    the block's first words come in.
+    The next 24 bits, the head, are a symbol, code and value, and what follows. They are shifted by as many as the
+    symbol takes, and filled up from the words behind them, which stay where they are: how many bits of a word are in
+    the head is known from the cycle before, so that words are turned while the symbol is looked up. Run and category go
+    to the next stage, which adds up places, finds faults, and sees the end, a cycle after the symbol: what is shifted
+    meanwhile does not count. DC's symbol is decoded while the block's first words come in.
 
     Throughput: a symbol a cycle; a block with fewer than 64 takes one cycle more. Latency: 3 cycles from ``waiting`` to
     the first write. Combinational paths: ``stall`` to all outputs.
@@ -90,37 +90,55 @@ class Decoder(wiring.Component):
         # ------------------------------------------------------------------------------------------------- the window
         idle = Signal(init=1)
         step, stops, finishes = Signal(), Signal(), Signal()
-        bits = Signal(WINDOW - 2, reset_less=True)
-        whole, level = Signal(reset_less=True), Signal(range(WORD), reset_less=True)  # two words and `level`, or one
-        number = Signal(6)
+        head, rest = Signal(WORD, reset_less=True), Signal(WORD, reset_less=True)
         ahead, known = Signal(WORD, reset_less=True), Signal()  # the next word
-        size = Signal(5)
+        low, high = Signal(3), Signal(3, init=1)  # bits of `rest` that are in the head: a digit, and one of 8, one-hot
+        number = Signal(6)
+        size = Signal(12)  # two digits, one-hot
         m.d.comb += [
             self.idle.eq(idle),
             self.loads.eq(idle & self.waiting & advance),
-            step.eq(Mux(idle, self.waiting, whole | known) & advance),
+            step.eq(Mux(idle, self.waiting, known) & advance),
         ]
-        placed = Signal(2 * WORD - 1)
-        m.d.comb += placed.eq((ahead & (~whole).replicate(WORD)) << level)
-        source = Mux(idle, self.first, Cat(bits[:WORD], bits[WORD:] | placed))
-        shown = Signal(8 + WINDOW)
-        m.d.comb += shown.eq(Cat(Const(0, 8), source))
-        near, shifted = Signal(8 + WINDOW + 5), Signal(8 + WINDOW - 2)
-        m.d.comb += [near.eq(choose((size[3:] == k, shown[8 * k :]) for k in range(4))),
-                     shifted.eq(choose((size[:3] == k, near[k:]) for k in range(8)))]
-        less, more = Signal(6), Signal(6)
-        m.d.comb += [less.eq(level - size), more.eq(level + WORD - size)]
+        used = Cat(high[j // 8 + 1 :].any() | (high[j // 8] & (low > j % 8)) for j in range(WORD))
+        first, second = self.first[:WORD], self.first[WORD:]
+        mixed, turned = Signal(WORD), Signal(WORD)
+        m.d.comb += [
+            mixed.eq(Mux(idle, second, (ahead & used) | (rest & ~used))),
+            turned.eq(choose((high[k], mixed.rotate_right(8 * k)) for k in range(3))),
+        ]
+        for bit in range(3):
+            before, turned = turned, Signal(WORD, name=f"turned_{1 << bit}")
+            m.d.comb += turned.eq(Mux(low[bit], before.rotate_right(1 << bit), before))
+        shown, near, shifted = Signal(8 + 2 * WORD), Signal(8 + WORD + 7), Signal(8 + WORD)
+        m.d.comb += [
+            shown.eq(Cat(Const(0, 8), Mux(idle, first, head), turned)),
+            near.eq(choose((size[8 + k], shown[8 * k :]) for k in range(4))),
+            shifted.eq(choose((size[k], near[k:]) for k in range(8))),
+        ]
+        # What comes last is whether the lower digit carries.
+        lower, upper, over = Signal(4), Signal(3), Signal()
+        sums = [choose((size[8 + k], Cat(high.rotate_left((k + carry) % 3), high[max(0, 3 - k - carry) :].any()))
+                       for k in range(4)) for carry in range(2)]
+        m.d.comb += [
+            lower.eq(choose((size[k], (low + k)[:4]) for k in range(8))),
+            Cat(upper, over).eq(Mux(lower[3], sums[1], sums[0])),
+        ]
         value = Signal(8, reset_less=True)
         with m.If(step):
-            m.d.sync += [
-                value.eq(shifted[:8]), bits.eq(shifted[8:]), whole.eq(~less[5]),
-                level.eq(Mux(less[5], more[:5], less[:5])), number.eq(number + 1),
-            ]
-        takes = (~known | (step & (idle | ~whole))) & advance
+            m.d.sync += [value.eq(shifted[:8]), head.eq(shifted[8:]), low.eq(lower), high.eq(upper),
+                         number.eq(number + 1)]
+        with m.If(step & (idle | over)):
+            m.d.sync += rest.eq(Mux(idle, second, ahead))
+        fills, takes, read = Signal(), Signal(), Signal()  # `over` comes late
         slot, place = Signal(SLOTS, init=1), Signal(6, init=1 << 2)
         m.d.comb += [self.slot.eq(slot), self.place.eq(place)]
-        read = Signal()
-        m.d.comb += [read.eq(takes & self.there & (~idle | self.waiting)), self.passes.eq(read & place[5])]
+        m.d.comb += [
+            fills.eq(self.there & (~idle | self.waiting) & advance),
+            takes.eq((~known & advance) | (step & over)),
+            read.eq((fills & ~known) | (fills & step & over)),
+            self.passes.eq(read & place[5]),
+        ]
         with m.If(read):
             m.d.sync += [ahead.eq(self.word), place.eq(place.rotate_left(1))]
             with m.If(place[5]):
@@ -129,8 +147,8 @@ class Decoder(wiring.Component):
             m.d.sync += known.eq(read)
 
         # -------------------------------------------------------------------------------------------------- the symbol
-        category_dc, size_dc, bad_dc = huffman.decode_dc(m, self.first)
-        run_ac, category_ac, size_ac, end_ac, bad_ac = huffman.decode_ac(m, bits)
+        category_dc, size_dc, bad_dc = huffman.decode_dc(m, first)
+        run_ac, category_ac, size_ac, end_ac, bad_ac = huffman.decode_ac(m, head)
         m.d.comb += size.eq(Mux(idle, size_dc, size_ac))
         valid, final = Signal(), Signal(reset_less=True)
         run, category, taken = (Signal(width, reset_less=True, name=name)
@@ -140,23 +158,26 @@ class Decoder(wiring.Component):
         with m.If(step):
             m.d.sync += [
                 run.eq(run_ac & (~idle).replicate(4)), category.eq(Mux(idle, category_dc, category_ac)),
-                taken.eq(size), end.eq(end_ac & ~idle), bad.eq(Mux(idle, bad_dc, bad_ac)), final.eq(finishes),
+                taken.eq(Cat(*(Cat(size[k] for k in range(8) if k >> bit & 1).any() for bit in range(3)),
+                             *(Cat(size[8 + k] for k in range(4) if k >> bit & 1).any() for bit in range(2)))),
+                end.eq(end_ac & ~idle), bad.eq(Mux(idle, bad_dc, bad_ac)), final.eq(finishes),
             ]
         with m.If(advance):
             m.d.sync += valid.eq(step & ~stops)
 
         # -------------------------------------------------------------------------------------------- places and ends
         where, left = Signal(6, reset_less=True), Signal(11, reset_less=True)  # what comes next; bits
-        at, rest = Signal(7), Signal(12)
+        at, sum_ = Signal(6), Signal(5)
         zrl = run.all() & ~category.any()
-        cut, beyond, complete, good = Signal(), Signal(), Signal(), Signal()
+        cut, beyond, ended, complete, good = Signal(), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            at.eq(where + run),
-            rest.eq(left - taken),
-            cut.eq(rest[11]),
-            beyond.eq(at[6] | (zrl & at[:6].all())),
+            sum_.eq(where[:4] + run),
+            at.eq(Cat(sum_[:4], where[4:] + sum_[4])),
+            cut.eq(~left[5:].any() & (left[:5] < taken)),
+            ended.eq(where[4:].all() & (where[:4] ^ run).all()),  # coefficient 63
+            beyond.eq(where[4:].all() & (sum_[4] | (zrl & ~where[:4].any()))),
             good.eq(~cut & ~bad & ~beyond),
-            complete.eq(end | ~good | at[:6].all()),
+            complete.eq(end | cut | bad | beyond | ended),
             stops.eq(valid & complete & ~final),
             self.faults.cut.eq(valid & advance & cut),
             self.faults.code.eq(valid & advance & ~cut & bad),
@@ -165,9 +186,10 @@ class Decoder(wiring.Component):
         with m.If(self.loads):
             m.d.sync += [where.eq(0), left.eq(Cat(Const(0, 3), self.length))]
         with m.Elif(valid & advance):
-            m.d.sync += [where.eq(at + 1), left.eq(rest)]
+            m.d.sync += [where.eq(at + 1), left.eq(left - taken)]
         with m.If(self.start | (advance & (finishes | stops))):
-            m.d.sync += [idle.eq(1), known.eq(0), slot.eq(1), place.eq(1 << 2), level.eq(0), number.eq(0)]
+            m.d.sync += [idle.eq(1), known.eq(0), slot.eq(1), place.eq(1 << 2), low.eq(0), high.eq(1),
+                         number.eq(0)]
         with m.Elif(self.loads):
             m.d.sync += idle.eq(0)
         with m.If(self.start):
@@ -177,22 +199,26 @@ class Decoder(wiring.Component):
         negative = ~choose((category == k, value[8 - k]) for k in range(1, 9)) & category.any()
         own = Signal(8)  # the value's own bits, the last one first
         m.d.comb += own.eq(value[::-1] & mask)
-        ready, target = Signal(), Signal(6, reset_less=True)
+        ready = Signal()
         writes, result = Signal(reset_less=True), Signal(8, reset_less=True)
         last, told = Signal(reset_less=True), Signal(reset_less=True)
+        one_hot = Signal(64)
+        m.d.comb += one_hot.eq(1 << at)
         with m.If(advance):
             m.d.sync += [
-                ready.eq(valid), target.eq(at), last.eq(complete), told.eq(complete & self.may),
+                ready.eq(valid), last.eq(complete), told.eq(complete & self.may),
                 writes.eq(good & ~zrl & ~end),
                 result.eq((own | ~(mask | (~negative).replicate(8))) + negative),
             ]
+        # Decoded in front of the register, since a column that has not left yet stalls everything.
+        for axis, digit in enumerate((self.row, self.column)):
+            register = Signal(8, reset_less=True, name=("row", "column")[axis])
+            with m.If(advance):
+                m.d.sync += register.eq(Cat(Cat(one_hot[p] for p in range(64) if ZIGZAG[p][axis] == k).any()
+                                            for k in range(8)))
+            m.d.comb += digit.eq(register)
         with m.If(self.start):
             m.d.sync += ready.eq(0)
         m.d.comb += [self.write.eq(ready & writes), self.early.eq(valid & complete & self.may & advance),
                      self.ends.eq(ready & last & ~told), self.own.eq(told), self.value.eq(result)]
-        one_hot = Signal(64)
-        m.d.comb += one_hot.eq(1 << target)
-        for axis, digit in enumerate((self.row, self.column)):
-            m.d.comb += digit.eq(Cat(Cat(one_hot[p] for p in range(64) if ZIGZAG[p][axis] == k).any()
-                                     for k in range(8)))
         return m

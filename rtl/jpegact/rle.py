@@ -102,10 +102,12 @@ class Encoder(wiring.Component):
     def _pick(self, m, step):
         """Which symbol is next: of what, where it is, what it is to the block."""
         arrived = Signal(8)  # a bit for each line of the block that is here
+        whole, early = Signal(), Signal()  # all of them are; the next block's first one is, too
         last = Signal(reset_less=True)
         number = Signal(6)  # symbols of the block so far
         candidates = Signal(64)
-        m.d.comb += candidates.eq(Cat(self.mask[p] & arrived[min(diagonal(p), 7)] for p in range(64)))
+        m.d.comb += candidates.eq(Cat(self.mask[p] & (whole if p == 63 else arrived[min(diagonal(p), 7)])
+                                             for p in range(64)))
         groups = [candidates[8 * g :][:8] for g in range(8)]
         some = Signal(8)
         m.d.comb += some.eq(Cat(group.any() for group in groups))
@@ -115,23 +117,26 @@ class Encoder(wiring.Component):
                 m.d.comb += first[8 * g + k].eq(group[k] & ~group[:k].any() & ~some[:g].any())
         end, found, finishes = Signal(), Signal(), Signal()
         m.d.comb += [
-            end.eq(arrived[7] & ~some.any()),
-            found.eq(some.any() | arrived[7]),
+            end.eq(whole & ~some.any()),
+            found.eq(some.any() | whole),
             finishes.eq(step & (end | first[63])),
             self.pick.eq(Mux(step, first, 0)),
         ]
-        # Of coefficient 63, which may wait for its turn to be read, the last line is the only one that comes too soon.
+        # Of a block with 64 symbols only coefficient 63 is left when the next line comes, whether it is picked by then
+        # or not: readiness follows from registers. While it waits for its turn to be read, the last line must not come.
         valid, column, row = Signal(), Signal(8, reset_less=True), Signal(8, reset_less=True)
         reads = column[7] & row[7]
-        m.d.comb += self.ready.eq((~arrived[7] | (step & (number == MOST - 1))) & ~(arrived[6] & ~arrived[7] & reads))
+        m.d.comb += self.ready.eq((~whole | ((number == MOST - 1) & ~early)) & ~(arrived[6] & ~arrived[7] & reads))
         with m.If(finishes):
-            m.d.sync += arrived.eq(self.line)
+            m.d.sync += [arrived.eq(self.line | early), whole.eq(0), early.eq(0)]
+        with m.Elif(self.line & whole):
+            m.d.sync += [arrived.eq(0), early.eq(1)]
         with m.Elif(self.line):
-            m.d.sync += [arrived.eq(Cat(Const(1, 1), arrived)), last.eq(self.last)]
+            m.d.sync += [arrived.eq(Cat(Const(1, 1), arrived)), whole.eq(arrived[6]), last.eq(self.last)]
         with m.If(step & found):
             m.d.sync += number.eq(Mux(finishes, 0, number + 1))
         with m.If(self.start):
-            m.d.sync += [arrived.eq(0), number.eq(0), valid.eq(0)]
+            m.d.sync += [arrived.eq(0), whole.eq(0), early.eq(0), number.eq(0), valid.eq(0)]
         with m.Elif(step):
             m.d.sync += valid.eq(found)
 

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import vectors_layout
+from actcodec.rtl.jpegact.bits import Parts
 from actcodec.rtl.jpegact.block_store import ROW, WORDS
 from actcodec.rtl.jpegact.rld import SLOTS, Faults
 from actcodec.rtl.jpegact.rle import WORD
@@ -113,7 +114,7 @@ class RunLength(wiring.Component):
             m.d.sync += [phase.eq(phase.rotate_left(1)), turn.eq(Mux(closes, turn.rotate_left(1), turn))]
         # What goes out, likewise; what has gone of that block.
         leaving, turn_out, leaves, free = Signal(8, init=1), Signal(n, init=1), Signal(), Signal()
-        gone = Cat(leaving[j + 1 :].any() for j in range(7))
+        gone = Signal(7)
         done = Signal(n)  # the coder has a block that is to leave
         valid, final = Signal(), Signal(n, reset_less=True)
         m.d.comb += [
@@ -123,25 +124,25 @@ class RunLength(wiring.Component):
         with m.If(free):
             m.d.sync += valid.eq(leaves)
         with m.If(leaves):
-            m.d.sync += [leaving.eq(leaving.rotate_left(1)),
+            m.d.sync += [leaving.eq(leaving.rotate_left(1)), gone.eq(Mux(leaving[7], 0, gone << 1 | 1)),
                          turn_out.eq(Mux(leaving[7], turn_out.rotate_left(1), turn_out))]
 
         # Bytes of a block from this row on: those that come in, or those that go out.
         coders = [Coder() for _ in range(n)]
-        left, number, least = Signal(8, reset_less=True), Signal(8), Signal(9)
+        left, sent, number, least = Signal(8, reset_less=True), Signal(8), Signal(8), Signal(9)
         more = Signal(reset_less=True)  # some are left
         m.d.comb += [
-            number.eq(Mux(Mux(decompress, opens, leaving[0]), Mux(
-                decompress, Mux(self.empty, 0, row.mask),
-                choose((turn_out[k], coder.length) for k, coder in enumerate(coders))), left)),
+            sent.eq(Mux(leaving[0], choose((turn_out[k], coder.length) for k, coder in enumerate(coders)), left)),
+            number.eq(Mux(decompress, Mux(opens, Mux(self.empty, 0, row.mask), left), sent)),
             least.eq(number - BYTES),
         ]
         with m.If(Mux(decompress, entering, leaves)):
             m.d.sync += [left.eq(Mux(least[8], 0, least[:8])), more.eq(number > BYTES)]
 
         nonzero = Cat(lane.any() | (opens if v == 0 else 0) for v, lane in enumerate(self.i.p.data))
-        given = Signal(ROW)
-        m.d.comb += given.eq(Mux(self.empty, 0, row.data.as_value()))
+        given, line = Signal(ROW), Signal(64)
+        m.d.comb += [given.eq(Mux(decompress & ~self.empty, row.data.as_value(), 0)),
+                     line.eq(Mux(decompress, 0, self.i.p.data.as_value()))]
         for k, coder in enumerate(coders):
             m.submodules[f"coder_{k}"] = coder
             mine = turn_out[k]
@@ -150,7 +151,7 @@ class RunLength(wiring.Component):
                 coder.enters.eq(entering & turn[k]),
                 coder.phase.eq(phase),
                 coder.turn.eq(turn[k]),
-                coder.line.eq(self.i.p.data.as_value()),
+                coder.line.eq(line),
                 coder.nonzero.eq(nonzero),
                 coder.last.eq(Mux(decompress, row.last, self.i.p.last)),
                 coder.bytes.eq(given),
@@ -185,12 +186,13 @@ class RunLength(wiring.Component):
         m.d.comb += shown.eq(choose([*((turn_out[k] & leaving[:SLOTS].any(), mirrored(coder.bytes_out))
                                        for k, coder in enumerate(coders)),
                                      *((leaving[SLOTS + s], mirrored(other)) for s, other in enumerate(others))]))
-        kept = Cat(Mux(number > j, shown.word_select(j, 8), 0) for j in range(BYTES))
-        line = choose((turn_out[k], coder.line_out) for k, coder in enumerate(coders))
+        within = Parts(m, leaves).above(sent, BYTES)
+        kept = shown & Cat(bit.replicate(8) for bit in within)
+        values = choose((turn_out[k], coder.line_out) for k, coder in enumerate(coders))
         with m.If(leaves):
             m.d.sync += [
-                out.eq(Mux(decompress, line, Mux(leaving[0], Cat(number, kept), kept))),
-                count.eq(Mux(least[8], number[:5], BYTES) + leaving[0]),
+                out.eq(Mux(decompress, values, Mux(leaving[0], Cat(sent, kept), kept))),
+                count.eq(Mux(within[-1], BYTES, sent[:5]) + leaving[0]),
                 last.eq(leaving[7] & (turn_out & final).any()),
             ]
         m.d.comb += [
@@ -202,7 +204,7 @@ class RunLength(wiring.Component):
         m.d.sync += self.faults.as_value().eq(choose([(~self.start, self.faults.as_value() | _any(
             coder.faults.as_value() for coder in coders))]))
         with m.If(self.start):
-            m.d.sync += [phase.eq(1), turn.eq(1), leaving.eq(1), turn_out.eq(1), done.eq(0), valid.eq(0)]
+            m.d.sync += [phase.eq(1), turn.eq(1), leaving.eq(1), gone.eq(0), turn_out.eq(1), done.eq(0), valid.eq(0)]
         return m
 
 

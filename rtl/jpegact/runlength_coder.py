@@ -41,10 +41,10 @@ class Coder(wiring.Component):
     room : output
         There is room for it.
     line, nonzero : input
-        A line, and which of its values are not zero.
+        A line, and which of its values are not zero; the line is 0 when decompressing.
     bytes, number, more : input
-        A row, and how many bytes the block has from it on; of all but its first row, whether it has any, which is
-        known earlier.
+        A row, 0 when compressing, and how many bytes the block has from it on; of all but its first row, whether it has
+        any, which is known earlier.
     last : input
         The line or row is the tensor's last one.
     done, mine, leaving, leaves, gone : input
@@ -118,16 +118,15 @@ class Coder(wiring.Component):
         # ----------------------------------------------------------------------------------------------- decompressing
         # Blocks whose first row is here, but which have not begun; rows that are full, and those of that block.
         waiting, full, fresh, last = Signal(), Signal(SLOTS), Signal(SLOTS), Signal()
-        receiving, dropped, needed, stores_row = Signal(), Signal(), Signal(), Signal()
+        receiving, needed, stores_row = Signal(), Signal(), Signal()
         into = Cat(self.phase[s::SLOTS].any() for s in range(SLOTS))
         taken = full & (fresh | (~decoder.idle).replicate(SLOTS))
         m.d.comb += [
             receiving.eq(self.turn & ~opens & ~waiting),
-            dropped.eq(~opens & decoder.idle & ~waiting),  # the block has ended
-            needed.eq(Mux(opens, self.number.any(), self.more) & ~dropped),
+            needed.eq(self.more & ~(decoder.idle & ~waiting)),  # in front of the block's end
             self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & into).any()),
                              encoder.ready)),
-            stores_row.eq(self.enters & decompress & needed),
+            stores_row.eq(self.enters & decompress & (opens | needed)),
             decoder.start.eq(self.start),
             decoder.waiting.eq(waiting),
             decoder.length.eq(length),
@@ -140,10 +139,11 @@ class Coder(wiring.Component):
             decoder.may.eq(~self.done & ~receiving),
             self.faults.eq(decoder.faults),
         ]
-        passed = decoder.slot & (decoder.passes).replicate(SLOTS) & ~fresh
+        passed = Signal(SLOTS)  # a cycle later, as `passes` comes late
         new = into & stores_row.replicate(SLOTS)
         m.d.sync += [
-            full.eq((taken & ~passed) | new),
+            passed.eq(decoder.slot & decoder.passes.replicate(SLOTS)),
+            full.eq((taken & ~(passed & ~fresh)) | new),
             fresh.eq((fresh | (new & (opens | waiting).replicate(SLOTS))) & (~decoder.loads).replicate(SLOTS)),
             waiting.eq((waiting & ~decoder.loads) | (self.enters & decompress & opens)),
         ]
@@ -160,7 +160,7 @@ class Coder(wiring.Component):
             self.closing.eq(Mux(decompress, last & ~waiting & (decoder.idle | decoder.early), encoder.final)),
             store.decompress.eq(decompress),
             store.line.eq(self.line),
-            store.value.eq(decoder.value),
+            store.value.eq(decoder.value & decompress.replicate(8)),
             store.column.eq(Mux(decompress, decoder.column & (decoder.write & ~decoder.stall).replicate(8),
                                 self.phase & self.enters.replicate(8))),
             store.row.eq(decoder.row | (~decompress).replicate(8)),
@@ -170,7 +170,7 @@ class Coder(wiring.Component):
             store.column_out.eq(Mux(decompress, self.leaving, encoder.column)),
             store.row_out.eq(encoder.row),
             store.bytes.eq(mirrored(self.bytes)),
-            store.word.eq(encoder.word),
+            store.word.eq(encoder.word & (~decompress).replicate(WORD)),
             store.into.eq(Mux(decompress, new, Cat(stores & (encoder.line_of == s) for s in range(SLOTS)))),
             store.into_word.eq(encoder.word_of | decompress.replicate(WORDS)),
             store.slot.eq(Mux(decompress, decoder.slot, self.leaving[:SLOTS])),

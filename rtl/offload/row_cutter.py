@@ -8,16 +8,7 @@ from actcodec.rtl.common.unpacker import window_layout
 from actcodec.rtl.offload.block_format import MASK
 from actcodec.rtl.offload.config import Chosen, check_blocks, config_layout, rows_layout
 
-__all__ = ["RowCutter", "check_cut", "window_size"]
-
-
-def check_cut(modes):
-    """Raises ValueError unless ``modes`` are such of a lane, and their blocks can be cut out of a stream of bytes: they
-    have a size, or a mask."""
-    check_blocks(modes)
-    for kind in ("counted", "segmented"):
-        if any(getattr(mode.format, kind) for mode in modes):
-            raise ValueError(f"packed must be False for modes with {kind} blocks, not True")
+__all__ = ["RowCutter", "beat_size", "window_size"]
 
 
 def beat_size(modes):
@@ -46,7 +37,7 @@ class RowCutter(wiring.Component):
     Parameters
     ----------
     modes : tuple
-        Such that :func:`check_cut` passes.
+        Such of a lane whose blocks have one size, or a mask.
 
     Ports
     -----
@@ -69,11 +60,13 @@ class RowCutter(wiring.Component):
     Raises
     ------
     ValueError
-        As :func:`check_cut`.
+        If ``modes`` are not such.
     """
 
     def __init__(self, modes):
-        check_cut(modes)
+        check_blocks(modes)
+        if wrong := [mode.name for mode in modes if mode.format.kind not in ("fixed", "mask")]:
+            raise ValueError(f"modes must be such whose blocks have one size, or a mask, not {', '.join(wrong)}")
         self.modes = tuple(modes)
         size = window_size(modes)
         super().__init__({

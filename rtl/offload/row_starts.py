@@ -4,9 +4,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.offload.geometry import FAR, NEAR, TILES, near
 
-__all__ = ["RowStarts"]
+__all__ = ["RowStarts", "segment_begins"]
 
 
 class RowStarts(wiring.Component):
@@ -75,3 +76,24 @@ class RowStarts(wiring.Component):
             starts.append((left == k) | Cat(period[by] & starts[k - by] for by in range(1, k)).any())
         m.d.sync += self.starts.eq(Cat(starts))
         return m
+
+
+def segment_begins(m, splitter, mode, turns):
+    """In the module ``m`` of a :class:`~actcodec.rtl.offload.splitter.Splitter`, a bit for each row of the block whose
+    turn it is: a segment begins there."""
+    if not splitter.sizes.segments:
+        return Const(1, 8)
+    found = []
+    for c in range(splitter.sizes.cdus):
+        m.submodules[f"row_starts_{c}"] = row_starts = RowStarts()
+        m.d.comb += [
+            row_starts.sectors.eq(splitter.sectors), row_starts.stride.eq(splitter.stride),
+            row_starts.load.eq(splitter.load[c]), row_starts.origin.eq(splitter.origin),
+            row_starts.start.eq(splitter.start), row_starts.next.eq(turns.next & turns.turn[c]),
+        ]
+        found.append(row_starts.starts)
+    last = turns.ends & (turns.turn & splitter.ending).any()
+    exists = Cat((splitter.void + k)[3:] == 0 for k in range(8)) | (~last).replicate(8)
+    rows, begins = choose(zip(turns.turn, found, strict=True)) & exists, Signal(8, name="begins")
+    m.d.comb += begins.eq(Mux(mode(lambda mode: mode.format.kind == "segments"), rows, 1))
+    return begins

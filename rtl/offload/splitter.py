@@ -12,7 +12,7 @@ from actcodec.rtl.offload.config import Chosen, config_layout, rows_layout
 from actcodec.rtl.offload.dispenser import Dispenser, ones
 from actcodec.rtl.offload.geometry import FAR, TILES
 from actcodec.rtl.offload.round_robin import GROUP, PACKET, RoundRobin, Sizes
-from actcodec.rtl.offload.row_starts import RowStarts
+from actcodec.rtl.offload.row_starts import segment_begins
 
 __all__ = ["Splitter"]
 
@@ -189,7 +189,7 @@ class Splitter(wiring.Component):
             fours = mode(lambda mode: mode.format.kind == "mask" and mode.format.item == 4)
             counts = [Mux(fours, count << 2, count) >> fine for count in counts]
         terms = [(count, 0) for count in counts]
-        begins = self._begins(m, mode, turns) if sizes.segmented else None
+        begins = segment_begins(m, self, mode, turns) if sizes.segmented else None
         if sizes.counted or sizes.segments:
             head = next_piece[:8] if sizes.wide else next_piece[8 * MASK - 8 : 8 * MASK]
             follow, followed = Signal(8), Signal(8, reset_less=True)
@@ -288,22 +288,3 @@ class Splitter(wiring.Component):
             m.d.sync += [running.eq(1), closed.eq(0), passed.eq(0), step.eq(1), self.short.eq(0), self.excess.eq(0)]
             m.d.sync += [picked.eq(c == 0) for c, picked in enumerate(pick)]
         return m
-
-    def _begins(self, m, mode, turns):
-        """A bit for each row of the block whose turn it is: a segment begins there."""
-        if not self.sizes.segments:
-            return Const(1, 8)
-        found = []
-        for c in range(self.sizes.cdus):
-            m.submodules[f"row_starts_{c}"] = row_starts = RowStarts()
-            m.d.comb += [
-                row_starts.sectors.eq(self.sectors), row_starts.stride.eq(self.stride),
-                row_starts.load.eq(self.load[c]), row_starts.origin.eq(self.origin), row_starts.start.eq(self.start),
-                row_starts.next.eq(turns.next & turns.turn[c]),
-            ]
-            found.append(row_starts.starts)
-        last = turns.ends & (turns.turn & self.ending).any()
-        exists = Cat((self.void + k)[3:] == 0 for k in range(8)) | (~last).replicate(8)
-        rows, begins = choose(zip(turns.turn, found, strict=True)) & exists, Signal(8, name="begins")
-        m.d.comb += begins.eq(Mux(mode(lambda mode: mode.format.kind == "segments"), rows, 1))
-        return begins

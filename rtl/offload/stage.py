@@ -1,10 +1,13 @@
-"""What a unit tells of its place in a CDU: where a tensor enters it and leaves it, in both directions."""
+"""What a unit tells of its place in a CDU, where a tensor enters it and leaves it in both directions, and what it is
+told of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Hop", "Stage"]
+from actcodec.rtl.offload import setting
+
+__all__ = ["Hop", "Site", "Stage"]
 
 
 @dataclass(frozen=True)
@@ -33,3 +36,27 @@ class Stage:
     coder: Any = None  # the component with ``chunks``, ``rows`` and ``empty``; its ``decompress`` has no sink
     chunk: Callable | None = None
     malformed: Any = None  # a signal: a block of this tensor was; in time for its last sector
+
+
+class Site:
+    """What a unit of a CDU needs to know of where it stands.
+
+    ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
+    it, ``tiled`` whether its blocks are tiles, ``coders`` those of the CDU, ``passing`` the modes that pass the unit.
+    """
+
+    def __init__(self, m, ports, config, start, tiled):
+        self.m, self.ports, self.config, self.start, self.tiled = m, ports, config, start, tiled
+        self.coders = ports.coders
+        self.passing = ()
+        self._units = {}
+
+    def setting(self, name):
+        """The bits of the tensor's configuration that a mode declares under that name."""
+        return setting.part(self.ports.modes, self.config.settings, name)
+
+    def add(self, name, build):
+        """The submodule ``name``, which ``build`` makes unless it is there."""
+        if name not in self._units:
+            self._units[name] = self.m.submodules[name] = build()
+        return self._units[name]

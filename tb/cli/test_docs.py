@@ -95,6 +95,22 @@ def test_the_ratios_in_the_readme_are_those_of_all_modes():
     assert seen > 20
 
 
+def test_results_at_a_glance_are_those_of_the_tables():
+    text = " ".join((tables.ROOT / "README.md").read_text().split("\n## Start here\n")[0].split())
+    offload = rates.recorded()["offload"]["8x"]
+    assert f"| {offload['rates']['4']:.1f} GB/s at a ratio of {offload['ratio']:.1f} |" in text
+    dense = {first: float(cells[0]) for first, *cells in rows(ratios.DOCUMENT.read_text(), "| mode | dense: ratio |")}
+    zvc, nibble, rice = (dense[f"`jpeg-act`{coder} dqt=optH"] for coder in ("", " coder=nibble", " coder=rice"))
+    assert f"at optH, ZVC has a ratio of {zvc:.2f}, `nibble` {nibble:.2f} and `rice` {rice:.2f}" in text
+    finer = {(table, coder): cells for table, coder, *cells in measured.recorded()["quantizers"]}
+    sh, _, div, _, _, sz3 = finer["optH", "rice"]
+    assert f"at optH's error from {sh:.2f} to {div:.2f}; SZ3 has {sz3:.2f}" in text
+    sh, *_, sz3 = finer["optL", "rice"]
+    assert f"At optL's error SZ3 stays ahead, with {sz3:.2f} to {sh:.2f}" in text
+    added = RECORDED["cdu (in a lane, nibble)"]["area"] - RECORDED["cdu (in a lane)"]["area"]
+    assert f"`nibble` adds {added:,.0f} um² to a CDU" in text
+
+
 def test_stale_figures_are_replaced_and_nothing_else():
     text = ("| `dct` | 1 |\n<!-- figures -->\n| unit | area, um² | slack, ps | paper, um² | ratio |\n"
             "|---|---|---|---|---|\n| `dct`, both | 1 and 7 bits | +9 | 20 | 0.1 |\n"

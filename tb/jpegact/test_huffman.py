@@ -1,7 +1,7 @@
 """Bench of the Huffman codes: every symbol to its code, and every string of 16 bits to its symbol, as golden's."""
 
 import cocotb
-from amaranth.hdl import Module
+from amaranth.hdl import Const, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import Timer
@@ -30,11 +30,19 @@ class Codes(wiring.Component):
         code, length = huffman.encode_ac(m, self.symbol[4:], self.symbol[:4])
         m.d.comb += [self.ac_code.eq(code), self.ac_length.eq(length)]
         category, size, bad = huffman.decode_dc(m, self.bits)
-        m.d.comb += [self.dc[:4].eq(category), self.dc[4:9].eq(size), self.dc[9].eq(bad)]
+        m.d.comb += [self.dc[:4].eq(category), self.dc[4:9].eq(_number(size)), self.dc[9].eq(bad)]
         run, category, size, end, bad = huffman.decode_ac(m, self.bits)
-        m.d.comb += [self.ac[:4].eq(category), self.ac[4:8].eq(run), self.ac[8:13].eq(size), self.ac[13].eq(end),
-                     self.ac[14].eq(bad)]
+        m.d.comb += [self.ac[:4].eq(category), self.ac[4:8].eq(run), self.ac[8:13].eq(_number(size)),
+                     self.ac[13].eq(end), self.ac[14].eq(bad)]
         return m
+
+
+def _number(digits):
+    """Of two digits, one-hot; 31 of any that are not."""
+    number = Const(31, 5)
+    for size in range(25):
+        number = Mux(digits == (1 << size % 8 | 1 << 8 + size // 8), size, number)
+    return number
 
 
 def test_huffman():

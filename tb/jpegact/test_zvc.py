@@ -67,6 +67,13 @@ def test_other_words_are_refused(unit, word):
         unit(word)
 
 
+@pytest.mark.parametrize("names, what", [(("raw", "sfpr-nibble"), "sfpr-nibble"), (("division",), "division"),
+                                         ((), "one or more different modes")])
+def test_only_blocks_of_one_size_or_with_a_mask_are_cut(names, what):
+    with pytest.raises(ValueError, match=f"modes must be .*{what}"):
+        RowCutter(names and lane_modes(*names))
+
+
 def dtype(word):
     return np.uint8 if word == 1 else np.uint32
 

@@ -3,6 +3,7 @@
 from actcodec.rtl.offload.register_map import BITS, STREAMS, VALUES
 
 OKAY, SLVERR = 0, 2
+STATUS = [name for name, info in VALUES.items() if info.access == "ro" and name != "done"]
 
 
 class RegisterModel:
@@ -66,3 +67,12 @@ class RegisterModel:
     def interrupt(self):
         v = self.values
         return v["done_pending"] & v["done_enable"] | v["error_pending"] & v["error_enable"]
+
+
+def pack(names, model, **values):
+    """Values of the model, but for those that are given, as a struct of those names."""
+    result, at = 0, 0
+    for name in names:
+        result |= values.get(name, model.values[name]) << at
+        at += model.limits[name].bit_length()
+    return result

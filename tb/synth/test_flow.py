@@ -274,10 +274,11 @@ def test_every_unit_that_names_a_row_of_the_paper_finds_it():
     assert {unit.paper for unit in UNITS.values()} - {None} <= set(report.PAPER)
 
 
-def test_accelerators_consist_of_one_and_the_same_lane_a_kind_of_memory():
+def test_accelerators_consist_of_one_and_the_same_lane_for_equal_memory_and_modes():
     labels = {job.label: job for job in jobs(["quantize", "accelerator"])}
     accelerators = ["accelerator", *(f"accelerator ({name})" for name in UNITS["accelerator"].variants)]
-    assert sorted(labels) == sorted(["quantize", "lane", "lane (independent memory)", *accelerators])
+    others = {name: f"lane ({name})" for name in ("independent memory", "all modes")}
+    assert sorted(labels) == sorted(["quantize", "lane", *others.values(), *accelerators])
     for label in accelerators:
-        lane = "lane (independent memory)" if "independent" in label else "lane"
+        lane = next((lane for name, lane in others.items() if name in label), "lane")
         assert list(labels[label].parts.values()) == [labels[lane]]

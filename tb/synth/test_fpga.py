@@ -1,5 +1,7 @@
 """The FPGA flow: known circuits take known parts of the device, and what it cannot hold or must not is refused."""
 
+import json
+
 import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, wiring
@@ -149,3 +151,13 @@ def test_the_command_prints_what_fits_and_fails_with_what_does_not(monkeypatch):
     assert "quantize 1,234 220 5 6 99 2" in " ".join(result.output.split())
     assert "error: fadd: no room" in result.output
     assert CliRunner().invoke(fpga.command, ["quantize"]).exit_code == 0
+
+
+def test_figures_are_recorded_beside_those_of_others(tmp_path):
+    path = tmp_path / "fpga.json"
+    for label, luts in (("dct", 5), ("zvc", 7), ("dct", 6)):
+        fpga.record({label: fpga.Fit(luts, 2, 0, 1, 99.5, 3.0)}, path)
+    found = json.loads(path.read_text())
+    assert found == {label: {"luts": luts, "flops": 2, "dsps": 0, "brams": 1, "fmax": 99.5}
+                     for label, luts in (("dct", 6), ("zvc", 7))}
+    assert list(found) == ["dct", "zvc"]

@@ -67,3 +67,7 @@ class Attention(nn.Module):
         weights = torch.softmax(q @ k.transpose(-1, -2) / 4, dim=-1)
         x = x + (weights @ v).transpose(1, 2).reshape(n, length, 32)
         return self.fc((x + self.mlp(x)).mean(dim=1))
+
+
+def kinds(compress):
+    return [(row.layer, row.kind, row.mode) for row in compress.report().rows]
