@@ -1,7 +1,7 @@
 """Lorenzo prediction: eight integers to the symbols of what their neighbours do not tell, and back, every cycle."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.comet.payloads import BITS, LANES, integers, symbols
@@ -56,10 +56,9 @@ class Lorenzo(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        back, *ways = _copies(m, self.decompress, "back", 1 + LANES)
-        forth = _copies(m, ~self.decompress, "forth", LANES)
-        horizontal = _copies(m, self.horizontal, "horizontal", 2 + LANES // 2)
-        signed = _copies(m, self.signed, "signed", 1 + LANES // 2)
+        back, *ways = _copies(m, self.decompress, 1 + LANES)
+        horizontal, signed = (Signal(reset_less=True, name=f"{name}_kept") for name in ("horizontal", "signed"))
+        m.d.sync += [horizontal.eq(self.horizontal), signed.eq(self.signed)]
         first, second = self.differences_i, self.sums_i
         residuals, sums, values = (Signal(symbols, reset_less=True, name=name)
                                    for name in ("residuals", "sums", "values"))
@@ -67,32 +66,33 @@ class Lorenzo(wiring.Component):
                                                   for name in ("residuals", "sums", "values"))
         advance = Signal()
         m.d.comb += [
-            advance.eq(Mux(back, ~some_values | self.sums_o.ready, ~some_residuals | self.differences_o.ready)),
-            first.ready.eq(advance & ~back), second.ready.eq(advance & back),
-            self.differences_o.valid.eq(some_residuals & ~back), self.sums_o.valid.eq(some_values & back),
+            advance.eq(Mux(self.decompress, ~some_values | self.sums_o.ready,
+                           ~some_residuals | self.differences_o.ready)),
+            first.ready.eq(advance & ~self.decompress), second.ready.eq(advance & self.decompress),
+            self.differences_o.valid.eq(some_residuals & ~self.decompress),
+            self.sums_o.valid.eq(some_values & self.decompress),
             self.differences_o.p.eq(residuals), Value.cast(self.sums_o.p).eq(values),
         ]
         # The last value of the sector before: of the row when decompressing, less what is above when compressing.
         before = Signal(BITS, reset_less=True)
-        totals = self._sums(m, residuals, before, horizontal[0])
+        totals = self._sums(m, residuals, Mux(horizontal & residuals.edges.left, before, 0))
         chosen = Signal(TILES, reset_less=True)  # the row above `sums`, one hot, or none
-        rows = self._rows(m, back, ways, sums, chosen, advance & Mux(back, some_sums, first.valid))
-        lanes = self._differences(m, values, before, forth, horizontal[2:], signed[1:],
-                                  self._pairs(m, horizontal[1], signed[0]))
+        rows = self._rows(m, back, ways, sums, chosen, advance & Mux(self.decompress, some_sums, first.valid))
+        lanes = self._residuals(m, values, Mux(values.edges.left, before, 0), signed)
         with m.If(advance):
             m.d.sync += [
-                some_values.eq(Mux(back, some_sums, first.valid)),
-                some_residuals.eq(Mux(back, second.valid, some_values)),
-                some_sums.eq(some_residuals & back),
+                some_values.eq(Mux(self.decompress, some_sums, first.valid)),
+                some_residuals.eq(Mux(self.decompress, second.valid, some_values)),
+                some_sums.eq(some_residuals & self.decompress),
                 Cat(values.data).eq(Cat(rows)),
                 Cat(values.outliers, values.edges).eq(Mux(back, _beside(sums), _beside(first.p))),
                 Cat(residuals.data).eq(Cat(lanes)),
                 Cat(residuals.outliers, residuals.edges).eq(Mux(back, _beside(second.p), _beside(values))),
-                Cat(sums.data).eq(Cat(totals)),
+                Cat(sums.data).eq(Mux(horizontal, Cat(totals), Cat(residuals.data))),
                 Cat(sums.outliers, sums.edges).eq(_beside(residuals)),
                 chosen.eq(_above(residuals.edges, self.vertical & back)),
             ]
-            with m.If(Mux(back, some_residuals, some_values)):
+            with m.If(Mux(self.decompress, some_residuals, some_values)):
                 m.d.sync += before.eq(Mux(back, totals[-1], values.data[-1]))
         return m
 
@@ -103,7 +103,7 @@ class Lorenzo(wiring.Component):
         m.d.sync += vertical.eq(self.vertical & ~self.decompress)
         m.d.comb += asked.eq(chosen | _above(i.edges, vertical))
         other = choose([(asked[tile], row) for tile, row in enumerate(above)])
-        one = asked.any() & ~back  # for the complement
+        one = i.edges.above & vertical  # for the complement
         rows, kept = [], []
         for k, (value, way) in enumerate(zip(i.data, ways, strict=True)):
             row, value = Signal(BITS, name=f"row_{k}"), value.as_unsigned()
@@ -117,35 +117,42 @@ class Lorenzo(wiring.Component):
                 m.d.sync += row.eq(Cat(kept))
         return rows
 
-    def _differences(self, m, values, before, forth, horizontal, signed, pairs):
-        """Symbols of values less those on the left; or, when decompressing, ``pairs``."""
-        results = []
-        for k, (value, pair) in enumerate(zip(values.data, pairs, strict=True)):
-            left, zigzag = horizontal[k // 2] & (1 if k else values.edges.left), signed[k // 2]
-            d = Signal(BITS, name=f"residual_{k}")
-            m.d.comb += d.eq(value - Mux(left, values.data[k - 1] if k else before, 0))
-            symbol = Mux(zigzag, d << 1, d)[:BITS] ^ (zigzag & d[-1]).replicate(BITS)
-            results.append(Mux(forth[k], symbol, pair))
+    def _residuals(self, m, values, before, signed):
+        """Symbols of values less those on the left; or residuals of symbols, in odd lanes added to those on the left.
+
+        What of these it is, is chosen behind the adders, as the bits that choose are read by many gates.
+        """
+        names = ("difference", "zigzag", "value", "zigzag_value", "sum", "symbol")
+        kinds = data.StructLayout(dict.fromkeys(names, 1))
+        kind = Signal(kinds, reset_less=True)
+        forth, left = ~self.decompress, self.horizontal
+        m.d.sync += [
+            kind.difference.eq(forth & left & ~self.signed), kind.zigzag.eq(forth & left & self.signed),
+            kind.value.eq(forth & ~left & ~self.signed), kind.zigzag_value.eq(forth & ~left & self.signed),
+            kind.sum.eq(~forth & left), kind.symbol.eq(~forth & ~left),
+        ]
+        results, lower = [], None
+        for k, (value, u) in enumerate(zip(values.data, self.sums_i.p.data, strict=True)):
+            d, lane, total = (Signal(BITS, name=f"{name}_{k}") for name in ("residual", "lane", "sum"))
+            m.d.comb += [
+                d.eq(value - (values.data[k - 1] if k else before)),
+                lane.eq(Mux(signed, Cat(u[1:] ^ u[0].replicate(BITS - 1), u[0]), u)),
+                total.eq(lane + lower if k & 1 else lane),
+            ]
+            lower = lane
+            flips = (kind.zigzag & d[-1]) | (kind.zigzag_value & value[-1])
+            results.append(flips.replicate(BITS) ^ choose([
+                (kind.difference, d), (kind.zigzag, (d << 1)[:BITS]), (kind.value, value),
+                (kind.zigzag_value, (value << 1)[:BITS]), (kind.sum, total), (kind.symbol, lane)]))
         return results
 
-    def _pairs(self, m, horizontal, signed):
-        """Residuals of symbols, and in odd lanes their sum with that on the left."""
-        lanes = []
-        for k, u in enumerate(self.sums_i.p.data):
-            lane = Signal(BITS, name=f"lane_{k}")
-            m.d.comb += lane.eq(Mux(signed, Cat(u[1:] ^ u[0].replicate(BITS - 1), u[0]), u))
-            lanes.append(lane)
-        return [_sum(lanes[k], Mux(horizontal, lanes[k - 1], 0)) if k & 1 else lanes[k] for k in range(LANES)]
-
-    def _sums(self, m, residuals, before, horizontal):
+    def _sums(self, m, residuals, before):
         """Sums as far as to each lane, from those of pairs, with the last value of the sector before."""
         lanes = [Signal(BITS, name=f"half_{k}") for k in range(LANES)]  # as far as in its half of the lanes
-        left = Mux(horizontal & residuals.edges.left, before, 0)
         totals = [Signal(BITS, name=f"total_{k}") for k in range(LANES)]
         for k, (lane, total) in enumerate(zip(lanes, totals, strict=True)):
-            pair = residuals.data[(k & -2) - 1] if k & 2 else 0
-            m.d.comb += lane.eq(_sum(residuals.data[k], Mux(horizontal, pair, 0)))
-            terms = [lane, left, *([Mux(horizontal, lanes[3], 0)] if k & 4 else ())]
+            m.d.comb += lane.eq(residuals.data[k] + (residuals.data[(k & -2) - 1] if k & 2 else 0))
+            terms = [lane, before, *([lanes[3]] if k & 4 else ())]
             m.d.comb += total.eq(carrysave.columns(m, [(term, 0) for term in terms], BITS))
         return totals
 
@@ -159,13 +166,9 @@ def _beside(payload):
     return Cat(payload.outliers, payload.edges)
 
 
-def _copies(m, bit, name, count):
+def _copies(m, bit, count):
     """Flip-flops for an input that many gates read, each a cycle later than the one before: equal ones would become
     one."""
-    copies = [Signal(reset_less=True, name=f"{name}_{k}") for k in range(count)]
+    copies = [Signal(reset_less=True, name=f"copy_{k}") for k in range(count)]
     m.d.sync += Cat(copies).eq(Cat(bit, *copies[:-1]))
     return copies
-
-
-def _sum(one, other):
-    return (one + other)[:BITS]

@@ -86,6 +86,8 @@ async def gives_each_symbol_its_bin(dut):
     u = np.repeat(random.permutation(4096), 8)
     await count(dut, u.reshape(-1, 8), random, 0)
     bench.equal(await counts(dut), expected(u), "counts")
+    await bench.reset()
+    assert not any(await counts(dut))
 
 
 @cocotb.test
