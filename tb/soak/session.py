@@ -17,7 +17,7 @@ from tb.soak.world import COMPRESSING, DECOMPRESSING, IDLE, SLVERR, Broken, Worl
 
 __all__ = ["Job", "Session"]
 
-LOCKED = sorted({bits.address for bits in BITS if VALUES[bits.name].held})
+LOCKED = sorted({bits.address for bits in BITS if VALUES[bits.name].locked})
 
 TENSOR, TABLE = 1, 2  # owners of a byte
 
