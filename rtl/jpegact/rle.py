@@ -47,7 +47,7 @@ class Encoder(wiring.Component):
         be stored.
     may : input
         It is.
-    ends, length, final, free : output, output, output, input
+    ends, length, closing, free : output, output, output, input
         The block is complete with that word, and the bytes it has, and whether it was the last one; if it may.
     """
 
@@ -67,7 +67,7 @@ class Encoder(wiring.Component):
     may: In(1)
     ends: Out(1)
     length: Out(8)
-    final: Out(1)
+    closing: Out(1)
     free: In(1)
 
     def elaborate(self, platform):
@@ -230,7 +230,7 @@ class Encoder(wiring.Component):
             store.eq(Mux(flush, level.any(), valid & over)),
             ends.eq(flush),
             tail.eq(Cat((level > 0) & ~(level > 8) | (level > 16), level > 8)),
-            self.final.eq(was_last),
+            self.closing.eq(was_last),
         )
         m.d.comb += [self.word.eq(word), self.store.eq(store), self.ends.eq(ends), self.line_of.eq(row),
                      self.word_of.eq(place), self.length.eq(total_ + tail)]

@@ -157,7 +157,7 @@ class Coder(wiring.Component):
         m.d.comb += [
             self.ends.eq(Mux(decompress, decoder.early | (decoder.ends & ~decoder.stall), ended)),
             # A block's rows have all come when the next one's first one has.
-            self.closing.eq(Mux(decompress, last & ~waiting & (decoder.idle | decoder.early), encoder.final)),
+            self.closing.eq(Mux(decompress, last & ~waiting & (decoder.idle | decoder.early), encoder.closing)),
             store.decompress.eq(decompress),
             store.line.eq(self.line),
             store.value.eq(decoder.value & decompress.replicate(8)),
