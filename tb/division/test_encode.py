@@ -75,6 +75,22 @@ async def averages_every_segment_and_tail(dut):
 
 
 @cocotb.test
+async def tells_of_a_single_value_that_clips(dut):
+    """In any lane, beyond either end."""
+    random = rng()
+    bench = await started(dut)
+    view = views.view((1, 1, 8, 8))
+    for lane in range(8):
+        for beyond in (-100, 100, None):
+            y = random.integers(-12, 12, (8, 8)).astype(np.int8)
+            if beyond:
+                y[random.integers(8), lane] = beyond
+            share, delta = Share(view, bench.bits[0], lfc=False), np.array([-20], np.int8)
+            assert bench.expected(share, y, delta)[1] == bool(beyond)
+            await bench.tensor(random, share, y, delta)
+
+
+@cocotb.test
 async def gives_the_same_blocks_for_any_number_of_units(dut):
     """Together they are golden's payload, of real activations with their tables."""
     random = rng()
