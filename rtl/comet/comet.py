@@ -46,7 +46,7 @@ class Comet(wiring.Component):
     Throughput: a sector a cycle in both directions, less one cycle for each raw step of escapes. A sector with outliers
     takes four cycles, when decompressing five; rounds of outliers that follow one another wait for the way through. No
     stream has more than 8 bytes a cycle. Latency: 13 cycles from ``config`` to the first sector, and 20 or more from
-    there to the first beat, by what its bytes wait for; 22 or more from ``config`` to the first sector when
+    there to the first beat, by what its bytes wait for; 21 or more from ``config`` to the first sector when
     decompressing. Buffering: as of its units. Combinational paths: none.
 
     Source: COMET, section 3.4, Figure 3, phase 4.

@@ -241,8 +241,8 @@ async def takes_a_cycle_a_sector(dut):
         taken, given = first.cycles["sectors_i"], second.cycles["sectors_o"]
         assert taken == list(range(taken[0], taken[0] + sectors))
         assert given == list(range(given[0], given[0] + sectors))
-        dut._log.info(f"latency {taken[0]} {first.cycles['bytes_o'][0] - taken[0]} "
-                      f"{second.cycles['bytes_i'][0]} {given[0] - second.cycles['bytes_i'][0]}")
+        assert (taken[0], given[0]) == (13, 21)
+        assert first.cycles["bytes_o"][0] - taken[0] >= 20
 
 
 @cocotb.test
