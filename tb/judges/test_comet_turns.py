@@ -117,6 +117,13 @@ def test_what_waiting_costs_four_cdus_is_documented(unit, room, costs, decompres
     assert found / alone - 1 == pytest.approx(costs, abs=0.004)
 
 
+@pytest.mark.parametrize(("room", "costs"), [(64, 0.171), (128, 0.134), (256, 0.107), (512, 0.053), (1024, 0.009)])
+def test_what_waiting_costs_eight_cdus_is_documented(room, costs):
+    lanes, alone = sample(8, in_turn)
+    found = sum(cycles(one, 8, room, False) for one in lanes)
+    assert found / alone - 1 == pytest.approx(costs, abs=0.001)
+
+
 @pytest.mark.parametrize(("cdus", "room", "costs"), [(4, 128, 0.013), (4, 256, 0.0045), (8, 128, 0.047),
                                                      (8, 256, 0.025)])
 def test_what_another_dealing_of_groups_would_cost_is_documented(cdus, room, costs):
