@@ -1,6 +1,6 @@
 """What a coder of run lengths keeps: the values of a block, and the beginning of its bytes."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -80,7 +80,8 @@ class BlockStore(wiring.Component):
             writes = self.column[j] & self.row[v]
             with m.If(writes):
                 m.d.sync += cell.eq(lanes[v])
-            m.d.sync += bit.eq(Mux(writes, self.bits[v], bit & ~self.pick[place] & ~self.clear[j]))
+            # A bit is 0 when it is written, or becomes 1: an OR, not a multiplexer.
+            m.d.sync += bit.eq((writes & self.bits[v]) | (bit & ~self.pick[place] & ~self.clear[j]))
             m.d.comb += self.mask[place].eq(bit)
             reads = Signal(name=f"reads_{v}_{j}")
             m.d.comb += reads.eq(self.column_out[j] & (bit | ~self.decompress))

@@ -5,7 +5,7 @@ A function gets the CDU's :class:`~actcodec.rtl.offload.stage.Site`, to which it
 the mode of the tensor that starts passes it. It returns a :class:`~actcodec.rtl.offload.stage.Stage`, or several.
 """
 
-from amaranth.hdl import Cat, Const, Value, signed
+from amaranth.hdl import Cat, Const, Mux, Signal, Value, signed
 from amaranth.lib import stream
 
 from actcodec.rtl.common.skid import Skid
@@ -147,10 +147,27 @@ def _rounding(site):
 def _divided(site, unit, table):
     # DIV wants a fraction of one bit, or numbers of which one is 16. Behind it a register has them in a mirror as
     # behind SH, so that the DCT finds there what it finds with SH.
-    site.m.d.comb += [unit.decompress.eq(site.config.decompress), unit.start.eq(site.start),
-                      unit.table.eq(site.setting(table))]
-    skid = _skid(site)
-    return Stage(Hop(unit.i, skid.o, _halves), Hop(unit.i, skid.o, _sixteenths), inner=((unit.o, skid.i, _mirrored),))
+    m, config, skid = site.m, site.config, _skid(site)
+    m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start),
+                 unit.table.eq(site.setting(table))]
+    # What chooses in front of the multipliers has to come early, and so serves one lane. Since equal registers would
+    # become one, half of them are complements, and each pair follows the one before by a cycle: the last one stands
+    # when a coder's first column comes at the earliest, four cycles behind the start.
+    halves, sixteenths = (stream.Signature(unit.i.p.shape()).create(path=[name]) for name in ("halves", "sixteenths"))
+    before = config.decompress
+    for k in range(0, 8, 2):
+        back, forth = Signal(name=f"back_{k}", reset_less=True), Signal(name=f"forth_{k + 1}", reset_less=True)
+        m.d.sync += [back.eq(before), forth.eq(~before)]
+        m.d.comb += [
+            unit.i.p.data[k].eq(Mux(back, sixteenths.p.data[k], halves.p.data[k])),
+            unit.i.p.data[k + 1].eq(Mux(forth, halves.p.data[k + 1], sixteenths.p.data[k + 1])),
+        ]
+        before = back
+    m.d.comb += [unit.i.p.last.eq(Mux(back, sixteenths.p.last, halves.p.last)),
+                 unit.i.valid.eq(halves.valid | sixteenths.valid),
+                 halves.ready.eq(unit.i.ready), sixteenths.ready.eq(unit.i.ready)]
+    return Stage(Hop(halves, skid.o, _halves), Hop(sixteenths, skid.o, _sixteenths),
+                 inner=((unit.o, skid.i, _mirrored),))
 
 
 def _zvc(site, name, word):

@@ -202,8 +202,6 @@ class Decoder(wiring.Component):
         ready = Signal()
         writes, result = Signal(reset_less=True), Signal(8, reset_less=True)
         last, told = Signal(reset_less=True), Signal(reset_less=True)
-        one_hot = Signal(64)
-        m.d.comb += one_hot.eq(1 << at)
         with m.If(advance):
             m.d.sync += [
                 ready.eq(valid), last.eq(complete), told.eq(complete & self.may),
@@ -214,7 +212,7 @@ class Decoder(wiring.Component):
         for axis, digit in enumerate((self.row, self.column)):
             register = Signal(8, reset_less=True, name=("row", "column")[axis])
             with m.If(advance):
-                m.d.sync += register.eq(Cat(Cat(one_hot[p] for p in range(64) if ZIGZAG[p][axis] == k).any()
+                m.d.sync += register.eq(Cat(_among(at, [p for p in range(64) if ZIGZAG[p][axis] == k])
                                             for k in range(8)))
             m.d.comb += digit.eq(register)
         with m.If(self.start):
@@ -222,3 +220,9 @@ class Decoder(wiring.Component):
         m.d.comb += [self.write.eq(ready & writes), self.early.eq(valid & complete & self.may & advance),
                      self.ends.eq(ready & last & ~told), self.own.eq(told), self.value.eq(result)]
         return m
+
+
+def _among(number, places):
+    """Whether a number of 6 bits is one of ``places``, by eights: fewer gates than one for each place."""
+    return Cat((number[3:] == eight) & Cat(number[:3] == p % 8 for p in places if p // 8 == eight).any()
+               for eight in range(8)).any()

@@ -210,12 +210,10 @@ class Encoder(wiring.Component):
         end, beyond = Signal(6), Signal(6)
         m.d.comb += [end.eq(begin + total), beyond.eq(begin + total + 64 - WORD)]
         over = ~beyond[5]  # there is no more than 24 + 23
-        held = rest & (~flush).replicate(WORD)
-        sum_ = Signal(WORD)
-        m.d.comb += sum_.eq(placed[:WORD] | held)
         ones = Cat(level <= k for k in range(WORD))
         self._at(
-            rest.eq(Mux(valid & over, placed[WORD:], Mux(valid, sum_, held))),
+            rest.eq(choose([(valid & over, placed[WORD:]), (valid & ~over, placed[:WORD])])
+                    | (rest & ~(flush | (valid & over)).replicate(WORD))),
             level.eq(Mux(valid & over, beyond[:5], Mux(valid, end[:5], begin))),
             flush.eq(valid & finishes),
             was_last.eq(last),
@@ -223,20 +221,20 @@ class Encoder(wiring.Component):
 
         store, ends = Signal(), Signal()
         tail, row, place = Signal(2, reset_less=True), Signal(3), Signal(6, init=1)
-        total_ = Signal(8)  # bytes
         word = Signal(WORD, reset_less=True)
         self._at(
-            word.eq(Mux(flush, rest | ones, sum_)),
+            word.eq(rest | choose([(flush, ones), (~flush, placed[:WORD])])),
             store.eq(Mux(flush, level.any(), valid & over)),
             ends.eq(flush),
             tail.eq(Cat((level > 0) & ~(level > 8) | (level > 16), level > 8)),
             self.closing.eq(was_last),
         )
+        words = choose((bit, 3 * k) for k, bit in enumerate(place))
         m.d.comb += [self.word.eq(word), self.store.eq(store), self.ends.eq(ends), self.line_of.eq(row),
-                     self.word_of.eq(place), self.length.eq(total_ + tail)]
-        self._at(place.eq(place.rotate_left(1)), row.eq(row + place[5]), total_.eq(total_ + 3), when=store)
+                     self.word_of.eq(place), self.length.eq((row << 4) + ((row << 1) + (words + tail)))]
+        self._at(place.eq(place.rotate_left(1)), row.eq(row + place[5]), when=store)
         with m.If((self._advance & ends) | self.start):
-            m.d.sync += [place.eq(1), row.eq(0), total_.eq(0)]
+            m.d.sync += [place.eq(1), row.eq(0)]
         with m.If(self.start):
             m.d.sync += [level.eq(0), rest.eq(0), flush.eq(0), store.eq(0), ends.eq(0)]
         return m
