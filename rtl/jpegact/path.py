@@ -63,7 +63,9 @@ def align(site, here):
 
 def dct(site, here):
     """The DCT, and the iDCT behind SH's mirror."""
-    unit = site.add("dct", Dct)
+    # What divides takes coefficients without the choice between the directions, in front of a choice of its own.
+    dividing = {f"{__name__}:{stage.__name__}" for stage in (divide, steps)}
+    unit = site.add("dct", lambda: Dct(split=any(dividing.intersection(mode.path) for mode in site.ports.modes)))
     site.m.d.comb += unit.inverse.eq(site.config.decompress)
     return Stage(Hop(unit.i, unit.o), Hop(unit.i, unit.o, _mirrored))
 
@@ -80,7 +82,7 @@ def shift(site, here):
 def divide(site, here):
     """DIV."""
     unit = site.add("div", Div)
-    return _divided(site, unit, "divisors")
+    return _divided(site, here, unit, "divisors")
 
 
 def steps(site, here):
@@ -88,7 +90,7 @@ def steps(site, here):
     unit = site.add("steps", Steps)
     site.m.d.comb += unit.dead_zone.eq(site.setting("dead_zone"))
     quotients = stream.Signature(vectors_layout(signed(8))).create(path=["quotients"])
-    return _divided(site, unit, "steps"), Stage(Hop(quotients, quotients, _quotients))
+    return _divided(site, here, unit, "steps"), Stage(Hop(quotients, quotients, _quotients))
 
 
 def whole(site, here):
@@ -144,7 +146,7 @@ def _rounding(site):
     return _skid(site), site.add("round", Round)
 
 
-def _divided(site, unit, table):
+def _divided(site, here, unit, table):
     # DIV wants a fraction of one bit, or numbers of which one is 16. Behind it a register has them in a mirror as
     # behind SH, so that the DCT finds there what it finds with SH.
     m, config, skid = site.m, site.config, _skid(site)
@@ -152,9 +154,10 @@ def _divided(site, unit, table):
                  unit.table.eq(site.setting(table))]
     # What chooses in front of the multipliers has to come early, and so serves one lane. Since equal registers would
     # become one, half of them are complements, and each pair follows the one before by a cycle: the last one stands
-    # when a coder's first column comes at the earliest, four cycles behind the start.
+    # when a coder's first column comes at the earliest, four cycles behind the start. Nor are they the direction alone,
+    # of which other units have a copy.
     halves, sixteenths = (stream.Signature(unit.i.p.shape()).create(path=[name]) for name in ("halves", "sixteenths"))
-    before = config.decompress
+    before = config.decompress & here
     for k in range(0, 8, 2):
         back, forth = Signal(name=f"back_{k}", reset_less=True), Signal(name=f"forth_{k + 1}", reset_less=True)
         m.d.sync += [back.eq(before), forth.eq(~before)]
@@ -166,7 +169,12 @@ def _divided(site, unit, table):
     m.d.comb += [unit.i.p.last.eq(Mux(back, sixteenths.p.last, halves.p.last)),
                  unit.i.valid.eq(halves.valid | sixteenths.valid),
                  halves.ready.eq(unit.i.ready), sixteenths.ready.eq(unit.i.ready)]
-    return Stage(Hop(halves, skid.o, _halves), Hop(sixteenths, skid.o, _sixteenths),
+    dct = site.add("dct", Dct)
+
+    def coefficients(vector):
+        return {"data": Cat(Value.cast(word)[5:] for word in dct.coefficients), "last": vector.last}
+
+    return Stage(Hop(halves, skid.o, coefficients), Hop(sixteenths, skid.o, _sixteenths),
                  inner=((unit.o, skid.i, _mirrored),))
 
 
