@@ -176,6 +176,7 @@ SURROUNDINGS = {
     "division_decode": steady("config", pulses=("start",)),
     "prequantise": steady("step"),
     "lorenzo": steady("decompress", "horizontal", "vertical", "signed"),
+    "rounds": steady("decompress"),
     "huffman_encode": steady("book"),
     "huffman_decode": steady("book", "some", "ended", pulses=("start",)),
     "reconstruct": steady("step", "bytes"),

@@ -58,15 +58,14 @@ def units():
     from actcodec.rtl.comet.places import Places
     from actcodec.rtl.comet.prequantise import Prequantise
     from actcodec.rtl.comet.reconstruct import Reconstruct
-    from actcodec.rtl.comet.rounds import Gather, Scatter
+    from actcodec.rtl.comet.rounds import Rounds
 
     return (
         Unit("places", Places, "places of sectors ahead, and how many rounds they begin"),
         Unit("prequantise", Prequantise, "float32 to multiples of a step, half away from zero"),
         Unit("lorenzo", Lorenzo, "differences to neighbours, and sums, both directions"),
         Unit("outliers", Outliers, "bytes of outliers past prediction, both directions"),
-        Unit("gather", Gather, "symbols of sectors to rounds of eight"),
-        Unit("scatter", Scatter, "rounds of eight symbols to sectors"),
+        Unit("rounds", Rounds, "symbols of sectors to rounds of eight, and back"),
         Unit("histogram", Histogram, "32 bins of one symbol in eight", {"width": HISTOGRAM},
              tests="^(?!.*saturates)"),  # the other one sets its counts
         Unit("book", Book, "a code book's tables from its lengths"),

@@ -15,7 +15,7 @@ from actcodec.rtl.comet.payloads import LANES, Config, Error
 from actcodec.rtl.comet.places import Places
 from actcodec.rtl.comet.prequantise import Prequantise
 from actcodec.rtl.comet.reconstruct import Reconstruct
-from actcodec.rtl.comet.rounds import Gather, Scatter
+from actcodec.rtl.comet.rounds import Rounds
 from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.common.vectors import edges, sectors
@@ -35,8 +35,8 @@ def legal(config):
 class Comet(wiring.Component):
     """Compresses or decompresses one tensor (or one CDU's share of it) at a time::
 
-        compress    sectors_i -> prequantise -> Lorenzo -> gather -> encode -> interleave -> packer -> bytes_o
-        decompress  sectors_o <- reconstruct <- Lorenzo <- scatter <- decode <- unpacker <- bytes_i
+        compress    sectors_i -> prequantise -> Lorenzo -> rounds -> encode -> interleave -> packer -> bytes_o
+        decompress  sectors_o <- reconstruct <- Lorenzo <- rounds <- decode <- unpacker <- bytes_i
 
     The bits of outliers go around Lorenzo. While compressing, a histogram of the symbols is taken.
 
@@ -54,6 +54,7 @@ class Comet(wiring.Component):
     Ports
     -----
     config : stream of :class:`~actcodec.rtl.comet.payloads.Config`
+        What it carries stands from the transfer until ``busy`` falls.
     edges : stream of :data:`~actcodec.rtl.common.vectors.edges`
         One for each sector; some are taken before their sectors. Decompressing, they tell how many values there are.
     sectors_i : stream of 8 float32 words
@@ -84,48 +85,50 @@ class Comet(wiring.Component):
         m.submodules.prequantise = prequantise = Prequantise()
         m.submodules.lorenzo = lorenzo = Lorenzo()
         m.submodules.outliers = outliers = Outliers()
-        m.submodules.gather = gather = Gather()
+        m.submodules.rounds = rounds = Rounds()
         m.submodules.histogram = histogram = Histogram()
         m.submodules.encode = encode = Encode()
         m.submodules.interleave = interleave = Interleave()
         m.submodules.packer = packer = Packer(1, LANES, LANES)
         m.submodules.unpacker = unpacker = Unpacker(1, LANES, LANES)
         m.submodules.decode = decode = Decode()
-        m.submodules.scatter = scatter = Scatter()
         m.submodules.reconstruct = reconstruct = Reconstruct()
         m.submodules.book = book = Book()
         m.submodules.places = places = Places()
 
-        config = Signal(Config, reset_less=True)
+        config, decompress = self.config.p, Signal(reset_less=True)
+        m.d.sync += decompress.eq(config.decompress)
         start, closing = Signal(), Signal()
-        self._streams(m, prequantise, lorenzo, gather, encode, interleave, packer, unpacker, decode, scatter,
-                      reconstruct, outliers, places, config.decompress)
-        self._control(m, config, book, start, closing, unpacker, decode)
+        self._streams(m, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
+                      outliers, places, decompress)
+        self._control(m, book, start, closing, unpacker, decode)
         m.d.comb += [
             prequantise.step.eq(config.step), reconstruct.step.eq(config.step),
-            lorenzo.decompress.eq(config.decompress), lorenzo.horizontal.eq(config.horizontal),
+            lorenzo.decompress.eq(decompress), lorenzo.horizontal.eq(config.horizontal),
             lorenzo.vertical.eq(config.vertical), lorenzo.signed.eq(config.signed),
-            book.counts.eq(config.counts), book.ends.eq(config.decompress),
+            rounds.decompress.eq(decompress),
+            book.counts.eq(config.counts), book.ends.eq(decompress),
             encode.book.eq(book.tables), decode.book.eq(book.tables),
-            decode.start.eq(start & config.decompress), places.start.eq(start),
+            decode.start.eq(start & decompress), places.start.eq(start),
             decode.some.eq(places.some), decode.ended.eq(places.ended), places.next.eq(decode.begins),
             unpacker.take.eq(decode.take), unpacker.next.eq(closing),
-            outliers.decompress.eq(config.decompress), outliers.clear.eq(start),
-            histogram.clear.eq(start & ~config.decompress),
-            histogram.valid.eq(gather.o.valid & gather.o.ready & ~gather.o.p.end),
-            histogram.symbols.eq(Value.cast(gather.o.p.data)),
+            outliers.decompress.eq(decompress), outliers.clear.eq(start),
+            histogram.clear.eq(start & ~decompress),
+            histogram.valid.eq(rounds.rounds_o.valid & rounds.rounds_o.ready & ~rounds.rounds_o.p.end),
+            histogram.symbols.eq(Value.cast(rounds.rounds_o.p.data)),
             histogram.bin.eq(self.bin), self.count.eq(histogram.value),
         ]
         return m
 
-    def _streams(self, m, prequantise, lorenzo, gather, encode, interleave, packer, unpacker, decode, scatter,
-                 reconstruct, outliers, places, decompress):
+    def _streams(self, m, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
+                 outliers, places, decompress):
         for source, sink in (
-                (prequantise.o, lorenzo.differences_i), (lorenzo.differences_o, gather.i), (gather.o, encode.i),
-                (encode.o, interleave.i), (interleave.o, packer.i), (packer.o, wiring.flipped(self.bytes_o)),
+                (prequantise.o, lorenzo.differences_i), (lorenzo.differences_o, rounds.sectors_i),
+                (rounds.rounds_o, encode.i), (encode.o, interleave.i), (interleave.o, packer.i),
+                (packer.o, wiring.flipped(self.bytes_o)),
                 (wiring.flipped(self.edges), places.i), (wiring.flipped(self.bytes_i), unpacker.i),
-                (unpacker.o, decode.bytes), (decode.o, scatter.i),
-                (scatter.o, lorenzo.sums_i), (lorenzo.sums_o, reconstruct.i),
+                (unpacker.o, decode.bytes), (decode.o, rounds.rounds_i),
+                (rounds.sectors_o, lorenzo.sums_i), (lorenzo.sums_o, reconstruct.i),
                 (reconstruct.o, wiring.flipped(self.sectors_o)), (prequantise.words, outliers.sector_i)):
             wiring.connect(m, source, sink)
         m.d.comb += [
@@ -134,9 +137,9 @@ class Comet(wiring.Component):
             prequantise.i.p.data.eq(self.sectors_i.p),
             prequantise.i.p.edges.eq(places.o.p),
             self.sectors_i.ready.eq(prequantise.i.ready & places.o.valid & ~decompress),
-            scatter.walk.valid.eq(places.o.valid & decompress),
-            scatter.walk.p.eq(places.o.p),
-            places.o.ready.eq(Mux(decompress, scatter.walk.ready, prequantise.i.ready & self.sectors_i.valid)),
+            rounds.walk.valid.eq(places.o.valid & decompress),
+            rounds.walk.p.eq(places.o.p),
+            places.o.ready.eq(Mux(decompress, rounds.walk.ready, prequantise.i.ready & self.sectors_i.valid)),
             # Outliers.
             outliers.moves.eq(prequantise.moves | reconstruct.moves),
             outliers.count.eq(prequantise.count),
@@ -148,14 +151,13 @@ class Comet(wiring.Component):
         with m.If(reconstruct.moves):
             m.d.comb += outliers.count.eq(reconstruct.count)
 
-    def _control(self, m, config, book, start, closing, unpacker, decode):
-        wrong = book.bad | ~legal(config)
+    def _control(self, m, book, start, closing, unpacker, decode):
+        wrong = book.bad | ~legal(self.config.p)
         with m.If(decode.short):
             m.d.sync += self.error.short.eq(1)
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.config.ready.eq(1)
-                m.d.sync += config.eq(self.config.p)
                 with m.If(self.config.valid):
                     m.d.sync += self.error.eq(0)
                     m.next = "book"

@@ -49,7 +49,8 @@ class Encode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        book, i, o = self.book, self.i.p, self.o.p
+        book, i, o = self.book, self.i.p, Signal(steps, reset_less=True)
+        m.d.comb += self.o.p.eq(o)
         far = Signal(9, reset_less=True)  # the first symbol whose escape has more than one byte
         m.d.sync += far.eq(book.escape + NEAR)
 
@@ -75,11 +76,11 @@ class Encode(wiring.Component):
         with m.If(free):
             m.d.sync += [self.o.valid.eq(valid), o.end.eq(end)]
         for lane in range(LANES):
-            self._lane(m, lane, far, valid, free, step, escapes, fars)
+            self._lane(m, lane, o, far, valid, free, step, escapes, fars)
         return m
 
-    def _lane(self, m, lane, far, valid, free, step, escapes, fars):
-        book, o = self.book, self.o.p
+    def _lane(self, m, lane, o, far, valid, free, step, escapes, fars):
+        book = self.book
         u, outlier = self.i.p.data[lane], self.i.p.outliers[lane]
         escape, beyond = escapes[lane], fars[lane]
         within = [Signal(name=f"within_{lane}_{bits}") for bits in range(1, LENGTHS)]

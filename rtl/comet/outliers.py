@@ -86,7 +86,7 @@ class Outliers(wiring.Component):
         for k, head in enumerate(heads):
             # The newest byte is the first one. Only how many there are says where the oldest is.
             kept = [Signal(8, reset_less=True, name=f"byte_{k}_{place}") for place in range(DEPTH)]
-            level = Signal(DEPTH + 1, init=1, name=f"level_{k}")  # one hot
+            level = Signal(DEPTH + 1, init=1, reset_less=True, name=f"level_{k}")  # one hot
             m.d.comb += [self.bytes_o[k].eq(head), full[k].eq(level[DEPTH])]
             head_terms = [one.replicate(8) & byte for one, byte in zip(level[1:], kept, strict=True)]
             while len(head_terms) > 1:
@@ -95,10 +95,6 @@ class Outliers(wiring.Component):
             with m.If(pushes[k]):
                 m.d.sync += [kept[0].eq(Mux(self.decompress, self.bytes_i[k], shown[k])),
                              *(after.eq(before) for before, after in pairwise(kept))]
-            with m.If(self.clear):
-                m.d.sync += level.eq(1)
-            with m.Elif(pushes[k] & ~pops[k]):
-                m.d.sync += level.eq(level << 1)
-            with m.Elif(pops[k] & ~pushes[k]):
-                m.d.sync += level.eq(level >> 1)
+            with m.If(self.clear | (pushes[k] ^ pops[k])):
+                m.d.sync += level.eq(Mux(self.clear, 1, Mux(pushes[k], level << 1, level >> 1)))
         return m
