@@ -48,6 +48,7 @@ def units():
     """The hardware, imported only when it is asked for."""
     from actcodec.rtl.comet.book import Book
     from actcodec.rtl.comet.comet import Comet
+    from actcodec.rtl.comet.dock import Dock
     from actcodec.rtl.comet.histogram import WIDTH as HISTOGRAM
     from actcodec.rtl.comet.histogram import Histogram
     from actcodec.rtl.comet.huffman_decode import Decode as HuffmanDecode
@@ -62,6 +63,7 @@ def units():
 
     return (
         Unit("places", Places, "places of sectors ahead, and how many rounds they begin"),
+        Unit("dock", Dock, "sectors that come and go, and the bytes of their outliers"),
         Unit("prequantise", Prequantise, "float32 to multiples of a step, half away from zero"),
         Unit("lorenzo", Lorenzo, "differences to neighbours, and sums, both directions"),
         Unit("outliers", Outliers, "bytes of outliers past prediction, both directions"),
@@ -74,5 +76,6 @@ def units():
              {"bytes": BYTES + SPARE, "steps": STEPS + SPARE}),
         Unit("huffman_decode", HuffmanDecode, "bytes to eight lanes of bits to eight symbols"),
         Unit("reconstruct", Reconstruct, "multiples of a step to float32"),
-        Unit("comet", Comet, "COMET's codec, both directions"),
+        Unit("comet", Comet, "COMET's codec, both directions",
+             apart=("prequantise", "interleave")),
     )

@@ -1,10 +1,11 @@
 """The whole codec: sectors of float32 on one side, a byte stream on the other."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.comet.book import Book
+from actcodec.rtl.comet.dock import Dock
 from actcodec.rtl.comet.histogram import BINS, WIDTH, Histogram
 from actcodec.rtl.comet.huffman_decode import Decode
 from actcodec.rtl.comet.huffman_encode import Encode
@@ -35,8 +36,8 @@ def legal(config):
 class Comet(wiring.Component):
     """Compresses or decompresses one tensor (or one CDU's share of it) at a time::
 
-        compress    sectors_i -> prequantise -> Lorenzo -> rounds -> encode -> interleave -> packer -> bytes_o
-        decompress  sectors_o <- reconstruct <- Lorenzo <- rounds <- decode <- unpacker <- bytes_i
+        compress    sectors_i -> dock -> prequantise -> Lorenzo -> rounds -> encode -> interleave -> packer -> bytes_o
+        decompress  sectors_o <- dock <- reconstruct <- Lorenzo <- rounds <- decode <- unpacker <- bytes_i
 
     The bits of outliers go around Lorenzo. While compressing, a histogram of the symbols is taken.
 
@@ -45,7 +46,7 @@ class Comet(wiring.Component):
 
     Throughput: a sector a cycle in both directions, less one cycle for each raw step of escapes. A sector with outliers
     takes four cycles, when decompressing five; rounds of outliers that follow one another wait for the way through. No
-    stream has more than 8 bytes a cycle. Latency: 13 cycles from ``config`` to the first sector, and 20 or more from
+    stream has more than 8 bytes a cycle. Latency: 12 cycles from ``config`` to the first sector, and 20 or more from
     there to the first beat, by what its bytes wait for; 21 or more from ``config`` to the first sector when
     decompressing. Buffering: as of its units. Combinational paths: none.
 
@@ -82,6 +83,7 @@ class Comet(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        m.submodules.dock = dock = Dock()
         m.submodules.prequantise = prequantise = Prequantise()
         m.submodules.lorenzo = lorenzo = Lorenzo()
         m.submodules.outliers = outliers = Outliers()
@@ -99,12 +101,12 @@ class Comet(wiring.Component):
         config, decompress = self.config.p, Signal(reset_less=True)
         m.d.sync += decompress.eq(config.decompress)
         start, closing = Signal(), Signal()
-        self._streams(m, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
+        self._streams(m, dock, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
                       outliers, places, decompress)
         self._control(m, book, start, closing, unpacker, decode)
         m.d.comb += [
-            prequantise.step.eq(config.step), reconstruct.step.eq(config.step),
-            lorenzo.decompress.eq(decompress), lorenzo.horizontal.eq(config.horizontal),
+            dock.step.eq(config.step), prequantise.step.eq(config.step), reconstruct.step.eq(config.step),
+            dock.decompress.eq(decompress), lorenzo.decompress.eq(decompress), lorenzo.horizontal.eq(config.horizontal),
             lorenzo.vertical.eq(config.vertical), lorenzo.signed.eq(config.signed),
             rounds.decompress.eq(decompress),
             book.counts.eq(config.counts), book.ends.eq(decompress),
@@ -120,36 +122,34 @@ class Comet(wiring.Component):
         ]
         return m
 
-    def _streams(self, m, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
+    def _streams(self, m, dock, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
                  outliers, places, decompress):
         for source, sink in (
-                (prequantise.o, lorenzo.differences_i), (lorenzo.differences_o, rounds.sectors_i),
+                (dock.forth, prequantise.i), (prequantise.o, lorenzo.differences_i),
+                (lorenzo.differences_o, rounds.sectors_i),
                 (rounds.rounds_o, encode.i), (encode.o, interleave.i), (interleave.o, packer.i),
                 (packer.o, wiring.flipped(self.bytes_o)),
                 (wiring.flipped(self.edges), places.i), (wiring.flipped(self.bytes_i), unpacker.i),
                 (unpacker.o, decode.bytes), (decode.o, rounds.rounds_i),
                 (rounds.sectors_o, lorenzo.sums_i), (lorenzo.sums_o, reconstruct.i),
-                (reconstruct.o, wiring.flipped(self.sectors_o)), (prequantise.words, outliers.sector_i)):
+                (reconstruct.o, dock.back), (dock.sectors_o, wiring.flipped(self.sectors_o)),
+                (dock.bytes_o, outliers.sector_i)):
             wiring.connect(m, source, sink)
         m.d.comb += [
             # A place in the walk goes with each sector.
-            prequantise.i.valid.eq(self.sectors_i.valid & places.o.valid & ~decompress),
-            prequantise.i.p.data.eq(self.sectors_i.p),
-            prequantise.i.p.edges.eq(places.o.p),
-            self.sectors_i.ready.eq(prequantise.i.ready & places.o.valid & ~decompress),
+            dock.sectors_i.valid.eq(self.sectors_i.valid & places.o.valid & ~decompress),
+            dock.sectors_i.p.data.eq(self.sectors_i.p),
+            dock.sectors_i.p.edges.eq(places.o.p),
+            self.sectors_i.ready.eq(dock.sectors_i.ready & places.o.valid),
             rounds.walk.valid.eq(places.o.valid & decompress),
             rounds.walk.p.eq(places.o.p),
-            places.o.ready.eq(Mux(decompress, rounds.walk.ready, prequantise.i.ready & self.sectors_i.valid)),
+            places.o.ready.eq(rounds.walk.ready | (dock.sectors_i.ready & self.sectors_i.valid)),
             # Outliers.
-            outliers.moves.eq(prequantise.moves | reconstruct.moves),
-            outliers.count.eq(prequantise.count),
+            outliers.moves.eq(dock.moves), outliers.count.eq(dock.count), outliers.mask.eq(dock.mask),
             encode.words.eq(outliers.bytes_o), outliers.pops.eq(encode.pops),
             outliers.bytes_i.eq(decode.words), outliers.pushes.eq(decode.pushes), decode.room.eq(outliers.room),
-            outliers.mask.eq(reconstruct.mask), outliers.take.eq(reconstruct.take),
-            reconstruct.bytes.eq(outliers.sector_o),
+            outliers.take.eq(dock.take), dock.bytes_i.eq(outliers.sector_o),
         ]
-        with m.If(reconstruct.moves):
-            m.d.comb += outliers.count.eq(reconstruct.count)
 
     def _control(self, m, book, start, closing, unpacker, decode):
         wrong = book.bad | ~legal(self.config.p)

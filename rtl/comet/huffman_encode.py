@@ -50,7 +50,6 @@ class Encode(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         book, i, o = self.book, self.i.p, Signal(steps, reset_less=True)
-        m.d.comb += self.o.p.eq(o)
         far = Signal(9, reset_less=True)  # the first symbol whose escape has more than one byte
         m.d.sync += far.eq(book.escape + NEAR)
 
@@ -67,6 +66,7 @@ class Encode(wiring.Component):
             last.eq(Mux(any_outlier, step[6], Mux(any_far, step[2], Mux(any_escape, step[1], step[0])))),
             leaves.eq(free & last),
             self.i.ready.eq(~valid | leaves),
+            self.o.p.eq(o),
         ]
         with m.If(self.i.ready):
             m.d.sync += [valid.eq(self.i.valid), end.eq(i.end), any_escape.eq(escapes.any()), any_far.eq(fars.any()),

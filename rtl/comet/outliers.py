@@ -7,7 +7,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.comet.payloads import LANES
-from actcodec.rtl.comet.prequantise import octets
 from actcodec.rtl.comet.rounds import turned
 
 __all__ = ["DEPTH", "Outliers"]
@@ -39,27 +38,29 @@ class Outliers(wiring.Component):
         Pulse before a tensor: nothing is kept, no value has passed.
     moves, count : input
         Pulse: a sector of that many values has passed.
-    sector_i : stream of :data:`~actcodec.rtl.comet.prequantise.octets`
-        Compression: bytes of the outliers of the sector that passes next.
+    mask : input
+        Lanes with an outlier of the sector that passes next.
+    sector_i : stream of eight bytes
+        Compression: bytes of these outliers.
     bytes_o : output, pops : input
         Compression: the oldest byte of each lane of the rounds, and which of them are taken. There have to be some.
     bytes_i, pushes : input, room : output
         Decompression: bytes of the lanes of the rounds, and whether there is room in all lanes for one more.
-    mask, take : input, sector_o : output
-        Decompression: the oldest bytes of a sector's outliers, which are those of ``mask``; they are taken.
+    take : input, sector_o : output
+        Decompression: the oldest bytes of these outliers; they are taken.
     """
 
     decompress: In(1)
     clear: In(1)
     moves: In(1)
     count: In(range(LANES + 1))
-    sector_i: In(stream.Signature(octets))
+    mask: In(LANES)
+    sector_i: In(stream.Signature(data.ArrayLayout(8, LANES)))
     bytes_o: Out(data.ArrayLayout(8, LANES))
     pops: In(LANES)
     bytes_i: In(data.ArrayLayout(8, LANES))
     pushes: In(LANES)
     room: Out(1)
-    mask: In(LANES)
     take: In(1)
     sector_o: Out(data.ArrayLayout(8, LANES))
 
@@ -74,9 +75,9 @@ class Outliers(wiring.Component):
 
         # One shifter for both directions: sectors to rounds, or rounds to sectors.
         sector, heads = self.sector_i.p, [Signal(8, name=f"head_{k}") for k in range(LANES)]
-        shown = turned(m, [Mux(self.decompress, head, byte) for head, byte in zip(heads, sector.data, strict=True)],
+        shown = turned(m, [Mux(self.decompress, head, byte) for head, byte in zip(heads, sector, strict=True)],
                        back)
-        mask = Cat(turned(m, list(Mux(self.decompress, self.mask, sector.mask)), passed))
+        mask = Cat(turned(m, list(self.mask), passed))
         m.d.comb += [word.eq(byte) for word, byte in zip(self.sector_o, shown, strict=True)]
 
         full = Signal(LANES)

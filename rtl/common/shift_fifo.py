@@ -11,9 +11,8 @@ def shift_fifo(m, depth, word, push, pop, name):
     """A FIFO with a register at its end; returns the oldest word, whether there is one, whether there are some behind
     the register, and whether in the next cycle they will take all places there. There must be no push then.
 
-    The newest word is the first one, so that no word has a multiplexer in front, and all have one clock gate. A pop
-    without a word is none; as it often comes late, it is decoded in front of the registers alone. A word is there a
-    cycle after its push.
+    The newest word is the first one, so that no word has a multiplexer in front, and all have one clock gate. A word
+    is there a cycle after its push. A pop without a word is none.
 
     ``depth`` is at least 3, and counts the register; ``word`` is a value.
     """
