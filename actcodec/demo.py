@@ -39,7 +39,7 @@ class Result:
     after: np.ndarray
     ratio: float
     cycles: tuple | None = None  # a block, compressing and decompressing
-    latency: tuple | None = None  # cycles from the first beat in to the first beat out, likewise
+    latency: tuple | None = None  # cycles from the start to the first beat out, likewise
     bytes_per_cycle: float | None = None  # payload bytes over the cycles of compression
     equal: bool = True  # whether file and tensor equal golden's, bit for bit
 
@@ -112,7 +112,7 @@ def run(output):
         ratios = ", ".join(f"{label} {ratio:.2f}" for label, ratio in totals(results, kind).items())
         console.print(f"Ratio of all {kind} tensors together: {ratios}")
     text = ", ".join(f"{mode} {cycles}" for mode, cycles in latencies(results).items())
-    console.print(f"Cycles from the first beat in to the first out, compressing/decompressing: {text}")
+    console.print(f"Cycles from the start to the first beat out, compressing/decompressing: {text}")
     wrong = [result for result in results if not result.equal]
     simulated = sum(result.cycles is not None for result in results)
     for result in wrong:

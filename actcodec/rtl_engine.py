@@ -24,7 +24,7 @@ class Cycles:
 
     cycles: int  # the accelerator's counter: from its start to its end
     blocks: int  # of the CDU that has most of them; the others work side by side with it
-    latency: int  # from the first beat in to the first one out: memory's and packets of the stream
+    latency: int  # from the host's start to the first beat out: memory's, the plan's and that of the units
     bytes: int  # of the whole payload
     nans: int = 0
     saturated: int = 0
@@ -48,6 +48,7 @@ class Host:
         simulator, memory = self.simulator, Contents(self.simulator.memory)
 
         async def wait():
+            self.started = simulator.cycle()
             simulator.wait()
 
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
@@ -78,13 +79,11 @@ class Host:
     def cycles(self, result, compressed, decompressing):
         """:class:`Cycles` of the tensor that was done last, the first one of this host."""
         passed = self.simulator.traffic()
-        sides = [passed["received"]], passed["written"]
-        if not decompressing:
-            sides = passed["read"], [passed["sent"]]
-        first = [min(traffic.first for traffic in side if traffic.count) for side in sides]
+        out = passed["written"] if decompressing else [passed["sent"]]
+        first = min(traffic.first for traffic in out if traffic.count)
         most = 4 * -(-compressed.blocks // 4 // self.cdus)
         counters = result.counters
-        return Cycles(counters["cycles"], min(compressed.blocks, most), first[1] - first[0], compressed.payload_bytes,
+        return Cycles(counters["cycles"], min(compressed.blocks, most), first - self.started, compressed.payload_bytes,
                       counters["nans"], counters["saturated"])
 
 

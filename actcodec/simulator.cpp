@@ -290,6 +290,7 @@ EXPORT int world_wait(World *world, int64_t patience) {
     }
     return 1;
 }
+EXPORT int64_t world_cycle(World *world) { return world->cycle; }
 // Memory read, memory written (of the port `k`), packets sent and received.
 EXPORT void world_traffic(World *world, int k, Traffic *found) {
     const Port &port = world->ports[k];

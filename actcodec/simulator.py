@@ -125,7 +125,8 @@ def _library(modes, cdus, **hardware):
             ("create", world, pointer, ctypes.c_uint64, integer, ctypes.c_double, ctypes.c_int),
             ("destroy", None, world), ("access", ctypes.c_int, world, ctypes.c_int, ctypes.c_uint32, pointer),
             ("send", None, world, ctypes.c_char_p, ctypes.c_uint64), ("take", integer, world, pointer),
-            ("wait", ctypes.c_int, world, integer), ("traffic", None, world, ctypes.c_int, pointer)]:
+            ("wait", ctypes.c_int, world, integer), ("cycle", integer, world),
+            ("traffic", None, world, ctypes.c_int, pointer)]:
         function = getattr(library_, f"world_{name}")
         function.restype, function.argtypes = result, arguments
     return library_
@@ -195,6 +196,10 @@ class Simulator:
 
     def _run_until_interrupt(self):  # a method, so that the world outlives it
         return self._library.world_wait(self._world, PATIENCE)
+
+    def cycle(self):
+        """How many cycles have passed since the start."""
+        return self._library.world_cycle(self._world)
 
     def traffic(self):
         """What has passed since the start: {"read": [...], "written": [...], "sent": ..., "received": ...}, beats of

@@ -15,6 +15,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.lib import data
 
+from actcodec.codecs import lane_modes
 from actcodec.synth.flow import netlist, yosys
 from actcodec.synth.library import SynthesisError, version
 from actcodec.units import UNITS
@@ -67,11 +68,13 @@ DIFFERENT = {
     "counter": {"width": 16, "digit": 4},  # or else a carry comes after 2 to the 32 cycles
     "histogram": {"width": 6},  # so that every bin saturates
     "neighbours": {"edges": True},  # or else there are none
+    # As a lane has it: a row cutter in front sees most bad streams before it does.
+    "feed": {"packed": False, "modes": ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")},
 }
 # Parts without a bench of their own, and the unit in which they are: its bench is theirs.
 INSIDE = {"offload/dispenser": "splitter", "offload/turns": "stream_splitter",
           "offload/neighbours": "address_generator", **dict.fromkeys(
-              ("jpegact/control", "jpegact/feed", "offload/packing", "offload/row_cutter"), "cdu")}
+              ("jpegact/feed", "offload/packing", "offload/row_cutter"), "cdu")}
 WITHOUT = ("lane", "accelerator")  # a bench that ends in time, with so large a netlist
 
 
@@ -93,6 +96,8 @@ SUBJECTS = {
           for name, place, parameters in (("carrysave", "Dot", {"constant": -77}), ("columns", "Bits", {"single": 6}))),
         Subject("minifloat", "tb.common.test_minifloat:Convert", {}, ("rtl/common/minifloat.py",)),
         Subject("round_robin", "actcodec.rtl.offload.round_robin:RoundRobin", {"cdus": 3}),
+        Subject("control", "actcodec.rtl.jpegact.control:Control", {
+            "modes": lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")}),
         *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **DIFFERENT.get(unit.name, {})),
                   bench=_bench(unit), tests=unit.tests)
           for unit in UNITS.values() if unit.name not in WITHOUT),

@@ -25,15 +25,16 @@ def streams(module, encoder, decoder, **inputs):
 
 MODES = (
     Mode("binarize", 6, golden=model("Binarize"), torch=TORCH, options=(UNSHARED,), lossy=True,
-         summary="as brc, but without padding", tensors="ReLU to pool", source=f"{PAPER}, section III-A",
+         summary="as brc, but without padding", tensors="ReLU to pool", relu=True,
+         source=f"{PAPER}, section III-A",
          streams=streams(["binarize"], "Binarize", "Unbinarize")),
     Mode("ssdc", 7, golden=model("Ssdc"), torch=f"{GIST}:Ssdc", options=(UNSHARED,), parameters=(("form", None),),
          summary="values that are not zero, and where; lossless but for -0", tensors="ReLU to conv",
-         source=f"{PAPER}, section III-A", streams=streams(["ssdc_encode", "ssdc_decode"], "SsdcEncode",
-                                                             "SsdcDecode")),
+         relu=True, source=f"{PAPER}, section III-A",
+         streams=streams(["ssdc_encode", "ssdc_decode"], "SsdcEncode", "SsdcDecode")),
     *(Mode(f"ssdc-{form}", 8 + number, golden=model("Ssdc"), torch=f"{GIST}:Ssdc", options=(UNSHARED,),
            parameters=(("form", form),), lossy=True, summary=f"ssdc, and its values as {form}", tensors="ReLU to conv",
-           source=f"{PAPER}, section III-A", streams=streams(["ssdc_dpr"], "SsdcDprEncode", "SsdcDprDecode",
+           relu=True, source=f"{PAPER}, section III-A", streams=streams(["ssdc_dpr"], "SsdcDprEncode", "SsdcDprDecode",
                                                              format=FORMATS[form]))
       for number, form in enumerate(FORMATS)),
     *(Mode(f"dpr-{form}", 11 + number, golden=model("Dpr"), torch=f"{GIST}:Dpr", options=(UNSHARED,),

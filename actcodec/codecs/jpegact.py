@@ -77,7 +77,7 @@ def coded(name, codes, mode, **values):
 RELUS = Mode(
     "sfpr-zvc", 2, BlockFormat("mask", 8), path("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN, torch=TORCH,
     options=(SIGNS, CODER, CDUS), lossy=True, shown=RELU, summary="8 bits a value that is not zero, and a mask",
-    tensors="ReLU to conv, pool, dropout", source=f"{PAPER}, Table II")
+    tensors="ReLU to conv, pool, dropout", relu=True, source=f"{PAPER}, Table II")
 SHIFTED = Mode(
     "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True, tiled=True,
     shifts=True, golden=GOLDEN, torch=TORCH, options=(DQT, CODER, QUANTIZER, DEAD_ZONE, CDUS), lossy=True,
@@ -99,9 +99,9 @@ MODES = (
                                *coded("jpeg-act-div", (34, 35), DIVIDED, quantizer="div"))),
     Mode("brc", 4, BlockFormat("fixed", 1), path("binarize"), golden=GOLDEN, torch=TORCH, options=(CDUS,), lossy=True,
          shown=RELU, summary="keeps only whether x > 0", tensors="ReLU to anything else",
-         source=f"{PAPER}, section II-B1"),
+         relu=True, source=f"{PAPER}, section II-B1"),
     Mode("zvc", 5, BlockFormat("mask", 32), path("zvc32"), golden=GOLDEN, torch=TORCH, options=(CDUS,),
-         shown=RELU, summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout",
+         shown=RELU, summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout", relu=True,
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
     Mode("jpeg-base", 20, BlockFormat("counted", 18), path("sfpr", "align", "dct", "divide", "rle"), scaled=True,
          tiled=True, told=(Setting("divisors", 512, meaning="the DQT: 64 divisors (8 bits each), row-major, vertical "

@@ -95,6 +95,7 @@ class Mode:
     # The software's.
     summary: str = _software("")  # half a sentence
     tensors: str = _software("")  # what it is for: "dense activations (conv, sum)"
+    relu: bool = _software(False)  # whether these are outputs of ReLU, with their zeros, and no others
     source: str = _software("")  # paper and section
     lossy: bool = _software(False)
     options: tuple[Option, ...] = _software()

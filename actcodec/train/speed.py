@@ -54,8 +54,8 @@ def sample():
 
 
 def kind(mode):
-    """Of tensors that a mode is for: "dense", or "relu" where its summary in the registry begins with these."""
-    return "relu" if registry.find(mode).tensors.startswith("ReLU") else "dense"
+    """Of the tensor that a mode is measured with: "relu" if it is for no others."""
+    return "relu" if registry.find(mode).relu else "dense"
 
 
 def codecs(device, engines, modes=()):

@@ -34,7 +34,7 @@ class Control(wiring.Component):
         A sector of the tensor came in (compress), or a row was taken from the compressed side.
     more : output
         Some are still to come.
-    final : output
+    last : output
         The next one is the last.
     done : input
         Pulse: the last beat leaves.
@@ -57,7 +57,7 @@ class Control(wiring.Component):
 
     def __init__(self, modes):
         self.modes = modes
-        flags = {name: Out(1) for name in ("start", "more", "final", "feeding", "closing", "dropping", "busy")}
+        flags = {name: Out(1) for name in ("start", "more", "last", "feeding", "closing", "dropping", "busy")}
         flags |= {name: In(1) for name in ("counted", "done", "short", "excess", "malformed", "left")}
         shape = config_layout(modes)
         super().__init__({"config": In(stream.Signature(shape)), "tensor": Out(shape), "error": Out(Error), **flags})
@@ -66,7 +66,7 @@ class Control(wiring.Component):
         m = Module()
         tensor = Signal(config_layout(self.modes), reset_less=True)
         row, blocks, last_block = Signal(3), Signal(32, reset_less=True), Signal(reset_less=True)
-        m.d.comb += [self.tensor.eq(tensor), self.final.eq(last_block & (row == 7))]
+        m.d.comb += [self.tensor.eq(tensor), self.last.eq(last_block & (row == 7))]
         with m.If(self.start):
             m.d.sync += [row.eq(0), blocks.eq(tensor.blocks), last_block.eq(tensor.blocks == 1), self.more.eq(1)]
         with m.Elif(self.counted):

@@ -12,7 +12,7 @@ def pass_rows(m, i, content, control, coders, taken, direct, fetched):
     has ended, ``left`` falls, and zeros follow."""
     row, valid, ready, absent = i.p, Signal(), Signal(), Signal()
     m.d.comb += [
-        absent.eq(~control.left | (row.last & ~control.final)),
+        absent.eq(~control.left | (row.last & ~control.last)),
         valid.eq(control.feeding & control.more & (i.valid | ~control.left)),
         fetched.eq(valid & ready),
         i.ready.eq(control.left & ((control.feeding & control.more & ready) | control.dropping)),
@@ -26,7 +26,7 @@ def pass_rows(m, i, content, control, coders, taken, direct, fetched):
     for _, coder in coders:
         m.d.comb += [Value.cast(coder.rows.p.data).eq(Value.cast(row.data)),
                      coder.rows.p.mask.eq(row.mask), coder.empty.eq(absent),
-                     coder.rows.p.last.eq(control.final)]
+                     coder.rows.p.last.eq(control.last)]
     with m.If(control.start):
         m.d.sync += control.left.eq(control.tensor.decompress)
     with m.Elif(i.valid & i.ready & row.last):

@@ -165,6 +165,7 @@ def check_engines(x, **options):
     after, back = engines.decompress("rtl", golden)
     assert after.shape == x.shape
     np.testing.assert_array_equal(after.view(np.uint32), expected.view(np.uint32))
+    assert all(0 < way.latency < way.cycles for way in (there, back))
     return there, back
 
 

@@ -43,6 +43,7 @@ def check_equal(x, mode, dqt, cdus, **more):
     after, back = engines.decompress("rtl", golden)
     assert (after.shape, after.dtype) == (x.shape, np.float32)
     np.testing.assert_array_equal(after.view(np.uint32), expected.view(np.uint32))
+    assert all(0 < way.latency < way.cycles for way in (cycles, back))  # a short packet is held until it is used up
     return cycles, back
 
 
