@@ -75,6 +75,11 @@ DIFFERENT = {
 INSIDE = {"offload/dispenser": "splitter", "offload/turns": "stream_splitter",
           "offload/neighbours": "address_generator", **dict.fromkeys(
               ("jpegact/feed", "offload/packing", "offload/row_cutter"), "cdu")}
+# Units that are mostly others put together, which are subjects themselves: only what is their own has mutants.
+OWN = {unit: tuple(f"rtl/{file}.py" for file in files) for unit, files in {
+    "reader": ["offload/reader"], "writer": ["offload/writer"], "collector": ["offload/collector"],
+    "splitter": ["offload/splitter"], "cdu": ["jpegact/cdu", "jpegact/path"], "comet": ["comet/comet"],
+    "maxpool_backward": ["gist/maxpool_backward", "gist/pooling"]}.items()}
 WITHOUT = ("lane", "accelerator")  # a bench that ends in time, with so large a netlist
 
 
@@ -99,7 +104,7 @@ SUBJECTS = {
         Subject("control", "actcodec.rtl.jpegact.control:Control", {
             "modes": lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")}),
         *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **DIFFERENT.get(unit.name, {})),
-                  bench=_bench(unit), tests=unit.tests)
+                  OWN.get(unit.name, ()), _bench(unit), unit.tests)
           for unit in UNITS.values() if unit.name not in WITHOUT),
         Subject("stream_mux", "tb.common.test_stream_mux:Partners", {}, ("rtl/common/stream_mux.py",)),
         *(Subject(Path(file).name, UNITS[unit].component,
@@ -136,6 +141,7 @@ def draw(subject, count, seed, build=BUILD):
     if parts:
         raise SynthesisError(f"{name}: it has several of {', '.join(parts)}")
     choice = " ".join(f"a:src=*{file}*" for file in subject.files) or "*"
+    choice += " %u" * (len(subject.files) - 1)
     commands = [
         "read_rtlil sources.il", f"hierarchy -check -top {name}", "proc", "flatten", "opt", "write_rtlil flat.il",
         # Some more, as those that tamper with the clock are left out: no bench can promise anything of these.

@@ -64,7 +64,7 @@ COLUMNS = ("mutants", "killed", "equivalent", "survived", "%", "bench, s", "all,
 def _bench(subject):
     """The file of a subject's bench, and the regular expression of the tests to run."""
     name = subject.bench or subject.name
-    paths = [path for path in (ROOT / "tb").glob(f"*/*{name}.py") if path.parent.name != "judges"]
+    paths = [path for path in (ROOT / "tb").glob(f"*/*{name}.py") if path.parent.name not in ("judges", "cli")]
     found = next(filter(None, ([path for path in paths if path.stem == stem] for stem in (f"test_{name}", name))), [])
     if len(found) != 1:
         raise SynthesisError(f"{subject.name}: no bench")

@@ -1,7 +1,7 @@
 """Whole tensors through a CDU: its bench sends them, and compares all that comes out with golden."""
 
 import numpy as np
-from cocotb.triggers import FallingEdge
+from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.codecs import lane_modes
 from actcodec.codecs.models.cdu import told
@@ -148,12 +148,14 @@ class Driver:
         return [sector & ((1 << 32 * int(n)) - 1) for sector, n in zip(sectors, kept, strict=True)]
 
     async def rest(self):
-        """Waits until the unit is idle, and sees that nothing more comes."""
+        """Waits until the unit is idle, and for a while longer, and sees that nothing more comes."""
         for _ in range(8):
             if self.dut.busy.value == 0:
                 break
             await FallingEdge(self.dut.clk)
         assert self.dut.busy.value == 0, "busy after the last beat"
+        await ClockCycles(self.dut.clk, 3)  # what is known of the tensor stands
+        await FallingEdge(self.dut.clk)
         assert not (int(self.dut.sectors_o__valid.value) or int(self.dut.bytes_o__valid.value)), "a beat too many"
 
 

@@ -7,11 +7,12 @@ import cocotb
 import numpy as np
 import pytest
 from amaranth.back import rtlil
+from cocotb.triggers import FallingEdge
 
 from actcodec.codecs import CDMA, JPEG_ACT, lane_modes
 from actcodec.golden.jpegact import cdu, quantize, rle, steps
 from actcodec.rtl.jpegact.cdu import Cdu
-from tb.harness import PATTERNS, ROOT, STALLS, after, chunks, rng, simulate
+from tb.harness import PATTERNS, ROOT, SEED, STALLS, after, chunks, rng, simulate
 from tb.jpegact import test_runlength
 from tb.jpegact.blocks import recovered, rows
 from tb.jpegact.cdus import MALFORMED, Driver, tensor
@@ -47,7 +48,7 @@ DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or ta
 @pytest.mark.parametrize("modes", [JPEG_ACT, CDMA, ALL, ("brc",)],
                          ids="+".join)
 def test_cdu(modes):
-    simulate(Cdu(lane_modes(*modes)), __file__, "equals_golden|queue|refuses|flags|recovers|rate", modes=modes)
+    simulate(Cdu(lane_modes(*modes)), __file__, "equals_golden|queue|refuses|flags|busy|recovers|rate", modes=modes)
 
 
 def test_without_packer_and_unpacker():
@@ -267,11 +268,34 @@ async def refuses_a_configuration_it_cannot_do(dut):
         bad += [driver.config(1, mode, 3, 4, None), driver.config(0, mode, 1, 5, None)]
     bad += [driver.config(direction, place, 0, 1, None) for place in absent for direction in (0, 1)]
     for number in bad:
-        await driver.bench.run({"config": [number]}, {}, random)
+        run = await driver.bench.run({"config": [number], driver.bytes_i: [1]}, {}, random, until=after(20))
+        assert (len(run.cycles["config"]), len(run.cycles[driver.bytes_i])) == (1, 0)  # its stream is another tensor's
         await driver.rest()
         assert int(dut.error.value) == 1
         x = tensor(random, (1, 1, 8, 8))
         c, _ = await driver.compress(x, driver.modes[0], random)
+        await driver.decompress(c, x, random)
+
+
+@cocotb.test
+async def is_busy_until_the_last_beat_has_left(dut):
+    random = rng()
+    driver = Driver(dut)
+    await driver.bench.start()
+    for mode in driver.modes:
+        x = tensor(random, (1, 3, 16, 24), True)
+        c = cdu.compress(x, mode, "optL")
+        layout, scales, sectors, _, beats = driver.beats(c, x)
+        sources = {"config": [driver.config(0, c.mode, layout, c.blocks, c.table)], "sectors_i": sectors}
+        if scales:
+            sources["scales"] = scales[0]
+        await driver.bench.run(sources, {"bytes_o": len(beats) - 1}, random)
+        for _ in range(100):
+            await FallingEdge(dut.clk)
+            assert (int(dut.busy.value), int(dut.config__ready.value)) == (1, 0), f"SEED={SEED} {mode}"
+        run = await driver.bench.run({}, {"bytes_o": 1}, random)
+        driver.bench.equal(driver.seen(run["bytes_o"], beats[-1:]), beats[-1:], mode)
+        await driver.rest()
         await driver.decompress(c, x, random)
 
 

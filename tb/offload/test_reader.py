@@ -215,6 +215,25 @@ async def reads_no_more_than_may_be_outstanding(dut):
 
 
 @cocotb.test
+async def is_busy_until_the_last_sector_is_on_its_way(dut):
+    """However long the last steps take to come, with nothing left to be read."""
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random)
+    places = make.rows(0x40, 20, 8)
+    sectors, _, _ = expect(memory.words, places, 1, 0)
+    await begin(dut, 1, 0)
+    stream = make.payloads(places)
+    before = await bench.run({"ahead": stream, "now": stream[:-4]}, {"sectors": len(sectors) - 4}, random)
+    for _ in range(200):
+        await FallingEdge(dut.clk)
+        assert dut.busy.value == 1
+    assert memory.idle == bool(stored())  # without a store, the last beats have nowhere to go
+    after = await bench.run({"now": stream[-4:]}, {"sectors": 4}, random)
+    await ends(dut)
+    bench.equal(before["sectors"] + after["sectors"], sectors, "sectors")
+
+
+@cocotb.test
 async def few_reads_outstanding_are_enough(dut):
     random = rng()
     bench, memory = await world(dut, make.SIZE, random, latency=20)
