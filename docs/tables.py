@@ -30,7 +30,6 @@ ROWS = {
     "`cdu --no-packed`, rice": {"cdu (in a lane, rice)": 1},
     "`cdu --no-packed`, DIVISION": {"cdu (in a lane, DIVISION)": 1},
     "`cdu --no-packed`, JPEG-BASE": {"cdu (in a lane, JPEG-BASE)": 1},
-    "`gather` and `scatter`": {"gather": 1, "scatter": 1},
     "both together": {"collector": 1, "splitter": 1},
     "lane": {"lane": 1},
     "lane, `--memory independent`": {"lane (independent memory)": 1},

@@ -13,7 +13,7 @@ __all__ = ["PARTS", "owners"]
 # Of which part each output stream is the port; the parts' proofs are in formal/streams.py.
 PARTS = {
     "dct": {"o": "second"},
-    "comet": {"sectors_o": "reconstruct", "bytes_o": "packer"},
+    "comet": {"sectors_o": "dock", "bytes_o": "packer"},
     "lane": {"reads__ar": "inside.reader", "writes__aw": "inside.writer", "writes__w": "inside.writer",
              "chunks": "inside.codec"},
     "accelerator": {

@@ -48,6 +48,7 @@ def units():
     """The hardware, imported only when it is asked for."""
     from actcodec.rtl.comet.book import Book
     from actcodec.rtl.comet.comet import Comet
+    from actcodec.rtl.comet.dock import Dock
     from actcodec.rtl.comet.histogram import WIDTH as HISTOGRAM
     from actcodec.rtl.comet.histogram import Histogram
     from actcodec.rtl.comet.huffman_decode import Decode as HuffmanDecode
@@ -58,15 +59,15 @@ def units():
     from actcodec.rtl.comet.places import Places
     from actcodec.rtl.comet.prequantise import Prequantise
     from actcodec.rtl.comet.reconstruct import Reconstruct
-    from actcodec.rtl.comet.rounds import Gather, Scatter
+    from actcodec.rtl.comet.rounds import Rounds
 
     return (
         Unit("places", Places, "places of sectors ahead, and how many rounds they begin"),
+        Unit("dock", Dock, "sectors that come and go, and the bytes of their outliers"),
         Unit("prequantise", Prequantise, "float32 to multiples of a step, half away from zero"),
         Unit("lorenzo", Lorenzo, "differences to neighbours, and sums, both directions"),
         Unit("outliers", Outliers, "bytes of outliers past prediction, both directions"),
-        Unit("gather", Gather, "symbols of sectors to rounds of eight"),
-        Unit("scatter", Scatter, "rounds of eight symbols to sectors"),
+        Unit("rounds", Rounds, "symbols of sectors to rounds of eight, and back"),
         Unit("histogram", Histogram, "32 bins of one symbol in eight", {"width": HISTOGRAM},
              tests="^(?!.*saturates)"),  # the other one sets its counts
         Unit("book", Book, "a code book's tables from its lengths"),
@@ -75,5 +76,6 @@ def units():
              {"bytes": BYTES + SPARE, "steps": STEPS + SPARE}),
         Unit("huffman_decode", HuffmanDecode, "bytes to eight lanes of bits to eight symbols"),
         Unit("reconstruct", Reconstruct, "multiples of a step to float32"),
-        Unit("comet", Comet, "COMET's codec, both directions"),
+        Unit("comet", Comet, "COMET's codec, both directions",
+             apart=("prequantise", "interleave")),
     )

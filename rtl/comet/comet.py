@@ -1,10 +1,11 @@
 """The whole codec: sectors of float32 on one side, a byte stream on the other."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.comet.book import Book
+from actcodec.rtl.comet.dock import Dock
 from actcodec.rtl.comet.histogram import BINS, WIDTH, Histogram
 from actcodec.rtl.comet.huffman_decode import Decode
 from actcodec.rtl.comet.huffman_encode import Encode
@@ -15,7 +16,7 @@ from actcodec.rtl.comet.payloads import LANES, Config, Error
 from actcodec.rtl.comet.places import Places
 from actcodec.rtl.comet.prequantise import Prequantise
 from actcodec.rtl.comet.reconstruct import Reconstruct
-from actcodec.rtl.comet.rounds import Gather, Scatter
+from actcodec.rtl.comet.rounds import Rounds
 from actcodec.rtl.common.packer import Packer, chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.common.vectors import edges, sectors
@@ -35,8 +36,8 @@ def legal(config):
 class Comet(wiring.Component):
     """Compresses or decompresses one tensor (or one CDU's share of it) at a time::
 
-        compress    sectors_i -> prequantise -> Lorenzo -> gather -> encode -> interleave -> packer -> bytes_o
-        decompress  sectors_o <- reconstruct <- Lorenzo <- scatter <- decode <- unpacker <- bytes_i
+        compress    sectors_i -> dock -> prequantise -> Lorenzo -> rounds -> encode -> interleave -> packer -> bytes_o
+        decompress  sectors_o <- dock <- reconstruct <- Lorenzo <- rounds <- decode <- unpacker <- bytes_i
 
     The bits of outliers go around Lorenzo. While compressing, a histogram of the symbols is taken.
 
@@ -45,7 +46,7 @@ class Comet(wiring.Component):
 
     Throughput: a sector a cycle in both directions, less one cycle for each raw step of escapes. A sector with outliers
     takes four cycles, when decompressing five; rounds of outliers that follow one another wait for the way through. No
-    stream has more than 8 bytes a cycle. Latency: 13 cycles from ``config`` to the first sector, and 20 or more from
+    stream has more than 8 bytes a cycle. Latency: 12 cycles from ``config`` to the first sector, and 20 or more from
     there to the first beat, by what its bytes wait for; 21 or more from ``config`` to the first sector when
     decompressing. Buffering: as of its units. Combinational paths: none.
 
@@ -54,6 +55,7 @@ class Comet(wiring.Component):
     Ports
     -----
     config : stream of :class:`~actcodec.rtl.comet.payloads.Config`
+        What it carries stands from the transfer until ``busy`` falls.
     edges : stream of :data:`~actcodec.rtl.common.vectors.edges`
         One for each sector; some are taken before their sectors. Decompressing, they tell how many values there are.
     sectors_i : stream of 8 float32 words
@@ -81,81 +83,81 @@ class Comet(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        m.submodules.dock = dock = Dock()
         m.submodules.prequantise = prequantise = Prequantise()
         m.submodules.lorenzo = lorenzo = Lorenzo()
         m.submodules.outliers = outliers = Outliers()
-        m.submodules.gather = gather = Gather()
+        m.submodules.rounds = rounds = Rounds()
         m.submodules.histogram = histogram = Histogram()
         m.submodules.encode = encode = Encode()
         m.submodules.interleave = interleave = Interleave()
         m.submodules.packer = packer = Packer(1, LANES, LANES)
         m.submodules.unpacker = unpacker = Unpacker(1, LANES, LANES)
         m.submodules.decode = decode = Decode()
-        m.submodules.scatter = scatter = Scatter()
         m.submodules.reconstruct = reconstruct = Reconstruct()
         m.submodules.book = book = Book()
         m.submodules.places = places = Places()
 
-        config = Signal(Config, reset_less=True)
+        config, decompress = self.config.p, Signal(reset_less=True)
+        m.d.sync += decompress.eq(config.decompress)
         start, closing = Signal(), Signal()
-        self._streams(m, prequantise, lorenzo, gather, encode, interleave, packer, unpacker, decode, scatter,
-                      reconstruct, outliers, places, config.decompress)
-        self._control(m, config, book, start, closing, unpacker, decode)
+        self._streams(m, dock, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
+                      outliers, places, decompress)
+        self._control(m, book, start, closing, unpacker, decode)
         m.d.comb += [
-            prequantise.step.eq(config.step), reconstruct.step.eq(config.step),
-            lorenzo.decompress.eq(config.decompress), lorenzo.horizontal.eq(config.horizontal),
+            dock.step.eq(config.step), prequantise.step.eq(config.step), reconstruct.step.eq(config.step),
+            dock.decompress.eq(decompress), lorenzo.decompress.eq(decompress), lorenzo.horizontal.eq(config.horizontal),
             lorenzo.vertical.eq(config.vertical), lorenzo.signed.eq(config.signed),
-            book.counts.eq(config.counts), book.ends.eq(config.decompress),
+            rounds.decompress.eq(decompress),
+            book.counts.eq(config.counts), book.ends.eq(decompress),
             encode.book.eq(book.tables), decode.book.eq(book.tables),
-            decode.start.eq(start & config.decompress), places.start.eq(start),
+            decode.start.eq(start & decompress), places.start.eq(start),
             decode.some.eq(places.some), decode.ended.eq(places.ended), places.next.eq(decode.begins),
             unpacker.take.eq(decode.take), unpacker.next.eq(closing),
-            outliers.decompress.eq(config.decompress), outliers.clear.eq(start),
-            histogram.clear.eq(start & ~config.decompress),
-            histogram.valid.eq(gather.o.valid & gather.o.ready & ~gather.o.p.end),
-            histogram.symbols.eq(Value.cast(gather.o.p.data)),
+            outliers.decompress.eq(decompress), outliers.clear.eq(start),
+            histogram.clear.eq(start & ~decompress),
+            histogram.valid.eq(rounds.rounds_o.valid & rounds.rounds_o.ready & ~rounds.rounds_o.p.end),
+            histogram.symbols.eq(Value.cast(rounds.rounds_o.p.data)),
             histogram.bin.eq(self.bin), self.count.eq(histogram.value),
         ]
         return m
 
-    def _streams(self, m, prequantise, lorenzo, gather, encode, interleave, packer, unpacker, decode, scatter,
-                 reconstruct, outliers, places, decompress):
+    def _streams(self, m, dock, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
+                 outliers, places, decompress):
         for source, sink in (
-                (prequantise.o, lorenzo.differences_i), (lorenzo.differences_o, gather.i), (gather.o, encode.i),
-                (encode.o, interleave.i), (interleave.o, packer.i), (packer.o, wiring.flipped(self.bytes_o)),
+                (dock.forth, prequantise.i), (prequantise.o, lorenzo.differences_i),
+                (lorenzo.differences_o, rounds.sectors_i),
+                (rounds.rounds_o, encode.i), (encode.o, interleave.i), (interleave.o, packer.i),
+                (packer.o, wiring.flipped(self.bytes_o)),
                 (wiring.flipped(self.edges), places.i), (wiring.flipped(self.bytes_i), unpacker.i),
-                (unpacker.o, decode.bytes), (decode.o, scatter.i),
-                (scatter.o, lorenzo.sums_i), (lorenzo.sums_o, reconstruct.i),
-                (reconstruct.o, wiring.flipped(self.sectors_o)), (prequantise.words, outliers.sector_i)):
+                (unpacker.o, decode.bytes), (decode.o, rounds.rounds_i),
+                (rounds.sectors_o, lorenzo.sums_i), (lorenzo.sums_o, reconstruct.i),
+                (reconstruct.o, dock.back), (dock.sectors_o, wiring.flipped(self.sectors_o)),
+                (dock.bytes_o, outliers.sector_i)):
             wiring.connect(m, source, sink)
         m.d.comb += [
             # A place in the walk goes with each sector.
-            prequantise.i.valid.eq(self.sectors_i.valid & places.o.valid & ~decompress),
-            prequantise.i.p.data.eq(self.sectors_i.p),
-            prequantise.i.p.edges.eq(places.o.p),
-            self.sectors_i.ready.eq(prequantise.i.ready & places.o.valid & ~decompress),
-            scatter.walk.valid.eq(places.o.valid & decompress),
-            scatter.walk.p.eq(places.o.p),
-            places.o.ready.eq(Mux(decompress, scatter.walk.ready, prequantise.i.ready & self.sectors_i.valid)),
+            dock.sectors_i.valid.eq(self.sectors_i.valid & places.o.valid & ~decompress),
+            dock.sectors_i.p.data.eq(self.sectors_i.p),
+            dock.sectors_i.p.edges.eq(places.o.p),
+            self.sectors_i.ready.eq(dock.sectors_i.ready & places.o.valid),
+            rounds.walk.valid.eq(places.o.valid & decompress),
+            rounds.walk.p.eq(places.o.p),
+            places.o.ready.eq(rounds.walk.ready | (dock.sectors_i.ready & self.sectors_i.valid)),
             # Outliers.
-            outliers.moves.eq(prequantise.moves | reconstruct.moves),
-            outliers.count.eq(prequantise.count),
+            outliers.moves.eq(dock.moves), outliers.count.eq(dock.count), outliers.mask.eq(dock.mask),
             encode.words.eq(outliers.bytes_o), outliers.pops.eq(encode.pops),
             outliers.bytes_i.eq(decode.words), outliers.pushes.eq(decode.pushes), decode.room.eq(outliers.room),
-            outliers.mask.eq(reconstruct.mask), outliers.take.eq(reconstruct.take),
-            reconstruct.bytes.eq(outliers.sector_o),
+            outliers.take.eq(dock.take), dock.bytes_i.eq(outliers.sector_o),
         ]
-        with m.If(reconstruct.moves):
-            m.d.comb += outliers.count.eq(reconstruct.count)
 
-    def _control(self, m, config, book, start, closing, unpacker, decode):
-        wrong = book.bad | ~legal(config)
+    def _control(self, m, book, start, closing, unpacker, decode):
+        wrong = book.bad | ~legal(self.config.p)
         with m.If(decode.short):
             m.d.sync += self.error.short.eq(1)
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.config.ready.eq(1)
-                m.d.sync += config.eq(self.config.p)
                 with m.If(self.config.valid):
                     m.d.sync += self.error.eq(0)
                     m.next = "book"

@@ -49,7 +49,7 @@ class Encode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        book, i, o = self.book, self.i.p, self.o.p
+        book, i, o = self.book, self.i.p, Signal(steps, reset_less=True)
         far = Signal(9, reset_less=True)  # the first symbol whose escape has more than one byte
         m.d.sync += far.eq(book.escape + NEAR)
 
@@ -66,6 +66,7 @@ class Encode(wiring.Component):
             last.eq(Mux(any_outlier, step[6], Mux(any_far, step[2], Mux(any_escape, step[1], step[0])))),
             leaves.eq(free & last),
             self.i.ready.eq(~valid | leaves),
+            self.o.p.eq(o),
         ]
         with m.If(self.i.ready):
             m.d.sync += [valid.eq(self.i.valid), end.eq(i.end), any_escape.eq(escapes.any()), any_far.eq(fars.any()),
@@ -75,11 +76,11 @@ class Encode(wiring.Component):
         with m.If(free):
             m.d.sync += [self.o.valid.eq(valid), o.end.eq(end)]
         for lane in range(LANES):
-            self._lane(m, lane, far, valid, free, step, escapes, fars)
+            self._lane(m, lane, o, far, valid, free, step, escapes, fars)
         return m
 
-    def _lane(self, m, lane, far, valid, free, step, escapes, fars):
-        book, o = self.book, self.o.p
+    def _lane(self, m, lane, o, far, valid, free, step, escapes, fars):
+        book = self.book
         u, outlier = self.i.p.data[lane], self.i.p.outliers[lane]
         escape, beyond = escapes[lane], fars[lane]
         within = [Signal(name=f"within_{lane}_{bits}") for bits in range(1, LENGTHS)]

@@ -1,8 +1,6 @@
 """Interleaving: the bits of eight lanes to bytes, in the order in which a decoder asks for them."""
 
-from itertools import pairwise
-
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,11 +8,12 @@ from actcodec.rtl.comet import huffman_encode
 from actcodec.rtl.comet.payloads import LANES
 from actcodec.rtl.common import compaction
 from actcodec.rtl.common.packer import chunk_layout
+from actcodec.rtl.common.shift_fifo import shift_fifo
 
 __all__ = ["BYTES", "SPARE", "STEPS", "Interleave"]
 
 BYTES, STEPS = 22, 23  # of a lane, and of all lanes, that have to be kept
-SPARE = 2  # more of either, with which it takes a step a cycle whatever the lengths are
+SPARE = 1  # more of either, with which it takes a step a cycle whatever the lengths are
 
 
 class Interleave(wiring.Component):
@@ -68,35 +67,38 @@ class Interleave(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         i = self.i.p
-        full, takes, closes = Signal(), Signal(), Signal()
+        full, takes, closes = Signal(init=1), Signal(), Signal()
         ending = Signal()  # all steps are in
+        # Behind a tensor, and behind a reset, when no step is taken: what the bits of the next one are counted from.
+        # Its registers need no reset of their own, with which they would get no clock gate.
+        clear = Signal(init=1)
         m.d.comb += [
             self.i.ready.eq(~full & ~ending),
             takes.eq(self.i.valid & self.i.ready & ~i.end), closes.eq(self.i.valid & self.i.ready & i.end),
         ]
+        m.d.sync += clear.eq(closes)
         with m.If(closes):
             m.d.sync += ending.eq(1)
 
         # ------------------------------------------------------------------------------------- bits to bytes
-        asks, asked = Signal(LANES, init=~0), Signal(LANES)  # in the step that comes; of the step that leaves
+        asks, asked = Signal(LANES, reset_less=True), Signal(LANES)  # in the step that comes; of the step that leaves
         goes, opening = Signal(), Signal(init=1)  # a step leaves; the first bytes have not yet left
         shown, real, there, filled = [], [], [], []
         for lane in range(LANES):
-            held, part = Signal(7, name=f"held_{lane}"), Signal(3, name=f"part_{lane}")
+            held, part = (Signal(width, reset_less=True, name=f"{name}_{lane}")
+                          for name, width in (("held", 7), ("part", 3)))
             total, merged = Signal(4, name=f"total_{lane}"), Signal(15, name=f"merged_{lane}")
             m.d.comb += [total.eq(part + i.size[lane] + 1),
                          merged.eq(held << 8 | (i.data[lane] << ~total)[:15])]
-            with m.If(takes):
+            with m.If(takes | clear):
                 m.d.sync += [
-                    held.eq(Mux(total[3], merged[:7], merged[8:])),
-                    part.eq(total[:3]),
-                    asks[lane].eq((part == 0) | (total[3] & total[:3].any())),
+                    held.eq(Mux(clear, 0, Mux(total[3], merged[:7], merged[8:]))),
+                    part.eq(Mux(clear, 0, total[:3])),
+                    asks[lane].eq(clear | (part == 0) | (total[3] & total[:3].any())),
                 ]
-            with m.If(closes):
-                m.d.sync += [held.eq(0), part.eq(0), asks[lane].eq(1)]
             # What is left in the end is a byte, too.
             push = (takes & total[3]) | (closes & part.any())
-            head, some, behind, more = _fifo(m, self.bytes, merged[7:], push, goes & asked[lane], f"byte_{lane}")
+            head, some, behind, more = shift_fifo(m, self.bytes, merged[7:], push, goes & asked[lane], f"byte_{lane}")
             shown.append(head)
             # In the end zeros stand for bytes that do not come.
             there.append(some | (ending & ~behind))
@@ -104,8 +106,7 @@ class Interleave(wiring.Component):
             filled.append(more)
 
         # ------------------------------------------------------------------------------------- what leaves
-        record, waiting, behind, more = _fifo(m, self.steps, asks, takes, goes & ~opening, "step")
-        # Rather a step too few: one that leaves in the same cycle makes room for the next but one.
+        record, waiting, behind, more = shift_fifo(m, self.steps, asks, takes, goes & ~opening, "step")
         m.d.sync += full.eq(Cat(*filled, more).any())
         free, advance, finished = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -132,25 +133,3 @@ class Interleave(wiring.Component):
             m.d.sync += [valid.eq(leaving), Value.cast(o.data).eq(Cat(closed)), o.last.eq(final),
                          o.count.eq(sum(mask[k] for k in range(LANES)))]
         return m
-
-
-def _fifo(m, depth, word, push, pop, name):
-    """A FIFO with a register at its end; returns the oldest word, whether there is one, whether there are some behind
-    the register, and whether in the next cycle they will take all places there, if none leaves.
-
-    The newest word is the first one, so that no word has a multiplexer in front. A pop without a word is none.
-    """
-    words = [Signal(8, reset_less=True, name=f"{name}_{k}") for k in range(depth - 1)]
-    level, head, some = Signal(range(depth), name=f"{name}_level"), Signal(8, name=f"{name}_head"), Signal(
-        name=f"{name}_some")
-    free, stays, any_ = Signal(), Signal(), Signal(name=f"{name}_any")
-    m.d.comb += [free.eq(pop | ~some), stays.eq(push & (any_ | ~free))]  # a word may go to the register at once
-    with m.If(push):
-        m.d.sync += [words[0].eq(word), *(after.eq(before) for before, after in pairwise(words))]
-    with m.If(free):
-        m.d.sync += [head.eq(Mux(any_, Array([words[0], *words])[level], word)), some.eq(any_ | push)]
-    with m.If(stays & ~(free & any_)):
-        m.d.sync += [level.eq(level + 1), any_.eq(1)]
-    with m.Elif(free & any_ & ~stays):
-        m.d.sync += [level.eq(level - 1), any_.eq(level != 1)]
-    return head, some, any_, (level == depth - 1) | (stays & (level == depth - 2))

@@ -64,11 +64,12 @@ class Lorenzo(wiring.Component):
                                    for name in ("residuals", "sums", "values"))
         some_residuals, some_sums, some_values = (Signal(name=f"some_{name}")
                                                   for name in ("residuals", "sums", "values"))
+        # Of each direction by itself: otherwise there were a loop through a neighbour that has both, too.
         advance = Signal()
         m.d.comb += [
-            advance.eq(Mux(self.decompress, ~some_values | self.sums_o.ready,
-                           ~some_residuals | self.differences_o.ready)),
-            first.ready.eq(advance & ~self.decompress), second.ready.eq(advance & self.decompress),
+            first.ready.eq((~some_residuals | self.differences_o.ready) & ~self.decompress),
+            second.ready.eq((~some_values | self.sums_o.ready) & self.decompress),
+            advance.eq(first.ready | second.ready),
             self.differences_o.valid.eq(some_residuals & ~self.decompress),
             self.sums_o.valid.eq(some_values & self.decompress),
             self.differences_o.p.eq(residuals), Value.cast(self.sums_o.p).eq(values),

@@ -7,7 +7,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.comet.payloads import LANES
-from actcodec.rtl.comet.prequantise import octets
 from actcodec.rtl.comet.rounds import turned
 
 __all__ = ["DEPTH", "Outliers"]
@@ -39,27 +38,29 @@ class Outliers(wiring.Component):
         Pulse before a tensor: nothing is kept, no value has passed.
     moves, count : input
         Pulse: a sector of that many values has passed.
-    sector_i : stream of :data:`~actcodec.rtl.comet.prequantise.octets`
-        Compression: bytes of the outliers of the sector that passes next.
+    mask : input
+        Lanes with an outlier of the sector that passes next.
+    sector_i : stream of eight bytes
+        Compression: bytes of these outliers.
     bytes_o : output, pops : input
         Compression: the oldest byte of each lane of the rounds, and which of them are taken. There have to be some.
     bytes_i, pushes : input, room : output
         Decompression: bytes of the lanes of the rounds, and whether there is room in all lanes for one more.
-    mask, take : input, sector_o : output
-        Decompression: the oldest bytes of a sector's outliers, which are those of ``mask``; they are taken.
+    take : input, sector_o : output
+        Decompression: the oldest bytes of these outliers; they are taken.
     """
 
     decompress: In(1)
     clear: In(1)
     moves: In(1)
     count: In(range(LANES + 1))
-    sector_i: In(stream.Signature(octets))
+    mask: In(LANES)
+    sector_i: In(stream.Signature(data.ArrayLayout(8, LANES)))
     bytes_o: Out(data.ArrayLayout(8, LANES))
     pops: In(LANES)
     bytes_i: In(data.ArrayLayout(8, LANES))
     pushes: In(LANES)
     room: Out(1)
-    mask: In(LANES)
     take: In(1)
     sector_o: Out(data.ArrayLayout(8, LANES))
 
@@ -74,9 +75,9 @@ class Outliers(wiring.Component):
 
         # One shifter for both directions: sectors to rounds, or rounds to sectors.
         sector, heads = self.sector_i.p, [Signal(8, name=f"head_{k}") for k in range(LANES)]
-        shown = turned(m, [Mux(self.decompress, head, byte) for head, byte in zip(heads, sector.data, strict=True)],
+        shown = turned(m, [Mux(self.decompress, head, byte) for head, byte in zip(heads, sector, strict=True)],
                        back)
-        mask = Cat(turned(m, list(Mux(self.decompress, self.mask, sector.mask)), passed))
+        mask = Cat(turned(m, list(self.mask), passed))
         m.d.comb += [word.eq(byte) for word, byte in zip(self.sector_o, shown, strict=True)]
 
         full = Signal(LANES)
@@ -86,7 +87,7 @@ class Outliers(wiring.Component):
         for k, head in enumerate(heads):
             # The newest byte is the first one. Only how many there are says where the oldest is.
             kept = [Signal(8, reset_less=True, name=f"byte_{k}_{place}") for place in range(DEPTH)]
-            level = Signal(DEPTH + 1, init=1, name=f"level_{k}")  # one hot
+            level = Signal(DEPTH + 1, init=1, reset_less=True, name=f"level_{k}")  # one hot
             m.d.comb += [self.bytes_o[k].eq(head), full[k].eq(level[DEPTH])]
             head_terms = [one.replicate(8) & byte for one, byte in zip(level[1:], kept, strict=True)]
             while len(head_terms) > 1:
@@ -95,10 +96,6 @@ class Outliers(wiring.Component):
             with m.If(pushes[k]):
                 m.d.sync += [kept[0].eq(Mux(self.decompress, self.bytes_i[k], shown[k])),
                              *(after.eq(before) for before, after in pairwise(kept))]
-            with m.If(self.clear):
-                m.d.sync += level.eq(1)
-            with m.Elif(pushes[k] & ~pops[k]):
-                m.d.sync += level.eq(level << 1)
-            with m.Elif(pops[k] & ~pushes[k]):
-                m.d.sync += level.eq(level >> 1)
+            with m.If(self.clear | (pushes[k] ^ pops[k])):
+                m.d.sync += level.eq(Mux(self.clear, 1, Mux(pushes[k], level << 1, level >> 1)))
         return m

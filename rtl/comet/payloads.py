@@ -5,12 +5,16 @@ from amaranth.lib import data
 
 from actcodec.rtl.common.vectors import edges
 
-__all__ = ["LANES", "Config", "Error", "integers", "rounds", "sectors", "symbols"]
+__all__ = ["LANES", "Config", "Error", "finished", "integers", "marked", "rounds", "sectors", "symbols"]
 
 LANES = 8
 BITS = 12  # of an integer, and of a symbol; all sums are modulo 2**12
 
 sectors = data.StructLayout({"data": data.ArrayLayout(32, LANES), "edges": edges})
+# The same with the lanes of outliers: their words mean nothing.
+marked = data.StructLayout({"data": data.ArrayLayout(32, LANES), "outliers": LANES, "edges": edges})
+finished = data.StructLayout({"data": data.ArrayLayout(32, LANES), "outliers": LANES, "count": range(LANES + 1),
+                              "last": 1})
 integers = data.StructLayout({"data": data.ArrayLayout(signed(BITS), LANES), "outliers": LANES, "edges": edges})
 symbols = data.StructLayout({"data": data.ArrayLayout(BITS, LANES), "outliers": LANES, "edges": edges})
 

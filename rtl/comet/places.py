@@ -2,9 +2,9 @@
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.shift_fifo import shift_fifo
 from actcodec.rtl.common.vectors import edges
 
 __all__ = ["Places"]
@@ -20,7 +20,7 @@ class Places(wiring.Component):
     values of all sectors beforehand would take a pass over them. Here a round is known as soon as the place of its
     first value has come, which is before any sector waits for that round.
 
-    Throughput: a place a cycle. Latency: 2 cycles; ``some`` follows a place by one. Buffering: 8 places. Combinational
+    Throughput: a place a cycle. Latency: 1 cycle, as has ``some``. Buffering: 8 places. Combinational
     paths: none.
 
     Source: COMET, section 2.2 (the order of the values), which leaves open how a decoder knows the end.
@@ -46,12 +46,12 @@ class Places(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.fifo = fifo = SyncFIFOBuffered(width=edges.size, depth=DEPTH)
-        coming, moves = Signal(), Signal()  # the last place has not come
+        coming, moves, full = Signal(), Signal(), Signal()  # the last place has not come
+        head, some, _, filled = shift_fifo(m, DEPTH, Value.cast(self.i.p), moves, self.o.ready, "place")
+        m.d.sync += full.eq(filled)
         m.d.comb += [
-            self.i.ready.eq(fifo.w_rdy & coming), moves.eq(self.i.valid & self.i.ready),
-            fifo.w_en.eq(moves), fifo.w_data.eq(self.i.p),
-            self.o.valid.eq(fifo.r_rdy), Value.cast(self.o.p).eq(fifo.r_data), fifo.r_en.eq(self.o.ready),
+            self.i.ready.eq(~full & coming), moves.eq(self.i.valid & self.i.ready),
+            self.o.valid.eq(some), Value.cast(self.o.p).eq(head),
         ]
         rest, total, begins = Signal(3), Signal(4), Signal()  # values of the last round, 0 if it is full; with these
         rounds = Signal(ROUNDS)

@@ -1,14 +1,13 @@
 """Reconstruction: eight integers to float32 multiples of the step, every cycle."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.comet.payloads import BITS, LANES, integers
+from actcodec.rtl.comet.payloads import BITS, LANES, finished, integers
 from actcodec.rtl.common import carrysave
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.pipeline import Pipeline
-from actcodec.rtl.common.vectors import sectors
 
 __all__ = ["Reconstruct"]
 
@@ -22,40 +21,29 @@ class Reconstruct(wiring.Component):
 
     q = 0 gives +0.0. Each two bits of a magnitude choose a multiple of the significand, 0 to 3 times; the lowest two
     also take the one that makes a magnitude of a complement, so up to 4 times. The product is shifted until its top bit
-    is set. An outlier's bits come by ``bytes``, a byte of each a cycle, while its sector waits at the exit.
+    is set. What is given for an outlier means nothing.
 
-    Throughput: one sector a cycle, one in five cycles if it has outliers. Latency: 3 cycles, 7 for a sector with
-    outliers. Buffering: 3 sectors. Combinational path: ``o.ready`` to ``i.ready``.
+    Throughput: one sector a cycle. Latency: 2 cycles. Buffering: 2 sectors. Combinational path: ``o.ready`` to
+    ``i.ready``.
 
     Source: COMET, sections 2.2 and 3.4; the dual quantisation of cuSZ.
 
     Ports
     -----
     i : stream of :data:`~actcodec.rtl.comet.payloads.integers`
-    o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
-        float32 words; +0.0 beyond the sector's count.
+    o : stream of :data:`~actcodec.rtl.comet.payloads.finished`
+        float32 words; +0.0 and no outlier beyond the sector's count.
     step : input, 16 bits
         s, a bfloat16 from 2^-125 to 2^112. Stands from two cycles before the first sector until the last one has left.
-    mask, take : output, bytes : input
-        Lanes with an outlier of the sector at the exit; their next bytes, least significant first, are taken. They are
-        there, in any lane, when the sector is.
-    moves, count : output
-        Pulse: a sector has all its bytes, and how many values it has.
     """
 
     i: In(stream.Signature(integers))
-    o: Out(stream.Signature(sectors))
+    o: Out(stream.Signature(finished))
     step: In(16)
-    mask: Out(LANES)
-    take: Out(1)
-    bytes: In(data.ArrayLayout(8, LANES))
-    moves: Out(1)
-    count: Out(range(LANES + 1))
 
     def elaborate(self, platform):
         m = Module()
-        exit_ = stream.Signature(0).create(path=["exit"])
-        pipe = Pipeline(m, self.i, exit_)
+        pipe = Pipeline(m, self.i, self.o)
         i = self.i.p
 
         # The significand and three times it; what a digit of two bits chooses.
@@ -97,22 +85,7 @@ class Reconstruct(wiring.Component):
             exponent = (self.step[7:15] + more)[:8] & leading.any().replicate(8)
             words.append(Cat(Const(0, 24 - PRODUCT), fraction[: PRODUCT - 1], exponent, sign & leading.any()))
 
-        # The exit: an outlier's bytes move in from the top.
-        valid, sector = Signal(), Signal(sectors, reset_less=True)
-        left, waits, loads, byte = Signal(LANES, reset_less=True), Signal(), Signal(), Signal(2)
-        m.d.comb += [
-            exit_.ready.eq(~valid | (~waits & self.o.ready)), loads.eq(exit_.valid & exit_.ready),
-            self.o.valid.eq(valid & ~waits), self.o.p.eq(sector),
-            self.mask.eq(left), self.take.eq(waits),
-            self.moves.eq(self.o.valid & self.o.ready), self.count.eq(sector.count),
-        ]
-        with m.If(exit_.ready):
-            m.d.sync += [valid.eq(exit_.valid), waits.eq(exit_.valid & outliers.any()), left.eq(outliers),
-                         sector.count.eq(count), sector.last.eq(last)]
-        with m.If(waits):
-            m.d.sync += [byte.eq(byte + 1), waits.eq(~byte.all())]
-        for k, (kept, word) in enumerate(zip(sector.data, words, strict=True)):
-            with m.If(exit_.ready | (waits & left[k])):
-                m.d.sync += kept.eq(Mux(waits, Cat(kept[8:], self.bytes[k]), word))
+        o = self.o.p
+        m.d.comb += [Value.cast(o.data).eq(Cat(words)), o.outliers.eq(outliers), o.count.eq(count), o.last.eq(last)]
         pipe.finish()
         return m

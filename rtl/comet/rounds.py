@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.comet.payloads import BITS, LANES, rounds, symbols
 from actcodec.rtl.common.vectors import edges
 
-__all__ = ["Gather", "Scatter", "turned"]
+__all__ = ["Rounds", "turned"]
 
 
 def turned(m, lanes, by):
@@ -24,112 +24,112 @@ def _lanes(payload):
     return [Cat(word, outlier) for word, outlier in zip(payload.data, payload.outliers, strict=True)]
 
 
-def _keep(m, payload, lanes):
-    """Registers of a payload take what :func:`_lanes` would give."""
-    m.d.sync += [word.eq(lane[:BITS]) for word, lane in zip(payload.data, lanes, strict=True)]
-    m.d.sync += payload.outliers.eq(Cat(lane[BITS] for lane in lanes))
+class Rounds(wiring.Component):
+    """Joins the symbols of sectors, padding left out, to rounds of eight; or cuts rounds into sectors, as their walk
+    says::
 
+        compress    sectors_i -> turned -> joined with the rest -> rounds_o
+        decompress  rounds_i, walk -> joined with the rest -> turned -> sectors_o
 
-def _below(number):
-    """Which lanes are below a number of up to three bits."""
-    return Cat(number > k for k in range(LANES))
+    Both have the same shifter, rest and output. Where lanes are turned upwards by n, the rest is in the lanes below n
+    when compressing, and in those from 8 - n on when decompressing.
 
-
-class Gather(wiring.Component):
-    """Joins the symbols of sectors, padding left out, to rounds of eight.
-
-    Throughput: one sector a cycle. A tensor's end takes one or two cycles more: the last round, filled up with zeros
-    that are no outliers, and the beat behind it. Latency: one cycle from the sector that completes a round. Buffering:
-    a round at the output and seven symbols. Combinational path: ``o.ready`` to ``i.ready``.
+    Throughput: one sector a cycle. When compressing, a tensor's end takes one or two cycles more: the last round,
+    filled up with zeros that are no outliers, and the beat behind it. Latency: one cycle from the sector that completes
+    a round; back, one from a round, two from its place in the walk. Buffering: a beat at the output, and seven symbols;
+    back, a place. Combinational paths: ``rounds_o.ready`` to ``sectors_i.ready``; ``sectors_o.ready`` to
+    ``rounds_i.ready`` and ``walk.ready``; ``rounds_i.valid`` to ``walk.ready``.
 
     Source: COMET, section 2.2 (the order of the values); the lanes are those of :mod:`actcodec.rtl.comet.interleave`.
 
     Ports
     -----
-    i : stream of :data:`~actcodec.rtl.comet.payloads.symbols`
-        Lanes beyond the sector's count mean nothing.
-    o : stream of :data:`~actcodec.rtl.comet.payloads.rounds`
-    """
-
-    i: In(stream.Signature(symbols))
-    o: Out(stream.Signature(rounds))
-
-    def elaborate(self, platform):
-        m = Module()
-        rest = [Signal(BITS + 1, reset_less=True, name=f"rest_{k}") for k in range(LANES - 1)]
-        level = Signal(3)  # symbols in it
-        closing, free, taken, flushes = Signal(), Signal(), Signal(), Signal()
-        total = Signal(5)
-        o, valid = Signal(rounds, reset_less=True), Signal()
-        m.d.comb += [
-            free.eq(~valid | self.o.ready), self.i.ready.eq(free & ~closing), taken.eq(self.i.valid & ~closing),
-            total.eq(level + self.i.p.edges.count), flushes.eq(closing & level.any()),
-            self.o.valid.eq(valid), self.o.p.eq(o),
-        ]
-        come = turned(m, _lanes(self.i.p), level)
-        old = _below(level)
-        merged = [Mux(old[k], rest[k] if k < LANES - 1 else 0, come[k] & (~closing).replicate(BITS + 1))
-                  for k in range(LANES)]
-        with m.If(free):
-            _keep(m, o, merged)
-            m.d.sync += [valid.eq((taken & total[3]) | closing), o.end.eq(closing & ~flushes)]
-            with m.If(taken):
-                m.d.sync += [level.eq(total[:3]), closing.eq(self.i.p.edges.last)]
-                m.d.sync += [kept.eq(Mux(total[3] | ~old[k], come[k], kept)) for k, kept in enumerate(rest)]
-            with m.Elif(closing):
-                m.d.sync += [level.eq(0), closing.eq(flushes)]
-        return m
-
-
-class Scatter(wiring.Component):
-    """Cuts rounds of eight symbols into sectors, as their walk says.
-
-    Throughput: one sector a cycle. Latency: one cycle from a round, two from its place in the walk. Buffering: a sector
-    at the output, seven symbols, and a place. Combinational paths: ``o.ready`` to ``i.ready`` and ``walk.ready``,
-    ``i.valid`` to ``walk.ready``.
-
-    Source: as :class:`Gather`.
-
-    Ports
-    -----
-    i : stream of :data:`~actcodec.rtl.comet.payloads.rounds`
-        ``end`` is ignored. Nothing of the last round is left for the next tensor.
+    sectors_i : stream of :data:`~actcodec.rtl.comet.payloads.symbols`
+    rounds_o : stream of :data:`~actcodec.rtl.comet.payloads.rounds`
+        Compression. Lanes beyond the sector's count mean nothing.
+    rounds_i : stream of :data:`~actcodec.rtl.comet.payloads.rounds`
     walk : stream of :data:`~actcodec.rtl.common.vectors.edges`
-    o : stream of :data:`~actcodec.rtl.comet.payloads.symbols`
-        Anything in the lanes beyond the sector's count.
+    sectors_o : stream of :data:`~actcodec.rtl.comet.payloads.symbols`
+        Decompression. ``end`` is ignored. Nothing of the last round is left for the next tensor. Anything in the lanes
+        beyond the sector's count.
+    decompress : input
+        Direction. Constant from two cycles before the first beat comes until the last one has left.
     """
 
-    i: In(stream.Signature(rounds))
+    sectors_i: In(stream.Signature(symbols))
+    rounds_o: Out(stream.Signature(rounds))
+    rounds_i: In(stream.Signature(rounds))
     walk: In(stream.Signature(edges))
-    o: Out(stream.Signature(symbols))
+    sectors_o: Out(stream.Signature(symbols))
+    decompress: In(1)
 
     def elaborate(self, platform):
         m = Module()
-        rest = [Signal(BITS + 1, reset_less=True, name=f"rest_{k}") for k in range(1, LANES)]
-        free, moves, total = Signal(), Signal(), Signal(5)
-        o, valid = Signal(symbols, reset_less=True), Signal()
-        i, walk = _lanes(self.i.p), Signal(edges, reset_less=True)
-        # The sector that comes next, known a cycle ahead: where in the rest its first symbol is, 0 if there is none;
-        # whether it goes beyond what is at hand; the same place for the sector behind it.
-        known, place, needed, then = Signal(), Signal(3, reset_less=True), Signal(reset_less=True), Signal(3)
+        back, turn = Signal(), Signal(3)
+        rest = [Signal(BITS + 1, reset_less=True, name=f"rest_{k}") for k in range(LANES)]
+        data, valid = Signal(LANES * (BITS + 1), reset_less=True), Signal()
+        # Of each direction by itself: otherwise there were a loop through a neighbour that has both, too.
+        joining, cutting = Signal(), Signal()
         m.d.comb += [
-            total.eq(then + self.walk.p.count),
-            free.eq(~valid | self.o.ready),
-            moves.eq(free & known & (self.i.valid | ~needed)),
-            self.walk.ready.eq(~known | moves), self.i.ready.eq(free & known & needed),
-            self.o.valid.eq(valid), self.o.p.eq(o),
+            joining.eq((~valid | self.rounds_o.ready) & ~self.decompress),
+            cutting.eq((~valid | self.sectors_o.ready) & self.decompress),
+            self.rounds_o.valid.eq(valid & ~self.decompress), self.sectors_o.valid.eq(valid & self.decompress),
         ]
-        with m.If(self.walk.ready):
-            m.d.sync += known.eq(self.walk.valid)
-            with m.If(self.walk.valid):
-                m.d.sync += [walk.eq(self.walk.p), place.eq(then), then.eq(Mux(self.walk.p.last, 0, total)),
-                             needed.eq(Mux(then.any(), total > LANES, total.any()))]
-        old = ~_below(place) & place.any().replicate(LANES)
-        lanes = turned(m, [Mux(old[k], rest[k - 1], i[k]) if k else i[k] for k in range(LANES)], -place)
-        with m.If(free):
-            m.d.sync += valid.eq(moves)
-            _keep(m, o, lanes)
-            m.d.sync += o.edges.eq(walk)
-        with m.If(moves & needed):
-            m.d.sync += [kept.eq(lane) for kept, lane in zip(rest, i[1:], strict=True)]
+        m.d.sync += back.eq(self.decompress)
+
+        below = Cat(turn > k for k in range(LANES))
+        sectors, whole = _lanes(self.sectors_i.p), _lanes(self.rounds_i.p)
+        lanes = turned(m, [Mux(back, Mux(below[LANES - 1 - k], rest[k], whole[k]), sectors[k]) for k in range(LANES)],
+                       turn)
+        joins, closing = self._joins(m, turn, below, joining, valid)
+        cuts = self._cuts(m, turn, cutting, valid)
+        with m.If(joining | cutting):
+            m.d.sync += data.eq(Cat(Mux(below[k] & ~back, rest[k], lanes[k] & (~closing).replicate(BITS + 1))
+                                    for k in range(LANES)))
+        for k, kept in enumerate(rest):
+            with m.If(cuts | joins[k]):
+                m.d.sync += kept.eq(Mux(back, whole[k], lanes[k]))
+        for payload in (self.rounds_o.p, self.sectors_o.p):
+            m.d.comb += [Cat(word, outlier).eq(data[(BITS + 1) * k : (BITS + 1) * (k + 1)])
+                         for k, (word, outlier) in enumerate(zip(payload.data, payload.outliers, strict=True))]
+        with m.If(back & ~self.decompress):
+            m.d.sync += turn.eq(0)
         return m
+
+    def _joins(self, m, turn, below, free, valid):
+        """Compression. Returns the lanes of the rest that take what comes, and whether a tensor ends."""
+        i = self.sectors_i
+        closing, taken, flushes, total = Signal(), Signal(), Signal(), Signal(4)
+        end = Signal(reset_less=True)
+        m.d.comb += [
+            i.ready.eq(free & ~closing), taken.eq(i.valid & ~closing),
+            total.eq(turn + i.p.edges.count), flushes.eq(closing & turn.any()), self.rounds_o.p.end.eq(end),
+        ]
+        with m.If(free):
+            m.d.sync += [valid.eq((taken & total[3]) | closing), end.eq(closing & ~flushes)]
+            with m.If(taken):
+                m.d.sync += [turn.eq(total), closing.eq(i.p.edges.last)]
+            with m.Elif(closing):
+                m.d.sync += [turn.eq(0), closing.eq(flushes)]
+        return (total[3].replicate(LANES) | ~below) & (taken & free).replicate(LANES), closing
+
+    def _cuts(self, m, turn, free, valid):
+        """Decompression. Returns whether the rest takes a round."""
+        walk, moves, total = self.walk, Signal(), Signal(5)
+        # The sector that comes next, known a cycle ahead: its place; whether it goes beyond what is at hand; where in
+        # the rest the first symbol of the sector behind it is, 0 if there is none.
+        known, place, needed, then = Signal(), Signal(edges, reset_less=True), Signal(reset_less=True), Signal(3)
+        left = Signal(edges, reset_less=True)
+        m.d.comb += [
+            moves.eq(free & known & (self.rounds_i.valid | ~needed)), total.eq(then + walk.p.count),
+            walk.ready.eq(self.decompress & (~known | moves)), self.rounds_i.ready.eq(free & known & needed),
+            self.sectors_o.p.edges.eq(left),
+        ]
+        with m.If(walk.ready):
+            m.d.sync += known.eq(walk.valid)
+            with m.If(walk.valid):
+                m.d.sync += [place.eq(walk.p), turn.eq(-then), then.eq(Mux(walk.p.last, 0, total)),
+                             needed.eq(Mux(then.any(), total > LANES, total.any()))]
+        with m.If(free):
+            m.d.sync += [valid.eq(moves), left.eq(place)]
+        return moves & needed

@@ -241,7 +241,7 @@ async def takes_a_cycle_a_sector(dut):
         taken, given = first.cycles["sectors_i"], second.cycles["sectors_o"]
         assert taken == list(range(taken[0], taken[0] + sectors))
         assert given == list(range(given[0], given[0] + sectors))
-        assert (taken[0], given[0]) == (13, 21)
+        assert (taken[0], given[0]) == (12, 21)
         assert first.cycles["bytes_o"][0] - taken[0] >= 20
 
 

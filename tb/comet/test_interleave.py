@@ -98,6 +98,12 @@ def sizes(random, count, kind):
     return random.integers(1, 9 if kind == "any" else 4, (count, 8))
 
 
+def phases(random):
+    """Lanes that give one bit or eight, in phases of all lengths."""
+    return np.concatenate([np.repeat(random.choice([1, 8], (1, 8)), int(random.integers(1, 50)), axis=0)
+                           for _ in range(6)])
+
+
 KINDS = ("one", "eight", "worst", "shifts", "any", "small")
 
 
@@ -150,18 +156,16 @@ async def never_waits_for_itself(dut):
     random = rng()
     bench = await Interleaver(dut).begin()
     for _ in range(60):
-        bits = np.concatenate([np.repeat(random.choice([1, 8], (1, 8)), int(random.integers(1, 50)), axis=0)
-                               for _ in range(6)])
-        await bench.check(bits, random)
+        await bench.check(phases(random), random)
 
 
 @cocotb.test
 async def takes_a_step_a_cycle(dut):
     random = rng()
     bench = await Interleaver(dut).begin()
-    for kind in KINDS:
-        run = await bench.check(sizes(random, 200, kind), random)
-        assert run.cycles["i"] == list(range(201))
+    for bits in (*(sizes(random, 200, kind) for kind in KINDS), *(phases(random) for _ in range(60))):
+        run = await bench.check(bits, random)
+        assert run.cycles["i"] == list(range(len(bits) + 1))
 
 
 @cocotb.test

@@ -39,7 +39,7 @@ async def brings_bytes_of_sectors_to_the_lanes_of_rounds(dut, share, rest):
         while byte < 4:
             offer = random.random() >= rest
             dut.sector_i__valid.value = int(offer)
-            dut.sector_i__payload.value = pack(map(int, rows[byte]), 8) | pack(map(int, mask), 1) << 64
+            dut.sector_i__payload.value, dut.mask.value = pack(map(int, rows[byte]), 8), pack(map(int, mask), 1)
             pops = [lane for lane in range(8) if queues[lane] and random.random() < 0.4 * (1 - rest)]
             dut.pops.value = sum(1 << lane for lane in pops)
             await ReadOnly()

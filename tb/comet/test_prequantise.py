@@ -1,4 +1,4 @@
-"""Bench of prequantisation: golden's integers for every bit pattern that matters, and the bytes of outliers."""
+"""Bench of prequantisation: golden's integers for every bit pattern that matters."""
 
 import math
 
@@ -10,7 +10,7 @@ from actcodec.rtl.comet.prequantise import Prequantise
 from tb.comet import world
 from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
 
-LATENCY = 8
+LATENCY = 7
 
 
 def test_prequantise():
@@ -51,16 +51,12 @@ class Quantiser(Bench):
         """Quantises words [n, 8] and compares."""
         edges = random.integers(0, 1 << 9, len(words))
         q, outliers = prequantise.quantize(words.view(np.float32), s)
-        sent = world.placed(world.lanes(words, 32), map(int, edges), 256)
+        words = np.where(outliers, random.integers(0, 1 << 32, words.shape, dtype=np.uint32), words)
+        sent = world.placed(world.lanes(words, 32, outliers), map(int, edges), 264)
         expected = world.placed(world.lanes(q, 12, outliers), map(int, edges), 104)
-        octets = []
-        for row, flags in zip(words, outliers, strict=True):
-            if flags.any():
-                octets += world.lanes([row >> 8 * byte & 0xFF for byte in range(4)], 8, [flags] * 4)
-        run = await self.run({"i": sent}, {"o": len(sent), "words": len(octets)}, random, **patterns)
+        run = await self.run({"i": sent}, {"o": len(sent)}, random, **patterns)
         self.equal(run["o"], expected, f"integers at step {s}")
-        self.equal(run["words"], octets, f"bytes of outliers at step {s}")
-        return run, outliers.any(axis=1)
+        return run
 
 
 @cocotb.test
@@ -98,15 +94,11 @@ async def rounds_every_tie_as_the_formula_says(dut):
 
 
 @cocotb.test
-async def takes_a_cycle_a_sector_and_four_with_outliers(dut):
+async def takes_a_cycle_a_sector(dut):
     random = rng()
     bench = await Quantiser(dut).begin(0.5)
     words = (random.normal(size=(64, 8)) * 10).astype(np.float32).view(np.uint32)
-    run, _ = await bench.check(words, 0.5, random)
+    words[::2, 3] = 0x7FC00000
+    run = await bench.check(words, 0.5, random)
     assert run.cycles["i"] == list(range(64))
     assert run.cycles["o"] == list(range(LATENCY, LATENCY + 64))
-    words[::2, 3] = 0x7FC00000
-    run, some = await bench.check(words, 0.5, random)
-    assert some.sum() == 32
-    assert set(np.diff(run.cycles["o"])) == {1, 4}
-    assert run.cycles["o"][0] == LATENCY + 3

@@ -2,16 +2,15 @@
 
 import cocotb
 import numpy as np
-import pytest
+from cocotb.triggers import ClockCycles
 
-from actcodec.rtl.comet.rounds import Gather, Scatter
+from actcodec.rtl.comet.rounds import Rounds
 from tb.comet import world
-from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
 
 
-@pytest.mark.parametrize("unit", [Gather, Scatter])
-def test_rounds(unit):
-    simulate(unit(), __file__, tests=unit.__name__.lower(), unit=unit.__name__)
+def test_rounds():
+    simulate(Rounds(), __file__)
 
 
 def counts(random, kind):
@@ -39,63 +38,67 @@ def stream(random, sizes):
     return u, flags, world.lanes(rounds[0], 12, rounds[1])
 
 
+async def towards(bench, decompress):
+    bench.dut.decompress.value = decompress
+    await ClockCycles(bench.clk, 2)
+
+
 async def gathers(bench, random, sizes, **patterns):
+    await towards(bench, 0)
     u, flags, rounds = stream(random, sizes)
     lanes, outliers, _, edges = sectors(random, sizes, u, flags)
-    run = await bench.run({"i": world.placed(world.lanes(lanes, 12, outliers), edges, 104)},
-                          {"o": len(rounds) + 1}, random, **patterns)
-    bench.equal(run["o"], [*rounds, 1 << 104], f"rounds of sectors {sizes.tolist()}")
+    run = await bench.run({"sectors_i": world.placed(world.lanes(lanes, 12, outliers), edges, 104)},
+                          {"rounds_o": len(rounds) + 1}, random, **patterns)
+    bench.equal(run["rounds_o"], [*rounds, 1 << 104], f"rounds of sectors {sizes.tolist()}")
     return run
 
 
 async def scatters(bench, random, sizes, **patterns):
+    await towards(bench, 1)
     u, flags, rounds = stream(random, sizes)
     _, _, used, edges = sectors(random, sizes, u, flags)
-    run = await bench.run({"i": rounds, "walk": edges}, {"o": len(sizes)}, random, **patterns)
-    got, got_flags = world.taken(run["o"], 12)
-    bench.equal([payload >> 104 for payload in run["o"]], edges, "edges")
+    run = await bench.run({"rounds_i": rounds, "walk": edges}, {"sectors_o": len(sizes)}, random, **patterns)
+    got, got_flags = world.taken(run["sectors_o"], 12)
+    bench.equal([payload >> 104 for payload in run["sectors_o"]], edges, "edges")
     bench.equal(got[used].tolist(), u.tolist(), f"symbols in sectors {sizes.tolist()}")
     assert np.array_equal(got_flags[used], flags)
     return run
 
 
-async def prepared(dut):
-    bench = Bench(dut)
-    await bench.start()
-    return bench, gathers if parameters()["unit"] == "Gather" else scatters
-
-
 @cocotb.test
 @cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
-async def gather_and_scatter_whatever_the_ports_do(dut, idle, stall):
+async def gathers_and_scatters_whatever_the_ports_do(dut, idle, stall):
     random = rng()
-    bench, check = await prepared(dut)
+    bench = await Bench.started(dut)
     for kind in KINDS:
-        await check(bench, random, counts(random, kind), idle=idle, stall=stall)
+        for check in random.permutation([gathers, scatters]):
+            await check(bench, random, counts(random, kind), idle=idle, stall=stall)
 
 
 @cocotb.test
-async def gather_and_scatter_after_sectors_of_all_sizes(dut):
+@cocotb.parametrize(check=[gathers, scatters])
+async def goes_on_after_sectors_of_all_sizes(dut, check):
     """Every size behind every number of symbols that wait."""
     random = rng()
-    bench, check = await prepared(dut)
+    bench = await Bench.started(dut)
     for waiting in range(8):
         for size in range(9):
             await check(bench, random, np.array([waiting, size, 8, size, 1]))
 
 
 @cocotb.test
-async def gather_and_scatter_a_sector_a_cycle(dut):
+@cocotb.parametrize(check=[gathers, scatters])
+async def takes_a_sector_a_cycle(dut, check):
     random = rng()
-    bench, check = await prepared(dut)
+    bench = await Bench.started(dut)
     for kind in ("full", "ragged", "any", "one"):
         sizes = np.concatenate([counts(random, kind), counts(random, kind)])
         run = await check(bench, random, sizes)
-        port = "i" if check is gathers else "walk"
-        assert run.cycles[port] == list(range(len(sizes)))
         if check is scatters:
-            assert run.cycles["o"] == list(range(2, len(sizes) + 2))
+            assert run.cycles["walk"] == list(range(len(sizes)))
+            assert run.cycles["sectors_o"] == list(range(2, len(sizes) + 2))
         else:
+            assert run.cycles["sectors_i"] == list(range(len(sizes)))
             ends = np.flatnonzero(np.diff(np.cumsum(sizes) // 8, prepend=0)) + 1
-            assert run.cycles["o"][: len(ends)] == ends.tolist()
-            assert run.cycles["o"][-1] == len(sizes) + 1 + (sizes.sum() % 8 > 0)
+            assert run.cycles["rounds_o"][: len(ends)] == ends.tolist()
+            assert run.cycles["rounds_o"][-1] == len(sizes) + 1 + (sizes.sum() % 8 > 0)
