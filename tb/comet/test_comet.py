@@ -188,6 +188,24 @@ async def starts_again_after_a_reset_at_any_moment(dut):
 
 
 @cocotb.test
+async def is_busy_until_the_last_beat_has_left(dut):
+    random = rng()
+    bench = await Codec(dut).begin()
+    x = tensor(random, (1, 1, 9, 21), 0.02)
+    one = encoded(random, x, world.CONFIGS["plane"])
+    walk, beats = world.walk(x.shape, one.config.tiled), chunks(one.streams[0], 8)
+    first = await bench.run(
+        {"config": [configuration(0, one.s, one.config, one.book.counts)], "edges": walk.payloads(),
+         "sectors_i": world.lanes(walk.lanes(x.view(np.uint32)), 32)}, {"bytes_o": len(beats) - 1}, random)
+    for _ in range(100):
+        assert dut.busy.value == 1
+        await FallingEdge(dut.clk)
+    rest = await bench.run({}, {"bytes_o": 1}, random)
+    bench.equal(first["bytes_o"] + rest["bytes_o"], beats, "stream")
+    await bench.idle()
+
+
+@cocotb.test
 async def refuses_configurations(dut):
     random = rng()
     bench = await Codec(dut).begin()
