@@ -69,10 +69,11 @@ def _verilog(name, ports, pins, number):
     inputs = [port for port, (_, given) in ports.items() if given]
     outputs = [port for port in ports if port not in inputs]
     lines = ["module miter(input clk, input rst, output bad",
-             *(f", input [{ports[port][0] - 1}:0] {port}" for port in inputs), ");"]
+             *(f", input [{ports[port][0] - 1}:0] \\{port} " for port in inputs), ");"]  # it may be a keyword
     for side, chosen in (("a", 0), ("b", number)):
         lines += [f"wire [{ports[port][0] - 1}:0] {side}_{port};" for port in outputs]
-        joined = [f".{port}({port})" for port in [*pins, *inputs]] + [f".{port}({side}_{port})" for port in outputs]
+        joined = [f".\\{port} (\\{port} )" for port in [*pins, *inputs]]
+        joined += [f".\\{port} ({side}_{port})" for port in outputs]
         lines.append(f"{name} {side}({', '.join(joined)}, .mutant(16'd{chosen}));")
     contract = CONTRACTS.get(name, Contract())
     broken, plain = ["first & ~rst", *(f"~rst & {term}" for term in contract.broken)], set(outputs)
