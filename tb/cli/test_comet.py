@@ -201,9 +201,9 @@ def test_engines_agree_on_the_sample():
             for decompress, found in enumerate(check_engines(x, l2=0.0635, cdus=cdus)):
                 assert found.blocks == x.size // 64 // cdus
                 least = cycles(lanes, 8, 128, bool(decompress))
-                plan = 200 + 35 * (cdus - 1)
-                assert least < found.cycles < least + plan
-                assert 20 < found.latency < plan + 150  # from the start; the plan takes a part of it
+                assert least < found.cycles < least + 200 + 35 * (cdus - 1)
+                # From the start, so with the plan; compressing, until codes fill a packet.
+                assert found.latency in (range(110, 181) if decompress else range(185, 250))
 
 
 def test_both_engines_refuse_streams_that_are_cut_lengthened_or_garbage():

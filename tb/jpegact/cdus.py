@@ -98,6 +98,13 @@ class Driver:
         """Of the first block, in a mode in which each takes a cycle."""
         return int(rle.symbols(rle.decode(self.blocks(c)[0], 1))[0]) if c.mode == cdu.BASE else 0
 
+    def sources(self, decompress, c, beats, given=None, signs=0, zone=0):
+        """All that comes in with a tensor of which ``beats`` are known; ``given`` in place of its bytes."""
+        layout, scales, sectors, *_ = beats
+        config = self.config(decompress, c.mode, layout, c.blocks, c.table, signs, c.code, zone)
+        content = {self.bytes_i: self.given(c) if given is None else given} if decompress else {"sectors_i": sectors}
+        return {"config": [config], **content, **({"scales": scales[decompress]} if scales else {})}
+
     async def compress(self, x, mode, random, dqt="optL", idle="never", stall="never", zone=None):
         """Compresses and compares; returns golden's result and the run. Any ``zone`` if there is none."""
         signs, zone = int(random.integers(2)), int(random.integers(4)) if zone is None else zone
@@ -105,12 +112,10 @@ class Driver:
         if (used := cdu.effective_mode(x, mode)) in cdu.CODERS and random.integers(2):
             code = tables(random, cdu.CODERS[used])
         c = cdu.compress(x, mode, dqt, signs=signs, code=code, dead_zone=zone)
-        layout, scales, sectors, _, chunks = self.beats(c, x)
-        sources = {"config": [self.config(0, c.mode, layout, c.blocks, c.table, signs, c.code, zone)],
-                   "sectors_i": sectors}
-        if scales:
-            sources["scales"] = scales[0]
-        run = await self.bench.run(sources, {"bytes_o": len(chunks)}, random, idle, stall)
+        beats = self.beats(c, x)
+        scales, chunks = beats[1], beats[-1]
+        run = await self.bench.run(self.sources(0, c, beats, signs=signs, zone=zone), {"bytes_o": len(chunks)}, random,
+                                   idle, stall)
         self.bench.equal(self.seen(run["bytes_o"], chunks), chunks, f"compress {c.mode} {x.shape}")
         await self.rest()
         assert self.dut.error.value == 0
@@ -122,12 +127,9 @@ class Driver:
 
     async def decompress(self, c, x, random, idle="never", stall="never", chunks=None, error=0):
         """Decompresses golden's result (or other ``chunks``) and compares what must be equal."""
-        layout, scales, _, sectors, _ = self.beats(c, x)
-        sources = {"config": [self.config(1, c.mode, layout, c.blocks, c.table, code=c.code)],
-                   self.bytes_i: self.given(c) if chunks is None else chunks}
-        if scales:
-            sources["scales"] = scales[1]
-        run = await self.bench.run(sources, {"sectors_o": len(sectors)}, random, idle, stall)
+        beats = self.beats(c, x)
+        sectors = beats[3]
+        run = await self.bench.run(self.sources(1, c, beats, chunks), {"sectors_o": len(sectors)}, random, idle, stall)
         # Padding has whatever its scale of zero gives; only what a tensor has is compared. Of a stream that is short,
         # what is missing counts as zeros, which golden can follow where blocks have one size.
         if error != 2:

@@ -285,11 +285,8 @@ async def is_busy_until_the_last_beat_has_left(dut):
     for mode in driver.modes:
         x = tensor(random, (1, 3, 16, 24), True)
         c = cdu.compress(x, mode, "optL")
-        layout, scales, sectors, _, beats = driver.beats(c, x)
-        sources = {"config": [driver.config(0, c.mode, layout, c.blocks, c.table)], "sectors_i": sectors}
-        if scales:
-            sources["scales"] = scales[0]
-        await driver.bench.run(sources, {"bytes_o": len(beats) - 1}, random)
+        *_, beats = known = driver.beats(c, x)
+        await driver.bench.run(driver.sources(0, c, known), {"bytes_o": len(beats) - 1}, random)
         for _ in range(100):
             await FallingEdge(dut.clk)
             assert (int(dut.busy.value), int(dut.config__ready.value)) == (1, 0), f"SEED={SEED} {mode}"
@@ -409,15 +406,10 @@ async def recovers_from_a_reset_at_any_moment(dut):
     for mode in driver.modes:
         x = tensor(random, (1, 4, 16, 24))
         c = cdu.compress(x, mode, "optL")
-        layout, scales, sectors, _, _ = driver.beats(c, x)
-        for direction in (0, 1):
-            source = (driver.bytes_i, driver.given(c)) if direction else ("sectors_i", sectors)
-            sink = "sectors_o" if direction else "bytes_o"
-            sources = {"config": [driver.config(direction, c.mode, layout, c.blocks, c.table, code=c.code)],
-                       source[0]: source[1]}
-            if scales:
-                sources["scales"] = scales[direction]
-            for moment in random.integers(1, len(sectors), 3):
+        beats = driver.beats(c, x)
+        for direction, sink in enumerate(("bytes_o", "sectors_o")):
+            sources = driver.sources(direction, c, beats)
+            for moment in random.integers(1, len(beats[2]), 3):
                 await driver.bench.run(sources, {sink: None}, random, "seldom", "seldom",
                                        until=after(int(moment)))
                 await driver.bench.reset()
