@@ -54,6 +54,13 @@ def shapes(random, k, p, count):
         yield (int(random.integers(1, 4)), *(int(least + random.integers(0, 9)) for _ in range(2)))
 
 
+def large():
+    """Maps with each bit of a size: (their shape, that of a part that comes first and looks the same). Poolings with
+    windows of 2 side by side have an even number of them in it."""
+    yield from (((1 << bit | 2, 2, 2), (6, 2, 2)) for bit in range(3, 32))
+    yield from (((1, 1 << bit | 2, 3), (1, 8, 3)) for bit in range(3, 16))
+
+
 async def no_poolings(bench, random, inputs, width):
     """Gives a unit of that ``width`` what is no pooling, and yields each time when it has said so and takes nothing of
     its ``inputs``."""

@@ -16,6 +16,7 @@ from tb.gist.pools import (
     SHORT,
     byte_beats,
     configuration,
+    large,
     no_poolings,
     random_map,
     shapes,
@@ -98,6 +99,24 @@ async def equals_golden_in_every_bit(dut):
     random = rng()
     bench = await Bench.started(dut)
     await check(bench, random, [(random_map(random, (66, 3, 4), "near")[1], 2, 1, 0)])
+
+
+@cocotb.test
+async def equals_golden_in_every_bit_of_a_size(dut):
+    """At the start of maps that are too large to be seen whole; and a tall one."""
+    random = rng()
+    bench = await Bench.started(dut)
+    for shape, part in large():
+        x = random_map(random, part)[1]
+        y, place = maxpool.forward(x.view(np.float32), 2, 2, 0)
+        y, packed = words(y.view(np.uint32), ends=False), maxpool.pack(place).tolist()
+        run = await bench.run({"config": [configuration(*shape, 2, 2, 0)], "i": words(x, ends=False)},
+                              {"y": len(y), "map": len(packed)}, random)
+        bench.equal(run["y"], y, f"y of the first {part} of {shape}")
+        bench.equal(run["map"], packed, f"map of the first {part} of {shape}")
+        assert dut.error.value == 0 and not dut.config__ready.value
+        await bench.reset()
+    await check(bench, random, [(random_map(random, (1, 520, 2))[1], 2, 2, 0)])
 
 
 @cocotb.test

@@ -16,6 +16,7 @@ from tb.gist.pools import (
     SPECIAL,
     byte_beats,
     configuration,
+    large,
     no_poolings,
     random_map,
     shapes,
@@ -137,6 +138,23 @@ async def equals_golden_in_every_pooling(dut, pooling):
         await check(bench, random, [case])
         meet.update(together(*case))
     assert set(meet) >= {0, 1, (-(-k // s)) ** 2}, meet  # none, one, and as many as there can be
+
+
+@cocotb.test
+async def equals_golden_in_every_bit_of_a_size(dut):
+    """At the start of maps that are too large to be seen whole; and a tall one."""
+    random = rng()
+    bench = await Bench.started(dut)
+    for shape, part in large():
+        _, dy, place, *pooling = tensor(random, part, 2, 2, 0)
+        dx = [beat & 0xFFFF_FFFF for beat in expected(part, dy, place, *pooling)]
+        sources = {"config": [configuration(*shape, *pooling)], "dy": words(dy, ends=False),
+                   "map": maxpool.pack(place).tolist()}
+        run = await bench.run(sources, {"dx": len(dx)}, random)
+        bench.equal(run["dx"], dx, f"dx of the first {part} of {shape}")
+        assert dut.error.value == 0 and not dut.config__ready.value
+        await bench.reset()
+    await check(bench, random, [tensor(random, (1, 520, 2), 2, 2, 0)])
 
 
 @cocotb.test
