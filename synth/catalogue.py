@@ -41,9 +41,9 @@ def _elaborate(name, parameters):
     return netlist(UNITS[name].build(**parameters), name)
 
 
-def jobs(names):
-    """The jobs of units, in the order of the catalogue; the lane comes before the accelerators that consist of it.
-    For several units this starts processes, which import the script that calls it: its own work belongs behind
+def jobs(names, wanted=lambda unit, parameters: True):
+    """The ``wanted`` jobs of units, in the order of the catalogue; the lane comes before the accelerators that consist
+    of it. For several jobs this starts processes, which import the script that calls it: its own work belongs behind
     ``if __name__ == "__main__"``."""
     orders = []
     for name in names:
@@ -52,6 +52,7 @@ def jobs(names):
         orders += [(f"{name} ({differs})" if differs else name, unit.paper, unit, unit.synth)]
         orders += [(f"{name} ({variant})", None, unit, parameters)
                    for variant, parameters in unit.variants.items()]
+    orders = [order for order in orders if wanted(*order[2:])]
     found = []
     # Elaboration is Python's work alone: in processes, which start anew, as threads and forks do not go together.
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:

@@ -166,8 +166,10 @@ def fit(name, text, build=BUILD, parts=None):
 
 def placed(names):
     """The jobs that go on the device: units as they are mapped to cells, and of accelerators the one with one CDU."""
-    return [job for job in jobs(names)
-            if job.parameters == ({"cdus": 1} if job.unit.name == "accelerator" else job.unit.synth)]
+    def fits(unit, parameters):
+        return parameters == ({"cdus": 1} if unit.name == "accelerator" else unit.synth)
+
+    return [job for job in jobs(names, fits) if fits(job.unit, job.parameters)]  # a lane comes with its accelerator
 
 
 def record(found, path=RECORD):

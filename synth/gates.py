@@ -128,8 +128,8 @@ def command(units, threads):
     """
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
-        work = [job for job in catalogue.jobs(units or UNITS)
-                if job.parameters == job.unit.synth or job.unit.name in REPLAYED]
+        work = catalogue.jobs(units or UNITS,
+                              lambda unit, parameters: parameters == unit.synth or unit.name in REPLAYED)
         task = bars.add_task("mapping to Nangate45", total=len(work))
         recipes = baseline.recipes(baseline.read())
         mapped = catalogue.run(work, threads, lambda *_: bars.advance(task), recipes)
