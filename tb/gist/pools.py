@@ -57,7 +57,7 @@ def shapes(random, k, p, count):
 def large():
     """Maps with each bit of a size: (their shape, that of a part that comes first and looks the same). Poolings with
     windows of 2 side by side have an even number of them in it."""
-    yield from (((1 << bit | 2, 2, 2), (6, 2, 2)) for bit in range(3, 32))
+    yield from (((1 << bit | 3, 2, 2), (6, 2, 2)) for bit in range(3, 32))
     yield from (((1, 1 << bit | 2, 3), (1, 8, 3)) for bit in range(3, 16))
 
 

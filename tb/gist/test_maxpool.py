@@ -103,7 +103,7 @@ async def equals_golden_in_every_bit(dut):
 
 @cocotb.test
 async def equals_golden_in_every_bit_of_a_size(dut):
-    """At the start of maps that are too large to be seen whole; and a tall one."""
+    """At the start of maps that are too large to be seen whole; and a tall one, and many."""
     random = rng()
     bench = await Bench.started(dut)
     for shape, part in large():
@@ -116,7 +116,7 @@ async def equals_golden_in_every_bit_of_a_size(dut):
         bench.equal(run["map"], packed, f"map of the first {part} of {shape}")
         assert dut.error.value == 0 and not dut.config__ready.value
         await bench.reset()
-    await check(bench, random, [(random_map(random, (1, 520, 2))[1], 2, 2, 0)])
+    await check(bench, random, [(random_map(random, shape)[1], 2, 2, 0) for shape in ((1, 520, 2), (31, 2, 2))])
 
 
 @cocotb.test

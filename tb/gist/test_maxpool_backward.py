@@ -142,7 +142,7 @@ async def equals_golden_in_every_pooling(dut, pooling):
 
 @cocotb.test
 async def equals_golden_in_every_bit_of_a_size(dut):
-    """At the start of maps that are too large to be seen whole; and a tall one."""
+    """At the start of maps that are too large to be seen whole; and a tall one, many, and wide ones."""
     random = rng()
     bench = await Bench.started(dut)
     for shape, part in large():
@@ -154,7 +154,8 @@ async def equals_golden_in_every_bit_of_a_size(dut):
         bench.equal(run["dx"], dx, f"dx of the first {part} of {shape}")
         assert dut.error.value == 0 and not dut.config__ready.value
         await bench.reset()
-    await check(bench, random, [tensor(random, (1, 520, 2), 2, 2, 0)])
+    await check(bench, random, [tensor(random, (1, 520, 2), 2, 2, 0), tensor(random, (31, 2, 2), 2, 2, 0),
+                                tensor(random, (2, 6, WIDTH), 3, 1, 1, "any")])
 
 
 @cocotb.test
