@@ -170,7 +170,7 @@ def check_engines(x, **options):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("cdus", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("cdus", [1, 3, 4, 8])
 def test_engines_agree(shape, cdus):
     for predictor in ["auto", *(PREDICTORS if len(shape) > 3 and shape[-1] > 8 else ["none", "line"])]:
         for eb in (0.02, 1.5):
@@ -187,7 +187,7 @@ def test_engines_agree_on_every_class_of_width(width, cdus):
 
 @pytest.mark.parametrize("eb", [1.2e-38, 1e-30, 3e30, 1e38])
 def test_engines_agree_at_the_ends_of_the_steps(eb):
-    check_engines(awkward((2, 3, 8, 19)), error_bound=eb, cdus=2)
+    check_engines(awkward((2, 3, 8, 19)), error_bound=eb, cdus=3)
     check_engines(np.float32(min(eb, 1e36)) * np.float32(40) * tensor((2, 3, 16, 13)), error_bound=eb)
 
 

@@ -99,11 +99,11 @@ def test_both_engines_give_the_same(bits, cdus):
 @pytest.mark.parametrize("shape", [(2, 3, 16, 13), (2, 3, 7, 13)], ids=["tiles", "flat"])
 def test_the_lane_tells_of_streams_and_tables_that_do_not_fit(shape):
     x = tensor(shape)
-    c = actcodec.compress(x, "division", cdus=2)
+    c = actcodec.compress(x, "division", cdus=4)
     for payload, what in ((c.payload[:-1], "SHORT"), (c.payload[:9], "SHORT"), (c.payload + b"\0", "EXCESS")):
         with pytest.raises(ValueError, match=what):
             rtl_engine.decompress(replace(c, payload=payload))
-    host = rtl_engine.Host(shape, "division", 2)
+    host = rtl_engine.Host(shape, "division", 4)
     result, payload = host.compress(x, "division", options={"lfc": "on"})
     assert not result.clipped
     planes = table.table(x, 2)
@@ -112,7 +112,7 @@ def test_the_lane_tells_of_streams_and_tables_that_do_not_fit(shape):
                                     scales=k.view(np.uint32) | planes.delta.view(np.uint8))
     encoded = codec.encode(x, table.Table(k, planes.delta))
     assert encoded.clipped and result.clipped
-    assert payload == stream.interleave(encoded.payload, views.view(shape), 2, 2)
+    assert payload == stream.interleave(encoded.payload, views.view(shape), 2, 4)
     assert not host.compress(x, "division", options={})[0].clipped
 
 

@@ -64,19 +64,18 @@ def test_coders(modes):
 
 
 @pytest.mark.parametrize("coders, modes", [
-    (8, ("jpeg-base", "sfpr")), (3, ("raw", "jpeg-base", "jpeg-act", "sfpr-nibble", "brc"))], ids=str)
+    (8, ("jpeg-base", "sfpr")),
+    (3, ("raw", "jpeg-base", "jpeg-act", "jpeg-act-div-nibble", "sfpr-nibble", "brc"))], ids=str)
 def test_jpeg_base(coders, modes):
-    """DIV and RLE in place of SH and ZVC, alone and beside them."""
+    """DIV and RLE in place of SH and ZVC, alone and beside them and DIV in quarters."""
     simulate(Cdu(lane_modes(*modes), packed=False, coders=coders), __file__,
              "equals_golden|queue|refuses|recovers|rows|malformed" + "|rate" * (coders == 8), modes=modes, packed=False)
 
 
-@pytest.mark.parametrize("modes, packed", [
-    (("jpeg-act-div",), True), ((*cdu.STEPPED, "sfpr-rice"), False),
-    (("raw", "jpeg-act", "jpeg-base", "jpeg-act-div-nibble", "sfpr-nibble"), False)], ids=str)
+@pytest.mark.parametrize("modes, packed", [(("jpeg-act-div",), True), ((*cdu.STEPPED, "sfpr-rice"), False)], ids=str)
 def test_div_in_quarters(modes, packed):
-    """In place of SH with each coder, alone and beside SH and DIV."""
-    more = "whatever|recovers|rate|flags" if packed else "rows|malformed" if cdu.BASE in modes else "recovers|rate"
+    """In place of SH with each coder."""
+    more = "whatever|recovers|rate|flags" if packed else "recovers|rate"
     simulate(Cdu(lane_modes(*modes), packed=packed, coders=2), __file__, f"golden_for|queue|refuses|{more}",
              modes=modes, packed=packed)
 
