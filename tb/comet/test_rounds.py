@@ -48,8 +48,9 @@ async def gathers(bench, random, sizes, **patterns):
     u, flags, rounds = stream(random, sizes)
     lanes, outliers, _, edges = sectors(random, sizes, u, flags)
     run = await bench.run({"sectors_i": world.placed(world.lanes(lanes, 12, outliers), edges, 104)},
-                          {"rounds_o": len(rounds) + 1}, random, **patterns)
+                          {"rounds_o": len(rounds) + 1, "sectors_o": None}, random, **patterns)
     bench.equal(run["rounds_o"], [*rounds, 1 << 104], f"rounds of sectors {sizes.tolist()}")
+    assert not run["sectors_o"]
     return run
 
 
@@ -57,11 +58,12 @@ async def scatters(bench, random, sizes, **patterns):
     await towards(bench, 1)
     u, flags, rounds = stream(random, sizes)
     _, _, used, edges = sectors(random, sizes, u, flags)
-    run = await bench.run({"rounds_i": rounds, "walk": edges}, {"sectors_o": len(sizes)}, random, **patterns)
+    run = await bench.run({"rounds_i": rounds, "walk": edges}, {"sectors_o": len(sizes), "rounds_o": None}, random,
+                          **patterns)
     got, got_flags = world.taken(run["sectors_o"], 12)
     bench.equal([payload >> 104 for payload in run["sectors_o"]], edges, "edges")
     bench.equal(got[used].tolist(), u.tolist(), f"symbols in sectors {sizes.tolist()}")
-    assert np.array_equal(got_flags[used], flags)
+    assert np.array_equal(got_flags[used], flags) and not run["rounds_o"]
     return run
 
 
@@ -73,6 +75,23 @@ async def gathers_and_scatters_whatever_the_ports_do(dut, idle, stall):
     for kind in KINDS:
         for check in random.permutation([gathers, scatters]):
             await check(bench, random, counts(random, kind), idle=idle, stall=stall)
+
+
+@cocotb.test
+@cocotb.parametrize(stall=["never", "half"])
+async def joins_tensors_that_wait_behind_each_other(dut, stall):
+    """While one ends, the first sector of the next is on offer."""
+    random = rng()
+    bench = await Bench.started(dut)
+    sent, expected = [], []
+    for size in [*range(1, 17)] * 4:
+        sizes = np.array([8, 8, min(size, 8), max(size - 8, 0)])
+        u, flags, rounds = stream(random, sizes)
+        lanes, outliers, _, edges = sectors(random, sizes, u, flags)
+        sent += world.placed(world.lanes(lanes, 12, outliers), edges, 104)
+        expected += [*rounds, 1 << 104]
+    run = await bench.run({"sectors_i": sent}, {"rounds_o": len(expected)}, random, stall=stall)
+    bench.equal(run["rounds_o"], expected, "rounds")
 
 
 @cocotb.test
