@@ -165,5 +165,5 @@ def units():
                        "in a lane, JPEG-BASE": {"packed": False, "modes": (*JPEG_ACT, "jpeg-base")},
                        **{f"in a lane, {coder}": {"packed": False, "modes": modes}
                           for coder, modes in JPEG_ACT_CODED.items()}},
-             apart=("rice", "rle")),
+             apart=("rice", "rle", "div")),
     )
