@@ -22,7 +22,7 @@ from tb.offload.lanes import stored
 from tb.offload.world import World, tensor
 
 ALL = cdu.MODES
-CODED = (*cdu.CODERS, "brc")
+COUNTED = ("sfpr", *cdu.CODERS, "brc", "jpeg-base")
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]
@@ -42,20 +42,15 @@ def test_behaviour():
     simulate(accelerator(2, ALL), __file__, "strides|reset|refuses|ends|counts|frame|null|cuts", cdus=2, modes=ALL)
 
 
-def test_coders():
-    """Those in place of ZVC, on memory that the lanes share."""
-    simulate(accelerator(3, CODED), __file__, "random|malformed_blocks", cdus=3, modes=CODED)
+def test_counted_blocks():
+    """Of the coders in place of ZVC, and of JPEG-BASE, on memory that the lanes share."""
+    simulate(accelerator(3, COUNTED, coders=2), __file__, "random|malformed_blocks", cdus=3, modes=COUNTED)
 
 
 def test_division():
     """Blocks with segments, beside JPEG-ACT's."""
     modes = ("sfpr-zvc", "jpeg-act", *division.LANE)
     simulate(accelerator(3, modes), __file__, "random|soft_reset|memory_errors", cdus=3, modes=modes)
-
-
-def test_jpeg_base():
-    modes = ("sfpr", "jpeg-base")
-    simulate(accelerator(3, modes, coders=2), __file__, "random|malformed_blocks", cdus=3, modes=modes)
 
 
 def test_independent_memory():
@@ -91,7 +86,7 @@ async def random_tensors_in_changing_modes(dut):
     random = rng()
     world = World(dut, random)
     await world.start()
-    for _ in range(40 if parameters()["cdus"] == 1 else 15):
+    for _ in range(40 if parameters()["cdus"] == 1 else 3 * len(world.modes)):
         world.pause(str(random.choice(["never", "seldom", "half", "bursts"])))
         world.latency = int(random.choice([0, 10, 50]))
         shape = tuple(int(size) for size in random.integers(1, (3, 6, 20, 40)))
