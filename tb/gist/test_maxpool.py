@@ -106,11 +106,13 @@ async def equals_golden_in_every_bit_of_a_size(dut):
     """At the start of maps that are too large to be seen whole; and a tall one, and many."""
     random = rng()
     bench = await Bench.started(dut)
-    for shape, part in large():
+    # The highest has a window whose place takes 17 bits. What is seen of it ends in front of the windows at its edge.
+    for shape, part, p in [*((*sizes, 0) for sizes in large()), ((1, 65535, 3), (1, 8, 3), 1)]:
         x = random_map(random, part)[1]
-        y, place = maxpool.forward(x.view(np.float32), 2, 2, 0)
+        y, place = maxpool.forward(x.view(np.float32), 2, 2, p)
+        y, place = y[:, : y.shape[1] - p], place[:, : y.shape[1] - p]
         y, packed = words(y.view(np.uint32), ends=False), maxpool.pack(place).tolist()
-        run = await bench.run({"config": [configuration(*shape, 2, 2, 0)], "i": words(x, ends=False)},
+        run = await bench.run({"config": [configuration(*shape, 2, 2, p)], "i": words(x, ends=False)},
                               {"y": len(y), "map": len(packed)}, random)
         bench.equal(run["y"], y, f"y of the first {part} of {shape}")
         bench.equal(run["map"], packed, f"map of the first {part} of {shape}")
