@@ -57,21 +57,33 @@ class Verilator(cocotb_tools.runner.Verilator):
                 ln -f {headers}.slow.gch {headers}.gch/slow
                 cp {" ".join(compiled)} {runtime}
                 touch {runtime}/done
-            fi"""
-        fetch, keep = [f"cp {runtime}/*.o ."], []  # made anew only if older than what they come from
-        for name, text in self.parts.items():
-            for file in (f"{name}.sv", f"V{name}.mk", f"lib{name}.a"):
-                path, kept = f"V{name}/{file}", BUILD / f"{_key(text, runtime)}-{file}"
-                fetch.append(f"if [ -e {kept} ]; then mkdir -p V{name}; cp {kept} {path}; fi")
-                keep.append(f"if [ ! -e {kept} ]; then cp {path} {kept}.$$; mv {kept}.$$ {kept}; fi")
-        keep.reverse()  # for those who fetch meanwhile: a part's library is there before what makes it look new
+            fi
+            cp {runtime}/*.o ."""
         levels = {"FAST": self.level, "SLOW": LEVELS["slow"]}
         make += [f"OPT_{kind}={level} -include {headers}" for kind, level in levels.items()]
-        if self.parts:
-            verilate = [*verilate, "--hierarchical"]
-            make = ["Vtop_hier.mk" if word == "Vtop.mk" else word for word in make]
-        return [verilate, ["flock", str(runtime / "lock"), "sh", "-ec", prepare], ["sh", "-ec", "\n".join(fetch)], make,
-                ["sh", "-ec", "\n".join(keep)]]
+        before, behind = [], []
+        for name, text in self.parts.items():
+            folder, kept = self.build_dir / f"V{name}", BUILD / f"{_key(name, text, runtime)}"
+            folder.mkdir(exist_ok=True)
+            wrapper, library = folder / f"{name}.sv", folder / f"lib{name}.a"
+            (folder / f"{name}.v").write_text(text)
+            translate = [self.executable, "-cc", "--lib-create", name, "-Mdir", str(folder), "--prefix", f"V{name}",
+                         "--top-module", name, *(arg.value for arg in self._build_args), "--timescale",
+                         "/".join(self.timescale), str(folder / f"{name}.v")]
+            place = {str(self.build_dir): str(folder), "Vtop.mk": f"V{name}.mk"}
+            compile_ = [*(place.get(word, word) for word in make), library.name]
+            before.append(["sh", "-ec", f"cp {kept}.sv {wrapper} 2>/dev/null || {shlex.join(translate)}"])
+            behind.append(["sh", "-ec", f"""
+                if ! cp {kept}.a {library} 2>/dev/null; then
+                    if [ ! -e {folder}/V{name}.mk ]; then {shlex.join(translate)}; fi
+                    cp {runtime}/*.o {folder}
+                    {shlex.join(compile_)}
+                    for kind in a sv; do
+                        cp {folder}/*{name}.$kind {kept}.$$; mv {kept}.$$ {kept}.$kind  # whole or not at all
+                    done
+                fi"""])
+            verilate += [str(wrapper), str(library)]
+        return [*before, verilate, ["flock", str(runtime / "lock"), "sh", "-ec", prepare], *behind, make]
 
 
 def _tidy(build):
@@ -112,21 +124,21 @@ def simulate(component, module, tests=None, seen=(), **parameters):
         fcntl.flock(lock, fcntl.LOCK_EX)
         source, done = build / "dut.v", build / "built"
         if not done.exists():
-            source.write_text(text)
             sources, arguments = [source], []
-            if simulator == "verilator":
-                # Modules behind the design's own are those that it has several of.
-                parts = re.split(r"^(?=module dut_\w)", text, flags=re.MULTILINE)[1:]
+            if simulator == "verilator" and not (waves or gates or mutants):
+                # Modules behind the design's own are those that it has several of. No waveform has what is in them.
+                text, *parts = re.split(r"^(?=module dut_\w)", text, flags=re.MULTILINE)
                 runner.parts = {re.match(r"module (\w+)", part)[1]: part for part in parts}
+            source.write_text(text)
+            if simulator == "verilator":
                 # Most of a bench's time is Python's, then its build's: a compiler need not try hard, but where lanes or
                 # hundreds of mutants run.
                 if gates or not (mutants or runner.parts):
                     runner.level = LEVELS["slow"]
-                control = [f'hier_block -module "{name}"' for name in runner.parts]
                 # No others, since what can be seen from outside is not optimised, and takes long to compile.
                 ports = re.search(r"^module dut\((.*?)\);", text, re.MULTILINE | re.DOTALL)[1]
-                control += [f'public_flat_rw -module "dut" -var "{name}"'
-                            for name in (*re.findall(r"\w+", ports), *seen)]
+                control = [f'public_flat_rw -module "dut" -var "{name}"'
+                           for name in (*re.findall(r"\w+", ports), *seen)]
                 (build / "control.vlt").write_text("\n".join(["`verilator_config", *control, ""]))
                 sources.append(build / "control.vlt")
                 arguments = ["-Wno-fatal", "-O3", "--x-assign", "fast", *(netlist.ARGUMENTS if gates else ())]
