@@ -106,7 +106,7 @@ async def equals_golden_in_every_bit_of_a_size(dut):
     """At the start of maps that are too large to be seen whole; and a tall one, and many."""
     random = rng()
     bench = await Bench.started(dut)
-    # The highest has a window whose place takes 17 bits. What is seen of it ends in front of the windows at its edge.
+    # Last, the highest map, with padding: what is seen of it ends in front of the windows at the part's edge.
     for shape, part, p in [*((*sizes, 0) for sizes in large()), ((1, 65535, 3), (1, 8, 3), 1)]:
         x = random_map(random, part)[1]
         y, place = maxpool.forward(x.view(np.float32), 2, 2, p)
