@@ -61,7 +61,7 @@ class Verilator(cocotb_tools.runner.Verilator):
             cp {runtime}/*.o ."""
         levels = {"FAST": self.level, "SLOW": LEVELS["slow"]}
         make += [f"OPT_{kind}={level} -include {headers}" for kind, level in levels.items()]
-        before, behind = [], []
+        before, behind = [], []  # the design is read with each part's wrapper; its library needs the headers
         for name, text in self.parts.items():
             folder, kept = self.build_dir / f"V{name}", BUILD / f"{_key(name, text, runtime)}"
             folder.mkdir(exist_ok=True)
