@@ -75,11 +75,10 @@ class Verilator(cocotb_tools.runner.Verilator):
             before.append(["sh", "-ec", f"cp {kept}.sv {wrapper} 2>/dev/null || {shlex.join(translate)}"])
             behind.append(["sh", "-ec", f"""
                 if ! cp {kept}.a {library} 2>/dev/null; then
-                    if [ ! -e {folder}/V{name}.mk ]; then {shlex.join(translate)}; fi
                     cp {runtime}/*.o {folder}
                     {shlex.join(compile_)}
-                    for kind in a sv; do
-                        cp {folder}/*{name}.$kind {kept}.$$; mv {kept}.$$ {kept}.$kind  # whole or not at all
+                    for kind in a sv; do  # whole or not at all, and no wrapper without its library
+                        cp {folder}/*{name}.$kind {kept}.$$; mv {kept}.$$ {kept}.$kind
                     done
                 fi"""])
             verilate += [str(wrapper), str(library)]
@@ -126,7 +125,8 @@ def simulate(component, module, tests=None, seen=(), **parameters):
         if not done.exists():
             sources, arguments = [source], []
             if simulator == "verilator" and not (waves or gates or mutants):
-                # Modules behind the design's own are those that it has several of. No waveform has what is in them.
+                # Modules behind the design's own are those that it has several of. A waveform shows what is in them
+                # only if all is one piece.
                 text, *parts = re.split(r"^(?=module dut_\w)", text, flags=re.MULTILINE)
                 runner.parts = {re.match(r"module (\w+)", part)[1]: part for part in parts}
             source.write_text(text)
