@@ -1,8 +1,10 @@
 """The rigid pipeline: the one way in which a unit of several stages moves its beats."""
 
-from amaranth.hdl import Signal, Value
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "Register"]
 
 
 class Pipeline:
@@ -47,3 +49,27 @@ class Pipeline:
     def finish(self):
         """Drives ``o.valid`` from the last stage; the caller drives ``o.p`` from what it returned."""
         self._m.d.comb += self._o.valid.eq(self.valid)
+
+
+class Register(wiring.Component):
+    """A pipeline of one stage, which changes nothing: it parts what makes a beat from what takes it.
+
+    Throughput: one beat a cycle. Latency: one cycle. Buffering: one beat. Combinational path: from ``o.ready`` to
+    ``i.ready``.
+
+    Parameters
+    ----------
+    shape : shape-castable
+        Payload of the stream.
+    """
+
+    def __init__(self, shape):
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        pipe = Pipeline(m, self.i, self.o)
+        (payload,) = pipe.stage(self.i.p)
+        pipe.finish()
+        m.d.comb += Value.cast(self.o.p).eq(payload)
+        return m

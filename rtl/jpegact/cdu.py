@@ -56,8 +56,8 @@ class Cdu(wiring.Component):
     decompress    2     6        16    2                39 / 47 / 63    4
     ==========  ===  ====  ========  ===  ==========================  ===
 
-    Without packer and unpacker, jpeg-base compresses with 44 / 51 / 65 cycles and one for each code of the first block,
-    and decompresses in layout 0 with 32 and these; in the others a group's longest block counts. Its rate is that of
+    Without packer and unpacker, jpeg-base compresses with 45 / 52 / 66 cycles and one for each code of the first block,
+    and decompresses in layout 0 with 33 and these; in the others a group's longest block counts. Its rate is that of
     :class:`~actcodec.rtl.jpegact.runlength.RunLength`.
 
     Source: JPEG-ACT, section III-A, Figure 8; Table II for the modes.

@@ -1,7 +1,7 @@
 """The DCT of JPEG-ACT: an 8-point transform that goes both ways, and two of them with a transpose between."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import carrysave
@@ -65,8 +65,6 @@ class Dct8(wiring.Component):
     half : bool
         Makes the inverse round off six fraction bits and saturate to 8 bits, all that its outputs then have. It adds 32
         to the values 0 to 3 and 31 to their mirror images 7 to 4, so that the rounding has no bias on average.
-    split : bool
-        Adds the output ``coefficients``.
 
     Ports
     -----
@@ -74,8 +72,6 @@ class Dct8(wiring.Component):
         Values in order, or coefficients in order of frequency.
     o : stream of :func:`vectors_layout`, signed, three bits and ``fraction`` wider than ``i``
         With ``half``, the upper bits of an inverse mean nothing.
-    coefficients : output, 8 numbers as in ``o``
-        Those that are in ``o`` when it goes forward, straight from registers.
     inverse : input
         Direction, constant while any vector is inside.
 
@@ -85,7 +81,7 @@ class Dct8(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, width=8, coefficient_width=12, fraction=3, direction="both", half=False, split=False):
+    def __init__(self, width=8, coefficient_width=12, fraction=3, direction="both", half=False):
         for name, value in (("width", width), ("coefficient_width", coefficient_width)):
             if not isinstance(value, int) or not 2 <= value <= 32:
                 raise ValueError(f"{name} must be 2 to 32 bits, not {value!r}")
@@ -93,7 +89,7 @@ class Dct8(wiring.Component):
             raise ValueError(f"fraction must be 0 to {CONSTANT_BITS - 1} bits, not {fraction!r}")
         _check_direction(direction)
         self.width, self.coefficient_width = width, coefficient_width
-        self.fraction, self.direction, self.half, self.split = fraction, direction, bool(half), bool(split)
+        self.fraction, self.direction, self.half = fraction, direction, bool(half)
         # Per direction: bits of the input, of what enters the core, and of what leaves it. Two butterflies precede the
         # core in one direction and follow it in the other; no product sum of the inverse needs its last bit.
         widths = {
@@ -107,7 +103,6 @@ class Dct8(wiring.Component):
             {
                 "i": In(stream.Signature(vectors_layout(signed(self.i_width)))),
                 "o": Out(stream.Signature(vectors_layout(signed(self.o_width)))),
-                **({"coefficients": Out(data.ArrayLayout(signed(self.o_width), 8))} if split else {}),
                 "inverse": In(1),
             }
         )
@@ -165,8 +160,6 @@ class Dct8(wiring.Component):
         values = eight[:4] + eight[:3:-1]
         for k in range(8):
             value, coefficient = values[k], core_o[frequencies.index(k)]
-            if self.split:
-                m.d.comb += self.coefficients[k].eq(coefficient)
             if self.half:
                 value = value[6:].as_signed()
                 fits = (value[7:] == value[-1].replicate(len(value) - 7))
@@ -230,16 +223,12 @@ class Dct(wiring.Component):
     ----------
     direction : str
         "both" (chosen by the input ``inverse``), or "forward" or "inverse" alone.
-    split : bool
-        Adds the output ``coefficients``.
 
     Ports
     -----
     i : stream of :func:`vectors_layout` of signed 12 (8 if it only goes forward)
     o : stream of :func:`vectors_layout` of signed 17 (8 if it only goes back)
         The values of an inverse are the low 8 bits; those above mean nothing.
-    coefficients : output, 8 numbers of signed 17
-        Those that are in ``o`` when it goes forward, without the choice between the directions.
     inverse : input
         Direction, constant while any vector is inside.
 
@@ -249,14 +238,13 @@ class Dct(wiring.Component):
         If the direction is unknown.
     """
 
-    def __init__(self, direction="both", split=False):
+    def __init__(self, direction="both"):
         _check_direction(direction)
-        self.direction, self.split = direction, bool(split)
+        self.direction = direction
         super().__init__(
             {
                 "i": In(stream.Signature(vectors_layout(signed(8 if direction == "forward" else 12)))),
                 "o": Out(stream.Signature(vectors_layout(signed(8 if direction == "inverse" else 17)))),
-                **({"coefficients": Out(data.ArrayLayout(signed(17), 8))} if split else {}),
                 "inverse": In(1),
             }
         )
@@ -264,7 +252,7 @@ class Dct(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         first = Dct8(8, 12, fraction=3, direction=self.direction)
-        second = Dct8(14, 18, fraction=0, direction=self.direction, half=True, split=self.split)
+        second = Dct8(14, 18, fraction=0, direction=self.direction, half=True)
         m.submodules.first = first
         m.submodules.transpose = transpose = Transpose(first.o_width)
         m.submodules.second = second
@@ -285,6 +273,4 @@ class Dct(wiring.Component):
         for k in range(8):
             m.d.comb += second.i.p.data[k].eq(transpose.o.p.data[k])
             m.d.comb += self.o.p.data[k].eq(second.o.p.data[k])
-            if self.split:
-                m.d.comb += self.coefficients[k].eq(second.coefficients[k])
         return m

@@ -5,9 +5,10 @@ A function gets the CDU's :class:`~actcodec.rtl.offload.stage.Site`, to which it
 the mode of the tensor that starts passes it. It returns a :class:`~actcodec.rtl.offload.stage.Stage`, or several.
 """
 
-from amaranth.hdl import Cat, Const, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Value, signed
 from amaranth.lib import stream
 
+from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import vectors_layout, words
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
@@ -63,9 +64,7 @@ def align(site, here):
 
 def dct(site, here):
     """The DCT, and the iDCT behind SH's mirror."""
-    # What divides takes coefficients without the choice between the directions, in front of a choice of its own.
-    dividing = {f"{__name__}:{stage.__name__}" for stage in (divide, steps)}
-    unit = site.add("dct", lambda: Dct(split=any(dividing.intersection(mode.path) for mode in site.ports.modes)))
+    unit = site.add("dct", Dct)
     site.m.d.comb += unit.inverse.eq(site.config.decompress)
     return Stage(Hop(unit.i, unit.o), Hop(unit.i, unit.o, _mirrored))
 
@@ -81,8 +80,7 @@ def shift(site, here):
 
 def divide(site, here):
     """DIV."""
-    unit = site.add("div", Div)
-    return _divided(site, here, unit, "divisors")
+    return _divided(site, site.add("div", Div), "divisors")
 
 
 def steps(site, here):
@@ -90,7 +88,7 @@ def steps(site, here):
     unit = site.add("steps", Steps)
     site.m.d.comb += unit.dead_zone.eq(site.setting("dead_zone"))
     quotients = stream.Signature(vectors_layout(signed(8))).create(path=["quotients"])
-    return _divided(site, here, unit, "steps"), Stage(Hop(quotients, quotients, _quotients))
+    return _divided(site, unit, "steps"), Stage(Hop(quotients, quotients, _quotients))
 
 
 def whole(site, here):
@@ -146,36 +144,16 @@ def _rounding(site):
     return _skid(site), site.add("round", Round)
 
 
-def _divided(site, here, unit, table):
-    # DIV wants a fraction of one bit, or numbers of which one is 16. Behind it a register has them in a mirror as
+def _divided(site, unit, table):
+    # DIV wants a fraction of one bit, or numbers of which one is 16. It has no time for what chooses between these, so
+    # a register stands in front of it, the same for all that divide. Behind it another has what is left in a mirror as
     # behind SH, so that the DCT finds there what it finds with SH.
-    m, config, skid = site.m, site.config, _skid(site)
-    m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start),
-                 unit.table.eq(site.setting(table))]
-    # What chooses in front of the multipliers has to come early, and so serves one lane. Since equal registers would
-    # become one, half of them are complements, and each pair follows the one before by a cycle: the last one stands
-    # when a coder's first column comes at the earliest, four cycles behind the start. Nor are they the direction alone,
-    # of which other units have a copy.
-    halves, sixteenths = (stream.Signature(unit.i.p.shape()).create(path=[name]) for name in ("halves", "sixteenths"))
-    before = config.decompress & here
-    for k in range(0, 8, 2):
-        back, forth = Signal(name=f"back_{k}", reset_less=True), Signal(name=f"forth_{k + 1}", reset_less=True)
-        m.d.sync += [back.eq(before), forth.eq(~before)]
-        m.d.comb += [
-            unit.i.p.data[k].eq(Mux(back, sixteenths.p.data[k], halves.p.data[k])),
-            unit.i.p.data[k + 1].eq(Mux(forth, halves.p.data[k + 1], sixteenths.p.data[k + 1])),
-        ]
-        before = back
-    m.d.comb += [unit.i.p.last.eq(Mux(back, sixteenths.p.last, halves.p.last)),
-                 unit.i.valid.eq(halves.valid | sixteenths.valid),
-                 halves.ready.eq(unit.i.ready), sixteenths.ready.eq(unit.i.ready)]
-    dct = site.add("dct", Dct)
-
-    def coefficients(vector):
-        return {"data": Cat(Value.cast(word)[5:] for word in dct.coefficients), "last": vector.last}
-
-    return Stage(Hop(halves, skid.o, coefficients), Hop(sixteenths, skid.o, _sixteenths),
-                 inner=((unit.o, skid.i, _mirrored),))
+    config, skid = site.config, _skid(site)
+    front = site.add("front", lambda: Register(vectors_layout(signed(12))))
+    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start),
+                      unit.table.eq(site.setting(table))]
+    return Stage(Hop(front.i, skid.o, _halves), Hop(front.i, skid.o, _sixteenths),
+                 inner=((front.o, unit.i, None), (unit.o, skid.i, _mirrored)))
 
 
 def _zvc(site, name, word):

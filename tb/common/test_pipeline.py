@@ -1,4 +1,5 @@
-"""Bench of the rigid pipeline: any number of stages keeps every beat, in order, whatever the ports do."""
+"""Bench of the rigid pipeline: any number of stages keeps every beat, in order, whatever the ports do; and of one that
+changes nothing."""
 
 import cocotb
 import pytest
@@ -6,7 +7,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.pipeline import Pipeline, Register
 from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
 
 
@@ -33,7 +34,11 @@ class Increment(wiring.Component):
 
 @pytest.mark.parametrize("stages", [1, 5])
 def test_pipeline(stages):
-    simulate(Increment(stages), __file__, stages=stages)
+    simulate(Increment(stages), __file__, stages=stages, added=stages)
+
+
+def test_register():
+    simulate(Register(16), __file__, stages=1, added=0)
 
 
 @cocotb.test
@@ -43,7 +48,7 @@ async def keeps_every_beat_in_order(dut, idle, stall):
     bench = await Bench.started(dut)
     sent = [int(value) for value in random.integers(0, 1 << 16, 200)]
     run = await bench.run({"i": sent}, {"o": len(sent)}, random, idle, stall)
-    bench.equal(run["o"], [(value + parameters()["stages"]) % 65536 for value in sent], f"idle={idle} stall={stall}")
+    bench.equal(run["o"], [(value + parameters()["added"]) % 65536 for value in sent], f"idle={idle} stall={stall}")
 
 
 @cocotb.test
@@ -61,4 +66,4 @@ async def is_empty_after_reset(dut):
     await bench.run({"i": range(parameters()["stages"])}, {}, random)
     await bench.reset()
     run = await bench.run({"i": [9]}, {"o": 1}, random)
-    assert run["o"] == [9 + parameters()["stages"]]
+    assert run["o"] == [9 + parameters()["added"]]

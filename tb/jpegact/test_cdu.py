@@ -28,20 +28,20 @@ SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 1
 # Compressing, what is narrower than a beat of the byte stream waits until that is full. In jpeg-base it takes as many
 # more as the first block has codes; None: as other blocks of the first group have.
 COMPRESS_LATENCY = {
-    16: {"sfpr": 7, "sfpr-zvc": 17, "brc": 18, "jpeg-act": (46, 53, 67), "jpeg-act-div": (47, 54, 68)},
+    16: {"sfpr": 7, "sfpr-zvc": 17, "brc": 18, "jpeg-act": (46, 53, 67), "jpeg-act-div": (48, 55, 69)},
     32: {"raw": 2, "sfpr": 9, "sfpr-zvc": 19, "brc": 34, "jpeg-act": (48, 55, 69), "zvc": 11},
     40: {"raw": 0, "sfpr": 4, "sfpr-zvc": 15, "brc": 1, "jpeg-act": (44, 51, 65), "zvc": 10, "sfpr-nibble": 16,
          "sfpr-rice": 23, "jpeg-act-nibble": (45, 52, 66), "jpeg-act-rice": (52, 59, 73),
-         "jpeg-act-div": (45, 52, 66), "jpeg-act-div-nibble": (46, 53, 67), "jpeg-act-div-rice": (53, 60, 74),
-         "jpeg-base": (44, 51, 65)},
+         "jpeg-act-div": (46, 53, 67), "jpeg-act-div-nibble": (47, 54, 68), "jpeg-act-div-rice": (54, 61, 75),
+         "jpeg-base": (45, 52, 66)},
 }
 DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or take two; without one
-    16: {"sfpr": 6, "sfpr-zvc": 16, "brc": 2, "jpeg-act": (39, 47, 63), "jpeg-act-div": (40, 48, 64)},
+    16: {"sfpr": 6, "sfpr-zvc": 16, "brc": 2, "jpeg-act": (39, 47, 63), "jpeg-act-div": (41, 49, 65)},
     32: {"raw": 3, "sfpr": 7, "sfpr-zvc": 17, "brc": 3, "jpeg-act": (40, 48, 64), "zvc": 4},
     40: {"raw": 1, "sfpr": 5, "sfpr-zvc": 14, "brc": 1, "jpeg-act": (37, 45, 61), "zvc": 1, "sfpr-nibble": 9,
          "sfpr-rice": 21, "jpeg-act-nibble": (32, 40, 56), "jpeg-act-rice": (44, 52, 68),
-         "jpeg-act-div": (38, 46, 62), "jpeg-act-div-nibble": (33, 41, 57), "jpeg-act-div-rice": (45, 53, 69),
-         "jpeg-base": (32, None, None)},
+         "jpeg-act-div": (39, 47, 63), "jpeg-act-div-nibble": (34, 42, 58), "jpeg-act-div-rice": (46, 54, 70),
+         "jpeg-base": (33, None, None)},
 }
 
 
