@@ -3,10 +3,11 @@
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.onehot_shift import Digits, window
 from actcodec.rtl.common.packer import check_sizes, chunk_layout
 
 __all__ = ["Unpacker", "window_layout"]
@@ -21,10 +22,10 @@ def window_layout(size):
 class Unpacker(wiring.Component):
     """Shows the next bytes of a stream and moves on by as many of them as are taken: the reverse of the packer.
 
-    Words stay as they came, in a row of registers; an offset says where in the first one the next byte is, so that one
-    barrel shifter is all. When the offset passes the end of words, the others move down, but only in the next cycle and
-    in front of the barrel: all that ``take`` has to reach within its own cycle is the offset, and a decoder can compute
-    it from the bytes of the cycle before.
+    Words stay as they came, in a row of registers; one shifter finds the next byte's place among them. When that passes
+    the end of words, the others move down, but only in the next cycle, in which the shifter still finds them where they
+    were: all that ``take`` has to reach within its own cycle is the place, and a decoder can compute it from the bytes
+    of the cycle before.
 
     Throughput: one piece a cycle, ``i_size`` bytes a cycle on average; where ``o_size`` is more than 1.25 ``i_size``,
     pieces of different sizes may wait for a word now and then. Latency: one cycle from a word to its bytes.
@@ -92,9 +93,18 @@ class Unpacker(wiring.Component):
         # Words beyond those that are stored are zero, but for those that the first word of a tensor will clear.
         words = [Signal(unit * word, reset_less=True, name=f"word_{k}") for k in range(count)]
         stored = Signal(range(count + 1))  # words, with those that the last piece passed
-        passed = [Signal(init=k == 0, name=f"passed_{k}") for k in range(most + 1)]  # how many these are, one hot
-        offset = Signal(range(word))
-        # Granules from the offset on; less than none where zeros were taken for what the stream had no more of.
+        # The place of the next granule, from the first word on. Its top digit, of ``step`` values for each word, says
+        # how many words the last piece passed.
+        step = 1 << (word.bit_length() - 1) % 2
+        sizes = [2] * ((word.bit_length() - 1) // 2)
+        place = Digits([*sizes, (step * (most + 1) - 1).bit_length()], word * (most + 1), "place")
+        top = place.signals[-1]
+        passed = [top[j * step :][:step].any() for j in range(most + 1)]
+        within = Cat(top[k::step].any() for k in range(step))  # the top digit, words left out
+        offset = Cat(Cat(digit[1::2].any(), digit[2:].any()) for digit in place.signals[:-1])
+        if step == 2:
+            offset = Cat(offset, within[1])
+        # Granules from that place on; less than none where zeros were taken for what the stream had no more of.
         level, known = Signal(range(-piece, count * word + 1)), Signal(range(count * word + 1))
         closed = Signal()  # the last word is in
         ragged = Signal()  # and with it a part of a granule, which nobody can take
@@ -111,20 +121,15 @@ class Unpacker(wiring.Component):
             self.i.ready.eq(self.discarding | (~closed & ((stored != count) | ~passed[0]))),
             accepted.eq(self.i.valid & self.i.ready & ~self.discarding),
         ]
-        passing = moved[len(offset):]
-        m.d.sync += [passed[0].eq(~taken | (passing == 0)),
-                     *[passed[j].eq(taken & (passing == j)) for j in range(1, most + 1)]]
-
+        m.d.sync += top.eq(within)
         # A new word goes behind those that stay.
         stay = Signal.like(stored)
         m.d.comb += stay.eq(stored - sum(j * passed[j] for j in range(1, most + 1)))
-        content = []
         for k in range(count):
-            come = [Mux(passed[j], words[k + j], 0) for j in range(min(most, count - 1 - k) + 1)]
+            come = [Mux(passed[j], words[k + j], 0) for j in range(1, min(most, count - 1 - k) + 1)]
             with m.If(~passed[0] | (accepted & ((stored == k) | (stored == 0)))):
-                m.d.sync += words[k].eq(reduce(or_, come[1:], Mux(
+                m.d.sync += words[k].eq(reduce(or_, come, Mux(
                     accepted & (stay == k), self.i.p.data.as_value(), 0)))
-            content.append(reduce(or_, come))
 
         grown = Signal.like(known)
         m.d.comb += grown.eq(known + Mux(accepted, self.i.p.count >> fine, 0))
@@ -135,23 +140,16 @@ class Unpacker(wiring.Component):
             ragged.eq(ragged | (accepted & self.i.p.count[:fine].any())),
         ]
         with m.If(taken):
-            m.d.sync += [offset.eq(moved), level.eq(grown - take)]
+            m.d.sync += [*place.eq(moved), level.eq(grown - take)]
         received = self.i.valid & self.i.ready & self.i.p.last
         with m.If(received):
             m.d.sync += self.discarding.eq(0)
         with m.If(self.next):
             m.d.sync += [
-                Cat(passed).eq(1), offset.eq(0), stored.eq(0), level.eq(0), closed.eq(0), ragged.eq(0),
+                *place.eq(Const(0)), stored.eq(0), level.eq(0), closed.eq(0), ragged.eq(0),
                 self.discarding.eq(~(closed | received)),
             ]
 
-        # The barrel: the coarsest step first, and no more of the words than can still reach the output.
-        content = Cat(content)
-        for bit in reversed(range(len(offset))):
-            by = unit << bit
-            reach = unit * (piece + (1 << bit) - 1)
-            step = Signal(reach, name=f"barrel_{1 << bit}")
-            m.d.comb += step.eq(Mux(offset[bit], content[by:], content))
-            content = step
-        m.d.comb += self.o.p.data.as_value().eq(content)
+        granules = [granule for one in words for granule in data.View(data.ArrayLayout(unit, word), one)]
+        m.d.comb += self.o.p.data.as_value().eq(Cat(window(m, granules, place[:], piece)))
         return m
