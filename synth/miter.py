@@ -46,7 +46,7 @@ CONTRACTS = {
     "book": Contract(
         "reg busy = 0, stands = 0; always @(posedge clk) begin"
         " busy <= ~rst & (start | busy & ~a_done); stands <= ~rst & ~start & (stands | a_done); end",
-        kept={"counts": "busy", "ends": "busy"}, broken=("busy & start",),
+        kept={"counts": "busy", "decompress": "busy"}, broken=("busy & start",),
         seen={"bad": "(stands | a_done)", "tables": "(stands | a_done) & ~a_bad"}),
     "tensor_plan": Contract(
         "reg busy = 0, done = 0; wire told = done & ~start | a_done; always @(posedge clk) begin"

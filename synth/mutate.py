@@ -66,6 +66,8 @@ def _bench(subject):
     name = subject.bench or subject.name
     paths = [path for path in (ROOT / "tb").glob(f"*/*{name}.py") if path.parent.name not in ("judges", "cli")]
     found = next(filter(None, ([path for path in paths if path.stem == stem] for stem in (f"test_{name}", name))), [])
+    folder = subject.component.__module__.split(".")[-2]  # of benches with one name, the one beside the unit
+    found = [path for path in found if path.parent.name == folder] if len(found) > 1 else found
     if len(found) != 1:
         raise SynthesisError(f"{subject.name}: no bench")
     return found[0], subject.tests

@@ -51,8 +51,7 @@ def units():
     from actcodec.rtl.comet.dock import Dock
     from actcodec.rtl.comet.histogram import WIDTH as HISTOGRAM
     from actcodec.rtl.comet.histogram import Histogram
-    from actcodec.rtl.comet.huffman_decode import Decode as HuffmanDecode
-    from actcodec.rtl.comet.huffman_encode import Encode as HuffmanEncode
+    from actcodec.rtl.comet.huffman import Huffman
     from actcodec.rtl.comet.interleave import BYTES, SPARE, STEPS, Interleave
     from actcodec.rtl.comet.lorenzo import Lorenzo
     from actcodec.rtl.comet.outliers import Outliers
@@ -71,11 +70,10 @@ def units():
         Unit("histogram", Histogram, "32 bins of one symbol in eight", {"width": HISTOGRAM},
              tests="^(?!.*saturates)"),  # the other one sets its counts
         Unit("book", Book, "a code book's tables from its lengths"),
-        Unit("huffman_encode", HuffmanEncode, "eight symbols to eight codes, and escapes"),
+        Unit("huffman", Huffman, "eight symbols to eight codes and escapes, and back"),
         Unit("interleave", Interleave, "eight lanes of bits to bytes in the decoder's order",
              {"bytes": BYTES + SPARE, "steps": STEPS + SPARE}),
-        Unit("huffman_decode", HuffmanDecode, "bytes to eight lanes of bits to eight symbols"),
         Unit("reconstruct", Reconstruct, "multiples of a step to float32"),
         Unit("comet", Comet, "COMET's codec, both directions",
-             apart=("prequantise", "interleave")),
+             apart=("prequantise", "interleave", "huffman")),
     )

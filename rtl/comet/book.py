@@ -10,8 +10,8 @@ LENGTHS = 8  # bits of the longest code
 
 # What encoder and decoder know of a complete book. ``limits`` are, for the lengths 1 to 7, how many symbols have codes
 # of at most so many bits (encoder), or where these codes end, left aligned in 8 bits, modulo 256 where that is the end
-# of all codes (decoder). ``full``: there are no longer codes. ``delta``: symbol minus code modulo 256, for the lengths
-# 1 to 8. ``escape``: the last symbol, U.
+# of all codes (decoder). ``full``: there are no longer codes. ``delta``: code minus symbol (encoder), or symbol minus
+# code (decoder), modulo 256, for the lengths 1 to 8. ``escape``: the last symbol, U.
 tables = data.StructLayout({"limits": data.ArrayLayout(8, LENGTHS - 1), "full": LENGTHS - 1,
                             "delta": data.ArrayLayout(8, LENGTHS), "escape": 8})
 
@@ -32,8 +32,8 @@ class Book(wiring.Component):
     -----
     counts : input
         n_1 to n_7; stand from ``start`` to ``done``.
-    ends : input
-        What ``limits`` are: ends of codes, and not numbers of symbols.
+    decompress : input
+        The decoder's tables; like ``counts``.
     start : input
         Pulse.
     done : output
@@ -45,7 +45,7 @@ class Book(wiring.Component):
     """
 
     counts: In(data.ArrayLayout(8, LENGTHS - 1))
-    ends: In(1)
+    decompress: In(1)
     start: In(1)
     done: Out(1)
     tables: Out(tables)
@@ -55,31 +55,28 @@ class Book(wiring.Component):
         m = Module()
         kept = Signal(tables, reset_less=True)
         turn = Signal(LENGTHS)  # one hot: which length it is
-        # Codes left of the length at hand (256 codes of 8 bits); symbols so far. `over`: more than there can be.
-        left, used, over = Signal(9, reset_less=True), Signal(9, reset_less=True), Signal(reset_less=True)
-        number, rest, sums = Signal(9), Signal(10), Signal(10)
+        # The first code of the length at hand; symbols so far. `over`: more than there can be.
+        first, used, over = Signal(9, reset_less=True), Signal(9, reset_less=True), Signal(reset_less=True)
+        number, end, sums = Signal(9), Signal(10), Signal(9)
         chosen = 0
         for one, count in zip(turn, self.counts, strict=False):
             chosen = chosen | (count & one.replicate(8))
-        # Codes of length l that shorter ones leave: twice those that the length before left.
-        m.d.comb += [number.eq(Mux(turn[-1], left, chosen)), rest.eq(left - number), sums.eq(used + number),
-                     self.tables.eq(kept)]
+        m.d.comb += [number.eq(Mux(turn[-1], 256 - first, chosen)), end.eq(first + number), sums.eq(used + number),
+                     self.tables.eq(kept), self.bad.eq(over)]
         m.d.sync += [turn.eq(Cat(self.start, turn[:-1])), self.done.eq(turn[-1])]
         with m.If(self.start):
-            m.d.sync += [left.eq(2), used.eq(0), over.eq(0)]
+            m.d.sync += [first.eq(0), used.eq(0), over.eq(0)]
         with m.Elif(turn.any()):
-            m.d.sync += [left.eq(rest << 1), used.eq(sums), over.eq(over | rest[-1] | sums[9])]
-        # 2**l less what is left of it is where the codes of l bits end.
+            m.d.sync += [first.eq(end << 1), used.eq(sums),
+                         over.eq(over | Cat(one & (end > 2 << k) for k, one in enumerate(turn)).any())]
         for k in range(LENGTHS - 1):
             with m.If(turn[k]):
-                end = (-(rest[:8] << (LENGTHS - 1 - k)))[:8]
-                m.d.sync += [kept.limits[k].eq(Mux(self.ends, end, sums[:8])), kept.full[k].eq(~rest.any())]
+                m.d.sync += [kept.limits[k].eq(Mux(self.decompress, end << (LENGTHS - 1 - k), sums)),
+                             kept.full[k].eq(end[k + 1])]
         with m.If(turn.any()):
-            # Symbol minus code of length l: symbols before it, less the first code, 2**l - left.
-            first = Signal(8)
-            m.d.comb += first.eq(sum((one << (k + 1) for k, one in enumerate(turn)), 0) - left)
+            delta = Mux(self.decompress, used[:8], first[:8]) - Mux(self.decompress, first[:8], used[:8])
             m.d.sync += Cat(*(kept.delta[k] for k in range(LENGTHS))).eq(
-                Cat(*(kept.delta[k] for k in range(1, LENGTHS)), (used[:8] - first)[:8]))
+                Cat(*(kept.delta[k] for k in range(1, LENGTHS)), delta[:8]))
         with m.If(turn[-1]):
-            m.d.sync += [kept.escape.eq((sums - 1)[:8]), self.bad.eq(over | rest[-1] | sums[9])]
+            m.d.sync += kept.escape.eq((sums - 1)[:8])
         return m

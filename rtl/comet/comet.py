@@ -7,8 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.comet.book import Book
 from actcodec.rtl.comet.dock import Dock
 from actcodec.rtl.comet.histogram import BINS, WIDTH, Histogram
-from actcodec.rtl.comet.huffman_decode import Decode
-from actcodec.rtl.comet.huffman_encode import Encode
+from actcodec.rtl.comet.huffman import Huffman
 from actcodec.rtl.comet.interleave import Interleave
 from actcodec.rtl.comet.lorenzo import Lorenzo
 from actcodec.rtl.comet.outliers import Outliers
@@ -18,7 +17,6 @@ from actcodec.rtl.comet.prequantise import Prequantise
 from actcodec.rtl.comet.reconstruct import Reconstruct
 from actcodec.rtl.comet.rounds import Rounds
 from actcodec.rtl.common.packer import Packer, chunk_layout
-from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.common.vectors import edges, sectors
 
 __all__ = ["Comet", "legal"]
@@ -36,8 +34,8 @@ def legal(config):
 class Comet(wiring.Component):
     """Compresses or decompresses one tensor (or one CDU's share of it) at a time::
 
-        compress    sectors_i -> dock -> prequantise -> Lorenzo -> rounds -> encode -> interleave -> packer -> bytes_o
-        decompress  sectors_o <- dock <- reconstruct <- Lorenzo <- rounds <- decode <- unpacker <- bytes_i
+        compress    sectors_i -> dock -> prequantise -> Lorenzo -> rounds -> Huffman -> interleave -> packer -> bytes_o
+        decompress  sectors_o <- dock <- reconstruct <- Lorenzo <- rounds <- Huffman <- bytes_i
 
     The bits of outliers go around Lorenzo. While compressing, a histogram of the symbols is taken.
 
@@ -46,7 +44,7 @@ class Comet(wiring.Component):
 
     Throughput: a sector a cycle in both directions, less one cycle for each raw step of escapes. A sector with outliers
     takes four cycles, when decompressing five; rounds of outliers that follow one another wait for the way through. No
-    stream has more than 8 bytes a cycle. Latency: 12 cycles from ``config`` to the first sector, and 20 or more from
+    stream has more than 8 bytes a cycle. Latency: 12 cycles from ``config`` to the first sector, and 21 or more from
     there to the first beat, by what its bytes wait for; 21 or more from ``config`` to the first sector when
     decompressing. Buffering: as of its units. Combinational paths: none.
 
@@ -89,11 +87,9 @@ class Comet(wiring.Component):
         m.submodules.outliers = outliers = Outliers()
         m.submodules.rounds = rounds = Rounds()
         m.submodules.histogram = histogram = Histogram()
-        m.submodules.encode = encode = Encode()
+        m.submodules.huffman = huffman = Huffman()
         m.submodules.interleave = interleave = Interleave()
         m.submodules.packer = packer = Packer(1, LANES, LANES)
-        m.submodules.unpacker = unpacker = Unpacker(1, LANES, LANES)
-        m.submodules.decode = decode = Decode()
         m.submodules.reconstruct = reconstruct = Reconstruct()
         m.submodules.book = book = Book()
         m.submodules.places = places = Places()
@@ -101,19 +97,19 @@ class Comet(wiring.Component):
         config, decompress = self.config.p, Signal(reset_less=True)
         m.d.sync += decompress.eq(config.decompress)
         start, closing = Signal(), Signal()
-        self._streams(m, dock, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
-                      outliers, places, decompress)
-        self._control(m, book, start, closing, unpacker, decode)
+        self._streams(m, dock, prequantise, lorenzo, rounds, huffman, interleave, packer, reconstruct, outliers,
+                      places, decompress)
+        self._control(m, book, start, closing, huffman)
         m.d.comb += [
             dock.step.eq(config.step), prequantise.step.eq(config.step), reconstruct.step.eq(config.step),
             dock.decompress.eq(decompress), lorenzo.decompress.eq(decompress), lorenzo.horizontal.eq(config.horizontal),
             lorenzo.vertical.eq(config.vertical), lorenzo.signed.eq(config.signed),
             rounds.decompress.eq(decompress),
-            book.counts.eq(config.counts), book.ends.eq(decompress),
-            encode.book.eq(book.tables), decode.book.eq(book.tables),
-            decode.start.eq(start & decompress), places.start.eq(start),
-            decode.some.eq(places.some), decode.ended.eq(places.ended), places.next.eq(decode.begins),
-            unpacker.take.eq(decode.take), unpacker.next.eq(closing),
+            book.counts.eq(config.counts), book.decompress.eq(decompress),
+            huffman.book.eq(book.tables), huffman.decompress.eq(decompress),
+            huffman.start.eq(start & decompress), places.start.eq(start),
+            huffman.some.eq(places.some), huffman.ended.eq(places.ended), places.next.eq(huffman.begins),
+            huffman.next.eq(closing),
             outliers.decompress.eq(decompress), outliers.clear.eq(start),
             histogram.clear.eq(start & ~decompress),
             histogram.valid.eq(rounds.rounds_o.valid & rounds.rounds_o.ready & ~rounds.rounds_o.p.end),
@@ -122,15 +118,15 @@ class Comet(wiring.Component):
         ]
         return m
 
-    def _streams(self, m, dock, prequantise, lorenzo, rounds, encode, interleave, packer, unpacker, decode, reconstruct,
-                 outliers, places, decompress):
+    def _streams(self, m, dock, prequantise, lorenzo, rounds, huffman, interleave, packer, reconstruct, outliers,
+                 places, decompress):
         for source, sink in (
                 (dock.forth, prequantise.i), (prequantise.o, lorenzo.differences_i),
                 (lorenzo.differences_o, rounds.sectors_i),
-                (rounds.rounds_o, encode.i), (encode.o, interleave.i), (interleave.o, packer.i),
+                (rounds.rounds_o, huffman.rounds_i), (huffman.steps_o, interleave.i), (interleave.o, packer.i),
                 (packer.o, wiring.flipped(self.bytes_o)),
-                (wiring.flipped(self.edges), places.i), (wiring.flipped(self.bytes_i), unpacker.i),
-                (unpacker.o, decode.bytes), (decode.o, rounds.rounds_i),
+                (wiring.flipped(self.edges), places.i), (wiring.flipped(self.bytes_i), huffman.bytes_i),
+                (huffman.rounds_o, rounds.rounds_i),
                 (rounds.sectors_o, lorenzo.sums_i), (lorenzo.sums_o, reconstruct.i),
                 (reconstruct.o, dock.back), (dock.sectors_o, wiring.flipped(self.sectors_o)),
                 (dock.bytes_o, outliers.sector_i)):
@@ -146,14 +142,14 @@ class Comet(wiring.Component):
             places.o.ready.eq(rounds.walk.ready | (dock.sectors_i.ready & self.sectors_i.valid)),
             # Outliers.
             outliers.moves.eq(dock.moves), outliers.count.eq(dock.count), outliers.mask.eq(dock.mask),
-            encode.words.eq(outliers.bytes_o), outliers.pops.eq(encode.pops),
-            outliers.bytes_i.eq(decode.words), outliers.pushes.eq(decode.pushes), decode.room.eq(outliers.room),
+            huffman.words_i.eq(outliers.bytes_o), outliers.pops.eq(huffman.pops),
+            outliers.bytes_i.eq(huffman.words_o), outliers.pushes.eq(huffman.pushes), huffman.room.eq(outliers.room),
             outliers.take.eq(dock.take), dock.bytes_i.eq(outliers.sector_o),
         ]
 
-    def _control(self, m, book, start, closing, unpacker, decode):
+    def _control(self, m, book, start, closing, huffman):
         wrong = book.bad | ~legal(self.config.p)
-        with m.If(decode.short):
+        with m.If(huffman.short):
             m.d.sync += self.error.short.eq(1)
         with m.FSM():
             with m.State("idle"):
@@ -182,9 +178,9 @@ class Comet(wiring.Component):
             with m.State("close"):
                 # A stream that is too long goes on being taken, and thrown away, until its `last`.
                 m.d.comb += [self.busy.eq(1), closing.eq(1)]
-                m.d.sync += self.error.excess.eq(unpacker.excess & ~self.error.short)
+                m.d.sync += self.error.excess.eq(huffman.excess & ~self.error.short)
                 m.next = "drain"
             with m.State("drain"):
                 m.d.comb += self.busy.eq(1)
-                with m.If(~unpacker.discarding):
+                with m.If(~huffman.discarding):
                     m.next = "idle"

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.comet import huffman_encode
+from actcodec.rtl.comet import huffman
 from actcodec.rtl.comet.payloads import LANES
 from actcodec.rtl.common import compaction
 from actcodec.rtl.common.packer import chunk_layout
@@ -46,7 +46,7 @@ class Interleave(wiring.Component):
 
     Ports
     -----
-    i : stream of :data:`~actcodec.rtl.comet.huffman_encode.steps`
+    i : stream of :data:`~actcodec.rtl.comet.huffman.steps`
     o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8
         What the decoder asks for in each step, lanes in order; ``last`` on an empty chunk.
 
@@ -61,7 +61,7 @@ class Interleave(wiring.Component):
             if type(depth) is not int or depth < 3:
                 raise ValueError(f"{name} must be an integer of at least 3, not {depth!r}")
         self.bytes, self.steps = bytes, steps
-        super().__init__({"i": In(stream.Signature(huffman_encode.steps)),
+        super().__init__({"i": In(stream.Signature(huffman.steps)),
                           "o": Out(stream.Signature(chunk_layout(LANES)))})
 
     def elaborate(self, platform):

@@ -2,7 +2,7 @@
 
 import cocotb
 import numpy as np
-from cocotb.triggers import FallingEdge
+from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.golden.comet.book import Book as Golden
 from actcodec.rtl.comet.book import Book
@@ -30,21 +30,26 @@ EDGES = [[2, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 256], [1, 1, 1, 1, 1, 1
          [1, 0, 0, 0, 0, 0, 0, 128], [0, 4, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 127, 2]]
 
 
-def tables(book, ends):
+def tables(book, decompress):
     """What the unit should give: limits, full, delta, escape."""
-    numbers = book.end[:7] % 256 if ends else np.cumsum(book.counts)[:7]
+    numbers = book.end[:7] % 256 if decompress else np.cumsum(book.counts)[:7]
+    delta = (book.delta if decompress else -book.delta.astype(int)) % 256
     return (pack(map(int, numbers), 8) | pack(map(int, book.end[:7] == 256), 1) << 56
-            | pack(map(int, book.delta), 8) << 63 | book.U << 127)
+            | pack(map(int, delta), 8) << 63 | book.U << 127)
 
 
-async def work(dut, counts, ends):
-    dut.counts.value, dut.ends.value, dut.start.value = pack(counts[:7], 8), ends, 1
+async def work(dut, counts, decompress):
+    dut.counts.value, dut.decompress.value, dut.start.value = pack(counts[:7], 8), decompress, 1
     await FallingEdge(dut.clk)
     dut.start.value = 0
     for cycle in range(1, LATENCY + 1):
         assert dut.done.value == (cycle == LATENCY)
         await FallingEdge(dut.clk)
-    return int(dut.tables.value), int(dut.bad.value)
+    found = int(dut.tables.value), int(dut.bad.value)
+    await ClockCycles(dut.clk, 3)
+    await FallingEdge(dut.clk)
+    assert found == (int(dut.tables.value), int(dut.bad.value))
+    return found
 
 
 @cocotb.test
@@ -53,12 +58,13 @@ async def gives_goldens_tables(dut):
     bench = Bench(dut)
     await bench.start()
     seen = set()
-    for counts in EDGES + [some(random) for _ in range(400)]:
-        for ends in (0, 1):
-            got, bad = await work(dut, counts, ends)
+    single = [[0] * k + [2 << k] + [0] * (7 - k) for k in range(8)]  # all codes of one length
+    for counts in EDGES + single + [some(random) for _ in range(400)]:
+        for decompress in (0, 1):
+            got, bad = await work(dut, counts, decompress)
             assert not bad, counts
             book = Golden(counts)
-            bench.equal([got], [tables(book, ends)], f"tables of {book}, ends={ends}")
+            bench.equal([got], [tables(book, decompress)], f"tables of {book}, decompress={decompress}")
             seen.add(book.U)
     assert min(seen) == 1 and max(seen) == 255 and len(seen) > 40
 
@@ -85,3 +91,18 @@ async def flags_books_that_are_not_complete(dut):
             assert (await work(dut, counts, 0))[1] == (counts[place] << 7 - place > 256), counts
     counts = [255] * 7
     assert (await work(dut, counts, 0))[1]
+
+
+@cocotb.test
+@cocotb.parametrize(cycles=range(LATENCY))
+async def a_reset_ends_a_book(dut, cycles):
+    bench = Bench(dut)
+    await bench.start()
+    dut.counts.value = pack(EDGES[2][:7], 8)
+    await bench.pulse("start")
+    for _ in range(cycles):
+        await FallingEdge(dut.clk)
+    await bench.reset(1)
+    for _ in range(LATENCY + 1):
+        assert not dut.done.value
+        await FallingEdge(dut.clk)

@@ -260,7 +260,7 @@ async def takes_a_cycle_a_sector(dut):
         assert taken == list(range(taken[0], taken[0] + sectors))
         assert given == list(range(given[0], given[0] + sectors))
         assert (taken[0], given[0]) == (12, 21)
-        assert first.cycles["bytes_o"][0] - taken[0] >= 20
+        assert first.cycles["bytes_o"][0] - taken[0] >= 21
 
 
 @cocotb.test
