@@ -52,7 +52,7 @@ RECIPES = {
 }
 TARGET = 480  # ps that ABC's sizing aims at; how much hardly matters, as OpenSTA's follows
 SMALL = 1000  # cells of a module that is not worth being sized by itself
-FOR_LARGE = ("fast", "twice")  # recipes for what has more cells than that
+FOR_LARGE = ("fast", "twice", "flat")  # recipes for what has more cells than that
 LARGE = 40000
 
 
