@@ -215,7 +215,8 @@ async def refuses_configurations(dut):
     wrong = [flat, configuration(0, 1.0, row, [2, 1, 0, 0, 0, 0, 0]), configuration(0, 1.0, row, [3] + [0] * 6),
              configuration(0, 2.0**-126, row, good), configuration(0, 129 * 2.0**105, row, good),
              configuration(0, 2.0**113, row, good), configuration(0, np.inf, row, good),
-             configuration(0, -1.0, row, good), configuration(0, 0.0, row, good)]
+             configuration(0, -1.0, row, good), configuration(0, -(2.0**112), row, good),
+             configuration(0, 0.0, row, good)]
     for word in wrong:
         await bench.run({"config": [word]}, {}, random)
         await ClockCycles(dut.clk, START)
