@@ -30,8 +30,8 @@ WIDTH = 16  # bits of the input that chooses
 @dataclass(frozen=True)
 class Subject:
     """What gets mutants: the class of a component, or where that is, and its parameters. ``files`` of the RTL: if there
-    are any, only cells that come from these get mutants. ``bench``: the name of its bench, if that is another one, and
-    a regular expression of the ``tests`` to run."""
+    are any, only cells that come from these get mutants. ``bench``: the file of its bench, from the root of a checkout
+    on, if that is not the one beside it, and a regular expression of the ``tests`` to run."""
 
     name: str
     place: object
@@ -43,6 +43,12 @@ class Subject:
     @property
     def component(self):
         return pkgutil.resolve_name(self.place) if isinstance(self.place, str) else self.place
+
+    @property
+    def bench_path(self):
+        """The file of its bench."""
+        folder, name = self.component.__module__.split(".")[-2:]
+        return ROOT / (self.bench or f"tb/{folder}/test_{name.removeprefix('test_')}.py")
 
 
 @dataclass(frozen=True)
@@ -83,11 +89,6 @@ OWN = {unit: tuple(f"rtl/{file}.py" for file in files) for unit, files in {
 WITHOUT = ("lane", "accelerator")  # a bench that ends in time, with so large a netlist
 
 
-def _bench(unit):
-    """The name of a catalogue's unit's bench."""
-    return Path(unit.bench_path).stem.removeprefix("test_")
-
-
 SUBJECTS = {
     subject.name: subject for subject in (
         Subject("skid", "actcodec.rtl.common.skid:Skid", {"shape": 16}),
@@ -97,19 +98,19 @@ SUBJECTS = {
         Subject("fifo", "actcodec.rtl.common.fifo:Fifo", {
             "shape": data.StructLayout({"content": 15, "last": 1}), "depth": 13, "packets": True}),
         Subject("axis", "tb.common.test_axis:Edges", {"size": 16}, ("rtl/common/axis.py",)),
-        *(Subject(name, f"tb.common.test_carrysave:{place}", parameters, ("rtl/common/carrysave.py",), "carrysave")
+        *(Subject(name, f"tb.common.test_carrysave:{place}", parameters, ("rtl/common/carrysave.py",))
           for name, place, parameters in (("carrysave", "Dot", {"constant": -77}), ("columns", "Bits", {"single": 6}))),
         Subject("minifloat", "tb.common.test_minifloat:Convert", {}, ("rtl/common/minifloat.py",)),
         Subject("round_robin", "actcodec.rtl.offload.round_robin:RoundRobin", {"cdus": 3}),
         Subject("control", "actcodec.rtl.jpegact.control:Control", {
             "modes": lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")}),
         *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **DIFFERENT.get(unit.name, {})),
-                  OWN.get(unit.name, ()), _bench(unit), unit.tests)
+                  OWN.get(unit.name, ()), unit.bench_path, unit.tests)
           for unit in UNITS.values() if unit.name not in WITHOUT),
         Subject("stream_mux", "tb.common.test_stream_mux:Partners", {}, ("rtl/common/stream_mux.py",)),
         *(Subject(Path(file).name, UNITS[unit].component,
                   UNITS[unit].resolved(**(UNITS[unit].synth or {}), **DIFFERENT.get(Path(file).name, {})),
-                  (f"rtl/{file}.py",), _bench(UNITS[unit]))
+                  (f"rtl/{file}.py",), UNITS[unit].bench_path)
           for file, unit in INSIDE.items()),
     )
 }

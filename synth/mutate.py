@@ -61,18 +61,6 @@ class Score:
 COLUMNS = ("mutants", "killed", "equivalent", "survived", "%", "bench, s", "all, s")
 
 
-def _bench(subject):
-    """The file of a subject's bench, and the regular expression of the tests to run."""
-    name = subject.bench or subject.name
-    paths = [path for path in (ROOT / "tb").glob(f"*/*{name}.py") if path.parent.name not in ("judges", "cli")]
-    found = next(filter(None, ([path for path in paths if path.stem == stem] for stem in (f"test_{name}", name))), [])
-    folder = subject.component.__module__.split(".")[-2]  # of benches with one name, the one beside the unit
-    found = [path for path in found if path.parent.name == folder] if len(found) > 1 else found
-    if len(found) != 1:
-        raise SynthesisError(f"{subject.name}: no bench")
-    return found[0], subject.tests
-
-
 def sources(path):
     """The file and all that it imports of tb/ and golden/."""
     found, todo = set(), [path]
@@ -94,11 +82,11 @@ def sources(path):
 
 def _call(subject, folder, file, **environment):
     """Runs the bench of a subject with the netlist in ``folder``; returns the process."""
-    path, tests = _bench(subject)
     return subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", path], cwd=ROOT, stdout=file,
-        stderr=subprocess.STDOUT, env={**os.environ, "MUTANTS": f"{subject.name}:{folder}:{tests}", "SIM": "verilator",
-                                       "WAVES": "", **environment})
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", subject.bench_path],
+        cwd=ROOT, stdout=file, stderr=subprocess.STDOUT,
+        env={**os.environ, "MUTANTS": f"{subject.name}:{folder}:{subject.tests}", "SIM": "verilator", "WAVES": "",
+             **environment})
 
 
 def campaign(subject, folder, seed, tell=lambda known: None):
@@ -110,8 +98,8 @@ def campaign(subject, folder, seed, tell=lambda known: None):
     SynthesisError
         If the bench fails without a mutant, or has no test for this netlist.
     """
-    path, tests = _bench(subject)
-    key = hashlib.sha256(repr((tests, seed, [file.read_bytes() for file in sources(path)])).encode()).hexdigest()[:16]
+    files = [file.read_bytes() for file in sources(subject.bench_path)]
+    key = hashlib.sha256(repr((subject.tests, seed, files)).encode()).hexdigest()[:16]
     kept, complete = folder / f"verdicts-{key}", folder / f"verdicts-{key}-complete"
 
     def known():

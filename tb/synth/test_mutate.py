@@ -31,7 +31,7 @@ def test_the_bench_of_the_skid_buffer_kills_its_mutants_and_a_weak_one_does_not(
     score = judge(SKID, COUNT, SEED, build=build)
     assert len(score.killed) == COUNT and score.percent == 100
     assert all("test_skid." in failed for failed in score.killed.values())
-    weak = judge(replace(SKID, bench="weak"), COUNT, SEED, build=build)
+    weak = judge(replace(SKID, bench="tb/synth/weak.py"), COUNT, SEED, build=build)
     assert weak.folder == score.folder
     assert 0 < len(weak.survived) < COUNT and len(weak.killed) + len(weak.survived) == COUNT
     assert all(verdict.startswith("different after ") for verdict in weak.survived.values())
