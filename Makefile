@@ -41,8 +41,8 @@ help:  ## list the targets
 setup:  ## install what the other targets need (they call it themselves)
 	@scripts/setup.sh
 
-demo: setup  ## compress a ResNet's activations with the simulated hardware; table, and picture in build/
-	@$(BIN)/actcodec demo --output build
+demo: setup  ## compress a ResNet's activations, in simulated hardware; table, and picture in build/ (ALL=1: every mode)
+	@$(BIN)/actcodec demo --output build $(if $(filter-out 0,$(ALL)),--all)
 
 # A waveform belongs to one process; otherwise benches run side by side.
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)

@@ -1,9 +1,8 @@
-"""``actcodec demo``: real activations through the simulated hardware and back, compared with the golden model."""
+"""``actcodec demo``: real activations, compressed and brought back; simulated hardware beside the golden model."""
 
 import io
 from dataclasses import dataclass
 from importlib import resources
-from itertools import groupby, zip_longest
 from time import monotonic
 
 import numpy as np
@@ -13,11 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from actcodec import container, engines, metrics
-from actcodec.codecs import MODES, find
+from actcodec.codecs import JPEG_ACT, MODES, find
 
-__all__ = ["KINDS", "Result", "run", "runs", "sample"]
+__all__ = ["KINDS", "Result", "Total", "run", "runs", "sample", "totals"]
 
 KINDS = ("dense", "ReLU")
+WIDE = 120  # columns of a terminal that have room for what modes do
 
 
 def runs():
@@ -26,10 +26,14 @@ def runs():
                    if shown == kind] for kind in KINDS}
 
 
+def simulated(mode, options):
+    """Whether the paper's CDU has the mode, with these options."""
+    return find(mode).variant(options).name in JPEG_ACT
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
-    """One tensor, compressed and decompressed by the simulated hardware; where a mode has none, by the golden model,
-    and then there are no cycles."""
+    """One tensor, compressed and decompressed; by the golden model alone, there are no cycles."""
 
     tensor: str
     kind: str  # one of KINDS
@@ -40,7 +44,6 @@ class Result:
     ratio: float
     cycles: tuple | None = None  # a block, compressing and decompressing
     latency: tuple | None = None  # cycles from the start to the first beat out, likewise
-    bytes_per_cycle: float | None = None  # payload bytes over the cycles of compression
     equal: bool = True  # whether file and tensor equal golden's, bit for bit
 
     @property
@@ -64,102 +67,112 @@ def sample():
         return dict(tensors)
 
 
-def measure(tensor, kind, x, mode, options):
-    """The :class:`Result` of one tensor in one mode."""
+def measure(tensor, kind, x, mode, options, simulated):
+    """The :class:`Result` of one tensor in one mode; by the golden model alone unless it is ``simulated``."""
     golden, _ = engines.compress("golden", x, mode, **options)
     expected, _ = engines.decompress("golden", golden)
-    if "rtl" not in find(mode).engines:
+    if not simulated:
         return Result(tensor, kind, mode, options, x, expected, golden.ratio)
     compressed, forward = engines.compress("rtl", x, mode, **options)
     after, backward = engines.decompress("rtl", golden)
     return Result(tensor, kind, mode, options, x, after, golden.ratio,
                   (forward.cycles_per_block, backward.cycles_per_block), (forward.latency, backward.latency),
-                  len(compressed.payload) / forward.cycles,
                   container.pack(compressed) == container.pack(golden) and after.tobytes() == expected.tobytes())
 
 
-def run(output):
-    """Runs the sample through the hardware, prints a table and leaves ``demo.png`` in the folder ``output``. Returns
-    whether all of it equalled the golden model."""
+def run(output, everything=False):
+    """Compresses the sample and brings it back, prints a table and leaves ``demo.png`` in the folder ``output``.
+
+    The modes of the paper's CDU pass the simulated hardware, with ``everything`` all that have any; the others pass the
+    golden model. Returns whether all that came out of the hardware equals the golden model.
+    """
     console, started = Console(), monotonic()
-    output.mkdir(parents=True, exist_ok=True)
-    todo = [(name, kind, x, *how) for name, x in sample().items()
-            for kind in ["ReLU" if name.startswith("ReLU") else "dense"] for how in runs()[kind]]
+    jobs = [(name, kind, x, mode, options, "rtl" in find(mode).engines and (everything or simulated(mode, options)))
+            for name, x in sample().items() for kind in ["ReLU" if name.startswith("ReLU") else "dense"]
+            for mode, options in runs()[kind]]
+    minutes = "5 minutes" if everything else "40 seconds"
     columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn()]
     results = []
     with Progress(*columns, console=console) as progress:
-        building, simulating, drawing = (progress.add_task(step, total=size, start=False) for step, size in [
-            ("build the simulator (kept for next time)", 1), ("simulate the hardware", len(todo)), ("draw", 1)])
+        building, measuring, drawing = (progress.add_task(step, total=size, start=False) for step, size in [
+            (f"build the simulator (the first time, {minutes} or so)", 1), ("compress and decompress", len(jobs)),
+            ("draw", 1)])
         progress.start_task(building)
-        engines.prepare()
+        engines.prepare(() if everything else JPEG_ACT)
         progress.advance(building)
-        progress.start_task(simulating)
-        for item in todo:
-            results.append(measure(*item))
-            progress.advance(simulating)
+        progress.start_task(measuring)
+        for job in jobs:
+            results.append(measure(*job))
+            progress.advance(measuring)
         progress.start_task(drawing)
         from actcodec.picture import draw  # slow the first time: matplotlib looks for fonts
 
+        output.mkdir(parents=True, exist_ok=True)
         draw(results, output / "demo.png")
         progress.advance(drawing)
 
-    console.print(table(results))
-    console.print("[dim]Cycles for a block of 64 values, compressing/decompressing, from the start to the end, as "
-                  "the accelerator counts them. Bytes of payload per cycle, compressing. PSNR against the tensor's "
-                  "range. brc keeps only whether x > 0. Modes without cycles ran in the golden model alone.[/]\n")
-    for kind in KINDS:
-        ratios = ", ".join(f"{label} {ratio:.2f}" for label, ratio in totals(results, kind).items())
-        console.print(f"Ratio of all {kind} tensors together: {ratios}")
-    text = ", ".join(f"{mode} {cycles}" for mode, cycles in latencies(results).items())
-    console.print(f"Cycles from the start to the first beat out, compressing/decompressing: {text}")
+    totals_ = totals(results)
+    console.print(table(totals_, console.width))
+    console.print("[dim]All tensors of a kind together: bytes before over bytes of payload; L2 error; PSNR against the "
+                  "range. Cycles per block of 64 values and from the start to the first beat out, "
+                  "compressing/decompressing, where the mode ran in simulated hardware.[/]\n")
     wrong = [result for result in results if not result.equal]
-    simulated = sum(result.cycles is not None for result in results)
     for result in wrong:
         console.print(f"[bold red]{result.tensor}, {result.label}: the hardware differs from the golden model[/]")
     if not wrong:
-        console.print(f"[bold green]Equal to the golden model, bit for bit: {simulated} streams and {simulated} "
-                      f"tensors out of the simulated hardware.[/]")
+        count = sum(result.cycles is not None for result in results)
+        console.print(f"[bold green]Bit for bit equal to the golden model: {count} streams and {count} tensors out of "
+                      "the simulated hardware.[/]")
     console.print(f"Picture: {output / 'demo.png'} ({monotonic() - started:.0f} s)", soft_wrap=True, markup=False)
     return not wrong
 
 
-def totals(results, kind):
-    """Bytes of all tensors of a kind over bytes of all their payloads, for each way of compressing."""
-    sums = {}
-    for r in results:
-        if r.kind == kind:
-            before, after = sums.get(r.label, (0, 0))
-            sums[r.label] = before + r.before.nbytes, after + r.before.nbytes / r.ratio
-    return {label: before / after for label, (before, after) in sums.items()}
+@dataclass(frozen=True)
+class Total:
+    """All tensors of a kind, compressed in one way."""
+
+    kind: str
+    label: str
+    mode: str
+    ratio: float
+    relative_error: float
+    psnr: float
+    cycles: str  # a block, compressing and decompressing; the largest of all tensors
+    latency: str  # the smallest to the largest
 
 
-def latencies(results):
-    """Latency in each mode, compressing/decompressing, as text: one number, or the smallest to the largest."""
-    found = {}
-    for r in results:
-        if r.latency:
-            found.setdefault(r.mode, []).append(r.latency)
-    return {mode: "/".join("-".join(map(str, sorted({min(way), max(way)}))) for way in zip(*both, strict=True))
-            for mode, both in found.items()}
+def totals(results):
+    """A :class:`Total` for each kind and way of compressing."""
+    def of(some):
+        before, after = (np.concatenate([getattr(r, when).reshape(-1) for r in some]) for when in ("before", "after"))
+        cycles = latency = ""
+        if some[0].cycles:
+            cycles = "/".join(f"{max(way):.2f}" for way in zip(*(r.cycles for r in some), strict=True))
+            latency = "/".join("-".join(map(str, sorted({min(way), max(way)})))
+                               for way in zip(*(r.latency for r in some), strict=True))
+        return Total(some[0].kind, some[0].label, some[0].mode,
+                     before.nbytes / sum(r.before.nbytes / r.ratio for r in some),
+                     metrics.relative_error(before, after), metrics.psnr(before, after), cycles, latency)
+
+    ways = dict.fromkeys((r.kind, r.label) for r in results)
+    return [of([r for r in results if (r.kind, r.label) == way]) for way in ways]
 
 
-def table(results):
-    """The results, a row each."""
-    # Tight, so that it fits into 80 columns.
-    table = Table(title="Activations of a ResNet-20 through a simulated accelerator", box=box.SIMPLE_HEAD,
+def table(totals, width):
+    """The totals, a row each, in ``width`` columns of a terminal; what a mode does, where there is room for it."""
+    table = Table(title="Activations of a ResNet-20, compressed and brought back", box=box.SIMPLE_HEAD,
                   padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ["tensor: kind, shape", "mode"]:
-        table.add_column(name, no_wrap=True)
-    for name in ["ratio", "rel. L2\nerror", "PSNR\ndB", "cycles/\nblock", "bytes/\ncycle"]:
+    table.add_column("mode", no_wrap=True)
+    for name in ["ratio", "L2\nerror", "PSNR,\ndB", "cycles\nper block", "cycles\nto output"]:
         table.add_column(name, justify="right", no_wrap=True)
-    for tensor, rows in groupby(results, lambda r: r.tensor):
-        rows = list(rows)
-        what = [f"[bold]{tensor}[/]", f"{rows[0].kind}, {'x'.join(map(str, rows[0].before.shape))}"]
-        for r, text in zip_longest(rows, what, fillvalue=""):
-            table.add_row(text, r.label, f"{r.ratio:.2f}", f"{r.relative_error:.4f}" if r.relative_error else "exact",
-                          f"{r.psnr:.1f}" if np.isfinite(r.psnr) else "-",
-                          *(["/".join(f"{cycles:.2f}" for cycles in r.cycles), f"{r.bytes_per_cycle:.2f}"]
-                            if r.cycles else ["-", "-"]),
-                          end_section=r is rows[-1])
+    if wide := width >= WIDE:
+        table.add_column("what it does")
+    for kind in KINDS:
+        table.add_row(f"[bold]{kind} tensors[/]")
+        for t in sorted((t for t in totals if t.kind == kind), key=lambda t: t.ratio):
+            table.add_row(t.label, f"{t.ratio:.2f}", f"{t.relative_error:.4f}" if t.relative_error else "exact",
+                          f"{t.psnr:.1f}" if np.isfinite(t.psnr) else "", t.cycles, t.latency,
+                          *([find(t.mode).summary] if wide else []))
+        table.add_section()
     return table

@@ -42,10 +42,11 @@ def decompress(engine, compressed):
     return tensors.restored(values, compressed.shape, compressed.dtype), cycles
 
 
-def prepare():
-    """Builds the simulated hardware unless it was built before."""
+def prepare(modes=()):
+    """Builds the simulated hardware of a lane with these ``modes``, of all of them without, unless it was built
+    before."""
     with simulator() as rtl:
-        rtl.prepare()
+        rtl.prepare(chosen=[modes] if modes else None)
 
 
 @contextmanager

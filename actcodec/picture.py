@@ -5,7 +5,6 @@ from itertools import cycle
 import numpy as np
 
 from actcodec.codecs import METHODS
-from actcodec.demo import KINDS
 from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
@@ -14,21 +13,25 @@ INK, QUIET = "#222222", "#8a8a8a"
 SHOWN = (3, 2)  # channels of a dense tensor, of a ReLU's
 MAGNIFIED = 10
 COLOURS = ("tab10", "Dark2")  # dark enough to write with
-PLACES = ((0, 12, "center"), (0, -24, "center"), (14, -4, "left"), (-14, -4, "right"), (10, 10, "left"),
-          (-10, 10, "right"), (10, -18, "left"), (-10, -18, "right"), (0, 28, "center"), (0, -40, "center"))
-"""Where a name may go, in points from its mark, the best place first."""
+DISTANCES = (14, 24, 36, 52)  # of a name from its mark, in points
+DIRECTIONS = 16
+
+
+def family(result):
+    """What results have in common that differ in the quantization table alone: the mode, and its other options."""
+    return " ".join([result.mode, *(str(value) for name, value in result.options.items() if name != "dqt")])
 
 
 def colours(results):
-    """{way of compressing: colour}."""
-    found = cycle(colour for name in COLOURS for colour in pyplot().get_cmap(name).colors)
-    return dict(zip(dict.fromkeys(r.label for r in results), found, strict=False))
+    """{family: colour}."""
+    palette = cycle(colour for name in COLOURS for colour in pyplot().get_cmap(name).colors)
+    return dict(zip(dict.fromkeys(map(family, results)), palette, strict=False))
 
 
 def shown(results):
     """What the picture has channels of: for each kind the first tensor by JPEG-ACT's way, and how many channels."""
-    for kind, mode, count in zip(KINDS, METHODS["JPEG-ACT"], SHOWN, strict=True):
-        yield next(r for r in results if (r.kind, r.mode) == (kind, mode)), count
+    for mode, count in zip(METHODS["JPEG-ACT"], SHOWN, strict=True):
+        yield next(r for r in results if r.mode == mode), count
 
 
 def draw(results, path):
@@ -65,7 +68,7 @@ def draw_channels(figure, results):
     for result, count in chosen:
         figure.text(axes[0, first].get_position().x0, 0.89,
                     f"{result.tensor}\n{result.label}, ratio {result.ratio:.1f}, error {result.relative_error:.2%}",
-                    fontsize=10.5, linespacing=1.4, weight="bold", color=colours(results)[result.label])
+                    fontsize=10.5, linespacing=1.4, weight="bold", color=colours(results)[family(result)])
         first += count
 
 
@@ -75,22 +78,31 @@ def liveliest(channels, count):
 
 
 def draw_ratios(axes, results):
-    """A small mark for every tensor and mode; a large one, named, for the mode's tensors of a kind together."""
-    lossy = [r for r in results if r.relative_error]
-    lossless = min(r.relative_error for r in lossy) / 3  # where a logarithmic axis puts "none"
+    """A small mark for every tensor and way of compressing; a large one, named, for all tensors of a kind together. A
+    line joins those that differ in the table alone: what a coder makes of any error."""
+    lossless = min(r.relative_error for r in results if r.relative_error) / 3  # where a logarithmic axis puts "none"
     axes.axvspan(lossless / 1.6, lossless * 1.6, color="#f1f1f1", zorder=0)
-    colour, names, marks = colours(results), [], []
-    for label, kind in dict.fromkeys((r.label, r.kind) for r in results):
-        of_mode = [r for r in results if (r.label, r.kind) == (label, kind)]
-        errors = np.array([r.relative_error or lossless for r in of_mode])
-        ratios = np.array([r.ratio for r in of_mode])
-        marker = "o" if kind == "dense" else "^"
-        axes.scatter(errors, ratios, s=46, color=colour[label], marker=marker, alpha=0.55, linewidths=0)
-        x, y = np.exp(np.log(errors).mean()), 1 / np.average(1 / ratios, weights=[r.before.size for r in of_mode])
-        axes.scatter(x, y, s=150, color=colour[label], marker=marker, edgecolors="white", linewidths=1.4, zorder=3)
-        marks += [(x, y, 8), *zip(errors, ratios, [4] * len(errors), strict=True)]
-        names.append(axes.annotate(f"{label}  {y:.1f}", (x, y), (0, 0), textcoords="offset points",
-                                   color=colour[label], weight="bold", fontsize=10, zorder=4))
+    colour, names, obstacles = colours(results), [], []
+    kinds = {name: {r.kind for r in results if family(r) == name} for name in colour}
+    for name, kind in dict.fromkeys((family(r), r.kind) for r in results):
+        marker, ends = "o" if kind == "dense" else "^", []
+        style = {"color": colour[name], "marker": marker}
+        for label in dict.fromkeys(r.label for r in results if (family(r), r.kind) == (name, kind)):
+            some = [r for r in results if (r.label, r.kind) == (label, kind)]
+            errors = np.array([r.relative_error or lossless for r in some])
+            ratios = np.array([r.ratio for r in some])
+            axes.scatter(errors, ratios, s=30, alpha=0.4, linewidths=0, **style)
+            x, y = np.exp(np.log(errors).mean()), 1 / np.average(1 / ratios, weights=[r.before.size for r in some])
+            axes.scatter(x, y, s=130, edgecolors="white", linewidths=1.4, zorder=3, **style)
+            obstacles += [(x, y, 9), *zip(errors, ratios, [3] * len(errors), strict=True)]
+            ends.append((x, y, some[0].options.get("dqt")))
+        ends.sort()
+        axes.plot(*zip(*(end[:2] for end in ends), strict=True), color=colour[name], linewidth=1.5, alpha=0.7)
+        text = f"{name}, {kind}" if len(kinds[name]) > 1 else name
+        if len(ends) > 1:
+            names += [annotate(axes, table, (x, y), colour[name], 8) for x, y, table in ends]
+        x, y, _ = ends[-1]
+        names.append(annotate(axes, f"{text}  {y:.1f}" if len(ends) == 1 else text, (x, y), colour[name], 10))
     axes.set(xscale="log", yscale="log", xlabel="relative L2 error", ylabel="compression ratio", ylim=(0.8, 48))
     axes.set_yticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
     axes.set_yticks([], minor=True)
@@ -101,28 +113,45 @@ def draw_ratios(axes, results):
     handles = [axes.scatter([], [], s=60, color=QUIET, marker=m, label=text)
                for m, text in [("o", "dense tensor"), ("^", "ReLU tensor")]]
     axes.legend(handles=handles, loc="lower right", frameon=False)
-    place(axes, names, marks)
+    place(axes, names, obstacles)
 
 
-def place(axes, names, marks):
-    """Moves each name to where it hides least of ``marks`` (x, y and half a width in pixels) and of the names before
-    it, and stays inside of the axes."""
+def annotate(axes, text, mark, colour, size):
+    """A name for a mark, which :func:`place` moves; a thin line leads to it from the mark."""
+    from matplotlib.patheffects import withStroke
+
+    return axes.annotate(text, mark, (0, 0), textcoords="offset points", color=colour, weight="bold", fontsize=size,
+                         ha="center", va="center", zorder=4,
+                         path_effects=[withStroke(linewidth=2.5, foreground="white")],
+                         arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 5})
+
+
+def place(axes, names, obstacles):
+    """Moves each name, the longest first, to where it hides least of ``obstacles`` (x, y and half a width in pixels)
+    and of the names before it, inside of the axes and close to its mark."""
+    from matplotlib.text import Text
     from matplotlib.transforms import Bbox
 
-    def hidden(text, place):
-        text.set_position(place[:2])
-        text.set_horizontalalignment(place[2])
-        box = text.get_window_extent(renderer)
-        common = [Bbox.intersection(box, other) for other in taken]
-        inside = Bbox.intersection(box, axes.bbox)
-        size = box.width * box.height
-        return sum(one.width * one.height for one in common if one) + size - (
-            inside.width * inside.height if inside else 0)
+    def boxes(name):
+        """Every place, and the box of the name there."""
+        name.update_positions(renderer)
+        box = Text.get_window_extent(name, renderer)  # without its line
+        for distance in DISTANCES:
+            for angle in np.arange(DIRECTIONS) * 2 * np.pi / DIRECTIONS:
+                x = distance * np.cos(angle) + np.cos(angle) * box.width / 2 / pixels
+                y = distance * np.sin(angle)
+                yield distance, (x, y), box.translated(x * pixels, y * pixels)
 
-    renderer = axes.figure.canvas.get_renderer()
-    taken = [Bbox.from_bounds(x - half, y - half, 2 * half, 2 * half) for (x, y), (*_, half) in zip(
-        axes.transData.transform([mark[:2] for mark in marks]), marks, strict=True)]
-    for name in names:
-        best = min(PLACES, key=lambda where, name=name: hidden(name, where))
-        hidden(name, best)
-        taken.append(name.get_window_extent(renderer))
+    def cost(distance, box):
+        common = [Bbox.intersection(box, other) for other in occupied]
+        inside = Bbox.intersection(box, axes.bbox)
+        outside = box.width * box.height - (inside.width * inside.height if inside else 0)
+        return sum(one.width * one.height for one in common if one) + 10 * outside + distance
+
+    renderer, pixels = axes.figure.canvas.get_renderer(), axes.figure.dpi / 72
+    occupied = [Bbox.from_bounds(x - half, y - half, 2 * half, 2 * half) for (x, y), (*_, half) in zip(
+        axes.transData.transform([mark[:2] for mark in obstacles]), obstacles, strict=True)]
+    for name in sorted(names, key=lambda name: -len(name.get_text())):
+        _, where, box = min(boxes(name), key=lambda candidate: cost(candidate[0], candidate[2]))
+        name.set_position(where)
+        occupied.append(box)

@@ -5,6 +5,7 @@ A lane is verilated and compiled on its own, so that accelerators with any numbe
 
 import ctypes
 import math
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -92,7 +93,9 @@ def _sources(hardware):
 
 def _make_library(folder, cdus, hardware, world):
     """The shared library."""
-    lane = _lane(hardware)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(runtime)  # beside the lane's elaboration, which leaves a core idle; compile_objects has its errors
+        lane = _lane(hardware)
     path = cache_folder() / f"accelerator-{key(cdus, hardware, sources=[SOURCE, *_sources(hardware)])}"
     accelerator = made(path, _make_accelerator, cdus, hardware,
                        what=f"the simulation of an accelerator with {cdus} of its lanes, half a minute or more")

@@ -76,12 +76,14 @@ def coded(name, codes, mode, **values):
 
 RELUS = Mode(
     "sfpr-zvc", 2, BlockFormat("mask", 8), path("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN, torch=TORCH,
-    options=(SIGNS, CODER, CDUS), lossy=True, shown=RELU, summary="8 bits a value that is not zero, and a mask",
-    tensors="ReLU to conv, pool, dropout", relu=True, source=f"{PAPER}, Table II")
+    options=(SIGNS, CODER, CDUS), lossy=True, shown=(*RELU, ("ReLU", {"coder": "rice"})),
+    summary="8 bits a value that is not zero, and a mask", tensors="ReLU to conv, pool, dropout", relu=True,
+    source=f"{PAPER}, Table II")
 SHIFTED = Mode(
     "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True, tiled=True,
     shifts=True, golden=GOLDEN, torch=TORCH, options=(DQT, CODER, QUANTIZER, DEAD_ZONE, CDUS), lossy=True,
-    fallback="sfpr-zvc", shown=tuple(("dense", {"dqt": name}) for name in TABLES),
+    fallback="sfpr-zvc", shown=tuple(("dense", {"dqt": name} | coder) for coder in ({}, {"coder": "rice"})
+                                     for name in TABLES),
     summary="DCT of 8x8 tiles, quantized by a table", tensors="dense activations (conv, sum)",
     source=f"{PAPER}, section III")
 DIVIDED = replace(

@@ -1,13 +1,18 @@
 """The demo: what it measures and draws, and that a wrong bit does not pass unnoticed."""
 
+import re
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from matplotlib.text import Annotation, Text
+from matplotlib.transforms import Bbox
 
-from actcodec import cli, codecs, demo, engines, metrics
+from actcodec import cli, codecs, demo, engines, metrics, picture
 from actcodec.golden.jpegact import cdu
+from actcodec.plotting import pyplot
 
 
 def cycles(compressed):
@@ -30,33 +35,71 @@ def hardware(wrong_tensor=None):
             after.view(np.uint32).reshape(-1)[-1] ^= 1
         return after, cycles(compressed)
 
-    return {"compress": compress, "decompress": decompress, "prepare": lambda: None}
+    return {"compress": compress, "decompress": decompress, "prepare": lambda modes: None}
 
 
-def run(monkeypatch, tmp_path, **kwargs):
+def run(monkeypatch, tmp_path, *arguments, **kwargs):
     for name, stand_in in hardware(**kwargs).items():
         monkeypatch.setattr(engines, name, stand_in)
-    return CliRunner().invoke(cli.main, ["demo", "--output", str(tmp_path / "new" / "folder")])
+    return CliRunner().invoke(cli.main, ["demo", "--output", str(tmp_path / "new" / "folder"), *arguments])
 
 
-def test_demo_shows_every_tensor_and_leaves_the_picture(monkeypatch, tmp_path):
-    result = run(monkeypatch, tmp_path)
+def rows(output):
+    """The table's rows: numbers by kind and label."""
+    found, kind = {}, None
+    for line in output.splitlines():
+        if match := re.fullmatch(r" (dense|ReLU) tensors *", line):
+            kind = match[1]
+        elif kind and (match := re.fullmatch(r" (\S+(?: \S+)*) {2,}(\d+\.\d\d) +(\S.*)", line)):
+            found[kind, match[1]] = match[2], *match[3].split()
+    return found
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_demo_has_every_mode_and_leaves_the_picture(monkeypatch, tmp_path, everything):
+    result = run(monkeypatch, tmp_path, *["--all"] * everything)
     assert result.exit_code == 0, result.output
-    assert "Equal to the golden model" in result.output
-    assert all(name in result.output for name in demo.sample())
-    words = " ".join(result.output.split())
-    assert all(f"{mode} 99-100/99-100" in words for mode in cdu.MODES)
     assert "…" not in result.output  # everything fits into 80 columns
-    alone = [line.split() for line in result.output.splitlines() if line.split()[-2:] == ["-", "-"]]
-    shown = [mode for mode in codecs.MODES.values() if mode.shown and "rtl" not in mode.engines]
-    assert not shown  # a lane, or a unit by itself, has every mode of the demo
-    kinds = {"dense": 4, "ReLU": 5}
-    assert len(alone) == sum(kinds[kind] for mode in shown for kind, _ in mode.shown)
-    assert all({mode.name for mode in shown} & set(line) for line in alone)
-    simulated = sum(kinds[kind] for mode in codecs.MODES.values() if "rtl" in mode.engines for kind, _ in mode.shown)
-    assert f"bit for bit: {simulated} streams and {simulated} tensors" in words
-    picture = tmp_path / "new" / "folder" / "demo.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    shown = rows(result.output)
+    runs = [(kind, mode, options) for kind, ways in demo.runs().items() for mode, options in ways]
+    assert list(shown) and set(shown) == {(kind, " ".join([mode, *map(str, options.values())]))
+                                          for kind, mode, options in runs}
+    counts = {kind: sum(name.startswith("ReLU") == (kind == "ReLU") for name in demo.sample()) for kind in demo.KINDS}
+    simulated = 0
+    for kind, mode, options in runs:
+        cycles = shown[kind, " ".join([mode, *map(str, options.values())])][-2:]
+        in_hardware = everything or (mode in codecs.JPEG_ACT and "coder" not in options)
+        assert (cycles == ("8.00/8.00", "99-100/99-100")) == in_hardware, (mode, options)
+        simulated += in_hardware * counts[kind]
+    assert f"{simulated} streams and {simulated} tensors" in " ".join(result.output.split())
+    image = tmp_path / "new" / "folder" / "demo.png"
+    assert image.read_bytes().startswith(b"\x89PNG")
+
+
+def test_totals_are_of_all_tensors_together():
+    before, after = np.float32([3, 0, 0]), np.float32([3, 1, 0])
+    four = np.float32([4])
+    results = [demo.Result("a", "dense", "sfpr", {}, before, after, 3.0, (8.5, 8.25), (100, 90)),
+               demo.Result("b", "dense", "sfpr", {}, four, four, 1.0, (9.0, 8.0), (110, 90))]
+    total, = demo.totals(results)
+    assert total.ratio == pytest.approx(16 / (4 + 4))
+    assert total.relative_error == pytest.approx(1 / 5)
+    assert (total.cycles, total.latency) == ("9.00/8.25", "100-110/90")
+
+
+def test_names_in_the_picture_hide_neither_marks_nor_each_other(tmp_path):
+    figure = pyplot().figure(figsize=(8, 6), dpi=100)
+    axes = figure.add_axes((0.1, 0.1, 0.8, 0.8))
+    results = [demo.measure(name, kind, x, mode, options, False) for name, x in list(demo.sample().items())[-2:]
+               for kind in ["ReLU" if name.startswith("ReLU") else "dense"] for mode, options in demo.runs()[kind]]
+    picture.draw_ratios(axes, results)
+    figure.canvas.draw()
+    names = [text for text in axes.texts if isinstance(text, Annotation)]
+    assert len({(name.get_text(), name.get_color()) for name in names}) == len(names)
+    boxes = [Text.get_window_extent(name) for name in names]  # without their lines
+    overlaps = [Bbox.intersection(one, other) for one, other in combinations(boxes, 2)]
+    assert sum(box.width * box.height for box in overlaps if box) < 0.01 * sum(box.width * box.height for box in boxes)
+    pyplot().close(figure)
 
 
 def test_demo_fails_on_one_wrong_bit(monkeypatch, tmp_path):
