@@ -18,7 +18,7 @@ from actcodec.metrics import relative_error
 from docs import measured
 from docs.ratios import sample
 
-__all__ = ["most", "rows", "sz3"]
+__all__ = ["best", "rows", "ways"]
 
 # Whose errors the others have, on which tensors: the first word of their names, mode, options.
 YARDSTICKS = {"optL": ("conv", "jpeg-act", {"dqt": "optL"}), "optH": ("conv", "jpeg-act", {"dqt": "optH"}),
@@ -45,25 +45,41 @@ def sz3(x, bound, algorithm, shape):
     return stream.size, pysz.sz.decompress(stream, np.float32, shape)[0].reshape(x.shape)
 
 
+def views(x):
+    """The shapes in which a compressor may see a tensor of [N, C, H, W]: as it is, and with leading axes as one."""
+    return [(x.size // int(np.prod(x.shape[axis:])), *x.shape[axis:]) for axis in range(1, x.ndim)]
+
+
+def defaults(x):
+    """SZ3's default."""
+    return [partial(sz3, x, algorithm="ALGO_INTERP_LORENZO", shape=shape) for shape in views(x)]
+
+
 def ways(x):
-    """SZ3's default, and Lorenzo in one and two dimensions and no prediction."""
-    return [partial(sz3, x, algorithm=algorithm, shape=shape) for algorithm, shape in (
-        ("ALGO_INTERP_LORENZO", x.shape), ("ALGO_LORENZO_REG", (x.size,)),
-        ("ALGO_LORENZO_REG", (x.size // x.shape[-1], x.shape[-1])), ("ALGO_NOPRED", (x.size,)))]
+    """Its default, Lorenzo in one and two dimensions, and no prediction."""
+    return defaults(x) + [partial(sz3, x, algorithm=algorithm, shape=shape) for algorithm, shape in (
+        ("ALGO_LORENZO_REG", (x.size,)), ("ALGO_LORENZO_REG", views(x)[-1]), ("ALGO_NOPRED", (x.size,)))]
 
 
-def zfp(x, bound):
-    stream = zfpy.compress_numpy(x, tolerance=bound)
-    return len(stream), zfpy.decompress_numpy(stream)
+def zfp(x, bound, shape):
+    stream = zfpy.compress_numpy(x.reshape(shape), tolerance=bound)
+    return len(stream), zfpy.decompress_numpy(stream).reshape(x.shape)
 
 
 def most(x, codec, error, limit):
-    """Bytes by the largest bound at which the error is within the limit, as if it rose with the bound."""
-    low, high = float(np.abs(x).max()) * 2.0**-20, float(np.abs(x).max())
+    """Bytes by the largest bound at which the error is within the limit, as if it rose with the bound. A bound may well
+    be above every value: zfp keeps far less than it."""
+    largest = float(np.abs(x).max())
+    low, high = largest * 2.0**-20, largest * 2.0**6
     for _ in range(STEPS):
         middle = (low * high) ** 0.5
         low, high = (middle, high) if error(x, codec(bound=middle)[1]) <= limit else (low, middle)
     return codec(bound=low)[0]
+
+
+def best(x, codecs, error, limit):
+    """The fewest bytes of several codecs."""
+    return min(most(x, codec, error, limit) for codec in codecs)
 
 
 def huffman(counts):
@@ -100,9 +116,9 @@ def row(kind, mode, options, error):
         ours = actcodec.compress(x, "comet", **({"l2": limit} if error is relative_error else {"error_bound": limit}))
         assert error(x, actcodec.decompress(ours)) <= limit
         step = float((np.frombuffer(ours.side, "<u2", 1).astype(np.uint32) << 16).view(np.float32)[0])
-        others = [most(x, codec, error, limit) for codec in ways(x)]
-        sizes.append([*(len(one.payload) for one in (*coded, ours)), others[0], min(others), cusz(x, step),
-                      most(x, partial(zfp, x), error, limit)])
+        others = [best(x, codecs, error, limit)
+                  for codecs in (defaults(x), ways(x), [partial(zfp, x, shape=shape) for shape in views(x)])]
+        sizes.append([*(len(one.payload) for one in (*coded, ours)), *others[:2], cusz(x, step), others[2]])
     return sum(x.nbytes for x in tensors) / np.sum(sizes, axis=0)
 
 

@@ -4,13 +4,11 @@
 writes the table. It needs the package ``pysz``.
 """
 
-from functools import partial
-
 import actcodec
 from actcodec.golden.jpegact import steps
 from actcodec.metrics import relative_error
 from docs import measured
-from docs.beside import most, sz3
+from docs.beside import best, ways
 from docs.ratios import sample
 
 __all__ = ["rows"]
@@ -36,10 +34,7 @@ def rows():
     before = sum(x.nbytes for x in tensors)
     for table in ("optL", "optH", "jpeg60"):
         limits = [relative_error(x, actcodec.decompress(actcodec.compress(x, "jpeg-act", dqt=table))) for x in tensors]
-        other = sum(min(most(x, partial(sz3, x, algorithm=algorithm, shape=shape), relative_error, limit)
-                        for algorithm, shape in (("ALGO_INTERP_LORENZO", x.shape),
-                                                 ("ALGO_LORENZO_REG", (x.size // x.shape[-1], x.shape[-1]))))
-                    for x, limit in zip(tensors, limits, strict=True))
+        other = sum(best(x, ways(x), relative_error, limit) for x, limit in zip(tensors, limits, strict=True))
         for coder in CODERS:
             sizes = [sum(actcodec.compress(x, "jpeg-act", dqt=table, coder=coder).nbytes for x in tensors)]
             sizes += [sum(divided(x, coder, zone, limit) for x, limit in zip(tensors, limits, strict=True))

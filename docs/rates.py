@@ -1,8 +1,8 @@
 """``make docs``: rates of the accelerator, and of the golden model beside others, from ``docs/bench.json``.
 
-``python -m docs.rates`` writes the tables of README.md, docs/performance.md and docs/ratios.md that lie between lines
-like ``<!-- rates -->`` and ``<!-- /rates -->``. ``python -m docs.rates FOLDER`` records first what ``make bench`` left
-in that folder. What it did not measure stays.
+``python -m docs.rates`` writes the tables of docs/performance.md and docs/ratios.md that lie between lines like
+``<!-- rates -->`` and ``<!-- /rates -->``. ``python -m docs.rates FOLDER`` records first what ``make bench`` left in
+that folder. What it did not measure stays.
 """
 
 import json
@@ -22,14 +22,7 @@ __all__ = ["DOCUMENTS", "RECORD", "recorded", "renewed", "taken"]
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "docs/bench.json"
 WAYS = ("compress", "decompress")
-# Rows of the tables of offload rates: what they are called, what the record calls them, and the paper's figure.
-SHORT = (
-    ("cDMA+ (`zvc`)", "cDMA+", "cDMA+"), ("JPEG-ACT, optL", "JPEG-ACT optL", ""),
-    ("JPEG-ACT, optH", "JPEG-ACT optH", ""),
-    ("the same with `--coder nibble`", "JPEG-ACT optH nibble", ""),
-    ("the same with `--coder rice`", "JPEG-ACT optH rice", ""),
-    ("with `rice`, dense maps alone", f"JPEG-ACT optH rice{DENSE}", ""),
-    ("JPEG-ACT, tensors of a given ratio", "8x", "JPEG-ACT"), ("", "12x", ""), ("", "16x", ""))
+# Rows of the table of offload rates: what they are called, what the record calls them, and the paper's figure.
 LONG = (
     ("ResNet-20, zvc (cDMA+)", "cDMA+", "cDMA+"), ("ResNet-20, jpeg-act optL and sfpr-zvc", "JPEG-ACT optL", ""),
     ("ResNet-20, jpeg-act optH and sfpr-zvc", "JPEG-ACT optH", ""),
@@ -95,10 +88,6 @@ def by_width(record, number):
     return cells(["mode", *(f"width {width}" if k == 0 else str(width) for k, width in enumerate(widths))], body)
 
 
-def cycles(record):
-    return by_width(record, lambda steady: f"{steady:.2f}")
-
-
 def fractions(record):
     return by_width(record, lambda steady: f"{8 / steady:.3f}")
 
@@ -111,10 +100,6 @@ def offload(record, rows, numbers, head):
         body.append([name, f"{one['ratio']:.2f}", *(
             f"{one['rates'][str(n)]:.1f}" if str(n) in one["rates"] else "" for n in numbers), beside])
     return cells(["tensors", "ratio", *head, f"paper, {SHOWN} CDUs"], body)
-
-
-def short(record):
-    return offload(record, SHORT, (1, SHOWN), ("1 lane, GB/s", f"{SHOWN} lanes, GB/s"))
 
 
 def long(record):
@@ -146,7 +131,6 @@ def speed(record):
 
 
 DOCUMENTS = {
-    "README.md": {"rates": cycles, "offload": short},
     "docs/performance.md": {"rates": fractions, "offload": long, "streams": streams, "speed": speed},
     "docs/ratios.md": {"coders": coders},
 }

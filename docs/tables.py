@@ -16,7 +16,7 @@ from docs import marks
 __all__ = ["DOCUMENTS", "PLACED", "ROWS", "placed", "renewed"]
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md",)
+DOCUMENTS = ("README.md", "docs/units.md")
 PLACED = "docs/synthesis.md"
 BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 # Rows that are not called after one record: {first cell: {record: how many}}.
