@@ -73,7 +73,7 @@ def block_sizes(view, bits):
 
 
 def size(shape, bits):
-    """Bytes of the payload of a tensor of `shape`; its table takes two bytes more for each plane.
+    """Bytes of the payload of a tensor of `shape` (or a View); its table takes two bytes more for each plane.
 
     Raises ValueError for a shape that has no view, and for other bits.
     """
@@ -97,17 +97,18 @@ def _scale(k, view):
     return np.where(exponent > 0, np.ldexp(128.0 + (bits & 127), exponent - 134), 0.0)
 
 
-def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="mean"):
+def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="mean", view=None):
     """Compress a float32 tensor (2 to 5 dimensions, see `view.view`) with codes of `bits`, 1 to 4: Encoded.
 
     `table` has k and delta of each plane, `table.table`'s of the same tensor, bits, `lfc` and `offset` if nothing is to
     clip; any other one is legal. `rounding` is stochastic, unbiased for every value and new for each `seed` of 32 bits,
-    or nearest. `lfc` and `offset` as in `average.exact`. Decoding needs none of the last four.
+    or nearest. `lfc` and `offset` as in `average.exact`. Decoding needs none of these four. `view`: how the tensor is
+    seen, if not by its shape.
     NaN counts as 0, Inf as what SFPR makes of it: 127 or -128.
     Raises TypeError unless `x` is a float32 array, ValueError for a shape that has no view, a table that does not fit
     it, and for other bits, seeds, roundings and offsets.
     """
-    view = views.of(x)
+    view = views.of(x, view)
     k = _scale(table.k, view)[view.plane, None]
     delta = np.asarray(table.delta)
     if delta.dtype != np.int8 or delta.shape != (view.planes,):
@@ -128,15 +129,17 @@ def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="me
 
 
 def decode(payload, k, shape, bits=2):
-    """The float32 tensor of `shape` in a payload (bytes) of codes of `bits`; `k` is the table's.
+    """The float32 tensor of `shape` in a payload (bytes) of codes of `bits`; `k` is the table's. A View in place of the
+    shape gives its rows.
 
     Any payload of the right length is legal. r = float32(1 / k) is SFPR's; a plane whose k is above 2^126, which no
     table has, is 0. Raises ValueError for a payload of another length, a shape that has no view, k that does not fit
     it, and other bits.
     """
     view, expected = views.view(shape), size(shape, bits)
+    shape = (view.rows, view.width) if isinstance(shape, views.View) else tuple(shape)
     if len(payload) != expected:
-        raise ValueError(f"payload has {len(payload)} bytes, shape {tuple(shape)} with {bits} bits has {expected}")
+        raise ValueError(f"payload has {len(payload)} bytes, shape {shape} with {bits} bits has {expected}")
     k = _scale(k, view)
     r = sfpr.reciprocal(np.where(k > sfpr.LARGEST, 0, k).astype(np.float32))
     segments = views.segments(view)

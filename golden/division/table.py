@@ -33,39 +33,39 @@ def _quotient(numerator, divisor):
     return np.divide(numerator, divisor, out=np.full(divisor.shape, np.inf), where=divisor != 0)
 
 
-def table(x, bits=2, lfc=True, offset="mean"):
+def table(x, bits=2, lfc=True, offset="mean", view=None):
     """Table for a float32 tensor: the finest steps with which no value clips and decoding never saturates.
 
     k starts at the smaller one of (64 - 2^F) / (largest - smallest HFC) and (128 - 2^F) / (largest magnitude), rounded
     down to a bfloat16, and becomes smaller until what SFPR's rounding makes of the plane fits as well. Subnormal and
     non-finite x count as 0. `lfc` and `offset` as in `average.exact`; with offset "min" the HFC is what lies above
-    the smallest value of a segment, so that every delta is 0.
-    Raises TypeError unless `x` is a float32 array, ValueError for a shape that has no view, and for other bits and
-    offsets.
+    the smallest value of a segment, so that every delta is 0. `view`: how the tensor is seen, if not by its shape.
+    Raises TypeError unless `x` is a float32 array, ValueError for a shape that has no view, one that does not fit it,
+    and for other bits and offsets.
     """
     dither.check(bits)
-    view = views.of(x)
+    view = views.of(x, view)
     segments = views.segments(view)
     with np.errstate(invalid="ignore"):
         normal = np.isfinite(x) & (np.abs(x) >= np.finfo(np.float32).tiny)
-    x = np.where(normal, x, np.float32(0)).reshape(view.planes, -1)  # a plane is contiguous in both orders
+    x = np.where(normal, x, np.float32(0)).reshape(view.rows, view.width)
     step = 1 << 6 - bits
     span, top = 64 - step, 128 - step
 
     def extremes(y, level):
         """Smallest and largest value of each plane, less the level of its segment."""
-        rest = views.join(y - level.astype(y.dtype)[segments.segment, None], view).reshape(view.planes, -1)
-        return rest.min(axis=1), rest.max(axis=1)
+        rest = views.join(y - level.astype(y.dtype)[segments.segment, None], view)
+        return (views.planewise(ufunc, rest, view) for ufunc in (np.minimum, np.maximum))
 
-    largest = np.abs(x).max(axis=1).astype(np.float64)
+    largest = views.planewise(np.maximum, np.abs(x), view).astype(np.float64)
     scale = np.ldexp(1.0, 15 - np.frexp(largest)[1])
-    z = views.split(np.rint(x * scale[:, None]).astype(np.int32), view)
+    z = views.split(np.rint(x * scale[view.plane, None]).astype(np.int32), view)
     low, high = extremes(64 * z, average.exact(z, segments, lfc, offset))
     k = bfloat16_down(np.minimum(_quotient(span * 64 * scale, high - low), _quotient(top, largest)))
     k[largest == 0] = 0
     while True:
         # k <= top / largest, so that no magnitude is above top, before rounding or after it.
-        y = views.split(np.rint(x * k[:, None].astype(np.float64)).astype(np.int16), view)
+        y = views.split(np.rint(x * k[view.plane, None].astype(np.float64)).astype(np.int16), view)
         low, high = extremes(y, average.level(y, segments, lfc, offset))
         wide = high - low > span
         if not wide.any():

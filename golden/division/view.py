@@ -19,11 +19,15 @@ _LOG2 = np.array([0, 0, 1, 1, 2, 2, 2, 2, 3])  # floor(log2(n)), n from 1 to 8
 
 
 class View(NamedTuple):
-    """A tensor seen as a 2-D array; no data moves. Row r belongs to plane r // height."""
+    """A tensor seen as a 2-D array; no data moves. Row r belongs to plane (r // height) mod planes.
+
+    `view` makes those of shapes. A descriptor of the accelerator may be any other one, whose rows are as short as one
+    value, whose planes come back after the last one, or of which some have no row.
+    """
 
     tiled: bool
     rows: int  # tiled: a multiple of 8, and so is the height
-    width: int
+    width: int  # tiled: at least 8
     planes: int
     height: int
 
@@ -44,7 +48,7 @@ class View(NamedTuple):
     @property
     def plane(self):
         """Plane of every row."""
-        return np.arange(self.rows) // self.height
+        return np.arange(self.rows) // self.height % self.planes
 
     @property
     def jpegact(self):
@@ -87,9 +91,11 @@ def view(shape):
 
     [N, F] counts as [N, 1, 1, F], [N, C, L] as [N, C, 1, L], [N, C, D, H, W] as [N, C, D * H, W]. Planes of H x W are
     tiled if W >= 8 and 8 divides H. Otherwise rows are planes, or where planes have 8 values or fewer, samples; where
-    these are as small, the tensor is one row. Raises ValueError for any other number of dimensions, and for an empty
-    tensor.
+    these are as small, the tensor is one row. A View stands for itself, wherever a shape is asked for. Raises
+    ValueError for any other number of dimensions, for an empty tensor, and for a View that no tensor can have.
     """
+    if isinstance(shape, View):
+        return _checked(shape)
     shape = tuple(map(int, shape))
     if not 2 <= len(shape) <= 5:
         raise ValueError(f"shape {shape} has {len(shape)} dimensions, legal are 2 (N, F) to 5 (N, C, D, H, W)")
@@ -106,11 +112,25 @@ def view(shape):
     return View(False, 1, n * c * h * w, 1, 1)
 
 
-def of(x):
-    """View of a float32 tensor. Raises TypeError for anything else, ValueError as `view`."""
+def _checked(view):
+    for name, least in (("rows", 1), ("width", LANES if view.tiled else 1), ("planes", 1), ("height", 1)):
+        if getattr(view, name) < least:
+            raise ValueError(f"{name} is {getattr(view, name)}, legal are {least} and more")
+    if view.tiled and (view.rows % LANES or view.height % LANES):
+        raise ValueError(f"rows and height are {view.rows} and {view.height}, tiled legal are multiples of {LANES}")
+    return view
+
+
+def of(x, seen=None):
+    """View of a float32 tensor: `seen`, or that of its shape.
+
+    Raises TypeError for any other tensor, ValueError as `view`, and for another number of values than `seen` has.
+    """
     if not isinstance(x, np.ndarray) or x.dtype != np.float32:
         raise TypeError(f"tensor is {getattr(x, 'dtype', type(x).__name__)}, has to be a float32 array")
-    return view(x.shape)
+    if seen is not None and x.size != seen.rows * seen.width:
+        raise ValueError(f"tensor has {x.size} values, a view of {seen.rows} rows has {seen.rows * seen.width}")
+    return view(x.shape if seen is None else seen)
 
 
 def segments(view):
@@ -139,7 +159,7 @@ def segments(view):
         row, sector, segment = (np.where(void, -1, index) for index in (row, sector, segment))
     values = np.where(sector == view.sectors - 1, view.tail, LANES) * (row >= 0)
     front = np.where(number - start[segment] < (1 << a)[segment], (1 << c)[segment], 0) * (row >= 0)
-    plane = row.reshape(-1)[start] // view.height
+    plane = view.plane[row.reshape(-1)[start]]
     return Segments(row, sector, segment, values, front, plane, a, c, start)
 
 
@@ -151,6 +171,19 @@ def split(x, view):
 def join(x, view):
     """The reverse of `split`: [rows, width], the padding dropped."""
     return blocks.join(x, view.jpegact, view.tiled)
+
+
+def planewise(ufunc, x, view):
+    """`ufunc`, np.minimum or np.maximum, over the values of each plane, of `x` [rows, width]: [planes]. Planes without
+    a row have 0."""
+    whole = view.rows // view.height
+    parts = ufunc.reduce(x[: whole * view.height].reshape(whole, view.height * view.width), axis=1)
+    if view.rows % view.height:
+        parts = np.append(parts, ufunc.reduce(x[whole * view.height :], axis=None))
+    result = np.zeros(view.planes, x.dtype)
+    result[: parts.size] = parts[: view.planes]
+    ufunc.at(result, np.arange(view.planes, parts.size) % view.planes, parts[view.planes :])
+    return result
 
 
 def order(view):

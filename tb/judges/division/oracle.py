@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import actcodec
+from actcodec.golden.division.view import View
 
 # Tiled; with a narrow last column of 1 to 7; planes of rows; samples of rows; one row; 2, 3 and 5 dimensions.
 SHAPES = [
@@ -15,6 +16,24 @@ SHAPES = [
     (2, 3, 2, 3), (9, 1, 1, 8), (1, 1, 1, 9), (1, 1, 1, 1), (3, 50), (4, 65), (1, 513), (7, 8), (3, 5), (2, 3, 40),
     (1, 4, 6), (1, 2, 3, 8, 8), (2, 2, 4, 2, 16), (1, 2, 3, 5, 7), (2, 1, 1, 1, 1),
 ]  # fmt: skip
+
+# What a descriptor may be besides: rows of a sector or less, several rows a plane, planes that come back, the last of
+# them in part, and planes without a row.
+VIEWS = [
+    View(False, 7, 8, 1, 7), View(False, 9, 1, 9, 1), View(False, 33, 5, 4, 3), View(False, 70, 8, 3, 1),
+    View(False, 11, 3, 20, 2), View(False, 13, 9, 2, 5), View(False, 10, 16, 3, 4), View(False, 30, 17, 2, 1),
+    View(False, 5, 70, 2, 30), View(True, 40, 8, 2, 8), View(True, 24, 13, 2, 16), View(True, 16, 25, 5, 8),
+]  # fmt: skip
+
+
+def edges(shape):
+    """Of the array that has the values of a tensor of `shape`, or of a View."""
+    return (shape.rows, shape.width) if isinstance(shape, View) else shape
+
+
+def plane_count(shape):
+    """How many planes there are, with those that have no row."""
+    return shape.planes if isinstance(shape, View) else 1 + rows_of(shape)[1][-1][0]
 
 
 def sample():
@@ -37,6 +56,9 @@ def awkward(shape, seed=0):
 
 def rows_of(shape):
     """Whether a tensor of `shape` is tiled, and its rows: (plane, indices of the values in memory order)."""
+    if isinstance(shape, View):
+        tiled, count, width, planes, height = shape
+        return tiled, [(r // height % planes, range(r * width, (r + 1) * width)) for r in range(count)]
     n, c, *edges = (shape[0], 1, shape[1]) if len(shape) == 2 else shape
     height, width = prod(edges[:-1]), edges[-1]
     if width >= 8 and height % 8 == 0:
@@ -110,9 +132,9 @@ def random_numbers(seed, group):
         yield s % 32, s // 32 % 32
 
 
-def encoded(x, k, delta, bits, seed, lfc=True, nearest=False, offset="mean"):
-    """The bytes of every block, and how many values clip. Each group stands alone."""
-    shape, flat = x.shape, x.reshape(-1)
+def encoded(x, k, delta, bits, seed, lfc=True, nearest=False, offset="mean", shape=None):
+    """The bytes of every block, and how many values clip. Each group stands alone. `shape` may be a View."""
+    shape, flat = shape or x.shape, x.reshape(-1)
     tiled, rows = rows_of(shape)
     y = [quantized(flat[index], k[plane]) for plane, indices in rows for index in indices]
     unit, coded, clipped = 2 ** (6 - bits), [], 0
@@ -142,11 +164,11 @@ def encoded(x, k, delta, bits, seed, lfc=True, nearest=False, offset="mean"):
     return coded, clipped
 
 
-def table_of(x, bits, lfc=True, offset="mean"):
-    """k and delta of each plane in exact fractions."""
-    shape, flat = x.shape, x.reshape(-1)
-    tiled, rows = rows_of(shape)
-    planes = {plane: [] for plane, _ in rows}
+def table_of(x, bits, lfc=True, offset="mean", shape=None):
+    """k and delta of each plane in exact fractions; 0 of a plane without a row. `shape` may be a View."""
+    shape, flat = shape or x.shape, x.reshape(-1)
+    tiled, _ = rows_of(shape)
+    planes = {plane: [] for plane in range(plane_count(shape))}
     for block, parts in zip(blocks_of(shape), segments_of(shape), strict=True):
         for part in parts:
             everything = [index for i in part for index in block[i][3]]
@@ -165,7 +187,7 @@ def table_of(x, bits, lfc=True, offset="mean"):
             return min(hfc), max(hfc)
 
         indices = [i for everything, _ in parts for i in everything]
-        largest = max(abs(value[i]) for i in indices)
+        largest = max((abs(value[i]) for i in indices), default=0)
         if not largest:
             result.append((0.0, 0))
             continue

@@ -50,19 +50,20 @@ def test_flat_rows_are_the_published_vector():
 def test_payload_and_clipped_values_are_those_of_the_plain_loops(bits, way):
     """With the tensor's table, and with a stale one whose k is too large and whose delta is anything."""
     random = np.random.default_rng(bits)
-    for number, shape in enumerate(oracle.SHAPES[:: 2 if way else 1]):
-        x, seed = oracle.awkward(shape, number), int(random.integers(1 << 32))
-        t = table.table(x, bits, **{key: value for key, value in way.items() if key != "rounding"})
+    for number, shape in enumerate([*oracle.SHAPES[:: 2 if way else 1], *oracle.VIEWS]):
+        x, seed = oracle.awkward(oracle.edges(shape), number), int(random.integers(1 << 32))
+        v = view.view(shape)
+        t = table.table(x, bits, **{key: value for key, value in way.items() if key != "rounding"}, view=v)
         finite = np.where(np.isfinite(x), x, np.float32(0))
         stale = Table(np.minimum(t.k, sfpr.LARGEST / 4) * np.float32(4),
                       random.integers(-128, 128, t.delta.size).astype(np.int8))
         for values, one in ((x, t), (finite, t), (x, stale)):
-            e = codec.encode(values, one, bits, seed, **way)
+            e = codec.encode(values, one, bits, seed, **way, view=v)
             nearest = way.get("rounding") == "nearest"
             blocks, clipped = oracle.encoded(values, *one, bits, seed, way.get("lfc", True), nearest,
-                                             way.get("offset", "mean"))
+                                             way.get("offset", "mean"), shape)
             assert e.payload == b"".join(blocks) and e.clipped == clipped, shape
-            assert (e.nans, e.saturated) == sfpr.counts(values.reshape(one.k.size, -1), one.k[:, None])
+            assert (e.nans, e.saturated) == sfpr.counts(values.reshape(v.rows, -1), one.k[v.plane, None])
             if values is finite:
                 assert e[1:] == (0, 0, 0)
 
@@ -70,11 +71,11 @@ def test_payload_and_clipped_values_are_those_of_the_plain_loops(bits, way):
 @BITS
 def test_payloads_of_one_to_eight_cdus_have_the_same_blocks(bits):
     """Groups are encoded one by one by the plain loops, and collected as JPEG-ACT's CDUs are."""
-    for shape in [(1, 2, 24, 40), (2, 3, 7, 13), (5, 500), (1, 1, 8, 8)]:
-        x = oracle.awkward(shape)
-        t, v = table.table(x, bits), view.view(shape)
-        payload = codec.encode(x, t, bits, 99).payload
-        blocks, _ = oracle.encoded(x, *t, bits, 99)
+    for shape in [(1, 2, 24, 40), (2, 3, 7, 13), (5, 500), (1, 1, 8, 8), view.View(False, 300, 3, 7, 5)]:
+        x, v = oracle.awkward(oracle.edges(shape)), view.view(shape)
+        t = table.table(x, bits, view=v)
+        payload = codec.encode(x, t, bits, 99, view=v).payload
+        blocks, _ = oracle.encoded(x, *t, bits, 99, shape=shape)
         for cdus in range(1, 9):
             mixed = stream.interleave(payload, v, bits, cdus)
             assert mixed == oracles.collected(blocks, cdus)
@@ -100,12 +101,12 @@ def test_any_group_can_be_encoded_alone(bits):
 def test_any_bytes_are_decoded_as_the_definition_says(bits):
     """Base and codes of every lane by the plain loops; what saturates; y' * r in float64."""
     random = np.random.default_rng(bits)
-    for shape in oracle.SHAPES:
+    for shape in [*oracle.SHAPES, *oracle.VIEWS]:
         payload = random.integers(0, 256, codec.size(shape, bits), np.uint8).tobytes()
-        planes = view.view(shape).planes
+        planes, edges = view.view(shape).planes, oracle.edges(shape)
         k = (random.integers(0x3000, 0x5000, planes).astype(np.uint32) << 16).view(np.float32)
         k[random.random(planes) < 0.2] = 0
-        expected, rest = np.zeros(np.prod(shape), np.float32), payload
+        expected, rest = np.zeros(np.prod(edges), np.float32), payload
         for block, parts in zip(oracle.blocks_of(shape), oracle.segments_of(shape), strict=True):
             begins = {rows[0] for rows in parts}
             for i, (plane, _, _, indices) in enumerate(block):
@@ -117,8 +118,8 @@ def test_any_bytes_are_decoded_as_the_definition_says(bits):
                     r = np.float32(1) / k[plane] if k[plane] else np.float32(0)
                     expected[index] = np.float32(min(127, base + code * 2 ** (6 - bits)) * float(r))
         x = codec.decode(payload, k, shape, bits)
-        assert x.dtype == np.float32 and x.shape == shape and not rest
-        assert np.array_equal(x, expected.reshape(shape)), shape
+        assert x.dtype == np.float32 and x.shape == edges and not rest
+        assert np.array_equal(x, expected.reshape(edges)), shape
         assert not np.any(np.signbit(x) & (x == 0))
 
 

@@ -33,6 +33,15 @@ def tensors():
 
 
 @WAYS
+def test_table_of_any_view_is_that_of_exact_fractions(bits, way):
+    for number, view in enumerate(oracle.VIEWS):
+        x = oracle.awkward(oracle.edges(view), number)
+        t = table.table(x, bits, **way, view=view)
+        expected = oracle.table_of(x, bits, **way, shape=view)
+        assert list(zip(t.k.tolist(), t.delta.tolist(), strict=True)) == expected, view
+
+
+@WAYS
 def test_table_is_that_of_exact_fractions(bits, way):
     for x in tensors():
         t = table.table(x, bits, **way)

@@ -15,7 +15,15 @@ def random_shapes(count):
         yield tuple(edges.tolist()[-random.integers(2, 6) :])
 
 
-SHAPES = [*oracle.SHAPES, *random_shapes(120)]
+def random_views(count):
+    random = np.random.default_rng(2)
+    for n in range(count):
+        rows, width, planes, height = random.integers(1, (40, (9, 30, 100)[n % 3], 8, 20)).tolist()
+        yield view.View(False, rows, width, planes, height)
+        yield view.View(True, 8 * -(-rows // 8), 8 + width, planes, 8 * -(-height // 8))
+
+
+SHAPES = [*oracle.SHAPES, *oracle.VIEWS, *random_shapes(120), *random_views(40)]
 
 
 def test_rows_of_blocks_and_segments_are_those_of_the_plain_loops():
@@ -44,17 +52,17 @@ def test_rows_of_blocks_and_segments_are_those_of_the_plain_loops():
 def test_split_gives_the_values_of_the_plain_loops_and_join_takes_them_back():
     for shape in SHAPES:
         v = view.view(shape)
-        x = 1 + np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+        x = 1 + np.arange(np.prod(oracle.edges(shape)), dtype=np.int32).reshape(oracle.edges(shape))
         blocks = view.split(x, v)
         expected = [[[1 + i for i in indices] + [0] * (8 - len(indices)) for *_, indices in block]
                     for block in oracle.blocks_of(shape)]
         assert blocks.tolist() == expected, shape
         assert np.array_equal(blocks > 0, view.segments(v).exists)
-        assert np.array_equal(view.join(blocks, v).reshape(shape), x)
+        assert np.array_equal(view.join(blocks, v).reshape(x.shape), x)
 
 
 def test_planes_are_what_their_name_says():
-    for shape in SHAPES:
+    for shape in [*oracle.SHAPES, *random_shapes(120)]:
         v = view.view(shape)
         plane = np.repeat(v.plane, v.width)
         n, c, *edges = (shape[0], 1, shape[1]) if len(shape) == 2 else shape
@@ -72,8 +80,37 @@ def test_sizes_are_those_of_the_enumerated_blocks(bits):
         assert codec.size(shape, bits) == sum(sizes), shape
 
 
-def test_a_block_has_at_most_four_segments():
-    assert max(codec.block_sizes(view.view(shape), 2).max() for shape in SHAPES) == 16 + 4
+def test_a_block_has_at_most_four_segments_or_eight_if_rows_are_sectors():
+    assert max(codec.block_sizes(view.view(shape), 2).max() for shape in SHAPES if view.view(shape).sectors > 1) == 20
+    assert max(codec.block_sizes(view.view(shape), 2).max() for shape in SHAPES) == 24
+
+
+def test_of_each_plane_is_what_numpy_has_of_its_rows():
+    random = np.random.default_rng(5)
+    for shape in SHAPES:
+        v = view.view(shape)
+        x = random.integers(-1000, 1000, (v.rows, v.width))
+        for ufunc in (np.minimum, np.maximum):
+            expected = [ufunc.reduce(x[v.plane == plane], axis=None) if plane in v.plane else 0
+                        for plane in range(v.planes)]
+            assert view.planewise(ufunc, x, v).tolist() == expected, shape
+
+
+@pytest.mark.parametrize("changes", [
+    {"rows": 0}, {"width": 0}, {"planes": 0}, {"height": 0}, {"tiled": True, "rows": 12},
+    {"tiled": True, "height": 12}, {"tiled": True, "width": 7}], ids=str)
+def test_views_that_no_tensor_can_have_are_refused(changes):
+    good = view.View(False, 16, 8, 2, 8)
+    assert view.view(good) == good and view.view(good._replace(tiled=True)).tiled
+    with pytest.raises(ValueError, match="legal"):
+        view.view(good._replace(**changes))
+
+
+def test_a_tensor_has_as_many_values_as_its_view():
+    x = np.zeros((4, 6), np.float32)
+    assert view.of(x, view.View(False, 3, 8, 1, 1)).width == 8
+    with pytest.raises(ValueError, match="tensor has 24 values, a view of 3 rows has 27"):
+        view.of(x, view.View(False, 3, 9, 1, 1))
 
 
 def test_sectors_pass_in_the_order_of_jpeg_act():
