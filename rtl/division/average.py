@@ -11,7 +11,7 @@ from actcodec.rtl.division.segments import Place
 
 __all__ = ["Average", "base", "rows"]
 
-DEPTH = 7  # bases on their way from a segment's last row to its codes, when segments have two sectors
+DEPTH = 7  # bases in the queue; the one behind them waits where it was made
 SUM = 14  # bits of 64 values
 
 
@@ -29,9 +29,13 @@ class Average(wiring.Component):
     counts 2^(3 - a) times. Tiles that pass row by row have a sum each, in a ring. The base is the mean, half up, and
     ``delta``, clamped.
 
-    Throughput: a row a cycle. Latency: a cycle from ``i`` to ``o``; 4 from a segment's last row to its base. Buffering:
-    a row and seven bases; a row that would end another segment waits with all behind it. Combinational paths:
-    ``o.ready`` to ``i.ready``.
+    The alignment buffer passes on a block's first row only after its last one has entered here, and each of the eight
+    rows may be a segment: all their bases wait at once, while those of the blocks before leave with the rows that are
+    ahead of them. So places for eight bases, the most that a block has, are what it takes to never stop for good.
+
+    Throughput: a row a cycle; if each row is a segment, which has its place for 12 cycles, eight rows in 12 cycles.
+    Latency: a cycle from ``i`` to ``o``; 4 from a segment's last row to its base. Buffering: a row and eight bases;
+    whatever comes next waits until one of them has left. Combinational paths: ``o.ready`` to ``i.ready``.
 
     Source: DIVISION, section 4.1, equations 6 and 7, Figure 5.
 
@@ -66,12 +70,12 @@ class Average(wiring.Component):
         config, place = self.config, self.place
         minimum = config.minimum & config.lfc if self.minimum else Const(0, 1)
 
-        # A row that ends a segment needs a place for its base.
-        waiting, full = Signal(range(DEPTH + 1)), Signal()
+        # A row that ends a segment needs a place for its base: in the queue, or the last one in front of it.
+        waiting, full = Signal(range(DEPTH + 2)), Signal()
         pop = self.bases.valid & self.bases.ready
         grows = self.next & place.ends
         with m.If(grows ^ pop):
-            m.d.sync += [waiting.eq(Mux(pop, waiting - 1, waiting + 1)), full.eq(~pop & (waiting == DEPTH - 1))]
+            m.d.sync += [waiting.eq(Mux(pop, waiting - 1, waiting + 1)), full.eq(~pop & (waiting == DEPTH))]
 
         # A row, and where it is: which of its values count is known too late to add them up in the same cycle.
         row, here, entered, passes = Signal(rows, reset_less=True), Signal(Place, reset_less=True), Signal(), Signal()
@@ -139,7 +143,8 @@ class Average(wiring.Component):
 
         ends, segment, offset = Signal(), Signal(base, reset_less=True), Signal(signed(8), reset_less=True)
         powers = [Signal(reset_less=True, name=f"power_{k}") for k in range(4)]  # so many sectors: 1, 2, 4, 8
-        m.d.sync += ends.eq(valid & stage.ends)
+        blocked = self._queue(m, ends, segment, pop)
+        m.d.sync += ends.eq((valid & stage.ends) | (ends & blocked))  # nothing comes while it is blocked
         with m.If(valid):
             m.d.sync += [segment.index.eq(stage.index), segment.narrow.eq(stage.narrow), segment.void.eq(stage.void),
                          offset.eq(delta)]
@@ -158,7 +163,6 @@ class Average(wiring.Component):
             clamped.eq(Mux(result[8] ^ result[7], Cat((~result[8]).replicate(7), result[8]), result[:8])),
             segment.base.eq(clamped),
         ]
-        self._queue(m, ends, segment, pop)
         return m
 
     @staticmethod
@@ -177,7 +181,8 @@ class Average(wiring.Component):
                       for k, lane in enumerate(lanes)).as_signed()
 
     def _queue(self, m, push, payload, pop):
-        """Bases that wait. Whatever comes goes to all places that are free, of which the first one then counts."""
+        """Bases that wait. Whatever comes goes to all places that are free, of which the first one then counts. Returns
+        whether there is none, nor will be one in the next cycle."""
         valid = [Const(1, 1), *(Signal(name=f"waits_{k}") for k in range(DEPTH)), Const(0, 1)]
         queue = [*(Signal(base, reset_less=True, name=f"queue_{k}") for k in range(DEPTH)), payload]
         for k in range(DEPTH):
@@ -186,3 +191,4 @@ class Average(wiring.Component):
                 m.d.sync += queue[k].eq(Mux(behind, queue[k + 1], payload))
             m.d.sync += here.eq(Mux(pop, behind | (push & here), here | (push & before)))
         m.d.comb += [self.bases.valid.eq(valid[1]), self.bases.p.eq(queue[0])]
+        return valid[DEPTH] & ~pop

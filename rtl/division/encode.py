@@ -26,10 +26,10 @@ class Encode(Coded):
     The alignment buffer gives the first row of a tile only after its last one came. So it is the buffer that a mean has
     to wait for; in the flat order it works as for one tile a row.
 
-    Throughput: a row a cycle, 8.00 cycles a block. Latency, first row in to first chunk: 12, 19 or 33 cycles for layout
-    0, 1 or 2; the first row comes in four cycles after ``start``. Buffering: four blocks in the alignment buffer,
-    two rows, seven bases. Combinational paths: none if the buffer is inside; else ``sectors.ready`` to ``i.ready``,
-    and ``chunks.ready`` to ``tiles.ready``.
+    Throughput: a row a cycle, 8.00 cycles a block; 12.00 where rows of the view are of one sector. Latency, first row
+    in to first chunk: 12, 19 or 33 cycles for layout 0, 1 or 2; the first row comes in four cycles after ``start``.
+    Buffering: four blocks in the alignment buffer, two rows, eight bases. Combinational paths: none if the buffer is
+    inside; else ``sectors.ready`` to ``i.ready``, and ``chunks.ready`` to ``tiles.ready``.
 
     Source: DIVISION, section 4.1, Figure 5.
 

@@ -16,10 +16,15 @@ SIZES = (1, 2, 4)  # bits of the codes that a unit has by default
 
 
 def shapes(random, count, most=3000):
-    """Random shapes of every kind, of up to ``most`` values."""
+    """Random shapes of every kind, of up to ``most`` values; and views that no shape has, but a descriptor may."""
     found = []
     while len(found) < count:
-        kind = random.integers(5)
+        kind = random.integers(7)
+        if kind > 4:
+            view = descriptor(random, tiled=random.random() < 0.2)
+            if view.rows * view.width <= most:
+                found.append(view)
+            continue
         if kind == 0:  # tiles in 1, 2 or many columns
             shape = (1, *random.integers(1, 4, 1), 8 * random.integers(1, 4), random.choice(
                 [8, 9, 15, 16, 17, 20, 24, 25, 32, 39, 40, 56, *random.integers(8, 80, 4)]))
@@ -37,6 +42,15 @@ def shapes(random, count, most=3000):
     return found
 
 
+def descriptor(random, tiled):
+    """A view as a host may describe it: flat rows of a sector or less, mostly; planes of several rows that come back
+    after the last one, the last of them in part, or more planes than rows."""
+    rows, width, planes, height = map(int, random.integers(1, (75, 9 if random.random() < 0.7 else 40, 9, 12)))
+    if tiled:
+        return views.View(True, 8 * -(-rows // 24), width + 7, planes, 8 * -(-height // 4))
+    return views.View(False, rows, width, planes, height)
+
+
 def values(random, view):
     """int8 [rows, width] with a mean that wanders, and now and then nothing but extremes; and a delta for each plane
     that fits most of them."""
@@ -49,6 +63,18 @@ def values(random, view):
     if random.random() < 0.3:
         low = random.integers(-90, 4, view.planes)
     return y.astype(np.int8), np.clip(low, -128, 127).astype(np.int8)
+
+
+def tensor_of(random, view):
+    """Values of every kind that float32 has."""
+    x = random.normal(random.normal(0, 2), 1, (view.rows, view.width)).astype(np.float32)
+    if random.random() < 0.3:
+        x = np.maximum(x, 0)
+    if random.random() < 0.4:
+        special = np.array([np.nan, np.inf, -np.inf, 1e-42, -0.0, 0.0, 3e38, 1e-37], np.float32)
+        where = random.random(x.shape) < 0.05
+        x[where] = random.choice(special, int(where.sum()))
+    return x
 
 
 def layout_of(view):

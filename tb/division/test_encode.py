@@ -47,11 +47,14 @@ def test_the_order_of_this_bench_is_that_of_golden(shape):
 
 @cocotb.test
 async def averages_every_segment_and_tail(dut):
-    """Flat rows of 1 to 18 sectors and every number of values in the last one: segments of 1 to 8 sectors, all c."""
+    """Flat rows of 1 to 18 sectors and every number of values in the last one: segments of 1 to 8 sectors, all c.
+
+    Rows of one sector have eight bases in a block, which all wait until it is complete.
+    """
     random = rng()
     bench = await started(dut)
     lengths, fronts = set(), set()
-    for sectors in (*range(2, 11), 12, 15, 18):  # of 12, the fourth group begins with a row
+    for sectors in (*range(1, 11), 12, 15, 18):  # of 12, the fourth group begins with a row
         for tail in range(1, 9):
             rows = 10 if sectors == 12 else int(random.integers(2, 13))
             view = views.View(False, rows, 8 * sectors - 8 + tail, 1, 13)
@@ -64,8 +67,9 @@ async def averages_every_segment_and_tail(dut):
     assert lengths == set(range(1, 9))
     assert fronts == {(0, 0), (0, 1), (0, 2), (0, 3), (1, 3), (2, 3), (3, 3)}
     for width in range(1, 9):
-        view = views.View(False, 1, width, 1, 1)
-        await bench.tensor(random, Share(view, bench.bits[-1]), *values(random, view))
+        for rows in (1, 7, 8, 33):
+            view = views.View(False, rows, width, 2, 3)
+            await bench.tensor(random, Share(view, bench.bits[-1]), *values(random, view))
     for columns in (1, 2, 3, 4, 5, 7):
         for tail in range(1, 9):
             if 8 * columns - 8 + tail >= 8:
@@ -138,6 +142,19 @@ async def takes_eight_cycles_a_block(dut):
             assert run.cycles["chunks"] == list(range(first + latency, first + latency + count)), share
             free = count - count % 32 if layout == 2 else count
             assert run.cycles["i"][:free] == list(range(first, first + free)), share
+
+
+@cocotb.test
+async def takes_twelve_cycles_a_block_of_eight_segments(dut):
+    """Rows of one sector: places for bases are what is scarce. The second block waits for the first one's to leave."""
+    random = rng()
+    bench = await started(dut)
+    for rows, width in ((64, 8), (101, 3)):
+        share = Share(views.View(False, rows, width, 1, rows), bench.bits[0])
+        run = await bench.tensor(random, share, *values(random, share.view))
+        cycles = run.cycles["chunks"]
+        first = READY - 2 + LATENCY[0]
+        assert cycles == [first + 12 * (k // 8) + k % 8 for k in range(8 * len(share.blocks))], share
 
 
 @cocotb.test

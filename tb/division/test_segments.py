@@ -73,9 +73,11 @@ async def knows_the_place_of_every_row(dut, rest):
     bench = Counter(dut)
     await bench.start()
     layouts, lengths = set(), set()
-    # One to five sectors in a row, in tiles and without; without, one sector is a tensor of at most eight values.
+    # One to five sectors in a row, in tiles and without; without, one sector is a tensor of at most eight values, or a
+    # row of a descriptor.
     directed = [(1, 2, 8, 8 * sectors) for sectors in range(1, 6)] + [(3, 8 * sectors + 1) for sectors in range(1, 5)]
     directed += [(1, values) for values in (1, 3, 7, 8)]
+    directed += [views.View(False, rows, width, 3, 2) for rows in (7, 8, 33, 64) for width in (1, 7, 8)]
     for shape in directed + shapes(random, 150, 2000):
         view = views.view(shape)
         units = 1 if shape in directed else int(random.choice([1, 1, 2, 3, 4, 8]))
