@@ -2,12 +2,16 @@
 
 An adversary stops giving once the tensor has ended, at whatever time. From then on outputs may be stalled for as long
 as one likes, but whenever none is offered for some cycles on end, the last beat has left.
+
+And units that have to be told of a tensor never stop for good, whatever legal tensor it is: when all inputs offer and
+all outputs take for some cycles on end, something moves, until the last beat has left.
 """
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import In
 
+from actcodec.rtl.division.config import refused
 from actcodec.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
@@ -15,12 +19,18 @@ from formal.harness import Harness
 __all__ = ["proofs"]
 
 ENDS = "behind its last input it waits for nothing but its outputs"
+MOVES = "a tensor of any legal shape goes on until its last beat has left"
 
 # Cycles in which nothing is offered, by unit. Those without a register for valid cannot wait, and are left out. Where
 # beats come in blocks of eight rows, a tensor has no part of one.
 PATIENCE = {"sfpr": 4, "transpose": 8, "dct8": 6, "dct": 22, "binarize": 1, "bitpack": 1, "dpr_encode": 2,
             "ssdc_encode": 6, "packer": 2}
 BLOCKS = ("transpose", "dct")
+
+
+# Cycles in which nothing moves though all could, in a unit that is told of a tensor; and cycles from reset for which
+# that is proved, which is beyond where all that a unit has room for is full.
+TENSORS = {"division_encode": (8, 40), "division_decode": (6, 40)}
 
 
 def ends(component, patience, blocks):
@@ -52,7 +62,32 @@ def ends(component, patience, blocks):
     return h
 
 
+def moves(component, patience):
+    """Of a unit of DIVISION, with any configuration that it does not refuse and that a plan can make."""
+    h = Harness(component)
+    unit, m = h.unit(), h.m
+    config, running, start = unit.config, Signal(name="running"), Value.cast(unit.start)
+    h.drive(config, h.rigid(Value.cast(config).shape(), "config"))
+    layout = Mux(config.sectors[2:].any() | config.sectors[:2].all(), 2, config.sectors == 2)
+    h.assume(~refused(config, component.bits) & (config.layout == layout) & (config.phase < config.sectors)
+             & (config.stride < config.sectors) & ~(config.tiled & layout[0] & config.blocks[0]))
+    h.assume(~start | ~running)
+    streams = [(member.flow is In, getattr(unit, name)) for name, member in component.signature.members.items()
+               if isinstance(member.signature if member.is_signature else None, stream.Signature)]
+    (o,) = [port for comes, port in streams if not comes]
+    m.d.sync += running.eq(start | (running & ~(o.valid & o.ready & o.p.last)))
+    could = Cat(port.valid if comes else port.ready for comes, port in streams).all()
+    moving = Cat(port.valid & port.ready for _, port in streams).any()
+    quiet = Signal(range(patience + 2), name="quiet")
+    m.d.sync += quiet.eq(Mux(running & could & ~moving, quiet + (quiet != patience + 1), 0))
+    h.check(MOVES, quiet <= patience)
+    return h
+
+
 def proofs():
     return [Proof(name, "ends", lambda _, name=name, patience=patience: ends(
         UNITS[name].build(), patience, name in BLOCKS), f"{patience} cycles", {"depth": 50})
-        for name, patience in PATIENCE.items()]
+        for name, patience in PATIENCE.items()
+    ] + [Proof(name, "ends", lambda _, name=name, patience=patience: moves(UNITS[name].build(), patience),
+               f"{patience} cycles", {"depth": cycles, "bounds": {MOVES: cycles}})
+         for name, (patience, cycles) in TENSORS.items()]
