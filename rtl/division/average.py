@@ -29,11 +29,13 @@ class Average(wiring.Component):
     counts 2^(3 - a) times. Tiles that pass row by row have a sum each, in a ring. The base is the mean, half up, and
     ``delta``, clamped.
 
-    The alignment buffer passes on a block's first row only after its last one has entered here, and each of the eight
-    rows may be a segment: all their bases wait at once, while those of the blocks before leave with the rows that are
-    ahead of them. So places for eight bases, the most that a block has, are what it takes to never stop for good.
+    Eight places for bases are needed, and enough, to never stop for good. The alignment buffer passes on a block once
+    its last row has entered here. So the bases of a complete block leave with its rows, whatever comes behind them, and
+    in the end only those of the block that is under way wait. A segment lies in one block, and may be a single row (a
+    row of the view of a sector or less; all void rows count as one): at most seven wait while a row is missing, and
+    that row brings the eighth. Of tiles, up to four are under way, with a base each.
 
-    Throughput: a row a cycle; if each row is a segment, which has its place for 12 cycles, eight rows in 12 cycles.
+    Throughput: a row a cycle; if each row is a segment, whose base has its place for 12 cycles, eight rows in 12.
     Latency: a cycle from ``i`` to ``o``; 4 from a segment's last row to its base. Buffering: a row and eight bases;
     whatever comes next waits until one of them has left. Combinational paths: ``o.ready`` to ``i.ready``.
 
