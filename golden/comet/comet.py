@@ -30,8 +30,10 @@ class Encoded:
         return sum(map(len, self.streams))
 
 
-def compress(x, eb, config=None, book=None, cdus=1):
+def compress(x, eb, config=None, book=None, cdus=1, view=None):
     """Compress a float32 tensor (NCHW or [N, F]) so that no finite value is off by more than `eb`: Encoded.
+
+    A `view` takes the place of the shape, for a lane's descriptor, which may have any rows: `x` is what lies in them.
 
     Group g (256 values, or four tiles) is CDU g mod `cdus`'s; each CDU makes a stream of its own, an empty one if it
     has no group. Without `config` or `book`, what costs least is taken (see `choose`). Raises TypeError unless `x` is a
@@ -41,9 +43,10 @@ def compress(x, eb, config=None, book=None, cdus=1):
     stream.order(0, cdus)
     s = prequantise.step(eb)
     q, outliers = prequantise.quantize(x, s)
-    config, book = _choose(q, [config] if config else lorenzo.legal(q.shape), book)
-    u = lorenzo.residuals(q, q.shape, config)
-    order, owner = lorenzo.order(q.shape, config.tiled), lorenzo.groups(q.shape, config.tiled) % cdus
+    shape = view or q.shape
+    config, book = _choose(q, shape, [config] if config else lorenzo.legal(shape), book)
+    u = lorenzo.residuals(q, shape, config)
+    order, owner = lorenzo.order(shape, config.tiled), lorenzo.groups(shape, config.tiled) % cdus
     outliers, x = outliers.reshape(-1)[order], np.reshape(x, -1)[order]
     streams = []
     for cdu in range(cdus):
@@ -53,7 +56,7 @@ def compress(x, eb, config=None, book=None, cdus=1):
 
 
 def decompress(encoded, shape):
-    """The float32 tensor of `shape` that an Encoded is of, and an Error.
+    """The float32 tensor of `shape`, or of a `View`'s rows, that an Encoded is of, and an Error.
 
     Of a finite value comes the nearest multiple of the step (+0.0 for both zeros), of an outlier its bits. Streams may
     be anything: one that ends early goes on as zero bytes (Error.SHORT), bytes that are left are ignored
@@ -68,9 +71,9 @@ def decompress(encoded, shape):
         own = owner == cdu
         u[own], outliers[own], x[own], found = huffman.decode(data, np.count_nonzero(own), encoded.book)
         error |= found
-    result = prequantise.dequantize(lorenzo.restore(u, shape, config), encoded.s).reshape(-1)
-    result[order[outliers]] = x[outliers]
-    return result.reshape(shape), error
+    result = prequantise.dequantize(lorenzo.restore(u, shape, config), encoded.s)
+    result.reshape(-1)[order[outliers]] = x[outliers]
+    return result, error
 
 
 def choose(x, s, configs=None):
@@ -80,14 +83,14 @@ def choose(x, s, configs=None):
     tiles. Of equals the first one is taken. Raises ValueError for a tiled one where the shape has no tiles.
     """
     q, _ = prequantise.quantize(x, s)
-    return _choose(q, configs or lorenzo.legal(q.shape), None)
+    return _choose(q, q.shape, configs or lorenzo.legal(q.shape), None)
 
 
-def _choose(q, configs, book):
+def _choose(q, shape, configs, book):
     """One of the configurations, and a book if it is None, for the integers of a tensor."""
     if book and len(configs) == 1:
         return configs[0], book
-    return cheapest([histogram(lorenzo.residuals(q, q.shape, c)) for c in configs], configs, book)
+    return cheapest([histogram(lorenzo.residuals(q, shape, c)) for c in configs], configs, book)
 
 
 def cheapest(counts, configs, book=None):

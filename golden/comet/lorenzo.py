@@ -3,7 +3,11 @@ and cuSZ).
 
 Two layouts. `flat`: the tensor in memory order as one row, without padding. `tiled`: the tensor as 2-D array in the
 order in which the sectors of its 8x8 tiles pass (`actcodec.golden.offload.blocks.order`), padding left out. Values of a
-group (256 consecutive ones, or four consecutive tiles) are never predicted from those of another.
+group (32 consecutive sectors, or four consecutive tiles) are never predicted from those of another.
+
+A `shape` is NCHW or [N, F]; or it is a `View`, as which a lane's descriptor may have any rows. Flat ones follow one
+another as one row where they are whole sectors. Where they are not, padding is between them, and the first value of
+a row has no neighbour.
 """
 
 import math
@@ -14,6 +18,7 @@ import numpy as np
 from actcodec.golden.offload import blocks
 
 GROUP = blocks.GROUP * blocks.BLOCK
+SECTORS = GROUP // blocks.LANES  # of a group
 _MODULUS = 1 << 12  # of all sums: with it any prediction can be undone
 
 
@@ -41,46 +46,65 @@ CONFIGS = {
 }
 
 
+def seen(shape, tiled):
+    """The view of a shape in a layout; flat, of one row wherever that makes no difference.
+
+    Raises ValueError for a shape that has no view, and for a tiled one of no tiles (W < 8 or N * C * H < 8).
+    """
+    view = _view(shape)
+    if tiled:
+        if not view.tileable:
+            raise ValueError(f"shape {tuple(shape)} has no tiles: W and N * C * H have to be at least 8")
+        return view
+    if view is shape and view.width % blocks.LANES:
+        return view
+    return blocks.View(1, view.rows * view.width, 1, 1, False)
+
+
+def _view(shape):
+    return shape if isinstance(shape, blocks.View) else blocks.view(shape)
+
+
 def legal(shape):
     """The configurations of `CONFIGS` that tensors of a shape can have."""
-    tiles = blocks.view(shape).tileable
+    tiles = _view(shape).tileable
     return [config for config in CONFIGS.values() if tiles or not config.tiled]
 
 
 def order(shape, tiled):
-    """Indices, in memory order, of the values of a tensor in coding order.
-
-    Raises ValueError for a shape that has no view, and for a tiled one of no tiles (W < 8 or N * C * H < 8).
-    """
-    view = blocks.view(shape)
-    index = np.arange(math.prod(shape))
+    """Indices, in memory order, of the values of a tensor in coding order. Raises as `seen` does."""
+    view = seen(shape, tiled)
+    index = np.arange(view.rows * view.width)
     if not tiled:
         return index
-    if not view.tileable:
-        raise ValueError(f"shape {tuple(shape)} has no tiles: W and N * C * H have to be at least 8")
     index = blocks.sectors(index + 1, view, True).reshape(-1)
     return index[index > 0] - 1  # padding is 0
 
 
 def groups(shape, tiled):
-    """Number of the group of each value in coding order. Raises as `order` does."""
-    index = order(shape, tiled)
-    if not tiled:
-        return index // GROUP
-    view = blocks.view(shape)
-    row, column = np.divmod(index, view.width)
-    return (row // blocks.LANES * view.tiles_per_row + column // blocks.LANES) // blocks.GROUP
+    """Number of the group of each value in coding order. Raises as `seen` does."""
+    view, index = seen(shape, tiled), order(shape, tiled)
+    return index // GROUP if view.rows == 1 else _number(view, tiled, *np.divmod(index, view.width)) // _together(tiled)
 
 
-def _neighbours(shape, tiled):
+def _number(view, tiled, row, column):
+    """Number of the tile, or, flat, of the sector, that a value is in."""
+    return row // (blocks.LANES if tiled else 1) * view.tiles_per_row + column // blocks.LANES
+
+
+def _together(tiled):
+    """Tiles, or, flat, sectors of a group."""
+    return blocks.GROUP if tiled else SECTORS
+
+
+def _neighbours(view, tiled):
     """The array in which neighbours lie side by side: its shape, who has a left one, and which rows have one above."""
-    view = blocks.view(shape)
-    if not tiled:
-        rows = -(-math.prod(shape) // GROUP)
+    if view.rows == 1:
+        rows = -(-view.width // GROUP)
         return (rows, GROUP), np.broadcast_to(np.arange(GROUP) > 0, (rows, GROUP)), np.zeros((rows, 1), bool)
     row, column = np.arange(view.rows)[:, None], np.arange(view.width)
-    tile = row // blocks.LANES * view.tiles_per_row + column // blocks.LANES
-    edge = (column == 0) | (column % blocks.LANES == 0) & (tile % blocks.GROUP == 0)
+    number = _number(view, tiled, row, column)
+    edge = (column == 0) | (column % blocks.LANES == 0) & (number % _together(tiled) == 0)
     return (view.rows, view.width), ~edge, (row % blocks.LANES != 0) & (row % view.height != 0)
 
 
@@ -103,10 +127,10 @@ def residuals(q, shape, config):
 
     Modulo 2^12, with 0 for a neighbour that does not exist: v = q - q(above), d = v - v(left), each only where its
     switch is on. Signed: u = 2d for d >= 0, else -2d - 1, with d in -2048..2047; unsigned: u = d in 0..4095. Raises as
-    `order` does.
+    `seen` does.
     """
     index = order(shape, config.tiled)
-    plane, left, above = _neighbours(shape, config.tiled)
+    plane, left, above = _neighbours(seen(shape, config.tiled), config.tiled)
     d = np.zeros(math.prod(plane), np.int32)
     d[: index.size] = np.reshape(q, -1)
     d = d.reshape(plane)
@@ -125,12 +149,11 @@ def _wrapped(d):
 
 
 def restore(u, shape, config):
-    """Integers q (int16, -2048 to 2047, of `shape`) of symbols u in coding order: the reverse of `residuals`.
-
-    Raises as `order` does.
+    """Integers q (int16, -2048 to 2047, of `shape`, or of a view's rows) of symbols u in coding order: the reverse of
+    `residuals`. Raises as `seen` does.
     """
     index = order(shape, config.tiled)
-    plane, left, above = _neighbours(shape, config.tiled)
+    plane, left, above = _neighbours(seen(shape, config.tiled), config.tiled)
     u = np.asarray(u, np.int32)
     q = np.zeros(math.prod(plane), np.int32)
     q[index] = np.where(u % 2, -(u // 2) - 1, u // 2) if config.signed else u
@@ -139,4 +162,5 @@ def restore(u, shape, config):
         q = _sums(q, left, 1)
     if config.vertical:
         q = _sums(q, above, 0)
-    return _wrapped(q).reshape(-1)[: index.size].reshape(shape).astype(np.int16)
+    dimensions = shape[:2] if isinstance(shape, blocks.View) else shape
+    return _wrapped(q).reshape(-1)[: index.size].reshape(dimensions).astype(np.int16)

@@ -39,33 +39,24 @@ class Walk(NamedTuple):
 
 
 def walk(shape, tiled, cdu=0, cdus=1):
-    """The walk of one of `cdus` CDUs, which has every group g with g mod `cdus` = `cdu`.
-
-    Raises ValueError for a shape that has no view, and for a tiled walk of no tiles.
-    """
-    view = blocks.view(shape)
-    if tiled and not view.tileable:
-        raise ValueError(f"shape {tuple(shape)} has no tiles: W and N * C * H have to be at least 8")
-    return through(view, tiled, cdu, cdus)
+    """The walk of one of `cdus` CDUs, which has every group g with g mod `cdus` = `cdu`. Raises as `lorenzo.seen`."""
+    return through(lorenzo.seen(shape, tiled), tiled, cdu, cdus)
 
 
 def through(view, tiled, cdu=0, cdus=1):
     """The same, through a view."""
+    index = blocks.sectors(np.arange(1, view.rows * view.width + 1), view, tiled) - 1
+    row, column = np.divmod(blocks.order(view, tiled), view.tiles_per_row)
+    count = (index >= 0).sum(axis=1)
     if not tiled:
-        values = np.arange(view.rows * view.width)
-        index = np.pad(values, (0, -values.size % LANES), constant_values=-1).reshape(-1, LANES)
-        n = np.arange(len(index))
-        zeros = np.zeros(len(index), bool)
-        found = Walk((index >= 0).sum(axis=1), n % (lorenzo.GROUP // LANES) > 0, zeros, zeros.astype(int), index)
-        group = n * LANES // lorenzo.GROUP
+        n, zeros = np.arange(len(index)), np.zeros(len(index), int)
+        joined = (column > 0) | (view.width % LANES == 0)
+        found, group = Walk(count, (n % lorenzo.SECTORS > 0) & joined, zeros > 0, zeros, index), n // lorenzo.SECTORS
     else:
-        values = np.arange(view.rows * view.width)
-        index = blocks.sectors(values + 1, view, True) - 1
-        row, column = np.divmod(blocks.order(view, True), view.tiles_per_row)
         tile = row // LANES * view.tiles_per_row + column
         together = view.tiles_per_row if view.tiles_per_row <= 2 else blocks.GROUP
-        found = Walk((index >= 0).sum(axis=1), (column > 0) & (tile % blocks.GROUP > 0),
-                     (row % LANES > 0) & (row % view.height > 0), tile % together, index)
+        found = Walk(count, (column > 0) & (tile % blocks.GROUP > 0), (row % LANES > 0) & (row % view.height > 0),
+                     tile % together, index)
         group = tile // blocks.GROUP
     own = group % cdus == cdu
     return Walk(*(array[own] for array in found))

@@ -19,31 +19,42 @@ def quantized(x, s):
     return None if q > 2047 else q if exact > 0 else -q
 
 
-def places(shape, tiled):
+def places(rows, width):
     """(row, column, number of the tile) of the values of a tiled tensor in coding order, without padding."""
-    rows = [row for row, _ in rows_of(np.empty(shape, bool))]
-    width, tiles = len(rows[0]), -(-len(rows[0]) // 8)
-    for sector in sector_order(len(rows) + -len(rows) % 8, tiles):
+    tiles = -(-width // 8)
+    for sector in sector_order(rows + -rows % 8, tiles):
         row, tile = divmod(sector, tiles)
         for column in range(8 * tile, min(8 * tile + 8, width)):
-            if row < len(rows):
+            if row < rows:
                 yield row, column, row // 8 * tiles + tile
 
 
-def symbols(q, config):
-    """Symbols of the integers of a tensor in coding order, and the number of the group of each."""
+def symbols(q, config, height=None):
+    """Symbols of the integers of a tensor in coding order, and the number of the group of each.
+
+    With a `height`, of a channel, `q` are the rows of a descriptor.
+    """
     if not config.tiled:
-        q = q.ravel().tolist()
-        d = [v - (q[i - 1] if config.horizontal and i % 256 else 0) for i, v in enumerate(q)]
-        group = [i // 256 for i in range(len(q))]
+        rows = [q.ravel().tolist()] if height is None else q.tolist()
+        d, group, sectors, before = [], [], 0, []
+        for row in rows:
+            for k in range(0, len(row), 8):
+                sector = row[k : k + 8]
+                lefts = [before[7] if sectors % 32 and len(before) == 8 else 0, *sector]
+                d += [v - left if config.horizontal else v for v, left in zip(sector, lefts, strict=False)]
+                group += [sectors // 32] * len(sector)
+                sectors, before = sectors + 1, sector
     else:
-        rows, height = [list(map(int, row)) for row, _ in rows_of(q)], q.shape[2]
+        if height is None:
+            rows, height = [list(map(int, row)) for row, _ in rows_of(q)], q.shape[2]
+        else:
+            rows = q.tolist()
 
         def from_above(row, column):
             return rows[row][column] - (rows[row - 1][column] if config.vertical and row % 8 and row % height else 0)
 
         d, group = [], []
-        for row, column, tile in places(q.shape, True):
+        for row, column, tile in places(len(rows), len(rows[0])):
             left = config.horizontal and column and not (column % 8 == 0 and tile % 4 == 0)
             d.append(from_above(row, column) - (from_above(row, column - 1) if left else 0))
             group.append(tile // 4)

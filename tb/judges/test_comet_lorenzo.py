@@ -8,12 +8,18 @@ import pytest
 
 from actcodec.golden.comet import lorenzo
 from actcodec.golden.comet.lorenzo import CONFIGS, Config
+from actcodec.golden.offload.blocks import View
 from tb.judges import comet_oracles, oracles
 
 ALL = [Config(*flags) for flags in itertools.product([False, True], repeat=4) if flags[0] or not flags[2]]
 SHAPES = [*oracles.SHAPES, (2, 3, 24, 8), (3, 1, 5, 20), (1, 2, 8, 33)]
 CASES = [(shape, config) for shape in SHAPES for config in ALL
          if not config.tiled or (len(shape) == 4 and shape[3] >= 8 and math.prod(shape[:3]) >= 8)]
+# Rows of descriptors: ragged by every remainder, shorter than a sector, longer than a group, channels of any height.
+VIEWS = [View(rows, width, 3, height, rows >= 8 and width >= 8) for rows, width, height in (
+    *((9, width, 4) for width in range(1, 25)), (1, 13, 1), (2, 9, 1), (70, 8, 70), (5, 300, 2), (3, 512, 9),
+    (300, 3, 7), (40, 33, 1), (17, 31, 5))]
+ROWS = [(view, config) for view in VIEWS for config in ALL if view.tileable or not config.tiled]
 EACH = pytest.mark.parametrize("shape, config", CASES, ids=str)
 
 
@@ -32,6 +38,15 @@ def test_residuals_equal_the_plain_loops(shape, config):
     u, groups = comet_oracles.symbols(q, config)
     assert lorenzo.residuals(q, q.shape, config).tolist() == u
     assert lorenzo.groups(q.shape, config.tiled).tolist() == groups
+
+
+@pytest.mark.parametrize("view, config", ROWS, ids=str)
+def test_rows_of_any_descriptor_equal_the_plain_loops(view, config):
+    q = integers((view.rows, view.width))
+    u, groups = comet_oracles.symbols(q, config, view.height)
+    assert lorenzo.residuals(q, view, config).tolist() == u
+    assert lorenzo.groups(view, config.tiled).tolist() == groups
+    assert np.array_equal(lorenzo.restore(u, view, config), q)
 
 
 @EACH
