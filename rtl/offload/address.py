@@ -144,10 +144,10 @@ class AddressGenerator(wiring.Component):
         if self._edges:
             m.submodules.neighbours = neighbours = Neighbours()
             m.d.comb += [
-                neighbours.tiled.eq(self.tiled), neighbours.begin.eq(begin), neighbours.moves.eq(moves),
+                neighbours.tiled.eq(self.tiled), neighbours.ragged.eq(~geometry.tail[3]),
+                neighbours.begin.eq(begin), neighbours.moves.eq(moves),
                 neighbours.wide.eq(Mux(geometry.raster, geometry.tiles[:3], group.size) - 1),
                 neighbours.turns.eq(turns), neighbours.spans.eq(spans), neighbours.ends.eq(channel_ends),
-                neighbours.first.eq(sector == 0),
                 self.edges.count.eq(o.words), self.edges.left.eq(neighbours.left),
                 self.edges.above.eq(neighbours.above), self.edges.tile.eq(neighbours.tile), self.edges.last.eq(o.last),
             ]

@@ -12,17 +12,17 @@ class Neighbours(wiring.Component):
 
     In tiles, a value has one on the left unless it is the first of its row or of the group's part of that row, and one
     above unless its row is the first of a tile or of a channel. In memory's order the group is one row, and nothing is
-    above it. So no neighbour is in another group.
+    above it; but where rows end with padding, the first value of a row has none on the left. So no neighbour is in
+    another group, and that on the left is always in lane 7 of the sector before.
 
-    Throughput: a step a cycle. Latency, buffering: none. Combinational paths: ``tiled`` and ``first`` to ``left``,
-    ``tiled`` to ``above``.
+    Throughput: a step a cycle. Latency, buffering: none. Combinational paths: ``tiled`` to ``above``.
 
     Source: COMET, section 3.4 (Lorenzo prediction); where it ends is this project's.
 
     Ports
     -----
-    tiled : input
-        Blocks are tiles. Stands while there are steps.
+    tiled, ragged : input
+        Blocks are tiles; rows are no whole sectors. They stand while there are steps.
     begin, wide : input
         A group begins in the next cycle; how many sectors a row of it has, less one.
     moves : input
@@ -30,20 +30,18 @@ class Neighbours(wiring.Component):
     turns, spans, ends : input
         With ``moves``: the last sector of this part of the row; there is another part, of which the next row follows;
         and the row is the last one of its channel.
-    first : input
-        The sector is the group's first one.
     left, above, tile : output
         As :data:`~actcodec.rtl.common.vectors.edges` has them.
     """
 
     tiled: In(1)
+    ragged: In(1)
     begin: In(1)
     wide: In(2)
     moves: In(1)
     turns: In(1)
     spans: In(1)
     ends: In(1)
-    first: In(1)
     left: Out(1)
     above: Out(1)
     tile: Out(2)
@@ -51,13 +49,12 @@ class Neighbours(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         most, line = Signal(2, reset_less=True), Signal(3, reset_less=True)  # sectors of a row, less one; row of a tile
-        starts = Signal(reset_less=True)  # a part of a row
+        starts = Signal(reset_less=True)  # a part of a row; in memory's order, what has nothing on its left
         # The row under way, or that of the other part, is the first one of a channel.
         here, other = Signal(reset_less=True), Signal(reset_less=True)
-        m.d.comb += [self.left.eq(Mux(self.tiled, ~starts, ~self.first)),
-                     self.above.eq(self.tiled & (line != 0) & ~here)]
+        m.d.comb += [self.left.eq(~starts), self.above.eq(self.tiled & (line != 0) & ~here)]
         with m.If(self.moves):
-            m.d.sync += [starts.eq(self.turns), self.tile.eq(self.tile + 1)]
+            m.d.sync += [starts.eq(self.turns & (self.tiled | self.ragged)), self.tile.eq(self.tile + 1)]
             with m.If(self.tile == most):
                 m.d.sync += [self.tile.eq(0), line.eq(line + 1)]
             with m.If(self.turns):

@@ -15,7 +15,7 @@ __all__ = ["counts", "restored"]
 
 def restored(one, shape, payload, lengths):
     """The tensor and the error code of a ``payload``, any bytes, in place of that of golden's ``Encoded``, with any
-    ``lengths``. Those of lanes without a group do not count."""
+    ``lengths``; of a shape or a view. Those of lanes without a group do not count."""
     cdus = len(one.streams)
     used = [np.any(lorenzo.groups(shape, one.config.tiled) % cdus == c) for c in range(cdus)]
     dealt = [length if use else 0 for use, length in zip(used, lengths, strict=True)]
@@ -27,9 +27,10 @@ def restored(one, shape, payload, lengths):
                ErrorCode.EXCESS if goes_on or Error.EXCESS in error else ErrorCode.NONE)
 
 
-def counts(one, x):
-    """The histogram that its lanes make of a tensor: of every lane one value of each round, all of them together."""
-    cdus = len(one.streams)
-    u = lorenzo.residuals(prequantise.quantize(x, one.s)[0], x.shape, one.config)
-    owner = lorenzo.groups(x.shape, one.config.tiled) % cdus
+def counts(one, x, view=None):
+    """The histogram that its lanes make of a tensor, or of a view's rows: of every lane one value of each round, all of
+    them together."""
+    cdus, shape = len(one.streams), view or x.shape
+    u = lorenzo.residuals(prequantise.quantize(x, one.s)[0], shape, one.config)
+    owner = lorenzo.groups(shape, one.config.tiled) % cdus
     return sum(histogram(u[owner == c], sampled=True) for c in range(cdus) if np.any(owner == c)).tolist()

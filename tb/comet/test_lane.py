@@ -8,10 +8,12 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 from actcodec.codecs import lane_modes
 from actcodec.codecs.models import comet as model
-from actcodec.golden.comet import comet
+from actcodec.golden.comet import comet, lorenzo
 from actcodec.golden.comet.book import Book
 from actcodec.golden.offload import stream
+from actcodec.golden.offload.blocks import View
 from actcodec.rtl.jpegact.cdu import Cdu
+from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.accelerator import Accelerator
 from actcodec.rtl.offload.register_map import COUNTERS, ErrorCode
 from tb.comet.streams import counts, restored
@@ -48,6 +50,42 @@ class World(world.World):
         eb = float(self.random.choice([0.02, 0.3, 2]))
         book = book or (Book(some(self.random)) if self.random.random() < 0.3 else None)
         return comet.compress(x, eb, CONFIGS[name], book, self.cdus)
+
+    async def rows(self, x, one, view, stride):
+        """Rows of a view, as the registers can describe them, there and back; compares."""
+        mode, settings = job(one)
+        mode, = lane_modes(mode)
+        payload, lengths = stream.weave(one.streams), tuple(map(len, one.streams))
+        address = 4 * int(self.random.integers(64))
+        index = (address + stride * np.arange(view.rows)[:, None] + np.arange(4 * view.width)).reshape(-1)
+        what = f"{mode.name} {view}, stride {stride}, on {self.cdus} CDUs, {one.config}, {one.book}, SEED={SEED}"
+        descriptor = {"mode": mode.code, "rows": view.rows, "width": view.width, "stride": stride, "base": address,
+                      "height": view.height, "channels": view.channels,
+                      "settings": sum(settings[told.name] << told.low for told in mode.told)}
+        for back in (0, 1):
+            self.fill()
+            before = self.content.copy()
+            result, error = comet.decompress(one, view) if back else (x, 0)
+            before[index] = np.ascontiguousarray(result).view(np.uint8).reshape(-1)
+            if back:
+                self.send(payload)
+                descriptor |= {"lengths_in": sum(length << 32 * k for k, length in enumerate(lengths))}
+            else:
+                self.content[index] = before[index]
+            sizes = {"settings": setting.width([mode]), "lengths_in": 32 * self.cdus, "lengths_out": 32 * self.cdus}
+            await self.driver.put(sizes, **descriptor, decompress=back)
+            await self.driver.put(done_pending=1, error_pending=1)
+            await self.driver.put(start=1)
+            await self.interrupt()
+            done, code, found = await self.driver.get("done", "error", "lengths_out", sizes=sizes)
+            assert (done, code, error) == (1, ErrorCode.NONE, 0), what
+            if not back:
+                frame = await self.sink.recv(compact=False)
+                self.bench.equal(list(frame.tdata[: sum(frame.tkeep)]), list(payload), what)
+                assert found == sum(length << 32 * k for k, length in enumerate(lengths)), what
+                assert await self.driver.histogram() == counts(one, x, view), what
+            wrong = np.flatnonzero(self.content != before)[:1]
+            assert not wrong.size, f"{what}: memory at {wrong[0]:#x}, back: {back}"
 
     async def there(self, x, one):
         """Has ``x`` compressed, and compares; the driver's result."""
@@ -113,6 +151,28 @@ async def goes_there_and_back(dut, name):
         it.latency = (0, 0, 30)[k % 3]
         x = tensor(random, shape, (0, 0.02, 0.5)[k % 3])
         await it.both(x, it.encoded(x, name))
+
+
+@cocotb.test
+async def takes_any_rows_of_a_descriptor(dut):
+    """With every remainder of a width, and all predictors, signed or not; not only what the driver sees in shapes."""
+    random, it = await begin(dut)
+    ones = np.ones((2, 9), np.float32)
+    view = View(2, 9, 1, 1, False)
+    one = comet.compress(ones, 0.5, CONFIGS["line"], Book([1, 1, 2, 0, 0, 0, 0, 0]), it.cdus, view)
+    await it.rows(ones, one, view, 36)
+    for turn in range(48):
+        tiled = turn % 3 == 0
+        width = turn % 8 + int(random.choice([8, 16, 40] if tiled else [0, 8, 64, 300]))
+        rows = int(random.integers(8, 30) if tiled else random.integers(1, 1 + max(9, 900 // max(width, 1))))
+        view = View(rows, max(width, 1), *map(int, random.integers(1, 20, 2)), tiled)
+        config = lorenzo.Config(tiled, bool(turn & 8), tiled and bool(random.integers(2)), bool(random.integers(2)))
+        it.pause(("never", "seldom", "half", "bursts")[turn % 4])
+        it.latency = (0, 0, 30)[turn % 5 % 3]
+        x = tensor(random, view[:2], (0, 0.02, 0.5)[turn % 7 % 3])
+        book = Book(some(random))
+        one = comet.compress(x, float(random.choice([0.02, 0.3, 2])), config, book, it.cdus, view)
+        await it.rows(x, one, view, 4 * (view.width + int(random.choice([0, 1, 8, 100]))))
 
 
 @cocotb.test

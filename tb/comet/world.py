@@ -6,6 +6,7 @@ from cocotb.triggers import FallingEdge, RisingEdge
 
 from actcodec.golden.comet import lorenzo
 from actcodec.golden.comet import walk as golden
+from actcodec.golden.offload.blocks import View
 from tb.harness import Bench, pack
 
 LANES = 8
@@ -52,7 +53,7 @@ class World(golden.Walk):
 
 
 def walk(shape, tiled):
-    """The walk of a single CDU."""
+    """The walk of a single CDU, of a shape or a view."""
     return World(*golden.walk(shape, tiled))
 
 
@@ -84,6 +85,14 @@ def shapes(random, tiled):
     some = [(1, 1, 8, 8), (1, 3, 3, 9), (2, 3, 7, 13), (1, 3, 9, 16), (1, 2, 11, 17), (2, 2, 9, 25), (1, 1, 13, 33),
             (1, 3, 5, 40)]
     return [*some, tuple(int(n) for n in (*random.integers(1, 4, 2), random.integers(8, 20), random.integers(8, 45)))]
+
+
+def views(random, tiled):
+    """Some rows of descriptors: ragged by every remainder, with channels of any height."""
+    for width in range(8 if tiled else 1, 24 if tiled else 17):
+        width += 8 * int(random.integers(4))
+        rows = int(random.integers(8, 20) if tiled else random.integers(2, 8))
+        yield View(rows, width, 1, int(random.integers(1, 12)), tiled)
 
 
 CONFIGS = lorenzo.CONFIGS
