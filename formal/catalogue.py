@@ -10,7 +10,7 @@ from formal.engine import BUILD, prove
 
 __all__ = ["Proof", "decide", "proofs"]
 
-THEMES = ("streams", "order", "ends", "memory", "lite", "turns", "dealing", "slots")
+THEMES = ("streams", "order", "ends", "progress", "memory", "lite", "turns", "dealing", "slots")
 
 
 @dataclass(frozen=True, eq=False)

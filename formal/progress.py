@@ -1,0 +1,102 @@
+"""A unit of a lane goes on while its neighbours are willing, and so ends: liveness, as a property of safety.
+
+Neighbours are willing in a cycle in which they offer all that the unit may wait for and take all that it offers. How
+often they are, and when, is up to an adversary; so are the number of beats, what is in them, and where tensors end.
+Whatever that is, within a bounded number of willing cycles the unit takes its next input, or, behind the last one, has
+given its last output.
+"""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Signal, Value
+
+from actcodec.units import UNITS
+from formal.catalogue import Proof
+from formal.harness import Harness
+
+__all__ = ["ENDS", "Way", "ends", "proofs"]
+
+ENDS = "it takes its next input, or has given its last output"
+WARM = 3  # cycles in which settings stand before a tensor begins
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way through a unit: its streams, the fields that are true on a tensor's last beat in them, and how many willing
+    cycles are enough."""
+
+    unit: str
+    i: str
+    o: str
+    patience: int
+    last: tuple[str, str] = ("edges.last", "edges.last")
+    offers: tuple[str, ...] = ()  # other streams that come in
+    takes: tuple[str, ...] = ()  # other streams that go out
+    idle: tuple[str, ...] = ()  # streams of the other direction, on which nothing comes
+    settings: tuple[str, ...] = ()  # inputs that stand
+    decompress: int | None = None
+    starts: bool = False  # there is a pulse `start` before each tensor, when the one before has left
+
+
+WAYS = (
+    Way("dock", "sectors_i", "forth", 5, takes=("bytes_o",), idle=("back",), settings=("step",), decompress=0),
+    Way("dock", "back", "sectors_o", 5, ("last", "last"), idle=("sectors_i",), settings=("step",), decompress=1),
+    Way("prequantise", "i", "o", 12, settings=("step",)),
+    Way("lorenzo", "differences_i", "differences_o", 2, idle=("sums_i",), decompress=0),
+    Way("lorenzo", "sums_i", "sums_o", 3, idle=("differences_i",), decompress=1),
+    Way("rounds", "sectors_i", "rounds_o", 4, ("edges.last", "end"), idle=("rounds_i", "walk"), decompress=0),
+    Way("rounds", "walk", "sectors_o", 3, ("last", "edges.last"), ("rounds_i",), idle=("sectors_i",), decompress=1),
+    Way("places", "i", "o", 9, ("last", "last"), starts=True),
+    Way("reconstruct", "i", "o", 3, ("edges.last", "last"), settings=("step",)),
+)
+
+
+def _field(payload, path):
+    for name in path.split("."):
+        payload = getattr(payload, name)
+    return payload
+
+
+def ends(component, way):
+    """The harness for the property."""
+    h = Harness(component)
+    unit, m = h.unit(), h.m
+    i, o = getattr(unit, way.i), getattr(unit, way.o)
+    if way.decompress is not None:
+        h.assume(unit.decompress == way.decompress)
+    for name in way.settings:
+        value = Value.cast(getattr(unit, name))
+        h.assume(value == h.rigid(len(value), f"rigid_{name}"))
+    for name in way.idle:
+        h.assume(~getattr(unit, name).valid)
+    comes, goes = i.valid & i.ready, o.valid & o.ready
+    first, last = _field(i.p, way.last[0]), _field(o.p, way.last[1])
+    edges = getattr(i.p, "edges", i.p)
+    if "count" in edges.shape().members:
+        h.assume(edges.count <= 8)
+    # Tensors follow one another, until one is the last.
+    closing, owed, warm = Signal(name="closing"), Signal(4, name="owed"), Signal(range(WARM + 1), name="warm")
+    h.assume(~i.valid | (~closing & (warm == WARM)))
+    m.d.sync += [closing.eq(closing | (comes & first & h.free(1, "closes"))),
+                 owed.eq(owed + (comes & first) - (goes & last)), warm.eq(warm + (warm != WARM))]
+    if way.starts:
+        coming = Signal(name="coming")
+        m.d.sync += coming.eq(unit.start | (coming & ~(comes & first)))
+        h.assume((~i.valid | coming) & ~(unit.start & (coming | (owed != 0))))
+    willing = Cat(i.valid | closing, o.ready, *(getattr(unit, name).valid for name in way.offers),
+                  *(getattr(unit, name).ready for name in way.takes)).all()
+    stuck = Signal(range(way.patience + 2), name="stuck")
+    with m.If(comes | (closing & (owed == 0))):
+        m.d.sync += stuck.eq(0)
+    with m.Elif(willing & (stuck <= way.patience)):
+        m.d.sync += stuck.eq(stuck + 1)
+    h.check(ENDS, stuck <= way.patience)
+    return h
+
+
+def proofs():
+    found = []
+    for way in WAYS:
+        note = f"{way.i} to {way.o}, {way.patience} willing cycles"
+        found.append(Proof(way.unit, "ends", lambda _, way=way: ends(UNITS[way.unit].build(), way), note))
+    return found
