@@ -13,10 +13,13 @@ from amaranth.hdl import Cat, Signal, Value
 from actcodec.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
+from formal.streams import walk
 
-__all__ = ["ENDS", "Way", "ends", "proofs"]
+__all__ = ["ENDS", "MOVES", "WALKS", "Way", "ends", "moves", "proofs", "walks"]
 
 ENDS = "it takes its next input, or has given its last output"
+MOVES = "until its last output has gone, a beat comes or goes"
+WALKS = "until the last place has gone, there is a next one"
 WARM = 3  # cycles in which settings stand before a tensor begins
 
 
@@ -94,9 +97,47 @@ def ends(component, way):
     return h
 
 
+def moves(component, patience):
+    """The harness for a unit that counts a tensor's beats itself: until its last output has gone, whatever its number
+    of blocks, a beat comes or goes within so many willing cycles."""
+    h = Harness(component)
+    unit, m = h.unit(), h.m
+    i, o = unit.i, unit.o
+    under, was = Signal(name="under"), Signal(name="was")
+    goes = o.valid & o.ready
+    m.d.sync += [under.eq(unit.start | (under & ~(goes & o.p.last))), was.eq(unit.start | under)]
+    for name in ("decompress", "layout", "blocks"):
+        value = Value.cast(getattr(unit, name))
+        h.assume(~was | (value == h.past(value)))
+    h.assume(~(unit.start & under) & (unit.blocks != 0) & (unit.layout != 3) & ((unit.layout != 1) | ~unit.blocks[0]))
+    stuck = Signal(range(patience + 2), name="stuck")
+    with m.If(~under | (i.valid & i.ready) | goes):
+        m.d.sync += stuck.eq(0)
+    with m.Elif(i.valid & o.ready & (stuck <= patience)):
+        m.d.sync += stuck.eq(stuck + 1)
+    h.check(MOVES, stuck <= patience)
+    return h
+
+
+def walks(component, patience):
+    """The harness for the address generator: until the last place has gone, the next one is there in so many cycles."""
+    h = Harness(component)
+    unit, m = h.unit(), h.m
+    walk(h, unit)
+    under, waits = Signal(name="under"), Signal(range(patience + 2), name="waits")
+    m.d.sync += [under.eq(unit.start | (under & ~(unit.o.valid & unit.o.ready & unit.o.p.last))), waits.eq(0)]
+    with m.If(under & ~unit.o.valid):
+        m.d.sync += waits.eq(waits + (waits <= patience))
+    h.check(WALKS, waits <= patience)
+    return h
+
+
 def proofs():
     found = []
     for way in WAYS:
         note = f"{way.i} to {way.o}, {way.patience} willing cycles"
         found.append(Proof(way.unit, "ends", lambda _, way=way: ends(UNITS[way.unit].build(), way), note))
+    found.append(Proof("align", "ends", lambda _: moves(UNITS["align"].build(), 6), "6 willing cycles", {"depth": 50}))
+    found.append(Proof("address_generator", "ends", lambda _: walks(UNITS["address_generator"].build(edges=True), 28),
+                       "edges, 28 cycles", {"depth": 50}))
     return found
