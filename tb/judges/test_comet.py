@@ -10,6 +10,7 @@ from actcodec.golden.comet import book, comet, lorenzo, prequantise
 from actcodec.golden.comet.book import Book
 from actcodec.golden.comet.comet import Encoded, Error
 from actcodec.golden.comet.lorenzo import CONFIGS
+from actcodec.golden.offload.blocks import View
 from tb.judges import oracles
 from tb.judges.test_sfpr import every_exponent
 
@@ -20,6 +21,8 @@ SMALL, OTHER, LARGE = (Book(counts) for counts in (
 TILED = [s for s in oracles.SHAPES if len(s) == 4 and s[3] >= 8 and math.prod(s[:3]) >= 8]
 CASES = [(s, name) for s in oracles.SHAPES if math.prod(s) < 50000
          for name, config in CONFIGS.items() if s in TILED or not config.tiled]
+VIEWS = [View(rows, width, 1, height, rows >= 8 and width >= 8) for rows, width, height in (
+    (2, 9, 1), (9, 31, 4), (40, 8, 3), (1, 300, 1), (70, 3, 2), (3, 264, 2))]
 
 
 def awkward(shape):
@@ -77,6 +80,21 @@ def test_round_trip(shape, name):
     results = {checked(x, comet.compress(x, 0.01, CONFIGS[name], code, cdus), 0.01).tobytes()
                for code, cdus in ((SMALL, 1), (OTHER, 3), (LARGE, 8))}
     assert len(results) == 1
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=str)
+def test_rows_of_a_descriptor_make_streams_of_their_groups_and_come_back(view):
+    """On any number of CDUs; one without padding gives the stream of a shape."""
+    x = awkward((view.rows, view.width))
+    for config in (CONFIGS["line"], CONFIGS["none"], *([CONFIGS["plane"]] if view.tileable else [])):
+        expected = comet.decompress(comet.compress(x, 0.01, CONFIGS["none"], LARGE), x.shape)[0]
+        for code, cdus in ((SMALL, 1), (OTHER, 3), (LARGE, 8)):
+            encoded = comet.compress(x, 0.01, config, code, cdus, view)
+            y, error = comet.decompress(encoded, view)
+            assert (y.shape, error) == (x.shape, Error(0))
+            assert y.tobytes() == expected.tobytes()
+            if not config.tiled and (view.rows == 1 or view.width % 8 == 0):
+                assert encoded == comet.compress(x, 0.01, config, code, cdus)
 
 
 @pytest.mark.parametrize("eb", np.geomspace(2.0**-126, 1e30, 20))
