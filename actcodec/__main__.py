@@ -6,7 +6,7 @@ import sys
 
 __all__ = ["main"]
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 
 
 def interrupt(*_):
@@ -14,10 +14,18 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
+def terminate(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(TERMINATED)
+
+
 def main():
-    """Runs the command line. An interrupt ends it with one line at any moment, while modules are imported too."""
+    """Runs the command line. An interrupt or a termination ends it with one line at any moment, while modules are
+    imported too, and leaves nothing behind."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, terminate)
     code = INTERRUPTED
     try:
         try:
@@ -26,6 +34,8 @@ def main():
             command(prog_name="actcodec")
         except SystemExit as end:
             code = end.code
+            if code == TERMINATED:
+                print("actcodec: error: terminated", file=sys.stderr)
         except KeyboardInterrupt:
             print("actcodec: error: interrupted", file=sys.stderr)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -36,7 +46,7 @@ def main():
         print(f"actcodec: error: standard output: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = code or 2
-    if code == INTERRUPTED:
+    if code in (INTERRUPTED, TERMINATED):
         sys.stderr.flush()
         os._exit(code)  # without waiting for a simulation that is still under way in its thread
     sys.exit(code)

@@ -32,7 +32,8 @@ def compress(array, mode, *, engine="golden", **options):
         payload), ``nbytes`` (of all that has to be kept: those of the file that :func:`save` writes) and
         ``ratio_with_side`` (bytes of the array over ``nbytes``).
 
-    Raises TypeError for another type, ValueError for a mode, a shape or an option that cannot be.
+    Raises TypeError for another type or a masked array, ValueError for a mode, a shape or an option that cannot be, and
+    for finite values of float64 beyond float32's range.
 
     >>> import numpy as np
     >>> x = np.linspace(-1, 1, 4096, dtype=np.float32).reshape(1, 1, 64, 64)
@@ -51,8 +52,8 @@ def compress(array, mode, *, engine="golden", **options):
 
 
 def decompress(compressed, *, engine="golden"):
-    """The array of a :class:`Compressed`, of the shape and type that it had. Raises ValueError for a payload that
-    contradicts itself.
+    """The array of a :class:`Compressed`, of the shape and type that it had. Raises TypeError for anything else,
+    ValueError for a payload that contradicts itself.
 
     >>> import numpy as np
     >>> x = np.array([1.5, 0, -2, 0], np.float16)
@@ -60,13 +61,16 @@ def decompress(compressed, *, engine="golden"):
     array([ 1.5,  0. , -2. ,  0. ], dtype=float16)
     """
     _check_engine(engine)
+    _check_compressed(compressed)
     compressed.check()
     return engines.decompress(engine, compressed)[0]
 
 
 def save(path, compressed):
-    """Writes an .act file, in one piece, and returns how many bytes it has. Raises ValueError for a
-    :class:`Compressed` that contradicts itself, ``actcodec.files.UserError`` if it cannot be written."""
+    """Writes an .act file, in one piece, and returns how many bytes it has. Raises TypeError for anything but a
+    :class:`Compressed`, ValueError for one that contradicts itself, ``actcodec.files.UserError`` if it cannot be
+    written."""
+    _check_compressed(compressed)
     return container.write(path, compressed)
 
 
@@ -142,6 +146,11 @@ def measured(array, compressed):
 def _as_floats(array):
     """An array that NumPy can calculate with."""
     return tensors.taken(array)[0] if tensors.dtype_name(array.dtype) == "bfloat16" else array
+
+
+def _check_compressed(compressed):
+    if not isinstance(compressed, Compressed):
+        raise TypeError(f"compressed is {type(compressed).__name__}, has to be an actcodec.Compressed")
 
 
 def _check_engine(engine):

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import click
 
+from actcodec.extras import missing
 from actcodec.files import UserError
 
 __all__ = ["COMMANDS", "main"]
@@ -29,11 +30,19 @@ class Commands(click.Group):
     def get_command(self, ctx, name):
         return import_module(f"actcodec.commands.{name}").command if name in COMMANDS else None
 
+    def make_context(self, *args, **kwargs):
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            sys.exit(0)
+
     def invoke(self, ctx):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise Interrupted from error
+        except BrokenPipeError:
+            sys.exit(0)  # whoever read the output has had enough, which click takes for a failure
 
     def main(self, *args, standalone_mode=True, **kwargs):
         if not standalone_mode:
@@ -51,9 +60,7 @@ class Commands(click.Group):
         except ModuleNotFoundError as error:
             if not error.name or error.name.split(".")[0] == "actcodec":
                 raise
-            self.fail(f"this needs the Python package {error.name.split('.')[0]}")
-        except BrokenPipeError:
-            sys.exit(1)  # whoever read the output has had enough
+            self.fail(missing(error.name))
         except OSError as error:
             self.fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or error)
         except MemoryError:

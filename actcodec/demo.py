@@ -7,12 +7,14 @@ from time import monotonic
 
 import numpy as np
 from rich import box
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from actcodec import container, engines, metrics
 from actcodec.codecs import JPEG_ACT, MODES, find
+from actcodec.console import Console
+from actcodec.files import check_folder
+from actcodec.plotting import pyplot
 
 __all__ = ["KINDS", "Result", "Total", "run", "runs", "sample", "totals"]
 
@@ -81,12 +83,15 @@ def measure(tensor, kind, x, mode, options, simulated):
 
 
 def run(output, everything=False):
-    """Compresses the sample and brings it back, prints a table and leaves ``demo.png`` in the folder ``output``.
+    """Compresses the sample and brings it back, prints a table and leaves ``demo.png`` in the folder ``output``, which
+    is made only then.
 
     The modes of the paper's CDU pass the simulated hardware, with ``everything`` all that have any; the others pass the
     golden model. Returns whether all that came out of the hardware equals the golden model.
     """
     console, started = Console(), monotonic()
+    check_folder(output)
+    pyplot()  # that matplotlib is missing is told before the wait
     jobs = [(name, kind, x, mode, options, "rtl" in find(mode).engines and (everything or simulated(mode, options)))
             for name, x in sample().items() for kind in ["ReLU" if name.startswith("ReLU") else "dense"]
             for mode, options in runs()[kind]]
@@ -106,7 +111,7 @@ def run(output, everything=False):
             results.append(measure(*job))
             progress.advance(measuring)
         progress.start_task(drawing)
-        from actcodec.picture import draw  # slow the first time: matplotlib looks for fonts
+        from actcodec.picture import draw
 
         output.mkdir(parents=True, exist_ok=True)
         draw(results, output / "demo.png")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from actcodec import codecs, tensors
 from actcodec.codecs.compressed import view
+from actcodec.extras import INSTALL, missing
 from actcodec.files import UserError
 
 __all__ = ["ENGINES", "announcing", "compress", "decompress", "prepare"]
@@ -51,17 +52,23 @@ def prepare(modes=()):
 
 @contextmanager
 def simulator(mode=None):
-    """The module that simulates ``mode``, imported only now; its errors (such as no compiler) become the user's."""
+    """The module that simulates ``mode``, imported only now; its errors (no compiler, a package that is missing) become
+    the user's."""
     if mode and "rtl" not in mode.engines:
         raise UserError(f"mode {mode.name} has no hardware; use the golden engine")
-    if mode and not mode.format:
-        from actcodec import stream_engine as rtl
-    else:
-        from actcodec import rtl_engine as rtl
     try:
-        yield rtl
-    except rtl.SimulationError as error:
-        raise UserError(error) from error
+        if mode and not mode.format:
+            from actcodec import stream_engine as rtl
+        else:
+            from actcodec import rtl_engine as rtl
+        try:
+            yield rtl
+        except rtl.SimulationError as error:
+            raise UserError(error) from error
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in INSTALL:
+            raise
+        raise UserError(missing(error.name)) from error
 
 
 @contextmanager

@@ -13,11 +13,14 @@ import numpy as np
 
 from actcodec.codecs.compressed import view
 
-__all__ = ["NAME_LIMIT", "UserError", "array_in", "checked", "is_standard", "read_dqt", "read_tensor", "reading",
-           "replacing", "write_array"]
+__all__ = ["NAME_LIMIT", "UserError", "array_in", "check_folder", "checked", "is_standard", "read_dqt", "read_tensor",
+           "reading", "replacing", "write_array"]
 
 NAME_LIMIT = 60
 """Characters of a DQT's name that a file keeps."""
+
+DQT_OPTIONS = {"quantizer": str, "dead_zone": int}
+"""What a file may say of a DQT beside its numbers."""
 
 
 class UserError(Exception):
@@ -90,13 +93,14 @@ def write_array(file, x):
     file.write(x.view(np.uint8).reshape(-1).data if x.size else b"")
 
 
-def read_dqt(path, least=1):
-    """The DQT in ``path`` as ``(name, table)``: float64 [8, 8], vertical frequency first.
+def read_dqt(path):
+    """The DQT in ``path`` as ``(name, table, options)``: float64 [8, 8], vertical frequency first, and what the file
+    says of ``quantizer`` and ``dead_zone``.
 
-    The file is a .npy of 64 numbers or text: 64 numbers with white space or commas between, ``#`` starts a comment.
-    They are finite, and ``least`` or more.
-    The name is the file's, cut to :data:`NAME_LIMIT` printable characters. Raises :class:`UserError`."""
-    path = Path(path)
+    The file is a .npy of 64 numbers or text: 64 numbers with white space or commas between, ``#`` starts a comment. A
+    line of text ``quantizer div`` says what the numbers are for, ``dead_zone 2`` what goes with them. The name is the
+    file's, cut to :data:`NAME_LIMIT` printable characters. Raises :class:`UserError`, OSError as ``open`` does."""
+    path, options = Path(path), {}
     if path.suffix == ".npy":
         values = read_array(path).ravel()
         if values.dtype.kind not in "iuf":
@@ -104,25 +108,39 @@ def read_dqt(path, least=1):
     else:
         with open(path, "rb") as file:
             text = file.read(1 << 16).decode("latin-1")
-        words = " ".join(line.split("#")[0] for line in text.splitlines()).replace(",", " ").split()
-        try:
-            values = [float(word) for word in words]
-        except ValueError as error:
-            raise UserError(f"{path}: not a DQT: {error}") from error
+        values = []
+        for line in text.splitlines():
+            words = line.split("#")[0].replace(",", " ").split()
+            try:
+                if len(words) == 2 and words[0] in DQT_OPTIONS:
+                    options[words[0]] = DQT_OPTIONS[words[0]](words[1])
+                else:
+                    values += map(float, words)
+            except ValueError as error:
+                raise UserError(f"{path}: not a DQT: {error}") from error
     values = np.asarray(values, dtype=np.float64)
     if values.size != 64:
         raise UserError(f"{path}: {values.size} numbers; a DQT has 64")
-    wrong = values[~(np.isfinite(values) & (values >= least))]
-    if wrong.size:
-        raise UserError(f"{path}: {wrong[0]:g} is not a DQT value: they are finite, and {least} or more")
     name = "".join(c if c.isprintable() else "?" for c in path.name)[:NAME_LIMIT]
-    return name, values.reshape(8, 8)
+    return name, values.reshape(8, 8), options
+
+
+def check_folder(path):
+    """Raises :class:`UserError` unless ``path`` is a folder that can be written, or can become one."""
+    there = Path(path).absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir():
+        raise UserError(f"{there}: is not a directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UserError(f"{there}: Permission denied")
 
 
 @contextmanager
 def replacing(path):
     """A binary file open for writing that becomes ``path`` only when the block ends well; on any exception, an
-    interrupt included, ``path`` stays as it was and nothing is left beside it. ``-`` is the standard output."""
+    interrupt included, ``path`` stays as it was and nothing is left beside it. ``-`` is the standard output; if nobody
+    reads that to the end, the program ends there, with exit code 1."""
     try:
         if is_standard(path, 1):
             sys.stdout.flush()
@@ -135,7 +153,7 @@ def replacing(path):
             with _replacing(Path(os.path.realpath(path))) as file:  # a symbolic link stays one
                 yield file
     except BrokenPipeError:
-        raise
+        sys.exit(1)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from error
 

@@ -16,12 +16,13 @@ def relative_error(x, recovered):
 
 
 def psnr(x, recovered):
-    """Peak signal to noise ratio in dB; the peak is the range of ``x``, max - min. Infinite where both are equal."""
+    """Peak signal to noise ratio in dB; the peak is the range of ``x``, max - min. Infinite where both are equal, minus
+    infinity where the error is not finite or there is no range."""
     mse = np.mean((recovered.astype(np.float64) - x.astype(np.float64)) ** 2)
     peak = float(x.max()) - float(x.min())
     if not mse:
         return math.inf
-    return 20 * math.log10(peak / math.sqrt(mse)) if peak else -math.inf
+    return 20 * math.log10(peak / math.sqrt(mse)) if peak and math.isfinite(mse) else -math.inf
 
 
 @dataclass(frozen=True)

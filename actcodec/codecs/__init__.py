@@ -63,13 +63,12 @@ def _with_variants(modes):
 
 
 def options():
-    """The options of all modes by name; of one that several have, the one with the widest range."""
+    """The options of all modes by name; one that several modes have takes whatever any of them does, so that a value
+    is for the mode to check."""
     known = {}
     for mode in MODES.values():
         for option in mode.options:
-            other = known.setdefault(option.name, option)
-            if option.range and option.range[1] - option.range[0] > other.range[1] - other.range[0]:
-                known[option.name] = option
+            known[option.name] = known[option.name].union(option) if option.name in known else option
     return known
 
 

@@ -9,13 +9,39 @@ from actcodec.golden.jpegact import div, quantize, steps
 __all__ = ["Divisors", "Dqt", "Steps"]
 
 
+NAMES = (*quantize.TABLES, *div.TABLES)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What ``text`` on the command line stands for: a name, a number, or a file, of which ``file`` is what
+    :func:`~actcodec.files.read_dqt` returns, or ``error`` why it cannot be opened."""
+
+    text: str
+    file: tuple | None = None
+    error: str | None = None
+
+    @property
+    def options(self):
+        """What the file says of other options."""
+        return self.file[2] if self.file else {}
+
+    @property
+    def number(self):
+        try:
+            return float(self.text)
+        except ValueError:
+            return None
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """A table: its name, which is only a label, and 64 numbers as a file has them, uint8 [8, 8].
 
     What kind of numbers, the classes below say: ``bits`` of each in a file, ``named``, the golden model's module with
-    ``TABLES`` and ``table(name)``, ``numbers_of(values)``, its function for 64 values, and ``least`` of these. Raises
-    ValueError for a name that cannot be printed or has more than 255 bytes, and for numbers that are not legal.
+    ``TABLES`` and ``table(name)``, ``numbers_of(values)``, its function for 64 values, and ``least`` of these;
+    ``quantizer``, the one of jpeg-act that they are for; ``one``, what to do with a single number. Raises ValueError
+    for a name that cannot be printed or has more than 255 bytes, and for numbers that are not legal.
     """
 
     name: str
@@ -49,25 +75,51 @@ class Table:
         """Of a name of the paper's tables, or of 64 numbers."""
         if isinstance(value, cls):
             return value
+        if isinstance(value, Table):
+            raise ValueError(f"DQT {value} is a table {value.purpose}, not {cls.purpose}")
         if isinstance(value, str):
             return cls(value, cls.numbers_of(cls.named.table(value)))
+        if np.ndim(value) == 0:
+            raise ValueError(f"DQT is the number {value!r}: {cls.one}")
         return cls("custom", cls.numbers_of(value))
 
-    @classmethod
-    def parse(cls, text):
-        """Of a name, or of the file called ``text``. Raises :class:`~actcodec.files.UserError`."""
-        from actcodec.files import UserError, read_dqt
+    @staticmethod
+    def read(text):
+        """The :class:`Source` of ``text``, read once. Raises :class:`~actcodec.files.UserError`."""
+        from actcodec.files import read_dqt
 
-        if text in cls.named.TABLES:
-            return cls.check(text)
+        if text in NAMES or Source(text).number is not None:
+            return Source(text)
         try:
-            name, values = read_dqt(text, cls.least)
-            return cls(name, cls.numbers_of(values))
+            return Source(text, read_dqt(text))
         except OSError as error:
-            names = ", ".join(cls.named.TABLES)
-            raise UserError(f"unknown DQT {text!r}: not one of {names}, nor a file: {error.strerror}") from error
+            return Source(text, error=error.strerror)
+
+    @classmethod
+    def parse(cls, source):
+        """Of a name, or of a file; ``source`` is a :class:`Source` or its text. Raises
+        :class:`~actcodec.files.UserError`."""
+        from actcodec.files import UserError
+
+        source = cls.read(source) if isinstance(source, str) else source
+        if source.text in cls.named.TABLES:
+            return cls.check(source.text)
+        if source.number is not None:
+            raise UserError(f"unknown DQT {source.text!r}: {cls.one}")
+        if not source.file:
+            more = f", nor a file: {source.error}" if source.error else ""
+            raise UserError(f"unknown DQT {source.text!r}: not one of {', '.join(cls.named.TABLES)}{more}")
+        name, values, options = source.file
+        if options.get("quantizer", cls.quantizer) != cls.quantizer:
+            raise UserError(f"{source.text}: a table for quantizer {options['quantizer']} of jpeg-act, not "
+                            f"{cls.purpose}")
+        wrong = values[~(np.isfinite(values) & (values >= cls.least))]
+        if wrong.size:
+            raise UserError(f"{source.text}: {wrong[0]:g} is not a DQT value: they are finite, and {cls.least} or more")
+        try:
+            return cls(name, cls.numbers_of(values))
         except ValueError as error:
-            raise UserError(f"{text}: {error}") from error
+            raise UserError(f"{source.text}: {error}") from error
 
     def pack(self):
         """Length of the name, name, and the numbers, row-major, least significant bit first."""
@@ -86,7 +138,8 @@ class Table:
 class Dqt(Table):
     """Of jpeg-act: the numbers are shifts, log2 of its values, 0 to 7."""
 
-    bits, named = 3, quantize
+    bits, named, quantizer, purpose = 3, quantize, "sh", "for quantizer sh"
+    one = "a step for all frequencies needs quantizer div"
     numbers_of = staticmethod(quantize.shifts)
 
     def __post_init__(self):
@@ -107,7 +160,8 @@ class Dqt(Table):
 class Divisors(Table):
     """Of jpeg-base: the numbers are its values, 1 to 255."""
 
-    bits, named = 8, div
+    bits, named, quantizer, purpose = 8, div, None, "for jpeg-base"
+    one = "jpeg-base needs 64 of them"
     numbers_of = staticmethod(div.divisors)
 
     def __post_init__(self):
@@ -123,7 +177,7 @@ class Divisors(Table):
 class Steps(Table):
     """Of jpeg-act with quantizer div: the numbers are quarters of a step, 2 to 255. One step may stand for all."""
 
-    bits, named, least = 8, steps, steps.LEAST / 4
+    bits, named, least, quantizer, purpose = 8, steps, steps.LEAST / 4, "div", "for quantizer div"
     numbers_of = staticmethod(steps.steps)
 
     def __post_init__(self):
@@ -133,22 +187,21 @@ class Steps(Table):
 
     @classmethod
     def check(cls, value):
-        if not isinstance(value, cls | str) and np.ndim(value) == 0:
+        if not isinstance(value, Table | str) and np.ndim(value) == 0:
             return cls(f"{value:g}", cls.numbers_of(value))
         return super().check(value)
 
     @classmethod
-    def parse(cls, text):
+    def parse(cls, source):
         from actcodec.files import UserError
 
+        source = cls.read(source) if isinstance(source, str) else source
+        if source.number is None:
+            return super().parse(source)
         try:
-            step = float(text)
-        except ValueError:
-            return super().parse(text)
-        try:
-            return cls.check(step)
+            return cls.check(source.number)
         except ValueError as error:
-            raise UserError(f"--dqt {text}: {error}") from error
+            raise UserError(f"--dqt {source.text}: {error}") from error
 
     @property
     def table(self):

@@ -35,7 +35,7 @@ STEPS = Option("dqt", "actcodec.codecs.dqt:Steps", "optL",
 QUANTIZER = Option("quantizer", str, "sh", "Shifts, as in the paper; or division, by steps in quarters.",
                    choices=("sh", "div"))
 DEAD_ZONE = Option("dead_zone", int, 1, "With quantizer div: magnitudes are rounded up from 1/2 + this/16 on.",
-                   range=(0, 3), stored=False)
+                   range=(0, 3), stored=False, needs=("quantizer", "div"))
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
 COUNTED = {"nibble": BlockFormat("counted", 8), "rice": BlockFormat("counted", 8, bits=6)}

@@ -112,6 +112,9 @@ class Mode:
     # same values the first one does it, and the others are fallbacks. An option's class may be another in a variant.
     variants: tuple[tuple[dict, "Mode"], ...] = _software()
 
+    def __repr__(self):
+        return f"<Mode {self.name}, code {self.code}>"
+
     @property
     def model(self):
         """The NumPy model."""
@@ -166,8 +169,9 @@ class Mode:
 
     def settings(self, given) -> dict:
         """A value for each option: the ``given`` one, or its default where that is None. Raises ValueError for an
-        option that the mode does not have, for a value that is not legal, for several that exclude each other, and for
-        values of which no variant has all."""
+        option that the mode does not have, for a value that is not legal, for several that exclude each other, for
+        values of which no variant has all, and for one that needs another value of another option; without that, such
+        an option is None."""
         if wrong := [name for name in given if not self.option(name)]:
             names = ", ".join(option.name for option in self.options) or "none"
             raise ValueError(f"mode {self.name} has no option {wrong[0]}; its options: {names}")
@@ -177,8 +181,15 @@ class Mode:
         defaults = {option.name: option.default for option in self.options}
         values = defaults | (dict.fromkeys(self.exclusive) if several else {}) | given
         deciding = {name: self.option(name).check(values[name]) for name in self.deciding}
-        return {name: None if value is None else self.own(name, deciding).check(value)
-                for name, value in values.items()}
+        values = {name: None if value is None else self.own(name, deciding).check(value)
+                  for name, value in values.items()}
+        for option in self.options:
+            if option.needs and values[option.needs[0]] != option.needs[1]:
+                if option.name in given:
+                    raise ValueError(f"{option.name} is {values[option.name]}, which needs "
+                                     f"{option.needs[0]} {option.needs[1]}")
+                values[option.name] = None
+        return values
 
     def optional(self, name) -> Callable | None:
         """One of the model's functions that not every model has, or None; a mode of benches may have no model."""

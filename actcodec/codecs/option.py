@@ -2,7 +2,7 @@
 
 import operator
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 __all__ = ["Option"]
@@ -16,7 +16,9 @@ class Option:
     ``choices``, ``bool``, or a class of its own as ``"package.module:Class"``. Such a class has ``check(value)``, which
     makes an instance of what a user of the Python API gives and raises ValueError; ``parse(text)``, which does so on
     the command line; ``pack()`` and ``unpack(take)``, where ``take(size, what)`` gives the next bytes of a file;
-    ``str()`` shows it. A default of None says that the option may be absent; no file can keep such a one.
+    ``str()`` shows it. If it has ``read(text)`` as well, ``parse`` gets what that returns: an object whose ``options``
+    are what a file says of other options, which count unless the user gives them. A default of None says that the
+    option may be absent; no file can keep such a one. One that ``needs`` a value of another option is None without it.
 
     Raises ValueError if range or choices are missing, or the default is none of them.
     """
@@ -29,6 +31,7 @@ class Option:
     choices: tuple | None = None
     metavar: str = ""  # on the command line
     stored: bool = True  # in files: False for what only compression has to know
+    needs: tuple | None = None  # the name of another option and the value that gives this one a meaning
 
     def __post_init__(self):
         limits = {int: (self.range is None) != (self.choices is None), float: self.range and self.choices is None,
@@ -47,6 +50,17 @@ class Option:
         """The class of an option that has one of its own."""
         module, _, name = self.type.partition(":")
         return getattr(import_module(module), name)
+
+    def union(self, other):
+        """An option of that name and type that takes what either of two does; of numbers with a range and with choices,
+        the range that has them all."""
+        stored = self.stored or other.stored
+        if self.choices and other.choices:
+            return replace(self, choices=tuple(dict.fromkeys((*self.choices, *other.choices))), stored=stored)
+        if not (self.range or self.choices):
+            return replace(self, stored=stored)
+        ends = [*(self.range or self.choices), *(other.range or other.choices)]
+        return replace(self, range=(min(ends), max(ends)), choices=None, stored=stored)
 
     @property
     def legal(self):

@@ -4,11 +4,11 @@ import json
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from actcodec import sources
 from actcodec.commands.common import say
+from actcodec.console import Console
 from actcodec.files import UserError, reading
 from actcodec.golden.a2dtwp.awp import INTERVALS, STEP, THRESHOLDS, Awp, norms
 

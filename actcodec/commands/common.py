@@ -1,15 +1,17 @@
 """What several commands share: options that come from the registry, checks of files, lines that are printed."""
 
 import os
+from contextlib import contextmanager
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from actcodec import codecs, engines, plotting
 from actcodec.files import UserError, is_standard
 
 __all__ = ["ModeCommand", "check_picture", "check_target", "engine_option", "mode_text", "papers", "quiet_option",
-           "report", "say", "settings", "shape_text", "simulating"]
+           "report", "say", "settings", "shape_text", "working"]
 
 engine_option = click.option("--engine", type=click.Choice(engines.ENGINES), default="golden",
                              help="The NumPy model, or a simulation of the hardware. Both give the same bytes.")
@@ -38,11 +40,14 @@ class ModeCommand(click.Command):
     def option(self, option):
         """An option of modes as one of the command line; without a default, so that what was given shows."""
         names = [option.name, f"--{option.name.replace('_', '-')}"]
-        having = {}  # modes by what they take
+        having = {}  # modes by what they take, but for those that leave no choice
         for mode, own in takers(option.name):
-            if own.legal == option.legal or isinstance(own.type, str):
+            if not own.range or own.range[0] < own.range[1]:
                 having.setdefault(own.legal, (own, []))[1].append(mode.name)
-        help = " ".join(f"{own.help} Modes: {', '.join(modes)}." for own, modes in having.values())
+        only = {legal: "" if legal == option.legal or isinstance(own.type, str) else f" ({legal})"
+                for legal, (own, _) in having.items()}
+        help = " ".join(f"{own.help} Modes: {', '.join(modes)}{only[legal]}."
+                        for legal, (own, modes) in having.items())
         defaults = dict.fromkeys(str(own.default) for own, _ in having.values() if own.default is not None)
         more = {"help": help, "multiple": self.several, "default": None,
                 "show_default": " or ".join(defaults) if defaults else False}
@@ -81,26 +86,42 @@ def papers():
 
 
 def settings(mode, given, quiet=True):
-    """The values of options that ``mode`` has among those ``given`` on the command line. Raises :class:`UserError`.
-    Those that the mode does not have change nothing, which is told unless ``quiet``."""
+    """The values of options that ``mode`` has among those ``given`` on the command line, and of those that a file among
+    them names. Raises :class:`UserError`. Options that the mode does not have change nothing, which is told unless
+    ``quiet``."""
     found, known = {}, codecs.find(mode)
     given = {name: value for name, value in given.items() if value is not None and value != ()}
+    for name in [name for name in given if not known.option(name)]:
+        say(f"note: mode {mode} has no option --{_typed(name)}", quiet)
+        del given[name]
+    origin = {}  # of what a file says, by name
+    for name in list(given):
+        read = isinstance(known.option(name).type, str) and getattr(known.option(name).own, "read", None)
+        if read:
+            given[name] = source = read(given[name])
+            more = {other: value for other, value in source.options.items() if other not in given}
+            more = {other: value for other, value in more.items() if known.option(other)}
+            given, origin = given | more, origin | dict.fromkeys(more, f"{source.text}: ")
     for name in sorted(given, key=lambda name: name not in known.deciding):  # these say which class others have
-        if not known.option(name):
-            say(f"note: mode {mode} has no option --{name}", quiet)
-            continue
         value = given[name]
         try:
             option = known.own(name, found)
             value = option.type(value) if option.choices else value  # choices are words on the command line
             found[name] = option.own.parse(value) if isinstance(option.type, str) else option.check(value)
         except ValueError as error:
-            raise UserError(f"--{error}, for mode {mode}") from error
+            raise UserError(f"{origin.get(name, '--')}{_typed(error)}, for mode {mode}") from error
     try:
         known.settings(found)
     except ValueError as error:
-        raise UserError(error) from error
-    return {name: found[name] for name in given if name in found}
+        raise UserError(_typed(error)) from error
+    return {name: found[name] for name in given}
+
+
+def _typed(text):
+    """Text in which names of options are as one types them."""
+    for name in codecs.options():
+        text = str(text).replace(name, name.replace("_", "-"))
+    return text
 
 
 def check_target(target, source):
@@ -122,20 +143,20 @@ def check_picture(target):
     plotting.pyplot()
 
 
-def simulating(engine, quiet):
-    """Says what is built and simulated, and moves meanwhile if it is a terminal."""
-    console = Console(stderr=True, quiet=quiet or engine != "rtl")
-    return engines.announcing(engine, lambda text: say(text, quiet)) if not console.is_terminal else _status(
-        console, engine)
-
-
-def _status(console, engine):
-    from contextlib import ExitStack
-
-    stack = ExitStack()
-    status = stack.enter_context(console.status("simulating the hardware"))
-    stack.enter_context(engines.announcing(engine, lambda text: status.update(text)))
-    return stack
+@contextmanager
+def working(engine, quiet, what):
+    """Says what is built for an engine. On a terminal a bar moves meanwhile, with ``what`` is done, and for how long;
+    what this gives is a function that changes the text."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        with engines.announcing(engine, lambda text: say(text, quiet)):
+            yield lambda text: None
+        return
+    columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        with engines.announcing(engine, lambda text: progress.update(task, description=text)):
+            yield lambda text: progress.update(task, description=text)
 
 
 def say(text, quiet=False):

@@ -2,7 +2,7 @@
 
 import click
 
-from actcodec import api, container, engines, files, tensors
+from actcodec import api, container, engines, files, sources, tensors
 from actcodec.commands.common import (
     ModeCommand,
     check_target,
@@ -13,35 +13,38 @@ from actcodec.commands.common import (
     say,
     settings,
     shape_text,
-    simulating,
+    working,
 )
 
 
 @click.command("compress", cls=ModeCommand)
-@click.argument("source", metavar="IN.npy")
+@click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT.act")
 @engine_option
 @quiet_option
 def command(source, target, mode, engine, quiet, **options):
-    """Compress the tensor in IN.npy: float16, bfloat16, float32 or float64, of 1 to 5 dimensions.
+    """Compress the tensor in IN: float16, bfloat16, float32 or float64, of 1 to 5 dimensions.
 
-    A file may be `-`, the standard input or output.
+    IN is a .npy, or an array in a .npz, as file.npz:name, or, with PyTorch, in a .pt, as file.pt:name. A file may be
+    `-`, a .npy on the standard input, or the standard output.
 
     \b
     Examples:
       actcodec compress conv1.npy conv1.act --mode jpeg-act
       actcodec compress conv1.npy conv1.act --mode jpeg-act --dqt my_table.txt --cdus 4
-      actcodec compress relu1.npy relu1.act --mode sfpr-zvc --engine rtl
+      actcodec compress activations.npz:relu1 relu1.act --mode sfpr-zvc --engine rtl
       actcodec compress - - --mode ssdc-fp8 < relu1.npy > relu1.act
     """
-    check_target(target, source)
+    check_target(target, sources.split(source)[0])
     chosen = settings(mode, options, quiet)
-    x = files.read_tensor(source)
-    with simulating(engine, quiet):
+    x = sources.tensor(source, lambda text: say(text, quiet))
+    with working(engine, quiet, f"compressing {source}") as step:
         try:
             compressed, cycles = engines.compress(engine, x, mode, **chosen)
         except ValueError as error:
             raise files.UserError(f"{source}: {error}") from error
+        step("measuring the error")
+        found = None if quiet else api.measured(x, compressed)
     container.write(target, compressed)
     if quiet:
         return
@@ -49,7 +52,6 @@ def command(source, target, mode, engine, quiet, **options):
         say(f"note: shape {shape_text(x.shape)} has no 8x8 tiles, so {mode} fell back to {compressed.mode}")
     if lost := tensors.loss(x):
         say(f"note: {lost}")
-    found = api.measured(x, compressed)
     warn(found, x.size)
     report(target, f"{shape_text(x.shape)}, {mode_text(compressed)}, ratio {found.ratio:.2f} "
                    f"({found.ratio_with_side:.2f} with side information), {error_text(found)}", cycles)

@@ -9,6 +9,7 @@ from actcodec.commands.common import check_picture, check_target, quiet_option, 
 from actcodec.files import UserError, is_standard, replacing
 
 MOST = 4096  # tiles of a tensor that a search looks at
+MARGIN = 1e-6  # by which a search is asked for more than a table that missed has
 
 
 @click.command("dqt")
@@ -32,8 +33,8 @@ def command(files, error, ratio, alpha, coder, quantizer, target, plot, quiet):
     FILES are those of `evaluate`. Of all tensors together the root mean square of their errors counts, and the ratio of
     all their bytes. The table is written as text, for `--dqt`. For zvc it is the best one, for nibble and rice the best
     that small steps find, in some seconds; of large tensors 4,096 tiles are looked at. With quantizer div all values
-    are the same, but where some would clip, and the first line has the dead zone that belongs to them, for
-    `--dead-zone`.
+    are the same, but where some would clip, and a dead zone belongs to them. The file says which quantizer it is for,
+    so that `--dqt` needs no more.
 
     \b
     Examples:
@@ -41,32 +42,23 @@ def command(files, error, ratio, alpha, coder, quantizer, target, plot, quiet):
       actcodec dqt activations.npz --ratio 12 --coder rice -o table.txt --plot tables.png
       actcodec compress conv1.npy conv1.act --mode jpeg-act --coder rice --dqt table.txt
       actcodec dqt activations.npz --error 0.1 --coder rice --quantizer div -o step.txt
+      actcodec compress conv1.npy conv1.act --mode jpeg-act --coder rice --dqt step.txt
     """
     if [error, ratio, alpha].count(None) != 2:
         raise UserError("give one of --error, --ratio and --alpha")
     if alpha is not None and quantizer == "div":
         raise UserError("the paper's own search, --alpha, is for --quantizer sh")
     check_target(target, "")
+    if target.endswith(".npy"):
+        raise UserError(f"{target}: the table is text, and would not be read from a .npy file")
     if plot:
         check_picture(plot)
     found = [(name, tensors.taken(x)[0].reshape(view(x.shape)))
              for file in files for name, x in sources.tensors(file, say)]
     samples = [sampled(name, x) for name, x in found]
-    options = {"coder": coder, "quantizer": quantizer}
-    try:
-        if quantizer == "div":
-            table, options["dead_zone"] = steps(samples, coder, error, ratio)
-        else:
-            table = 2.0 ** search(samples, coder, error, ratio, alpha)
-    except ValueError as wrong:
-        raise UserError(str(wrong)) from wrong
-    reached = measured(found, table, options)
-    if alpha is None and quantizer == "sh":  # small steps may end beside a table that has a name
-        table, reached = max([(table, reached), *named(found, options, error, ratio)],
-                             key=lambda one: one[1][0] if ratio is None else -one[1][1])
-    shown = {name: value for name, value in options.items() if name != "quantizer" or value != "sh"}
-    words = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in shown.items())
-    text = f"# {words}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}\n"
+    table, options, reached = fitted(found, samples, coder, quantizer, error, ratio, alpha)
+    text = f"# --coder {coder}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}\n"
+    text += "".join(f"{name} {value}\n" for name, value in options.items())
     text += "".join(" ".join(f"{value:3g}" for value in row) + "\n" for row in table)
     with replacing(target) as file:
         file.write(text.encode())
@@ -87,31 +79,65 @@ def sampled(name, x):
         raise UserError(f"{name}: {error}") from error
 
 
-def search(samples, coder, error, ratio, alpha):
-    """Shifts, uint8 [8, 8]."""
-    from actcodec.golden.jpegact import dqt, dqt_gradient, nibble, quantize, rice
+def fitted(found, samples, coder, quantizer, error, ratio, alpha):
+    """The table, the options that belong to it, and the ratio and error of all tensors with it, measured by the codec.
 
+    A search sees some tiles and knows SFPR's error only as a constant. Where all tensors miss what was asked for, it is
+    asked for so much more as it was wrong."""
+    best, aim, missed = [], error or ratio, None
+    while not best:
+        try:
+            table, options, expected = search(samples, coder, quantizer, aim if error else None, aim if ratio else None,
+                                              alpha)
+        except ValueError as wrong:
+            if missed is None:
+                raise UserError(str(wrong)) from wrong
+            break
+        reached = measured(found, table, options | {"coder": coder})
+        if reaches(reached, error, ratio):
+            best = [(table, options, reached)]
+            break
+        missed = reached
+        aim = (min(aim, expected[1]) * error / reached[1] * (1 - MARGIN) if error else
+               max(aim, expected[0]) * ratio / reached[0] * (1 + MARGIN))
+    if alpha is None and quantizer == "sh":  # small steps may end beside a table that has a name
+        best += named(found, coder, error, ratio)
+    if not best:
+        asked, nearest = (f"an error of {error}", missed[1]) if error else (f"a ratio of {ratio}", missed[0])
+        raise UserError(f"no table has {asked}: the nearest has {nearest:.4g}")
+    return max(best, key=lambda one: one[2][0] if ratio is None else -one[2][1])
+
+
+def reaches(reached, error, ratio):
+    """Whether ratio and error are what was asked for; without a limit anything is."""
+    return (error is None or reached[1] <= error) and (ratio is None or reached[0] >= ratio)
+
+
+def search(samples, coder, quantizer, error, ratio, alpha):
+    """A table, float64 [8, 8], the options that belong to it, and the ratio and error that the samples have with it."""
+    from actcodec.golden.jpegact import dqt, dqt_gradient, dqt_steps, nibble, quantize, rice
+
+    module = {"zvc": None, "nibble": nibble, "rice": rice}[coder]
+    if quantizer == "div":
+        one = dqt_steps.best(samples, module, error, ratio)
+        return one.quarters / 4, {"quantizer": "div", "dead_zone": one.dead_zone}, (one.ratio, one.error)
     if alpha is not None:
-        return quantize.shifts(dqt_gradient.gradient_descent(samples, alpha))
-    if coder == "zvc":
-        return dqt.best(dqt.total(samples), error, ratio)
-    return dqt.descend(samples, {"nibble": nibble, "rice": rice}[coder], error, ratio).shifts
+        return 2.0 ** quantize.shifts(dqt_gradient.gradient_descent(samples, alpha)), {"quantizer": "sh"}, (1, 1)
+    if module:
+        one = dqt.descend(samples, module, error, ratio)
+        return 2.0**one.shifts, {"quantizer": "sh"}, (one.ratio, one.error)
+    counts = dqt.total(samples)
+    shifts = dqt.best(counts, error, ratio)
+    return 2.0**shifts, {"quantizer": "sh"}, (counts.nbytes / counts.size(shifts), counts.error(shifts))
 
 
-def steps(samples, coder, error, ratio):
-    """A table of steps, float64 [8, 8], and its dead zone."""
-    from actcodec.golden.jpegact import dqt_steps, nibble, rice
-
-    found = dqt_steps.best(samples, {"zvc": None, "nibble": nibble, "rice": rice}[coder], error, ratio)
-    return found.quarters / 4, found.dead_zone
-
-
-def named(found, options, error, ratio):
-    """Those of the tables with names that reach the error or the ratio: [(table, what they reach)]."""
+def named(found, coder, error, ratio):
+    """Those of the tables with names that reach the error or the ratio, as :func:`fitted` returns one."""
     from actcodec.golden.jpegact import quantize
 
-    each = [(2.0 ** quantize.shifts(quantize.table(name)), measured(found, name, options)) for name in quantize.TABLES]
-    return [one for one in each if (one[1][1] <= error if ratio is None else one[1][0] >= ratio)]
+    each = [(2.0 ** quantize.shifts(quantize.table(name)), {"quantizer": "sh"}, measured(found, name, {"coder": coder}))
+            for name in quantize.TABLES]
+    return [one for one in each if reaches(one[2], error, ratio)]
 
 
 def measured(found, table, options):

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from itertools import groupby, product, zip_longest
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
 from actcodec import api, codecs, sources
 from actcodec.commands.common import ModeCommand, check_picture, say, settings, shape_text
+from actcodec.console import Console
 from actcodec.files import UserError
 
 FIELDS = ("ratio", "ratio_with_side", "relative_error", "psnr", "largest_error", "nans", "infinities", "saturated")

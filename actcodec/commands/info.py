@@ -3,11 +3,11 @@
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from actcodec import codecs, container
 from actcodec.commands.common import shape_text
+from actcodec.console import Console
 
 
 @click.command("info")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from actcodec import codecs, files, tensors
+from actcodec import codecs, files, sources, tensors
 from actcodec.codecs.compressed import view
 from actcodec.commands.common import check_target, quiet_option, report, say, shape_text
 
@@ -12,13 +12,13 @@ DQT = codecs.find("jpeg-base").option("dqt")
 
 
 @click.command("jpeg")
-@click.argument("source", metavar="IN.npy")
+@click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT.jpg")
 @click.option("--dqt", metavar=DQT.metavar, default=DQT.default,
               help="Quantization table: a name, or a file of 64 whole numbers, 1 to 255.")
 @quiet_option
 def command(source, target, dqt, quiet):
-    """Write what jpeg-base keeps of the tensor in IN.npy as a grayscale picture.
+    """Write what jpeg-base keeps of the tensor in IN, which is one of `compress`, as a grayscale picture.
 
     It is baseline JPEG, which any viewer opens: feature maps one below the other, N*C*H rows of W values, each channel
     scaled to its largest magnitude; 0 is the gray 128. A tensor of more rows than a picture can have (65,496) becomes
@@ -32,9 +32,10 @@ def command(source, target, dqt, quiet):
     """
     from actcodec.golden.jpegact import jpeg
 
-    check_target(target, source)
+    path = sources.split(source)[0]
+    check_target(target, path)
     table = DQT.own.parse(dqt)
-    x = files.read_tensor(source)
+    x = sources.tensor(source, lambda text: say(text, quiet))
     values, _ = tensors.taken(x)
     try:
         pictures = jpeg.files(values.reshape(view(x.shape)), table.table)
@@ -44,7 +45,7 @@ def command(source, target, dqt, quiet):
     if len(pictures) > 1 and files.is_standard(target, 1):
         raise files.UserError(f"{source}: it makes {len(pictures)} pictures, which need a name")
     for name in names[1:]:
-        check_target(name, source)
+        check_target(name, path)
     for name, picture in zip(names, pictures, strict=True):
         with files.replacing(name) as file:
             file.write(picture)

@@ -3,11 +3,11 @@
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from actcodec import codecs
 from actcodec.commands.common import papers
+from actcodec.console import Console
 
 
 @click.command("modes")

@@ -3,10 +3,10 @@
 import json
 
 import click
-from rich.console import Console
 from rich.progress import Progress
 
 from actcodec.commands.common import check_picture
+from actcodec.console import Console
 
 
 @click.command("train")

@@ -1,9 +1,9 @@
 """``actcodec units``."""
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from actcodec.console import Console
 from actcodec.verilog import written
 
 

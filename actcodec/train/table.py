@@ -4,8 +4,9 @@ import math
 from collections import defaultdict
 from statistics import mean, stdev
 
-from rich.console import Console
 from rich.table import Table
+
+from actcodec.console import Console
 
 __all__ = ["draw", "show", "summary"]
 

@@ -2,6 +2,7 @@
 
 import doctest
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -61,9 +62,55 @@ def test_what_float64_loses_is_said():
     x = np.linspace(0, 1, 64).reshape(8, 8)
     with pytest.warns(UserWarning, match=r"float64 is rounded to float32: relative L2 error [1-9].*e-08$"):
         actcodec.compress(x, "raw")
-    with pytest.warns(UserWarning, match="and 1 values that are too large become infinite"):
-        actcodec.compress(np.append(x, 1e300), "raw")
+    with pytest.warns(UserWarning, match="rounded"):
+        assert actcodec.compress(np.append(x, np.inf), "raw").dtype == "float64"
     actcodec.compress(x.astype(np.float32).astype(np.float64), "raw")  # any warning is an error here
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("values, count, largest", [([1e39, 1, 2], 1, "1e+39"), ([-1e300, 3.4028236e38, np.nan], 2,
+                                                                              "1e+300")])
+def test_float64_beyond_float32_is_refused(values, count, largest):
+    """Made infinite, they could not be had back."""
+    for way in (actcodec.compress, actcodec.evaluate):
+        for mode in actcodec.modes():
+            with pytest.raises(ValueError, match=re.escape(f"{count} values beyond float32's range, up to {largest};")):
+                way(np.array(values), mode)
+    edge = np.array([np.finfo(np.float32).max, np.inf, np.nan], np.float64)
+    np.testing.assert_array_equal(actcodec.decompress(actcodec.compress(edge, "raw")), edge)
+
+
+def test_an_error_that_is_not_finite_has_a_psnr():
+    """float16 has no room for the largest values that come back."""
+    x = np.float32([1, 2, 65504])
+    assert metrics.errors(x, np.float16([1, 2, np.inf])).psnr == -np.inf
+    x = np.random.default_rng(0).choice([-65504, 65504], (1, 1, 64, 64)).astype(np.float16)
+    with np.errstate(over="ignore"):
+        found = actcodec.evaluate(x, "division")
+    assert (found.relative_error, found.psnr) == (np.inf, -np.inf)
+
+
+@pytest.mark.parametrize("mask", [[0, 1, 0], [0, 0, 0], np.ma.nomask])
+def test_masked_arrays_are_refused(mask):
+    x = np.ma.array(np.ones(3, np.float32), mask=mask)
+    for way in (actcodec.compress, actcodec.evaluate):
+        with pytest.raises(TypeError, match=r"masked array.*give x.filled\(value\) or x.data"):
+            way(x, "zvc")
+
+
+@pytest.mark.parametrize("wrong", [None, b"", np.ones(3)], ids=["None", "bytes", "array"])
+def test_only_what_was_compressed_is_decompressed_and_saved(tmp_path, wrong):
+    what = f"compressed is {type(wrong).__name__}, has to be an actcodec.Compressed"
+    with pytest.raises(TypeError, match=what):
+        actcodec.decompress(wrong)
+    with pytest.raises(TypeError, match=what):
+        actcodec.save(tmp_path / "x.act", wrong)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_mode_shows_as_its_name():
+    assert repr(actcodec.modes()["jpeg-act"]) == "<Mode jpeg-act, code 3>"
+    assert repr(codecs.lane_modes("division-4-flat")) == "(<Mode division-4-flat, code 32>,)"
 
 
 @pytest.mark.parametrize("change", [np.asfortranarray, lambda x: np.flip(x, 1), lambda x: x[:, ::2], lambda x: x.T,

