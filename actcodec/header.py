@@ -1,7 +1,6 @@
 """What stands at the top of the Verilog that is taken away, and what names its modules can have."""
 
 import re
-from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 
 __all__ = ["RESERVED", "check_name", "command", "header", "written"]
@@ -34,7 +33,7 @@ def written(value):
     """A parameter as one types it."""
     if not isinstance(value, tuple):
         return str(value)
-    return ",".join(part.name.lower() if isinstance(part, Enum) else str(part) for part in value)
+    return ",".join(map(str, value))
 
 
 def command(unit, name, parameters):

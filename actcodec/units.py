@@ -1,39 +1,16 @@
-"""The catalogue of units: what there is to simulate, to synthesise and to take away as Verilog.
+"""The catalogue of units: what there is to simulate, to synthesise and to take away as Verilog. To list it takes no
+Amaranth.
 
 ``python -m actcodec.units FOLDER`` writes the Verilog of all of them, a file for each.
 """
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
-
-from amaranth.back import rtlil
-from amaranth.back import verilog as back_verilog
 
 from actcodec.codecs import JPEG_ACT, JPEG_ACT_CODED, PAPERS
 from actcodec.codecs.unit import Unit
 from actcodec.elaboration import rare_collection
-from actcodec.rtl.common import axi
-from actcodec.rtl.common.bursts import Bursts
-from actcodec.rtl.common.counter import Counter
-from actcodec.rtl.common.fadd import Fadd
-from actcodec.rtl.common.packer import Packer
-from actcodec.rtl.common.shared_module import Parts
-from actcodec.rtl.common.unpacker import Unpacker
-from actcodec.rtl.jpegact.cdu import Cdu
-from actcodec.rtl.offload.accelerator import Accelerator
-from actcodec.rtl.offload.address import AddressGenerator
-from actcodec.rtl.offload.beat_planner import BeatPlanner
-from actcodec.rtl.offload.collector import Collector
-from actcodec.rtl.offload.lane import Lane
-from actcodec.rtl.offload.reader import Reader
-from actcodec.rtl.offload.registers import Registers
-from actcodec.rtl.offload.splitter import Splitter
-from actcodec.rtl.offload.stream_collector import StreamCollector
-from actcodec.rtl.offload.stream_splitter import StreamSplitter
-from actcodec.rtl.offload.tensor_plan import TensorPlan
-from actcodec.rtl.offload.writer import Writer
 
 __all__ = ["UNITS", "Unit", "register", "verilog", "write"]
 
@@ -44,30 +21,36 @@ CODED = {coder: {"modes": modes} for coder, modes in JPEG_ACT_CODED.items()}
 LANES = (1, 4)  # of the accelerators that are written besides the units
 
 COMMON = (
-    Unit("packer", Packer, "chunks of bytes to full words", {"granule": 1, "i_size": 16, "o_size": 16}),
-    Unit("unpacker", Unpacker, "full words to pieces of bytes", {"granule": 1, "i_size": 16, "o_size": 16}),
-    Unit("fadd", Fadd, "float32 adder"),
-    Unit("counter", Counter, "sum with carries that take their time", {"amount_width": 1, "width": 64}),
-    Unit("bursts", Bursts, "beats to AXI bursts", ADDRESS),
+    Unit("packer", "common.packer:Packer", "chunks of bytes to full words", {"granule": 1, "i_size": 16, "o_size": 16}),
+    Unit("unpacker", "common.unpacker:Unpacker", "full words to pieces of bytes",
+         {"granule": 1, "i_size": 16, "o_size": 16}),
+    Unit("fadd", "common.fadd:Fadd", "float32 adder"),
+    Unit("counter", "common.counter:Counter", "sum with carries that take their time",
+         {"amount_width": 1, "width": 64}),
+    Unit("bursts", "common.bursts:Bursts", "beats to AXI bursts", ADDRESS),
 )
 OFFLOAD = (
-    Unit("beat_planner", BeatPlanner, "places of sectors to beats of memory", ADDRESS),
-    Unit("address_generator", AddressGenerator, "the order in which a CDU passes a tensor", ADDRESS),
-    Unit("tensor_plan", TensorPlan, "a tensor's description to what each lane needs", {"cdus": 4, **ADDRESS}),
-    Unit("reader", Reader, "places to sectors and scales, read over AXI", MEMORY,
+    Unit("beat_planner", "offload.beat_planner:BeatPlanner", "places of sectors to beats of memory", ADDRESS),
+    Unit("address_generator", "offload.address:AddressGenerator", "the order in which a CDU passes a tensor", ADDRESS),
+    Unit("tensor_plan", "offload.tensor_plan:TensorPlan", "a tensor's description to what each lane needs",
+         {"cdus": 4, **ADDRESS}),
+    Unit("reader", "offload.reader:Reader", "places to sectors and scales, read over AXI", MEMORY,
          variants={"independent memory": {"memory": "independent"}}),
-    Unit("writer", Writer, "sectors to their places, written over AXI", MEMORY,
+    Unit("writer", "offload.writer:Writer", "sectors to their places, written over AXI", MEMORY,
          variants={"independent memory": {"memory": "independent"}}),
-    Unit("registers", Registers, "registers on AXI4-Lite", {"cdus": 1, "modes": JPEG_ACT, "address_width": 64}),
-    Unit("collector", Collector, "blocks of all CDUs to packets", {"cdus": 4, "modes": JPEG_ACT}, variants=CODED),
-    Unit("splitter", Splitter, "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT},
+    Unit("registers", "offload.registers:Registers", "registers on AXI4-Lite",
+         {"cdus": 1, "modes": JPEG_ACT, "address_width": 64}),
+    Unit("collector", "offload.collector:Collector", "blocks of all CDUs to packets",
+         {"cdus": 4, "modes": JPEG_ACT}, variants=CODED),
+    Unit("splitter", "offload.splitter:Splitter", "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT},
          variants=CODED),
-    Unit("stream_collector", StreamCollector, "streams of all lanes to packets", {"cdus": 4}),
-    Unit("stream_splitter", StreamSplitter, "packets to streams for all lanes", {"cdus": 4}),
-    Unit("lane", partial(Lane, codec=Cdu), "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY, **CODERS},
-         synth=None, bench="offload/accelerator"),
-    Unit("accelerator", partial(Accelerator, codec=Cdu), "lanes, collector, splitter, registers: all of it",
-         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **CODERS},
+    Unit("stream_collector", "offload.stream_collector:StreamCollector", "streams of all lanes to packets",
+         {"cdus": 4}),
+    Unit("stream_splitter", "offload.stream_splitter:StreamSplitter", "packets to streams for all lanes", {"cdus": 4}),
+    Unit("lane", "offload.lane:Lane", "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY, **CODERS},
+         codec="jpegact.cdu:Cdu", synth=None, bench="offload/accelerator"),
+    Unit("accelerator", "offload.accelerator:Accelerator", "lanes, collector, splitter, registers: all of it",
+         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **CODERS}, codec="jpegact.cdu:Cdu",
          variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
                    "independent memory": {"memory": "independent"}}),
 )
@@ -93,6 +76,12 @@ def verilog(component, name, flatten=False):
     ``i__valid`` and ``i__ready``. What the component has several of and calls shared is written once, as a module
     ``name_part``. ``flatten`` merges everything into one module. What the design asks of its surroundings stands at the
     top."""
+    from amaranth.back import rtlil
+    from amaranth.back import verilog as back_verilog
+
+    from actcodec.rtl.common import axi
+    from actcodec.rtl.common.shared_module import Parts
+
     # The default would prefer whatever Yosys happens to be installed, and its version shows in the text.
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     if not flatten:

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from enum import Enum
 
 import click
 
@@ -13,7 +12,7 @@ __all__ = ["Verilog", "written"]
 
 
 class Words(click.ParamType):
-    """Words with commas between, as a tuple; numbers, or members of an enumeration, if ``default`` has such."""
+    """Words with commas between, as a tuple; numbers if ``default`` has such."""
 
     name = "word,word,..."
 
@@ -25,10 +24,9 @@ class Words(click.ParamType):
             return value
         words = [word.strip() for word in value.split(",") if word.strip()]
         try:
-            return tuple(self.kind[word.upper()] if issubclass(self.kind, Enum) else self.kind(word) for word in words)
-        except (KeyError, ValueError):
-            known = [member.name.lower() for member in self.kind] if issubclass(self.kind, Enum) else ["numbers"]
-            self.fail(f"{value!r}: must be {', '.join(known)}, with commas between", param, ctx)
+            return tuple(map(self.kind, words))
+        except ValueError:
+            self.fail(f"{value!r}: must be numbers, with commas between", param, ctx)
 
 
 class Verilog(click.Group):

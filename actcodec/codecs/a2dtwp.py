@@ -16,12 +16,9 @@ MODES = tuple(
 
 
 def units():
-    """The hardware, imported only when it is asked for."""
-    from actcodec.rtl.a2dtwp.bitpack import Bitpack
-    from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
-
+    """The hardware."""
     return (
-        Unit("bitpack", Bitpack, "top bits of each value, packed", {"widths": (8, 16, 24, 32)}),
-        Unit("bitunpack", Bitunpack, "packed values, taken apart", {"widths": (8, 16, 24, 32)},
+        Unit("bitpack", "a2dtwp.bitpack:Bitpack", "top bits of each value, packed", {"widths": (8, 16, 24, 32)}),
+        Unit("bitunpack", "a2dtwp.bitunpack:Bitunpack", "packed values, taken apart", {"widths": (8, 16, 24, 32)},
              bench="a2dtwp/bitpack"),
     )

@@ -45,35 +45,21 @@ MODES = (replace(TILED, variants=(({}, FLAT),)),)
 
 
 def units():
-    """The hardware, imported only when it is asked for."""
-    from actcodec.rtl.comet.book import Book
-    from actcodec.rtl.comet.comet import Comet
-    from actcodec.rtl.comet.dock import Dock
-    from actcodec.rtl.comet.histogram import WIDTH as HISTOGRAM
-    from actcodec.rtl.comet.histogram import Histogram
-    from actcodec.rtl.comet.huffman import Huffman
-    from actcodec.rtl.comet.interleave import BYTES, SPARE, STEPS, Interleave
-    from actcodec.rtl.comet.lorenzo import Lorenzo
-    from actcodec.rtl.comet.outliers import Outliers
-    from actcodec.rtl.comet.places import Places
-    from actcodec.rtl.comet.prequantise import Prequantise
-    from actcodec.rtl.comet.reconstruct import Reconstruct
-    from actcodec.rtl.comet.rounds import Rounds
-
+    """The hardware."""
     return (
-        Unit("places", Places, "places of sectors ahead, and how many rounds they begin"),
-        Unit("dock", Dock, "sectors that come and go, and the bytes of their outliers"),
-        Unit("prequantise", Prequantise, "float32 to multiples of a step, half away from zero"),
-        Unit("lorenzo", Lorenzo, "differences to neighbours, and sums, both directions"),
-        Unit("outliers", Outliers, "bytes of outliers past prediction, both directions"),
-        Unit("rounds", Rounds, "symbols of sectors to rounds of eight, and back"),
-        Unit("histogram", Histogram, "32 bins of one symbol in eight", {"width": HISTOGRAM},
+        Unit("places", "comet.places:Places", "places of sectors ahead, and how many rounds they begin"),
+        Unit("dock", "comet.dock:Dock", "sectors that come and go, and the bytes of their outliers"),
+        Unit("prequantise", "comet.prequantise:Prequantise", "float32 to multiples of a step, half away from zero"),
+        Unit("lorenzo", "comet.lorenzo:Lorenzo", "differences to neighbours, and sums, both directions"),
+        Unit("outliers", "comet.outliers:Outliers", "bytes of outliers past prediction, both directions"),
+        Unit("rounds", "comet.rounds:Rounds", "symbols of sectors to rounds of eight, and back"),
+        Unit("histogram", "comet.histogram:Histogram", "32 bins of one symbol in eight", {"width": 24},
              tests="^(?!.*saturates)"),  # the other one sets its counts
-        Unit("book", Book, "a code book's tables from its lengths"),
-        Unit("huffman", Huffman, "eight symbols to eight codes and escapes, and back"),
-        Unit("interleave", Interleave, "eight lanes of bits to bytes in the decoder's order",
-             {"bytes": BYTES + SPARE, "steps": STEPS + SPARE}),
-        Unit("reconstruct", Reconstruct, "multiples of a step to float32"),
-        Unit("comet", Comet, "COMET's codec, both directions",
+        Unit("book", "comet.book:Book", "a code book's tables from its lengths"),
+        Unit("huffman", "comet.huffman:Huffman", "eight symbols to eight codes and escapes, and back"),
+        Unit("interleave", "comet.interleave:Interleave", "eight lanes of bits to bytes in the decoder's order",
+             {"bytes": 23, "steps": 24}),
+        Unit("reconstruct", "comet.reconstruct:Reconstruct", "multiples of a step to float32"),
+        Unit("comet", "comet.comet:Comet", "COMET's codec, both directions",
              apart=("prequantise", "interleave", "huffman")),
     )

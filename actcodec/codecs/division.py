@@ -55,13 +55,12 @@ LANE = (TILED.name, *(mode.name for _, mode in MODES[0].variants))
 
 
 def units():
-    """The hardware, imported only when it is asked for. In a CDU, one of them counts the rows for both directions."""
-    from actcodec.rtl.division.decode import Decode
-    from actcodec.rtl.division.encode import Encode
-
+    """The hardware. In a CDU, one of them counts the rows for both directions."""
     return (
-        Unit("division_encode", Encode, "DIVISION behind SFPR: averages, and codes for the rest", {"bits": (1, 2, 4)},
+        Unit("division_encode", "division.encode:Encode", "DIVISION behind SFPR: averages, and codes for the rest",
+             {"bits": (1, 2, 4)},
              variants={"in a CDU": {"align": False}}),
-        Unit("division_decode", Decode, "DIVISION in front of SFPR: averages and codes to values", {"bits": (1, 2, 4)},
+        Unit("division_decode", "division.decode:Decode", "DIVISION in front of SFPR: averages and codes to values",
+             {"bits": (1, 2, 4)},
              variants={"in a CDU": {"align": False}}),
     )

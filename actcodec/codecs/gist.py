@@ -45,25 +45,20 @@ MODES = (
 
 
 def units():
-    """The hardware, imported only when it is asked for."""
-    from actcodec.rtl.gist.binarize import Binarize, Unbinarize
-    from actcodec.rtl.gist.dpr import DprDecode, DprEncode, Format
-    from actcodec.rtl.gist.maxpool import MaxPool
-    from actcodec.rtl.gist.maxpool_backward import MaxPoolBackward
-    from actcodec.rtl.gist.ssdc_decode import SsdcDecode
-    from actcodec.rtl.gist.ssdc_encode import SsdcEncode
-
+    """The hardware."""
     return (
-        Unit("binarize", Binarize, "one bit for each positive value"),
-        Unit("unbinarize", Unbinarize, "1.0 or 0.0 for each bit"),
-        Unit("dpr_encode", DprEncode, "float32 to FP16, FP10 or FP8, packed", {"formats": tuple(Format)}),
-        Unit("dpr_decode", DprDecode, "FP16, FP10 or FP8 to float32", {"formats": tuple(Format)}),
-        Unit("ssdc_encode", SsdcEncode, "a dense tensor to narrow CSR"),
-        Unit("ssdc_decode", SsdcDecode, "narrow CSR to a dense tensor"),
-        Unit("maxpool", MaxPool, "max pooling with a map of where the maxima were", {"width": 256},
+        Unit("binarize", "gist.binarize:Binarize", "one bit for each positive value"),
+        Unit("unbinarize", "gist.binarize:Unbinarize", "1.0 or 0.0 for each bit"),
+        Unit("dpr_encode", "gist.dpr:DprEncode", "float32 to FP16, FP10 or FP8, packed",
+             {"formats": ("fp16", "fp10", "fp8")}),
+        Unit("dpr_decode", "gist.dpr:DprDecode", "FP16, FP10 or FP8 to float32", {"formats": ("fp16", "fp10", "fp8")}),
+        Unit("ssdc_encode", "gist.ssdc_encode:SsdcEncode", "a dense tensor to narrow CSR"),
+        Unit("ssdc_decode", "gist.ssdc_decode:SsdcDecode", "narrow CSR to a dense tensor"),
+        Unit("maxpool", "gist.maxpool:MaxPool", "max pooling with a map of where the maxima were", {"width": 256},
              synth={"width": 16},
              tests="^(?!.*real_activations)"),
-        Unit("maxpool_backward", MaxPoolBackward, "gradients through max pooling, by that map", {"width": 256},
+        Unit("maxpool_backward", "gist.maxpool_backward:MaxPoolBackward", "gradients through max pooling, by that map",
+             {"width": 256},
              synth={"width": 16},
              tests="^(?!.*(real_activations|in_every_pooling|gives_a_value))"),
     )

@@ -128,40 +128,31 @@ ROWS = (
 
 
 def units():
-    """The hardware, imported only when it is asked for."""
+    """The hardware."""
     from actcodec.codecs import division
-    from actcodec.rtl.jpegact.align import Align
-    from actcodec.rtl.jpegact.cdu import Cdu
-    from actcodec.rtl.jpegact.dct import Dct, Dct8
-    from actcodec.rtl.jpegact.div import Div
-    from actcodec.rtl.jpegact.nibble import Nibble
-    from actcodec.rtl.jpegact.quantize import Round, Shift
-    from actcodec.rtl.jpegact.rice import Rice
-    from actcodec.rtl.jpegact.runlength import RunLength
-    from actcodec.rtl.jpegact.sfpr import Sfpr
-    from actcodec.rtl.jpegact.steps import Steps
-    from actcodec.rtl.jpegact.transpose import Transpose
-    from actcodec.rtl.jpegact.zvc import Zvc
 
     return (
-        Unit("sfpr", Sfpr, "SFPR, eight processing elements, both directions", paper="SFPR"),
-        Unit("align", Align, "alignment buffer between sectors and tiles",
+        Unit("sfpr", "jpegact.sfpr:Sfpr", "SFPR, eight processing elements, both directions", paper="SFPR"),
+        Unit("align", "jpegact.align:Align", "alignment buffer between sectors and tiles",
              tests="^(?!.*moves_a_word_every_cycle_for)"),  # the other one looks at its registers
-        Unit("transpose", Transpose, "8x8 transpose buffer", {"width": 18, "transposes": True}),
-        Unit("dct8", Dct8, "8-point DCT and iDCT, one pass",
+        Unit("transpose", "jpegact.transpose:Transpose", "8x8 transpose buffer", {"width": 18, "transposes": True}),
+        Unit("dct8", "jpegact.dct:Dct8", "8-point DCT and iDCT, one pass",
              {"width": 8, "coefficient_width": 12, "fraction": 3, "direction": "both", "half": False}),
-        Unit("dct", Dct, "8x8 DCT and iDCT", {"direction": "both"}, "DCT + iDCT",
+        Unit("dct", "jpegact.dct:Dct", "8x8 DCT and iDCT", {"direction": "both"}, "DCT + iDCT",
              variants={"forward": {"direction": "forward"}, "inverse": {"direction": "inverse"}}),
-        Unit("quantize", Shift, "SH, quantization by shifts"),
-        Unit("round", Round, "SH, rounding after the shift"),
-        Unit("zvc", Zvc, "ZVC and ZVD, zeros squeezed out and put back", {"word": 1}, "Coding (ZVC + ZVD)"),
-        Unit("rle", RunLength, "RLE and RLD, JPEG's run lengths and Huffman codes, both directions", {"coders": 4},
+        Unit("quantize", "jpegact.quantize:Shift", "SH, quantization by shifts"),
+        Unit("round", "jpegact.quantize:Round", "SH, rounding after the shift"),
+        Unit("zvc", "jpegact.zvc:Zvc", "ZVC and ZVD, zeros squeezed out and put back",
+             {"word": 1}, "Coding (ZVC + ZVD)"),
+        Unit("rle", "jpegact.runlength:RunLength", "RLE and RLD, JPEG's run lengths and Huffman codes, both directions",
+             {"coders": 4},
              "Coding (RLE + RLD)"),
-        Unit("div", Div, "DIV, quantization by division", paper="Quantize (DIV)"),
-        Unit("steps", Steps, "DIV in quarters, with a dead zone, for --quantizer div"),
-        Unit("nibble", Nibble, "nibble planes, a denser code than ZVC, both directions"),
-        Unit("rice", Rice, "Golomb-Rice codes in planes, the densest code of blocks, both directions"),
-        Unit("cdu", Cdu, "compression/decompression unit", {"modes": JPEG_ACT, "packed": True, "coders": 4}, "CDU",
+        Unit("div", "jpegact.div:Div", "DIV, quantization by division", paper="Quantize (DIV)"),
+        Unit("steps", "jpegact.steps:Steps", "DIV in quarters, with a dead zone, for --quantizer div"),
+        Unit("nibble", "jpegact.nibble:Nibble", "nibble planes, a denser code than ZVC, both directions"),
+        Unit("rice", "jpegact.rice:Rice", "Golomb-Rice codes in planes, the densest code of blocks, both directions"),
+        Unit("cdu", "jpegact.cdu:Cdu", "compression/decompression unit",
+             {"modes": JPEG_ACT, "packed": True, "coders": 4}, "CDU",
              variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
                        "in a lane, DIVISION": {"packed": False, "modes": (*JPEG_ACT, *division.LANE)},
                        "in a lane, JPEG-BASE": {"packed": False, "modes": (*JPEG_ACT, "jpeg-base")},

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 
 __all__ = ["Paper", "Unit"]
 
@@ -18,17 +19,35 @@ class Paper:
     target: int | None = None
 
 
+def _class(place):
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"actcodec.rtl.{module}"), name)
+
+
+def _format(name):
+    from actcodec.rtl.common.minifloat import Format
+
+    if name.upper() not in Format.__members__:
+        legal = ", ".join(Format.__members__).lower()
+        raise ValueError(f"formats must be one or more of {legal}, not {name!r}")
+    return Format[name.upper()]
+
+
 @dataclass(frozen=True)
 class Unit:
-    """A unit of the design: its name on the command line, its class, and its parameters with their defaults."""
+    """A unit of the design: its name on the command line, its class, and its parameters with their defaults, plain
+    numbers and words."""
 
     name: str
-    component: Callable  # the class, or a partial of it
+    hardware: Callable | str  # the class, or its place in actcodec.rtl, as "gist.dpr:DprEncode"
     summary: str
     parameters: dict = field(default_factory=dict)
     paper: str | None = None  # the row of the paper's tables that it stands beside
     synth: dict | None = field(default_factory=dict)  # parameters that differ when mapped; None: not by itself
     variants: dict = field(default_factory=dict)  # what is mapped besides: {label: parameters that differ}
+    codec: str = ""  # the class, likewise, that it takes as its codec
     apart: tuple = ()  # submodules that are mapped by themselves, where it has them
     # Its bench, without "tb/" and ".py", unless that mirrors its file; and a regular expression of the bench's tests
     # that its netlist can pass.
@@ -37,18 +56,25 @@ class Unit:
 
     @property
     def type(self):
-        """The class."""
-        return self.component.func if isinstance(self.component, partial) else self.component
+        """The class, imported only now."""
+        return _class(self.hardware)
+
+    @property
+    def component(self):
+        """What makes an instance: the class, or a partial of it."""
+        return partial(self.type, codec=_class(self.codec)) if self.codec else self.type
 
     def resolved(self, **overrides):
-        """The default parameters but for ``overrides``, as the class takes them; ``modes`` are given by their names, or
-        as "all" that a lane can have."""
+        """The default parameters but for ``overrides``, as the class takes them; ``modes`` and ``formats`` are given by
+        their names, modes also as "all" that a lane can have. Raises ValueError for a name that none has."""
         from actcodec.codecs import lane_modes
 
         parameters = {**self.parameters, **overrides}
         if "modes" in parameters:
             names = parameters["modes"]
             parameters["modes"] = names and lane_modes(*(() if tuple(names) == ("all",) else names))
+        if "formats" in parameters:
+            parameters["formats"] = tuple(map(_format, parameters["formats"]))
         return parameters
 
     def build(self, **overrides):

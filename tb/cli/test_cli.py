@@ -196,10 +196,11 @@ def test_options_have_the_types_of_the_defaults(monkeypatch):
     assert "[default: raw,zvc]" in text and "--lane-count INTEGER" in text and "--shared / --no-shared" in text
 
 
-@pytest.mark.parametrize("unit, option, default, values, seen", [
-    ("bitpack", "widths", "8,16,24,32", "16, 8", "widths=(16, 8)"),
-    ("dpr_encode", "formats", "fp16,fp10,fp8", "FP8,fp16", "formats=(<Format.FP8: 2>, <Format.FP16: 0>)")])
-def test_numbers_and_names_of_constants_are_words_too(monkeypatch, unit, option, default, values, seen):
+@pytest.mark.parametrize("unit, option, default, values, seen, wrong", [
+    ("bitpack", "widths", "8,16,24,32", "16, 8", "widths=(16, 8)", "--widths': '8,many': must be numbers"),
+    ("dpr_encode", "formats", "fp16,fp10,fp8", "FP8,fp16", "formats=(<Format.FP8: 2>, <Format.FP16: 0>)",
+     "formats must be one or more of fp16, fp10, fp8, not '8'")])
+def test_numbers_and_names_of_constants_are_words_too(monkeypatch, unit, option, default, values, seen, wrong):
     from actcodec import units
 
     monkeypatch.setattr(units, "verilog", lambda component, name: f"{option}={getattr(component, option)}")
@@ -208,7 +209,27 @@ def test_numbers_and_names_of_constants_are_words_too(monkeypatch, unit, option,
     assert f"[default: {default}]" in succeeds("verilog", unit, "--help").stdout
     assert f" {option}={default}" in succeeds("units").stdout
     result = invoke("verilog", unit, f"--{option}", "8,many")
-    assert result.exit_code == 2 and f"--{option}" in result.stderr and "'8,many': must be" in result.stderr
+    assert result.exit_code == 2 and wrong in result.stderr
+
+
+def test_units_are_listed_without_amaranth(folder):
+    (folder / "none").mkdir()
+    (folder / "none/amaranth.py").write_text("raise ModuleNotFoundError('none', name='amaranth')")
+    done = shell(folder, "actcodec units", env={**os.environ, "PYTHONPATH": "none"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, shell(folder, "actcodec units").stdout, "")
+
+
+def test_parameters_of_units_are_those_of_their_classes():
+    """The catalogue repeats these so that it can be listed without them."""
+    from actcodec.rtl.comet import histogram, interleave
+    from actcodec.rtl.common.minifloat import Format
+    from actcodec.units import UNITS
+
+    assert UNITS["histogram"].parameters == {"width": histogram.WIDTH}
+    assert UNITS["interleave"].parameters == {"bytes": interleave.BYTES + interleave.SPARE,
+                                              "steps": interleave.STEPS + interleave.SPARE}
+    for name in ("dpr_encode", "dpr_decode"):
+        assert UNITS[name].parameters == {"formats": tuple(member.lower() for member in Format.__members__)}
 
 
 # What compress tells

@@ -167,7 +167,7 @@ def test_a_full_disk_leaves_nothing_behind(folder):
 
 
 @pytest.mark.parametrize(("package", "command"), [
-    ("matplotlib", "mfr vgg16 --plot x.png"), ("amaranth", "verilog dct"), ("amaranth", "units"),
+    ("matplotlib", "mfr vgg16 --plot x.png"), ("amaranth", "verilog dct"),
     ("scipy", "bench --quick"), ("matplotlib", "evaluate x.npy --all --plot x.png"), ("torch", "evaluate x.pt --all")])
 def test_a_missing_package_is_one_line(folder, package, command):
     (folder / "x.pt").write_bytes(b"")
