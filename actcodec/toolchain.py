@@ -164,7 +164,7 @@ def made(path, make, *arguments, what=None):
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path.with_suffix(".lock"), "w") as lock:
-            if not _locked(lock):
+            if not _lock(lock):
                 _announce(f"waiting for another process, which is building {what or path.stem}")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
@@ -182,7 +182,7 @@ def made(path, make, *arguments, what=None):
     return path
 
 
-def _locked(lock):
+def _lock(lock):
     """Whether nobody else has locked the file; now this process has."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -195,7 +195,7 @@ def _sweep(folder):
     """Removes what builds have left that were killed: nobody has their locks."""
     for part in folder.glob(f"*{PART}"):
         with open(part.with_suffix(".lock"), "w") as lock:
-            if _locked(lock):
+            if _lock(lock):
                 shutil.rmtree(part, ignore_errors=True)
 
 

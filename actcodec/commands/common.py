@@ -10,8 +10,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from actcodec import codecs, engines, plotting
 from actcodec.files import UserError, is_standard
 
-__all__ = ["ModeCommand", "check_picture", "check_target", "engine_option", "mode_text", "papers", "quiet_option",
-           "report", "say", "settings", "shape_text", "working"]
+__all__ = ["ModeCommand", "check_picture", "check_target", "engine_option", "mode_text", "papers", "progress_bar",
+           "quiet_option", "report", "say", "settings", "shape_text"]
 
 engine_option = click.option("--engine", type=click.Choice(engines.ENGINES), default="golden",
                              help="The NumPy model, or a simulation of the hardware. Both give the same bytes.")
@@ -92,7 +92,7 @@ def settings(mode, given, quiet=True):
     found, known = {}, codecs.find(mode)
     given = {name: value for name, value in given.items() if value is not None and value != ()}
     for name in [name for name in given if not known.option(name)]:
-        say(f"note: mode {mode} has no option --{_typed(name)}", quiet)
+        say(f"note: mode {mode} has no option --{_spelling(name)}", quiet)
         del given[name]
     origin = {}  # of what a file says, by name
     for name in list(given):
@@ -109,15 +109,15 @@ def settings(mode, given, quiet=True):
             value = option.type(value) if option.choices else value  # choices are words on the command line
             found[name] = option.own.parse(value) if isinstance(option.type, str) else option.check(value)
         except ValueError as error:
-            raise UserError(f"{origin.get(name, '--')}{_typed(error)}, for mode {mode}") from error
+            raise UserError(f"{origin.get(name, '--')}{_spelling(error)}, for mode {mode}") from error
     try:
         known.settings(found)
     except ValueError as error:
-        raise UserError(_typed(error)) from error
+        raise UserError(_spelling(error)) from error
     return {name: found[name] for name in given}
 
 
-def _typed(text):
+def _spelling(text):
     """Text in which names of options are as one types them."""
     for name in codecs.options():
         text = str(text).replace(name, name.replace("_", "-"))
@@ -144,9 +144,9 @@ def check_picture(target):
 
 
 @contextmanager
-def working(engine, quiet, what):
-    """Says what is built for an engine. On a terminal a bar moves meanwhile, with ``what`` is done, and for how long;
-    what this gives is a function that changes the text."""
+def progress_bar(engine, quiet, what):
+    """Says what is built for an engine. On a terminal a bar moves beside ``what``, with the time that it takes; the
+    function that this yields changes the text."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         with engines.announcing(engine, lambda text: say(text, quiet)):

@@ -8,12 +8,12 @@ from actcodec.commands.common import (
     check_target,
     engine_option,
     mode_text,
+    progress_bar,
     quiet_option,
     report,
     say,
     settings,
     shape_text,
-    working,
 )
 
 
@@ -38,7 +38,7 @@ def command(source, target, mode, engine, quiet, **options):
     check_target(target, sources.split(source)[0])
     chosen = settings(mode, options, quiet)
     x = sources.tensor(source, lambda text: say(text, quiet))
-    with working(engine, quiet, f"compressing {source}") as step:
+    with progress_bar(engine, quiet, f"compressing {source}") as step:
         try:
             compressed, cycles = engines.compress(engine, x, mode, **chosen)
         except ValueError as error:

@@ -7,10 +7,10 @@ from actcodec.commands.common import (
     check_target,
     engine_option,
     mode_text,
+    progress_bar,
     quiet_option,
     report,
     shape_text,
-    working,
 )
 from actcodec.files import replacing, write_array
 
@@ -33,7 +33,7 @@ def command(source, target, engine, quiet):
     """
     check_target(target, source)
     compressed = container.read(source)
-    with working(engine, quiet, f"decompressing {source}"):
+    with progress_bar(engine, quiet, f"decompressing {source}"):
         try:
             x, cycles = engines.decompress(engine, compressed)
         except ValueError as error:  # the CRC is right, so the file was written wrong

@@ -9,7 +9,7 @@ from actcodec.commands.common import check_picture, check_target, quiet_option, 
 from actcodec.files import UserError, is_standard, replacing
 
 MOST = 4096  # tiles of a tensor that a search looks at
-MARGIN = 1e-6  # by which a search is asked for more than a table that missed has
+MARGIN = 1e-6  # by which a search is asked for more than a table that nearest has
 
 
 @click.command("dqt")
@@ -56,7 +56,7 @@ def command(files, error, ratio, alpha, coder, quantizer, target, plot, quiet):
     found = [(name, tensors.taken(x)[0].reshape(view(x.shape)))
              for file in files for name, x in sources.tensors(file, say)]
     samples = [sampled(name, x) for name, x in found]
-    table, options, reached = fitted(found, samples, coder, quantizer, error, ratio, alpha)
+    table, options, reached = fit(found, samples, coder, quantizer, error, ratio, alpha)
     text = f"# --coder {coder}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}\n"
     text += "".join(f"{name} {value}\n" for name, value in options.items())
     text += "".join(" ".join(f"{value:3g}" for value in row) + "\n" for row in table)
@@ -79,32 +79,32 @@ def sampled(name, x):
         raise UserError(f"{name}: {error}") from error
 
 
-def fitted(found, samples, coder, quantizer, error, ratio, alpha):
+def fit(found, samples, coder, quantizer, error, ratio, alpha):
     """The table, the options that belong to it, and the ratio and error of all tensors with it, measured by the codec.
 
     A search sees some tiles and knows SFPR's error only as a constant. Where all tensors miss what was asked for, it is
     asked for so much more as it was wrong."""
-    best, aim, missed = [], error or ratio, None
-    while not best:
+    best, aim, nearest = [], error or ratio, None
+    while True:
         try:
             table, options, expected = search(samples, coder, quantizer, aim if error else None, aim if ratio else None,
                                               alpha)
         except ValueError as wrong:
-            if missed is None:
+            if nearest is None:
                 raise UserError(str(wrong)) from wrong
             break
         reached = measured(found, table, options | {"coder": coder})
         if reaches(reached, error, ratio):
             best = [(table, options, reached)]
             break
-        missed = reached
+        nearest = reached
         aim = (min(aim, expected[1]) * error / reached[1] * (1 - MARGIN) if error else
                max(aim, expected[0]) * ratio / reached[0] * (1 + MARGIN))
     if alpha is None and quantizer == "sh":  # small steps may end beside a table that has a name
         best += named(found, coder, error, ratio)
     if not best:
-        asked, nearest = (f"an error of {error}", missed[1]) if error else (f"a ratio of {ratio}", missed[0])
-        raise UserError(f"no table has {asked}: the nearest has {nearest:.4g}")
+        limit = f"an error of {error}" if error else f"a ratio of {ratio}"
+        raise UserError(f"no table has {limit}: the nearest has {nearest[1 if error else 0]:.4g}")
     return max(best, key=lambda one: one[2][0] if ratio is None else -one[2][1])
 
 
@@ -132,7 +132,7 @@ def search(samples, coder, quantizer, error, ratio, alpha):
 
 
 def named(found, coder, error, ratio):
-    """Those of the tables with names that reach the error or the ratio, as :func:`fitted` returns one."""
+    """Those of the tables with names that reach the error or the ratio, as :func:`fit` returns one."""
     from actcodec.golden.jpegact import quantize
 
     each = [(2.0 ** quantize.shifts(quantize.table(name)), {"quantizer": "sh"}, measured(found, name, {"coder": coder}))
