@@ -63,8 +63,8 @@ def settings(mode):
             lists.append(values)
     for values in itertools.product(*lists):
         chosen = dict(zip(names, values, strict=True))
-        if chosen.get("dead_zone") == 0 and chosen.get("quantizer") != "div":
-            continue  # it would be the same once more
+        if chosen.get("quantizer") == "sh" and chosen.pop("dead_zone"):
+            continue  # it needs the other quantizer
         yield chosen
 
 
