@@ -304,7 +304,7 @@ class Driver:
         value = (given or {}).get(setting.name)
         if value is None or not 0 <= value < 1 << setting.width:
             raise ValueError(f"mode {mode.name} needs setting {setting.name}, of {setting.width} bits, not {value}")
-        if setting.check:
-            codecs.found(setting.check)(int(value), bool(decompress))
+        if limit := setting.broken(int(value), bool(decompress)):
+            raise ValueError(f"mode {mode.name} has the setting {setting.name} {int(value):#x}, must have {limit.text}")
         return int(value)
 

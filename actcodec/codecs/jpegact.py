@@ -5,6 +5,7 @@ from dataclasses import replace
 from actcodec.codecs.mode import Mode, Option, Setting
 from actcodec.codecs.unit import Paper, Unit
 from actcodec.rtl.offload.block_format import BlockFormat
+from actcodec.rtl.offload.setting import Limit, entries
 
 __all__ = ["CDMA", "CDUS", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "ROWS", "units"]
 
@@ -41,16 +42,28 @@ SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReL
 COUNTED = {"nibble": BlockFormat("counted", 8), "rice": BlockFormat("counted", 8, bits=6)}
 CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
                choices=("zvc", "nibble", "rice"))
+
+def every(entry):
+    """A table of 64 bytes that are all the same, as a number."""
+    return int.from_bytes(bytes([entry] * 64), "little")
+
+
+RICE = (
+    Limit(((45, 5, 1, 0),), 16, "flags at most 16"),
+    *(Limit(((low, 3, 1, 0), (low + 3, 3, -1, 0)), 0, "e ascending, or equal") for low in (50, 53, 56)),
+    Limit(((63, 1, 1, 0),), 0, "bit 63 is 0"),
+    *(Limit(((3 * d, 3, 1, 0), (59, 3, 1, 0)), 8, "compressing, k + the last e at most 8 but for the first k",
+            compressing=True) for d in range(1, 15)),
+)
 TOLD = {
     "nibble": Setting("nibble_table", 81, meaning="the nibble code: for each of 16 groups a base (3 bits) and a "
                       "family (2 bits) of widths; then whether values have no sign"),
-    "rice": Setting("rice_table", 64, meaning="the Rice code: k of 15 anti-diagonals (3 bits each), how many groups "
-                    "have a flag (5 bits), four e (3 bits each), whether values have no sign, 0",
-                    check=f"{GOLDEN}:check_rice"),
+    "rice": Setting("rice_table", 64, limits=RICE, meaning="the Rice code: k of 15 anti-diagonals (3 bits each), how "
+                    "many groups have a flag (5 bits), four e (3 bits each), whether values have no sign, 0"),
 }
 STEPPED = (
-    Setting("steps", 512, 96, stored=False, meaning="the DQT: 64 steps in quarters (8 bits each), row-major, vertical "
-            "frequency first"),
+    Setting("steps", 512, 96, stored=False, limits=entries(8, 64, least=2), default=every(8),
+            meaning="the DQT: 64 steps in quarters (8 bits each), row-major, vertical frequency first"),
     Setting("dead_zone", 2, 608, meaning="compressing, magnitudes are rounded up from 1/2 + this/16 on", stored=False),
 )
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
@@ -106,8 +119,10 @@ MODES = (
          shown=RELU, summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout", relu=True,
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
     Mode("jpeg-base", 20, BlockFormat("counted", 18), path("sfpr", "align", "dct", "divide", "rle"), scaled=True,
-         tiled=True, told=(Setting("divisors", 512, meaning="the DQT: 64 divisors (8 bits each), row-major, vertical "
-                                   "frequency first", stored=False),),
+         tiled=True, told=(Setting("divisors", 512, limits=entries(8, 64, least=1), stored=False,
+                                   default=every(8),
+                                   meaning="the DQT: 64 divisors (8 bits each), row-major, vertical frequency "
+                                   "first"),),
          golden=GOLDEN, torch=TORCH, options=(DIVISORS, CDUS), lossy=True, steady=False, fallback="sfpr", shown=DENSE,
          summary="the paper's baseline: division, and JPEG's codes",
          tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),

@@ -15,7 +15,7 @@ from actcodec.rtl.jpegact.control import Control
 from actcodec.rtl.jpegact.feed import pass_rows
 from actcodec.rtl.jpegact.runlength import check_coders
 from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import Chosen, Error, check_blocks, config_layout, rows_layout
+from actcodec.rtl.offload.config import Chosen, Error, check_blocks, config_layout, limited, rows_layout
 from actcodec.rtl.offload.packing import packed
 from actcodec.rtl.offload.row_cutter import beat_size
 from actcodec.rtl.offload.stage import Hop, Site
@@ -95,6 +95,8 @@ class Cdu(wiring.Component):
         Values of this tensor that were no number, or beyond the ends of int8, when it was compressed.
     clipped : output, only with modes whose blocks have segments
         When it was compressed, some codes could not reach their values.
+    refused : output, only if not ``packed``, with modes whose settings have limits
+        While not ``busy``: what stood at ``config`` in the cycle before has a setting beyond its limits.
 
     Raises
     ------
@@ -130,6 +132,8 @@ class Cdu(wiring.Component):
             ports |= {"scales": In(stream.Signature(32)), "nans": Out(32), "saturated": Out(32)}
         if self.segmented:
             ports |= {"clipped": Out(1)}
+        if limited(modes) and not packed:
+            ports |= {"refused": Out(1)}
         super().__init__(ports)
 
     def elaborate(self, platform):
@@ -140,6 +144,8 @@ class Cdu(wiring.Component):
         tensor, start = control.tensor, control.start
         wiring.connect(m, wiring.flipped(self.config), control.config)
         m.d.comb += [self.busy.eq(control.busy), self.error.eq(control.error)]
+        if hasattr(self, "refused"):
+            m.d.comb += self.refused.eq(control.refused)
         is_mode = Chosen(self.modes, tensor.mode)
         site = Site(m, self, tensor, start, is_mode(lambda mode: mode.tiled))
         registers = {}

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.offload.config import Chosen, Error, config_layout
+from actcodec.rtl.offload.config import Chosen, Error, beyond, config_layout, limited
 
 __all__ = ["Control"]
 
@@ -53,6 +53,8 @@ class Control(wiring.Component):
     busy : output
         A tensor is under way.
     error : output, :class:`Error`
+    refused : output, only with modes whose settings have limits
+        While not ``busy``: what stood at ``config`` in the cycle before has a setting beyond its limits.
     """
 
     def __init__(self, modes):
@@ -60,7 +62,8 @@ class Control(wiring.Component):
         flags = {name: Out(1) for name in ("start", "more", "last", "feeding", "closing", "dropping", "busy")}
         flags |= {name: In(1) for name in ("counted", "done", "short", "excess", "malformed", "left")}
         shape = config_layout(modes)
-        super().__init__({"config": In(stream.Signature(shape)), "tensor": Out(shape), "error": Out(Error), **flags})
+        super().__init__({"config": In(stream.Signature(shape)), "tensor": Out(shape), "error": Out(Error), **flags}
+                         | ({"refused": Out(1)} if limited(modes) else {}))
 
     def elaborate(self, platform):
         m = Module()
@@ -84,10 +87,14 @@ class Control(wiring.Component):
         if hasattr(tensor, "share"):
             segmented = Chosen(self.modes, tensor.mode)(lambda mode: mode.format.segmented)
             uneven |= segmented & ((tensor.share.sectors == 0) | (tensor.share.tail == 0) | (tensor.share.tail > 8))
+        if hasattr(self, "refused"):
+            uneven |= self.refused
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.config.ready.eq(1)
                 m.d.sync += tensor.eq(self.config.p)
+                if hasattr(self, "refused"):
+                    m.d.sync += self.refused.eq(beyond(self.modes, self.config.p))
                 with m.If(self.config.valid):
                     m.d.sync += self.error.eq(0)
                     m.next = "start"

@@ -151,6 +151,8 @@ class Accelerator(wiring.Component):
             receiver.abort.eq(clear),
             sender.abort.eq(abort),
         ]
+        if segmented:
+            m.d.comb += plan.descriptor.whole.eq(any_mode(lambda mode: mode.format.whole))
         m.d.sync += [decompress.eq(control.decompress), splitter.mode.eq(mode)]
         if streams:
             streamed = Signal()
@@ -202,9 +204,11 @@ class Accelerator(wiring.Component):
         short, excess = splitter.short, splitter.excess
         if streams:
             m.d.comb += [collector.used.eq(used), splitter.used.eq(used)]
-            refused = streamed & lanes[0].refused  # all have the same settings
             short |= streamed & Cat(used[k] & lane.cut for k, lane in enumerate(lanes)).any()
             excess |= streamed & Cat(used[k] & lane.excess for k, lane in enumerate(lanes)).any()
+
+        # All lanes have the same settings.
+        impossible = plan.error | lanes[0].refused if hasattr(lanes[0], "refused") else plan.error
 
         def failed(side):
             return Cat(used[k] & lane.fault[side] for k, lane in enumerate(lanes)).any()
@@ -250,7 +254,7 @@ class Accelerator(wiring.Component):
                     c.next = "settle"
                     with c.If(unknown):
                         c.d.sync += status.error.eq(ErrorCode.MODE)
-                    with c.Elif(plan.error | refused if streams else plan.error):
+                    with c.Elif(impossible):
                         c.d.sync += status.error.eq(ErrorCode.DESCRIPTOR)
                     with c.Else():
                         c.next = "launch"

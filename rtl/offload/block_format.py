@@ -66,6 +66,11 @@ class BlockFormat:
         return self.kind in ("segment", "segments")
 
     @property
+    def whole(self):
+        """Whether a block is a tile that must have all of its eight rows, in one channel: it has one byte for all."""
+        return self.kind == "segment"
+
+    @property
     def head(self):
         """Bytes in front of the first row, which do not count as that row's."""
         return {"mask": MASK, "counted": 1}.get(self.kind, 0)

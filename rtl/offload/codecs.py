@@ -101,8 +101,7 @@ class Codecs(wiring.Component):
             units.append((chosen, unit))
             self._inwards(m, chosen, self.edges, unit.edges)
             self._inwards(m, chosen, self.stream_i, unit.stream_i)
-        m.d.comb += [self.refused.eq(Cat(chosen & unit.refused for chosen, unit in units).any()),
-                     self.count.eq(choose(counters))]
+        m.d.comb += self.count.eq(choose(counters))
         for name in ("edges", "stream_i"):
             self._taken(m, getattr(self, name), [(chosen, getattr(unit, name)) for chosen, unit in units])
         self._outwards(m, self.stream_o, [(chosen, unit.stream_o) for chosen, unit in units])
@@ -111,6 +110,8 @@ class Codecs(wiring.Component):
         for chosen, unit in units:
             self._inwards(m, chosen, self.config, unit.config, payload=False)
             self._inwards(m, chosen, self.sectors_i, unit.sectors_i)
+        m.d.comb += self.refused.eq(
+            Cat(chosen & unit.refused for chosen, unit in units if hasattr(unit, "refused")).any())
         for name in ("config", "sectors_i"):
             self._taken(m, getattr(self, name), [(chosen, getattr(unit, name)) for chosen, unit in units])
         self._outwards(m, self.sectors_o, [(chosen, unit.sectors_o) for chosen, unit in units])

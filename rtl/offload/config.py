@@ -7,8 +7,8 @@ from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.geometry import FAR, TILES
 
-__all__ = ["Chosen", "Error", "check_blocks", "check_modes", "check_streams", "config_layout", "of_blocks",
-           "of_streams", "rows_layout", "share"]
+__all__ = ["Chosen", "Error", "beyond", "check_blocks", "check_modes", "check_streams", "config_layout", "limited",
+           "of_blocks", "of_streams", "rows_layout", "share"]
 
 # Which part of a tensor a CDU has, for units that have to know where its blocks lie: every ``step``-th group of four
 # blocks, from number ``group`` on. Rows of the tensor have ``sectors``, the last with ``tail`` values. ``phase`` of
@@ -65,10 +65,28 @@ def config_layout(modes):
       | ({"share": share} if any(mode.format.segmented for mode in modes) else {}))
 
 
+def limited(modes):
+    """Whether a setting of ``modes`` can be beyond its limits."""
+    return any(told.limits for mode in modes for told in mode.told)
+
+
+def beyond(modes, config):
+    """Whether a setting of the tensor's mode is beyond its limits; ``config`` has the layout of ``modes``."""
+    settings, found = dict.fromkeys(told for mode in modes for told in mode.told if told.limits), []
+    for one in settings:
+        bits = config.settings[one.low :][: one.width]
+        broken = [limit.broken(lambda low, width, bits=bits: bits[low:][:width])
+                  & ~(config.decompress & limit.compressing) for limit in one.limits]
+        found.append(Cat(broken).any() & Chosen(modes, config.mode)(lambda mode, one=one: one in mode.told))
+    return Cat(found).any()
+
+
 class Error(data.Struct):
     """Why a tensor is not what it should be; stands until the next one starts."""
 
-    config: 1  # no block, no such mode, in a tiled mode layout 3 or an odd number of blocks in layout 1, no such row
+    # No block, no such mode, in a tiled mode layout 3 or an odd number of blocks in layout 1, no such row, a setting
+    # beyond its limits.
+    config: 1
     short: 1  # the byte stream ended early; zeros stand for what was missing
     excess: 1  # the byte stream went on after the last block; the rest was dropped
     malformed: 1  # a block contradicts itself (only counted ones can); it gave 64 values nevertheless

@@ -95,8 +95,10 @@ class Lane(wiring.Component):
         As the CDU has it.
     cut, excess : output, only with modes that have streams
         The stream of this tensor ended early, or went on; complete when ``busy`` falls.
-    refused, bin, count : only with modes that have streams
-        As :class:`~actcodec.rtl.offload.codecs.Codecs` has them; ``refused`` is about ``tensor``.
+    refused : output, only with modes that have streams, or whose settings have limits
+        Before ``start``, and some cycles after it stood: ``tensor`` has a setting beyond its limits.
+    bin, count : only with modes that have streams
+        As :class:`~actcodec.rtl.offload.codecs.Codecs` has them.
     fault : output
         Memory answered a read, or a write, of this tensor with an error.
     waits : output
@@ -118,7 +120,9 @@ class Lane(wiring.Component):
         if self._streamed:
             ports |= {"stream_o": Out(self._cdu.stream_o.signature),
                       "stream_i": In(self._cdu.stream_i.signature.flip()), "cut": Out(1), "excess": Out(1),
-                      "refused": Out(1), "bin": In(range(BINS)), "count": Out(COUNT)}
+                      "bin": In(range(BINS)), "count": Out(COUNT)}
+        if hasattr(self._cdu, "refused"):
+            ports |= {"refused": Out(1)}
         super().__init__({
             "start": In(1),
             "tensor": In(config_layout(modes)),
@@ -207,6 +211,8 @@ class Lane(wiring.Component):
                 m.d.sync += phase.eq(self.origin.tile)
             m.d.comb += [share.sectors.eq(geometry.tiles), share.tail.eq(geometry.tail), share.phase.eq(phase),
                          share.stride.eq(geometry.group.tile), self.clipped.eq(cdu.clipped)]
+        if hasattr(self, "refused"):
+            m.d.comb += self.refused.eq(cdu.refused)
         if hasattr(self, "malformed"):
             m.d.comb += self.malformed.eq(cdu.error.malformed)
 
@@ -248,7 +254,6 @@ class Lane(wiring.Component):
             cdu.stream_i.valid.eq(o.valid & decompress), self.stream_o.valid.eq(o.valid & ~decompress),
             cdu.stream_i.p.eq(o.p), self.stream_o.p.eq(o.p),
             o.ready.eq(Mux(decompress, cdu.stream_i.ready, self.stream_o.ready)),
-            self.cut.eq(cdu.error.short), self.excess.eq(cdu.error.excess), self.refused.eq(cdu.refused),
-            cdu.bin.eq(self.bin),
+            self.cut.eq(cdu.error.short), self.excess.eq(cdu.error.excess), cdu.bin.eq(self.bin),
         ]
         m.d.sync += self.count.eq(cdu.count)

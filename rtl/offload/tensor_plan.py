@@ -15,12 +15,14 @@ __all__ = ["TensorPlan", "descriptor_layout"]
 DIGITS = 32  # steps of everything that is done bit by bit
 
 
-def descriptor_layout(address_width):
+def descriptor_layout(address_width, whole=False):
     """A tensor in memory: ``rows`` of ``width`` float32 values, ``stride`` bytes from row to row, the first value at
     ``base``; ``height`` consecutive rows have one scale, then the next of ``channels`` is used, in turn, from the table
-    at ``scales`` if ``scaled``. ``tiled``: blocks are 8x8 tiles."""
+    at ``scales`` if ``scaled``. ``tiled``: blocks are 8x8 tiles. ``whole``: and each lies in
+    one channel and has eight rows."""
     return data.StructLayout({"base": address_width, "rows": 32, "width": 32, "stride": 32, "height": 32,
-                              "channels": 32, "scales": address_width, "tiled": 1, "scaled": 1})
+                              "channels": 32, "scales": address_width, "tiled": 1, "scaled": 1}
+                             | ({"whole": 1} if whole else {}))
 
 
 class TensorPlan(wiring.Component):
@@ -42,7 +44,7 @@ class TensorPlan(wiring.Component):
     address_width : int
         Bits of a byte address, 32 to 64.
     ends : bool
-        There are ``void`` and ``ending``.
+        There are ``void`` and ``ending``, and ``descriptor.whole``.
 
     Ports
     -----
@@ -54,8 +56,9 @@ class TensorPlan(wiring.Component):
     error : output
         There is no such tensor: a number that is zero or too large (rows of 31 bits, the others of 24, blocks of 32,
         the width in whole sectors and the blocks in whole groups), an address or stride that is no multiple of 4, a
-        stride shorter than a row, tiles in less than 8 rows or columns, scales at no multiple of 32, or an end beyond
-        the address space, of the tensor or of the last 32 bytes of scales. Then the other outputs mean nothing.
+        stride shorter than a row, tiles in less than 8 rows or columns, whole tiles in rows or a height that are no
+        multiple of 8, scales at no multiple of 32, or an end beyond the address space, of the tensor or of the last 32
+        bytes of scales. Then the other outputs mean nothing.
     blocks : output
         All of them.
     layout : output
@@ -84,7 +87,7 @@ class TensorPlan(wiring.Component):
         check_address_width(address_width)
         self.cdus, self.address_width, self.ends = cdus, address_width, bool(ends)
         super().__init__({
-            "start": In(1), "descriptor": In(descriptor_layout(address_width)), "done": Out(1), "error": Out(1),
+            "start": In(1), "descriptor": In(descriptor_layout(address_width, ends)), "done": Out(1), "error": Out(1),
             "blocks": Out(BLOCKS), "layout": Out(2), "geometry": Out(geometry_layout(address_width)),
             "shares": Out(BLOCKS).array(cdus), "origin": Out(distance_layout(address_width)), "load": Out(cdus),
             **({"void": Out(3), "ending": Out(cdus)} if ends else {})})
@@ -114,7 +117,8 @@ class TensorPlan(wiring.Component):
                 tensor.width[3:SIZE].all() & tensor.width[:3].any(),
                 tensor.rows[ROW_BITS:], tensor.base[:2], tensor.stride[:2], tensor.stride < (tensor.width[:SIZE] << 2),
                 tensor.tiled & ((tensor.width[3:] == 0) | (tensor.rows[3:] == 0)),
-                tensor.scaled & tensor.scales[:5].any()).any()),
+                tensor.scaled & tensor.scales[:5].any(),
+                *([tensor.whole & (tensor.rows[:3] | tensor.height[:3]).any()] if self.ends else [])).any()),
         ]
         m.submodules.first_groups = first_groups = FirstGroups(self.cdus, self.address_width)
         m.d.comb += [

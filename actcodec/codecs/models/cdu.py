@@ -5,10 +5,10 @@ import numpy as np
 
 from actcodec.codecs import by_code, find, lane_modes
 from actcodec.codecs.compressed import Compressed
-from actcodec.golden.jpegact import cdu, rice, sfpr, steps
+from actcodec.golden.jpegact import cdu, sfpr, steps
 from actcodec.golden.offload import blocks
 
-__all__ = ["check", "check_payload", "check_rice", "check_scales", "compress", "compressed", "decompress", "job",
+__all__ = ["check", "check_payload", "check_scales", "compress", "compressed", "decompress", "job",
            "packed_scales", "saturated", "settings", "side_bytes", "size", "stored", "unpacked_scales"]
 
 DEAD_ZONE = 1
@@ -120,16 +120,6 @@ def check_scales(k, smallest=sfpr.SMALLEST):
     """Raises ValueError unless all are 0, or from ``smallest`` to the largest scale."""
     if not np.all((k == 0) | (k >= smallest) & (k <= sfpr.LARGEST)):
         raise ValueError("a scale is not a bfloat16 number that a tensor can have")
-
-
-def check_rice(number, decompress):
-    """Raises ValueError unless a lane can use the table. Compressing, its sum of lengths has no term for mantissas that
-    are cut to 8 bits, but for the first one."""
-    table = rice.Table.of(number)
-    for d, k in enumerate(table.k[1:], 1):
-        if k + table.e[3] > 8 and not decompress:
-            raise ValueError(f"rice_table has k = {k} for anti-diagonal {d} and e = {table.e[3]}: to compress, a lane "
-                             "needs a sum of 8 or less")
 
 
 def saturated(x, compressed):
