@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from actcodec import codecs
+from actcodec.rtl.offload.limits import check
 from actcodec.rtl.offload.register_map import BITS, COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
 from actcodec.rtl.offload.setting import width
 
@@ -234,21 +235,15 @@ class Driver:
         seen = view(mode, shape)
         if mode.name not in self.modes:
             raise ValueError(f"mode {mode.name} was not built in, there are {', '.join(self.modes)}")
-        stride = 4 * seen.width if stride is None else stride
-        if stride % 4 or stride < 4 * seen.width:
-            raise ValueError(f"stride is {stride}, has to be a multiple of 4 and at least {4 * seen.width}")
-        self._check("address of the tensor", address, 4, (seen.rows - 1) * stride + 4 * seen.width)
+        job = {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": seen.rows,
+               "width": seen.width, "stride": 4 * seen.width if stride is None else stride, "height": seen.height,
+               "channels": seen.channels}
+        check(job, mode, self.address_width)
         share = 256 * -(-seen.blocks(mode.tiled) // (4 * self.cdus))  # values of the lane that has most
         if mode.format.endless and MOST * share >= 1 << LENGTH:
             raise ValueError(f"shape {tuple(shape)} is too large for mode {mode.name}: a lane's stream could have 2^"
                              f"{LENGTH} bytes")
-        return mode, {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": seen.rows,
-                      "width": seen.width, "stride": stride, "height": seen.height, "channels": seen.channels}
-
-    def _check(self, what, address, multiple, size):
-        if address % multiple or not 0 <= address <= (1 << self.address_width) - size:
-            raise ValueError(f"{what} is {address:#x}, has to be a multiple of {multiple}, and {size} bytes have to "
-                             f"fit below 2^{self.address_width}")
+        return mode, job
 
     async def _rows(self, address, view, stride):
         """The tensor in memory, float32 [rows, width]."""
@@ -267,8 +262,6 @@ class Driver:
                 raise ValueError(f"mode {mode.name} needs {job['channels']} scales, there are {words.size}")
             if scale_table is None:
                 raise ValueError(f"mode {mode.name} needs a scale_table")
-            self._check("scale_table", scale_table, 32, 4 * words.size)
-            await self.memory.write(scale_table, words.tobytes())
             job |= {"scales": scale_table}
         else:
             scales = None
@@ -279,8 +272,11 @@ class Driver:
             job |= {"table": sum(int(s) << 3 * k for k, s in enumerate(table.reshape(-1)))}
         else:
             table = None
-        settings = {setting.name: self._setting(mode, setting, settings, job["decompress"]) for setting in mode.told}
+        settings = {setting.name: self._setting(mode, setting, settings) for setting in mode.told}
         job |= {"settings": sum(settings[setting.name] << setting.low for setting in mode.told)}
+        check(job, mode, self.address_width)
+        if mode.scaled:
+            await self.memory.write(scale_table, words.tobytes())
         await self.put({"settings": width([mode]), "lengths_in": LENGTH * self.cdus}, **job)
         await self.put(done_pending=1, error_pending=1)
         await self.put(start=1)
@@ -300,11 +296,9 @@ class Driver:
         return Result(mode.name, scales, table, settings, counters, bool(clipped), lengths)
 
     @staticmethod
-    def _setting(mode, setting, given, decompress):
+    def _setting(mode, setting, given):
         value = (given or {}).get(setting.name)
         if value is None or not 0 <= value < 1 << setting.width:
             raise ValueError(f"mode {mode.name} needs setting {setting.name}, of {setting.width} bits, not {value}")
-        if limit := setting.broken(int(value), bool(decompress)):
-            raise ValueError(f"mode {mode.name} has the setting {setting.name} {int(value):#x}, must have {limit.text}")
         return int(value)
 

@@ -6,6 +6,7 @@ from actcodec.codecs.jpegact import CDUS
 from actcodec.codecs.mode import Mode, Option, Setting
 from actcodec.codecs.unit import Unit
 from actcodec.rtl.offload.block_format import BlockFormat
+from actcodec.rtl.offload.setting import Limit, entries
 
 __all__ = ["FLAT", "MODES", "units"]
 
@@ -22,11 +23,14 @@ PREDICTOR = Option("predictor", str, "auto", "What each value is predicted from:
                    choices=("auto", "none", "line", "row", "column", "plane"), stored=False)
 
 TOLD = (
-    Setting("step", 16, meaning="of the quantiser, a bfloat16 from 2^-125 to 2^112; half of it bounds the error"),
+    Setting("step", 16, limits=entries(16, least=127 - 125 << 7, most=127 + 112 << 7), default=127 << 7,
+            meaning="of the quantiser, a bfloat16 from 2^-125 to 2^112; half of it bounds the error"),
     Setting("horizontal", 1, 16, meaning="values are predicted from their left neighbours"),
     Setting("vertical", 1, 17, meaning="and from those above; only in tiles"),
     Setting("signed", 1, 18, meaning="residuals may be negative"),
-    Setting("counts", 56, 19, meaning="how many codes have 1 to 7 bits, a byte each"),
+    Setting("counts", 56, 19, meaning="how many codes have 1 to 7 bits, a byte each", default=0x10101010101,
+            limits=(Limit(tuple((8 * k, 8, 1, 7 - k) for k in range(7)), 256,
+                          "the sum of n_l 2^(8-l), l = 1 to 7, at most 256"),)),
 )
 MODEL = "actcodec.codecs.models.comet"
 
@@ -38,7 +42,9 @@ TILED = Mode(
     tensors="anything", steady=False, source="COMET (Jin et al., VLDB 2022), section 3.4",
     shown=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05})))
 
-FLAT = replace(TILED, name="comet-flat", code=23, tiled=False, golden=f"{MODEL}:Flat", torch="", fallback="", shown=())
+FLAT = replace(TILED, name="comet-flat", code=23, tiled=False, golden=f"{MODEL}:Flat", torch="", fallback="", shown=(),
+               told=tuple(replace(told, limits=entries(1, most=0)) if told.name == "vertical" else told
+                          for told in TOLD))
 """A mode of lanes, for predictors that need no tiles. The values of a tensor decide, and files name the predictor."""
 
 MODES = (replace(TILED, variants=(({}, FLAT),)),)

@@ -3,12 +3,14 @@
 from amaranth.hdl import Mux, signed
 from amaranth.lib import data
 
+from actcodec.rtl.offload.limits import RANGES
+
 __all__ = ["FAR", "NEAR", "ROW_BITS", "SIZE", "TILES", "check_address_width", "distance_layout", "geometry_layout",
            "near", "position_layout"]
 
-SIZE = 24  # bits of a width, of a channel's height, of the number of channels
+SIZE = RANGES["height"][1].bit_length()  # bits of a width, of a channel's height, of the number of channels
 TILES = SIZE - 3  # bits of the number of sectors in a row
-ROW_BITS = 31  # of the number of rows
+ROW_BITS = RANGES["rows"][1].bit_length()  # of the number of rows
 FAR = 9  # bits of what is counted over the groups of all CDUs: 256 sectors
 NEAR = 6  # bits of what is counted in a group: it has 32 sectors, so 63 is as good as anything beyond
 

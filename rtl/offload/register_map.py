@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from actcodec.rtl.offload.setting import BITS as SETTINGS
 
-__all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "LIMITS", "MAGIC", "MAJOR", "MAP", "MINOR",
-           "RANGES", "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
+__all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR",
+           "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 2, 2
@@ -159,25 +159,6 @@ STREAMS = ("lengths_in", "lengths_out", "bin", "count", "counted")
 """Values that a device has only with modes whose payload is streams."""
 
 COUNTERS = ("cycles", "bytes_in", "bytes_out", "stall_read", "stall_write", "stall_stream", "saturated", "nans")
-
-
-RANGES = {"rows": (1, 2**31 - 1), "width": (1, 2**24 - 8), "height": (1, 2**24 - 1), "channels": (1, 2**24 - 1)}
-"""Least and most of the numbers of a descriptor."""
-
-LIMITS = {
-    "`ROWS`": "1 to 2^31 - 1; in modes of tiles from 8 on",
-    "`WIDTH`": "1 to 2^24 - 8; in modes of tiles from 8 on",
-    "`STRIDE`": "a multiple of 4, at least 4 * `WIDTH`",
-    "`HEIGHT`": "1 to 2^24 - 1, also in modes without scales",
-    "`CHANNELS`": "1 to 2^24 - 1, also in modes without scales",
-    "`BASE`": "a multiple of 4; `BASE` + (`ROWS` - 1) * `STRIDE` + 4 * `WIDTH` is at most 2^`address_width`",
-    "`SCALES`": "in modes that scale: a multiple of 32; `SCALES` + 4 * `CHANNELS` is at most "
-                "2^`address_width`",
-    "blocks": "at most 2^32 - 4: in modes of tiles ceil(`ROWS` / 8) * ceil(`WIDTH` / 8), else "
-              "ceil(`ROWS` * ceil(`WIDTH` / 8) / 8)",
-    "streams": "in modes that have them: fewer than 2^32 bytes of a lane, which nothing checks",
-}
-"""What a descriptor has to keep, in words."""
 
 
 class Bits(NamedTuple):

@@ -30,6 +30,20 @@ class Limit:
         return sum(above) > sum(below)
 
 
+    def around(self, number):
+        """Two numbers that differ from ``number`` in the fields of this limit: one at it, one just beyond."""
+        step = 1 << min(shift for *_, shift in self.terms)
+        least = self.most // step * step
+        for target in (least, least + step):
+            found = number
+            for low, bits, sign, shift in sorted(self.terms, key=lambda term: -term[3]):
+                total = sum(sign * (found >> low & (1 << bits) - 1) << shift for low, bits, sign, shift in self.terms)
+                old = found >> low & (1 << bits) - 1
+                new = min(max(old + sign * (target - total >> shift), 0), (1 << bits) - 1)
+                found ^= (old ^ new) << low
+            yield found
+
+
 def entries(width, count=1, least=0, most=None):
     """The limits of ``count`` entries of ``width`` bits from bit 0 on: from ``least`` to ``most``."""
     found = []
@@ -80,6 +94,12 @@ class Setting:
             return Limit(((0, self.width, 1, 0),), (1 << self.width) - 1, f"{self.width} bits")
         return next((limit for limit in self.limits if not (limit.compressing and decompress)
                      and limit.broken(lambda low, bits: number >> low & (1 << bits) - 1)), None)
+
+    def around(self, number):
+        """Numbers at each of its limits and just beyond, made from a legal one. Which are legal, :meth:`broken`
+        says."""
+        for limit in self.limits:
+            yield from limit.around(number)
 
 
 def check_settings(settings):

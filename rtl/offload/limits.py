@@ -1,0 +1,139 @@
+"""What a tensor's descriptor and settings have to keep, declared once as data: hardware (tensor_plan.py), the driver,
+docs/registers.md and the benches have it from here. Imports nothing but the standard library."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+__all__ = ["BLOCKS", "LINE", "RANGES", "RULES", "TILE", "WORD", "around", "check", "violated"]
+
+RANGES = {"rows": (1, 2**31 - 1), "width": (1, 2**24 - 8), "height": (1, 2**24 - 1), "channels": (1, 2**24 - 1)}
+"""Least and most of the numbers of a descriptor."""
+
+TILE = 8  # rows and values in a row of a tile
+WORD, LINE = 4, 32  # bytes: of a value, and of what memory has in a beat
+BLOCKS = 2**32 - 4  # most of a tensor
+_WORDS = 1 << 32  # of a register
+
+
+class Rule(NamedTuple):
+    """What is kept, as a formula and as a function of a descriptor, a mode and the bits of an address; and a function
+    of the same that gives changes of a legal descriptor: to what is just legal, and just not, by this rule."""
+
+    name: str  # a register, or what else it is about
+    text: str
+    keeps: Callable
+    beside: Callable
+
+
+def _power(number):
+    """As a power of two and what it is less than that."""
+    bits = number.bit_length()
+    return f"2^{bits} - {(1 << bits) - number}"
+
+
+def _size(d):
+    """Bytes from the first one of the tensor to its end."""
+    return (d["rows"] - 1) * d["stride"] + WORD * d["width"]
+
+
+def _blocks(d, mode):
+    sectors = -(-d["width"] // TILE)
+    return -(-d["rows"] // TILE) * sectors if mode.tiled else -(-d["rows"] * sectors // TILE)
+
+
+def _last(end, multiple, address_width):
+    """Addresses around the last one at which ``end`` bytes fit."""
+    last = ((1 << address_width) - end) // multiple * multiple
+    return [place for place in (0, last - multiple, last, last + multiple) if 0 <= place < 1 << address_width]
+
+
+def _range(name, text="", tile=False, whole=False):
+    """The rule of a number that has a range. ``tile``: a tile has so many of these; ``whole``: whole tiles have to."""
+    least, most = RANGES[name]
+
+    def keeps(d, mode, address_width):
+        return (least <= d[name] <= most and not (tile and mode.tiled and d[name] < TILE)
+                and not (whole and mode.format.whole and d[name] % TILE))
+
+    def beside(d, mode, address_width):
+        numbers = {least - 1, least, most, most + 1, _WORDS - 1, TILE - 1, TILE, TILE + 1, TILE + 4, 2 * TILE,
+                   most // TILE * TILE}
+        stride = lambda n: {"stride": min(max(d["stride"], WORD * n), _WORDS - WORD)}  # noqa: E731
+        return [{name: n} | (stride(n) if name == "width" else {}) for n in sorted(numbers)]
+
+    text = f"{least} to {_power(most)}" + text
+    return Rule(name.upper(), text, keeps, beside)
+
+
+RULES = (
+    _range("rows", f"; in modes of tiles from {TILE} on; in modes of whole tiles a multiple of {TILE}", True, True),
+    _range("width", f"; in modes of tiles from {TILE} on", True),
+    Rule("STRIDE", f"a multiple of {WORD}, at least {WORD} * `WIDTH`",
+         lambda d, mode, bits: d["stride"] % WORD == 0 and d["stride"] >= WORD * d["width"],
+         lambda d, mode, bits: [{"stride": WORD * d["width"] + more} for more in (-WORD, -1, 0, 1, 2, 3, WORD)]),
+    _range("height", f", also in modes without scales; in modes of whole tiles a multiple of {TILE}", whole=True),
+    _range("channels", ", also in modes without scales"),
+    Rule("BASE", f"a multiple of {WORD}; `BASE` + (`ROWS` - 1) * `STRIDE` + {WORD} * `WIDTH` is at most "
+         "2^`address_width`",
+         lambda d, mode, bits: d["base"] % WORD == 0 and 0 <= d["base"] <= (1 << bits) - _size(d),
+         lambda d, mode, bits: [{"base": base} for base in (*range(1, WORD + 1), *_last(_size(d), WORD, bits))]),
+    Rule("SCALES", f"in modes that scale: a multiple of {LINE}; `SCALES` + {WORD} * `CHANNELS` is at most "
+         "2^`address_width`",
+         lambda d, mode, bits: not mode.scaled or "scales" not in d or (
+             d["scales"] % LINE == 0 and 0 <= d["scales"] <= (1 << bits) - WORD * d["channels"]),
+         lambda d, mode, bits: [{"scales": scales} for scales in (
+             1, 2, 4, 8, LINE // 2, LINE, *_last(WORD * d["channels"], LINE, bits))]),
+    Rule("blocks", f"at most {_power(BLOCKS)}: in modes of tiles ceil(`ROWS` / {TILE}) * ceil(`WIDTH` / {TILE}), else "
+         f"ceil(`ROWS` * ceil(`WIDTH` / {TILE}) / {TILE})",
+         lambda d, mode, bits: _blocks(d, mode) <= BLOCKS,
+         lambda d, mode, bits: [
+             {"base": 0, "rows": rows, "width": TILE * tiles, "stride": WORD * TILE * tiles, "height": TILE}
+             for tiles, rows in ((15, 2**31 - 8), (16, 2**31 - 32), (16, 2**31 - 24), (16, 2**31 - 8), (17, 2**31 - 8),
+                                 (2**18, 2**17), (2**18, 2**17 - 8), (2**18 - 1, 2**17), (2**21 - 1, 16392),
+                                 (2**21 - 1, 16384), (2**21 - 1, 16376))]),
+)
+"""What a descriptor keeps, whatever it is that codecs are told. One that keeps all is legal."""
+
+
+def _setting(told, descriptor):
+    return descriptor["settings"] >> told.low & (1 << told.width) - 1
+
+
+def violated(descriptor, mode, address_width):
+    """The name of the first limit that a tensor does not keep, a rule's or a setting's; None if it is legal.
+
+    ``descriptor`` has a number for each register by its name in the map: ``rows``, ``width``, ``stride``, ``height``,
+    ``channels``, ``base``, ``decompress``; and ``scales`` and ``settings``, which are legal if they lack.
+    """
+    for rule in RULES:
+        if not rule.keeps(descriptor, mode, address_width):
+            return rule.name
+    for told in mode.told if "settings" in descriptor else ():
+        if told.broken(_setting(told, descriptor), bool(descriptor["decompress"])):
+            return told.name
+    return None
+
+
+def check(descriptor, mode, address_width):
+    """Raises ValueError unless a tensor is legal, as :func:`violated` says."""
+    name = violated(descriptor, mode, address_width)
+    if rule := next((rule for rule in RULES if rule.name == name), None):
+        value = descriptor.get(name.lower(), _blocks(descriptor, mode))
+        raise ValueError(f"{name} is {value}, must be {rule.text.replace('`', '')}")
+    if name:
+        told = next(told for told in mode.told if told.name == name)
+        number = _setting(told, descriptor)
+        text = told.broken(number, bool(descriptor["decompress"])).text
+        raise ValueError(f"setting {name} of mode {mode.name} is {number:#x}, must keep: {text}")
+
+
+def around(descriptor, mode, address_width):
+    """Pairs of a limit's name and a descriptor on one side of it: for every limit such that just keep it, and such that
+    just do not, made from a legal ``descriptor``. Which are legal, :func:`violated` says."""
+    for rule in RULES:
+        for change in rule.beside(descriptor, mode, address_width):
+            yield rule.name, descriptor | change
+    for told in mode.told if "settings" in descriptor else ():
+        number = _setting(told, descriptor)
+        for other in told.around(number):
+            yield told.name, descriptor | {"settings": descriptor["settings"] ^ (number ^ other) << told.low}
