@@ -48,6 +48,17 @@ def every(entry):
     return int.from_bytes(bytes([entry] * 64), "little")
 
 
+def nibble_table(base, family, straight):
+    """A table of the nibble code as a number: a base for each of 16 groups, one family for all."""
+    return sum((b | family << 3) << 5 * g for g, b in enumerate(base)) | straight << 80
+
+
+def rice_table(k, flags, e, straight):
+    """A table of the Rice code as a number."""
+    return (sum(one << 3 * d for d, one in enumerate(k)) | flags << 45
+            | sum(one << 50 + 3 * j for j, one in enumerate(e)) | straight << 62)
+
+
 RICE = (
     Limit(((45, 5, 1, 0),), 16, "flags at most 16"),
     *(Limit(((low, 3, 1, 0), (low + 3, 3, -1, 0)), 0, "e ascending, or equal") for low in (50, 53, 56)),
@@ -56,11 +67,15 @@ RICE = (
             compressing=True) for d in range(1, 15)),
 )
 TOLD = {
-    "nibble": Setting("nibble_table", 81, meaning="the nibble code: for each of 16 groups a base (3 bits) and a "
+    "nibble": Setting("nibble_table", 81, default=nibble_table((5, 3, 3, 2, 3, 2, 3, 2, 2, 2, 2, 2, 2, 1, 2, 1), 0, 0),
+                      meaning="the nibble code: for each of 16 groups a base (3 bits) and a "
                       "family (2 bits) of widths; then whether values have no sign"),
-    "rice": Setting("rice_table", 64, limits=RICE, meaning="the Rice code: k of 15 anti-diagonals (3 bits each), how "
-                    "many groups have a flag (5 bits), four e (3 bits each), whether values have no sign, 0"),
+    "rice": Setting("rice_table", 64, limits=RICE,
+                    default=rice_table((5, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 0, 0, 0, 0), 2, (1, 2, 3, 5), 0),
+                    meaning="the Rice code: k of 15 anti-diagonals (3 bits each), how many groups have a flag (5 "
+                    "bits), four e (3 bits each), whether values have no sign, 0"),
 }
+STRAIGHT = {"nibble": nibble_table([5] * 16, 3, 1), "rice": rice_table([5] * 15, 0, (0, 1, 2, 3), 1)}  # of ReLUs
 STEPPED = (
     Setting("steps", 512, 96, stored=False, limits=entries(8, 64, least=2), default=every(8),
             meaning="the DQT: 64 steps in quarters (8 bits each), row-major, vertical frequency first"),
@@ -81,7 +96,8 @@ def path(*names):
 def coded(name, codes, mode, **values):
     """Variants of a mode with ZVC, by ``values`` of its options, that have another coder in ZVC's place; their names
     begin with ``name``."""
-    for (coder, told), code in zip(TOLD.items(), codes, strict=True):
+    for (coder, one), code in zip(TOLD.items(), codes, strict=True):
+        told = one if mode.tiled else replace(one, default=STRAIGHT[coder])
         yield values | {"coder": coder}, replace(
             mode, name=f"{name}-{coder}", code=code, format=COUNTED[coder], told=(*mode.told, told),
             path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", torch="", shown=())

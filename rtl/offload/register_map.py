@@ -11,7 +11,7 @@ from typing import NamedTuple
 from actcodec.rtl.offload.setting import BITS as SETTINGS
 
 __all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR",
-           "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register", "markdown"]
+           "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 2, 2
@@ -35,7 +35,7 @@ class ErrorCode(IntEnum):
 
 ERRORS = {
     ErrorCode.NONE: "no error",
-    ErrorCode.DESCRIPTOR: "the descriptor is beyond its limits",
+    ErrorCode.DESCRIPTOR: "the descriptor, or a setting, is beyond its limits",
     ErrorCode.MODE: "the mode was not built in",
     ErrorCode.SHORT: "the stream ended before the last block",
     ErrorCode.EXCESS: "the stream went on after the last block",
@@ -191,88 +191,3 @@ VALUES = {
     field.name: Info(field.width * field.count * register.count, field.access, field.reset, register.locked)
     for register in MAP for field in register.fields
 }
-
-
-def _bits(field):
-    """The bits of a field as text."""
-    def span(low):
-        return f"{low + field.width - 1}:{low}" if field.width > 1 else str(low)
-    ends = [span(field.low), span(field.low + (field.count - 1) * field.step)]
-    return ends[0] if field.count == 1 else f"{ends[0]}, ... {ends[1]}"
-
-
-def _rows(header, rows):
-    """A Markdown table."""
-    return ["| " + " | ".join(map(str, row)) + " |" for row in (header, ["---"] * len(header), *rows)]
-
-
-def markdown(modes):
-    """docs/registers.md as a string. ``modes`` have ``name``, ``code`` and ``format``, say whether they are ``scaled``
-    and ``tiled`` and take ``shifts``, and what they are ``told``."""
-    def named(some):
-        return " and ".join(", ".join(mode.name for mode in some).rsplit(", ", 1))
-    scaled, tiled, shifts = (named(mode for mode in modes if getattr(mode, what))
-                             for what in ("scaled", "tiled", "shifts"))
-    streams = named(mode for mode in modes if mode.format.endless)
-    rows = []
-    for register in MAP:
-        last = register.offset + 4 * (register.count - 1)
-        offset = f"0x{register.offset:02x}" + (f" to 0x{last:02x}" if register.count > 1 else "")
-        for k, field in enumerate(register.fields):
-            reset = "parameter" if field.reset is None else f"0x{field.reset:x}" if field.reset > 9 else field.reset
-            rows.append((*((offset, f"`{register.name}`") if k == 0 else ("", "")), _bits(field), f"`{field.name}`",
-                         field.access, reset, field.meaning))
-    locked = ", ".join(f"`{register.name}`" for register in MAP if register.locked)
-    return "\n".join([
-        "# Registers of the accelerator",
-        "",
-        "Written by `python -m docs.registers` from the declaration in `rtl/offload/register_map.py`, from which the",
-        "RTL and the driver come as well. The declaration needs nothing but Python's standard library, so a host runs",
-        "the driver without Amaranth.",
-        "",
-        f"AXI4-Lite, 32-bit words, {ADDRESS_BITS} address bits, of which the lowest two do not count. Byte strobes are",
-        "honoured. A value of more than 32 bits begins in the word with the lowest address. Bits that are not named",
-        "here read 0 and ignore writes, and so do read-only fields.",
-        "",
-        *_rows(("offset", "register", "bits", "field", "access", "reset", "meaning"), rows),
-        "",
-        *_rows(("access", ""), ((f"`{name}`", meaning) for name, meaning in ACCESS.items())),
-        "",
-        "## Rules",
-        "- Addresses without a register read 0 and ignore writes. The answer is SLVERR.",
-        "- While `busy` is 1, writes to the following have no effect and the answer is SLVERR, so that the running",
-        f"  tensor cannot be disturbed and the hardware needs no second copy: {locked}.",
-        "- Of an address in memory only the lower `address_width` bits exist; the others read 0. Writing 1 to one of",
-        "  them has no effect, on the rest of the word neither, and the answer is SLVERR.",
-        "- Counters are those of the last tensor, or of the one under way. They stand still once `done` is 1; before",
-        "  that, the words of one counter may be of different moments. After a soft reset they mean nothing.",
-        "- A soft reset changes no register that can be written, nor what is pending.",
-        "- The interrupt is high while anything pending is enabled.",
-        "",
-        "## A tensor",
-        "1. Check `magic` and `major`; look up `modes`, `cdus` and `address_width`.",
-        f"2. Write the scale table into memory (modes {scaled}) and the descriptor, the mode and the",
-        f"   table (modes {shifts}) and the mode's settings into the registers.",
-        "3. Clear what is pending, write `start`.",
-        "4. Wait for `done`, by the interrupt or by reading `STATUS`. Then `error` says whether it went well.",
-        "5. Compressing, `bytes_out` is the true length of the payload. In modes that have streams, `lengths_out` are",
-        "   to be kept, and written as `lengths_in` to decompress.",
-        "",
-        "## Limits of a descriptor",
-        "Beyond any of these a tensor ends in the error DESCRIPTOR. Nothing has been read or written then, and a frame",
-        "that waits at the stream waits on.",
-        "",
-        *_rows(("of", "limit"), LIMITS.items()),
-        "",
-        f"Modes of tiles are {tiled}; those that scale {scaled};",
-        f"those that have streams {streams}.",
-        "",
-        "## Modes",
-        *_rows(("code", "mode", "its settings, bits of `SETTINGS`"),
-               ((mode.code, f"`{mode.name}`", "; ".join(
-                   f"{s.low + s.width - 1}:{s.low} `{s.name}`: {s.meaning}" for s in mode.told)) for mode in modes)),
-        "",
-        "## Error codes",
-        *_rows(("code", "name", "meaning"), ((int(code), code.name, text) for code, text in ERRORS.items())),
-        "",
-    ])

@@ -47,7 +47,8 @@ class Limit:
 def entries(width, count=1, least=0, most=None):
     """The limits of ``count`` entries of ``width`` bits from bit 0 on: from ``least`` to ``most``."""
     found = []
-    text = f"{least} to {(1 << width) - 1 if most is None else most}" + (" each" if count > 1 else "")
+    last = (1 << width) - 1 if most is None else most
+    text = (f"{least} to {last}" if least < last else f"{last}") + (" each" if count > 1 else "")
     for low in range(0, width * count, width):
         if least:
             found.append(Limit(((low, width, -1, 0),), -least, text))

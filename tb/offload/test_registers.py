@@ -10,6 +10,7 @@ from actcodec.codecs import JPEG_ACT, lane_modes
 from actcodec.rtl.offload import register_map, setting
 from actcodec.rtl.offload.register_map import ADDRESS_BITS, BITS, VALUES
 from actcodec.rtl.offload.registers import Registers
+from docs.registers import markdown
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, after, rng, simulate, synthesised
 from tb.offload import payloads
 from tb.offload.register_model import OKAY, SLVERR, STATUS, RegisterModel, pack
@@ -68,19 +69,14 @@ def test_a_setting_has_one_place():
     assert setting.width((TRIM,)) == 45
 
 
+def test_the_default_of_a_setting_is_legal():
+    with pytest.raises(ValueError, match="setting key has the default 0x0, must be legal"):
+        setting.Setting("key", 40, limits=setting.entries(8, 5, least=1))
+
+
 def test_document_is_up_to_date():
-    text = register_map.markdown(lane_modes())
+    text = markdown(lane_modes())
     assert (ROOT / "docs" / "registers.md").read_text() == text, "write it anew: python -m docs.registers"
-
-
-def test_limits_stand_where_an_integrator_looks():
-    """In words that say what the benches hold the hardware to."""
-    document = (ROOT / "docs" / "integration.md").read_text().splitlines()
-    for name, text in register_map.LIMITS.items():
-        assert f"| {name} | {text} |" in document
-    for name, (least, most) in register_map.RANGES.items():
-        power = most.bit_length()
-        assert register_map.LIMITS[f"`{name.upper()}`"].startswith(f"{least} to 2^{power} - {2**power - most}")
 
 
 # ------------------------------------------------------------------------------------------------- inside the simulator

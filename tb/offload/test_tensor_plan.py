@@ -8,7 +8,7 @@ from cocotb.triggers import FallingEdge, RisingEdge
 
 from actcodec.golden.offload.blocks import View
 from actcodec.rtl.offload.geometry import distance_layout, geometry_layout
-from actcodec.rtl.offload.register_map import RANGES
+from actcodec.rtl.offload.limits import RANGES
 from actcodec.rtl.offload.tensor_plan import TensorPlan
 from tb.harness import Bench, parameters, rng, simulate, synthesised
 from tb.offload.addresses import Addresses, describe, fields
