@@ -8,18 +8,23 @@ from cocotb.triggers import FallingEdge, Timer
 
 from actcodec.codecs import lane_modes
 from actcodec.rtl.jpegact.control import Control
-from actcodec.rtl.offload.config import Error, config_layout
+from actcodec.rtl.offload.config import Error, config_layout, of_blocks
 from tb.harness import SEED, Bench, rng, simulate
 
 # So many that there are codes of none, and one of each kind: without tiles, with them, with segments.
 MODES = lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")
 LAYOUT = data.Layout.cast(config_layout(MODES))
+BLOCKS = of_blocks(lane_modes())
 SHARE = {"sectors": 3, "tail": 8}  # of a legal tensor
 MANY = 3  # blocks after which there have to be more, if there are
 
 
 def test_control():
-    simulate(Control(MODES), __file__)
+    simulate(Control(MODES), __file__, "^(?!.*settings)")
+
+
+def test_control_of_all_modes():
+    simulate(Control(BLOCKS), __file__, "settings")
 
 
 def config(blocks, mode=0, decompress=0, layout=0, share=SHARE):
@@ -191,3 +196,41 @@ async def many_blocks_are_counted(dut):
         world.looks(count, more=0, last=0)
         await world.cycle(counted=0)
         await world.end(count, False, False)
+
+
+@cocotb.test
+async def refuses_settings_beyond_each_limit(dut):
+    """And no others: every limit of every mode from both sides, in both directions, and any bits at all."""
+    random = rng()
+    layout, bench = data.Layout.cast(config_layout(BLOCKS)), Bench(dut)
+    await bench.start()
+    seen = set()
+    for place, mode in enumerate(BLOCKS):
+        cases = [(told, number) for told in mode.told for number in (
+            *told.around(told.default), *(int.from_bytes(random.bytes(64), "little") >> int(random.integers(510))
+                                          & (1 << told.width) - 1 for _ in range(20)))]
+        good = sum(told.default << told.low for told in mode.told)
+        for decompress in (0, 1):
+            for told, number in [*cases, (None, 0)]:
+                bits = good
+                if told:
+                    bits ^= (told.default ^ number) << told.low
+                noise = int.from_bytes(random.bytes(128), "little") & ~sum(
+                    (1 << one.width) - 1 << one.low for one in mode.told) & (1 << layout["settings"].width) - 1
+                share = {"sectors": 1, "tail": 8}
+                dut.config__payload.value = layout.const({
+                    "blocks": 1, "mode": place, "decompress": decompress, "settings": bits | noise,
+                    "share": share}).as_bits()
+                dut.config__valid.value = 1
+                await FallingEdge(dut.clk)
+                dut.config__valid.value = 0
+                legal = told is None or not told.broken(number, decompress)
+                what = f"SEED={SEED}: {mode.name}, {told} {number:#x}, decompress {decompress}"
+                assert dut.start.value == legal, what
+                await FallingEdge(dut.clk)
+                assert dut.busy.value == legal and int(dut.error.value) == (not legal), what
+                seen.add((mode.name, told and told.name, decompress, legal))
+                await bench.reset(1)
+    assert seen == {(mode.name, told and told.name, decompress, legal) for mode in BLOCKS
+                    for told in (None, *mode.told) for decompress in (0, 1)
+                    for legal in ((True, False) if told and told.limits else (True,))}
