@@ -47,7 +47,7 @@ class Rice(Coder):
     Those of :class:`~actcodec.rtl.jpegact.bits.Coder`. In a block whose length is wrong, mantissas that lie far in
     front of where its sections may end can be zero. ``table``: k in bits 44:0, three each, flags in 49:45 (0 to 16), e
     in 61:50, three each, ascending, and in bit 62 whether values are unsigned bytes. Compressing, no sum of a k, but
-    the first, and of the last e may be above 8.
+    the first, and of the last e may be above 8. The unit relies on all of this; a CDU's control refuses other tables.
     """
 
     def __init__(self):
