@@ -75,7 +75,7 @@ class StreamCollector(wiring.Component):
             turns.start.eq(self.start), turns.used.eq(self.used), turns.slots.eq(SLOTS),
             turns.able.eq(Cat(i.valid & advance for i in self.i)),
             turns.ends.eq(Cat(i.p.last for i in self.i)),
-            turns.next.eq(turns.after == SLOTS),
+            turns.next.eq(turns.whole),
         ]
         at, words = [], []
         for c, i in enumerate(self.i):
@@ -90,7 +90,7 @@ class StreamCollector(wiring.Component):
 
         with m.If(advance):
             last = turns.moves.any() & ~turns.left.any()
-            m.d.sync += [fills.eq((turns.after == SLOTS) | last), closes.eq(last), end.eq(turns.after),
+            m.d.sync += [fills.eq(turns.whole | last), closes.eq(last), end.eq(turns.after),
                          full.eq(fills), packet.last.eq(closes), packet.count.eq(end << 3)]
         m.d.comb += [self.o.valid.eq(full), self.o.p.eq(packet)]
         for s in range(SLOTS):

@@ -91,16 +91,15 @@ class StreamSplitter(wiring.Component):
             final = Signal(reset_less=True, name=f"final_{c}")
             free, moves, lacks = Signal(name=f"free_{c}"), turns.moves[c], Signal(name=f"lacks_{c}")
             beat, word = Signal.like(o.p, reset_less=True, name=f"beat_{c}"), Signal(8 * TURN, name=f"word_{c}")
-            wanted, there = Signal(4, name=f"wanted_{c}"), Signal(4, name=f"there_{c}")
-            sent = Signal(4, name=f"sent_{c}")
+            wanted, cut = Signal(4, name=f"wanted_{c}"), Signal(name=f"cut_{c}")  # its turn ends with the packet
+            sent = [(wanted > k) & ~(cut & (rest <= k)) for k in range(TURN)]  # which bytes
             offered = Signal(name=f"offered_{c}")
             valid.append(offered)
             m.d.comb += [
                 free.eq(~offered | o.ready), o.valid.eq(offered), o.p.eq(beat),
                 turns.able[c].eq(free),
                 wanted.eq(Mux(final & tail.any(), tail, TURN)),
-                there.eq(Mux((turns.place[c] == size[3:]) & rest.any(), rest, TURN)),
-                lacks.eq(there < wanted), sent.eq(Mux(moves, Mux(lacks, there, wanted), 0)),
+                cut.eq((turns.place[c] == size[3:]) & rest.any()), lacks.eq(cut & (rest < wanted)),
                 turns.ends[c].eq(final | lacks),
                 word.eq(Cat(slots).word_select(turns.place[c][:4], 8 * TURN)),
             ]
@@ -112,8 +111,11 @@ class StreamSplitter(wiring.Component):
                 m.d.sync += [left.eq(left - 1), final.eq((left[2:] == 0) & (left[:2] == Cat(~one, one)))]
             with m.If(free):
                 m.d.sync += offered.eq(moves | (ending & owed[c]))
-                m.d.sync += [beat.data.eq(Cat(word.word_select(k, 8) & (sent > k).replicate(8) for k in range(TURN))),
-                             beat.count.eq(sent), beat.last.eq(~moves | turns.ends[c])]
+                # If it does not move, this is an end without bytes, or nothing.
+                m.d.sync += [beat.data.eq(Cat(word.word_select(k, 8) & (one & ~ending).replicate(8)
+                                              for k, one in enumerate(sent))),
+                             beat.count.eq(Mux(ending, 0, Mux(lacks, rest, wanted))),
+                             beat.last.eq(ending | turns.ends[c])]
                 with m.If(ending | (moves & turns.ends[c])):
                     m.d.sync += owed[c].eq(0)
             with m.If(moves & lacks):
@@ -123,13 +125,12 @@ class StreamSplitter(wiring.Component):
             self.wants.eq(running),
         ]
         # What follows on the last turn tells whether the packets go on: they may end in one without bytes.
-        whole, closed = Signal(), Signal()  # all of this packet is done; and the streams were, before
+        closed = Signal()  # the streams were done before
         m.d.comb += [
             closed.eq(~turns.open.any()),
-            whole.eq(turns.after == turns.slots),
-            self.i.ready.eq(running & self.i.valid & Mux(closed, 1, whole & (turns.left.any() | ~self.i.p.last))),
+            self.i.ready.eq(running & self.i.valid & Mux(closed, 1, turns.whole & (turns.left.any() | ~self.i.p.last))),
         ]
-        with m.If(running & self.i.valid & closed & ~whole):
+        with m.If(running & self.i.valid & closed & ~turns.whole):
             m.d.sync += self.excess.eq(1)
         with m.If(self.i.valid & self.i.ready & self.i.p.last):
             m.d.sync += [running.eq(0), ending.eq(1)]

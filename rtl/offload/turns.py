@@ -17,7 +17,7 @@ class Turns(wiring.Component):
     move once, in the order of turns, as far as the packet goes.
 
     Throughput: up to a turn of each lane a cycle. Latency, buffering: none. Combinational paths: ``able``, ``slots`` to
-    ``moves``; these and ``ends`` to ``after`` and ``left``; none to ``place``.
+    ``moves``, ``after`` and ``whole``; these and ``ends`` to ``left``; none to ``place``.
 
     Source: COMET leaves open how several units share a stream; JPEG-ACT, section III-G (round robin).
 
@@ -46,6 +46,8 @@ class Turns(wiring.Component):
         The slot in which it does.
     after : output
         Slots of the packet that are done after this cycle.
+    whole : output
+        All of them are.
     open, left : output
         Lanes whose stream has not ended, before this cycle and after it.
 
@@ -61,20 +63,24 @@ class Turns(wiring.Component):
         slots = range(SLOTS + 1)
         super().__init__({"start": In(1), "used": In(cdus), "able": In(cdus), "ends": In(cdus), "slots": In(slots),
                           "next": In(1), "moves": Out(cdus), "place": Out(slots).array(cdus), "after": Out(slots),
-                          "open": Out(cdus), "left": Out(cdus)})
+                          "whole": Out(1), "open": Out(cdus), "left": Out(cdus)})
 
     def elaborate(self, platform):
         m = Module()
         done = Signal(range(SLOTS + 1))
         pending = Signal(self.cdus)  # lanes that still have a turn in this round
         rest = Signal(self.cdus)  # after this cycle
-        place, count, goes = done, 0, 1
+        ends = Signal(self.cdus)  # a lane's slot is the packet's last one
+        place, count, able = done, 0, 1
         for c in range(self.cdus):
-            m.d.comb += [self.place[c].eq(place),
-                         self.moves[c].eq(pending[c] & goes & self.able[c] & (self.place[c] < self.slots))]
-            place, count, goes = place + pending[c], count + self.moves[c], goes & (~pending[c] | self.moves[c])
+            # Whoever is before it has a slot if it has one.
+            able &= ~pending[c] | self.able[c]
+            m.d.comb += [self.place[c].eq(place), ends[c].eq(self.place[c] + 1 == self.slots),
+                         self.moves[c].eq(pending[c] & able & (self.place[c] < self.slots))]
+            place, count = place + pending[c], count + self.moves[c]
         m.d.comb += [
             self.after.eq(done + count),
+            self.whole.eq((done == self.slots) | (self.moves & ends).any()),
             self.left.eq(self.open & ~(self.moves & self.ends)),
             rest.eq(pending & ~self.moves),
         ]
