@@ -56,12 +56,14 @@ def row(header, cells, recorded):
     """The cells of a row with the figures of today."""
     parts = records(cells[0], recorded)
     area = sum(record["area"] * count for record, count in parts)
-    new = {"area": f"{area:,.0f}", "flip-flops": f"{sum(record['flops'] * count for record, count in parts):,}",
+    memories = sum(record.get("macros", 0) * count for record, count in parts)
+    new = {"area": f"{area:,.0f}", "with memories": f"{area + memories:,.0f}",
+           "flip-flops": f"{sum(record['flops'] * count for record, count in parts):,}",
            "slack": f"{min(record['slack'] for record, _ in parts):+.0f}"}
     paper = cells[header.index("paper")].replace(",", "") if "paper" in header else ""
     if paper:
         new["ratio"] = f"{area / int(paper):.2f}"
-    # what follows a number, such as bits of memory, is not recorded
+    # what follows a number is not recorded
     return [re.sub(r"^[-+]?[\d,.]+", new[name], cell) if name in new and cell else cell
             for name, cell in zip(header, cells, strict=True)]
 

@@ -23,7 +23,8 @@ KEPT = ("area", "sequential", "flops", "slack", "recipe")
 
 
 def read(path=PATH):
-    """{label: {area and sequential in um2, flops, slack in ps, recipe}}; nothing without a file."""
+    """{label: {area and sequential in um2, flops, slack in ps, recipe; macros in um2, if it has such}}; nothing without
+    a file."""
     return json.loads(path.read_text()) if path.exists() else {}
 
 
@@ -35,7 +36,8 @@ def write(recorded, path=PATH):
 
 def record(figures):
     """What is kept of {label: :class:`~actcodec.synth.flow.Figures`}."""
-    return {label: {key: getattr(one, key) for key in KEPT} for label, one in figures.items()}
+    return {label: {key: getattr(one, key) for key in KEPT} | ({"macros": one.macros} if one.macros else {})
+            for label, one in figures.items()}
 
 
 def recipes(recorded):

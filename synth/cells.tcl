@@ -1,4 +1,4 @@
-# What order.tcl and sizing.tcl ask of OpenSTA. Slacks are in seconds, delays in nanoseconds. Cells that lie in a module of
+# What scripts ask of OpenSTA. Slacks are in seconds, delays in nanoseconds. Cells that lie in a module of
 # their own are nobody's to change.
 
 proc iterate {iterator} {
@@ -21,4 +21,19 @@ proc causes {edge transition} {
     negative_unate { return [expr {$transition eq "rise" ? "fall" : "rise"}] }
   }
   return {rise fall}
+}
+
+proc outputs {cell} {
+  set found {}
+  foreach pin [iterate [$cell pin_iterator]] {
+    if {[sta::Pin_is_driver $pin]} { lappend found $pin }
+  }
+  return $found
+}
+
+# Whether an output drives more than one of a cell of this kind may, by "limit", with the library's usual wires.
+set corner [sta::cmd_corner]
+proc overloaded {output kind} {
+  set name $kind/[get_name [$output port]]
+  return [expr {[info exists ::limit($name)] && [$output capacitance rise $::corner max] * 1e15 > $::limit($name)}]
 }

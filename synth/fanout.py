@@ -1,10 +1,12 @@
-"""High fan-out that ABC cannot see, in front of flip-flops, or turns into chains of buffers, behind them."""
+"""High fan-out that ABC cannot see, in front of flip-flops and on gated clocks, or turns into chains of buffers, behind
+flip-flops."""
 
-__all__ = ["COPIES", "LOADS", "PINS", "buffer", "duplicate"]
+__all__ = ["CLOCKED", "COPIES", "LOADS", "PINS", "buffer", "duplicate", "gate"]
 
 LOADS = 72  # cells that one copy of a flip-flop serves, unless that took more than so many copies:
 COPIES = 64
 MANY, LOADS_OF_MANY = 8000, 48  # among so many flip-flops fewer, as OpenSTA's tries at sizes do not go round there
+CLOCKED = 64  # flip-flops that one clock gate serves
 PINS = 8  # of flip-flops that a gate can drive by itself
 BUFFERS = {16: "BUF_X4", 32: "BUF_X8"}  # and what a buffer can
 
@@ -56,12 +58,29 @@ def duplicate(module):
     return made
 
 
+def gate(module):
+    """Gives each clock gate at most :data:`CLOCKED` flip-flops, by copies; returns how many were made."""
+    cells, nets = module["cells"], module["netnames"]
+    readers, fresh, made = _readers(module), _fresh(module), 0
+    for name, cell in [(name, cell) for name, cell in cells.items() if cell["type"].startswith("CLKGATE")]:
+        loads = readers.get(cell["connections"]["GCK"][0], [])
+        for copy, group in enumerate(_groups(loads, -(-len(loads) // CLOCKED))[1:], 1):
+            cells[f"{name}${copy}"] = {**cell, "connections": {
+                port: [fresh] if port == "GCK" else list(bits) for port, bits in cell["connections"].items()}}
+            nets[f"{name}${copy}$clock"] = {"hide_name": 1, "bits": [fresh], "attributes": {}}
+            for _, bits, index in group:
+                bits[index] = fresh
+            fresh, made = fresh + 1, made + 1
+    return made
+
+
 def buffer(module):
-    """Puts buffers in front of flip-flops of which many keep the same bit; returns how many were made."""
+    """Puts buffers in front of flip-flops of which many keep the same bit, and of clock gates with the same enable;
+    returns how many were made."""
     readers, fresh, made = _readers(module), _fresh(module), 0
     for bit, loads in readers.items():
         pins = [(cell, bits, index) for cell, bits, index in loads
-                if cell["type"].startswith("DFF") and bits is not cell["connections"]["CK"]]
+                if cell["type"].startswith(("DFF", "CLKGATE")) and bits is not cell["connections"]["CK"]]
         if len(pins) <= PINS or bit in ("0", "1"):
             continue
         most = next((size for size in BUFFERS if len(pins) <= size), max(BUFFERS))

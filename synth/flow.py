@@ -61,10 +61,10 @@ class Figures:
     """What one mapping of a unit came to.
 
     ``area`` and ``sequential`` (flip-flops and clock gates alone) in um2, without memories, of which ``memory`` has the
-    bits; ``slack`` in ps and ``fmax`` in MHz by
-    OpenSTA, for 1.455 GHz with 5 % uncertainty, ideal clocks and no wires; ``path`` from ``start`` to ``end`` as pairs
-    of a name and the ps since the clock's edge; ``slacks`` of all endpoints; ``parts``: area of each sub-unit as
-    (registers, logic); ``seconds`` that the flow took.
+    bits and ``macros`` the um2, estimated; ``slack`` in ps and ``fmax`` in MHz by OpenSTA, for 1.455 GHz with 5 %
+    uncertainty and an ideal clock; ``path`` from ``start`` to ``end`` as pairs of a name and the ps since the clock's
+    edge; ``slacks`` of all endpoints; ``parts``: area of each sub-unit as (registers, logic); ``seconds`` that the flow
+    took.
     """
 
     area: float
@@ -81,6 +81,7 @@ class Figures:
     parts: dict
     recipe: str
     memory: int = 0
+    macros: float = 0.0
     seconds: float = 0.0
 
 
@@ -145,6 +146,7 @@ def prepare(name, library, folder, parts, apart=()):
     design = json.loads((folder / "generic.json").read_text())
     for module in (name, *inner):
         fanout.duplicate(design["modules"][module])
+        fanout.gate(design["modules"][module])
         fanout.buffer(design["modules"][module])
     (folder / "generic.json").write_text(json.dumps(design))
 
@@ -230,6 +232,9 @@ def measure(top, library, folder, recipe, parts, arrival):
         shares |= {f"{name}.{unit}".rstrip("."): share for unit, share in figures.parts.items()}
     timed = timing.analyse(library, folder, recipe, top, names, constants(module, modules),
                            [place / "net.v" for _, place in parts.values()], arrival)
+    if timed.overloads:
+        raise SynthesisError(f"{top}: {len(timed.overloads)} outputs drive more than they may: "
+                             f"{', '.join(timed.overloads[:3])}")
     within = [figures for figures, _ in inside.values()]
     return Figures(
         area=round(sum(area[kind] for kind in kinds) + sum(one.area for one in within), 3),
@@ -239,7 +244,8 @@ def measure(top, library, folder, recipe, parts, arrival):
         gates=sum("CLKGATE" in kind for kind in registers) + sum(one.gates for one in within),
         slack=timed.slack, fmax=round(timed.fmax, 1), start=timed.path[0][0] if timed.path else "",
         end=timed.path[-1][0] if timed.path else "", path=timed.path, slacks=timed.slacks, parts=shares, recipe=recipe,
-        memory=sum(map(memories.bits, macros)) + sum(one.memory for one in within))
+        memory=sum(map(memories.bits, macros)) + sum(one.memory for one in within),
+        macros=round(sum(map(memories.area, macros)) + sum(one.macros for one in within), 3))
 
 
 def best(figures):
@@ -269,7 +275,8 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.
     ------
     SynthesisError
         If Yosys or OpenSTA fail or are missing, if a wire has no driver or several, at a latch or a combinational loop,
-        at a cell that the library does not have, at a path without constraint, or without a library.
+        at a cell that the library does not have, at a path without constraint, at an output that drives more than the
+        library allows, or without a library.
     """
     start, library, parts = monotonic(), liberty(build), parts or {}
     sources = [(Path(__file__).parent / file).read_text() for file in FLOW]

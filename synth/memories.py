@@ -1,17 +1,19 @@
 """Memories that a chip has as macros: cells in the netlist, and what each tool has to know of them.
 
 A memory of at least :data:`SMALLEST` bits has a port to write and one to read, both on the clock, and becomes a cell
-``RAM_<words>X<bits>``. Its name says all that there is to know, so whoever meets one makes its model from that. It has
-no area here, as that is the memory compiler's; its bits are reported. Its timing is an assumption: :data:`SETUP` of all
-inputs, :data:`ACCESS` from the clock to the outputs.
+``RAM_<words>X<bits>``. Its name says all that there is to know, so whoever meets one makes its model from that. Its
+area, reported beside that of cells, is an estimate from the macros that come with the library (:func:`macros`). These
+have one port, for which they would have to be as large at least. Its timing is an assumption: :data:`SETUP` of all
+inputs, :data:`ACCESS` from the clock to the outputs; those macros are faster.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
-from actcodec.synth.library import BUILD, write
+from actcodec.synth.library import BUILD, SynthesisError, libraries, write
 
-__all__ = ["ACCESS", "SETUP", "SMALLEST", "bits", "kinds", "large", "liberty", "pins", "techmap",
+__all__ = ["ACCESS", "SETUP", "SMALLEST", "area", "bits", "kinds", "large", "liberty", "macros", "pins", "techmap",
            "verilog"]
 
 SMALLEST = 4096  # bits; smaller ones become flip-flops
@@ -39,6 +41,35 @@ def bits(kind):
     """How many a cell of this kind keeps; 0 if it is no memory."""
     found = KIND.fullmatch(kind)
     return int(found[1]) * int(found[2]) if found else 0
+
+
+@cache
+def macros():
+    """{(words, bits): um2} of the ``fakeram45`` macros that come with the library."""
+    found = {}
+    for path in sorted(libraries().glob("fakeram45_*.lib")):
+        size = re.fullmatch(r"fakeram45_(\d+)x(\d+)", path.stem)
+        found[int(size[1]), int(size[2])] = float(re.search(r"^\s*area\s*:\s*([\d.]+)", path.read_text(), re.M)[1])
+    return found
+
+
+def area(kind):
+    """Estimated um2 of a cell of this kind: that of macros side by side, as many bits for the least area. Each has all
+    words, so that nothing has to choose between outputs.
+
+    Raises
+    ------
+    SynthesisError
+        If no macro has so many words.
+    """
+    words, width = _size(kind)
+    able = [(columns, each) for (depth, columns), each in macros().items() if depth >= words]
+    if not able:
+        raise SynthesisError(f"{kind}: no macro of the library has {words} words")
+    least = [0.0]  # for so many bits
+    for count in range(1, width + 1):
+        least.append(min(each + least[max(count - columns, 0)] for columns, each in able))
+    return round(least[width], 3)
 
 
 def pins(kind):

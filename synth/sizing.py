@@ -8,7 +8,7 @@ from actcodec.synth import timing
 
 __all__ = ["resize"]
 
-SCRIPTS = [Path(__file__).with_name(f"{name}.tcl") for name in ("cells", "order", "sizing")]
+SCRIPTS = [Path(__file__).with_name(f"{name}.tcl") for name in ("order", "sizing")]
 
 
 def resize(library, folder, stem, top, parts=(), arrival=timing.ARRIVAL):

@@ -1,13 +1,13 @@
-# Gives the cells of the loaded design the sizes that its own timing asks for. First order.tcl; then, on paths that are
-# late, cells become larger, or smaller if that helps those in front of them. In the end all cells that can afford it
-# become smaller. Writes to the file SIZES "cell kind KIND" for those whose size it has changed, and "cell pin PIN" for
-# every input whose net is at another pin now.
+# Gives the cells of the loaded design the sizes that its own timing asks for. First order.tcl, and cells become as large
+# as what they drive asks for; then, on paths that are late, cells become larger, or smaller if that helps those in front
+# of them. In the end all cells that can afford it become smaller. Writes to the file SIZES "cell kind KIND" for those
+# whose size it has changed, and "cell pin PIN" for every input whose net is at another pin now.
 
 # A cell's kind with another drive, {} if there is none.
 proc resized {kind factor} {
   if {![info exists ::sizes($kind,$factor)]} {
     set found {}
-    if {![string match CLKGATE* $kind] && [regexp {^(.*_X)(\d+)$} $kind - base drive]} {
+    if {[regexp {^(.*_X)(\d+)$} $kind - base drive]} {
       set found [lindex [get_lib_cells -quiet */$base[expr {int($drive * $factor)}]] 0]
     }
     set ::sizes($kind,$factor) [expr {$found eq {} ? {} : [get_name $found]}]
@@ -19,6 +19,36 @@ proc turn {cell kind} {
   if {![info exists ::first($cell)]} { set ::first($cell) [kind $cell] }
   if {![info exists ::known($kind)]} { set ::known($kind) [lindex [get_lib_cells */$kind] 0] }
   sta::replace_cell_cmd $cell $::known($kind)
+}
+
+# Whether all that a cell drives, and what drives it, may have the load that it has.
+proc legal {cell} {
+  foreach pin [iterate [$cell pin_iterator]] {
+    set out $pin
+    if {![sta::Pin_is_driver $pin]} {
+      foreach wire [iterate [[lindex [$pin vertices] 0] in_edge_iterator]] { set out [$wire from_pin] }
+      if {$out eq $pin || [sta::Pin_is_top_level_port $out]} { continue }
+    }
+    if {[overloaded $out [kind [sta::Pin_instance $out]]]} { return 0 }
+  }
+  return 1
+}
+
+# Gives all cells at least the drive that their loads ask for, until none of them makes another one's too large.
+proc strengthen {} {
+  set changed 1
+  while {$changed} {
+    set changed 0
+    foreach cell [get_cells *] {
+      if {![own $cell]} { continue }
+      foreach out [outputs $cell] {
+        while {[overloaded $out [kind $cell]] && [set to [resized [kind $cell] 2]] ne {}} {
+          turn $cell $to
+          set changed 1
+        }
+      }
+    }
+  }
 }
 
 # A path from its end: for each cell on it {cell edge property}, with the edge that the path takes through the cell and
@@ -78,7 +108,7 @@ proc quicken {tries} {
       set late [total_negative_slack]
       for {set i 0} {$i < [llength $stages]} {incr i} {
         set cell [lindex $stages $i 0]
-        if {![own $cell]} { continue }
+        if {![own $cell] || [string match CLKGATE* [kind $cell]]} { continue }
         set near [lrange $stages [expr {max($i - 1, 0)}] [expr {$i + 1}]]
         set slow [delay $near]
         set from [kind $cell]
@@ -89,7 +119,7 @@ proc quicken {tries} {
           set gain [expr {$slow - [delay $near]}]
           if {$gain > 0} {
             incr tries -1
-            if {[total_negative_slack] > $late + ($gain > 5e-4 ? -1e-6 : 1e-5)} {
+            if {[total_negative_slack] > $late + ($gain > 5e-4 ? -1e-6 : 1e-5) && [legal $cell]} {
               set late [total_negative_slack]
               incr improved
               dict unset hopeless $end
@@ -107,8 +137,7 @@ proc quicken {tries} {
 proc standing {cell} {
   set spare 1
   set delays {}
-  foreach pin [iterate [$cell pin_iterator]] {
-    if {![sta::Pin_is_driver $pin]} { continue }
+  foreach pin [outputs $cell] {
     set vertex [lindex [$pin vertices] 0]
     set spare [expr {min($spare, [slack $vertex])}]
     foreach edge [iterate [$vertex in_edge_iterator]] {
@@ -128,7 +157,10 @@ proc shrink {} {
     set smaller {}
     foreach cell [get_cells *] {
       set to [resized [kind $cell] 0.5]
-      if {$to ne {} && [own $cell]} { lappend smaller $cell $to {*}[standing $cell] }
+      if {$to eq {} || ![own $cell]} { continue }
+      set able 1
+      foreach out [outputs $cell] { set able [expr {$able && ![overloaded $out $to]}] }
+      if {$able} { lappend smaller $cell $to {*}[standing $cell] }
     }
     foreach {cell to spare delays} $smaller {
       set was($cell) [kind $cell]
@@ -181,6 +213,7 @@ set clock [get_clocks clk]
 foreach tries {3000 1000} {
   rearrange
   rearrange
+  strengthen
   quicken $tries
 }
 shrink

@@ -4,9 +4,10 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from actcodec.synth import memories
-from actcodec.synth.library import PERIOD, UNCERTAINTY, SynthesisError
+from actcodec.synth.library import PERIOD, UNCERTAINTY, SynthesisError, limits
 
 __all__ = ["ARRIVAL", "LANE", "Timing", "analyse", "constraints", "run"]
 
@@ -14,9 +15,19 @@ __all__ = ["ARRIVAL", "LANE", "Timing", "analyse", "constraints", "run"]
 ARRIVAL, SETUP = {"*": 100}, 40  # ps; * for those not named
 # A lane's neighbours drive several lanes, and the splitter's logic lies in front of a row's data.
 LANE = {"*": 150} | {f"rows__payload[{bit}]": 500 for bit in range(64)}
+# A clock gate stands before the last levels of the clock's tree, so its clock comes this long before its flip-flops'.
+AHEAD = 100  # ps
 DRIVER, LOAD = "BUF_X4", 5  # behind a port and, in fF, in front of it
 
+CELLS = Path(__file__).with_name("cells.tcl")  # what scripts ask of OpenSTA
 REPORTS = """
+set file [open {0}.loads w]
+foreach cell [get_cells -hierarchical *] {{
+  foreach pin [outputs $cell] {{
+    if {{[overloaded $pin [kind $cell]]}} {{ puts $file [get_full_name $pin] }}
+  }}
+}}
+close $file
 check_setup -verbose -no_input_delay -no_output_delay -multiple_clock -no_clock -unconstrained_endpoints -loops \
 -generated_clocks > {0}.setup
 report_checks -path_delay max -format end -group_count 1000000 > {0}.ends
@@ -49,16 +60,22 @@ if {{[llength $inputs]}} {{
 }}
 set_output_delay {SETUP / 1000} -clock clk [all_outputs]
 set_load {LOAD} [all_outputs]
+foreach pin [get_pins -quiet -hierarchical */GCK] {{
+  set_clock_latency -{AHEAD / 1000} [get_pins [get_full_name [$pin instance]]/CK]
+  set_clock_latency 0 $pin
+}}
 """
 
 
 @dataclass(frozen=True)
 class Timing:
     """``slacks`` in ps of all endpoints, the worst first; ``path``: (signal or cell, ps after the edge) from the start
-    to the end of the worst path, with the RTL's names where a net has one."""
+    to the end of the worst path, with the RTL's names where a net has one; ``overloads``: outputs of cells that drive
+    more than the library allows them."""
 
     slacks: tuple
     path: tuple
+    overloads: tuple
 
     @property
     def slack(self):
@@ -91,11 +108,14 @@ def run(script, folder):
 
 
 def link(library, folder, netlists, top):
-    """The commands that load a design, whose ``netlists`` are in ``folder`` or elsewhere, with its memories."""
+    """The commands that load a design, whose ``netlists`` are in ``folder`` or elsewhere, with its memories, and the
+    procedures of ``cells.tcl``."""
     libraries = [library, *map(memories.liberty, memories.kinds("".join((folder / file).read_text()
                                                                         for file in netlists)))]
     return "\n".join([*(f"read_liberty {file}" for file in libraries), *(f"read_verilog {file}" for file in netlists),
-                      f"link_design {top}"])
+                      f"link_design {top}",
+                      f"array set limit {{{' '.join(f'{pin} {limit}' for pin, limit in limits(library).items())}}}",
+                      CELLS.read_text()])
 
 
 def analyse(library, folder, stem, top, names, constants=(), parts=(), arrival=ARRIVAL):
@@ -124,4 +144,4 @@ def analyse(library, folder, stem, top, names, constants=(), parts=(), arrival=A
     worst = re.search(r"([-\d.]+)\s+slack", (folder / f"{stem}.path").read_text())
     if worst:  # with more digits than the list of endpoints
         slacks = (round(1000 * float(worst[1]), 1), *slacks[1:])
-    return Timing(slacks, tuple(path))
+    return Timing(slacks, tuple(path), tuple((folder / f"{stem}.loads").read_text().split()))

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from dataclasses import replace
 from io import StringIO
 
@@ -11,8 +12,9 @@ from amaranth.lib.wiring import Out
 from rich.console import Console
 
 from actcodec.rtl.common.shared_module import shared
-from actcodec.synth import catalogue, fanout, flow, report
+from actcodec.synth import catalogue, fanout, flow, report, timing
 from actcodec.synth.catalogue import jobs
+from actcodec.synth.equivalence import prove
 from actcodec.synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
 from actcodec.synth.library import NAND2, PERIOD, SynthesisError, liberty
 from actcodec.synth.power import Power
@@ -20,7 +22,7 @@ from actcodec.synth.timing import ARRIVAL, analyse
 from actcodec.units import UNITS
 from tb.synth.bank import Bank, Pair
 
-FLOP, GATE, INVERTER = 4.522, 3.458, 0.532  # um2 of DFF_X1, CLKGATE_X1, INV_X1
+FLOP, GATE, LARGE_GATE, INVERTER = 4.522, 3.458, 3.724, 0.532  # um2 of DFF_X1, CLKGATE_X1, CLKGATE_X2, INV_X1
 RECIPE = "area"
 
 
@@ -79,6 +81,34 @@ def test_an_input_may_come_later_than_the_others(bank):
     start, since = late.path[0]
     assert start == "i[3]" and since == pytest.approx(500, abs=5)  # what drives it adds a little
     assert late.slack < figures.slack
+
+
+def test_a_clock_gate_stands_before_its_registers_in_the_tree(bank, monkeypatch):
+    """So its enable has to be there earlier, and nothing else."""
+    build, figures, folder, _ = bank
+    assert timing.AHEAD == 100
+    monkeypatch.setattr(timing, "AHEAD", 0)
+    beside = analyse(liberty(build), folder, "net", "bank", {})
+    assert sum(beside.slacks) - sum(figures.slacks) == pytest.approx(100, abs=9)  # they are rounded
+    assert len(set(beside.slacks) & set(figures.slacks)) > 1
+
+
+def test_many_registers_have_several_clock_gates_large_enough(tmp_path):
+    figures, folder, _ = mapped(Bank(130), "bank", tmp_path)
+    cells = json.loads((folder / "net.json").read_text())["modules"]["bank"]["cells"].values()
+    gates = {cell["connections"]["GCK"][0]: cell for cell in cells if cell["type"].startswith("CLKGATE")}
+    clocked = Counter(cell["connections"]["CK"][0] for cell in cells if "DFF" in cell["type"])
+    assert set(clocked) == set(gates) and sorted(clocked.values()) == [43, 43, 44]
+    assert {gate["type"] for gate in gates.values()} == {"CLKGATE_X2"}, "with wires, 44 clock pins are too many for X1"
+    assert figures.gates == 3 and figures.sequential == pytest.approx(130 * FLOP + 3 * LARGE_GATE)
+    assert len({gate["connections"]["E"][0] for gate in gates.values()}) == 1
+    assert prove("bank", folder, build=tmp_path).proved
+
+
+def test_an_output_that_drives_too_much_is_refused(bank, monkeypatch, tmp_path):
+    monkeypatch.setattr(flow, "resize", lambda *_: ({}, {}))
+    with pytest.raises(SynthesisError, match="bank: 3 outputs drive more than they may: "):
+        mapped(Bank(130), "bank", tmp_path)
 
 
 def test_an_enable_of_few_registers_is_no_clock_gate(tmp_path):
@@ -230,7 +260,7 @@ def test_the_report_stands_beside_the_paper(tmp_path):
     assert (written["dct"]["paper"], written["dct"]["target"]) == (229118, 45000)
     assert written["dct"]["ratio"] == pytest.approx(60 / 229118)
     assert "sharing saves 40%" in (tmp_path / "report.md").read_text()
-    assert report.lines(rows)[0][1:8] == ("60", f"{60 / NAND2 / 1000:.2f}", "3", "50%", "-7!", "1500", "-")
+    assert report.lines(rows)[0][1:9] == ("60", "-", f"{60 / NAND2 / 1000:.2f}", "3", "50%", "-7!", "1500", "-")
     assert report.PAPER["CDU"] == 297154
 
 
@@ -266,7 +296,7 @@ def test_power_adds_up_where_all_parts_have_it():
     assert accelerator.power["compress"].total == 4 * 8 + 8 + 2 + 8
     assert accelerator.power["compress"].leakage == 7
     assert accelerator.power["compress"].toggles == pytest.approx((6 * 0.1 + 0.4) / 7)
-    assert report.lines([accelerator])[0][7] == "50.0"
+    assert report.lines([accelerator])[0][8] == "50.0"
     assert not report.whole(rows[1:])[-1].power
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.fifo import Fifo
-from actcodec.synth import memories
+from actcodec.synth import memories, report
 from actcodec.synth.cells import cells
 from actcodec.synth.equivalence import prove
 from actcodec.synth.flow import netlist, synthesise
@@ -35,6 +36,27 @@ def test_a_large_memory_is_a_macro_and_a_small_one_flip_flops(fifo, tmp_path):
     assert "RAM_64X64" in (folder / "net.v").read_text()
     small, _, _ = synthesise("fifo", netlist(Fifo(WIDTH - 1, DEPTH), "fifo")[0], tmp_path, "fast")
     assert small.memory == 0 and small.flops > (WIDTH - 1) * DEPTH
+
+
+def test_its_area_is_that_of_the_macros_side_by_side_that_take_least(fifo):
+    assert len(memories.macros()) == 12 and memories.macros()[512, 64] == pytest.approx(17301.438)
+    small, large = memories.macros()[64, 32], memories.macros()[512, 64]
+    assert memories.area("RAM_64X64") == fifo[0].macros == pytest.approx(2 * small)
+    assert memories.area("RAM_65X64") == memories.area("RAM_200X61") > 2 * small, "none of 64 words"
+    assert memories.area("RAM_384X256") == pytest.approx(4 * large)
+    assert memories.area("RAM_384X257") == pytest.approx(4 * large + memories.macros()[1024, 32])
+    assert memories.area("RAM_16X265") < 10000
+    with pytest.raises(SynthesisError, match="RAM_4096X8: no macro of the library has 4096 words"):
+        memories.area("RAM_4096X8")
+
+
+def test_the_report_has_areas_with_and_without(fifo):
+    figures, _ = fifo
+    row = report.Row("fifo", None, figures)
+    without, all_of_it = report.lines([row])[0][1:3]
+    assert (without, all_of_it) == (f"{figures.area:,.0f}", f"{figures.area + 2481.248:,.0f}")
+    assert "fifo 4,096 bits, 2,481 um2" in report.macros([row])
+    assert report.lines([report.Row("fifo", None, replace(figures, memory=0, macros=0.0))])[0][2] == "-"
 
 
 def test_its_netlist_is_proved_and_a_wrong_one_told(fifo):
