@@ -55,6 +55,7 @@ HEADER = ("unit", "um2", "with memories", "kGE", "flops", "flop %", "slack", "MH
 
 
 WIDE = 120  # characters that all of it takes
+NARROW = ("with memories", "kGE", "flop %", "MHz")  # what is left out of less
 
 
 def lines(rows):
@@ -151,8 +152,8 @@ def macros(rows):
 
 
 def table(rows, width):
-    """The table for a screen of ``width`` characters; on a narrow one without what others of its columns tell."""
-    shown = [k for k, column in enumerate(HEADER) if width >= WIDE or column not in ("kGE", "flop %", "MHz")]
+    """The table for a screen of ``width`` characters; on a narrow one without what its other columns and notes say."""
+    shown = [k for k, column in enumerate(HEADER) if width >= WIDE or column not in NARROW]
     result = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     for k in shown:
         if k == 0:

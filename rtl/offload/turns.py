@@ -1,15 +1,24 @@
 """Whose turn it is to put bytes into a packet, or to get some of it, where lanes have streams without blocks."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.offload.round_robin import PACKET, check_cdus
 
 __all__ = ["SLOTS", "TURN", "Turns"]
 
 TURN = 8  # bytes that a lane moves when it is its turn
 SLOTS = PACKET // TURN  # turns of a packet
+
+
+def counted(bits):
+    """How many of them are set, one-hot."""
+    result = [Const(1, 1)]
+    for bit in bits:
+        result = [~bit & same | bit & less for same, less in zip([*result, 0], [0, *result], strict=True)]
+    return result
 
 
 class Turns(wiring.Component):
@@ -70,16 +79,21 @@ class Turns(wiring.Component):
         done = Signal(range(SLOTS + 1))
         pending = Signal(self.cdus)  # lanes that still have a turn in this round
         rest = Signal(self.cdus)  # after this cycle
+        # What holds for a lane is chosen by how many have their turn before it, which is slower than all sums.
+        sums = [(done + count)[: len(done)] for count in range(self.cdus + 1)]
+        inside = [place < self.slots for place in sums]
+        final = [place + 1 == self.slots for place in sums]
         ends = Signal(self.cdus)  # a lane's slot is the packet's last one
-        place, count, able = done, 0, 1
+        able = 1
         for c in range(self.cdus):
-            # Whoever is before it has a slot if it has one.
             able &= ~pending[c] | self.able[c]
-            m.d.comb += [self.place[c].eq(place), ends[c].eq(self.place[c] + 1 == self.slots),
-                         self.moves[c].eq(pending[c] & able & (self.place[c] < self.slots))]
-            place, count = place + pending[c], count + self.moves[c]
+            before = counted(pending[:c])
+            m.d.comb += [self.place[c].eq(choose(zip(before, sums, strict=False))),
+                         ends[c].eq(choose(zip(before, final, strict=False))),
+                         # Whoever is before it has a slot if it has one.
+                         self.moves[c].eq(pending[c] & able & choose(zip(before, inside, strict=False)))]
         m.d.comb += [
-            self.after.eq(done + count),
+            self.after.eq(choose(zip(counted(self.moves), sums, strict=True))),
             self.whole.eq((done == self.slots) | (self.moves & ends).any()),
             self.left.eq(self.open & ~(self.moves & self.ends)),
             rest.eq(pending & ~self.moves),

@@ -124,13 +124,13 @@ def test_links_lead_somewhere(path):
 
 
 def test_stale_figures_are_replaced_and_nothing_else():
-    text = ("| `dct` | 1 |\n<!-- figures -->\n| unit | area, um² | slack, ps | paper, um² | ratio |\n"
-            "|---|---|---|---|---|\n| `dct`, both | 1 and 7 bits | +9 | 20 | 0.1 |\n"
-            "| both together | 0 | | | |\n<!-- /figures -->\n| 1 |\n")
-    figures = {"dct": {"area": 10.4, "flops": 3, "slack": -0.6}, "collector": {"area": 1000, "flops": 1, "slack": 2},
-               "splitter": {"area": 500, "flops": 1, "slack": 1}}
+    text = ("| `dct` | 1 |\n<!-- figures -->\n| unit | area, um² | with memories, um² | slack, ps | paper, um² | "
+            "ratio |\n|---|---|---|---|---|---|\n| `dct`, both | 1 and 7 | 1 | +9 | 20 | 0.1 |\n"
+            "| both together | 0 | | | | |\n<!-- /figures -->\n| 1 |\n")
+    figures = {"dct": {"area": 10.4, "flops": 3, "slack": -0.6, "macros": 9},
+               "collector": {"area": 1000, "flops": 1, "slack": 2}, "splitter": {"area": 500, "flops": 1, "slack": 1}}
     assert tables.renewed(text, figures) == (
-        text.replace("1 and 7 bits | +9 | 20 | 0.1", "10 and 7 bits | -1 | 20 | 0.52").replace(
-            "| both together | 0 | | | |", "| both together | 1,500 |  |  |  |"))
+        text.replace("1 and 7 | 1 | +9 | 20 | 0.1", "10 and 7 | 19 | -1 | 20 | 0.52").replace(
+            "| both together | 0 | | | | |", "| both together | 1,500 |  |  |  |  |"))
     with pytest.raises(ValueError, match="no figures are recorded for the row '`fadd`'"):
         tables.renewed(text.replace("`dct`, both", "`fadd`"), figures)

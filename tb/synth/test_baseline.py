@@ -22,6 +22,7 @@ class Figures:
     flops: int = 80
     slack: float = 3.4
     recipe: str = "fast"
+    macros: float = 0.0
     seconds: float = 1.0
 
 
@@ -40,6 +41,11 @@ def test_what_is_written_is_read_again_one_unit_a_line(path, recorded):
     assert recorded["dct"] == {"area": 1000.0, "sequential": 400.5, "flops": 80, "slack": 3.4, "recipe": "fast"}
     assert recipes(recorded) == {"dct": "fast", "align": "area"}
     assert [line.split('"')[1] for line in path.read_text().splitlines()[1:-1]] == ["align", "dct"]
+
+
+def test_the_area_of_memories_is_recorded_where_there_are_any():
+    assert "macros" not in record({"dct": Figures()})["dct"]
+    assert record({"lane": Figures(macros=93.5)})["lane"]["macros"] == 93.5
 
 
 def test_without_a_file_nothing_is_recorded(path):

@@ -97,3 +97,26 @@ endmodule
             assert after[name][1][groups[0][0]] == ports[groups[-1][-1]]
         assert (sorted(sorted(after[name][1][pin] for pin in group) for group in groups)
                 == sorted(sorted(ports[pin] for pin in group) for group in groups))
+
+
+def test_what_drives_more_than_it_may_becomes_stronger_though_nothing_is_late(tmp_path):
+    loads = range(12)
+    inverters = "".join(f"  INV_X1 h{k} (\n    .A(n),\n    .ZN(y{k})\n  );\n" for k in loads)
+    (tmp_path / "load.v").write_text(f"""module load(clk, a, {", ".join(f"y{k}" for k in loads)});
+  input clk, a;
+  output {", ".join(f"y{k}" for k in loads)};
+  wire n;
+  NOR4_X1 g0 (
+    .A1(a),
+    .A2(a),
+    .A3(a),
+    .A4(a),
+    .ZN(n)
+  );
+{inverters}endmodule
+""")
+    before = timing.analyse(liberty(tmp_path), tmp_path, "load", "load", {})
+    kinds, _ = resize(liberty(tmp_path), tmp_path, "load", "load")
+    after = timing.analyse(liberty(tmp_path), tmp_path, "load", "load", {})
+    assert (before.slack > 0, before.overloads, after.overloads) == (True, ("g0/ZN",), ())
+    assert kinds["g0"] in ("NOR4_X2", "NOR4_X4")
