@@ -21,8 +21,8 @@ TARGET = {row.name: row.target for row in ROWS if row.target}
 POWER = {row.name: row.power for row in ROWS}
 
 NOTES = (
-    "Nangate45, typical corner, 1.455 GHz with 5 % uncertainty. The library's usual wires, no clock tree, no test logic: "
-    "synthesis alone, before any layout.",
+    "Nangate45, typical corner, 1.455 GHz with 5 % uncertainty. The library's usual wires, no clock tree, no test "
+    "logic: synthesis alone, before any layout.",
     f"kGE: thousands of NAND2_X1 of {NAND2} um2; flop %: share of flip-flops and clock gates; slack: by OpenSTA, in ps "
     f"of a period of {PERIOD}, to and from registered neighbours; mW: while real activations pass, in the direction "
     "that takes more.",
