@@ -21,43 +21,44 @@ PACKED = "all turns leave, in full packets but the last one, which comes when al
 KEPT = "each turn is where its place is, with its content"
 SHARE = "no lane gets more bytes than its stream has, and all of them unless short; then its end, once"
 
-PORTS = ("start", "used", "able", "ends", "slots", "next", "moves", "after", "open", "left")
+PORTS = ("start", "used", "able", "ends", "slots", "next", "moves", "after", "whole", "open", "left")
 
 
 def turns(cdus, folder):
-    h = Harness(component := Turns(cdus), peeked(component, folder, "pending", "done"))
+    h = Harness(component := Turns(cdus), peeked(component, folder, "pending", "done", "spot"))
     pending, done = Signal(cdus, name="pending"), Signal(range(SLOTS + 1), name="done")
-    unit = h.unit(o_pending=pending, o_done=done)
-    h.assume(unit.slots <= SLOTS)
-    model(h, unit, unit.place, pending, done, cdus)
+    unit = h.unit(o_pending=pending, o_done=done, o_spot=(spot := Signal(SLOTS + 1, name="spot")))
+    h.assume((unit.slots & (unit.slots + 1)) == 0)
+    model(h, unit, unit.at, pending, done, spot, cdus)
     return h
 
 
-def model(h, unit, place, pending, done, cdus):
+def model(h, unit, at, pending, done, spot, cdus):
     """A model counts each lane's turns: one whose count is the round's number has its turn in that still before it. All
-    outputs of ``unit`` follow, whose registers ``pending`` and ``done`` are the others.
+    outputs of ``unit`` follow, whose registers ``pending``, ``done`` and ``spot`` are the others.
 
     Adds both properties. Returns, as before this cycle, which streams go on, and the turns of the packet.
     """
-    m = h.m
+    m, slots = h.m, sum(unit.slots)
     number, before = Signal(16, name="number"), Signal(range(SLOTS + 1), name="before")
     counts, open_ = [Signal(16, name=f"turns_{c}") for c in range(cdus)], Signal(cdus, name="goes_on")
     waits = Cat(open_[c] & (counts[c] == number) for c in range(cdus))
     moved, all_before = 0, 1
     for c in range(cdus):
         moves = unit.moves[c]
-        h.check(ROUNDS, moves == (waits[c] & all_before & unit.able[c] & (before + moved < unit.slots)))
+        h.check(ROUNDS, moves == (waits[c] & all_before & unit.able[c] & (before + moved < slots)))
         h.check(ROUNDS, ~open_[c] | waits[c] | (counts[c] == (number + 1)[:16]))
-        h.check(PLACES, ~moves | (place[c] == before + moved))
+        h.check(PLACES, ~moves | (at[c] == (1 << (before + moved))[:SLOTS]))
         m.d.sync += counts[c].eq(counts[c] + moves)
         moved, all_before = moved + moves, all_before & (~waits[c] | moves)
     left = open_ & ~(unit.moves & unit.ends)
     h.check(ROUNDS, (unit.open == open_) & (unit.left == left))
     h.check(PLACES, (unit.after == before + moved) & (before <= SLOTS))
-    h.check(PLACES, ~unit.moves.any() | (unit.after <= unit.slots))
+    h.check(PLACES, ~unit.moves.any() | (unit.after <= slots))
+    h.check(PLACES, unit.whole == (unit.after == slots))
     # What makes it inductive: the unit's registers are the model's.
     h.check(ROUNDS, pending == waits)
-    h.check(PLACES, done == before)
+    h.check(PLACES, (done == before) & (spot == (1 << before)[: SLOTS + 1]))
     follow_up(h, ROUNDS, PLACES)
     follow_up(h, PLACES, ROUNDS)
     m.d.sync += [open_.eq(left), number.eq(number + ~(left & waits & ~unit.moves).any()),
@@ -70,15 +71,15 @@ def model(h, unit, place, pending, done, cdus):
 def inside(component, folder, *names):
     """A harness; the unit; what is inside it by name, also its signals ``names``; what :func:`model` gives."""
     cdus = component.cdus
-    places = [f"turns.place__{c}" for c in range(cdus)]
-    names = [*(f"turns.{name}" for name in (*PORTS, "pending", "done")), *places, *names]
+    places = [f"turns.at__{c}" for c in range(cdus)]
+    names = [*(f"turns.{name}" for name in (*PORTS, "pending", "done", "spot")), *places, *names]
     h = Harness(component, peeked(component, folder, *names))
     found = outputs(h.text, names)
     unit = h.unit(**{f"o_{name}": value for name, value in found.items()})
     h.near = "unit/w:turns.* unit/w:at_* unit/w:left_* unit/w:final_* %u %u %u %ci2"
     inner = SimpleNamespace(**{name: found[f"turns.{name}"] for name in PORTS})
     return h, unit, found, *model(h, inner, [found[name] for name in places], found["turns.pending"],
-                                  found["turns.done"], cdus)
+                                  found["turns.done"], found["turns.spot"], cdus)
 
 
 def collector(cdus, folder):
@@ -86,7 +87,7 @@ def collector(cdus, folder):
     own = [f"{name}_{c}" for c in range(cdus) for name in ("at", "word")]
     h, unit, found, open_, before = inside(StreamCollector(cdus), folder, "fills", "closes", "end", *own)
     m, o, fills, end = h.m, unit.o, found["fills"], found["end"]
-    at, words, place = ([found[f"{name}{c}"] for c in range(cdus)] for name in ("at_", "word_", "turns.place__"))
+    at, words, place = ([found[f"{name}{c}"] for c in range(cdus)] for name in ("at_", "word_", "turns.at__"))
     moves, advance, leaves = found["turns.moves"], ~o.valid | o.ready, o.valid & o.ready
     goes_on = open_.any()
 
@@ -112,7 +113,7 @@ def collector(cdus, folder):
         m.d.sync += first.eq(0)
     for c in range(cdus):
         with m.If(marks & (state == 0) & (lane == c) & moves[c]):
-            m.d.sync += [state.eq(1), who.eq(c), slot.eq(place[c]), content.eq(unit.i[c].p.data)]
+            m.d.sync += [state.eq(1), who.eq(c), slot.eq(sum(s * one for s, one in enumerate(place[c]))), content.eq(unit.i[c].p.data)]
         h.check(KEPT, ~beside | (who != c) | ((at[c] == 1 << slot) & (words[c] == content)))
         h.check(KEPT, (at[c] == 0) | Cat((at[c] == 1 << s) & (first <= s) & (s < here) for s in range(SLOTS)).any())
         for b in range(c):

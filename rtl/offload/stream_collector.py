@@ -72,7 +72,7 @@ class StreamCollector(wiring.Component):
         packet = Signal(chunk_layout(PACKET), reset_less=True)
         m.d.comb += [
             advance.eq(~full | self.o.ready),
-            turns.start.eq(self.start), turns.used.eq(self.used), turns.slots.eq(SLOTS),
+            turns.start.eq(self.start), turns.used.eq(self.used), turns.slots.eq(~0),
             turns.able.eq(Cat(i.valid & advance for i in self.i)),
             turns.ends.eq(Cat(i.p.last for i in self.i)),
             turns.next.eq(turns.whole),
@@ -84,7 +84,7 @@ class StreamCollector(wiring.Component):
             m.d.comb += [i.ready.eq(turns.moves[c]), length.clear.eq(self.start), self.lengths[c].eq(length.value),
                          length.amount.eq(Mux(turns.moves[c], i.p.count, 0))]
             with m.If(advance):
-                m.d.sync += [place.eq(Mux(turns.moves[c], 1 << turns.place[c], 0)), word.eq(i.p.data)]
+                m.d.sync += [place.eq(Mux(turns.moves[c], turns.at[c], 0)), word.eq(i.p.data)]
             at.append(place)
             words.append(word)
 

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.offload.round_robin import PACKET, check_cdus
 from actcodec.rtl.offload.stream_collector import LENGTH
@@ -76,11 +77,14 @@ class StreamSplitter(wiring.Component):
         ending = Signal()  # then what is owed follows
         owed = Signal(self.cdus)  # lanes that have not got their last beat
         size, rest = Signal(range(PACKET + 1)), Signal(3)  # bytes of the packet; of its last turn, 0 if that is full
+        cut = Signal(SLOTS)  # the slot of that turn, unless it is full
         m.d.comb += [
             size.eq(Mux(self.i.p.last, self.i.p.count, PACKET)), rest.eq(size[:3]),
             turns.start.eq(self.start),
             turns.used.eq(self.used & Cat(length.any() for length in self.lengths)),
-            turns.slots.eq(Mux(self.i.valid & running, size[3:] + rest.any(), 0)),
+            turns.slots.eq(Cat(self.i.valid & running & (~self.i.p.last | (self.i.p.count > TURN * s))
+                               for s in range(SLOTS))),
+            cut.eq(Cat((size[3:] == s) & rest.any() for s in range(SLOTS))),
             turns.next.eq(self.i.valid & self.i.ready),
         ]
         slots = [self.i.p.data.as_value().word_select(s, 8 * TURN) for s in range(SLOTS)]
@@ -91,17 +95,17 @@ class StreamSplitter(wiring.Component):
             final = Signal(reset_less=True, name=f"final_{c}")
             free, moves, lacks = Signal(name=f"free_{c}"), turns.moves[c], Signal(name=f"lacks_{c}")
             beat, word = Signal.like(o.p, reset_less=True, name=f"beat_{c}"), Signal(8 * TURN, name=f"word_{c}")
-            wanted, cut = Signal(4, name=f"wanted_{c}"), Signal(name=f"cut_{c}")  # its turn ends with the packet
-            sent = [(wanted > k) & ~(cut & (rest <= k)) for k in range(TURN)]  # which bytes
+            wanted, short = Signal(4, name=f"wanted_{c}"), Signal(name=f"short_{c}")  # its turn has less than a turn
+            sent = [(wanted > k) & ~(short & (rest <= k)) for k in range(TURN)]  # which bytes
             offered = Signal(name=f"offered_{c}")
             valid.append(offered)
             m.d.comb += [
                 free.eq(~offered | o.ready), o.valid.eq(offered), o.p.eq(beat),
                 turns.able[c].eq(free),
                 wanted.eq(Mux(final & tail.any(), tail, TURN)),
-                cut.eq((turns.place[c] == size[3:]) & rest.any()), lacks.eq(cut & (rest < wanted)),
+                short.eq((turns.at[c] & cut).any()), lacks.eq(short & (rest < wanted)),
                 turns.ends[c].eq(final | lacks),
-                word.eq(Cat(slots).word_select(turns.place[c][:4], 8 * TURN)),
+                word.eq(choose(zip(turns.at[c], slots, strict=True))),
             ]
             none = self.lengths[c][:3] == 0
             one = tail == 0
