@@ -113,7 +113,8 @@ def collector(cdus, folder):
         m.d.sync += first.eq(0)
     for c in range(cdus):
         with m.If(marks & (state == 0) & (lane == c) & moves[c]):
-            m.d.sync += [state.eq(1), who.eq(c), slot.eq(sum(s * one for s, one in enumerate(place[c]))), content.eq(unit.i[c].p.data)]
+            m.d.sync += [state.eq(1), who.eq(c), slot.eq(sum(s * one for s, one in enumerate(place[c]))),
+                         content.eq(unit.i[c].p.data)]
         h.check(KEPT, ~beside | (who != c) | ((at[c] == 1 << slot) & (words[c] == content)))
         h.check(KEPT, (at[c] == 0) | Cat((at[c] == 1 << s) & (first <= s) & (s < here) for s in range(SLOTS)).any())
         for b in range(c):
