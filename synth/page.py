@@ -75,7 +75,7 @@ def _area(rows):
     header = ("unit", "area, um\u00b2", "with memories", "kGE", "registers", "logic", "cells", "flops", "slack, ps",
               "Fmax, MHz", "paper, um\u00b2", "ratio", "target", "flow, s", ("critical path", "path"))
     return _table(header, [(
-        _link(label), _number(row["area"]), _number(row["area"] + row["macros"] if row["memory"] else None),
+        _link(label), _number(row["area"]), _number(row["area"] + row["macros"] if row.get("macros") else None),
         _number(row["area"] / NAND2 / 1000, 1), _number(row["sequential"]),
         _number(row["area"] - row["sequential"]), _number(row["cells"]), _number(row["flops"]),
         (_number(row["slack"]), "good" if row["slack"] >= 0 else "bad"), _number(row["fmax"]),
