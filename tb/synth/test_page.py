@@ -95,8 +95,8 @@ def test_well_formed_and_offline(text):
 def test_figures_beside_those_of_the_paper(text):
     rows = Outline(text).rows
     area, power, fpga = [cells for cells in rows if cells[0] == "dct & co"]
-    assert area[1:] == ["2,000", "2,500", "2.5", "810", "1,190", "900", "170", "-4", "1,446", "4,000", "0.50", "1,900", "31",
-                        "dct.first.product[3]\u2192 sfpr.<o>"]
+    assert area[1:] == ["2,000", "2,500", "2.5", "810", "1,190", "900", "170", "-4", "1,446", "4,000", "0.50", "1,900",
+                        "31", "dct.first.product[3]\u2192 sfpr.<o>"]
     assert power[1:] == ["compress", "2.00", "1.50", "0.20", "0.30", "4.00", "0.25", "10.0", "0.40", "0.12", "50%"]
     assert fpga[1:] == ["1,234", "170", "5", "0", "99", "12"]
     alone, history = [cells for cells in rows if cells[0] == "sfpr"]
