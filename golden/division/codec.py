@@ -97,13 +97,14 @@ def _scale(k, view):
     return np.where(exponent > 0, np.ldexp(128.0 + (bits & 127), exponent - 134), 0.0)
 
 
-def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="mean", view=None):
+def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="mean", view=None,
+           signs=False):
     """Compress a float32 tensor (2 to 5 dimensions, see `view.view`) with codes of `bits`, 1 to 4: Encoded.
 
     `table` has k and delta of each plane, `table.table`'s of the same tensor, bits, `lfc` and `offset` if nothing is to
     clip; any other one is legal. `rounding` is stochastic, unbiased for every value and new for each `seed` of 32 bits,
     or nearest. `lfc` and `offset` as in `average.exact`. Decoding needs none of these four. `view`: how the tensor is
-    seen, if not by its shape.
+    seen, if not by its shape. `signs` as in `sfpr.quantize`.
     NaN counts as 0, Inf as what SFPR makes of it: 127 or -128.
     Raises TypeError unless `x` is a float32 array, ValueError for a shape that has no view, a table that does not fit
     it, and for other bits, seeds, roundings and offsets.
@@ -116,7 +117,7 @@ def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="me
     noise = dither.noise(view, bits, seed, rounding)
     segments = views.segments(view)
     rows = np.reshape(x, (view.rows, view.width))
-    y = views.split(sfpr.quantize(rows, k), view)
+    y = views.split(sfpr.quantize(rows, k, signs), view)
     base = average.bases(y, view, delta, lfc, offset)
     codes, t = quantize(y, base[segments.segment, None], noise, bits)
     codes[~segments.exists] = 0
@@ -142,10 +143,16 @@ def decode(payload, k, shape, bits=2):
         raise ValueError(f"payload has {len(payload)} bytes, shape {shape} with {bits} bits has {expected}")
     k = _scale(k, view)
     r = sfpr.reciprocal(np.where(k > sfpr.LARGEST, 0, k).astype(np.float32))
+    return restore(payload, r, view, bits).reshape(shape)
+
+
+def restore(payload, r, view, bits=2):
+    """The rows, float32 [rows, width], of a View in a payload (bytes) of the right length. `r`, finite, is what the
+    values of each plane are multiplied by."""
     segments = views.segments(view)
     there = _bytes(segments, bits)
     parts = np.zeros(there.shape, np.uint8)
     parts[there] = np.frombuffer(payload, np.uint8)
     base = parts.reshape(-1, 1 + bits)[segments.start, 0].view(np.int8)
     y = dequantize(unpack(parts[..., 1:], bits), base[segments.segment, None], bits)
-    return sfpr.dequantize(views.join(y, view), r[view.plane, None]).reshape(shape)
+    return sfpr.dequantize(views.join(y, view), r[view.plane, None])

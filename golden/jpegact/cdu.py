@@ -129,16 +129,25 @@ def compress(x, mode, dqt="optL", cdus=1, signs=False, code=None, dead_zone=0):
     table = None if asked == BASE else table_of(asked, dqt)
     stream.order(0, cdus)  # checks
     view = blocks.view(x.shape)
-    tiled = mode in TILED
     k = sfpr.scales(x).k if mode in SCALED else None
     rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
+    payload = to_payload(rows, view, mode, k, table, code, cdus, signs, dead_zone)
+    name, table = (name, table) if mode in TILED else (None, None)
+    return Compressed(mode, x.shape, name, table, k, cdus, payload, code)
+
+
+def to_payload(rows, view, mode, k=None, table=None, code=None, cdus=1, signs=False, dead_zone=0):
+    """The payload (bytes) of `rows`, float32, through any View.
+
+    `k` are the scales of its channels, `table` is what `table_of` gives, `code` the table of the mode's coder, or of
+    DIV; each only in the modes that have it. The others as in `compress`.
+    """
+    tiled, payload = mode in TILED, BytesIO()  # grows in place, and hands out what it has without a copy
     heap.settle()
-    payload = BytesIO()  # grows in place, and hands out what it has without a copy
     for part in parts(view.blocks(tiled), cdus):
         data, sizes = encode(gather(rows, view, tiled, k, part, signs), mode, table, code, dead_zone)
         payload.write(stream.interleave(data, sizes, cdus)[0])
-    name, table = (name, table) if tiled else (None, None)
-    return Compressed(mode, x.shape, name, table, k, cdus, payload.getvalue(), code)
+    return payload.getvalue()
 
 
 def fit(x, mode, dqt="optL", signs=False, dead_zone=0):
@@ -152,8 +161,13 @@ def fit(x, mode, dqt="optL", signs=False, dead_zone=0):
         return div.Table(div.table(dqt) if isinstance(dqt, str) else dqt)
     table = table_of(mode, dqt) if mode in TILED else None
     mode, view = effective_mode(x, mode), blocks.view(x.shape)
-    tiled, k, coder = mode in TILED, sfpr.scales(x).k, CODERS[mode]
     rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
+    return fit_rows(rows, view, mode, sfpr.scales(x).k, table, signs, dead_zone)
+
+
+def fit_rows(rows, view, mode, k, table=None, signs=False, dead_zone=0):
+    """The same of rows through any View, in a mode of CODERS; arguments as in `to_payload`."""
+    tiled, coder = mode in TILED, CODERS[mode]
     found = parts(view.blocks(tiled), 1)
     found = found[:: -(-len(found) // FITTED)]
     values = np.concatenate([lines(gather(rows, view, tiled, k, part, signs), mode, table, dead_zone)
@@ -249,12 +263,16 @@ def decode(payload, sizes, mode, table, code=None):
 
 def sizes_of(compressed):
     """Bytes of each block of a Compressed, in the payload's order. Raises ValueError as `decompress` does."""
-    c, n = compressed, compressed.blocks
-    if c.mode in CODERS:
-        return CODERS[c.mode].sizes(c.payload, n)
-    if c.mode == BASE:
-        return rle.sizes(c.payload, n)
-    return zvc.sizes(c.payload, n, ITEM[c.mode].itemsize) if c.mode in ITEM else np.full(n, BLOCK_BYTES[c.mode])
+    return block_sizes(compressed.payload, compressed.blocks, compressed.mode)
+
+
+def block_sizes(payload, n, mode):
+    """Bytes of each of the `n` blocks of a payload, in its order. Raises ValueError as `decompress` does."""
+    if mode in CODERS:
+        return CODERS[mode].sizes(payload, n)
+    if mode == BASE:
+        return rle.sizes(payload, n)
+    return zvc.sizes(payload, n, ITEM[mode].itemsize) if mode in ITEM else np.full(n, BLOCK_BYTES[mode])
 
 
 def decompress(compressed):
@@ -263,19 +281,26 @@ def decompress(compressed):
     Lossless in modes raw and zvc; 1.0 or +0.0 in mode brc. Raises ValueError if the payload's masks, or lengths, do not
     add up to its length, and for a malformed block: which one, counted in the tensor's part that the message names.
     """
-    c, view, n = compressed, compressed.view, compressed.blocks
-    heap.settle()
-    payload = np.frombuffer(c.payload, np.uint8)
-    sizes = sizes_of(c)
+    c = compressed
     r = None if c.scales is None else sfpr.reciprocal(c.scales)
+    return from_payload(c.payload, c.view, c.mode, r, c.table, c.code, c.cdus).reshape(c.shape)
+
+
+def from_payload(payload, view, mode, r=None, table=None, code=None, cdus=1):
+    """The reverse of `to_payload`: rows, float32 [rows, width]. `r` are the scales that decompress. Raises ValueError
+    as `decompress` does."""
+    tiled, n = mode in TILED, view.blocks(mode in TILED)
+    heap.settle()
+    sizes = block_sizes(payload, n, mode)
+    payload = np.frombuffer(payload, np.uint8)
     x, at = np.empty((view.rows, view.width), np.float32), 0
-    for part in parts(n, c.cdus):
+    for part in parts(n, cdus):
         end = at + int(sizes[part].sum())
-        data, found = stream.deinterleave(payload[at:end], sizes[part], c.cdus)
+        data, found = stream.deinterleave(payload[at:end], sizes[part], cdus)
         try:
-            values = decode(data, found, c.mode, c.table, c.code)
+            values = decode(data, found, mode, table, code)
         except ValueError as error:
             raise ValueError(f"{error}, from block {part.start} on" if part.start else str(error)) from error
-        scatter(values.reshape(-1), view, c.tiled, r, part, x)
+        scatter(values.reshape(-1), view, tiled, r, part, x)
         at = end
-    return x.reshape(c.shape)
+    return x

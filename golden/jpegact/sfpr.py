@@ -54,6 +54,19 @@ def reciprocal(k):
     return np.divide(1, k, out=np.zeros_like(k), where=k != 0)
 
 
+def compressing(words):
+    """k of any words (uint32) of a table of scales, as the hardware reads them: float64, since Inf and NaN are numbers
+    like all others there. The upper half of a word is a bfloat16 number whose sign does not count, 0 if subnormal."""
+    exponent, fraction = (words >> 23 & 0xFF).astype(np.int64), (words >> 16 & 0x7F).astype(np.int64)
+    return np.where(exponent > 0, np.ldexp(128.0 + fraction, exponent - 134), 0.0)
+
+
+def decompressing(words):
+    """r of any words (uint32) of a table of scales, as the hardware reads them: float32, without a sign, 0 if
+    subnormal."""
+    return _normal((words & _MAGNITUDE).view(np.float32))
+
+
 def _largest(x, view):
     """Largest magnitude of each channel."""
     if x.dtype != np.float32:

@@ -80,9 +80,10 @@ def collected(blocks, cdus):
     return payload
 
 
-def payload_of(x, mode, dqt, cdus, code=None, dead_zone=0):
+def payload_of(x, mode, dqt, cdus, code=None, dead_zone=0, k=None):
     """The whole path. Arithmetic is golden's, one value or block at a time; it has judges of its own. ``code`` makes
-    the bytes of 64 values, those of tiles column by column, where a mode has another coder than ZVC."""
+    the bytes of 64 values, those of tiles column by column, where a mode has another coder than ZVC. ``k``: the scale
+    of each row, [rows, 1], of which the tensor then has two dimensions."""
     if mode in ("raw", "zvc"):
         blocks = blocks_of(x.view("u4"), False)
         coded = [np.array(b, "<u4").tobytes() if mode == "raw" else zvc_block(b, 4) for b in blocks]
@@ -90,7 +91,7 @@ def payload_of(x, mode, dqt, cdus, code=None, dead_zone=0):
         bits = [sum(1 << i for i, v in enumerate(b) if v > 0) for b in blocks_of(x, False, x.dtype.type(0))]
         coded = [b.to_bytes(8, "little") for b in bits]
     else:
-        y = sfpr.quantize(x, sfpr.scales(x).k)
+        y = sfpr.quantize(x, sfpr.scales(x).k if k is None else k)
         tiled = mode.startswith("jpeg-")
         blocks = blocks_of(y, tiled, y.dtype.type(0))
         if tiled:

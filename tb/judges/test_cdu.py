@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import actcodec
-from actcodec.golden.jpegact import cdu, nibble, rice
+from actcodec.golden.jpegact import cdu, div, nibble, rice, sfpr
+from actcodec.golden.offload import blocks
 from tb.judges import oracles, test_nibble, test_rice
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -38,6 +39,34 @@ def test_payload_equals_the_plain_loops(mode, shape):
         coder = PLAIN.get(cdu.CODERS.get(c.mode))
         code = coder and (lambda values, coder=coder, c=c: coder(values, c.code.word))
         assert c.payload == oracles.payload_of(x, c.mode, "optH", cdus, code, cdus % 4)
+
+
+@pytest.mark.parametrize("mode, rows, width, height, channels", [
+    (mode, *size) for mode in cdu.LEGAL for size in (
+        (9, 13, 2, 3), (40, 3, 7, 2), (8, 8, 100, 1), (23, 70, 1, 23), (30, 17, 4, 50), (1, 1, 1, 1))
+    if mode not in cdu.TILED or min(size[:2]) >= 8])
+def test_rows_through_any_view_are_those_of_the_plain_loops(mode, rows, width, height, channels):
+    """Channels that come back after the last one, more of them than rows, a last one with fewer rows, tiles in rows of
+    several channels."""
+    tiled = mode in cdu.TILED
+    x, view = awkward((rows, width)), blocks.View(rows, width, channels, height, tiled)
+    scale = np.float32(2) ** np.random.default_rng(rows).integers(-3, 6, channels).astype(np.float32)
+    k = scale if mode in cdu.SCALED else None
+    table = cdu.table_of(mode, "optH") if tiled and mode != cdu.BASE else None
+    code = (div.Table(div.table("optH")) if mode == cdu.BASE else
+            cdu.fit_rows(x, view, mode, k, table) if mode in cdu.CODERS else None)
+    coder = PLAIN.get(cdu.CODERS.get(mode))
+    plain = coder and (lambda values: coder(values, code.word))
+    own = np.array([scale[row // height % channels] for row in range(rows)])[:, None]
+    payload = cdu.to_payload(x, view, mode, k, table, code, 3)
+    assert payload == oracles.payload_of(x, mode, "optH", 3, plain, 0, own)
+    r = None if k is None else sfpr.reciprocal(k)
+    back = cdu.from_payload(payload, view, mode, r, table, code, 3)
+    assert back.shape == x.shape
+    again = cdu.to_payload(x, view, mode, k, table, code)
+    assert np.array_equal(back.view(np.uint32), cdu.from_payload(again, view, mode, r, table, code).view(np.uint32))
+    if mode == "sfpr":
+        assert np.array_equal(back, sfpr.dequantize(sfpr.quantize(x, own), 1 / own))
 
 
 @MODES

@@ -62,6 +62,16 @@ def test_quantize_is_exact_on_every_exponent(k):
     assert sfpr.quantize(x, np.float32(k)).tolist() == [quantized(v, k) for v in x]
 
 
+def test_words_of_a_table_are_read_as_the_hardware_does():
+    """Without their sign; k without its lower half, so that Inf and NaN are 2^128 and more; subnormal ones are 0."""
+    words = every_exponent().view(np.uint32)
+    for word, k, r in zip(words.tolist(), sfpr.compressing(words), sfpr.decompressing(words), strict=True):
+        exponent, fraction = word >> 23 & 255, word & (1 << 23) - 1
+        assert Fraction(float(k)) == (Fraction(2) ** (exponent - 134) * (128 + (fraction >> 16)) if exponent else 0)
+        if exponent < 255:
+            assert Fraction(float(r)) == (Fraction(2) ** (exponent - 150) * ((1 << 23) + fraction) if exponent else 0)
+
+
 @pytest.mark.parametrize("k", [2.0**-100, 0.5, 1.0, 1.5, 4.53125, 255.0, 129 * 2.0**90])
 def test_quantize_takes_ties_to_even(k):
     odd = np.arange(-261, 262, 2)

@@ -69,6 +69,19 @@ def test_payload_and_clipped_values_are_those_of_the_plain_loops(bits, way):
 
 
 @BITS
+def test_with_signs_positive_values_are_one_at_least(bits):
+    """As if each that SFPR would round to 0 were 1 / k."""
+    for number, shape in enumerate(oracle.VIEWS):
+        v, x = view.view(shape), oracle.awkward(oracle.edges(shape), number)
+        k = np.float32(2) ** (np.arange(v.planes, dtype=np.float32) % 5)
+        t = Table(k, np.full(v.planes, -2, np.int8))
+        rows = x.reshape(v.rows, v.width)
+        small = (rows <= 0.5 / k[v.plane, None]) & (rows >= np.finfo(np.float32).tiny)
+        ones = np.where(small, 1 / k[v.plane, None], rows)
+        assert codec.encode(x, t, bits, 7, view=v, signs=True).payload == codec.encode(ones, t, bits, 7, view=v).payload
+
+
+@BITS
 def test_payloads_of_one_to_eight_cdus_have_the_same_blocks(bits):
     """Groups are encoded one by one by the plain loops, and collected as JPEG-ACT's CDUs are."""
     for shape in [(1, 2, 24, 40), (2, 3, 7, 13), (5, 500), (1, 1, 8, 8), view.View(False, 300, 3, 7, 5)]:
