@@ -18,6 +18,7 @@ from actcodec.rtl.offload.accelerator import Accelerator
 from actcodec.rtl.offload.register_map import COUNTERS, ErrorCode
 from tb.harness import SEED, parameters, rng, simulate
 from tb.jpegact.blocks import recovered
+from tb.offload import draws
 from tb.offload.lanes import stored
 from tb.offload.world import World, tensor
 
@@ -40,18 +41,19 @@ def test_accelerator(cdus):
 
 
 def test_behaviour():
-    simulate(accelerator(2, ALL), __file__, "strides|reset|refuses|ends|counts|frame|null|cuts", cdus=2, modes=ALL)
+    tests = "strides|reset|refuses|ends|counts|frame|null|cuts|limits"
+    simulate(accelerator(2, ALL), __file__, tests, cdus=2, modes=ALL)
 
 
 def test_counted_blocks():
     """Of the coders in place of ZVC, and of JPEG-BASE, on memory that the lanes share."""
-    simulate(accelerator(3, COUNTED, coders=2), __file__, "random|malformed_blocks", cdus=3, modes=COUNTED)
+    simulate(accelerator(3, COUNTED, coders=2), __file__, "random|malformed_blocks|limits", cdus=3, modes=COUNTED)
 
 
 def test_division():
     """Blocks with segments, beside JPEG-ACT's."""
     modes = ("sfpr-zvc", "jpeg-act", *division.LANE)
-    simulate(accelerator(3, modes), __file__, "random|soft_reset|memory_errors", cdus=3, modes=modes)
+    simulate(accelerator(3, modes), __file__, "random|soft_reset|memory_errors|limits", cdus=3, modes=modes)
 
 
 def test_independent_memory():
@@ -96,6 +98,29 @@ async def random_tensors_in_changing_modes(dut):
         x = tensor(random, shape, str(random.choice(["normal", "relu", "wild"])))
         mode = str(random.choice(world.modes))
         await world.round_trip(x, mode, str(random.choice(["optL", "optH", "jpeg80"])))
+
+
+@cocotb.test
+async def takes_whatever_the_limits_allow_and_nothing_else(dut):
+    """Rows, scales and settings that need not be those of a shape; and the same beyond one limit, which moves nothing,
+    neither in memory nor of a frame that waits."""
+    random = rng()
+    world = World(dut, random)
+    await world.start()
+    for mode in lane_modes(*parameters()["modes"]):
+        for turn in range(2):
+            world.pause(str(random.choice(["never", "half"])))
+            job = await world.exchange(draws.descriptor(random, mode, world.cdus, most=600))
+            good = job.registers(turn, job.lengths)
+            name, values = draws.illegal(random, good, mode, world.driver.address_width)
+            world.fill()
+            before = world.content.copy()
+            world.send(job.payload)
+            error = await world.begin(mode, values)
+            assert error == ErrorCode.DESCRIPTOR, f"SEED={SEED}: {name} of {values}: {error!r}"
+            await world.quiet()
+            assert np.array_equal(world.content, before) and not world.source.idle(), f"SEED={SEED}: {name} of {values}"
+            assert await world.begin(mode, job.registers(True, job.lengths)) == ErrorCode.NONE and world.source.idle()
 
 
 @cocotb.test

@@ -16,9 +16,11 @@ from cocotbext.axi import (
 )
 
 from actcodec import codecs
-from actcodec.driver import AcceleratorError, Driver, effective, view
-from actcodec.rtl.offload.register_map import ErrorCode
+from actcodec.driver import LENGTH, AcceleratorError, Driver, effective, view
+from actcodec.rtl.offload.register_map import COUNTERS, ErrorCode
+from actcodec.rtl.offload.setting import width
 from tb.harness import PATTERNS, SEED, Bench, parameters
+from tb.offload.jobs import Job
 from tb.offload.lanes import asked, drawn, model, stored
 
 SIZE = 1 << 18  # bytes of memory
@@ -181,6 +183,46 @@ class World:
         """There and back."""
         compressed, _ = await self.compress(x, mode, dqt, stride)
         await self.decompress(compressed, stride)
+
+    async def exchange(self, descriptor):
+        """There and back as any host has it, from a descriptor that need not be that of a shape."""
+        job = Job.draw(self.random, descriptor).at(4 * int(self.random.integers(64)))
+        index, table = job.index(0), slice(job.table, job.end)
+        assert job.end + 64 <= SIZE, "the tensor is too large for the memory"
+        for back, words in ((False, job.words), (True, job.back)):
+            self.fill()
+            self.content[table] = words.view(np.uint8)
+            if back:
+                self.send(job.payload)
+            else:
+                self.content[index] = job.x.view(np.uint8).reshape(-1)
+            expected = self.content.copy()
+            error = await self.begin(job.mode, job.registers(back, job.lengths))
+            what = f"{'de' * back}compress {job}, SEED={SEED}"
+            assert error == ErrorCode.NONE, f"{what}: {error!r}"
+            if back:
+                rows = descriptor.restore(job.payload, job.lengths)[0] if job.lengths else descriptor.decompress(
+                    job.payload, job.back)
+                expected[index] = rows.view(np.uint8).reshape(-1)
+            else:
+                frame = await self.sink.recv(compact=False)
+                size = sum(frame.tkeep)
+                self.bench.equal(list(frame.tdata[:size]), list(job.payload), what)
+                counters = dict(zip(COUNTERS, await self.driver.get(*COUNTERS), strict=True))
+                assert [counters[name] for name in ("nans", "saturated")] == list(job.encoded[1:3]), what
+            assert np.array_equal(self.content, expected), f"{what}: memory"
+        return job
+
+    async def begin(self, mode, values):
+        """Writes registers, starts a tensor, and waits for its end: the error code."""
+        driver = self.driver
+        await driver.put({"settings": width([mode]), "lengths_in": LENGTH * self.cdus}, **values)
+        await driver.put(done_pending=1, error_pending=1)
+        await driver.put(start=1)
+        await self.interrupt()
+        error, = await driver.get("error")
+        await driver.put(done_pending=1, error_pending=1)
+        return ErrorCode(error)
 
     async def fails(self, coroutine, *codes):
         """``coroutine`` ends with one of the errors ``codes``, and an interrupt."""

@@ -1,0 +1,82 @@
+"""Tensors for an accelerator, whose descriptors come from the limits: what it is given, and what has to come of it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from actcodec.driver import LENGTH
+from tb.offload import draws
+from tb.offload.descriptors import Descriptor, Encoded
+
+__all__ = ["Job"]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A descriptor, rows for it, what they are compressed to, and where they lie; addresses are those that the
+    accelerator sees."""
+
+    descriptor: Descriptor
+    x: np.ndarray  # float32 [rows, width]
+    words: np.ndarray  # of the scale table, to compress
+    back: np.ndarray  # and to decompress
+    encoded: Encoded
+    address: int = 0
+    stride: int = 0
+    table: int = 0  # of scales
+
+    @classmethod
+    def draw(cls, random, descriptor):
+        """Rows and scales for a descriptor; it has no place yet."""
+        x = draws.values(random, descriptor.rows, descriptor.width)
+        words = draws.scale_words(random, descriptor, x)
+        return cls.of(descriptor, x, words, draws.back_words(random, words))
+
+    @classmethod
+    def of(cls, descriptor, x, words=(), back=()):
+        """These rows; of scales there are as many as are looked at."""
+        words, back = (np.asarray(table, np.uint32) for table in (words, back))
+        return cls(descriptor, x, words, back, descriptor.compress(x, words))
+
+    def at(self, address, stride=None, gap=0):
+        """The same at a place. ``gap`` bytes, a multiple of 32, are between the tensor and its table of scales."""
+        d = self.descriptor
+        stride = stride or 4 * d.width
+        end = address + (d.rows - 1) * stride + 4 * d.width
+        return replace(self, address=address, stride=stride, table=-(-end // 32) * 32 + gap)
+
+    @property
+    def mode(self):
+        return self.descriptor.mode
+
+    @property
+    def payload(self):
+        return self.encoded.payload
+
+    @property
+    def lengths(self):
+        """Of the streams in the payload, which are none if it has blocks."""
+        return self.encoded.lengths
+
+    @property
+    def end(self):
+        """Behind what is read of the table of scales."""
+        return self.table + 4 * self.descriptor.scales
+
+    def registers(self, decompress, lengths=()):
+        """All that is written for it."""
+        together = sum(int(length) << LENGTH * k for k, length in enumerate(lengths))
+        return self.descriptor.registers(decompress) | {
+            "base": self.address, "stride": self.stride, "scales": self.table} | (
+            {"lengths_in": together} if lengths else {})
+
+    def index(self, origin):
+        """Where its bytes are in memory that begins at ``origin``."""
+        row = self.address - origin + self.stride * np.arange(self.descriptor.rows)[:, None]
+        return (row + np.arange(4 * self.descriptor.width)).reshape(-1)
+
+    def __str__(self):
+        d = self.descriptor
+        return (f"{d.mode.name}, {d.rows} rows of {d.width}, {self.stride} bytes apart, at {self.address:#x}; "
+                f"{d.height} rows a channel, {d.channels} channels; {'signs, ' * d.signs}{d.settings}; "
+                f"{len(self.payload)} bytes of payload")
