@@ -49,9 +49,10 @@ sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=i
 	@scripts/setup.sh judges bench synth $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(or $(benches),tb)
 
-soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, SWEEP=1, TOTALS=1)
+soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, MODES=all, SWEEP=1, TOTALS=1)
 	@$(BIN)/python -m tb.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
-	    $(if $(filter-out 0,$(FEW)),--few) $(if $(filter-out 0,$(SWEEP)),--sweep) $(if $(filter-out 0,$(TOTALS)),--totals)
+	    $(if $(filter-out 0,$(FEW)),--few) $(if $(MODES),--modes $(MODES)) \
+	    $(if $(filter-out 0,$(SWEEP)),--sweep) $(if $(filter-out 0,$(TOTALS)),--totals)
 
 bench:  ## measure the accelerator in cycles, and the golden model beside others; tables and pictures in build/bench/
 	@scripts/setup.sh bench

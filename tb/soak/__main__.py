@@ -16,32 +16,31 @@ from itertools import count
 from queue import Empty
 
 from actcodec.toolchain import SimulationError
-from tb.offload.lanes import asked
 from tb.soak import chance, counts, sweep
 from tb.soak.run import run
 from tb.soak.world import Accelerator
 
 CYCLES = 3_000_000  # of an accelerator, before it is the next one's turn
 FEW_CYCLES = 100_000
-FEW_RUNS = 10_000  # names of runs that a seed stands for, with --few
+FEW_RUNS = 10_000  # names of runs that a seed stands for, with --few and --modes
 
 
-def turns(seed, few, first, step):
-    """Numbers of accelerators, of the first of the runs that it is their turn for, and the cycles that these take."""
-    if not few:
+def turns(seed, among, first, step):
+    """Numbers of accelerators, those ``among`` which they are to be or all, of the first of the runs that it is their
+    turn for, and the cycles that these take."""
+    if not among:
         yield from ((number, 0, CYCLES) for number in count(seed + first, step))
     for turn in count():
-        number = (first + turn * step) % len(chance.FOUND)
-        yield number, seed * FEW_RUNS + 100 * turn, FEW_CYCLES
+        yield among[(first + turn * step) % len(among)], seed * FEW_RUNS + 100 * turn, FEW_CYCLES
 
 
-def work(k, jobs, seed, few, seconds, news):
+def work(k, jobs, seed, among, seconds, news):
     """The process ``k``: runs for some seconds, those apart in which something is built."""
     def tell(kind, what=None):
         news.put((k, kind, what))
 
     try:
-        for number, first, cycles in turns(seed, few, k, jobs):
+        for number, first, cycles in turns(seed, among, k, jobs):
             accelerator = chance.accelerator(number)
             tell("builds", f"accelerator {number}: {accelerator}")
             accelerator.build()
@@ -68,10 +67,10 @@ def report(number, k, accelerator, error, log):
                       f"SEED={number}.{k}: {error}", f"again: make soak SEED={number}.{k}"])
 
 
-def soak(seconds, seed, few, jobs):
+def soak(seconds, seed, among, jobs):
     """All processes; what they have seen, and how one of them broke, or None."""
     news, found, broken, working = multiprocessing.Queue(), {}, None, jobs
-    processes = [multiprocessing.Process(target=work, args=(k, jobs, seed, few, seconds, news)) for k in range(jobs)]
+    processes = [multiprocessing.Process(target=work, args=(k, jobs, seed, among, seconds, news)) for k in range(jobs)]
     for process in processes:
         process.start()
     began = time.time()
@@ -118,7 +117,7 @@ def swept():
             accelerator.build()
             for kind in sweep.KINDS:
                 broken = sweep.sweep(accelerator, kind)
-                total = 2 * len(sweep.PLACES) * len(asked(modes))
+                total = 2 * len(sweep.PLACES) * len(modes)
                 print(f"{accelerator}, {kind}: {total - len(broken)} of {total} end well", *broken, sep="\n  ",
                       flush=True)
                 well &= not broken
@@ -130,6 +129,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=10, help="of simulation; what is built comes on top")
     parser.add_argument("--seed", help="A: begin with accelerator A; A.R: only run R of it; otherwise chance decides")
     parser.add_argument("--few", action="store_true", help="only the few accelerators that tests build, too")
+    parser.add_argument("--modes", choices=["all"], help="only accelerators that have all modes: 1 to 4 and 8 lanes")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count()), help="processes")
     parser.add_argument("--sweep", action="store_true", help="every class of row, mode and direction instead")
     parser.add_argument("--totals", action="store_true", help="print what all runs have seen so far, as Markdown")
@@ -153,7 +153,8 @@ def main():
             print(report(number, k, accelerator, error, log))
             return 1
     print(f"SEED={seed}")
-    found, broken = soak(60 * options.minutes, int(seed), options.few, options.jobs)
+    among = chance.WHOLE if options.modes else chance.FEW if options.few else ()
+    found, broken = soak(60 * options.minutes, int(seed), among, options.jobs)
     counts.add(found)
     print(*counts.table(found), sep="\n")
     if broken is not None:

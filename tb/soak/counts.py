@@ -79,6 +79,10 @@ def markdown(found):
     lines += ["", "| fault | times |", "|---|---:|", *(f"| {kind} | {total[kind]:,} |" for kind in kinds)]
     lines += ["", "| error code | tensors |", "|---|---:|",
               *(f"| {code} | {total[f'code {code}']:,} |" for code in CODES)]
+    for head, start in (("mode", "mode "), ("beyond its limit", "beyond the limit of ")):
+        kinds = [kind for kind in total if kind.startswith(start)]
+        lines += ["", f"| {head} | tensors |", "|---|---:|",
+                  *(f"| `{kind.removeprefix(start)}` | {total[kind]:,} |" for kind in sorted(kinds))]
     built = {mode for name in found for mode in name.split(",")[0].split(" x ")[1].split("+")}
     modes = [mode.name for mode in lane_modes() if mode.name in built]
     return [*lines, "", f"Modes that were built in somewhere: {', '.join(modes)}."]

@@ -1,17 +1,12 @@
 """Frames for ``s_axis``, good ones and bad ones, and what the accelerator has to make of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from actcodec.driver import view
-from actcodec.golden.division import codec
-from actcodec.golden.division import view as division
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.stream import PACKET, order
 from actcodec.rtl.offload.register_map import ErrorCode
-from tb.comet.streams import restored
-from tb.offload.lanes import model, stored
 
 __all__ = ["MUTATIONS", "Frame", "expected", "framed", "mutated"]
 
@@ -46,21 +41,21 @@ class Frame:
         return np.where(self.keep, self.data, 0)[counts.astype(bool)]
 
 
-def expected(frame, compressed, lane, lengths=(), granule=1):
-    """What decompression of a frame in a lane's mode, with these ``lengths`` of streams, may end with: error codes, the
-    tensor that memory gets, and which of its values are sure. Of streams all are, however damaged. Of blocks those are
-    not in which a frame ended too soon; nor is anything of counted ones that are not as they were, whose damage is the
-    matter of their coders' benches. Less than a ``granule`` of bytes that are too many may go unseen."""
-    stream, c = frame.bytes, compressed
-    if lane.format.endless:
-        tensor, code = restored(model(c).encoded(c), c.shape, stream.tobytes(), lengths)
-        return {ErrorCode.BEAT if frame.malformed else code}, tensor, np.ones(c.shape, bool)
-    if lane.format.counted:
-        good = stream.tobytes() == stored(c)[0].payload
+def expected(frame, job, lengths=(), granule=1):
+    """What decompression of a frame in place of a job's, with these ``lengths`` of streams, may end with: error codes,
+    the rows that memory gets, and which of their values are sure. Of streams all are, however damaged. Of blocks those
+    are not in which a frame ended too soon; nor is anything of counted ones that are not as they were, whose damage is
+    the matter of their coders' benches. Less than a ``granule`` of bytes that are too many may go unseen."""
+    stream, d = frame.bytes, job.descriptor
+    if d.mode.format.endless:
+        rows, code = d.restore(stream.tobytes(), lengths)
+        return {ErrorCode.BEAT if frame.malformed else code}, rows, np.ones(rows.shape, bool)
+    if d.mode.format.counted:
+        good = stream.tobytes() == job.payload
         codes = {ErrorCode.NONE} if good else {ErrorCode.NONE, ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK}
-        return {ErrorCode.BEAT} if frame.malformed else codes, model(c).decompress(c), np.full(c.shape, good)
-    count = stored(c)[0].blocks
-    sizes = block_sizes(stream, c, lane.format, count)
+        rows = d.decompress(job.payload, job.back)
+        return {ErrorCode.BEAT} if frame.malformed else codes, rows, np.full(rows.shape, good)
+    sizes = d.block_sizes(stream)
     found = np.zeros(sizes.sum(), np.uint8)
     found[: len(stream)] = stream[: len(found)]
     more = len(stream) - len(found)
@@ -68,24 +63,9 @@ def expected(frame, compressed, lane, lengths=(), granule=1):
         else {ErrorCode.EXCESS} if more >= granule else {ErrorCode.EXCESS, ErrorCode.NONE} if more \
         else {ErrorCode.NONE}
     ends = np.cumsum(sizes)
-    sure = np.ones((count, 8, 8), np.uint8)
-    sure[order(count, stored(c)[0].cdus)[(ends - sizes < len(stream)) & (len(stream) < ends)]] = 0
-    sure = blocks.join(sure, view(lane, c.shape), lane.tiled).astype(bool).reshape(c.shape)
-    return codes, model(c).decompress(replace(c, payload=found.tobytes())), sure
-
-
-def block_sizes(stream, compressed, form, count):
-    """The bytes of each of the ``count`` blocks that ``stream`` begins with, in its order."""
-    if form.segmented:
-        cdus = stored(compressed)[0].cdus
-        return codec.block_sizes(division.view(compressed.shape), form.row)[order(count, cdus)]
-    if form.kind == "fixed":
-        return np.full(count, form.longest)
-    sizes, at = np.zeros(count, int), 0
-    for k in range(count):
-        sizes[k] = form.head + form.row // 8 * int(np.bitwise_count(stream[at : at + form.head]).sum())
-        at += sizes[k]
-    return sizes
+    sure = np.ones((d.blocks, 8, 8), np.uint8)
+    sure[order(d.blocks, d.cdus)[(ends - sizes < len(stream)) & (len(stream) < ends)]] = 0
+    return codes, d.decompress(found.tobytes(), job.back), blocks.join(sure, d.view, d.mode.tiled).astype(bool)
 
 
 def framed(payload, random):

@@ -6,8 +6,9 @@ import numpy as np
 
 from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.register_map import ErrorCode
+from tb.offload import draws
 from tb.soak import chance
-from tb.soak.frames import MUTATIONS, mutated
+from tb.soak.frames import MUTATIONS, framed, mutated
 from tb.soak.session import Session
 
 __all__ = ["FAULTS", "run"]
@@ -41,8 +42,8 @@ class Run:
         session.polls = random.random() < 0.2
         self.note(f"{manners}, sink, source and host {patterns}")
 
-    def job(self, modes=None):
-        return chance.job(self.random, self.accelerator, self.origin, modes and str(self.random.choice(modes)))
+    def job(self, back=False):
+        return chance.job(self.random, self.accelerator, self.origin, back)
 
     def note(self, text):
         self.log.append(f"cycle {self.session.world.cycle}: {text}")
@@ -56,16 +57,18 @@ class Run:
     def compress(self, job, name="compressed"):
         self.note(f"compress {job}")
         self.count(name, self.session.compress(job))
+        self.counts[f"mode {job.mode.name}"] += 1
 
     def decompress(self, job, name="decompressed", frame=None, sent=False, lengths=None):
         self.note(f"decompress {job}, frame: {name}" + (f", lengths {lengths}" if lengths else ""))
         self.count(name, self.session.decompress(job, frame, sent, lengths))
+        self.counts[f"mode {job.mode.name}"] += 1
 
     def well(self):
         """A tensor there, back, or both."""
         self.around()
-        job = self.job()
         way = self.random.integers(3)
+        job = self.job(back=way == 1)
         if way != 1:
             self.compress(job)
         if way != 0:
@@ -76,9 +79,9 @@ class Run:
 def _mutated(run):
     for _ in range(int(run.random.integers(1, 4))):
         run.around()
-        job = run.job()
+        job = run.job(back=True)
         name = str(run.random.choice(list(MUTATIONS)))
-        form = job.lane.format
+        form = job.mode.format
         if name == "null last" and not (form.head or form.endless) and len(job.payload) % 128:
             continue  # such a payload ends with a full beat
         run.decompress(job, f"mutated: {name}", mutated(job.payload, name, run.random))
@@ -101,13 +104,14 @@ def _memory_error(run):
         if run.random.random() < 0.5:
             run.compress(run.job(), "memory error")
         else:
-            run.decompress(run.job(), "memory error")
+            run.decompress(run.job(back=True), "memory error")
     run.around()
 
 
 def _soft_reset(run):
     run.around()
-    job, back = run.job(), run.random.random() < 0.5
+    back = run.random.random() < 0.5
+    job = run.job(back)
     cycles = int(run.random.integers(1, int(run.random.choice([3, 200, 600, 3000]))))
     run.note(f"soft reset {cycles} cycles after the start, {'de' * back}compress {job}")
     world = run.session.world
@@ -119,7 +123,8 @@ def _soft_reset(run):
 
 def _hard_reset(run):
     run.around()
-    job, back = run.job(), run.random.random() < 0.5
+    back = run.random.random() < 0.5
+    job = run.job(back)
     cycles = int(run.random.integers(1, 1000))
     run.note(f"rst {cycles} cycles after the start, {'de' * back}compress {job}")
     run.session.cut_off(job, back, cycles)
@@ -127,39 +132,34 @@ def _hard_reset(run):
 
 
 def _refused(run):
-    """A descriptor that cannot be: nothing moves."""
+    """A descriptor or a setting beyond one of its limits: nothing moves, and a frame that waits goes on waiting."""
     run.around()
-    job = run.job()
-    view, width = job.view, run.accelerator.address_width
-    top = 1 << width
-    good = {"mode": job.lane.code, "decompress": int(run.random.integers(2)), "base": job.address,
-            "rows": view.rows, "width": view.width, "stride": job.stride, "height": view.height,
-            "channels": view.channels, "scales": job.table}
-    size = (view.rows - 1) * job.stride + 4 * view.width
-    bad = [{name: 0} for name in ("rows", "width", "height", "channels")]
-    bad += [{"stride": 4 * view.width - 4}, {"stride": job.stride + 2}, {"base": job.address + 2},
-            {"base": top - size + 4}, {"width": 1 << 24, "stride": 1 << 26}, {"rows": 1 << 31}]
-    if job.lane.scaled:
-        bad += [{"scales": job.table + 4}, {"scales": top - 32, "channels": view.channels + 8}]
-    if job.lane.tiled:
-        bad += [{"rows": 7}, {"width": 7}]
-    if job.lane.format.endless:
-        bad += [{"settings": step} for step in (0, 0x8000, 0xFFFF)]
+    random, back = run.random, bool(run.random.integers(2))
+    job = run.job(back)
+    good = job.registers(back, job.lengths)
+    what, values = draws.illegal(random, good, job.mode, run.accelerator.address_width)
     code = ErrorCode.DESCRIPTOR
-    if run.random.random() < 0.2:
+    if random.random() < 0.1:
         known = [mode.code for mode in lane_modes(*run.accelerator.modes)]
-        bad, code = [{"mode": k} for k in range(8) if k not in known], ErrorCode.MODE
-    change = bad[run.random.integers(len(bad))]
-    run.note(f"refuse {change} of {good}")
-    run.session.refuse(job.lane, {**good, **change}, code)
+        what, code = "mode", ErrorCode.MODE
+        values = good | {"mode": int(random.choice([k for k in range(256) if k not in known]))}
+    run.note(f"refuse {what} { {name: value for name, value in values.items() if value != good[name]} } of {job}")
+    waits = random.random() < 0.5
+    if waits:
+        frame = framed(job.payload, random)
+        run.session.world.send(frame.data, frame.keep, frame.last)
+    run.session.refuse(job.mode, values, code)
     run.count("refused", code)
+    run.count(f"beyond the limit of {what}")
+    if waits:
+        run.decompress(job, "frame kept over a refusal", sent=True)
 
 
 def _locked(run):
     """A host that writes what it must not while a tensor is under way."""
     run.around()
     run.session.meddles = True
-    run.decompress(run.job()) if run.random.random() < 0.5 else run.compress(run.job())
+    run.decompress(run.job(back=True)) if run.random.random() < 0.5 else run.compress(run.job())
     run.session.meddles = False
     run.count("locked")
 

@@ -1,21 +1,14 @@
 """Tensors through an accelerator in its world, with everything that comes of them held against golden."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
-from actcodec.codecs import Mode
-from actcodec.codecs.compressed import Compressed
-from actcodec.driver import AcceleratorError, Driver, Plain, Result, run, view
-from actcodec.rtl.offload.register_map import BITS, VALUES, ErrorCode
+from actcodec.driver import LENGTH, Driver, Plain, run
+from actcodec.rtl.offload.register_map import BITS, COUNTERS, VALUES, ErrorCode
 from actcodec.rtl.offload.setting import width
-from actcodec.rtl_engine import planned
-from tb.comet.streams import counts
-from tb.offload.lanes import drawn, model, stored
 from tb.soak.frames import expected, framed
 from tb.soak.world import COMPRESSING, DECOMPRESSING, IDLE, SLVERR, Broken, World
 
-__all__ = ["Job", "Session"]
+__all__ = ["Session"]
 
 LOCKED = sorted({bits.address for bits in BITS if VALUES[bits.name].locked})
 
@@ -24,62 +17,6 @@ TENSOR, TABLE = 1, 2  # owners of a byte
 
 class GivenUp(Exception):
     """Patience with a tensor is over."""
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """A tensor, what it is compressed to, and where it lies; addresses are those that the accelerator sees."""
-
-    x: np.ndarray
-    lane: Mode  # the lane's, fallen back to if need be
-    told: dict  # what else the driver has to know to compress it
-    compressed: Compressed
-    address: int = 0
-    stride: int = 0
-    table: int = 0  # of scales
-
-    @classmethod
-    def of(cls, x, name, cdus, random, **given):
-        """Of a mode, which has no place yet. ``given`` are options."""
-        mode, options = drawn(random, name, cdus, **given)
-        compressed = mode.model.compress(x, mode, **options)
-        del options["cdus"]
-        return cls(x, *planned(x, mode, **options), compressed)
-
-    def at(self, address, stride=None, gap=0):
-        """The same at a place. ``gap`` bytes, a multiple of 32, are between the tensor and its table of scales."""
-        seen = self.view
-        stride = stride or 4 * seen.width
-        end = address + (seen.rows - 1) * stride + 4 * seen.width
-        return replace(self, address=address, stride=stride, table=-(-end // 32) * 32 + gap)
-
-    @property
-    def view(self):
-        return view(self.lane, self.x.shape)
-
-    @property
-    def payload(self):
-        """As it passes the stream."""
-        return stored(self.compressed)[0].payload
-
-    @property
-    def lengths(self):
-        """Of the streams in the payload, which are none if it has blocks."""
-        return getattr(stored(self.compressed)[0], "lengths", ())
-
-    @property
-    def end(self):
-        """Behind the table of scales."""
-        return self.table + 4 * self.view.channels
-
-    def index(self, origin):
-        """Where its bytes are in memory that begins at ``origin``."""
-        row = self.address - origin + self.stride * np.arange(self.view.rows)[:, None]
-        return (row + np.arange(4 * self.view.width)).reshape(-1)
-
-    def __str__(self):
-        return (f"{self.lane.name} {self.x.shape} at {self.address:#x}, {self.stride} bytes from row to row, "
-                f"{len(self.payload)} bytes of payload")
 
 
 class Contents:
@@ -146,10 +83,10 @@ class Session:
     # ---------------------------------------------------------------------------------------------------------- tensors
     def compress(self, job):
         """Has it compressed; the error code."""
-        world, c = self.world, job.compressed
-        before = self._prepare(job, job.x)
+        world, encoded = self.world, job.encoded
+        before = self._prepare(job, job.words, job.x)
         world.phase(COMPRESSING)
-        code, result = self._result(self._compress(job))
+        code = self._tensor(job.registers(False), job.mode)
         self._same_memory(before, "memory, which was only read")
         frame = world.take()
         if frame is None:
@@ -159,37 +96,40 @@ class Session:
         if code:
             return code
         same_bytes(frame, job.payload, "payload")
-        scaled = job.lane.scaled
-        same_counters(result, bytes_in=job.x.nbytes, bytes_out=len(frame), nans=scaled * np.isnan(job.x).sum(),
-                      saturated=scaled and model(c).saturated(job.x, c))
-        same(result.lengths, job.lengths, "lengths of the streams")
-        if job.lane.format.endless and self.random.random() < 0.2:
-            same(run(self.driver.histogram()), counts(model(c).encoded(c), job.x), "histogram")
+        self._same_counters(bytes_in=job.x.nbytes, bytes_out=len(frame), nans=encoded.nans,
+                            saturated=encoded.saturated)
+        if job.mode.format.segmented:
+            same(run(self.driver.get("clipped")), [encoded.clipped], "clipped")
+        if job.mode.format.endless:
+            together, = run(self.driver.get("lengths_out", sizes={"lengths_out": LENGTH * self.driver.cdus}))
+            same(together, job.registers(True, job.lengths)["lengths_in"], "lengths of the streams")
+            if self.random.random() < 0.2:
+                same(run(self.driver.histogram()), encoded.histogram, "histogram")
         return code
 
     def decompress(self, job, frame=None, sent=False, lengths=None):
         """Has a frame decompressed, that of the tensor if there is none; the error code. ``sent``: it waits at the
         stream already. ``lengths`` of streams may be wrong ones."""
-        world, c = self.world, job.compressed
+        world = self.world
         frame = frame or framed(job.payload, self.random)
         lengths = lengths or job.lengths
-        codes, tensor, sure = expected(frame, c, job.lane, lengths, 1 if set(self.driver.modes) - {"raw", "zvc"} else 4)
-        before = self._prepare(job)
+        codes, rows, sure = expected(frame, job, lengths, 1 if set(self.driver.modes) - {"raw", "zvc"} else 4)
+        before = self._prepare(job, job.back)
         if not sent:
             world.send(frame.data, frame.keep, frame.last)
         world.phase(DECOMPRESSING)
-        code, result = self._result(self._decompress(job, lengths))
+        code = self._tensor(job.registers(True, lengths), job.mode)
         reads, writes = world.failures
         codes = {ErrorCode.READ} if reads else {ErrorCode.WRITE} if writes else codes
         if code not in codes:
             raise Broken(f"error: expected {codes}, got {code!r}")
         index = job.index(world.origin)
-        before[index] = np.where(sure.reshape(-1).repeat(4), tensor.view(np.uint8).reshape(-1), world.bytes[index])
+        before[index] = np.where(sure.reshape(-1).repeat(4), rows.view(np.uint8).reshape(-1), world.bytes[index])
         self._same_memory(before, "memory", reads or writes)
         same(int(np.count_nonzero(world.owner == TENSOR)), 0, "bytes of the tensor that were not written")
         same(world.sent, True, "all of the frame taken")
         if not code:
-            same_counters(result, bytes_in=len(frame.bytes), bytes_out=tensor.nbytes, nans=0, saturated=0)
+            self._same_counters(bytes_in=len(frame.bytes), bytes_out=rows.nbytes, nans=0, saturated=0)
         return code
 
     def give_up(self, job, back, cycles):
@@ -216,71 +156,73 @@ class Session:
 
     def refuse(self, mode, values, code):
         """Starts a tensor in a lane's mode that cannot be. The world is idle: nothing may move."""
-        world, driver = self.world, self.driver
-        run(driver.put({"settings": width([mode])}, **values))
-        run(driver.put(done_pending=1, error_pending=1))
-        run(driver.put(start=1))
-        while not run(driver.get("done"))[0]:
-            run(self._wait())
-        same(world.interrupt, True, "interrupt")
-        same(run(driver.get("error")), [code], "error")
-        same(run(driver.get("bytes_in", "bytes_out", "nans", "saturated")), [0] * 4, "counters of a refused tensor")
-        run(driver.put(done_pending=1, error_pending=1))
+        world = self.world
+        begun = world.begun, world.sent
+        same(self._run(values, mode), code, "error")
+        self._same_counters(bytes_in=0, bytes_out=0, nans=0, saturated=0)
         world.run(20)
+        same((world.begun, world.sent), begun, "a frame that waits, begun or taken")
 
     # --------------------------------------------------------------------------------------------------------- parts
-    def _compress(self, job):
-        return self.driver.compress(job.address, job.x.shape, job.lane.name, scale_table=job.table, stride=job.stride,
-                                    **job.told)
+    def _run(self, values, mode):
+        """Writes registers, starts, and waits for the end: the error code."""
+        driver = self.driver
+        run(driver.put({"settings": width([mode]), "lengths_in": LENGTH * driver.cdus}, **values))
+        run(driver.put(done_pending=1, error_pending=1))
+        run(driver.put(start=1))
+        done = 0
+        while not done:
+            run(self._wait())
+            done, error = run(driver.get("done", "error"))
+        same(self.world.interrupt, True, "interrupt")
+        run(driver.put(done_pending=1, error_pending=1))
+        return ErrorCode(error)
 
-    def _decompress(self, job, lengths):
-        c, settings = stored(job.compressed)
-        return self.driver.decompress(job.address, c.shape, c.mode, scales=c.scales, table=c.table, settings=settings,
-                                      lengths=lengths, scale_table=job.table, stride=job.stride)
+    def _tensor(self, values, mode):
+        """The same; then nothing moves any more."""
+        code = self._run(values, mode)
+        self.world.phase(IDLE)
+        same(self.world.interrupt, False, "interrupt")
+        return code
 
     def _begin(self, job, back, cycles):
         """Starts a tensor and lets it run for some cycles. Memory before, and whether it has not ended."""
         world = self.world
-        before = self._prepare(job, None if back else job.x)
+        before = self._prepare(job, job.back if back else job.words, None if back else job.x)
         if back:
             frame = framed(job.payload, self.random)
             world.send(frame.data, frame.keep, frame.last)
         world.phase(DECOMPRESSING if back else COMPRESSING)
         self.patience = cycles
         try:
-            self._result(self._decompress(job, job.lengths) if back else self._compress(job))
+            self._tensor(job.registers(back, job.lengths), job.mode)
             return before, False
         except GivenUp:
             return before, True
         finally:
             self.patience = None
 
-    def _prepare(self, job, x=None):
-        """Memory full of random bytes but for the tensor ``x``; a copy, in which its scales still lack."""
+    def _prepare(self, job, words, x=None):
+        """Memory full of random bytes but for the scales and the tensor ``x``; a copy."""
         world, index = self.world, job.index(self.world.origin)
         world.bytes[:] = np.frombuffer(self.random.bytes(world.bytes.size), np.uint8)
         world.owner[:] = 0
         world.owner[index] = TENSOR
-        if job.lane.scaled:
-            world.owner[job.table - world.origin : job.end - world.origin] = TABLE
+        table = slice(job.table - world.origin, job.end - world.origin)
+        world.owner[table] = TABLE
+        world.bytes[table] = words.view(np.uint8)
         if x is not None:
             world.bytes[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)
         return world.bytes.copy()
 
-    def _result(self, coroutine):
-        """The error code of a tensor, and the driver's :class:`Result` if it has none; nothing moves any more."""
-        code, result = ErrorCode.NONE, None
-        try:
-            result = run(coroutine)
-        except AcceleratorError as error:
-            code = error.code
-        self.world.phase(IDLE)
-        same(self.world.interrupt, False, "interrupt")
-        return code, result
+    def _same_counters(self, **expected):
+        counters = dict(zip(COUNTERS, run(self.driver.get(*COUNTERS)), strict=True))
+        for name, value in expected.items():
+            same(counters[name], value, name)
 
     def _same_memory(self, expected, what, but_for_the_tensor=False):
         world = self.world
-        wrong = (world.bytes != expected) & (world.owner != TABLE)
+        wrong = world.bytes != expected
         if but_for_the_tensor:
             wrong &= world.owner == 0
         if wrong.any():
@@ -292,11 +234,6 @@ class Session:
 def same(got, expected, what):
     if got != expected:
         raise Broken(f"{what}: expected {expected!r}, got {got!r}")
-
-
-def same_counters(result: Result, **expected):
-    for name, value in expected.items():
-        same(result.counters[name], value, name)
 
 
 def same_bytes(got, expected, what):

@@ -4,8 +4,10 @@ from itertools import product
 
 import numpy as np
 
-from tb.offload.lanes import asked
-from tb.soak.session import Job, Session
+from actcodec.codecs import lane_modes
+from tb.offload.draws import descriptor
+from tb.offload.jobs import Job
+from tb.soak.session import Session
 from tb.soak.world import Manners
 
 __all__ = ["KINDS", "PLACES", "jobs", "sweep"]
@@ -21,11 +23,10 @@ PLACES = [(33, 64, 0x4000, 0), (40, 72, 0x4FE4, 12)] + [
 
 def jobs(modes, cdus):
     """All of it: pairs of a job and whether it is decompression."""
-    for number, ((width, rows, address, gap), mode) in enumerate(product(PLACES, asked(modes))):
-        random = np.random.default_rng(number)
-        x = random.normal(0, 1, (1, 2, rows // 2, width)).astype(np.float32)
-        x[x < -0.3] = 0
-        job = Job.of(x, mode, cdus, random, dqt="optH").at(address, 4 * width + gap)
+    for number, ((width, rows, address, gap), mode) in enumerate(product(PLACES, modes)):
+        random, (lane,) = np.random.default_rng(number), lane_modes(mode)
+        height = rows // 2 if lane.format.kind != "segment" else rows
+        job = Job.draw(random, descriptor(random, lane, cdus, (rows, width, height, 2))).at(address, 4 * width + gap)
         yield from ((job, False), (job, True))
 
 
