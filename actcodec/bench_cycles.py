@@ -38,6 +38,7 @@ average when the coders, of a code a cycle, were planned."""
 ERRORS = (0.0635, 0.1737)  # relative L2 errors that COMET is asked for
 DENSE = ", dense"  # behind the name of a policy: of the sample, only what is no ReLU
 BATCH = 16  # images of the real tensors, repeated
+SYNTHETIC = (8, 64, 32, 32)  # shape of the tensors of a chosen ratio
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,9 @@ def simulate(x, name, dqt, cdus, decompress, **options):
     from actcodec.driver import effective
     from actcodec.rtl_engine import Host, SimulationError
 
-    lane = effective(codecs.lane_modes(name)[0], x.shape)
-    mode, chosen = codecs.by_code(lane.code)
+    asked = codecs.lane_modes(name)[0]
+    lane = effective(asked, x.shape)
+    mode, chosen = codecs.by_code(asked.code)  # a fallback may be the hardware's alone, with a code that no file has
     tables = {"dqt": dqt} if any(option.name == "dqt" for option in mode.options) else {}
     chosen = mode.settings(chosen | tables | {"cdus": cdus})
     whole = mode.model.compress(x, mode, **chosen)
@@ -255,7 +257,7 @@ def choice(policy):
 def fixed(ratio):
     """A synthetic tensor that is compressed to 1/ratio, as [(tensor, mode, dqt)]."""
     mode, share = masked(ratio)
-    return [(sparse((8, 64, 32, 32), 1 - share, ratio), mode, "optL")]
+    return [(sparse(SYNTHETIC, 1 - share, ratio), mode, "optL")]
 
 
 POLICIES = ("cDMA+", "JPEG-BASE jpeg80",

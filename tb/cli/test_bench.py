@@ -78,6 +78,30 @@ def test_tensors_are_as_networks_have_them_and_long_enough():
             assert n * c * h * -(-w // 8) / 8 >= 4 * bench_cycles.GROUPS * cdus
 
 
+@pytest.fixture
+def small(monkeypatch):
+    """Tensors of all shapes that are measured, but with few channels."""
+    tensors = {name: x[:1, :4] for name, x in demo.sample().items()}
+    for name, value in {"sample": lambda: tensors, "GROUPS": 1, "BATCH": 1, "SYNTHETIC": (1, 4, 32, 32)}.items():
+        monkeypatch.setattr(bench_cycles, name, value)
+
+
+def full(function):
+    """Arguments of the jobs of the full list that call a function, with one CDU or four, and with four coders: other
+    numbers take other simulators, which other tests do not need."""
+    found = [arguments for one, arguments in bench.jobs(False) if one is function]
+    if function is bench_cycles.code:
+        return sorted({(dqt, CDUS, back) for dqt, _, back in found})
+    at = 1 if function is bench_cycles.offload_by_name else 3
+    return sorted({(*one[:at], 1 if one[at] == 1 else CDUS, *one[at + 1:]) for one in found})
+
+
+@pytest.mark.parametrize("function", sorted({function for function, _ in bench.jobs(False)}, key=lambda f: f.__name__))
+def test_every_job_of_the_full_lists_runs(function, small):
+    for arguments in full(function):
+        function(*arguments)
+
+
 def fake(quick):
     """Results without a simulation."""
     rates, shared, offloads, streamed, codings = [], [], [], [], []
