@@ -30,11 +30,11 @@ def level(y, segments, lfc=True, offset="mean"):
     return exact(y, segments, lfc, offset) + 32 >> 6
 
 
-def bases(y, view, delta, lfc=True, offset="mean"):
+def bases(y, view, delta, lfc=True, offset="mean", segments=None):
     """What is stored of each segment: int8 [segments], L + delta of its plane, clipped.
 
     `y` is int8 [blocks, 8, 8], `delta` int8 [planes], the smallest HFC of each plane; so decoding needs neither delta
-    nor a second addition. `lfc` and `offset` as in `exact`.
+    nor a second addition. `lfc` and `offset` as in `exact`; `segments` are the View's, if they are known.
     """
-    segments = views.segments(view)
+    segments = views.segments(view) if segments is None else segments
     return np.clip(level(y, segments, lfc, offset) + delta[segments.plane], -128, 127).astype(np.int8)

@@ -6,14 +6,16 @@ payload: shape, bits and k travel with the tensor's owner.
 """
 
 import math
+from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
 
 from actcodec.golden.division import average, dither
 from actcodec.golden.division import view as views
+from actcodec.golden.division.parts import parts
 from actcodec.golden.jpegact import sfpr
-from actcodec.golden.offload.blocks import LANES
+from actcodec.golden.offload.blocks import GROUP, LANES
 
 _LANE = np.arange(LANES)
 
@@ -69,7 +71,7 @@ def _bytes(segments, bits):
 def block_sizes(view, bits):
     """Bytes of each block of a payload, int64. Raises ValueError for other bits."""
     dither.check(bits)
-    return LANES * bits + np.count_nonzero(_begins(views.segments(view)), axis=1)
+    return LANES * bits + np.concatenate([np.count_nonzero(_begins(segments), axis=1) for _, segments, *_ in parts(view)])
 
 
 def size(shape, bits):
@@ -110,23 +112,30 @@ def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="me
     it, and for other bits, seeds, roundings and offsets.
     """
     view = views.of(x, view)
-    k = _scale(table.k, view)[view.plane, None]
-    delta = np.asarray(table.delta)
+    k, delta = _scale(table.k, view), np.asarray(table.delta)
     if delta.dtype != np.int8 or delta.shape != (view.planes,):
         raise ValueError(f"delta is {delta.dtype} {list(delta.shape)}, has to be int8 [{view.planes}]")
-    noise = dither.noise(view, bits, seed, rounding)
-    segments = views.segments(view)
-    rows = np.reshape(x, (view.rows, view.width))
-    y = views.split(sfpr.quantize(rows, k, signs), view)
-    base = average.bases(y, view, delta, lfc, offset)
-    codes, t = quantize(y, base[segments.segment, None], noise, bits)
-    codes[~segments.exists] = 0
-    clipped = int(np.count_nonzero(segments.exists & ((t < 0) | (t > 63))))
+    dither.check(bits, seed, rounding)
+    x, payload, group = np.reshape(x, (view.rows, view.width)), BytesIO(), 0
+    clipped = nans = saturated = 0
+    for part, segments, planes, rows in parts(view):
+        exists = segments.exists
+        scale = k[planes][part.plane, None]
+        counts = sfpr.counts(x[rows], scale)
+        y = views.split(sfpr.quantize(x[rows], scale, signs), part)
+        base = average.bases(y, part, delta[planes], lfc, offset, segments)
+        noise = dither.noise(part, bits, seed, rounding, group)
+        codes, t = quantize(y, base[segments.segment, None], noise, bits)
+        codes[~exists] = 0
+        clipped += int(np.count_nonzero(exists & ((t < 0) | (t > 63))))
+        nans, saturated = nans + counts.nans, saturated + counts.saturated
 
-    parts = np.zeros((view.blocks, LANES, 1 + bits), np.uint8)
-    parts.reshape(-1, 1 + bits)[segments.start, 0] = base.view(np.uint8)
-    parts[..., 1:] = pack(codes, bits)
-    return Encoded(parts[_bytes(segments, bits)].tobytes(), clipped, *sfpr.counts(rows, k))
+        content = np.zeros((part.blocks, LANES, 1 + bits), np.uint8)
+        content.reshape(-1, 1 + bits)[segments.start, 0] = base.view(np.uint8)
+        content[..., 1:] = pack(codes, bits)
+        payload.write(content[_bytes(segments, bits)])
+        group += part.blocks // GROUP
+    return Encoded(payload.getvalue(), clipped, nans, saturated)
 
 
 def decode(payload, k, shape, bits=2):
@@ -149,10 +158,14 @@ def decode(payload, k, shape, bits=2):
 def restore(payload, r, view, bits=2):
     """The rows, float32 [rows, width], of a View in a payload (bytes) of the right length. `r`, finite, is what the
     values of each plane are multiplied by."""
-    segments = views.segments(view)
-    there = _bytes(segments, bits)
-    parts = np.zeros(there.shape, np.uint8)
-    parts[there] = np.frombuffer(payload, np.uint8)
-    base = parts.reshape(-1, 1 + bits)[segments.start, 0].view(np.int8)
-    y = dequantize(unpack(parts[..., 1:], bits), base[segments.segment, None], bits)
-    return sfpr.dequantize(views.join(y, view), r[view.plane, None])
+    data, x, at = np.frombuffer(payload, np.uint8), np.empty((view.rows, view.width), np.float32), 0
+    for part, segments, planes, rows in parts(view):
+        there = _bytes(segments, bits)
+        length = np.count_nonzero(there)
+        content = np.zeros(there.shape, np.uint8)
+        content[there] = data[at : at + length]
+        base = content.reshape(-1, 1 + bits)[segments.start, 0].view(np.int8)
+        y = dequantize(unpack(content[..., 1:], bits), base[segments.segment, None], bits)
+        x[rows] = sfpr.dequantize(views.join(y, part), r[planes][part.plane, None])
+        at += length
+    return x

@@ -68,13 +68,13 @@ def thresholds(phases, bits):
     return (np.tile(phases, LANES // 2) ^ LANE) >> np.uint8(bits - 1)
 
 
-def noise(view, bits, seed=0, rounding="stochastic"):
+def noise(view, bits, seed=0, rounding="stochastic", group=0):
     """R, what is added to each value before it is cut to a code of `bits`: uint8 [blocks, 8, 8].
 
-    Rounding to nearest adds half a step everywhere: half up. Raises as `check`.
+    `group` is the number of the first group of blocks. Rounding to nearest adds half a step everywhere: half up. Raises as `check`.
     """
     check(bits, seed, rounding)
     if rounding == "nearest":
         return np.full((view.blocks, LANES, LANES), 1 << 5 - bits, np.uint8)
-    random = phases(np.arange(-(-view.blocks // GROUP)), seed)
+    random = phases(group + np.arange(-(-view.blocks // GROUP)), seed)
     return thresholds(random.reshape(-1, LANES, 2)[: view.blocks], bits)

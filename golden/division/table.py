@@ -10,6 +10,7 @@ import numpy as np
 
 from actcodec.golden.division import average, dither
 from actcodec.golden.division import view as views
+from actcodec.golden.division.parts import parts
 from actcodec.golden.jpegact import sfpr
 
 _DOWN = np.uint64((1 << 64) - (1 << 45))  # what of a float64 a bfloat16 has as well
@@ -45,7 +46,15 @@ def table(x, bits=2, lfc=True, offset="mean", view=None):
     """
     dither.check(bits)
     view = views.of(x, view)
-    segments = views.segments(view)
+    x = np.reshape(x, (view.rows, view.width))
+    k, delta = np.empty(view.planes, np.float32), np.empty(view.planes, np.int8)
+    for part, segments, planes, rows in parts(view):
+        k[planes], delta[planes] = _table(x[rows], part, segments, bits, lfc, offset)
+    return Table(k, delta)
+
+
+def _table(x, view, segments, bits, lfc, offset):
+    """The same, of rows that are a View."""
     with np.errstate(invalid="ignore"):
         normal = np.isfinite(x) & (np.abs(x) >= np.finfo(np.float32).tiny)
     x = np.where(normal, x, np.float32(0)).reshape(view.rows, view.width)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+PART = 1 << 14  # words at a time: what is computed between stays in a cache
+
 
 @dataclass(frozen=True)
 class Format:
@@ -81,11 +83,16 @@ def dequantize(codes, name):
 def encode(x, name):
     """The values of `x` (any shape, memory order) as bytes: 2, 3 or 4 codes to a 32-bit word, the first one in the
     least significant bits, words little endian. The last word is filled with zeros."""
-    form = named(name)
-    codes = quantize(np.ravel(x), name).astype(np.uint32)
-    codes = np.pad(codes, (0, -codes.size % form.per_word)).reshape(-1, form.per_word)
-    shifts = np.arange(form.per_word, dtype=np.uint32) * np.uint32(form.width)
-    return np.bitwise_or.reduce(codes << shifts, axis=1).astype("<u4").view(np.uint8)
+    form, x = named(name), np.ravel(x)
+    words = np.empty(-(-x.size // form.per_word), "<u4")
+    for first in range(0, words.size, PART):
+        codes = quantize(x[first * form.per_word : (first + PART) * form.per_word], name)
+        codes = np.pad(codes, (0, -codes.size % form.per_word)).reshape(-1, form.per_word)
+        part = words[first : first + PART]
+        part[:] = codes[:, 0]
+        for place in range(1, form.per_word):
+            part |= codes[:, place].astype(np.uint32) << np.uint32(place * form.width)
+    return words.view(np.uint8)
 
 
 def decode(content, name, count):
@@ -98,7 +105,11 @@ def decode(content, name, count):
     needed = 4 * -(-count // form.per_word)
     if content.size < needed:
         raise ValueError(f"{count} values of {name} need {needed} bytes, there are {content.size}")
-    words = content[:needed].view("<u4").astype(np.uint32)
-    shifts = np.arange(form.per_word, dtype=np.uint32) * np.uint32(form.width)
-    codes = words[:, None] >> shifts & np.uint32((1 << form.width) - 1)
-    return dequantize(codes.reshape(-1)[:count], name)
+    words, table = content[:needed].view("<u4"), dequantize(np.arange(1 << form.width), name)
+    values = np.empty((words.size, form.per_word), np.float32)
+    for first in range(0, words.size, PART):
+        part = words[first : first + PART]
+        for place in range(form.per_word):
+            codes = part >> np.uint32(place * form.width) & np.uint32((1 << form.width) - 1)
+            values[first : first + PART, place] = table[codes]
+    return values.reshape(-1)[:count]

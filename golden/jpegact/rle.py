@@ -61,14 +61,18 @@ def _packed(words, lengths):
     """Words one behind the other, in bytes whose bits they fill from the most significant one, uint8; zeros at the end.
     A word has up to 57 bits.
     """
+    if not words.size:
+        return np.zeros(0, np.uint8)
     end = np.cumsum(lengths)
-    data = np.zeros(-(-lengths.sum() // 8), np.uint8)
-    byte, words = end - 1 >> 3, words << (-end % 8).astype(np.uint64)
-    while byte.size:  # from each word's last byte to its first
-        data |= np.bincount(byte, words & np.uint64(0xFF), data.size).astype(np.uint8)
-        words = words >> np.uint64(8)
-        byte, words = byte[words != 0] - 1, words[words != 0]
-    return data
+    start = end - lengths
+    size, place, down = int(end[-1]), start >> 6, (start & 63).astype(np.uint64)
+    words = words << (64 - lengths).astype(np.uint64)  # left aligned; a shift by 64 leaves nothing, as does a word of 0
+    first = np.flatnonzero(np.diff(place, prepend=-1))  # of the words that begin in the same 64 bits
+    last = np.append(first[1:], words.size) - 1  # the only one of them that can go on in the next 64
+    data = np.zeros((size >> 6) + 2, np.uint64)
+    data[place[first]] = np.bitwise_or.reduceat(words >> down, first)
+    data[place[last] + 1] |= words[last] << 1 << np.uint64(63) - down[last]
+    return data.astype(">u8").view(np.uint8)[: -(-size // 8)]
 
 
 def encode(blocks, framing="block", dc="none"):
@@ -143,14 +147,13 @@ def _frames(payload, n):
     """Bits at which the codes of each of `n` blocks start and end in framing "block", and where the last one ends in
     bytes by the lengths alone; blocks that the payload does not reach are empty.
     """
-    data, starts, ends, place = payload.tobytes(), [], [], 0
+    data, size, places, place = payload.tobytes(), payload.size, [], 0
     for _ in range(n):
-        size = data[place] if place < len(data) else 0
-        place += 1
-        starts.append(min(place, len(data)))
-        place += size
-        ends.append(min(place, len(data)))
-    return 8 * np.array(starts, np.int64), 8 * np.array(ends, np.int64), place
+        places.append(place)
+        place += 1 + data[place] if place < size else 1
+    places.append(place)
+    places = np.array(places, np.int64)
+    return 8 * np.minimum(places[:-1] + 1, payload.size), 8 * np.minimum(places[1:], payload.size), place
 
 
 def _walk(payload, n):
@@ -181,26 +184,26 @@ def _symbols(payload, starts, ends):
     """
     windows = _windows(payload)
     values, errors, bits = np.zeros((starts.size, BLOCK), np.int16), np.zeros(starts.size, np.uint8), starts.copy()
-    live, place, lookup = np.arange(starts.size), np.zeros(starts.size, np.int64), K3.lookup
+    live, bit, end, place, table = np.arange(starts.size), starts, ends, np.zeros(starts.size, np.int32), K3
     while live.size:
-        bit = bits[live]
         window = windows[bit >> 3] << (bit & 7).astype(np.uint32)  # 25 bits of it are true, 24 are needed
-        entry = lookup[window >> 16].astype(np.int64)
-        length, run, category = entry >> 8, entry >> 4 & 15, entry & 15
-        value = (window << length.astype(np.uint32)).astype(np.int64) >> 32 - category
+        entry = table.lookup[window >> 16].astype(np.int32)
+        symbol, length, category = entry & 0xFF, entry >> 8, entry & 15
+        value = (window << length.astype(np.uint32) >> 8).astype(np.int32) >> 24 - category  # 24 bits, of which 8 count
         value -= (value < 1 << category >> 1) * ((1 << category) - 1)
-        bit += np.where(entry, length + category, 16)
-        place += run
-        end = (entry & 0xFF == EOB) & (lookup is K5.lookup)
-        room = BLOCK - (entry & 0xFF == ZRL)  # a value has to follow ZRL
-        error = np.select([bit > ends[live], entry == 0, place >= room], [_CUT, _NO_CODE, _BEYOND])
-        errors[live] = error
-        good = error == 0
-        values[live[good], place[good]] = value[good]  # 0 for EOB and ZRL
-        bits[live[good]] = bit[good]
-        place += 1
-        more = good & ~end & (place < BLOCK)
-        live, place, lookup = live[more], place[more], K5.lookup
+        after = bit + np.where(entry, length + category, 16)
+        place += symbol >> 4
+        beyond = place >= BLOCK - (symbol == ZRL)  # a value has to follow ZRL
+        more = place < BLOCK - 1
+        if table is K5:
+            more &= symbol != EOB
+        bad = (after > end) | (entry == 0) | beyond
+        if bad.any():
+            errors[live] = np.select([after > end, entry == 0, beyond], [_CUT, _NO_CODE, _BEYOND])
+            live, place, value, more, end, after = (part[~bad] for part in (live, place, value, more, end, after))
+        values[live, place] = value  # 0 for EOB and ZRL
+        bits[live] = after
+        live, place, bit, end, table = live[more], place[more] + 1, after[more], end[more], K5
     return values, errors, bits
 
 
