@@ -1,11 +1,12 @@
 """The whole codec: a tensor to the streams of n CDUs, and back (COMET, section 3.4 and figure 3, phase 4)."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from actcodec.golden.comet import huffman, lorenzo, prequantise
-from actcodec.golden.comet.book import Book, build, cost, histogram, information
+from actcodec.golden.comet.book import SYMBOLS, Book, build, cost, histogram, information
 from actcodec.golden.comet.huffman import Error
 from actcodec.golden.comet.interleave import interleave
 from actcodec.golden.offload import stream
@@ -41,17 +42,29 @@ def compress(x, eb, config=None, book=None, cdus=1, view=None):
     configuration, no tiles), and unless `cdus` is an int, 1 to 8.
     """
     stream.order(0, cdus)
-    s = prequantise.step(eb)
-    q, outliers = prequantise.quantize(x, s)
-    shape = view or q.shape
-    config, book = _choose(q, shape, [config] if config else lorenzo.legal(shape), book)
-    u = lorenzo.residuals(q, shape, config)
-    order, owner = lorenzo.order(shape, config.tiled), lorenzo.groups(shape, config.tiled) % cdus
-    outliers, x = outliers.reshape(-1)[order], np.reshape(x, -1)[order]
+    s, x = prequantise.step(eb), prequantise.tensor(x)
+    shape = view or x.shape
+    if not (config and book):
+        config, book = choose(x, s, [config] if config else None, book, view)
+    x, first = np.reshape(x, -1), 0
+    own = [[] for _ in range(cdus)]  # symbols, places of outliers, their values: of each CDU, in parts
+    sizes = [0] * cdus
+    for part in lorenzo.parts(shape, config.tiled):
+        q, outliers = prequantise.quantize(x[part.values], s)
+        order = slice(None) if part.order is None else part.order
+        u, outliers = lorenzo.symbols(q, part, config)[order], outliers[order]
+        owner = (first + part.group) % cdus if cdus > 1 else None
+        for cdu in range(cdus):
+            mine = slice(None) if cdus == 1 else owner == cdu
+            symbols, places = u[mine], np.flatnonzero(outliers[mine])
+            floats = x[part.values][order][mine][places] if places.size else x[:0]
+            own[cdu].append((symbols, places + sizes[cdu], floats))
+            sizes[cdu] += symbols.size
+        first += part.groups
     streams = []
-    for cdu in range(cdus):
-        own = owner == cdu
-        streams.append(interleave(*huffman.steps(u[own], outliers[own], x[own], book)))
+    while own:
+        content = [np.concatenate(pieces) for pieces in zip(*own.pop(0), strict=True)]
+        streams.append(interleave(*huffman.sparse_steps(*content, book)))
     return Encoded(s, config, book, tuple(streams))
 
 
@@ -63,34 +76,52 @@ def decompress(encoded, shape):
     (Error.EXCESS), and all values come. Raises ValueError for a shape that has no view, or no tiles though the
     configuration has.
     """
-    config = encoded.config
-    order, owner = lorenzo.order(shape, config.tiled), lorenzo.groups(shape, config.tiled) % len(encoded.streams)
-    u, outliers, x = (np.empty(order.size, dtype) for dtype in (np.uint16, bool, np.float32))
-    error = Error(0)
-    for cdu, data in enumerate(encoded.streams):
-        own = owner == cdu
-        u[own], outliers[own], x[own], found = huffman.decode(data, np.count_nonzero(own), encoded.book)
+    config, cdus = encoded.config, len(encoded.streams)
+    counts, first = np.zeros(cdus, np.int64), 0
+    for part in lorenzo.parts(shape, config.tiled):
+        counts += np.bincount((first + part.group) % cdus, minlength=cdus)
+        first += part.groups
+    decoded, error, at, first = [], Error(0), [0] * cdus, 0
+    for data, count in zip(encoded.streams, counts.tolist(), strict=True):
+        *values, found = huffman.sparse_decode(data, count, encoded.book)
+        decoded.append(values)
         error |= found
-    result = prequantise.dequantize(lorenzo.restore(u, shape, config), encoded.s)
-    result.reshape(-1)[order[outliers]] = x[outliers]
-    return result, error
+
+    result = np.empty(math.prod(lorenzo.dimensions(shape)), np.float32)
+    for part in lorenzo.parts(shape, config.tiled):
+        own, owner, outliers = result[part.values], (first + part.group) % cdus, []
+        u = np.empty(own.size, np.uint16)
+        for cdu, (symbols, places, floats) in enumerate(decoded):
+            mine = np.flatnonzero(owner == cdu)
+            u[mine] = symbols[at[cdu] : at[cdu] + mine.size]
+            begin, end = np.searchsorted(places, (at[cdu], at[cdu] + mine.size))
+            outliers.append((mine[places[begin:end] - at[cdu]], floats[begin:end]))
+            at[cdu] += mine.size
+        own[:] = prequantise.dequantize(lorenzo.integers(u, part, config), encoded.s)
+        for places, floats in outliers:
+            own[places if part.order is None else part.order[places]] = floats
+        first += part.groups
+    return result.reshape(lorenzo.dimensions(shape)), error
 
 
-def choose(x, s, configs=None):
+def choose(x, s, configs=None, book=None, view=None):
     """The configuration whose book costs least for `x` (float32) at step `s`, and that book, of all values' symbols.
 
     `configs` are those to choose from, by default all of `lorenzo.CONFIGS` that the shape can have: tiled ones need
-    tiles. Of equals the first one is taken. Raises ValueError for a tiled one where the shape has no tiles.
+    tiles. Of equals the first one is taken. A `book` that is given is the one of all. `view` as in `compress`. Raises
+    ValueError for a tiled one where the shape has no tiles.
     """
-    q, _ = prequantise.quantize(x, s)
-    return _choose(q, q.shape, configs or lorenzo.legal(q.shape), None)
-
-
-def _choose(q, shape, configs, book):
-    """One of the configurations, and a book if it is None, for the integers of a tensor."""
-    if book and len(configs) == 1:
-        return configs[0], book
-    return cheapest([histogram(lorenzo.residuals(q, shape, c)) for c in configs], configs, book)
+    x = prequantise.tensor(x)
+    shape = view or x.shape
+    configs = configs or lorenzo.legal(shape)
+    x, counts = x.reshape(-1), {config: np.zeros(SYMBOLS, np.int64) for config in configs}
+    for tiled in {config.tiled for config in configs}:
+        for part in lorenzo.parts(shape, tiled):
+            q, _ = prequantise.quantize(x[part.values], s)
+            for config in configs:
+                if config.tiled == tiled:
+                    counts[config] += histogram(lorenzo.symbols(q, part, config))
+    return cheapest([counts[config] for config in configs], configs, book)
 
 
 def cheapest(counts, configs, book=None):

@@ -21,6 +21,7 @@ from actcodec.golden.comet.interleave import LANES
 _WIDE, _OUTLIER = 224, 240  # the first p of the second and of the third form
 _ESCAPE_BYTES = np.repeat(np.uint8([1, 2, 6]), [_WIDE, 16, 16])  # by p
 _MOST_STEPS = 7  # of a round
+PART = 1 << 16  # symbols at a time: what is computed between stays in a cache
 
 
 class Error(enum.Flag):
@@ -36,30 +37,50 @@ def steps(u, outliers, x, book):
     `u` are a stream's symbols, `outliers` says which of them stand for an outlier, whose bits are those of `x`
     (float32); all one-dimensional. Code steps take 1 to 8 bits of a lane, raw steps 1 or 8.
     """
-    u, outliers = np.asarray(u, np.int64), np.asarray(outliers, bool)
-    rounds = -(-u.size // LANES)
-    escapes = np.flatnonzero(outliers | (u >= book.U))
-    coded = np.zeros(rounds * LANES, np.int64)
-    coded[: u.size] = u
-    coded[escapes] = book.U
+    places = np.flatnonzero(outliers)
+    return sparse_steps(np.asarray(u), places, np.asarray(x)[places], book)
 
-    wide, outlier = u[escapes], outliers[escapes]
-    near = ~outlier & (wide < book.U + _WIDE)
+
+def sparse_steps(u, places, x, book):
+    """The same, where `places` are the indices of outliers, in ascending order, and `x` their values."""
+    bounds = np.searchsorted(places, np.arange(0, u.size + PART, PART))
+    parts = [_steps(u[i : i + PART], places[first:last] - i, x[first:last], book)
+             for i, first, last in zip(range(0, u.size, PART), bounds[:-1], bounds[1:], strict=False)]
+    parts = parts or [(np.zeros((0, LANES), np.uint8),) * 2]
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+def _steps(u, places, x, book):
+    """Of one part."""
+    rounds = -(-u.size // LANES)
+    escaped = u >= book.U
+    escaped[places] = True
+    escapes = np.flatnonzero(escaped)
+    coded = np.zeros(rounds * LANES, np.uint8)
+    np.minimum(u, book.U, out=coded[: u.size], casting="unsafe")
+    coded[escapes] = book.U
+    codes, widths = (table.astype(np.uint8)[coded].reshape(-1, LANES) for table in (book.code, book.length))
+    if not escapes.size:
+        return codes, widths
+
+    wide, outlier = u[escapes].astype(np.int64), np.searchsorted(escapes, places)
     content = np.zeros((escapes.size, _ESCAPE_BYTES.max()), np.uint8)
-    content[:, 0] = np.where(near, wide - book.U, np.where(outlier, _OUTLIER, _WIDE) + (wide >> 8))
+    content[:, 0] = np.where(wide < book.U + _WIDE, wide - book.U, _WIDE + (wide >> 8))
+    content[outlier, 0] = _OUTLIER + (wide[outlier] >> 8)
     content[:, 1] = wide & 0xFF
-    content[:, 2:] = np.ascontiguousarray(x, "<f4")[escapes].view(np.uint8).reshape(-1, 4)
+    content[outlier, 2:] = np.ascontiguousarray(x, "<f4").view(np.uint8).reshape(-1, 4)
     count = _ESCAPE_BYTES[content[:, 0]].astype(np.int64)
 
     raw = np.zeros(rounds, np.int64)
-    np.maximum.at(raw, escapes // LANES, count)
+    place = escapes // LANES
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    raw[place[first]] = np.maximum.reduceat(count, first)
     start = np.cumsum(raw + 1) - raw - 1
     values = np.zeros((rounds + raw.sum(), LANES), np.uint8)
     lengths = np.ones_like(values)
-    values[start] = book.code[coded].reshape(-1, LANES)
-    lengths[start] = book.length[coded].reshape(-1, LANES)
+    values[start], lengths[start] = codes, widths
     escape, byte = np.nonzero(np.arange(content.shape[1]) < count[:, None])
-    place = start[escapes[escape] // LANES] + 1 + byte, escapes[escape] % LANES
+    place = start[place[escape]] + 1 + byte, escapes[escape] % LANES
     values[place] = content[escape, byte]
     lengths[place] = 8
     return values, lengths
@@ -69,16 +90,31 @@ def symbols(steps, book):
     """Symbols (uint16), outliers (bool) and their values (float32, 0 for all others) of the values and lengths that the
     lanes gave, what filled up the last round included: the reverse of the function `steps`."""
     values, lengths = steps
-    return _symbols((np.asarray(values, np.int64) << 8 - np.asarray(lengths, np.int64)).astype(np.uint8), book)
+    windows = np.asarray(values, np.int64) << 8 - np.asarray(lengths, np.int64)
+    return _dense(*_symbols(windows.astype(np.uint8), book))
+
+
+def _dense(u, places, floats):
+    outliers, x = np.zeros(u.shape, bool), np.zeros(u.shape, np.float32)
+    outliers[places], x[places] = True, floats
+    return u, outliers, x
 
 
 def decode(stream, count, book):
     """`count` symbols (uint16), outliers (bool), their values (float32, 0 for all others) of a stream (bytes), and an
     Error. All symbols come in any case: a stream that ends early goes on as zero bytes.
     """
+    *values, error = sparse_decode(stream, count, book)
+    return *_dense(*values), error
+
+
+def sparse_decode(stream, count, book):
+    """The same with places (indices) of the outliers, in ascending order, and their values alone."""
     windows, needed = _windows(stream, -(-count // LANES), book)
+    u, places, floats = _symbols(windows, book)
+    there = np.searchsorted(places, count)
     error = Error.SHORT if needed > len(stream) else Error.EXCESS if needed < len(stream) else Error(0)
-    return *(part[:count] for part in _symbols(windows, book)), error
+    return u[:count], places[:there], floats[:there], error
 
 
 def _escape(book):
@@ -126,7 +162,7 @@ def _windows(stream, rounds, book):
 
 
 def _symbols(windows, book):
-    """As `symbols`, of the next 8 bits of each lane in each step."""
+    """Symbols (uint16), places of outliers and their values (float32), of the next 8 bits of each lane in each step."""
     escaped = windows >= _escape(book)
     maybe = np.flatnonzero(escaped.any(axis=1))  # some of these are raw steps
     first = windows[np.minimum(maybe + 1, len(windows) - 1)]
@@ -138,17 +174,14 @@ def _symbols(windows, book):
             raw[place + 1 : end] = True
 
     start = np.flatnonzero(~raw)
-    u = np.repeat(np.arange(book.U + 1, dtype=np.uint16), 1 << 8 - book.length)[windows[start]]
-    outliers, x = np.zeros(u.shape, bool), np.zeros(u.shape, np.float32)
-    escape = np.nonzero(u == book.U)
+    u = np.repeat(np.arange(book.U + 1, dtype=np.uint16), 1 << 8 - book.length)[windows[start]].reshape(-1)
+    escape = np.flatnonzero(u == book.U)
 
     def byte(number, escape):
-        rounds, lanes = escape
-        return windows[np.minimum(start[rounds] + 1 + number, len(windows) - 1), lanes]
+        return windows[np.minimum(start[escape // LANES] + 1 + number, len(windows) - 1), escape % LANES]
 
     p = byte(0, escape).astype(np.uint16)
     u[escape] = np.where(p < _WIDE, book.U + p, p % 16 * 256 + byte(1, escape))
-    outlier = tuple(axis[p >= _OUTLIER] for axis in escape)
-    outliers[outlier] = True
-    x[outlier] = np.stack([byte(2 + k, outlier) for k in range(4)], axis=-1).view("<f4").reshape(-1)
-    return u.reshape(-1), outliers.reshape(-1), x.reshape(-1)
+    outliers = escape[p >= _OUTLIER]
+    floats = np.stack([byte(2 + k, outliers) for k in range(4)], axis=-1).view("<f4").reshape(-1)
+    return u, outliers, floats

@@ -9,6 +9,8 @@ their order follows from the codes.
 
 import numpy as np
 
+from actcodec.golden.common import bitstring
+
 LANES = 8
 
 
@@ -18,8 +20,17 @@ def demands(lengths):
     A lane that holds h bits asks if h < 16, so it has had 2 + ceil(taken / 8) bytes when the step ends, where `taken`
     are the bits of all steps before.
     """
-    taken = np.cumsum(lengths, axis=0, dtype=np.int64) - lengths
-    return np.diff(-(-taken // 8), axis=0, prepend=-1) > 0
+    return _demands(np.asarray(lengths).T).T
+
+
+def _demands(lengths):
+    """The same of lanes, [8, steps]."""
+    taken = np.cumsum(lengths, axis=1, dtype=np.uint8)  # modulo 256: a step takes 8 bits at most
+    taken -= lengths.astype(np.uint8)
+    bytes_ = taken + np.uint8(7) >> 3
+    asks = np.ones(bytes_.shape, bool)
+    np.not_equal(bytes_[:, 1:], bytes_[:, :-1], out=asks[:, 1:])
+    return asks
 
 
 def interleave(values, lengths):
@@ -28,14 +39,13 @@ def interleave(values, lengths):
     A lane's bit string has the first bit in a byte's top bit, and zeros behind its end. The bytes asked for in the last
     step are there though nobody reads them. Without a step there is no byte.
     """
-    lengths = np.asarray(lengths, np.int64)
-    if not len(lengths):
+    values, lengths = (np.ascontiguousarray(np.asarray(part).T, np.uint8) for part in (values, lengths))
+    if not lengths.size:
         return b""
-    present = np.concatenate([np.ones((1, LANES), bool), demands(lengths)])
-    stream = np.zeros(present.shape, np.uint8)
-    aligned = (np.asarray(values) << 8 - lengths).astype(np.uint8)
+    asks = np.pad(_demands(lengths), ((0, 0), (1, 0)), constant_values=True)
+    stream = np.zeros(asks.shape, np.uint8)
     for lane in range(LANES):
-        bits = np.unpackbits(aligned[:, lane, None], axis=1)[np.arange(8) < lengths[:, lane, None]]
-        own = np.packbits(bits)
-        stream[np.flatnonzero(present[:, lane])[: own.size], lane] = own
-    return stream[present].tobytes()
+        own = bitstring.packed(*bitstring.merged(values[lane], lengths[lane], 8))
+        place = np.flatnonzero(asks[lane])
+        stream[lane, place[: own.size]] = own
+    return stream.T[asks.T].tobytes()

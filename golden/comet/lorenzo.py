@@ -10,8 +10,8 @@ another as one row where they are whole sectors. Where they are not, padding is 
 a row has no neighbour.
 """
 
-import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from actcodec.golden.offload import blocks
 
 GROUP = blocks.GROUP * blocks.BLOCK
 SECTORS = GROUP // blocks.LANES  # of a group
+PART = 1 << 16  # values at a time: what is computed between stays in a cache
 _MODULUS = 1 << 12  # of all sums: with it any prediction can be undone
 
 
@@ -71,20 +72,20 @@ def legal(shape):
     return [config for config in CONFIGS.values() if tiles or not config.tiled]
 
 
+def dimensions(shape):
+    """Those of a tensor: a shape itself, or rows and width of a View."""
+    return tuple(shape[:2]) if isinstance(shape, blocks.View) else tuple(shape)
+
+
 def order(shape, tiled):
     """Indices, in memory order, of the values of a tensor in coding order. Raises as `seen` does."""
     view = seen(shape, tiled)
-    index = np.arange(view.rows * view.width)
-    if not tiled:
-        return index
-    index = blocks.sectors(index + 1, view, True).reshape(-1)
+    return _order(view) if tiled else np.arange(view.rows * view.width)
+
+
+def _order(view):
+    index = blocks.sectors(np.arange(1, view.rows * view.width + 1), view, True).reshape(-1)
     return index[index > 0] - 1  # padding is 0
-
-
-def groups(shape, tiled):
-    """Number of the group of each value in coding order. Raises as `seen` does."""
-    view, index = seen(shape, tiled), order(shape, tiled)
-    return index // GROUP if view.rows == 1 else _number(view, tiled, *np.divmod(index, view.width)) // _together(tiled)
 
 
 def _number(view, tiled, row, column):
@@ -92,30 +93,71 @@ def _number(view, tiled, row, column):
     return row // (blocks.LANES if tiled else 1) * view.tiles_per_row + column // blocks.LANES
 
 
-def _together(tiled):
-    """Tiles, or, flat, sectors of a group."""
-    return blocks.GROUP if tiled else SECTORS
+def groups(shape, tiled):
+    """Number of the group of each value in coding order. Raises as `seen` does."""
+    first, found = 0, []
+    for part in parts(shape, tiled):
+        found.append(first + part.group)
+        first += part.groups
+    return np.concatenate(found)
 
 
-def _neighbours(view, tiled):
-    """The array in which neighbours lie side by side: its shape, who has a left one, and which rows have one above."""
+class Part(NamedTuple):
+    """Whole groups that follow each other, in memory and in coding order: both have the same places."""
+
+    values: slice  # of the tensor, flattened
+    shape: tuple[int, int]  # of the array in which neighbours lie side by side, perhaps with a fill at the end
+    order: np.ndarray | None  # of the values in coding order: indices in memory order; None if they are the same
+    left: np.ndarray  # int16: -1 where a value has a left neighbour, else 0
+    above: np.ndarray  # whether each row has one above, [rows, 1]
+    group: np.ndarray  # of each value in coding order, counted from the part's first
+    groups: int  # how many there are
+
+
+def parts(shape, tiled):
+    """A tensor of `shape` in Parts. Raises as `seen` does."""
+    view = seen(shape, tiled)
     if view.rows == 1:
-        rows = -(-view.width // GROUP)
-        return (rows, GROUP), np.broadcast_to(np.arange(GROUP) > 0, (rows, GROUP)), np.zeros((rows, 1), bool)
-    row, column = np.arange(view.rows)[:, None], np.arange(view.width)
-    number = _number(view, tiled, row, column)
-    edge = (column == 0) | (column % blocks.LANES == 0) & (number % _together(tiled) == 0)
-    return (view.rows, view.width), ~edge, (row % blocks.LANES != 0) & (row % view.height != 0)
+        left = np.broadcast_to(-(np.arange(GROUP) > 0).astype(np.int16), (PART // GROUP, GROUP))
+        group = np.arange(PART) // GROUP
+        for i in range(0, view.width, PART):
+            count = min(view.width - i, PART)
+            rows = -(-count // GROUP)
+            yield Part(slice(i, i + count), (rows, GROUP), None, left[:rows], np.zeros((rows, 1), bool), group[:count],
+                       rows)
+        return
+    tall, together = (blocks.LANES, blocks.GROUP) if tiled else (1, SECTORS)
+    step = together * tall * max(1, PART // (together * tall * view.width))
+    known = 0
+    for first in range(0, view.rows, step):
+        rows = min(view.rows - first, step)
+        if rows != known:
+            known, own = rows, view._replace(rows=rows)
+            order = _order(own) if tiled else None
+            number = _number(view, tiled, np.arange(rows)[:, None], np.arange(view.width))
+            column = np.arange(view.width)
+            left = -((column > 0) & ((column % blocks.LANES > 0) | (number % together > 0))).astype(np.int16)
+            group = (number // together).reshape(-1)
+            group = group[order] if tiled else group
+        row = np.arange(first, first + rows)[:, None]
+        above = (row % blocks.LANES != 0) & (row % view.height != 0)
+        yield Part(slice(first * view.width, (first + rows) * view.width), (rows, view.width), order, left, above,
+                   group, int(group[-1]) + 1)
 
 
-def _differences(x, joined, axis):
-    """x minus what is in front of it, where that is `joined` to it."""
-    before = np.roll(x, 1, axis)
-    return x - np.where(joined, before, 0)
+def _differences(q, part, config):
+    """Residuals of a part's integers, in memory order; int16, not yet modulo 2^12."""
+    d = np.zeros(part.shape, np.int16)
+    d.reshape(-1)[: q.size] = q
+    if config.vertical:
+        d[1:] -= np.where(part.above[1:], d[:-1], 0)
+    if config.horizontal:
+        d[:, 1:] -= d[:, :-1] & part.left[:, 1:]
+    return d.reshape(-1)[: q.size]
 
 
 def _sums(d, joined, axis):
-    """The reverse of `_differences`: sums of what is joined, modulo 2^32."""
+    """The reverse of a difference: sums of what is joined, modulo 2^16."""
     total = np.cumsum(d, axis, d.dtype)
     place = np.arange(d.shape[axis]).reshape((-1, 1) if axis == 0 else (1, -1))
     first = np.maximum.accumulate(np.broadcast_to(np.where(joined, 0, place), d.shape), axis)
@@ -129,38 +171,40 @@ def residuals(q, shape, config):
     switch is on. Signed: u = 2d for d >= 0, else -2d - 1, with d in -2048..2047; unsigned: u = d in 0..4095. Raises as
     `seen` does.
     """
-    index = order(shape, config.tiled)
-    plane, left, above = _neighbours(seen(shape, config.tiled), config.tiled)
-    d = np.zeros(math.prod(plane), np.int32)
-    d[: index.size] = np.reshape(q, -1)
-    d = d.reshape(plane)
-    if config.vertical:
-        d = _differences(d, above, 0)
-    if config.horizontal:
-        d = _differences(d, left, 1)
-    d = _wrapped(d) if config.signed else d % _MODULUS
-    u = np.where(d < 0, -2 * d - 1, 2 * d) if config.signed else d
-    return u.reshape(-1)[index].astype(np.uint16)
+    u, q = np.empty(np.size(q), np.uint16), np.reshape(q, -1)
+    for part in parts(shape, config.tiled):
+        found = symbols(q[part.values], part, config)
+        u[part.values] = found if part.order is None else found[part.order]
+    return u
+
+
+def symbols(q, part, config):
+    """Symbols of a Part's integers, in memory order."""
+    d = _wrapped(_differences(q, part, config))
+    return (d << 1 ^ d >> 15 if config.signed else d & _MODULUS - 1).view(np.uint16)
 
 
 def _wrapped(d):
-    """d modulo 2^12, as -2048..2047."""
-    return (d + _MODULUS // 2) % _MODULUS - _MODULUS // 2
+    """d (int16) modulo 2^12, as -2048..2047."""
+    return d << 4 >> 4
 
 
 def restore(u, shape, config):
     """Integers q (int16, -2048 to 2047, of `shape`, or of a view's rows) of symbols u in coding order: the reverse of
     `residuals`. Raises as `seen` does.
     """
-    index = order(shape, config.tiled)
-    plane, left, above = _neighbours(seen(shape, config.tiled), config.tiled)
-    u = np.asarray(u, np.int32)
-    q = np.zeros(math.prod(plane), np.int32)
-    q[index] = np.where(u % 2, -(u // 2) - 1, u // 2) if config.signed else u
-    q = q.reshape(plane)
+    u, result = np.asarray(u, np.uint16), np.empty(np.size(u), np.int16)
+    for part in parts(shape, config.tiled):
+        result[part.values] = integers(u[part.values], part, config)
+    return result.reshape(dimensions(shape))
+
+
+def integers(u, part, config):
+    """Integers of a Part, in memory order, of its symbols in coding order."""
+    d, u = np.zeros(part.shape, np.int16), np.asarray(u).view(np.int16)
+    d.reshape(-1)[slice(u.size) if part.order is None else part.order] = u >> 1 ^ -(u & 1) if config.signed else u
     if config.horizontal:
-        q = _sums(q, left, 1)
+        d = _sums(d, part.left != 0, 1)
     if config.vertical:
-        q = _sums(q, above, 0)
-    dimensions = shape[:2] if isinstance(shape, blocks.View) else shape
-    return _wrapped(q).reshape(-1)[: index.size].reshape(dimensions).astype(np.int16)
+        d = _sums(d, part.above, 0)
+    return _wrapped(d).reshape(-1)[: u.size]

@@ -14,6 +14,7 @@ LARGEST = 2047  # of |q|
 LARGEST_STEP = 2.0**112  # 2047 of them are still finite
 SMALLEST_STEP = 2.0**-125  # one of them is still normal, and subnormals are below half of it
 _BITS = 8
+PART = 1 << 16  # values at a time: what is computed between stays in a cache
 
 
 def step(eb):
@@ -34,23 +35,40 @@ def check(s):
         raise ValueError(f"step is {s}, legal are numbers of 8 significant bits from 2^-125 to 2^112")
 
 
+def tensor(x):
+    """`x` as an array. Raises TypeError unless it is float32."""
+    x = np.asarray(x)
+    if x.dtype != np.float32:
+        raise TypeError(f"tensor is {x.dtype}, has to be float32")
+    return x
+
+
 def quantize(x, s):
     """q = sign(x) * floor(|x| / s + 1/2) of real numbers, int16, and whether x is an outlier, bool; shapes of `x`.
 
     x is float32. Outliers are NaN, infinities, and what would be beyond 2047 either way; their q is 0. Raises TypeError
     unless `x` is float32, ValueError for a step that is none.
     """
-    x = np.asarray(x)
-    if x.dtype != np.float32:
-        raise TypeError(f"tensor is {x.dtype}, has to be float32")
+    x = tensor(x)
     check(s)
+    q, outliers = np.empty(x.shape, np.int16), np.empty(x.shape, bool)
+    flat = np.ascontiguousarray(x).reshape(-1)
+    for i in range(0, flat.size, PART):
+        part = slice(i, i + PART)
+        q.reshape(-1)[part], outliers.reshape(-1)[part] = _quantize(flat[part], s)
+    return q, outliers
+
+
+def _quantize(x, s):
+    """Of one part."""
     # Exact: a quotient of 24 by 8 bits is a half, or further away from it than float64 rounds. Subnormals, which count
     # as zeros, are below half of any step.
     with np.errstate(invalid="ignore"):  # signalling NaNs
         magnitude = np.floor(np.abs(x, dtype=np.float64) / s + 0.5)
-    outliers = ~(magnitude <= LARGEST)
-    q = np.where(outliers, 0, magnitude).astype(np.int16)
-    return np.where(np.signbit(x), -q, q), outliers
+        outliers = ~(magnitude <= LARGEST)
+        if outliers.any():
+            magnitude[outliers] = 0
+        return np.copysign(magnitude, x, out=magnitude).astype(np.int16), outliers
 
 
 def dequantize(q, s):
@@ -59,4 +77,4 @@ def dequantize(q, s):
     Raises ValueError for a step that is none.
     """
     check(s)
-    return (np.asarray(q, np.int64) * float(s)).astype(np.float32)
+    return np.asarray(q).astype(np.float32) * np.float32(s)

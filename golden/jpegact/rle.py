@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from actcodec.golden.common import bitstring
 from actcodec.golden.jpegact.huffman import EOB, K3, K5, ZRL
 from actcodec.golden.jpegact.zigzag import ZIGZAG
 from actcodec.golden.offload.blocks import BLOCK
@@ -55,24 +56,6 @@ def _check(framing, dc="none"):
 
 def _array(payload):
     return payload if isinstance(payload, np.ndarray) else np.frombuffer(payload, np.uint8)
-
-
-def _packed(words, lengths):
-    """Words one behind the other, in bytes whose bits they fill from the most significant one, uint8; zeros at the end.
-    A word has up to 57 bits.
-    """
-    if not words.size:
-        return np.zeros(0, np.uint8)
-    end = np.cumsum(lengths)
-    start = end - lengths
-    size, place, down = int(end[-1]), start >> 6, (start & 63).astype(np.uint64)
-    words = words << (64 - lengths).astype(np.uint64)  # left aligned; a shift by 64 leaves nothing, as does a word of 0
-    first = np.flatnonzero(np.diff(place, prepend=-1))  # of the words that begin in the same 64 bits
-    last = np.append(first[1:], words.size) - 1  # the only one of them that can go on in the next 64
-    data = np.zeros((size >> 6) + 2, np.uint64)
-    data[place[first]] = np.bitwise_or.reduceat(words >> down, first)
-    data[place[last] + 1] |= words[last] << 1 << np.uint64(63) - down[last]
-    return data.astype(">u8").view(np.uint8)[: -(-size // 8)]
 
 
 def encode(blocks, framing="block", dc="none"):
@@ -122,7 +105,7 @@ def encode(blocks, framing="block", dc="none"):
         fill[-1:] = -size.sum() % 8
     word[last] = word[last] << fill.astype(np.uint64) | (1 << fill).astype(np.uint64) - np.uint64(1)
     length[last] += fill
-    return _packed(word, length), size
+    return bitstring.packed(word, length), size
 
 
 def symbols(blocks):
