@@ -23,8 +23,9 @@ import zfpy
 from rich.console import Console
 from rich.table import Table
 
+from actcodec import codecs
 from actcodec.demo import sample
-from actcodec.golden.jpegact import cdu, quantize
+from actcodec.golden.jpegact import quantize
 from actcodec.metrics import relative_error
 from actcodec.plotting import pyplot, write
 
@@ -62,12 +63,11 @@ class Speed:
     knob: float | None = None
 
 
-def golden(mode, dqt="optL"):
-    def size(c):
-        return c.payload_bytes + (0 if c.scales is None else 2 * c.scales.size)
-
-    name = f"{mode} {dqt}" if mode == "jpeg-act" else mode
-    return Method(name, lambda x, knob: cdu.compress(x, mode, dqt), cdu.decompress, size)
+def golden(mode, **options):
+    """A mode of the registry; of several tables, its name has the table's as well."""
+    values = mode.settings(options)
+    return Method(" ".join([mode.name, *options.values()]), lambda x, knob: mode.model.compress(x, mode, **values),
+                  mode.model.decompress, lambda c: c.payload_bytes + len(c.side))
 
 
 def float_compress(x, knob, dqt="optL"):
@@ -118,7 +118,8 @@ def float_pipeline(dqt):
 
 
 METHODS = {method.name: method for method in (
-    *(golden(mode, dqt) for mode in cdu.MODES for dqt in (DQTS if mode == "jpeg-act" else DQTS[:1])),
+    *(golden(mode, **options) for name, mode in codecs.MODES.items()
+      for options in ([{"dqt": dqt} for dqt in DQTS] if name == "jpeg-act" else [{}])),
     *(float_pipeline(dqt) for dqt in DQTS), *(lossy(name, dqt) for name in ("zfp", "SZ3") for dqt in DQTS))}
 
 

@@ -21,8 +21,12 @@ def exact(y, segments, lfc=True, offset="mean"):
     if offset == "min":
         rows = np.min(y, axis=-1, where=segments.exists, initial=np.iinfo(y.dtype).max)
         return np.minimum.reduceat(rows.reshape(-1), segments.start).astype(np.int64) << 6
-    rows = np.einsum("brl,brl->br", y, segments.averaged, dtype=np.int64)
-    return np.add.reduceat(rows.reshape(-1), segments.start) << 6 - segments.a - segments.c
+    dtype = np.promote_types(y.dtype, np.int32)
+    if np.all(segments.front == y.shape[-1]):  # of all values, which takes a third of the time
+        rows = np.einsum("brl->br", y, dtype=dtype)
+    else:
+        rows = np.einsum("brl,brl->br", y, segments.averaged, dtype=dtype)
+    return np.add.reduceat(rows.reshape(-1), segments.start, dtype=np.int64) << 6 - segments.a - segments.c
 
 
 def level(y, segments, lfc=True, offset="mean"):

@@ -56,14 +56,16 @@ def table(x, bits=2, lfc=True, offset="mean", view=None):
 def _table(x, view, segments, bits, lfc, offset):
     """The same, of rows that are a View."""
     with np.errstate(invalid="ignore"):
-        normal = np.isfinite(x) & (np.abs(x) >= np.finfo(np.float32).tiny)
-    x = np.where(normal, x, np.float32(0)).reshape(view.rows, view.width)
+        magnitude = np.abs(x)
+        normal = (magnitude >= np.finfo(np.float32).tiny) & (magnitude < np.inf) | (x == 0)
+    x = x if normal.all() else np.where(normal, x, np.float32(0))
     step = 1 << 6 - bits
     span, top = 64 - step, 128 - step
 
     def extremes(y, level):
         """Smallest and largest value of each plane, less the level of its segment."""
-        rest = views.join(y - level.astype(y.dtype)[segments.segment, None], view)
+        y = y - level.astype(y.dtype)[segments.segment, None] if lfc else y
+        rest = views.join(y, view)
         return (views.planewise(ufunc, rest, view) for ufunc in (np.minimum, np.maximum))
 
     largest = views.planewise(np.maximum, np.abs(x), view).astype(np.float64)
