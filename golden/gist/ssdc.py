@@ -13,6 +13,7 @@ import numpy as np
 from actcodec.golden.gist import dpr
 
 ROW = 256  # values
+PART = 256  # rows at a time: what is computed between stays in a cache
 
 
 class Encoded(NamedTuple):
@@ -26,10 +27,17 @@ class Encoded(NamedTuple):
 def encode(x, form=None):
     """The arrays of `x` (float32, any shape); `form` names one of DPR's formats, or is None for values in full."""
     bits = np.ascontiguousarray(x, "<f4").reshape(-1).view("<u4")
-    places = np.flatnonzero(bits << 1)  # without the sign
-    values = bits[places].view("<f4")
-    counts = np.bincount(places // ROW, minlength=-(-bits.size // ROW)).astype("<u2")
-    return Encoded(dpr.encode(values, form) if form else values, (places % ROW).astype(np.uint8), counts)
+    counts = np.empty(-(-bits.size // ROW), "<u2")
+    count, at = np.count_nonzero(bits.view("<f4")), 0
+    values, columns = np.empty(count, "<u4"), np.empty(count, np.uint8)
+    for row in range(0, counts.size, PART):
+        part = bits[row * ROW : (row + PART) * ROW]
+        places = np.flatnonzero(part << 1)  # without the sign
+        counts[row : row + PART] = np.bincount(places // ROW, minlength=-(-part.size // ROW))
+        values[at : at + places.size], columns[at : at + places.size] = part[places], places % ROW
+        at += places.size
+    values = values.view("<f4")
+    return Encoded(dpr.encode(values, form) if form else values, columns, counts)
 
 
 def places(encoded, length, form=None):
@@ -38,6 +46,11 @@ def places(encoded, length, form=None):
     Raises ValueError if the arrays do not fit together: if a row counts more values than it has room for, if its
     columns do not ascend or lie beyond its end, or if an array has another length than the counts ask for.
     """
+    return np.concatenate([np.zeros(0, np.int64), *(found for _, found in _places(encoded, length, form))])
+
+
+def _places(encoded, length, form):
+    """The same in parts of whole rows, each with the slice of its values; all lengths are checked first."""
     columns, counts = np.asarray(encoded.columns), np.asarray(encoded.counts).astype(np.int64)
     rows = -(-length // ROW)
     if counts.size != rows:
@@ -49,14 +62,18 @@ def places(encoded, length, form=None):
     total = int(counts.sum())
     if columns.size != total:
         raise ValueError(f"{columns.size} columns, the row counts ask for {total}")
-    # Rows ascend, so places ascend exactly if the columns of each row do.
-    found = ROW * np.repeat(np.arange(rows), counts) + columns
-    if np.any(np.diff(found) <= 0) or (total and found[-1] >= length):
-        raise ValueError("columns do not ascend, or lie beyond the end of a row")
     needed = 4 * -(-total // (dpr.named(form).per_word if form else 1))
     if encoded.values.nbytes != needed:
         raise ValueError(f"{encoded.values.nbytes} bytes of values, the row counts ask for {needed}")
-    return found
+    ends = np.cumsum(counts)
+    for row in range(0, rows, PART):
+        part = counts[row : row + PART]
+        own = slice(int(ends[row] - counts[row]), int(ends[row + part.size - 1]))
+        # Rows ascend, so places ascend exactly if the columns of each row do.
+        found = ROW * np.repeat(np.arange(row, row + part.size), part) + columns[own]
+        if np.any(np.diff(found) <= 0) or (found.size and found[-1] >= length):
+            raise ValueError("columns do not ascend, or lie beyond the end of a row")
+        yield own, found
 
 
 def decode(encoded, length, form=None):
@@ -64,8 +81,10 @@ def decode(encoded, length, form=None):
 
     Raises ValueError as `places` does.
     """
-    found = places(encoded, length, form)
-    values = dpr.decode(encoded.values, form, found.size) if form else np.asarray(encoded.values, "<f4")
-    dense = np.zeros(length, np.float32)
-    dense.view(np.uint32)[found] = values.view(np.uint32)
+    parts, dense, values = _places(encoded, length, form), np.zeros(length, np.float32), None
+    for own, found in parts:
+        if values is None:  # their number has been checked
+            values = dpr.decode(encoded.values, form, len(encoded.columns)) if form else encoded.values
+            values = np.asarray(values, "<f4").view(np.uint32)
+        dense.view(np.uint32)[found] = values[own]
     return dense

@@ -83,13 +83,12 @@ class Ssdc:
 
     @staticmethod
     def compress(x, mode, cdus=1):
-        arrays = ssdc.encode(x, mode.parameter["form"])
-        return Ssdc.joined(x.shape, mode, {name: array.tobytes() for name, array in arrays._asdict().items()})
+        return Ssdc.joined(x.shape, mode, ssdc.encode(x, mode.parameter["form"])._asdict())
 
     @staticmethod
     def joined(shape, mode, arrays):
-        """Of the arrays as bytes, by name."""
-        payload = arrays["values"] + arrays["columns"] + arrays["counts"]
+        """Of the arrays, or their bytes, by name."""
+        payload = b"".join(arrays[name] for name in ("values", "columns", "counts"))
         return Compressed(mode.name, shape, payload, side=struct.pack("<Q", len(arrays["columns"])))
 
     @staticmethod
