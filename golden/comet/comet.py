@@ -63,8 +63,8 @@ def compress(x, eb, config=None, book=None, cdus=1, view=None):
         first += part.groups
     streams = []
     while own:
-        content = [np.concatenate(pieces) for pieces in zip(*own.pop(0), strict=True)]
-        streams.append(interleave(*huffman.sparse_steps(*content, book)))
+        steps = huffman.sparse_steps(*(np.concatenate(pieces) for pieces in zip(*own.pop(0), strict=True)), book)
+        streams.append(interleave(*steps))
     return Encoded(s, config, book, tuple(streams))
 
 

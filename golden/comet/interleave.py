@@ -20,16 +20,17 @@ def demands(lengths):
     A lane that holds h bits asks if h < 16, so it has had 2 + ceil(taken / 8) bytes when the step ends, where `taken`
     are the bits of all steps before.
     """
-    return _demands(np.asarray(lengths).T).T
+    lengths = np.asarray(lengths)
+    return np.stack([_demands(lengths[:, lane]) for lane in range(LANES)], axis=1)
 
 
 def _demands(lengths):
-    """The same of lanes, [8, steps]."""
-    taken = np.cumsum(lengths, axis=1, dtype=np.uint8)  # modulo 256: a step takes 8 bits at most
+    """The same of a lane."""
+    taken = np.cumsum(lengths, dtype=np.uint8)  # modulo 256: a step takes 8 bits at most
     taken -= lengths.astype(np.uint8)
-    bytes_ = taken + np.uint8(7) >> 3
-    asks = np.ones(bytes_.shape, bool)
-    np.not_equal(bytes_[:, 1:], bytes_[:, :-1], out=asks[:, 1:])
+    whole = taken + np.uint8(7) >> 3
+    asks = np.ones(whole.shape, bool)
+    np.not_equal(whole[1:], whole[:-1], out=asks[1:])
     return asks
 
 
@@ -39,13 +40,14 @@ def interleave(values, lengths):
     A lane's bit string has the first bit in a byte's top bit, and zeros behind its end. The bytes asked for in the last
     step are there though nobody reads them. Without a step there is no byte.
     """
-    values, lengths = (np.ascontiguousarray(np.asarray(part).T, np.uint8) for part in (values, lengths))
-    if not lengths.size:
+    values, lengths = np.asarray(values), np.asarray(lengths)
+    if not len(lengths):
         return b""
-    asks = np.pad(_demands(lengths), ((0, 0), (1, 0)), constant_values=True)
+    asks = np.ones((1 + len(lengths), LANES), bool)
     stream = np.zeros(asks.shape, np.uint8)
     for lane in range(LANES):
-        own = bitstring.packed(*bitstring.merged(values[lane], lengths[lane], 8))
-        place = np.flatnonzero(asks[lane])
-        stream[lane, place[: own.size]] = own
-    return stream.T[asks.T].tobytes()
+        bits, widths = (part[:, lane].astype(np.uint8) for part in (values, lengths))
+        asks[1:, lane] = _demands(widths)
+        own = bitstring.packed(*bitstring.merged(bits, widths, 8))
+        stream[np.flatnonzero(asks[:, lane])[: own.size], lane] = own
+    return stream[asks].tobytes()

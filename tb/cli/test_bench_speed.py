@@ -2,11 +2,12 @@
 asserted."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from actcodec import bench_speed
+from actcodec import bench_speed, codecs
 from actcodec.bench_speed import METHODS, Speed
 from actcodec.metrics import relative_error
 
@@ -53,6 +54,25 @@ def test_the_tensor_is_of_the_sample_and_of_that_size(size):
 def test_speed_and_memory_are_positive_numbers():
     for speed, memory in bench_speed.speed("sfpr", 0):
         assert speed > 0 and memory >= 0
+
+
+@pytest.mark.parametrize("name", codecs.MODES)
+def test_memory_is_at_most_three_times_that_of_the_tensor(name):
+    mode, x = codecs.find(name), bench_speed.tensor(24 << 20)
+    if mode.relu:  # SSDC makes dense tensors larger, and then takes 3.5 times
+        np.maximum(x, 0, out=x)
+    options = mode.settings({})
+    mode.model.decompress(mode.model.compress(x[:1], mode, **options))  # imports are not counted
+    tracemalloc.start()
+    try:
+        compressed = mode.model.compress(x, mode, **options)
+        most = x.nbytes + tracemalloc.get_traced_memory()[1]
+        assert most <= 3 * x.nbytes
+        tracemalloc.reset_peak()
+        mode.model.decompress(compressed)
+        assert tracemalloc.get_traced_memory()[1] <= 3 * x.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_table_and_files_say_where_others_are_better(tmp_path, capsys):

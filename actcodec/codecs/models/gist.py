@@ -92,18 +92,18 @@ class Ssdc:
         return Compressed(mode.name, shape, payload, side=struct.pack("<Q", len(arrays["columns"])))
 
     @staticmethod
-    def arrays(compressed):
-        """The arrays, and what else a decoder has to be told."""
+    def arrays(compressed, content=None):
+        """The arrays, and what else a decoder has to be told. ``content`` is the payload in another type."""
         c, form = compressed, find(compressed.mode).parameter["form"]
         nonzero = struct.unpack("<Q", c.side)[0]
         values = 4 * words(nonzero, form)
-        columns = values + nonzero
-        return {"length": c.length, "nonzero": nonzero, "values": c.payload[:values],
-                "columns": c.payload[values:columns], "counts": c.payload[columns:]}
+        columns, content = values + nonzero, c.payload if content is None else content
+        return {"length": c.length, "nonzero": nonzero, "values": content[:values],
+                "columns": content[values:columns], "counts": content[columns:]}
 
     @staticmethod
     def encoded(compressed):
-        a, form = Ssdc.arrays(compressed), find(compressed.mode).parameter["form"]
+        a, form = Ssdc.arrays(compressed, memoryview(compressed.payload)), find(compressed.mode).parameter["form"]
         return ssdc.Encoded(np.frombuffer(a["values"], np.uint8 if form else "<f4"),
                             np.frombuffer(a["columns"], np.uint8), np.frombuffer(a["counts"], "<u2"))
 
