@@ -71,7 +71,8 @@ def _bytes(segments, bits):
 def block_sizes(view, bits):
     """Bytes of each block of a payload, int64. Raises ValueError for other bits."""
     dither.check(bits)
-    return LANES * bits + np.concatenate([np.count_nonzero(_begins(segments), axis=1) for _, segments, *_ in parts(view)])
+    bases = [np.count_nonzero(_begins(segments), axis=1) for _, segments, *_ in parts(view)]
+    return LANES * bits + np.concatenate(bases)
 
 
 def size(shape, bits):

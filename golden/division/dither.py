@@ -71,7 +71,8 @@ def thresholds(phases, bits):
 def noise(view, bits, seed=0, rounding="stochastic", group=0):
     """R, what is added to each value before it is cut to a code of `bits`: uint8 [blocks, 8, 8].
 
-    `group` is the number of the first group of blocks. Rounding to nearest adds half a step everywhere: half up. Raises as `check`.
+    `group` is the number of the first group of blocks. Rounding to nearest adds half a step everywhere: half up.
+    Raises as `check`.
     """
     check(bits, seed, rounding)
     if rounding == "nearest":
