@@ -13,7 +13,8 @@ ifeq ($(filter verilator.1 icarus.1,$(SIM).$(words $(SIM))),)  # exactly one of 
 $(error SIM=$(SIM): choose verilator or icarus)
 endif
 
-# The benches of the names in UNIT. These units are proven along with a relative.
+# The benches of the names in UNIT, of which what is behind a "-" is a variant for synthesis. These units are proven along
+# with a relative.
 bench_dct8 := dct
 bench_unbinarize := binarize
 bench_bitunpack := bitpack
@@ -26,8 +27,8 @@ bench_lane := accelerator
 bench_round := quantize
 bench_rle := runlength
 names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst test_%.py,%,$(notdir $(wildcard tb/*/test_*.py))))
-benches := $(foreach unit,$(UNIT),$(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),\
-    $(error UNIT=$(unit): choose from $(names))))
+benches := $(foreach unit,$(foreach name,$(UNIT),$(firstword $(subst -, ,$(name)))),\
+    $(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),$(error UNIT=$(unit): choose from $(names))))
 
 .PHONY: help setup demo sim soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs lint clean
 
@@ -66,7 +67,7 @@ train-check:  ## what every preset does to a network's gradient and to 60 steps 
 	@scripts/setup.sh torch
 	@$(BIN)/python -m tb.torch.check $(CASE) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
-synth:  ## map every unit to Nangate45 and print area and timing beside the paper's (UNIT=, SEARCH=1)
+synth:  ## map to Nangate45 and print area and timing beside the paper's, 20 minutes for all (UNIT=, SEARCH=1)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m actcodec.synth map $(UNIT) $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
 
@@ -74,9 +75,9 @@ synth-check:  ## fail if a unit has become larger or slower than synth/baseline.
 	@scripts/setup.sh synth
 	@$(BIN)/python -m actcodec.synth baseline $(UNIT) $(if $(filter-out 0,$(PARTS)),--parts) --jobs $(JOBS)
 
-synth-renew:  ## record the figures of all units in synth/baseline.json (UNIT=)
+synth-renew:  ## record the figures of all units in synth/baseline.json, by its recipes (UNIT=, SEARCH=1); resumes
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth baseline $(UNIT) --renew --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth baseline $(UNIT) --renew $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
 
 synth-fpga:  ## place and route every unit on an ECP5-85F, which takes long (UNIT=, RENEW=1)
 	@scripts/setup.sh synth

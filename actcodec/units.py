@@ -41,9 +41,9 @@ OFFLOAD = (
     Unit("registers", "offload.registers:Registers", "registers on AXI4-Lite",
          {"cdus": 1, "modes": JPEG_ACT, "address_width": 64}),
     Unit("collector", "offload.collector:Collector", "blocks of all CDUs to packets",
-         {"cdus": 4, "modes": JPEG_ACT}, variants=CODED),
+         {"cdus": 4, "modes": JPEG_ACT}, variants=CODED, by_name=tuple(CODED)),
     Unit("splitter", "offload.splitter:Splitter", "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT},
-         variants=CODED),
+         variants=CODED, by_name=tuple(CODED)),
     Unit("stream_collector", "offload.stream_collector:StreamCollector", "streams of all lanes to packets",
          {"cdus": 4}),
     Unit("stream_splitter", "offload.stream_splitter:StreamSplitter", "packets to streams for all lanes", {"cdus": 4}),
@@ -52,7 +52,8 @@ OFFLOAD = (
     Unit("accelerator", "offload.accelerator:Accelerator", "lanes, collector, splitter, registers: all of it",
          {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **CODERS}, codec="jpegact.cdu:Cdu",
          variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
-                   "independent memory": {"memory": "independent"}}),
+                   "independent memory": {"memory": "independent"}},
+         by_name=("1 CDU, all modes", "independent memory")),
 )
 
 UNITS = {}

@@ -1,5 +1,5 @@
-"""``python -m actcodec.synth baseline [UNIT ...] [--renew]``: the recorded figures of units, and what new ones are held
-against.
+"""``python -m actcodec.synth baseline [UNIT ...] [--renew [--search]]``: the recorded figures of units, and what new
+ones are held against.
 
 They are in ``baseline.json``; git knows how they came about.
 """
@@ -12,10 +12,11 @@ from time import monotonic
 import click
 from rich.console import Console
 
-from actcodec.synth.catalogue import MAPPED, jobs, run
-from actcodec.synth.console import close, progress
+from actcodec.synth.catalogue import MAPPED, NAMES, jobs, large, run
+from actcodec.synth.console import Mapping, close, progress
 
-__all__ = ["GROWTH", "PATH", "compare", "history", "read", "recipes", "record", "strangers", "write"]
+__all__ = ["GROWTH", "PATH", "compare", "history", "late", "read", "recipes", "record", "strangers",
+           "write"]
 
 PATH = Path(__file__).with_name("baseline.json")
 GROWTH = 0.02  # of a unit's area that passes unrecorded
@@ -66,6 +67,13 @@ def compare(recorded, figures):
     return wrong
 
 
+def late(recorded, figures):
+    """What of {label: :class:`~actcodec.synth.flow.Figures`} misses the clock although its record did not, a sentence
+    each."""
+    return [f"{label}: recipe {now.recipe} no longer meets the clock ({now.slack} ps)" for label, now in figures.items()
+            if now.slack < 0 <= recorded.get(label, {}).get("slack", -1)]
+
+
 def history(path=PATH):
     """What git knows of a baseline: (commit, date, what :func:`read` gave) for each commit that changed it, the oldest
     first; None without git, or where it knows nothing of the file."""
@@ -81,29 +89,36 @@ def history(path=PATH):
 
 
 @click.command()
-@click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
-@click.option("--renew", is_flag=True, help="Search the best recipe of each, and record what it gives.")
+@click.argument("units", nargs=-1, type=click.Choice(NAMES), metavar="[UNIT ...]")
+@click.option("--renew", is_flag=True, help="Record what the recorded recipes give now.")
+@click.option("--search", is_flag=True, help="With --renew: try all recipes, and record the best.")
 @click.option("--parts", is_flag=True, help="Leave out the accelerators, which consist of the other units.")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units mapped at the same time.")
-def command(units, renew, parts, threads):
-    """Maps UNITs (default: all) with their recorded recipes, and fails if one has become worse than the record.
+def command(units, renew, search, parts, threads):
+    """Maps UNITs (default: all that does not take long) with their recorded recipes, and fails if one has become worse
+    than the record.
+
+    What has been mapped is remembered: a run that was interrupted goes on where it was.
 
     \b
     Examples:
       python -m actcodec.synth baseline
-      python -m actcodec.synth baseline dct --renew
+      python -m actcodec.synth baseline dct --renew --search
       python -m actcodec.synth baseline --parts
     """
+    if search and not renew:
+        raise click.UsageError("--search goes with --renew")
     start, console, recorded = monotonic(), Console(), read(PATH)
     work = jobs(units or [name for name in MAPPED if not parts or name != "accelerator"])
     labels = [job.label for job in work]
-    others = {label: figures for label, figures in recorded.items() if (units or parts) and label not in labels}
+    others = {label: figures for label, figures in recorded.items()
+              if (units or parts or label in large()) and label not in labels}
     faults = [] if renew else strangers(recorded, [*labels, *others])
     if not faults:
         with progress(console) as bars:
-            task = bars.add_task("mapping to Nangate45", total=len(work))
-            results = run(work, threads, lambda *_: bars.advance(task), None if renew else recipes(recorded))
+            mapping = Mapping(console, bars, work)
+            results = run(work, threads, mapping.done, None if search else recipes(recorded), mapping.begun)
         faults = [f"{result}" for result in results if isinstance(result, Exception)]
         figures = {job.label: result[0] for job, result in zip(work, results, strict=True)
                    if not isinstance(result, Exception)}
@@ -111,6 +126,8 @@ def command(units, renew, parts, threads):
             faults += compare(recorded, figures)
         elif not faults:
             write(others | record(figures), PATH)
+            for sentence in late(recorded, figures):
+                console.print(f"{sentence}: SEARCH=1 tries the others", soft_wrap=True)
         console.print(f"{len(figures)} mapped in {monotonic() - start:.0f} s")
     close(console, faults, None if renew else
           "If this is meant, run `make synth-renew`, and commit synth/baseline.json along with it.")

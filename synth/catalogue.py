@@ -1,17 +1,26 @@
-"""What is mapped: every unit with its parameters, some variants to compare, and the accelerators with their lanes."""
+"""What is mapped: every unit with its parameters, some variants to compare, and the accelerators with their lanes.
+
+A unit's name stands for the unit and its variants, but for those that are mapped only when they are asked for by their
+own names, such as ``accelerator-1-cdu-all-modes``.
+"""
 
 import os
+import re
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
-from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.flow import RECIPES, netlist, synthesise
 from actcodec.synth.timing import ARRIVAL, LANE
 from actcodec.units import UNITS, Unit
 
-__all__ = ["MAPPED", "Job", "jobs", "run"]
+__all__ = ["BY_NAME", "MAPPED", "NAMES", "VARIANTS", "Job", "jobs", "large", "orders", "run"]
 
 MAPPED = [unit.name for unit in UNITS.values() if unit.synth is not None]
+VARIANTS = {re.sub(r"[^a-z0-9_]+", "-", f"{name} {variant}".lower()).strip("-"): (name, variant)
+            for name in MAPPED for variant in UNITS[name].variants}
+NAMES = (*MAPPED, *VARIANTS)
+BY_NAME = [name for name, (unit, variant) in VARIANTS.items() if variant in UNITS[unit].by_name]
 
 
 @dataclass(frozen=True)
@@ -41,29 +50,47 @@ def _elaborate(name, parameters):
     return netlist(UNITS[name].build(**parameters), name)
 
 
-def jobs(names, wanted=lambda unit, parameters: True):
-    """The ``wanted`` jobs of units, in the order of the catalogue; the lane comes before the accelerators that consist
-    of it. For several jobs this starts processes, which import the script that calls it: its own work belongs behind
-    ``if __name__ == "__main__"``."""
-    orders = []
-    for name in names:
+def orders(names):
+    """What some of :data:`NAMES` stand for: {label: (row of the paper or None, unit, parameters)}, in their order."""
+    result = {}
+    for asked in names:
+        name, only = VARIANTS.get(asked, (asked, None))
         unit = UNITS[name]
-        differs = ", ".join(f"{key} {value}" for key, value in unit.synth.items())
-        orders += [(f"{name} ({differs})" if differs else name, unit.paper, unit, unit.synth)]
-        orders += [(f"{name} ({variant})", None, unit, parameters)
-                   for variant, parameters in unit.variants.items()]
-    orders = [order for order in orders if wanted(*order[2:])]
+        if only is None:
+            differs = ", ".join(f"{key} {value}" for key, value in unit.synth.items())
+            result[f"{name} ({differs})" if differs else name] = unit.paper, unit, unit.synth
+        for variant, parameters in unit.variants.items():
+            if variant == only or (only is None and variant not in unit.by_name):
+                result[f"{name} ({variant})"] = None, unit, parameters
+    return result
+
+
+def _lane(parameters):
+    """What of an accelerator's parameters makes its lanes other hardware, and the label of such a lane."""
+    differs = {key: value for key, value in parameters.items() if key in ("memory", "modes")}
+    return differs, "lane" + "".join(f" ({' '.join(value) if key == 'modes' else value} {key})"
+                                     for key, value in differs.items())
+
+
+def large():
+    """The labels of all that is mapped only when it is asked for by name, lanes with it."""
+    only = orders(BY_NAME)
+    return {*only, *(_lane(parameters)[1] for _, unit, parameters in only.values() if unit.name == "accelerator")}
+
+
+def jobs(names, wanted=lambda unit, parameters: True):
+    """The ``wanted`` jobs of :data:`NAMES`, in the order of the catalogue; the lane comes before the accelerators that
+    consist of it. For several jobs this starts processes, which import the script that calls it: its own work belongs
+    behind ``if __name__ == "__main__"``."""
+    asked = {label: order for label, order in orders(names).items() if wanted(*order[1:])}
     found = []
     # Elaboration is Python's work alone: in processes, which start anew, as threads and forks do not go together.
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        made = (map if len(orders) == 1 else pool.map)(
-            _elaborate, [unit.name for _, _, unit, _ in orders], [one for _, _, _, one in orders])
-        for (label, paper, unit, parameters), (text, parts) in zip(orders, made, strict=True):
-            # What of the whole's parameters makes its lanes other hardware.
-            differs = {key: value for key, value in parameters.items() if key in ("memory", "modes")}
-            variant = "".join(f" ({' '.join(value) if key == 'modes' else value} {key})"
-                              for key, value in differs.items())
-            inner = {module: Job(f"lane{variant}", None, module, UNITS["lane"], differs, part, arrival=LANE,
+        made = (map if len(asked) == 1 else pool.map)(
+            _elaborate, [unit.name for _, unit, _ in asked.values()], [one for _, _, one in asked.values()])
+        for (label, (paper, unit, parameters)), (text, parts) in zip(asked.items(), made, strict=True):
+            differs, lane = _lane(parameters)
+            inner = {module: Job(lane, None, module, UNITS["lane"], differs, part, arrival=LANE,
                                  apart=("inside.codec",))  # ABC takes what is faster than the rest for fast enough
                      for module, part in parts.items()}
             found += [part for part in inner.values() if part not in found]
@@ -72,10 +99,11 @@ def jobs(names, wanted=lambda unit, parameters: True):
     return found
 
 
-def run(work, threads, done, recipes=None):
-    """Maps jobs side by side, with the best of all recipes or those of {label: recipe}; returns for each what
-    :func:`~actcodec.synth.flow.synthesise` does, or the SynthesisError. When a job is done, ``done`` is called with it
-    and its result, or None if it failed."""
+def run(work, threads, done, recipes=None, begun=lambda job: None):
+    """Maps jobs side by side, the largest last, with the best of all recipes or those of {label: recipe}, where a job
+    without one is mapped with the first of all; returns for each what :func:`~actcodec.synth.flow.synthesise` does, or
+    the SynthesisError. ``begun`` is called with each job when it begins, ``done`` with it and its result, or None if it
+    failed, when it is done."""
     runs = {}
 
     def key(job):
@@ -85,18 +113,18 @@ def run(work, threads, done, recipes=None):
         return {module: runs.get(key(part)) for module, part in job.parts.items()}
 
     def one(job):
-        result = None
+        result, recipe = None, None if recipes is None else recipes.get(job.label, next(iter(RECIPES)))
+        begun(job)
         try:
             made = {module: part.result() for module, part in parts(job).items()}
-            result = synthesise(job.name, job.text, recipe=(recipes or {}).get(job.label), parts=made,
-                                arrival=job.arrival, apart=job.apart)
+            result = synthesise(job.name, job.text, recipe=recipe, parts=made, arrival=job.arrival,
+                                apart=job.apart)
             return result
         finally:
             done(job, result)
 
-    # First what others consist of, then those as soon as that is done; otherwise the largest first.
-    inside = {key(part) for job in work for part in job.parts.values()}
-    waiting = sorted(work, key=lambda job: (key(job) not in inside, not job.parts, -len(job.text)))
+    # Wholes, which are the largest, need their parts first.
+    waiting = sorted(work, key=lambda job: (bool(job.parts), len(job.text)))
     with ThreadPoolExecutor(threads) as pool:
         while waiting:
             busy = [run for run in runs.values() if not run.done()]

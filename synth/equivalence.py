@@ -5,12 +5,15 @@ besides mapping and sizing, clock gating is proven, and all that was done to fli
 or found constant. Flip-flops are cut points, known by the RTL's names: for every state of the circuit, the next state
 and the outputs are the same. That such registers have the same value to begin with, where the RTL does not reset them,
 is assumed. Memories that are macros are cut points, too: what goes into them is compared, what comes out is any value.
+Submodules that are mapped apart stay modules in both until all cells are made, and are flattened then.
 """
 
+import hashlib
 import json
 import re
 import subprocess
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import monotonic
 
 import numpy as np
@@ -20,8 +23,10 @@ from actcodec.synth.cells import cells
 from actcodec.synth.flow import yosys
 from actcodec.synth.library import BUILD, SynthesisError, liberty, yosys_abc
 
-__all__ = ["LIMIT", "Proof", "prove"]
+__all__ = ["CHECKER", "LIMIT", "Proof", "fingerprint", "prove"]
 
+CHECKER = tuple(Path(__file__).with_name(f"{name}.py") for name in ("equivalence", "cells", "memories", "flow",
+                                                                   "library"))
 LIMIT = 60  # seconds that ABC may take
 PINS = {"A": 0, "B": 1, "S": 2}
 GENERIC = {"$_NOT_": "~A", "$_BUF_": "A", "$_AND_": "A & B", "$_NAND_": "~(A & B)", "$_OR_": "A | B",
@@ -36,6 +41,14 @@ class Proof:
     proved: bool
     outputs: int
     seconds: float
+
+
+def fingerprint(files, *what):
+    """Sixteen characters that change with the contents of ``files`` and with whatever else a result depends on."""
+    digest = hashlib.sha256(repr(what).encode())
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _labels(module):
@@ -229,15 +242,17 @@ def prove(name, folder, limit=LIMIT, build=BUILD):
     SynthesisError
         If they differ.
     """
-    kept = folder / "proof.json"
+    kept = folder / f"proof-{fingerprint([*CHECKER, folder / 'net.json'], limit)}.json"
     if kept.exists():
         return Proof(**json.loads(kept.read_text()))
     start = monotonic()
     commands = (folder / "generic.ys").read_text().splitlines()
     end = next(k for k, command in enumerate(commands) if command.startswith("dfflegalize"))
-    yosys([*commands[:end], "dfflegalize -cell $_DFF_P_ x", "techmap", "write_json rtl.json"], folder, name, "rtl")
+    flatten = "setattr -mod -unset keep_hierarchy *", "flatten"
+    yosys([*commands[:end], "dfflegalize -cell $_DFF_P_ x", "techmap", *flatten, "write_json rtl.json",
+           "design -reset", "read_json generic.json", *flatten, "write_json flat.json"], folder, name, "rtl")
     rtl, generic, netlist = (json.loads((folder / f"{stem}.json").read_text())["modules"][name]
-                             for stem in ("rtl", "generic", "net"))
+                             for stem in ("rtl", "flat", "net"))
     before, after, outputs = _circuits(name, rtl, generic, netlist, liberty(build))
     before.write(folder / "rtl.blif", outputs)
     after.write(folder / "net.blif", outputs)

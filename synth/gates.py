@@ -6,7 +6,6 @@ starts with random values in all flip-flops and latches. Gates have no delay: ti
 parametrised by pauses, three combinations are run, and of the others those that the catalogue names.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -23,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from actcodec.synth import baseline, catalogue
-from actcodec.synth.console import close, progress
-from actcodec.synth.equivalence import prove
+from actcodec.synth.console import Mapping, close, progress
+from actcodec.synth.equivalence import fingerprint, prove
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.whole import answers
 
@@ -54,13 +53,10 @@ def _bench(name):
     return ROOT / unit.bench_path, f"{PAUSES}|^(?!.*/idle=)(?=.*(?:{unit.tests}))"
 
 
-def _key(folder, *what):
-    """Changes with the netlist and with all that judges it."""
-    digest = hashlib.sha256(repr(what).encode())
-    sources = [path for tree in ("tb", "golden") for path in sorted((ROOT / tree).rglob("*.py"))]
-    for path in [folder / "net.v", ROOT / "synth" / "cells.py", *sources]:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def _judges():
+    """The files of all code that decides whether a netlist passes its bench."""
+    here = [Path(__file__).with_name(f"{name}.py") for name in ("gates", "cells", "memories", "elaborating")]
+    return [*here, *(path for tree in ("tb", "golden") for path in sorted((ROOT / tree).rglob("*.py")))]
 
 
 def run(name, folder):
@@ -73,7 +69,7 @@ def run(name, folder):
         If a test fails, or if the bench has none for this netlist.
     """
     bench, tests = _bench(name)
-    kept = folder / f"gates-{_key(folder, name, tests)}.json"
+    kept = folder / f"gates-{fingerprint([folder / 'net.v', *_judges()], name, tests)}.json"
     if kept.exists():
         return Run(**json.loads(kept.read_text())), True
     start = monotonic()
@@ -114,7 +110,7 @@ def judge(job, folder, parts):
 
 
 @click.command()
-@click.argument("units", nargs=-1, type=click.Choice(UNITS), metavar="[UNIT ...]")
+@click.argument("units", nargs=-1, type=click.Choice(catalogue.NAMES), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units at the same time.")
 def command(units, threads):
@@ -124,15 +120,16 @@ def command(units, threads):
     \b
     Examples:
       python -m actcodec.synth gates
-      python -m actcodec.synth gates dct zvc
+      python -m actcodec.synth gates dct cdu-in-a-lane-rice
     """
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
-        work = catalogue.jobs(units or UNITS,
-                              lambda unit, parameters: parameters == unit.synth or unit.name in REPLAYED)
-        task = bars.add_task("mapping to Nangate45", total=len(work))
+        asked = [parameters for _, _, parameters in catalogue.orders(set(units) - set(UNITS)).values()]
+        work = catalogue.jobs(units or UNITS, lambda unit, parameters: parameters in (unit.synth, *asked)
+                              or unit.name in REPLAYED)
+        mapping = Mapping(console, bars, work)
         recipes = baseline.recipes(baseline.read())
-        mapped = catalogue.run(work, threads, lambda *_: bars.advance(task), recipes)
+        mapped = catalogue.run(work, threads, mapping.done, recipes, mapping.begun)
         task = bars.add_task("benches and proofs", total=len(work))
 
         def one(job, result):

@@ -91,14 +91,22 @@ proc slowest {hopeless} {
 }
 
 # Another size is kept if the path becomes faster there by its neighbours' delays, which is quickly known, and then if the
-# sum of all negative slacks becomes less. It may stay as it is if the path gains much, as others are as slow.
+# sum of all negative slacks becomes less. It may stay as it is if the path gains much, as others are as slow. A slack that
+# is far from zero, and that all tries left would not bring there at the pace of the last ones, never gets there: returns
+# whether it may.
 proc quicken {tries} {
   set hopeless [dict create]
   set improved 0
+  lassign [list $tries [worst_slack -max]] since before
   while {[worst_slack -max] < 0 && $tries > 0} {
+    if {$since - $tries >= $::PACE} {
+      set now [worst_slack -max]
+      if {$now < $::FAR && ($now - $before) * $tries < -$now * ($since - $tries)} { return 0 }
+      lassign [list $tries $now] since before
+    }
     set paths [slowest $hopeless]
     if {![llength $paths] || [dict size $hopeless] > 2000} {
-      if {!$improved} { break }
+      if {!$improved} { return [expr {[worst_slack -max] > $::FAR}] }
       set improved 0
       set hopeless [dict create]
       continue
@@ -118,6 +126,7 @@ proc quicken {tries} {
           turn $cell $to
           set gain [expr {$slow - [delay $near]}]
           if {$gain > 0} {
+            incr ::tried
             incr tries -1
             if {[total_negative_slack] > $late + ($gain > 5e-4 ? -1e-6 : 1e-5) && [legal $cell]} {
               set late [total_negative_slack]
@@ -131,6 +140,7 @@ proc quicken {tries} {
       }
     }
   }
+  return 1
 }
 
 # The slack of what a cell drives, and the delays of its edges.
@@ -210,12 +220,16 @@ proc shrink {} {
 }
 
 set clock [get_clocks clk]
+set FAR -0.1  ;# ns
+set PACE 500  ;# tries
+set tried 0
 foreach tries {3000 1000} {
   rearrange
   rearrange
   strengthen
-  quicken $tries
+  if {![quicken $tries]} { break }
 }
+puts "$tried sizes tried"
 shrink
 set file [open SIZES w]
 foreach cell [array names first] {

@@ -189,5 +189,6 @@ def units():
                        "in a lane, JPEG-BASE": {"packed": False, "modes": (*JPEG_ACT, "jpeg-base")},
                        **{f"in a lane, {coder}": {"packed": False, "modes": modes}
                           for coder, modes in JPEG_ACT_CODED.items()}},
+             by_name=("in a lane, DIVISION", "in a lane, JPEG-BASE", *(f"in a lane, {one}" for one in JPEG_ACT_CODED)),
              apart=("rice", "rle", "div")),
     )

@@ -48,6 +48,7 @@ class Unit:
     synth: dict | None = field(default_factory=dict)  # parameters that differ when mapped; None: not by itself
     variants: dict = field(default_factory=dict)  # what is mapped besides: {label: parameters that differ}
     codec: str = ""  # the class, likewise, that it takes as its codec
+    by_name: tuple = ()  # of these, what is mapped only when asked for by name, as it takes long
     apart: tuple = ()  # submodules that are mapped by themselves, where it has them
     # Its bench, without "tb/" and ".py", unless that mirrors its file; and a regular expression of the bench's tests
     # that its netlist can pass.

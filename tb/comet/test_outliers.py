@@ -2,7 +2,7 @@
 
 import cocotb
 import numpy as np
-from cocotb.triggers import FallingEdge, NextTimeStep, ReadOnly
+from cocotb.triggers import FallingEdge, ReadOnly
 
 from actcodec.rtl.comet.outliers import DEPTH, Outliers
 from tb.harness import SEED, Bench, pack, rng, simulate
@@ -90,8 +90,12 @@ async def brings_bytes_of_rounds_to_the_lanes_of_sectors(dut, share, rest):
         dut.mask.value, dut.take.value = pack(map(int, mask), 1), int(take)
         moves = not wanted and (there or not count)
         dut.moves.value, dut.count.value = int(moves), int(count)
+        push = pushed < len(pushes) and random.random() < 0.7 and dut.room.value == 1  # of registers alone
+        lanes = pushes[pushed] if push else {}
+        dut.pushes.value = sum(1 << lane for lane in lanes)
+        dut.bytes_i.value = sum(value << 8 * lane for lane, value in lanes.items())
+        pushed += push
         await ReadOnly()
-        push = pushed < len(pushes) and random.random() < 0.7 and dut.room.value == 1
         got = int(dut.sector_o.value)
         if take:
             for k in np.flatnonzero(mask):
@@ -99,12 +103,6 @@ async def brings_bytes_of_rounds_to_the_lanes_of_sectors(dut, share, rest):
             byte += 1
         if moves:
             sector, byte = sector + 1, 0
-        await NextTimeStep()
-        dut.pushes.value = 0
-        if push:
-            dut.pushes.value = sum(1 << lane for lane in pushes[pushed])
-            dut.bytes_i.value = sum(value << 8 * lane for lane, value in pushes[pushed].items())
-            pushed += 1
         await FallingEdge(dut.clk)
         dut.pushes.value, dut.take.value, dut.moves.value = 0, 0, 0
     assert (sector, pushed) == (len(counts), len(pushes)), "it does not go on"

@@ -36,3 +36,22 @@ class Pair(wiring.Component):
         m.d.comb += [front.i.eq(self.i), back.i.eq(front.o), self.o.eq(back.o), front.enable.eq(self.enable),
                      back.enable.eq(~self.enable)]
         return m
+
+
+class Nested(wiring.Component):
+    """Two banks with a register between them; the banks are submodules ``front`` and ``back``."""
+
+    i: In(8)
+    enable: In(1)
+    o: Out(8)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.front = front = Bank(8)
+        m.submodules.back = back = Bank(8)
+        between = Signal(8, reset_less=True)
+        with m.If(self.enable):
+            m.d.sync += between.eq(front.o ^ self.i)
+        m.d.comb += [front.i.eq(self.i), back.i.eq(between & front.o), self.o.eq(back.o),
+                     front.enable.eq(self.enable), back.enable.eq(~self.enable)]
+        return m

@@ -113,17 +113,21 @@ def test_there_is_no_history_without_git(path, recorded, monkeypatch):
 def command(path, recorded, monkeypatch):
     """Runs the command with a catalogue of ``units``, {label: what its mapping gives}; returns exit code and output."""
     def run(units, *arguments):
-        def results(work, threads, done, recipes):
+        def results(work, threads, done, recipes, begun):
+            seen["recipes"] = recipes
             made = [units[job.label] for job in work]
             return [one if isinstance(one, Exception) else
-                    (replace(one, recipe=recipes[job.label] if recipes else one.recipe), None, False)
+                    (replace(one, recipe=(recipes or {}).get(job.label, one.recipe)), None, False)
                     for job, one in zip(work, made, strict=True)]
 
         monkeypatch.setattr(baseline, "PATH", path)
-        monkeypatch.setattr(baseline, "jobs", lambda names: [SimpleNamespace(label=label) for label in units])
+        monkeypatch.setattr(baseline, "jobs", lambda names: [SimpleNamespace(label=label, parts={})
+                                                             for label in units])
         monkeypatch.setattr(baseline, "run", results)
         result = CliRunner().invoke(baseline.command, arguments)
         return result.exit_code, result.output
+
+    seen = run.seen = {}
     return run
 
 
@@ -149,6 +153,30 @@ def test_renewal_records_all_or_nothing(path, recorded, command):
     assert read(path) == recorded
     assert command({"zvc": Figures(recipe="twice-440")}, "--renew")[0] == 0
     assert {label: figures["recipe"] for label, figures in read(path).items()} == {"zvc": "twice-440"}
+
+
+def test_renewal_takes_recorded_recipes_unless_all_are_to_be_tried(recorded, command):
+    assert command({"dct": Figures(), "zvc": Figures()}, "--renew")[0] == 0
+    assert command.seen["recipes"] == {"dct": "fast", "align": "area"}
+    assert command({"dct": Figures()}, "--renew", "--search")[0] == 0
+    assert command.seen["recipes"] is None
+    code, output = command({"dct": Figures()}, "--search")
+    assert code == 2 and "--search goes with --renew" in output
+
+
+def test_renewal_tells_what_no_longer_meets_the_clock(command):
+    code, output = command({"dct": Figures(slack=-0.5), "align": Figures(slack=-30.0)}, "--renew")
+    assert code == 0
+    assert "dct: recipe fast no longer meets the clock (-0.5 ps): SEARCH=1 tries the others" in output
+    assert "align" not in output, "it did not meet it before"
+
+
+def test_what_is_mapped_by_name_alone_may_be_recorded(path, command):
+    label = "accelerator (1 CDU, all modes)"
+    assert command({label: Figures()}, "accelerator-1-cdu-all-modes", "--renew")[0] == 0
+    assert label in read(path) and "dct" in read(path)
+    assert command({"dct": Figures(), "align": Figures(slack=-20.0)})[0] == 0
+    assert command({label: Figures(slack=-1.0)}, "accelerator-1-cdu-all-modes")[0] == 1
 
 
 def test_some_units_alone(path, recorded, command):

@@ -1,9 +1,13 @@
 """``python -m actcodec.synth``: every command explains itself."""
 
+import re
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from actcodec.synth.__main__ import COMMANDS, main
+from actcodec.synth.catalogue import NAMES
 
 
 def test_all_commands_are_listed():
@@ -25,3 +29,10 @@ def test_an_unknown_command_or_unit_is_refused():
     assert CliRunner().invoke(main, ["place"]).exit_code == 2
     result = CliRunner().invoke(main, ["gates", "nothing"])
     assert result.exit_code == 2 and "nothing" in result.output
+
+
+@pytest.mark.parametrize("file", [".ci/run", ".github/workflows/ci.yml"])
+def test_a_share_of_the_netlists_is_run_by_ci(file):
+    text = (Path(__file__).resolve().parents[2] / file).read_text()
+    units = re.search(r'make .*gates UNIT="(.*)"', text)[1].split()
+    assert set(units) <= set(NAMES) and {"bursts", "outliers"} <= set(units), "a clock gate, and a bench that met one"

@@ -12,8 +12,7 @@ from amaranth.lib.wiring import Out
 from rich.console import Console
 
 from actcodec.rtl.common.shared_module import shared
-from actcodec.synth import catalogue, fanout, flow, report, timing
-from actcodec.synth.catalogue import jobs
+from actcodec.synth import fanout, flow, report, timing
 from actcodec.synth.equivalence import prove
 from actcodec.synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
 from actcodec.synth.library import NAND2, PERIOD, SynthesisError, liberty
@@ -302,29 +301,3 @@ def test_power_adds_up_where_all_parts_have_it():
 
 def test_every_unit_that_names_a_row_of_the_paper_finds_it():
     assert {unit.paper for unit in UNITS.values()} - {None} <= set(report.PAPER)
-
-
-def test_accelerators_consist_of_one_and_the_same_lane_for_equal_memory_and_modes():
-    """But for that of all modes, which is large."""
-    found = jobs(["quantize", "accelerator"], lambda unit, parameters: "modes" not in parameters)
-    labels = {job.label: job for job in found}
-    assert sorted(labels) == ["accelerator", "accelerator (1 CDU)", "accelerator (independent memory)", "lane",
-                              "lane (independent memory)", "quantize"]
-    for label, lane in (("", "lane"), (" (1 CDU)", "lane"), (" (independent memory)", "lane (independent memory)")):
-        assert list(labels[f"accelerator{label}"].parts.values()) == [labels[lane]]
-
-
-def _stand_in(name, parameters):
-    """Of a netlist: a text, and for an accelerator that of its lane, which memory and modes decide."""
-    return name, {"lane": repr([parameters.get(key) for key in ("memory", "modes")])} if name == "accelerator" else {}
-
-
-def test_a_lane_of_other_memory_or_modes_is_another_job(monkeypatch):
-    monkeypatch.setattr(catalogue, "_elaborate", _stand_in)
-    labels = {job.label: job for job in jobs(["quantize", "accelerator"])}
-    accelerators = ["accelerator", *(f"accelerator ({name})" for name in UNITS["accelerator"].variants)]
-    others = {name: f"lane ({name})" for name in ("independent memory", "all modes")}
-    assert sorted(labels) == sorted(["quantize", "lane", *others.values(), *accelerators])
-    for label in accelerators:
-        lane = next((lane for name, lane in others.items() if name in label), "lane")
-        assert list(labels[label].parts.values()) == [labels[lane]]

@@ -36,6 +36,16 @@ def test_a_netlist_passes_its_bench_and_is_remembered(binarize):
     done, cached = gates.run("binarize", folder)
     assert done.tests > 0 and not cached
     assert gates.run("binarize", folder) == (done, True)
+    assert {"gates.py", "cells.py", "memories.py", "netlist.py"} <= {path.name for path in gates._judges()}
+
+
+def test_what_other_judges_said_is_not_remembered(binarize, monkeypatch, tmp_path):
+    folder, _ = binarize
+    gates.run("binarize", folder)
+    other = tmp_path / "judge.py"
+    other.write_text("# a judge that knows more\n")
+    monkeypatch.setattr(gates, "_judges", lambda judges=gates._judges: [*judges(), other])
+    assert not gates.run("binarize", folder)[1]
 
 
 @pytest.mark.parametrize("good, bad", [("NAND2", "AND2"), ("NOR2", "OR2")])
