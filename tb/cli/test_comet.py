@@ -301,7 +301,7 @@ def test_a_bound_that_would_be_too_small_is_refused(folder):
 
 @pytest.mark.parametrize("line, what", [
     ("--error-bound 0", "--error-bound"), ("--l2 2", "--l2"), ("--predictor 3-D", "--predictor"),
-    ("--l2 0.1 --error-bound 1", "takes one of error_bound, relative_bound, l2")])
+    ("--l2 0.1 --error-bound 1", "takes one of error-bound, relative-bound, l2")])
 def test_wrong_options_are_one_line(folder, line, what):
     error = run(f"compress x.npy x.act --mode comet {line}", 2)
     assert what in error and error.count("\n") == 1

@@ -82,7 +82,7 @@ def test_both_engines_give_the_same(bits, cdus):
     """Tiles in one column, two and more, narrow ones; planes of a few sectors and of many; tensors of one row."""
     random = np.random.default_rng([SEED, bits, cdus])
     shapes = [*SHAPES, (1, 1, 8, 8), (1, 2, 16, 40), (4, 7, 5, 5), (1, 3, 33, 20), (5, 3, 3, 3), (40, 9),
-              (2, 70, 1, 64), *tensors.shapes(random, 4)]
+              (2, 70, 1, 64), *(shape for shape in tensors.shapes(random, 8) if type(shape) is tuple)]  # no view
     for shape in shapes:
         x = tensor(shape, int(random.integers(1 << 32)))
         options = {"bits": bits, "cdus": cdus, "seed": int(random.integers(1 << 32))} | {
