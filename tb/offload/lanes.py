@@ -16,7 +16,8 @@ def drawn(random, name, cdus, **given):
     other."""
     mode, values = codecs.by_code(codecs.lane_modes(name)[0].code)
     for option in mode.options:
-        if not option.stored and option.name not in mode.exclusive:
+        lacks = option.needs and values[option.needs[0]] != option.needs[1]
+        if not option.stored and option.name not in mode.exclusive and not lacks:
             values[option.name] = (
                 bool(random.integers(2)) if option.type is bool else
                 option.choices[random.integers(len(option.choices))] if option.choices else
