@@ -1,6 +1,8 @@
 """Bench of COMET in the lanes of an accelerator: whole tensors from memory to the stream and back, byte for byte as
 golden's of as many CDUs, among cocotbext-axi's models."""
 
+from unittest.mock import patch
+
 import cocotb
 import numpy as np
 import pytest
@@ -172,7 +174,8 @@ async def takes_any_rows_of_a_descriptor(dut):
         x = tensor(random, view[:2], (0, 0.02, 0.5)[turn % 7 % 3])
         book = Book(some(random))
         one = comet.compress(x, float(random.choice([0.02, 0.3, 2])), config, book, it.cdus, view)
-        await it.rows(x, one, view, 4 * (view.width + int(random.choice([0, 1, 8, 100]))))
+        gap = int(random.choice([0, 1, 8, 100 if rows < 300 else 8]))  # all of it fits into memory
+        await it.rows(x, one, view, 4 * (view.width + gap))
 
 
 @cocotb.test
@@ -222,6 +225,7 @@ async def ignores_the_lengths_of_lanes_without_a_group(dut):
 
 @cocotb.test
 async def refuses_settings_before_anything_moves(dut):
+    """As a host writes them whose driver does not look at their limits."""
     random, it = await begin(dut)
     x = tensor(random, (1, 2, 16, 24), 0)
     one = it.encoded(x, "row")
@@ -235,7 +239,8 @@ async def refuses_settings_before_anything_moves(dut):
         for back in range(2):
             work = (it.driver.decompress(0x1000, x.shape, mode, settings=good | change, lengths=[64] * it.cdus) if back
                     else it.driver.compress(0x1000, x.shape, mode, settings=good | change))
-            await it.fails(work, ErrorCode.DESCRIPTOR)
+            with patch("actcodec.driver.check"):
+                await it.fails(work, ErrorCode.DESCRIPTOR)
             cycles_, *others = await it.driver.get(*COUNTERS)
             assert cycles_ and not any(others), f"{change}: {others}"
             await it.quiet()
