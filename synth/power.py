@@ -12,7 +12,8 @@ taken as they are:
   in each state, times how often the replay saw it. OpenSTA's own figure for them is what a second report without any
   data activity says, and goes.
 
-The clock has no tree, and its pins' capacitance is all that it drives: :attr:`Power.clock`. There are no wires.
+The clock has neither tree nor wires, and drives its pins' capacitance alone: :attr:`Power.clock`. All other nets have
+the library's default wire load, which OpenSTA adds by itself.
 """
 
 import hashlib
