@@ -8,27 +8,15 @@ JOBS ?= $(shell nproc)
 export AMARANTH_USE_YOSYS := builtin
 export SIM SEED WAVES PYTHON
 
-# Wrong variables are told at once, before anything is set up.
+# Wrong variables are reported at once, before anything is set up.
 ifeq ($(filter verilator.1 icarus.1,$(SIM).$(words $(SIM))),)  # exactly one of the two
 $(error SIM=$(SIM): choose verilator or icarus)
 endif
 
-# The benches of the names in UNIT, of which what is behind a "-" is a variant for synthesis. These units are proven along
-# with a relative.
-bench_dct8 := dct
-bench_unbinarize := binarize
-bench_bitunpack := bitpack
-bench_dpr_encode := dpr
-bench_dpr_decode := dpr
-bench_division_encode := encode
-bench_division_decode := decode
-bench_address_generator := address
-bench_lane := accelerator
-bench_round := quantize
-bench_rle := runlength
-names := $(sort $(patsubst bench_%,%,$(filter bench_%,$(.VARIABLES))) $(patsubst test_%.py,%,$(notdir $(wildcard tb/*/test_*.py))))
-benches := $(foreach unit,$(foreach name,$(UNIT),$(firstword $(subst -, ,$(name)))),\
-    $(or $(wildcard tb/*/test_$(or $(bench_$(unit)),$(unit)).py),$(error UNIT=$(unit): choose from $(names))))
+# What pytest runs for UNIT, by the catalogue of units, which is asked before anything is set up but .venv itself.
+benches = $(call good,$(shell [ -x $(BIN)/python ] || scripts/setup.sh >&2; \
+    $(BIN)/python -m actcodec.units --bench $(UNIT) 2>&1))
+good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
 .PHONY: help setup demo sim soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs lint clean
 
@@ -48,7 +36,7 @@ demo: setup  ## compress a ResNet's activations, in simulated hardware; table, a
 # A waveform belongs to one process; otherwise benches run side by side.
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
 	@scripts/setup.sh judges bench synth $(if $(filter icarus,$(SIM)),iverilog)
-	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(or $(benches),tb)
+	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(if $(UNIT),$(benches),tb)
 
 soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, MODES=all, SWEEP=1, TOTALS=1)
 	@$(BIN)/python -m tb.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \

@@ -1,7 +1,8 @@
 """The catalogue of units: what there is to simulate, to synthesise and to take away as Verilog. To list it takes no
 Amaranth.
 
-``python -m actcodec.units FOLDER`` writes the Verilog of all of them, a file for each.
+``python -m actcodec.units FOLDER`` writes the Verilog of all of them, a file for each; ``--bench NAME ...`` prints what
+pytest is to run for units, or for other files in tb/.
 """
 
 import os
@@ -12,7 +13,9 @@ from actcodec.codecs import JPEG_ACT, JPEG_ACT_CODED, PAPERS
 from actcodec.codecs.unit import Unit
 from actcodec.elaboration import rare_collection
 
-__all__ = ["UNITS", "Unit", "register", "verilog", "write"]
+__all__ = ["UNITS", "Unit", "benches", "register", "verilog", "write"]
+
+ROOT = Path(__file__).resolve().parent.parent
 
 ADDRESS = {"address_width": 40}
 MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
@@ -71,6 +74,29 @@ def register(*units):
 register(*(unit for paper in PAPERS for unit in paper.units()), *COMMON, *OFFLOAD)
 
 
+def benches(names):
+    """What pytest runs for ``names``, from the root of a checkout on: for a unit, or a variant (``cdu-in-a-lane``), its
+    bench; for any other NAME the files tb/.../test_NAME.py; for FOLDER/NAME one of them whose NAME is that of a unit.
+
+    Raises
+    ------
+    ValueError
+        For a name that stands for nothing.
+    """
+    known = {name: [unit.bench_node] for name, unit in UNITS.items()}
+    for path in sorted((ROOT / "tb").rglob("test_*.py")):
+        name, node = path.stem.removeprefix("test_"), path.relative_to(ROOT).as_posix()
+        if name not in UNITS:
+            known.setdefault(name, []).append(node)
+        elif node != UNITS[name].bench_node:
+            known[f"{path.parent.relative_to(ROOT / 'tb').as_posix()}/{name}"] = [node]
+    names = [name.partition("-")[0] for name in names]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"UNIT={name}: choose from {' '.join(sorted(known))}")
+    return list(dict.fromkeys(node for name in names for node in known[name]))
+
+
 @rare_collection()
 def verilog(component, name, flatten=False):
     """The Verilog of a component as a string. The module is called ``name``; a stream ``i`` becomes ``i__payload``,
@@ -112,4 +138,10 @@ def write(folder):
 
 
 if __name__ == "__main__":
-    write(*sys.argv[1:])
+    if sys.argv[1] != "--bench":
+        write(*sys.argv[1:])
+    else:
+        try:
+            print(*benches(sys.argv[2:]))
+        except ValueError as error:
+            sys.exit(str(error))

@@ -48,9 +48,9 @@ class Run:
 
 
 def _bench(name):
-    """The file of a unit's bench, and the regular expression of the tests to run."""
+    """The bench of a unit, and the regular expression of the tests to run."""
     unit = catalogue.UNITS[name]
-    return ROOT / unit.bench_path, f"{PAUSES}|^(?!.*/idle=)(?=.*(?:{unit.tests}))"
+    return unit.bench_node, f"{PAUSES}|^(?!.*/idle=)(?=.*(?:{unit.tests}))"
 
 
 def _judges():

@@ -18,7 +18,7 @@ from amaranth.lib import data
 from actcodec.codecs import lane_modes
 from actcodec.synth.flow import netlist, yosys
 from actcodec.synth.library import SynthesisError, version
-from actcodec.units import UNITS
+from actcodec.units import UNITS, benches
 
 __all__ = ["BUILD", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "verdicts"]
 
@@ -30,8 +30,8 @@ WIDTH = 16  # bits of the input that chooses
 @dataclass(frozen=True)
 class Subject:
     """What gets mutants: the class of a component, or where that is, and its parameters. ``files`` of the RTL: if there
-    are any, only cells that come from these get mutants. ``bench``: the file of its bench, from the root of a checkout
-    on, if that is not the one beside it, and a regular expression of the ``tests`` to run."""
+    are any, only cells that come from these get mutants. ``bench``: what pytest runs, from the root of a checkout on,
+    if not the bench of its name, and a regular expression of the ``tests`` to run."""
 
     name: str
     place: object
@@ -45,10 +45,9 @@ class Subject:
         return pkgutil.resolve_name(self.place) if isinstance(self.place, str) else self.place
 
     @property
-    def bench_path(self):
-        """The file of its bench."""
-        folder, name = self.component.__module__.split(".")[-2:]
-        return ROOT / (self.bench or f"tb/{folder}/test_{name.removeprefix('test_')}.py")
+    def bench_node(self):
+        """What pytest runs."""
+        return self.bench or benches([self.name])[0]
 
 
 @dataclass(frozen=True)
@@ -98,19 +97,20 @@ SUBJECTS = {
         Subject("fifo", "actcodec.rtl.common.fifo:Fifo", {
             "shape": data.StructLayout({"content": 15, "last": 1}), "depth": 13, "packets": True}),
         Subject("axis", "tb.common.test_axis:Edges", {"size": 16}, ("rtl/common/axis.py",)),
-        *(Subject(name, f"tb.common.test_carrysave:{place}", parameters, ("rtl/common/carrysave.py",))
+        *(Subject(name, f"tb.common.test_carrysave:{place}", parameters, ("rtl/common/carrysave.py",),
+                  "tb/common/test_carrysave.py")
           for name, place, parameters in (("carrysave", "Dot", {"constant": -77}), ("columns", "Bits", {"single": 6}))),
         Subject("minifloat", "tb.common.test_minifloat:Convert", {}, ("rtl/common/minifloat.py",)),
         Subject("round_robin", "actcodec.rtl.offload.round_robin:RoundRobin", {"cdus": 3}),
         Subject("control", "actcodec.rtl.jpegact.control:Control", {
             "modes": lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")}),
         *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **DIFFERENT.get(unit.name, {})),
-                  OWN.get(unit.name, ()), unit.bench_path, unit.tests)
+                  OWN.get(unit.name, ()), tests=unit.tests)
           for unit in UNITS.values() if unit.name not in WITHOUT),
         Subject("stream_mux", "tb.common.test_stream_mux:Partners", {}, ("rtl/common/stream_mux.py",)),
         *(Subject(Path(file).name, UNITS[unit].component,
                   UNITS[unit].resolved(**(UNITS[unit].synth or {}), **DIFFERENT.get(Path(file).name, {})),
-                  (f"rtl/{file}.py",), UNITS[unit].bench_path)
+                  (f"rtl/{file}.py",), UNITS[unit].bench_node)
           for file, unit in INSIDE.items()),
     )
 }

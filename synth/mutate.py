@@ -83,7 +83,7 @@ def sources(path):
 def _call(subject, folder, file, **environment):
     """Runs the bench of a subject with the netlist in ``folder``; returns the process."""
     return subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", subject.bench_path],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", subject.bench_node],
         cwd=ROOT, stdout=file, stderr=subprocess.STDOUT,
         env={**os.environ, "MUTANTS": f"{subject.name}:{folder}:{subject.tests}", "SIM": "verilator", "WAVES": "",
              **environment})
@@ -98,7 +98,7 @@ def campaign(subject, folder, seed, tell=lambda known: None):
     SynthesisError
         If the bench fails without a mutant, or has no test for this netlist.
     """
-    files = [file.read_bytes() for file in sources(subject.bench_path)]
+    files = [file.read_bytes() for file in sources(ROOT / subject.bench_node.partition("::")[0])]
     key = hashlib.sha256(repr((subject.tests, seed, files)).encode()).hexdigest()[:16]
     kept, complete = folder / f"verdicts-{key}", folder / f"verdicts-{key}-complete"
 

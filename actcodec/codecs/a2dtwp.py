@@ -18,7 +18,8 @@ MODES = tuple(
 def units():
     """The hardware."""
     return (
-        Unit("bitpack", "a2dtwp.bitpack:Bitpack", "top bits of each value, packed", {"widths": (8, 16, 24, 32)}),
+        Unit("bitpack", "a2dtwp.bitpack:Bitpack", "top bits of each value, packed", {"widths": (8, 16, 24, 32)},
+             bench="a2dtwp/bitpack::test_bitpack"),
         Unit("bitunpack", "a2dtwp.bitunpack:Bitunpack", "packed values, taken apart", {"widths": (8, 16, 24, 32)},
-             bench="a2dtwp/bitpack"),
+             bench="a2dtwp/bitpack::test_bitunpack"),
     )

@@ -1,6 +1,5 @@
 """What the catalogue knows of a unit of the hardware, and of the figures that a paper prints beside it."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -50,8 +49,8 @@ class Unit:
     codec: str = ""  # the class, likewise, that it takes as its codec
     by_name: tuple = ()  # of these, what is mapped only when asked for by name, as it takes long
     apart: tuple = ()  # submodules that are mapped by themselves, where it has them
-    # Its bench, without "tb/" and ".py", unless that mirrors its file; and a regular expression of the bench's tests
-    # that its netlist can pass.
+    # Its bench, as "gist/dpr::test_encode": where it is in tb/, unless that mirrors the unit, and which test of it is
+    # the unit's, if others are not; and a regular expression of the tests that its netlist can pass.
     bench: str = ""
     tests: str = ""
 
@@ -83,11 +82,12 @@ class Unit:
         return self.component(**self.resolved(**overrides))
 
     @property
-    def bench_path(self):
-        """The file of its bench, from the root of a checkout on."""
-        folder, _, name = (self.bench or inspect.getmodule(self.type).__name__.split(".rtl.")[-1].replace(".", "/")
-                           ).rpartition("/")
-        return f"tb/{folder}/test_{name}.py"
+    def bench_node(self):
+        """What pytest calls its bench, from the root of a checkout on: a file, or a test of it."""
+        module = self.hardware if isinstance(self.hardware, str) else self.hardware.__module__.split(".rtl.")[-1]
+        place, *tests = (self.bench or module.partition(":")[0].replace(".", "/")).split("::")
+        folder, _, name = place.rpartition("/")
+        return "::".join([f"tb/{folder}/test_{name}.py", *tests])
 
     def verilog(self, name=None, **overrides):
         """The Verilog of such an instance, with a header. All its modules' names begin with ``name``, which is the

@@ -4,11 +4,12 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from actcodec.units import UNITS
+from actcodec.units import UNITS, benches
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {key: value for key, value in os.environ.items()
@@ -23,11 +24,21 @@ def make(*words):
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_every_unit_has_a_bench(unit):
-    last = make("sim", f"UNIT={unit}", "JOBS=3").stdout.splitlines()[-1]
-    command, benches = last.split(" -n 3 --dist worksteal ")
+    bench, = benches([unit])
+    file, *tests = bench.split("::")
+    module = import_module(file.removesuffix(".py").replace("/", "."))
+    assert all(callable(getattr(module, test)) for test in tests)
+
+
+@pytest.mark.parametrize("units, nodes", [
+    ("huffman", ["tb/comet/test_huffman.py"]), ("jpegact/huffman", ["tb/jpegact/test_huffman.py"]),
+    ("dct dct8 cdu-in-a-lane-rice", ["tb/jpegact/test_dct.py", "tb/jpegact/test_cdu.py"]),
+    ("dpr_decode", ["tb/gist/test_dpr.py::test_decode"]), ("make", ["tb/cli/test_make.py"]),
+    ("docs", ["tb/cli/test_docs.py", "tb/torch/test_docs.py"]), ("", ["tb"])])
+def test_a_name_stands_for_one_bench_and_no_other(units, nodes):
+    command, words = make("sim", f"UNIT={units}", "JOBS=3").stdout.splitlines()[-1].split(" -n 3 --dist worksteal ")
     assert command.endswith("python -m pytest")
-    assert UNITS[unit].bench_path in benches.split()
-    assert all((ROOT / bench).is_file() for bench in benches.split())
+    assert words.split() == nodes
 
 
 @pytest.mark.parametrize("variable", ["UNIT=nope", "UNIT=dct nope", "SIM=questa", "SIM=", "SIM=verilator icarus"])
