@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 
 from actcodec import codecs
-from actcodec.rtl.offload.limits import check
-from actcodec.rtl.offload.register_map import BITS, COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
-from actcodec.rtl.offload.setting import width
+from actcodec.rtl.offload.control.limits import check
+from actcodec.rtl.offload.control.register_map import BITS, COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
+from actcodec.rtl.offload.control.setting import width
 
 __all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "effective", "run"]
 

@@ -58,9 +58,9 @@ def simulator(mode=None):
         raise UserError(f"mode {mode.name} has no hardware; use the golden engine")
     try:
         if mode and not mode.format:
-            from actcodec import stream_engine as rtl
+            from actcodec.sim import stream_engine as rtl
         else:
-            from actcodec import rtl_engine as rtl
+            from actcodec.sim import rtl_engine as rtl
         try:
             yield rtl
         except rtl.SimulationError as error:
@@ -77,7 +77,7 @@ def announcing(engine, listener):
     if engine != "rtl":
         yield
         return
-    from actcodec.toolchain import announcing
+    from actcodec.sim.toolchain import announcing
 
     with announcing(listener):
         yield

@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from actcodec import codecs
-from actcodec.bench_cycles import DENSE, PAPER, SHOWN
+from actcodec.bench.cycles import DENSE, PAPER, SHOWN
 from docs import marks
 
 __all__ = ["DOCUMENTS", "RECORD", "recorded", "renewed", "taken"]

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from actcodec.codecs import lane_modes
-from actcodec.rtl.offload.limits import RULES
-from actcodec.rtl.offload.register_map import ACCESS, ADDRESS_BITS, ERRORS, MAP
+from actcodec.rtl.offload.control.limits import RULES
+from actcodec.rtl.offload.control.register_map import ACCESS, ADDRESS_BITS, ERRORS, MAP
 
 __all__ = ["markdown"]
 
@@ -57,9 +57,9 @@ def markdown(modes):
     return "\n".join([
         "# Registers of the accelerator",
         "",
-        "Written by `python -m docs.registers` from the declarations in `rtl/offload/register_map.py`, `limits.py` and",
-        "`setting.py`, from which the RTL and the driver come as well. They need nothing but Python's standard",
-        "library, so a host runs the driver without Amaranth.",
+        "Written by `python -m docs.registers` from the declarations in `rtl/offload/control/` (`register_map.py`,",
+        "`limits.py` and `setting.py`), from which the RTL and the driver come as well. They need nothing but Python's",
+        "standard library, so a host runs the driver without Amaranth.",
         "",
         f"AXI4-Lite, 32-bit words, {ADDRESS_BITS} address bits, of which the lowest two do not count. Byte strobes are",
         "honoured. A value of more than 32 bits begins in the word with the lowest address. Bits that are not named",

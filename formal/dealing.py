@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from amaranth.hdl import Cat, Mux, Signal, Value
 
 from actcodec.codecs import lane_modes
-from actcodec.rtl.offload.collector import Collector
-from actcodec.rtl.offload.splitter import Splitter
+from actcodec.rtl.offload.wire.collector import Collector
+from actcodec.rtl.offload.wire.splitter import Splitter
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import outputs, peeked

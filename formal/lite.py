@@ -4,9 +4,9 @@ from amaranth.hdl import Cat, Mux, Signal, Value
 
 from actcodec.codecs import lane_modes
 from actcodec.rtl.common.axil import OKAY, SLVERR
-from actcodec.rtl.offload import setting
-from actcodec.rtl.offload.register_map import BITS, VALUES
-from actcodec.rtl.offload.registers import Registers
+from actcodec.rtl.offload.control import setting
+from actcodec.rtl.offload.control.register_map import BITS, VALUES
+from actcodec.rtl.offload.control.registers import Registers
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.marks import drains

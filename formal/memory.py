@@ -3,8 +3,8 @@
 from amaranth.hdl import Cat, Const, Mux, Signal, signed
 
 from actcodec.rtl.common.bursts import LIMIT
-from actcodec.rtl.offload.reader import Reader
-from actcodec.rtl.offload.writer import GRANTED, STORED, Writer
+from actcodec.rtl.offload.memory.reader import Reader
+from actcodec.rtl.offload.memory.writer import GRANTED, STORED, Writer
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import outputs, peeked

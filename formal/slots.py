@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 from amaranth.hdl import Cat, Mux, Signal
 
-from actcodec.rtl.offload.stream_collector import StreamCollector
-from actcodec.rtl.offload.stream_splitter import StreamSplitter
-from actcodec.rtl.offload.turns import SLOTS, TURN, Turns
+from actcodec.rtl.offload.wire.streams.stream_collector import StreamCollector
+from actcodec.rtl.offload.wire.streams.stream_splitter import StreamSplitter
+from actcodec.rtl.offload.wire.streams.turns import SLOTS, TURN, Turns
 from formal.catalogue import Proof
 from formal.dealing import follow_up
 from formal.harness import Harness

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Cat, Mux, Signal
 
-from actcodec.rtl.offload.round_robin import GROUP, RoundRobin
+from actcodec.rtl.offload.wire.round_robin import GROUP, RoundRobin
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import peeked

@@ -77,13 +77,13 @@ DIFFERENT = {
     "feed": {"packed": False, "modes": ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")},
 }
 # Parts without a bench of their own, and the unit in which they are: its bench is theirs.
-INSIDE = {"offload/dispenser": "splitter", "offload/turns": "stream_splitter",
-          "offload/neighbours": "address_generator", **dict.fromkeys(
-              ("jpegact/feed", "offload/packing", "offload/row_cutter"), "cdu")}
+INSIDE = {"offload/wire/dispenser": "splitter", "offload/wire/streams/turns": "stream_splitter",
+          "offload/memory/neighbours": "address_generator", **dict.fromkeys(
+              ("jpegact/feed", "offload/wire/packing", "offload/wire/row_cutter"), "cdu")}
 # Units that are mostly others put together, which are subjects themselves: only what is their own has mutants.
 OWN = {unit: tuple(f"rtl/{file}.py" for file in files) for unit, files in {
-    "reader": ["offload/reader"], "writer": ["offload/writer"], "collector": ["offload/collector"],
-    "splitter": ["offload/splitter"], "cdu": ["jpegact/cdu", "jpegact/path"], "comet": ["comet/comet"],
+    "reader": ["offload/memory/reader"], "writer": ["offload/memory/writer"], "collector": ["offload/wire/collector"],
+    "splitter": ["offload/wire/splitter"], "cdu": ["jpegact/cdu", "jpegact/path"], "comet": ["comet/comet"],
     "maxpool_backward": ["gist/maxpool_backward", "gist/pooling"]}.items()}
 WITHOUT = ("lane", "accelerator")  # a bench that ends in time, with so large a netlist
 
@@ -101,7 +101,7 @@ SUBJECTS = {
                   "tb/common/test_carrysave.py")
           for name, place, parameters in (("carrysave", "Dot", {"constant": -77}), ("columns", "Bits", {"single": 6}))),
         Subject("minifloat", "tb.common.test_minifloat:Convert", {}, ("rtl/common/minifloat.py",)),
-        Subject("round_robin", "actcodec.rtl.offload.round_robin:RoundRobin", {"cdus": 3}),
+        Subject("round_robin", "actcodec.rtl.offload.wire.round_robin:RoundRobin", {"cdus": 3}),
         Subject("control", "actcodec.rtl.jpegact.control:Control", {
             "modes": lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")}),
         *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **DIFFERENT.get(unit.name, {})),

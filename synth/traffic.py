@@ -87,7 +87,7 @@ def _tensor(name, blocks):
 
 def _accelerator(cdus, blocks, direction):
     from actcodec.golden.jpegact import cdu
-    from actcodec.rtl_engine import Host
+    from actcodec.sim.rtl_engine import Host
 
     x = _tensor("conv0", blocks)
     host = Host(x.shape, MODE, cdus)

@@ -15,7 +15,7 @@ ALLOWED = {
 }
 # What is about certain modes, and not about all that there are.
 ABOUT = {
-    "bench_speed.py": {"jpeg-act"},  # the others get its error
+    "bench/speed.py": {"jpeg-act"},  # the others get its error
     "commands/dqt.py": {"jpeg-act", "zvc"},  # finds its tables; zvc is a coder there
     "commands/jpeg.py": {"jpeg-base"},  # writes its files
     "torch/adaptive.py": {"comet"},  # COMET's control
@@ -46,7 +46,7 @@ def test_a_tree_imports_only_what_it_may(tree):
 def test_offload_names_no_codec():
     codecs = {path.name for path in (ROOT / "rtl").iterdir() if path.is_dir()} - {"offload", "common", "__pycache__"}
     assert {"jpegact", "gist"} <= codecs
-    for path in sorted((ROOT / "rtl" / "offload").glob("*.py")):
+    for path in sorted((ROOT / "rtl" / "offload").rglob("*.py")):
         for line, name in imported(path):
             assert not set(name.split(".")) & codecs, f"{path}:{line} imports {name}"
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from actcodec.codecs.jpegact import CDUS
 from actcodec.codecs.mode import Mode, Option, Setting
 from actcodec.codecs.unit import Unit
-from actcodec.rtl.offload.block_format import BlockFormat
+from actcodec.rtl.offload.wire.block_format import BlockFormat
 
 __all__ = ["LANE", "MODES", "units"]
 

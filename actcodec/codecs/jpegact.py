@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from actcodec.codecs.mode import Mode, Option, Setting
 from actcodec.codecs.unit import Paper, Unit
-from actcodec.rtl.offload.block_format import BlockFormat
-from actcodec.rtl.offload.setting import Limit, entries
+from actcodec.rtl.offload.control.setting import Limit, entries
+from actcodec.rtl.offload.wire.block_format import BlockFormat
 
 __all__ = ["CDMA", "CDUS", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "ROWS", "units"]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 
 from actcodec.codecs.option import Option
-from actcodec.rtl.offload.block_format import BlockFormat
-from actcodec.rtl.offload.setting import Setting
+from actcodec.rtl.offload.control.setting import Setting
+from actcodec.rtl.offload.wire.block_format import BlockFormat
 
 __all__ = ["LANE", "Mode", "Option", "Setting", "Streams", "found"]
 

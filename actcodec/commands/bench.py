@@ -18,7 +18,7 @@ def command(output, quick):
       actcodec bench
       actcodec bench --quick --output pictures
     """
-    from actcodec.bench import run
+    from actcodec.bench.run import run
 
     with engines.simulator():
         run(Path(output), quick)

@@ -20,7 +20,7 @@ def command(output, everything):
       actcodec demo
       actcodec demo --all --output pictures
     """
-    from actcodec.demo import run
+    from actcodec.demo.run import run
 
     if not run(Path(output), everything):
         click.get_current_context().exit(1)

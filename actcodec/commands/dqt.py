@@ -63,7 +63,7 @@ def command(files, error, ratio, alpha, coder, quantizer, target, plot, quiet):
     with replacing(target) as file:
         file.write(text.encode())
     if plot:
-        from actcodec.dqt_plot import draw
+        from actcodec.commands.dqt_plot import draw
 
         draw(samples, (*reached, coder), plot)
     if not is_standard(target, 1):

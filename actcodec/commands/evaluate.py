@@ -56,7 +56,7 @@ def command(files, mode, every, as_json, as_csv, plot, **options):
             rows.append(row(name, x, asked, label, chosen))
             progress.advance(task)
     if plot:
-        from actcodec.evaluate_plot import draw
+        from actcodec.commands.evaluate_plot import draw
 
         draw(rows, plot)
     if as_json:

@@ -4,7 +4,8 @@ import json
 
 import click
 
-from actcodec import codecs, mfr, mfr_codec
+from actcodec import codecs
+from actcodec.commands import mfr_codec, mfr_gist
 from actcodec.commands.common import check_picture
 from actcodec.files import UserError
 from actcodec.golden.gist.dpr import FORMATS
@@ -64,10 +65,10 @@ def command(network, minibatch, sparsity, dpr, codec, options, ratio, plot, as_j
     if plot:
         check_picture(plot)
     names = list(dict.fromkeys(NETWORKS if "all" in network else network))
-    results = mfr.evaluate(names, minibatch, dpr, sparsity)
+    results = mfr_gist.evaluate(names, minibatch, dpr, sparsity)
     if plot:
-        mfr.draw(results, plot)
+        mfr_gist.draw(results, plot)
     if as_json:
-        click.echo(json.dumps(mfr.facts(results)))
+        click.echo(json.dumps(mfr_gist.facts(results)))
     else:
-        mfr.show(results)
+        mfr_gist.show(results)

@@ -4,7 +4,7 @@ import click
 from rich.table import Table
 
 from actcodec.console import Console
-from actcodec.verilog import written
+from actcodec.header import written
 
 
 @click.command("units")

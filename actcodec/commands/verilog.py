@@ -1,6 +1,110 @@
-"""``actcodec verilog``."""
+"""``actcodec verilog``: a command for every unit of the catalogue, with the unit's parameters as its options."""
 
-from actcodec.verilog import Verilog
+import inspect
+import re
+
+import click
+
+from actcodec.files import UserError, replacing
+from actcodec.header import written
+
+
+class Words(click.ParamType):
+    """Words with commas between, as a tuple; numbers if ``default`` has such."""
+
+    name = "word,word,..."
+
+    def __init__(self, default):
+        self.kind = type(default[0])
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, tuple):
+            return value
+        words = [word.strip() for word in value.split(",") if word.strip()]
+        try:
+            return tuple(map(self.kind, words))
+        except ValueError:
+            self.fail(f"{value!r}: must be numbers, with commas between", param, ctx)
+
+
+class Verilog(click.Group):
+    """The units of ``actcodec.units.UNITS`` as commands. The catalogue is imported only when it is asked for."""
+
+    def list_commands(self, ctx):
+        from actcodec.units import UNITS
+
+        return list(UNITS)
+
+    def get_command(self, ctx, name):
+        from actcodec.units import UNITS
+
+        return unit_command(UNITS[name]) if name in UNITS else None
+
+    def resolve_command(self, ctx, args):
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise UserError(f"unknown unit {name!r}; there are {', '.join(self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+def unit_command(unit):
+    """The command that prints the Verilog of ``unit``."""
+
+    def convert(output_path, module, **parameters):
+        try:
+            text = unit.verilog(module, **parameters)
+        except ValueError as error:
+            raise UserError(error) from error
+        if output_path is None:
+            click.echo(text)
+            return
+        with replacing(output_path) as file:
+            file.write(text.encode())
+
+    meaning = described(unit.component)
+    params = [parameter_option(*item, meaning.get(item[0])) for item in unit.parameters.items()]
+    params.append(click.Option(["module", "--name"], metavar="NAME", default=unit.name, show_default=True,
+                               help="Name of the top module, and what the names of all modules in it begin with."))
+    params.append(click.Option(["output_path", "-o", "--output"], metavar="FILE",
+                               help="Write to FILE instead of the standard output."))
+    return click.Command(unit.name, callback=convert, params=params, short_help=unit.summary,
+                         help=f"{unit.summary}.\n\n\b\nExamples:\n  actcodec verilog {unit.name}\n"
+                              f"  actcodec verilog {unit.name} -o {unit.name}.v")
+
+
+def described(component):
+    """{parameter: what its class's docstring says of it, in one line, or that of the ``codec`` that it passes it on
+    to}."""
+    inner = described(component.keywords["codec"]) if "codec" in getattr(component, "keywords", {}) else {}
+    lines = inspect.cleandoc(getattr(component, "func", component).__doc__ or "").splitlines()
+    found, names = {}, []
+    start = lines.index("Parameters") + 2 if "Parameters" in lines else len(lines)
+    for line, below in zip(lines[start:], [*lines[start + 1:], ""], strict=False):
+        if below and not below.strip("-"):  # the next section
+            break
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.split(":")[0].split(",")]
+        elif line:
+            for name in names:
+                found[name] = f"{found[name]} {line.strip()}" if name in found else line.strip()
+    return inner | {name: plain(text) for name, text in found.items()}
+
+
+def plain(text):
+    """Text of a docstring without its markup."""
+    return re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text).replace("``", "")
+
+
+def parameter_option(name, default, meaning):
+    """A parameter of a unit as an option; the type of its default is its type."""
+    option = "--" + name.replace("_", "-")
+    if isinstance(default, bool):
+        return click.Option([name, f"{option}/--no-{option[2:]}"], default=default, show_default=True, help=meaning)
+    if isinstance(default, tuple):
+        return click.Option([name, option], type=Words(default), default=written(default), show_default=True,
+                            help=meaning)
+    return click.Option([name, option], type=type(default), default=default, show_default=True, help=meaning)
+
 
 command = Verilog(name="verilog", subcommand_metavar="UNIT [OPTIONS]", help="""
     Print the Verilog of a unit.

@@ -9,7 +9,7 @@ from actcodec.golden.comet import huffman, lorenzo, prequantise
 from actcodec.golden.comet.book import SYMBOLS, Book, build, cost, histogram, information
 from actcodec.golden.comet.huffman import Error
 from actcodec.golden.comet.interleave import interleave
-from actcodec.golden.offload import stream
+from actcodec.golden.offload.wire import stream
 
 
 @dataclass(frozen=True)

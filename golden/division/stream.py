@@ -3,7 +3,7 @@
 import numpy as np
 
 from actcodec.golden.division import codec
-from actcodec.golden.offload import stream
+from actcodec.golden.offload.wire import stream
 
 
 def interleave(payload, view, bits, cdus):

@@ -9,7 +9,8 @@ import numpy as np
 from actcodec.golden.common import heap
 from actcodec.golden.gist import binarize
 from actcodec.golden.jpegact import dct, div, nibble, quantize, rice, rle, sfpr, steps, zvc
-from actcodec.golden.offload import blocks, stream
+from actcodec.golden.offload import blocks
+from actcodec.golden.offload.wire import stream
 
 BASE = "jpeg-base"  # the paper's baseline: DIV and RLE in place of SH and ZVC
 STEPPED = ("jpeg-act-div", "jpeg-act-div-nibble", "jpeg-act-div-rice")  # DIV with steps in quarters in place of SH

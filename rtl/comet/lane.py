@@ -9,8 +9,8 @@ from actcodec.rtl.comet.histogram import BINS, WIDTH
 from actcodec.rtl.comet.payloads import LANES
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import edges
-from actcodec.rtl.offload import setting
-from actcodec.rtl.offload.config import Chosen, Error, check_streams, config_layout
+from actcodec.rtl.offload.control import setting
+from actcodec.rtl.offload.control.config import Chosen, Error, check_streams, config_layout
 
 __all__ = ["LaneCodec"]
 
@@ -30,12 +30,12 @@ class LaneCodec(wiring.Component):
 
     Ports
     -----
-    config : stream of :func:`~actcodec.rtl.offload.config.config_layout`
+    config : stream of :func:`~actcodec.rtl.offload.control.config.config_layout`
     edges : stream of :data:`~actcodec.rtl.common.vectors.edges`
     sectors_i, sectors_o : stream of 8 float32 words
     stream_i, stream_o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8
     busy : output
-    error : output, :class:`~actcodec.rtl.offload.config.Error`
+    error : output, :class:`~actcodec.rtl.offload.control.config.Error`
     refused : output
         What stands at ``config`` has an illegal step or book, or vertical prediction without tiles; two cycles
         later.

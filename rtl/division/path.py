@@ -7,8 +7,8 @@ from actcodec.rtl.division.decode import Decode
 from actcodec.rtl.division.encode import Encode
 from actcodec.rtl.division.segments import Segments
 from actcodec.rtl.jpegact.sfpr import LATENCY, Sfpr
-from actcodec.rtl.offload.config import Chosen
-from actcodec.rtl.offload.stage import Hop, Stage
+from actcodec.rtl.offload.control.config import Chosen
+from actcodec.rtl.offload.control.stage import Hop, Stage
 
 __all__ = ["average", "codes"]
 

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.carrysave import columns
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import vectors_layout
-from actcodec.rtl.offload.config import rows_layout
+from actcodec.rtl.offload.control.config import rows_layout
 
 __all__ = ["Coder", "Faults", "Parts", "fold", "unfold"]
 
@@ -99,7 +99,7 @@ class Coder(wiring.Component):
         Blocks to compress, eight lines each: columns of a tile, vertical frequency ascending, or sectors.
     chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 16
         Compressed: eight chunks a block, of any size.
-    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows_layout` of 8
+    rows, empty : stream of :func:`~actcodec.rtl.offload.control.config.rows_layout` of 8
         To decompress: the first row of a block with its first byte in place of a mask and 8 that follow,
         seven more with 8 bytes each, and anything where the block has ended; ``empty``: the row is zeros, and so is the
         first byte.

@@ -14,11 +14,11 @@ from actcodec.rtl.common.vectors import words
 from actcodec.rtl.jpegact.control import Control
 from actcodec.rtl.jpegact.feed import pass_rows
 from actcodec.rtl.jpegact.runlength import check_coders
-from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import Chosen, Error, check_blocks, config_layout, limited, rows_layout
-from actcodec.rtl.offload.packing import packed
-from actcodec.rtl.offload.row_cutter import beat_size
-from actcodec.rtl.offload.stage import Hop, Site
+from actcodec.rtl.offload.control.config import Chosen, Error, check_blocks, config_layout, limited, rows_layout
+from actcodec.rtl.offload.control.stage import Hop, Site
+from actcodec.rtl.offload.wire.block_format import MASK
+from actcodec.rtl.offload.wire.packing import packed
+from actcodec.rtl.offload.wire.row_cutter import beat_size
 
 __all__ = ["Cdu"]
 
@@ -65,19 +65,19 @@ class Cdu(wiring.Component):
     Parameters
     ----------
     modes : tuple
-        What it can do (see :func:`~actcodec.rtl.offload.config.check_modes`). A mode has a ``path``, names of functions
-        ("package.module:name") as in :mod:`~actcodec.rtl.jpegact.path`; says whether it is ``scaled``, and ``tiled``;
-        is ``told`` the settings that these ask the :class:`~actcodec.rtl.offload.stage.Site` for.
+        What it can do (see :func:`~actcodec.rtl.offload.control.config.check_modes`). A mode has a ``path``, names of
+        functions ("package.module:name") as in :mod:`~actcodec.rtl.jpegact.path`; says whether it is ``scaled``, and
+        ``tiled``; is ``told`` the settings that these ask the :class:`~actcodec.rtl.offload.control.stage.Site` for.
     packed : bool
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
         and a splitter, which know where it ends. Blocks that are counted or have segments
-        (:mod:`~actcodec.rtl.offload.block_format`) need that.
+        (:mod:`~actcodec.rtl.offload.wire.block_format`) need that.
     coders : int
         Of JPEG's codes, 1 to 8, for modes that pass RLE: each takes a symbol a cycle.
 
     Ports
     -----
-    config : stream of :func:`~actcodec.rtl.offload.config.config_layout`
+    config : stream of :func:`~actcodec.rtl.offload.control.config.config_layout`
     scales : stream of float32 words, only with modes that scale
         k when compressing (a bfloat16 in the upper half; with blocks of segments another number in the low byte), r
         when decompressing.
@@ -86,7 +86,7 @@ class Cdu(wiring.Component):
         Full beats; the one that carries ``last`` holds 1 to ``width`` bytes. If not ``packed``, there is no
         ``bytes_i``, and ``bytes_o`` has eight chunks a block, the mask in the first one, others as long as a row at
         most; those of a counted block have up to 16 bytes each, or a row's, the first of them a byte more.
-    rows_i : stream of :func:`~actcodec.rtl.offload.config.rows_layout`, only if not ``packed``
+    rows_i : stream of :func:`~actcodec.rtl.offload.control.config.rows_layout`, only if not ``packed``
         Eight a block. A row that carries ``last`` too early means nothing, and ends the stream.
     busy : output
         A tensor is under way.

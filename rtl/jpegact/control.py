@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.offload.config import Chosen, Error, beyond, config_layout, limited
+from actcodec.rtl.offload.control.config import Chosen, Error, beyond, config_layout, limited
 
 __all__ = ["Control"]
 
@@ -21,11 +21,11 @@ class Control(wiring.Component):
     Parameters
     ----------
     modes : tuple
-        Those of the unit (see :func:`~actcodec.rtl.offload.config.check_modes`).
+        Those of the unit (see :func:`~actcodec.rtl.offload.control.config.check_modes`).
 
     Ports
     -----
-    config : stream of :func:`~actcodec.rtl.offload.config.config_layout`
+    config : stream of :func:`~actcodec.rtl.offload.control.config.config_layout`
     tensor : output, the same
         Of the tensor that is under way.
     start : output

@@ -1,8 +1,9 @@
 """The units on a tensor's way through a CDU, each with the streams by which a :class:`~actcodec.rtl.jpegact.cdu.Cdu`
 links it.
 
-A function gets the CDU's :class:`~actcodec.rtl.offload.stage.Site`, to which it adds its unit, and ``here``, whether
-the mode of the tensor that starts passes it. It returns a :class:`~actcodec.rtl.offload.stage.Stage`, or several.
+A function gets the CDU's :class:`~actcodec.rtl.offload.control.stage.Site`, to which it adds its unit, and ``here``,
+whether the mode of the tensor that starts passes it. It returns a :class:`~actcodec.rtl.offload.control.stage.Stage`,
+or several.
 """
 
 from amaranth.hdl import Cat, Const, Value, signed
@@ -22,7 +23,7 @@ from actcodec.rtl.jpegact.runlength import RunLength
 from actcodec.rtl.jpegact.sfpr import Sfpr
 from actcodec.rtl.jpegact.steps import Steps
 from actcodec.rtl.jpegact.zvc import Zvc
-from actcodec.rtl.offload.stage import Hop, Stage
+from actcodec.rtl.offload.control.stage import Hop, Stage
 
 __all__ = ["align", "binarize", "dct", "divide", "nibble", "rice", "rle", "sfpr", "shift", "steps",
            "whole", "zvc8", "zvc32"]

@@ -12,7 +12,7 @@ from actcodec.rtl.jpegact.block_store import ROW, WORDS
 from actcodec.rtl.jpegact.rld import SLOTS, Faults
 from actcodec.rtl.jpegact.rle import WORD
 from actcodec.rtl.jpegact.runlength_coder import ROWS, Coder, mirrored
-from actcodec.rtl.offload.config import rows_layout
+from actcodec.rtl.offload.control.config import rows_layout
 
 __all__ = ["BYTES", "RunLength", "check_coders"]
 
@@ -59,7 +59,7 @@ class RunLength(wiring.Component):
         Blocks to compress, eight lines each: columns of a tile, vertical frequency ascending.
     chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 19
         Compressed: eight chunks a block, the first with its length in front, and nothing where it has ended.
-    rows, empty : stream of :func:`~actcodec.rtl.offload.config.rows_layout` of 18
+    rows, empty : stream of :func:`~actcodec.rtl.offload.control.config.rows_layout` of 18
         To decompress: the first row of a block with its first byte in place of a mask and 18 that follow,
         seven more with 18 bytes each, and anything where the block has ended; ``empty``: the row is zeros, and so is
         the first byte.

@@ -9,8 +9,8 @@ from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.transpose import Transpose
 from actcodec.rtl.jpegact.zvc_decode import Decoder
 from actcodec.rtl.jpegact.zvc_encode import Encoder, check_word
-from actcodec.rtl.offload.block_format import MASK
-from actcodec.rtl.offload.config import rows_layout
+from actcodec.rtl.offload.control.config import rows_layout
+from actcodec.rtl.offload.wire.block_format import MASK
 
 __all__ = ["Zvc"]
 

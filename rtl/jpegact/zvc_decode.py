@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common import compaction
 from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.zvc_encode import check_word
-from actcodec.rtl.offload.config import rows_layout
+from actcodec.rtl.offload.control.config import rows_layout
 
 __all__ = ["Decoder"]
 
@@ -26,7 +26,7 @@ class Decoder(wiring.Component):
 
     Ports
     -----
-    i : stream of :func:`~actcodec.rtl.offload.config.rows_layout` of 8 ``word``
+    i : stream of :func:`~actcodec.rtl.offload.control.config.rows_layout` of 8 ``word``
     empty : input
         With a row: it is all zeros, whatever its mask.
     o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8 ``word``

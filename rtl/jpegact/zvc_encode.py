@@ -8,7 +8,7 @@ from actcodec.rtl.common import compaction
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import vectors_layout
-from actcodec.rtl.offload.block_format import MASK
+from actcodec.rtl.offload.wire.block_format import MASK
 
 __all__ = ["Encoder", "check_word"]
 

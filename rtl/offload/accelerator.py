@@ -7,17 +7,17 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common import axi, axil, axis
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.shared_module import shared
-from actcodec.rtl.offload import totals
-from actcodec.rtl.offload.config import config_layout, of_streams
+from actcodec.rtl.offload.control import totals
+from actcodec.rtl.offload.control.config import config_layout, of_streams
+from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, ErrorCode
+from actcodec.rtl.offload.control.registers import Registers
 from actcodec.rtl.offload.lane import Lane
-from actcodec.rtl.offload.outlet import inlet as make_inlet
-from actcodec.rtl.offload.outlet import outlet
-from actcodec.rtl.offload.reader import check_outstanding
-from actcodec.rtl.offload.register_map import ADDRESS_BITS, ErrorCode
-from actcodec.rtl.offload.registers import Registers
-from actcodec.rtl.offload.round_robin import PACKET, check_cdus
-from actcodec.rtl.offload.stream_collector import LENGTH
-from actcodec.rtl.offload.tensor_plan import TensorPlan
+from actcodec.rtl.offload.memory.reader import check_outstanding
+from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
+from actcodec.rtl.offload.wire.outlet import inlet as make_inlet
+from actcodec.rtl.offload.wire.outlet import outlet
+from actcodec.rtl.offload.wire.round_robin import PACKET, check_cdus
+from actcodec.rtl.offload.wire.streams.stream_collector import LENGTH
 
 __all__ = ["Accelerator"]
 
@@ -60,7 +60,7 @@ class Accelerator(wiring.Component):
     cdus : int
         Lanes, 1 to 8.
     modes : tuple
-        Those of the CDUs (see :func:`~actcodec.rtl.offload.config.check_modes`).
+        Those of the CDUs (see :func:`~actcodec.rtl.offload.control.config.check_modes`).
     codec : callable
         Makes a CDU, as a :class:`~actcodec.rtl.offload.lane.Lane` wants it.
     address_width : int

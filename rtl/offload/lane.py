@@ -7,12 +7,12 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common import axi
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.skid import Skid
-from actcodec.rtl.offload.address import AddressGenerator
-from actcodec.rtl.offload.codecs import BINS, COUNT, Codecs
-from actcodec.rtl.offload.config import Chosen, config_layout, of_streams
-from actcodec.rtl.offload.geometry import FAR, distance_layout, geometry_layout
-from actcodec.rtl.offload.reader import Reader
-from actcodec.rtl.offload.writer import Writer
+from actcodec.rtl.offload.control.codecs import BINS, COUNT, Codecs
+from actcodec.rtl.offload.control.config import Chosen, config_layout, of_streams
+from actcodec.rtl.offload.memory.address import AddressGenerator
+from actcodec.rtl.offload.memory.geometry import FAR, distance_layout, geometry_layout
+from actcodec.rtl.offload.memory.reader import Reader
+from actcodec.rtl.offload.memory.writer import Writer
 
 __all__ = ["Lane", "sides"]
 
@@ -49,7 +49,7 @@ class Lane(wiring.Component):
     Parameters
     ----------
     modes : tuple
-        Those of the CDU (see :func:`~actcodec.rtl.offload.config.check_modes`).
+        Those of the CDU (see :func:`~actcodec.rtl.offload.control.config.check_modes`).
     codec : callable
         With ``modes`` and ``packed=False`` it returns a CDU: a component with the ports of
         :class:`~actcodec.rtl.jpegact.cdu.Cdu`, of which ``scaled`` says whether it has those for scales.
@@ -67,12 +67,12 @@ class Lane(wiring.Component):
     -----
     start : input
         Pulse that starts a tensor, while not ``busy``. All other inputs stand from then until ``busy`` falls.
-    tensor : input, :func:`~actcodec.rtl.offload.config.config_layout`
+    tensor : input, :func:`~actcodec.rtl.offload.control.config.config_layout`
         ``blocks`` does not count; nor does what else the lane knows, of a ``share`` all but its ``group``, ``step`` and
         ``void``.
     load, origin : input
         Where this lane's part of the tensor begins, before ``start``, as
-        :class:`~actcodec.rtl.offload.tensor_plan.TensorPlan` gives it.
+        :class:`~actcodec.rtl.offload.memory.tensor_plan.TensorPlan` gives it.
     blocks, geometry : input
         The number of its blocks, at least one, and the tensor's geometry.
     scales : input
@@ -98,7 +98,7 @@ class Lane(wiring.Component):
     refused : output, only with modes that have streams, or whose settings have limits
         Before ``start``, and some cycles after it stood: ``tensor`` has a setting beyond its limits.
     bin, count : only with modes that have streams
-        As :class:`~actcodec.rtl.offload.codecs.Codecs` has them.
+        As :class:`~actcodec.rtl.offload.control.codecs.Codecs` has them.
     fault : output
         Memory answered a read, or a write, of this tensor with an error.
     waits : output

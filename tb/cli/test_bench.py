@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import bench, bench_cycles, cli, demo
+from actcodec import cli, demo
+from actcodec.bench import cycles as bench_cycles
+from actcodec.bench import run as bench
 from tb.judges.test_comet_turns import cycles, demands
 
 CDUS = 4

@@ -7,8 +7,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from actcodec import bench_speed, codecs
-from actcodec.bench_speed import METHODS, Speed
+from actcodec import codecs
+from actcodec.bench import speed as bench_speed
+from actcodec.bench.speed import METHODS, Speed
 from actcodec.metrics import relative_error
 
 

@@ -10,7 +10,9 @@ from click.testing import CliRunner
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
-from actcodec import cli, codecs, demo, engines, files, metrics, picture
+from actcodec import cli, codecs, demo, engines, files, metrics
+from actcodec.demo import picture
+from actcodec.demo.run import KINDS, Result, measure, runs, totals
 from actcodec.golden.jpegact import cdu
 from actcodec.plotting import pyplot
 
@@ -61,12 +63,12 @@ def test_demo_has_every_mode_and_leaves_the_picture(monkeypatch, tmp_path, every
     assert result.exit_code == 0, result.output
     assert "…" not in result.output  # everything fits into 80 columns
     shown = rows(result.output)
-    runs = [(kind, mode, options) for kind, ways in demo.runs().items() for mode, options in ways]
+    wanted = [(kind, mode, options) for kind, ways in runs().items() for mode, options in ways]
     assert list(shown) and set(shown) == {(kind, " ".join([mode, *map(str, options.values())]))
-                                          for kind, mode, options in runs}
-    counts = {kind: sum(name.startswith("ReLU") == (kind == "ReLU") for name in demo.sample()) for kind in demo.KINDS}
+                                          for kind, mode, options in wanted}
+    counts = {kind: sum(name.startswith("ReLU") == (kind == "ReLU") for name in demo.sample()) for kind in KINDS}
     simulated = 0
-    for kind, mode, options in runs:
+    for kind, mode, options in wanted:
         cycles = shown[kind, " ".join([mode, *map(str, options.values())])][-2:]
         in_hardware = everything or (mode in codecs.JPEG_ACT and "coder" not in options)
         assert (cycles == ("8.00/8.00", "99-100/99-100")) == in_hardware, (mode, options)
@@ -79,9 +81,9 @@ def test_demo_has_every_mode_and_leaves_the_picture(monkeypatch, tmp_path, every
 def test_totals_are_of_all_tensors_together():
     before, after = np.float32([3, 0, 0]), np.float32([3, 1, 0])
     four = np.float32([4])
-    results = [demo.Result("a", "dense", "sfpr", {}, before, after, 3.0, (8.5, 8.25), (100, 90)),
-               demo.Result("b", "dense", "sfpr", {}, four, four, 1.0, (9.0, 8.0), (110, 90))]
-    total, = demo.totals(results)
+    results = [Result("a", "dense", "sfpr", {}, before, after, 3.0, (8.5, 8.25), (100, 90)),
+               Result("b", "dense", "sfpr", {}, four, four, 1.0, (9.0, 8.0), (110, 90))]
+    total, = totals(results)
     assert total.ratio == pytest.approx(16 / (4 + 4))
     assert total.relative_error == pytest.approx(1 / 5)
     assert (total.cycles, total.latency) == ("9.00/8.25", "100-110/90")
@@ -90,8 +92,8 @@ def test_totals_are_of_all_tensors_together():
 def test_names_in_the_picture_hide_neither_marks_nor_each_other(tmp_path):
     figure = pyplot().figure(figsize=(8, 6), dpi=100)
     axes = figure.add_axes((0.1, 0.1, 0.8, 0.8))
-    results = [demo.measure(name, kind, x, mode, options, False) for name, x in list(demo.sample().items())[-2:]
-               for kind in ["ReLU" if name.startswith("ReLU") else "dense"] for mode, options in demo.runs()[kind]]
+    results = [measure(name, kind, x, mode, options, False) for name, x in list(demo.sample().items())[-2:]
+               for kind in ["ReLU" if name.startswith("ReLU") else "dense"] for mode, options in runs()[kind]]
     picture.draw_ratios(axes, results)
     figure.canvas.draw()
     names = [text for text in axes.texts if isinstance(text, Annotation)]

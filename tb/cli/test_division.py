@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import actcodec
-from actcodec import container, demo, engines, rtl_engine
+from actcodec import container, demo, engines
 from actcodec.golden.division import codec, stream, table
 from actcodec.golden.division import view as views
+from actcodec.sim import rtl_engine
 from tb.cli.line import run
 from tb.cli.test_container import sealed
 from tb.division import tensors

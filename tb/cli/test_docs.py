@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from actcodec import bench
+from actcodec.bench.run import report
 from docs import measured, rates, ratios, tables
 from tb.cli.test_bench import fake
 
@@ -53,7 +53,7 @@ def test_what_takes_long_to_measure_is_as_it_was_recorded(figure):
 
 def test_what_the_bench_leaves_can_be_recorded(tmp_path):
     """Its figures take the places of those before; what it did not measure stays."""
-    bench.report(*fake(True), tmp_path)
+    report(*fake(True), tmp_path)
     before = rates.recorded()
     after = rates.taken(before, tmp_path)
     assert json.loads(rates.text(after)) == after

@@ -11,10 +11,11 @@ from actcodec import driver
 from actcodec.golden.comet import comet, lorenzo
 from actcodec.golden.gist import binarize
 from actcodec.golden.jpegact import cdu, dct, quantize, sfpr, zvc
-from actcodec.golden.offload import blocks, stream
-from actcodec.rtl.offload.register_map import COUNTERS, MAP, ErrorCode
+from actcodec.golden.offload import blocks
+from actcodec.golden.offload.wire import stream
+from actcodec.rtl.offload.control.register_map import COUNTERS, MAP, ErrorCode
 from tb.harness import ROOT
-from tb.offload.register_model import OKAY, RegisterModel
+from tb.offload.control.register_model import OKAY, RegisterModel
 
 SHAPES = [(2, 3, 8, 16), (1, 5, 9, 13), (2, 4, 14, 7), (3, 40, 1, 1), (1, 1, 1, 1), (3, 20), (2, 3, 2, 4),
           (1, 2, 3, 40)]
@@ -419,6 +420,6 @@ def test_run_refuses_to_wait():
 
 def test_a_host_needs_no_amaranth():
     code = ("import sys; sys.modules['amaranth'] = None\n"
-            "import numpy, actcodec.driver, golden.jpegact.cdu, rtl.offload.register_map\n"
+            "import numpy, actcodec.driver, golden.jpegact.cdu, rtl.offload.control.register_map\n"
             "assert not [name for name in sys.modules if name.startswith('amaranth.')]\n")
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from actcodec import codecs, container, demo, engines, rtl_engine
+from actcodec import codecs, container, demo, engines
 from actcodec.golden.jpegact import cdu, div, steps
+from actcodec.sim import rtl_engine
 from tb.cli.line import same_by_both_engines
 
 SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1)]

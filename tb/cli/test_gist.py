@@ -8,13 +8,14 @@ import zlib
 import numpy as np
 import pytest
 
-from actcodec import codecs, container, demo, engines, files, streams
+from actcodec import codecs, container, demo, engines, files
 from actcodec.codecs import a2dtwp, gist
 from actcodec.codecs.models.gist import Ssdc
 from actcodec.golden.a2dtwp import bitpack
 from actcodec.golden.gist import binarize, dpr, ssdc
 from actcodec.rtl.a2dtwp.bitunpack import Bitunpack
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
+from actcodec.sim import streams
 from tb.cli.line import run, same_by_both_engines
 
 MODES = [mode.name for mode in (*gist.MODES, *a2dtwp.MODES)]

@@ -133,7 +133,7 @@ def test_examples_of_the_help_run(tmp_path, monkeypatch):
 
 
 def test_matplotlib_is_loaded_for_a_plot_only():
-    script = "import sys; from actcodec import cli, mfr; sys.exit('matplotlib' in sys.modules)"
+    script = "import sys; import actcodec.cli, actcodec.commands.mfr; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from actcodec import cli, simulator, streams, toolchain
+from actcodec import cli
 from actcodec.golden.jpegact import cdu
-from actcodec.rtl_engine import Host
+from actcodec.sim import simulator, streams, toolchain
+from actcodec.sim.rtl_engine import Host
 
 MODES = simulator.configurations()[0]
 
@@ -182,7 +183,8 @@ def test_the_command_announces_without_a_terminal_unless_it_is_quiet(tmp_path, m
 BUILD = """
 import os, sys, time
 from pathlib import Path
-from actcodec import __main__, cli, toolchain
+from actcodec import __main__, cli
+from actcodec.sim import toolchain
 def make(folder, seconds):
     (folder / "rubbish").mkdir()
     print("builds", flush=True)

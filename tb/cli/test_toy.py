@@ -12,15 +12,19 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 import actcodec
-from actcodec import bench, bench_cycles, codecs, container, demo, picture, units
-from actcodec.bench_tables import rate_table
+from actcodec import codecs, container, units
+from actcodec.bench import cycles
+from actcodec.bench import run as bench
+from actcodec.bench.tables import rate_table
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.jpegact import CDUS
+from actcodec.demo import picture
+from actcodec.demo.run import Result
 from actcodec.golden.jpegact import cdu
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import words
-from actcodec.rtl.offload.block_format import BlockFormat
-from actcodec.rtl.offload.stage import Hop, Stage
+from actcodec.rtl.offload.control.stage import Hop, Stage
+from actcodec.rtl.offload.wire.block_format import BlockFormat
 from actcodec.synth.catalogue import jobs
 from actcodec.synth.flow import synthesise
 from tb.cli.line import run
@@ -264,12 +268,12 @@ def test_a_lane_has_it(mirror, tmp_path):
 
 def test_it_is_measured(mirror):
     """The bench has its rates, at every width; it draws what it measured, as the demo does."""
-    assert bench_cycles.measured()[-1] == "mirror"
+    assert cycles.measured()[-1] == "mirror"
     assert len([job for job in bench.jobs(True) if "mirror" in job[1]]) == 2 * 3 * 2
-    rates = [bench_cycles.Rate("mirror", back, width, 4, (1, 1, 8, 8), 1000, 8400, 8.5)
+    rates = [cycles.Rate("mirror", back, width, 4, (1, 1, 8, 8), 1000, 8400, 8.5)
              for back in (False, True) for width in (8, 16)]
     assert [rate_table(rates).columns[0]._cells, rate_table(rates).columns[2]._cells] == [2 * ["mirror"], 2 * ["8.50"]]
-    results = [demo.Result(mode, "dense", mode, {}, mirror, mirror, 1.0) for mode in ("raw", "mirror")]
+    results = [Result(mode, "dense", mode, {}, mirror, mirror, 1.0) for mode in ("raw", "mirror")]
     assert len(set(picture.colours(results).values())) == 2
 
 

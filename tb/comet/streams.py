@@ -7,8 +7,8 @@ import numpy as np
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.book import histogram
 from actcodec.golden.comet.huffman import Error
-from actcodec.golden.offload import stream
-from actcodec.rtl.offload.register_map import ErrorCode
+from actcodec.golden.offload.wire import stream
+from actcodec.rtl.offload.control.register_map import ErrorCode
 
 __all__ = ["counts", "restored"]
 

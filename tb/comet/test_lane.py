@@ -12,12 +12,12 @@ from actcodec.codecs import lane_modes
 from actcodec.codecs.models import comet as model
 from actcodec.golden.comet import comet, lorenzo
 from actcodec.golden.comet.book import Book
-from actcodec.golden.offload import stream
 from actcodec.golden.offload.blocks import View
+from actcodec.golden.offload.wire import stream
 from actcodec.rtl.jpegact.cdu import Cdu
-from actcodec.rtl.offload import setting
 from actcodec.rtl.offload.accelerator import Accelerator
-from actcodec.rtl.offload.register_map import COUNTERS, ErrorCode
+from actcodec.rtl.offload.control import setting
+from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
 from tb.comet.streams import counts, restored
 from tb.comet.test_book import some
 from tb.comet.test_comet import tensor

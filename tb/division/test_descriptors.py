@@ -12,7 +12,7 @@ from actcodec.golden.division.view import View
 from actcodec.golden.jpegact import sfpr
 from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.accelerator import Accelerator
-from actcodec.rtl.offload.register_map import ErrorCode
+from actcodec.rtl.offload.control.register_map import ErrorCode
 from tb.division.tensors import descriptor, tensor_of
 from tb.harness import SEED, parameters, rng, simulate
 from tb.offload.world import World

@@ -14,10 +14,10 @@ from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import cdu, sfpr
 from actcodec.golden.offload import blocks
 from actcodec.rtl.jpegact.cdu import Cdu
-from actcodec.rtl.offload.config import config_layout
+from actcodec.rtl.offload.control.config import config_layout
 from tb.division.tensors import Share, shapes, tensor_of
 from tb.harness import PATTERNS, STALLS, Bench, after, chunk, pack, parameters, rng, simulate
-from tb.offload import payloads
+from tb.offload.wire import payloads
 
 OTHERS = ("sfpr", "jpeg-act")
 WIDTH = 16  # bytes of a chunk

@@ -9,7 +9,7 @@ from actcodec.golden.jpegact import cdu, rle, sfpr
 from actcodec.golden.offload import blocks
 from tb.harness import SEED, Bench, chunks, pack, parameters
 from tb.jpegact.blocks import tables
-from tb.offload import payloads
+from tb.offload.wire import payloads
 
 __all__ = ["MALFORMED", "Driver", "tensor"]
 

@@ -16,7 +16,7 @@ from tb.harness import PATTERNS, ROOT, SEED, STALLS, after, chunks, rng, simulat
 from tb.jpegact import test_runlength
 from tb.jpegact.blocks import recovered, rows
 from tb.jpegact.cdus import MALFORMED, Driver, tensor
-from tb.offload import payloads
+from tb.offload.wire import payloads
 
 ALL = cdu.MODES
 NIBBLE, RICE = ("sfpr-nibble", "jpeg-act-nibble"), ("sfpr-rice", "jpeg-act-rice")

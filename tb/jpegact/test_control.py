@@ -8,7 +8,7 @@ from cocotb.triggers import FallingEdge, Timer
 
 from actcodec.codecs import lane_modes
 from actcodec.rtl.jpegact.control import Control
-from actcodec.rtl.offload.config import Error, config_layout, of_blocks
+from actcodec.rtl.offload.control.config import Error, config_layout, of_blocks
 from tb.harness import SEED, Bench, rng, simulate
 
 # So many that there are codes of none, and one of each kind: without tiles, with them, with segments.

@@ -17,7 +17,7 @@ from actcodec.rtl.jpegact.transpose import vectors_layout
 from actcodec.rtl.jpegact.zvc import Zvc
 from actcodec.rtl.jpegact.zvc_decode import Decoder
 from actcodec.rtl.jpegact.zvc_encode import Encoder
-from actcodec.rtl.offload.row_cutter import RowCutter
+from actcodec.rtl.offload.wire.row_cutter import RowCutter
 from tb.harness import PATTERNS, STALLS, Bench, after, beats, chunks, parameters, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"

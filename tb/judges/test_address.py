@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from actcodec.golden.offload import address, blocks, memory
+from actcodec.golden.offload import blocks
+from actcodec.golden.offload.memory import address, traffic
 from tb.judges import oracles
 
 VIEWS = [(shape, False) for shape in oracles.SHAPES]
@@ -31,7 +32,7 @@ def test_the_cdus_together_gather_the_tensor(shape, tiled, cdus):
         groups = [expected[start : start + 32] for start in range(32 * cdu, len(expected), 32 * cdus)]
         mine = np.concatenate([expected[:0], *groups])
         assert len(mine) == 8 * counts[cdu]
-        assert np.array_equal(memory.gather(content, places), mine)
+        assert np.array_equal(traffic.gather(content, places), mine)
 
 
 @pytest.mark.parametrize("shape, tiled", VIEWS)

@@ -8,7 +8,8 @@ import pytest
 
 import actcodec
 from actcodec.golden.jpegact import cdu, dct, div, jpeg, rle
-from actcodec.golden.offload import blocks, stream
+from actcodec.golden.offload import blocks
+from actcodec.golden.offload.wire import stream
 from tb.judges import libjpeg
 
 with np.load(Path(actcodec.__file__).parent / "data" / "resnet20.npz") as sample:

@@ -5,8 +5,8 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from actcodec.golden.offload import memory
-from actcodec.golden.offload.memory import Places
+from actcodec.golden.offload.memory import traffic
+from actcodec.golden.offload.memory.traffic import Places
 
 SHAPES = [(1, 8, 32), (5, 28, 112), (7, 13, 60), (9, 3, 12), (4, 32, 260), (6, 224, 1000)]  # rows, width, stride
 
@@ -27,10 +27,10 @@ def test_gather_and_scatter_are_a_strided_view(shape, base):
     places = rows(count, width, stride, base)
     view = np.lib.stride_tricks.as_strided(words[base // 4 :], (count, width), (stride, 4))
     padded = np.pad(view, ((0, 0), (0, -width % 8))).reshape(-1, 8)
-    assert np.array_equal(memory.gather(words, places), padded)
+    assert np.array_equal(traffic.gather(words, places), padded)
 
     sectors = random.integers(0, 1 << 32, padded.shape).astype(np.uint32)
-    after = memory.scatter(words, places, sectors)
+    after = traffic.scatter(words, places, sectors)
     expected = words.copy()
     view = np.lib.stride_tricks.as_strided(expected[base // 4 :], (count, width), (stride, 4))
     view[...] = sectors.reshape(count, -1)[:, :width]
@@ -49,20 +49,20 @@ def anywhere(seed):
 def test_beats_are_the_runs_of_equal_beats_of_the_words(places):
     words = [address // 4 + k for address, count in zip(places.address.tolist(), places.words.tolist(), strict=True)
              for k in range(count)]
-    assert memory.beats(places).index.tolist() == [beat for beat, _ in groupby(word // 8 for word in words)]
+    assert traffic.beats(places).index.tolist() == [beat for beat, _ in groupby(word // 8 for word in words)]
 
 
 @pytest.mark.parametrize("places", [*(rows(*shape, 20) for shape in SHAPES), *map(anywhere, range(8))])
 def test_lines_of_scales_are_the_runs_of_equal_lines_of_each_slot(places):
     table = 0x8000
-    found = memory.beats(places, table, gather=False)
+    found = traffic.beats(places, table, gather=False)
     assert found.scale.all()
     for slot in (0, 1):
         lines = (places.channel[places.slot == slot] // 8).tolist()
         assert (found.index[places.slot[found.sector] == slot] - table // 32).tolist() == [
             line for line, _ in groupby(lines)]
-    both = memory.beats(places, table)
-    assert both.index[~both.scale].tolist() == memory.beats(places).index.tolist()
+    both = traffic.beats(places, table)
+    assert both.index[~both.scale].tolist() == traffic.beats(places).index.tolist()
     assert np.array_equal(both.index[both.scale], found.index) and (np.diff(both.sector) >= 0).all()
     first = np.flatnonzero(both.scale)
     assert (both.sector[first] != np.append(-1, both.sector)[first]).all(), "a line comes in front of its sector"
@@ -71,12 +71,12 @@ def test_lines_of_scales_are_the_runs_of_equal_lines_of_each_slot(places):
 @pytest.mark.parametrize("places", [*(rows(*shape, 20) for shape in SHAPES), *map(anywhere, range(8))])
 @pytest.mark.parametrize("table", [None, 0x8000])
 def test_bursts_are_the_runs_of_ascending_beats_in_a_block(places, table):
-    found = memory.beats(places, table)
+    found = traffic.beats(places, table)
     # A run has the same distance between a beat's index and its number; a line of scales is nobody's neighbour.
     keys = [(index - k, index // 8, k if scale else -1)
             for k, (index, scale) in enumerate(zip(found.index.tolist(), found.scale.tolist(), strict=True))]
     runs = [list(run) for _, run in groupby(range(len(keys)), key=keys.__getitem__)]
-    address, length = memory.bursts(found)
+    address, length = traffic.bursts(found)
     assert length.tolist() == [len(run) for run in runs]
     assert address.tolist() == [32 * int(found.index[run[0]]) for run in runs]
     assert (address % 4096 + 32 * length <= 4096).all()
@@ -85,10 +85,11 @@ def test_bursts_are_the_runs_of_ascending_beats_in_a_block(places, table):
 def test_scales_are_words_of_the_table():
     words = np.arange(1024, dtype=np.uint32)
     places = Places(*np.zeros((3, 5), int)[:2], np.array([0, 7, 8, 100, 3]), np.zeros(5, int))
-    assert memory.scales(words, places, 0x400).tolist() == [256, 263, 264, 356, 259]
+    assert traffic.scales(words, places, 0x400).tolist() == [256, 263, 264, 356, 259]
 
 
 def test_a_tensor_of_padding_touches_nothing():
     places = Places(np.arange(0, 64, 4), np.zeros(16, int), np.zeros(16, int), np.zeros(16, int))
-    assert memory.beats(places).index.size == 0 and all(part.size == 0 for part in memory.bursts(memory.beats(places)))
-    assert not memory.gather(np.ones(64, np.uint32), places).any()
+    beats = traffic.beats(places)
+    assert beats.index.size == 0 and all(part.size == 0 for part in traffic.bursts(beats))
+    assert not traffic.gather(np.ones(64, np.uint32), places).any()

@@ -8,7 +8,7 @@ import pytest
 
 from actcodec.golden.jpegact import rle
 from actcodec.golden.jpegact.zigzag import ZIGZAG
-from actcodec.golden.offload import stream
+from actcodec.golden.offload.wire import stream
 from tb.judges import libjpeg
 
 FRAMINGS = pytest.mark.parametrize("framing", rle.FRAMINGS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from actcodec.golden.jpegact import zvc
-from actcodec.golden.offload import stream
+from actcodec.golden.offload.wire import stream
 from tb.judges import oracles
 
 BLOCKS = [0, 1, 3, 4, 5, 16, 31, 32, 33, 100]

@@ -16,7 +16,8 @@ from actcodec.golden.division import stream as division
 from actcodec.golden.division.table import Table
 from actcodec.golden.division.view import View
 from actcodec.golden.jpegact import cdu, sfpr
-from actcodec.golden.offload import blocks, stream
+from actcodec.golden.offload import blocks
+from actcodec.golden.offload.wire import stream
 from tb.comet.streams import counts, restored
 
 __all__ = ["Descriptor", "Encoded"]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from actcodec.golden.jpegact import sfpr
-from actcodec.rtl.offload import limits
+from actcodec.rtl.offload.control import limits
 from tb.offload.descriptors import Descriptor
 
 __all__ = ["descriptor", "illegal", "scale_words", "settings", "values"]

@@ -12,10 +12,11 @@ from cocotbext.axi import AxiResp
 
 from actcodec.codecs import JPEG_ACT, MODES, division, lane_modes
 from actcodec.golden.jpegact import cdu
-from actcodec.golden.offload import blocks, stream
+from actcodec.golden.offload import blocks
+from actcodec.golden.offload.wire import stream
 from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.accelerator import Accelerator
-from actcodec.rtl.offload.register_map import COUNTERS, ErrorCode
+from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
 from tb.harness import SEED, parameters, rng, simulate
 from tb.jpegact.blocks import recovered
 from tb.offload import draws

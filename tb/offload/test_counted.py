@@ -7,8 +7,9 @@ import pytest
 
 from actcodec import codecs
 from actcodec.golden.jpegact import sfpr
-from actcodec.golden.offload import blocks, stream
-from actcodec.rtl_engine import Host
+from actcodec.golden.offload import blocks
+from actcodec.golden.offload.wire import stream
+from actcodec.sim.rtl_engine import Host
 from tb.harness import SEED
 from tb.offload import trim
 

@@ -13,9 +13,9 @@ from amaranth.lib.wiring import In, Out
 from actcodec.codecs import Mode, Setting
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import vectors_layout
-from actcodec.rtl.offload.block_format import MASK, BlockFormat
-from actcodec.rtl.offload.config import rows_layout
-from actcodec.rtl.offload.stage import Hop, Stage
+from actcodec.rtl.offload.control.config import rows_layout
+from actcodec.rtl.offload.control.stage import Hop, Stage
+from actcodec.rtl.offload.wire.block_format import MASK, BlockFormat
 
 __all__ = ["TRIM", "encode"]
 

@@ -17,8 +17,8 @@ from cocotbext.axi import (
 
 from actcodec import codecs
 from actcodec.driver import LENGTH, AcceleratorError, Driver, effective, view
-from actcodec.rtl.offload.register_map import COUNTERS, ErrorCode
-from actcodec.rtl.offload.setting import width
+from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
+from actcodec.rtl.offload.control.setting import width
 from tb.harness import PATTERNS, SEED, Bench, parameters
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked, drawn, model, stored

@@ -15,7 +15,7 @@ from collections import Counter
 from itertools import count
 from queue import Empty
 
-from actcodec.toolchain import SimulationError
+from actcodec.sim.toolchain import SimulationError
 from tb.soak import chance, counts, sweep
 from tb.soak.run import run
 from tb.soak.world import Accelerator

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from actcodec.golden.offload import blocks
-from actcodec.golden.offload.stream import PACKET, order
-from actcodec.rtl.offload.register_map import ErrorCode
+from actcodec.golden.offload.wire.stream import PACKET, order
+from actcodec.rtl.offload.control.register_map import ErrorCode
 
 __all__ = ["MUTATIONS", "Frame", "expected", "framed", "mutated"]
 

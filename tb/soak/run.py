@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from actcodec.codecs import lane_modes
-from actcodec.rtl.offload.register_map import ErrorCode
+from actcodec.rtl.offload.control.register_map import ErrorCode
 from tb.offload import draws
 from tb.soak import chance
 from tb.soak.frames import MUTATIONS, framed, mutated

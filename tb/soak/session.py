@@ -3,8 +3,8 @@
 import numpy as np
 
 from actcodec.driver import LENGTH, Driver, Plain, run
-from actcodec.rtl.offload.register_map import BITS, COUNTERS, VALUES, ErrorCode
-from actcodec.rtl.offload.setting import width
+from actcodec.rtl.offload.control.register_map import BITS, COUNTERS, VALUES, ErrorCode
+from actcodec.rtl.offload.control.setting import width
 from tb.soak.frames import expected, framed
 from tb.soak.world import COMPRESSING, DECOMPRESSING, IDLE, SLVERR, Broken, World
 

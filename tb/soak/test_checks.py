@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from actcodec.toolchain import compiler
+from actcodec.sim.toolchain import compiler
 
 
 def test_checks_catch_what_they_are_for_and_memories_behave(tmp_path):

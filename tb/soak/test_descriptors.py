@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from actcodec.codecs import lane_modes
-from actcodec.rtl.offload import limits
-from actcodec.rtl.offload.register_map import ErrorCode
+from actcodec.rtl.offload.control import limits
+from actcodec.rtl.offload.control.register_map import ErrorCode
 from tb.offload import draws
 from tb.offload.descriptors import Descriptor
 from tb.offload.jobs import Job

@@ -1,7 +1,7 @@
 // An accelerator under test: memory, DMA engine and host around it, each of which may rest in any cycle, and checks of
 // every rule of its ports in every cycle. tb/soak/world.py calls the functions at the end.
 //
-// Vaccelerator comes from Verilator, ALL_PINS from actcodec/simulator.py: PINS(port) for each port to memory.
+// Vaccelerator comes from Verilator, ALL_PINS from actcodec/sim/simulator.py: PINS(port) for each port to memory.
 #include <memory>
 #include "Vaccelerator.h"
 #include "verilated.h"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from actcodec import simulator
+from actcodec.sim import simulator
 
 __all__ = ["KINDS", "PATTERNS", "Accelerator", "Broken", "Manners", "World"]
 

@@ -14,8 +14,8 @@ from actcodec.codecs import find, lane_modes
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.book import Book
-from actcodec.golden.offload import stream
 from actcodec.golden.offload.blocks import LANES, View, view
+from actcodec.golden.offload.wire import stream
 
 __all__ = ["Flat", "check", "compress", "compressed", "decompress", "facts", "fit", "lane", "side_bytes", "stored"]
 

@@ -1,0 +1,269 @@
+"""What the simulated accelerator reaches with one tensor, or a network's, in exact cycles.
+
+:func:`measure` has cycles a block when nothing but the accelerator limits; :func:`share` what lanes make of one port to
+memory for all of them; :func:`offload` the effective offload rate with a DMA engine of 12.8 GB/s, as in section VI-E,
+Figure 21 and Table V of the JPEG-ACT paper; :func:`streamed` the rate of lanes that make streams, COMET's. Every
+payload and tensor is compared with the golden model's on the way.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from actcodec import codecs
+from actcodec.demo import sample
+from actcodec.golden.jpegact import cdu, rle
+from actcodec.rtl.offload.wire.block_format import MASK, VALUES
+
+__all__ = ["CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS",
+           "SECTOR", "SHOWN", "SYMBOLS", "Coding", "Offload", "Rate", "Shared", "Streamed", "choice", "code",
+           "lossy_streams", "masked", "measure", "measured", "offload", "offload_by_name", "share", "streamed"]
+
+CLOCK = 1.455  # GHz
+PCIE = 12.8  # GB/s
+LATENCY = 300  # of memory, cycles
+SECTOR = 32  # bytes
+GROUPS = 250  # of each CDU, at least
+# What networks have: channels of maps of that width.
+CHANNELS = {8: 256, 16: 128, 24: 96, 28: 128, 32: 64, 56: 64, 112: 64, 224: 64}
+PAPER = {"cDMA+": (1.3, 15.6), "SFPR": (4.0, 48.0), "JPEG-BASE": (5.8, 69.6), "JPEG-ACT": (8.5, 108.8)}
+"""Table V, 4 CDUs: compression ratio and GB/s. The last is the ratio times 12.8 GB/s, the others times 12.0."""
+RATIOS = (2, 4, 6, 8, 12, 16)  # of synthetic tensors
+FIXED = (2, 4, 8, 12)  # those of Figure 21
+SHOWN = 4  # for the tables, and as in Table V
+SYMBOLS = {"jpeg60": 21.4, "optH-div": 27.5, "jpeg80": 29.3, "optL-div": 47.2}
+"""Tables for division, and how many of JPEG's codes a block of the sample's dense tensors was expected to have on
+average when the coders, of a code a cycle, were planned."""
+ERRORS = (0.0635, 0.1737)  # relative L2 errors that COMET is asked for
+DENSE = ", dense"  # behind the name of a policy: of the sample, only what is no ReLU
+BATCH = 16  # images of the real tensors, repeated
+SYNTHETIC = (8, 64, 32, 32)  # shape of the tensors of a chosen ratio
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A tensor when memory and the DMA engine do not limit."""
+
+    mode: str
+    decompress: bool
+    width: int
+    cdus: int
+    shape: tuple
+    blocks: int  # of the CDU that has most of them
+    cycles: int  # the accelerator's counter: from its start to its end
+    steady: float  # cycles a block of that CDU between its first and its last beat at the side of memory
+
+    @property
+    def total(self):
+        """Cycles a block and CDU with everything: start, latency of memory, end."""
+        return self.cycles / self.blocks
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A tensor when all lanes' ports lead to one slave, which moves a beat a cycle in each direction."""
+
+    mode: str
+    decompress: bool
+    width: int
+    cdus: int
+    beats: int  # of the tensor and its scales
+    used: float  # share of the cycles, from the first to the last of these beats, in which one moves
+
+
+@dataclass(frozen=True)
+class Coding:
+    """Dense tensors by JPEG's codes, when nothing but one CDU and its coders limit."""
+
+    dqt: str
+    coders: int
+    decompress: bool
+    symbols: float  # codes of a block, on average
+    steady: float  # cycles a block, as those of :class:`Rate`, of all tensors together
+
+
+@dataclass(frozen=True)
+class Offload:
+    """Tensors one after the other through a DMA engine of :data:`PCIE`."""
+
+    name: str
+    decompress: bool
+    cdus: int
+    ratio: float
+    cycles: int
+    rate: float  # GB/s of uncompressed data
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A real tensor through lanes that make streams, when memory and the DMA engine do not limit, both ways."""
+
+    mode: str
+    tensor: str
+    error: float  # relative L2 error that was asked for
+    cdus: int
+    ratio: float
+    blocks: int  # of the CDU that has most of them
+    cycles: tuple  # to compress and to decompress: the accelerator's counter, from its start to its end
+
+    @property
+    def rates(self):
+        """Sectors a cycle and CDU."""
+        return tuple(8 * self.blocks / cycles for cycles in self.cycles)
+
+
+def measured():
+    """The modes whose rates are measured: those of a lane that no tensor slows down."""
+    return [name for name, mode in codecs.MODES.items() if mode.format and mode.steady]
+
+
+def lossy_streams():
+    """The modes of lanes without blocks that can be asked for an error."""
+    return [name for name, mode in codecs.MODES.items() if mode.format and mode.format.endless and mode.option("l2")]
+
+
+def masked(ratio):
+    """The mode that compresses any tensor to 1/ratio if enough of it is zero, and which share of it is not zero then:
+    of those with a mask the one with the shortest items, unless these are too short."""
+    found = [mode for mode in codecs.MODES.values() if mode.format and mode.format.kind == "mask" and not mode.tiled]
+    for mode in sorted(found, key=lambda mode: mode.format.item):
+        share = (4 * VALUES / ratio - MASK) / (VALUES * mode.format.item)
+        if share <= 1:
+            return mode.name, share
+    raise ValueError(f"no mode makes tensors {ratio} times smaller")
+
+
+def shape(width, cdus):
+    """A tensor that is as long as it has to be; [N, C, H, W]."""
+    planes = math.ceil(4 * GROUPS * cdus / (width / 8 * math.ceil(width / 8)))
+    channels = min(planes, CHANNELS.get(width, 64))
+    return math.ceil(planes / channels), channels, width, width
+
+
+def sparse(size, zeros, seed=0):
+    """A tensor of which that share is zero."""
+    rng = np.random.default_rng(seed)
+    x = np.abs(rng.normal(size=size)).astype(np.float32) + np.float32(0.1)
+    x[rng.random(size) < zeros] = 0
+    return x
+
+
+def simulate(x, name, dqt, cdus, decompress, **options):
+    """One tensor one way in a lane's mode: (counters, traffic, golden's compressed tensor). Raises SimulationError if a
+    bit differs."""
+    from actcodec.driver import effective
+    from actcodec.sim.rtl_engine import Host, SimulationError
+
+    asked = codecs.lane_modes(name)[0]
+    lane = effective(asked, x.shape)
+    mode, chosen = codecs.by_code(asked.code)  # a fallback may be the hardware's alone, with a code that no file has
+    tables = {"dqt": dqt} if any(option.name == "dqt" for option in mode.options) else {}
+    chosen = mode.settings(chosen | tables | {"cdus": cdus})
+    whole = mode.model.compress(x, mode, **chosen)
+    compressed, settings = mode.model.stored(whole)
+    host = Host(x.shape, lane.name, cdus, **options)
+    if decompress:
+        result, got = host.decompress(compressed, settings)
+        equal = got.tobytes() == mode.model.decompress(whole).tobytes()
+    else:
+        del chosen["cdus"]
+        result, got = host.compress(x, lane.name, **mode.model.job(**chosen))
+        equal = got == compressed.payload
+    if not equal:
+        raise SimulationError(f"{name} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")
+    return result.counters, host.simulator.traffic(), compressed
+
+
+def measure(mode, decompress, width, cdus, x=None):
+    """:class:`Rate` of ``x``, or of noise that is long enough."""
+    x = sparse(shape(width, cdus), 0.5) if x is None else x
+    counters, traffic, compressed = simulate(x, mode, "optL", cdus, decompress, latency=LATENCY)
+    total = compressed.blocks
+    most = int(np.minimum(4, total - np.arange(0, total, 4 * cdus)).sum())  # the first CDU's
+    passed = traffic["written" if decompress else "read"][0]
+    steady = (passed.last - passed.first + 1) / most
+    return Rate(mode, decompress, width, cdus, x.shape, most, counters["cycles"], steady)
+
+
+def code(dqt, coders, decompress):
+    """:class:`Coding` of the sample's dense tensors."""
+    blocks = cycles = symbols = 0
+    for x in (x for name, x in sample().items() if not name.startswith("ReLU")):
+        _, traffic, compressed = simulate(x, cdu.BASE, dqt, 1, decompress, latency=LATENCY, coders=coders)
+        passed = traffic["written" if decompress else "read"][0]
+        blocks, cycles = blocks + compressed.blocks, cycles + passed.last - passed.first + 1
+        symbols += int(rle.symbols(rle.decode(compressed.payload, compressed.blocks)).sum())
+    return Coding(dqt, coders, decompress, symbols / blocks, cycles / blocks)
+
+
+def share(mode, decompress, width, cdus):
+    """:class:`Shared` of noise."""
+    _, traffic, _ = simulate(sparse(shape(width, cdus), 0.5), mode, "optL", cdus, decompress, latency=LATENCY,
+                             shared=True)
+    lanes = [lane for lane in traffic["written" if decompress else "read"] if lane.count]
+    beats = sum(lane.count for lane in lanes)
+    span = max(lane.last for lane in lanes) - min(lane.first for lane in lanes) + 1
+    return Shared(mode, decompress, width, cdus, beats, beats / span)
+
+
+def streamed(mode, name, error, cdus):
+    """:class:`Streamed` of a tensor of the sample."""
+    from actcodec import container, engines
+    from actcodec.sim.toolchain import SimulationError
+
+    x = batch(sample()[name])
+    golden, _ = engines.compress("golden", x, mode, l2=error, cdus=cdus)
+    simulated, there = engines.compress("rtl", x, mode, l2=error, cdus=cdus)
+    after, back = engines.decompress("rtl", golden)
+    if (container.pack(simulated) != container.pack(golden)
+            or after.tobytes() != engines.decompress("golden", golden)[0].tobytes()):
+        raise SimulationError(f"{mode} {name}, {cdus} CDUs: the hardware differs from the golden model")
+    return Streamed(mode, name, error, cdus, golden.ratio, there.blocks, (there.cycles, back.cycles))
+
+
+def offload(name, tensors, cdus, decompress):
+    """:class:`Offload` of [(tensor, mode, dqt)]."""
+    before = after = cycles = 0
+    for x, mode, dqt in tensors:
+        counters, _, compressed = simulate(x, mode, dqt, cdus, decompress, latency=LATENCY, rate=PCIE / CLOCK)
+        before, after, cycles = before + x.nbytes, after + compressed.payload_bytes, cycles + counters["cycles"]
+    return Offload(name, decompress, cdus, before / after, cycles, before / cycles * CLOCK)
+
+
+def batch(x):
+    """A tensor of the sample, repeated to :data:`BATCH` images."""
+    return np.tile(x, (BATCH // len(x), 1, 1, 1))
+
+
+def real(policy):
+    """The sample's tensors, as [(tensor, mode, dqt)]: the method's choice of modes (Table II). Behind its first word, a
+    ``policy`` has the name of a DQT, and maybe that of a coder. With DENSE at its end, ReLUs' are left out."""
+    found, (dense, relus, dqt) = [], choice(policy)
+    for name, x in sample().items():
+        relu = name.startswith("ReLU")
+        if not (relu and policy.endswith(DENSE)):
+            found.append((batch(x), relus if relu else dense, dqt))
+    return found
+
+
+def choice(policy):
+    """The modes of dense tensors and of ReLUs', and the DQT."""
+    method, dqt, coder = (*policy.removesuffix(DENSE).split(), None, None)[:3]
+    options = {"coder": coder} if coder else {}
+    return *(codecs.find(name).variant(options).name for name in codecs.METHODS[method]), dqt or "optL"
+
+
+def fixed(ratio):
+    """A synthetic tensor that is compressed to 1/ratio, as [(tensor, mode, dqt)]."""
+    mode, share = masked(ratio)
+    return [(sparse(SYNTHETIC, 1 - share, ratio), mode, "optL")]
+
+
+POLICIES = ("cDMA+", "JPEG-BASE jpeg80",
+            *(f"JPEG-ACT {dqt}{coder}" for dqt in ("optL", "optH") for coder in ("", " nibble", " rice")),
+            *(f"JPEG-ACT optH{coder}{DENSE}" for coder in ("", " nibble", " rice")))
+
+
+def offload_by_name(name, cdus, decompress):
+    return offload(name, real(name) if name in POLICIES else fixed(int(name.split("x")[0])), cdus, decompress)

@@ -1,0 +1,167 @@
+"""``actcodec bench``: what the simulated accelerator reaches, in exact cycles (:mod:`actcodec.bench.cycles`), and how
+fast the golden model is beside others (:mod:`actcodec.bench.speed`)."""
+
+import json
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from actcodec import codecs
+from actcodec.bench.cycles import (
+    CHANNELS,
+    CLOCK,
+    DENSE,
+    ERRORS,
+    LATENCY,
+    PAPER,
+    PCIE,
+    POLICIES,
+    RATIOS,
+    SHOWN,
+    SYMBOLS,
+    Coding,
+    Offload,
+    Rate,
+    Shared,
+    Streamed,
+    choice,
+    code,
+    lossy_streams,
+    masked,
+    measure,
+    measured,
+    offload_by_name,
+    share,
+    streamed,
+)
+from actcodec.bench.tables import (
+    coding_table,
+    number_table,
+    offload_table,
+    rate_table,
+    shared_table,
+    stream_table,
+)
+from actcodec.demo import sample
+from actcodec.golden.jpegact import cdu
+
+__all__ = ["run"]
+
+NUMBERS = (1, 2, 4, 8)  # of CDUs, for rates; of coders
+OFFLOAD = (1, 2, 3, 4, 6, 8)  # for offload
+# On one port for all lanes: whole beats, rows that begin inside of one, and the widest.
+SHARED = {"modes": codecs.JPEG_ACT, "widths": (28, 32, 33, 224), "numbers": (1, SHOWN)}
+
+
+def jobs(quick):
+    """What to simulate: [(function, arguments)], the longest ones first."""
+    widths, numbers = ((8, 28, 224), (1, SHOWN)) if quick else (tuple(CHANNELS), NUMBERS)
+    found = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in measured()
+             for back in (False, True)]
+    found += [(share, (mode, back, width, cdus)) for cdus in SHARED["numbers"] for width in SHARED["widths"]
+              for mode in SHARED["modes"] for back in (False, True) if not quick or (width, cdus) == (32, SHOWN)]
+    for cdus in numbers if quick else OFFLOAD:
+        names = {"JPEG-ACT optH", "4x", "8x", "12x"}
+        if cdus in (1, SHOWN):  # more change nothing for low ratios
+            names |= {"cDMA+", "2x"}
+        if cdus in (SHOWN, 6):  # where four lanes limit, six do not
+            names |= {name for name in POLICIES if name.endswith(DENSE)}
+        if cdus == SHOWN:
+            names |= {*POLICIES, *(f"{ratio}x" for ratio in RATIOS)}
+        found += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
+    found += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
+              for back in (False, True)]
+    found += [(streamed, (mode, name, error, cdus)) for mode in lossy_streams() for name in sample() for error in ERRORS
+              for cdus in (1, SHOWN)]
+    return sorted(found, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
+
+
+def cdus_of(job):
+    function, arguments = job
+    return 1 if function is code else arguments[1 if function is offload_by_name else 3]
+
+
+def modes(name):
+    return set(choice(name)[:2]) if name in POLICIES else {masked(int(name[:-1]))[0]}
+
+
+def builds(todo):
+    """The simulators that these jobs need, as ``simulator.prepare`` takes them: CDUs, modes, coders."""
+    from actcodec.sim.simulator import configuration
+
+    found = set()
+    for function, arguments in todo:
+        names = (modes(arguments[0]) if function is offload_by_name else
+                 {cdu.BASE if function is code else arguments[0]})
+        coders = arguments[1] if function is code else 4
+        found |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
+    return sorted(found)
+
+
+@contextmanager
+def workers():
+    """A process for each processor. An interrupt of the user is the parent's, who ends them."""
+    pool = ProcessPoolExecutor(os.cpu_count(), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    try:
+        yield pool
+    except BaseException:
+        for process in list(pool._processes.values()):
+            process.terminate()
+        pool.shutdown(cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def run(output, quick=False):
+    """Measures everything, prints tables, and leaves ``report.json``, ``bench.png`` and what
+    :mod:`actcodec.bench.speed` leaves in the folder ``output``."""
+    from actcodec.bench import speed
+    from actcodec.sim import simulator
+
+    output.mkdir(parents=True, exist_ok=True)
+    todo = jobs(quick)
+    needed = builds(todo)
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeElapsedColumn()]
+    results = []
+    with Progress(*columns) as progress, workers() as pool:
+        building = progress.add_task("build simulators (kept for next time)", total=len(needed))
+        simulating = progress.add_task("simulate", total=len(todo), start=False)
+        for _ in as_completed([pool.submit(simulator.prepare, cdus, chosen, coders=coders)
+                               for cdus, chosen, coders in needed]):
+            progress.advance(building)
+        progress.start_task(simulating)
+        for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
+            results.append(done.result())
+            progress.advance(simulating)
+    kinds = (Rate, Shared, Offload, Streamed, Coding)
+    report(*([one for one in results if isinstance(one, kind)] for kind in kinds), output)
+    speed.run(output, quick)
+
+
+def report(rates, shared, offloads, streamed, codings, output):
+    """Prints the tables and leaves the files."""
+    from actcodec.bench.plot import draw
+
+    console = Console()
+    order = list(codecs.MODES).index
+    rates = sorted(rates, key=lambda r: (r.cdus, order(r.mode), r.decompress, r.width))
+    offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))
+    shared = sorted(shared, key=lambda s: (s.cdus, order(s.mode), s.decompress, s.width))
+    streamed = sorted(streamed, key=lambda a: (order(a.mode), a.tensor, a.error, a.cdus))
+    for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads),
+                  stream_table(streamed), coding_table(codings)):
+        console.print(table)
+    content = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
+               "rates": [asdict(r) | {"total": r.total} for r in rates], "shared": [asdict(s) for s in shared],
+               "offload": [asdict(o) for o in offloads], "streamed": [asdict(a) | {"rates": a.rates} for a in streamed],
+               "coding": [asdict(c) for c in codings],
+               "paper": PAPER}
+    (output / "report.json").write_text(json.dumps(content, indent=1) + "\n")
+    draw(rates, offloads, output / "bench.png")
+    console.print(f"Report: {output / 'report.json'}, picture: {output / 'bench.png'}", soft_wrap=True, markup=False)

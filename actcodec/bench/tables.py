@@ -1,0 +1,98 @@
+"""The tables of ``actcodec bench``."""
+
+from rich import box
+from rich.table import Table
+
+from actcodec.bench.cycles import CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
+
+__all__ = ["coding_table", "number_table", "offload_table", "rate_table", "shared_table", "stream_table"]
+
+TIGHT = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}  # tables that fit into 80 columns
+
+
+def share_table(title, rates, column, columns, share):
+    """A row for each mode and direction; ``share`` makes a number of all rates of a column."""
+    table = Table("mode", "", *map(str, columns), title=title, **TIGHT)
+    for mode in dict.fromkeys(r.mode for r in rates):
+        for back in (False, True):
+            row = [[r for r in rates if (r.mode, r.decompress, getattr(r, column)) == (mode, back, value)]
+                   for value in columns]
+            table.add_row(mode, "decompress" if back else "compress", *(share(cell) for cell in row))
+    return table
+
+
+def rate_table(rates):
+    """By width, with :data:`SHOWN` CDUs."""
+    found = [r for r in rates if r.cdus == SHOWN]
+    totals = [r.total for r in found]
+    title = (f"Cycles a block and CDU by width, {SHOWN} CDUs, steady state. Limit: 8.00.\nWith start, end and "
+             f"{LATENCY} cycles of latency: {min(totals):.2f} to {max(totals):.2f}")
+    return share_table(title, found, "width", sorted({r.width for r in found}), lambda cell: f"{cell[0].steady:.2f}")
+
+
+def number_table(rates):
+    """By the number of CDUs: the slowest and the fastest width."""
+    def share(cell):
+        return "-".join(f"{8 / pick(r.steady for r in cell):.3f}" for pick in (max, min))
+
+    return share_table("Fraction of the limit, 1 sector a cycle and CDU, in the steady state,\nby the number of CDUs: "
+                       "the worst and the best width", rates, "cdus", sorted({r.cdus for r in rates}), share)
+
+
+def shared_table(shared):
+    """By width and the number of CDUs."""
+    columns = sorted({(s.cdus, s.width) for s in shared})
+    found = {(s.mode, s.decompress, s.cdus, s.width): s.used for s in shared}
+    table = Table("mode", "", *(f"{cdus} x {width}" for cdus, width in columns), **TIGHT, title=(
+        "Beats a cycle at one port to memory for all CDUs (limit: 1), from the first\n"
+        "to the last one, by the number of CDUs and the width"))
+    for mode, back in dict.fromkeys((s.mode, s.decompress) for s in shared):
+        table.add_row(mode, "decompress" if back else "compress",
+                      *(f"{found[mode, back, *column]:.3f}" for column in columns))
+    return table
+
+
+def coding_table(codings):
+    """By the number of coders."""
+    numbers = sorted({c.coders for c in codings})
+    found = {(c.dqt, c.decompress, c.coders): c for c in codings}
+    table = Table("table", "codes", "", *map(str, numbers), **TIGHT, title=(
+        "Cycles a block in jpeg-base by the number of coders of a CDU, steady state, dense\n"
+        "tensors of the sample; codes: of a block, in brackets what was planned for"))
+    for dqt, planned in SYMBOLS.items():
+        for back in (False, True):
+            row = [found[dqt, back, n] for n in numbers]
+            table.add_row(dqt, f"{row[0].symbols:.1f} ({planned})", "decompress" if back else "compress",
+                          *(f"{c.steady:.2f}" for c in row))
+    return table
+
+
+def offload_table(offloads):
+    """By the number of CDUs."""
+    numbers = sorted({o.cdus for o in offloads})
+    found = {(o.name, o.decompress, o.cdus): o for o in offloads}
+    table = Table("tensors", "ratio", "", *map(str, numbers), **TIGHT, title=(
+        f"Effective offload rate by the number of CDUs, GB/s\nat {CLOCK} GHz with a DMA engine of {PCIE} GB/s"))
+    for name in [*POLICIES, *(f"{ratio}x" for ratio in RATIOS)]:
+        for back in (False, True):
+            row = [found.get((name, back, n)) for n in numbers]
+            ratio = next(o.ratio for o in row if o)
+            table.add_row(name, f"{ratio:.2f}", "decompress" if back else "compress",
+                          *(f"{o.rate:.1f}" if o else "" for o in row))
+    for name, (ratio, rate) in PAPER.items():
+        table.add_row(f"paper, {name}", f"{ratio:.2f}", "compress",
+                      *(f"{rate:.1f}" if n == SHOWN else "" for n in numbers))
+    return table
+
+
+def stream_table(streamed):
+    """By tensor, error and the number of CDUs."""
+    columns = sorted({(a.error, a.cdus) for a in streamed})
+    found = {(a.mode, a.tensor, a.error, a.cdus): a for a in streamed}
+    table = Table("mode", "tensor", *(f"{error:g}, {cdus}" for error, cdus in columns), **TIGHT, title=(
+        "Streams without blocks: sectors a cycle and CDU, compressing/decompressing, from\n"
+        "the start to the end, by relative L2 error and the number of CDUs"))
+    for names in dict.fromkeys((a.mode, a.tensor) for a in streamed):
+        cells = [found[*names, *column] for column in columns]
+        table.add_row(*names, *(f"{a.rates[0]:.3f}/{a.rates[1]:.3f}" for a in cells))
+    return table

@@ -1,0 +1,174 @@
+"""``actcodec demo``: real activations, compressed and brought back; simulated hardware beside the golden model."""
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+from rich import box
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from actcodec import container, engines, metrics
+from actcodec.codecs import JPEG_ACT, MODES, find
+from actcodec.console import Console
+from actcodec.demo import sample
+from actcodec.files import check_folder
+from actcodec.plotting import pyplot
+
+__all__ = ["KINDS", "Result", "Total", "run", "runs", "totals"]
+
+KINDS = ("dense", "ReLU")
+WIDE = 120  # columns of a terminal that have room for what modes do
+
+
+def runs():
+    """What each kind of tensor is compressed with, as the modes declare: {kind: [(mode, options)]}."""
+    return {kind: [(mode.name, dict(options)) for mode in MODES.values() for shown, options in mode.shown
+                   if shown == kind] for kind in KINDS}
+
+
+def simulated(mode, options):
+    """Whether the paper's CDU has the mode, with these options."""
+    return find(mode).variant(options).name in JPEG_ACT
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One tensor, compressed and decompressed; by the golden model alone, there are no cycles."""
+
+    tensor: str
+    kind: str  # one of KINDS
+    mode: str
+    options: dict
+    before: np.ndarray
+    after: np.ndarray
+    ratio: float
+    cycles: tuple | None = None  # a block, compressing and decompressing
+    latency: tuple | None = None  # cycles from the start to the first beat out, likewise
+    equal: bool = True  # whether file and tensor equal golden's, bit for bit
+
+    @property
+    def relative_error(self):
+        return metrics.relative_error(self.before, self.after)
+
+    @property
+    def psnr(self):
+        return metrics.psnr(self.before, self.after)
+
+    @property
+    def label(self):
+        return " ".join([self.mode, *map(str, self.options.values())])
+
+
+def measure(tensor, kind, x, mode, options, simulated):
+    """The :class:`Result` of one tensor in one mode; by the golden model alone unless it is ``simulated``."""
+    golden, _ = engines.compress("golden", x, mode, **options)
+    expected, _ = engines.decompress("golden", golden)
+    if not simulated:
+        return Result(tensor, kind, mode, options, x, expected, golden.ratio)
+    compressed, forward = engines.compress("rtl", x, mode, **options)
+    after, backward = engines.decompress("rtl", golden)
+    return Result(tensor, kind, mode, options, x, after, golden.ratio,
+                  (forward.cycles_per_block, backward.cycles_per_block), (forward.latency, backward.latency),
+                  container.pack(compressed) == container.pack(golden) and after.tobytes() == expected.tobytes())
+
+
+def run(output, everything=False):
+    """Compresses the sample and brings it back, prints a table and leaves ``demo.png`` in the folder ``output``, which
+    is made only then.
+
+    The modes of the paper's CDU pass the simulated hardware, with ``everything`` all that have any; the others pass the
+    golden model. Returns whether all that came out of the hardware equals the golden model.
+    """
+    console, started = Console(), monotonic()
+    check_folder(output)
+    pyplot()  # that matplotlib is missing is told before the wait
+    jobs = [(name, kind, x, mode, options, "rtl" in find(mode).engines and (everything or simulated(mode, options)))
+            for name, x in sample().items() for kind in ["ReLU" if name.startswith("ReLU") else "dense"]
+            for mode, options in runs()[kind]]
+    minutes = "5 minutes" if everything else "40 seconds"
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeElapsedColumn()]
+    results = []
+    with Progress(*columns, console=console) as progress:
+        building, measuring, drawing = (progress.add_task(step, total=size, start=False) for step, size in [
+            (f"build the simulator (the first time, {minutes} or so)", 1), ("compress and decompress", len(jobs)),
+            ("draw", 1)])
+        progress.start_task(building)
+        engines.prepare(() if everything else JPEG_ACT)
+        progress.advance(building)
+        progress.start_task(measuring)
+        for job in jobs:
+            results.append(measure(*job))
+            progress.advance(measuring)
+        progress.start_task(drawing)
+        from actcodec.demo.picture import draw
+
+        output.mkdir(parents=True, exist_ok=True)
+        draw(results, output / "demo.png")
+        progress.advance(drawing)
+
+    totals_ = totals(results)
+    console.print(table(totals_, console.width))
+    console.print("[dim]All tensors of a kind together: bytes before over bytes of payload; L2 error; PSNR against the "
+                  "range. Cycles per block of 64 values and from the start to the first beat out, "
+                  "compressing/decompressing, where the mode ran in simulated hardware.[/]\n")
+    wrong = [result for result in results if not result.equal]
+    for result in wrong:
+        console.print(f"[bold red]{result.tensor}, {result.label}: the hardware differs from the golden model[/]")
+    if not wrong:
+        count = sum(result.cycles is not None for result in results)
+        console.print(f"[bold green]Bit for bit equal to the golden model: {count} streams and {count} tensors out of "
+                      "the simulated hardware.[/]")
+    console.print(f"Picture: {output / 'demo.png'} ({monotonic() - started:.0f} s)", soft_wrap=True, markup=False)
+    return not wrong
+
+
+@dataclass(frozen=True)
+class Total:
+    """All tensors of a kind, compressed in one way."""
+
+    kind: str
+    label: str
+    mode: str
+    ratio: float
+    relative_error: float
+    psnr: float
+    cycles: str  # a block, compressing and decompressing; the largest of all tensors
+    latency: str  # the smallest to the largest
+
+
+def totals(results):
+    """A :class:`Total` for each kind and way of compressing."""
+    def of(some):
+        before, after = (np.concatenate([getattr(r, when).reshape(-1) for r in some]) for when in ("before", "after"))
+        cycles = latency = ""
+        if some[0].cycles:
+            cycles = "/".join(f"{max(way):.2f}" for way in zip(*(r.cycles for r in some), strict=True))
+            latency = "/".join("-".join(map(str, sorted({min(way), max(way)})))
+                               for way in zip(*(r.latency for r in some), strict=True))
+        return Total(some[0].kind, some[0].label, some[0].mode,
+                     before.nbytes / sum(r.before.nbytes / r.ratio for r in some),
+                     metrics.relative_error(before, after), metrics.psnr(before, after), cycles, latency)
+
+    ways = dict.fromkeys((r.kind, r.label) for r in results)
+    return [of([r for r in results if (r.kind, r.label) == way]) for way in ways]
+
+
+def table(totals, width):
+    """The totals, a row each, in ``width`` columns of a terminal; what a mode does, where there is room for it."""
+    table = Table(title="Activations of a ResNet-20, compressed and brought back", box=box.SIMPLE_HEAD,
+                  padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("mode", no_wrap=True)
+    for name in ["ratio", "L2\nerror", "PSNR,\ndB", "cycles\nper block", "cycles\nto output"]:
+        table.add_column(name, justify="right", no_wrap=True)
+    if wide := width >= WIDE:
+        table.add_column("what it does")
+    for kind in KINDS:
+        table.add_row(f"[bold]{kind} tensors[/]")
+        for t in sorted((t for t in totals if t.kind == kind), key=lambda t: t.ratio):
+            table.add_row(t.label, f"{t.ratio:.2f}", f"{t.relative_error:.4f}" if t.relative_error else "exact",
+                          f"{t.psnr:.1f}" if np.isfinite(t.psnr) else "", t.cycles, t.latency,
+                          *([find(t.mode).summary] if wide else []))
+        table.add_section()
+    return table

@@ -1,0 +1,125 @@
+"""The rtl engine: the same tensors and files as the golden model, through a simulation of the accelerator.
+
+What drives it is the driver of real hardware (driver.py); only memory, DMA engine and bus are simulated with it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from actcodec.codecs import find
+from actcodec.driver import AcceleratorError, Driver, Plain, effective, run
+from actcodec.rtl.offload.control.register_map import ErrorCode
+from actcodec.sim.simulator import Simulator, configuration, prepare
+from actcodec.sim.toolchain import SimulationError
+
+__all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "planned", "prepare"]
+
+BAD_PAYLOAD = (ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK)
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """What the accelerator's counters and the simulation say of a tensor."""
+
+    cycles: int  # the accelerator's counter: from its start to its end
+    blocks: int  # of the CDU that has most of them; the others work side by side with it
+    latency: int  # from the host's start to the first beat out: memory's, the plan's and that of the units
+    bytes: int  # of the whole payload
+    nans: int = 0
+    saturated: int = 0
+
+    @property
+    def cycles_per_block(self):
+        return self.cycles / self.blocks
+
+
+class Host:
+    """A tensor of ``shape`` in the memory of an accelerator of its own, simulated for ``mode``.
+
+    ``options`` go to :class:`~actcodec.sim.simulator.Simulator`.
+    """
+
+    def __init__(self, shape, mode, cdus, **options):
+        self.shape, self.cdus = shape, cdus
+        self.size = 4 * int(np.prod(shape))
+        self.table = -(-self.size // 32) * 32  # of scales, behind the tensor
+        self.simulator = Simulator(configuration(mode), cdus, self.table + self.size + 32, **options)
+        simulator, memory = self.simulator, Contents(self.simulator.memory)
+
+        async def wait():
+            self.started = simulator.cycle()
+            simulator.wait()
+
+        self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
+
+    def compress(self, x, mode, dqt="optL", **job):
+        """The driver's result, and the payload. ``job`` are other parameters of the driver's."""
+        self.simulator.memory[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+        result = self._run(self.driver.compress(0, self.shape, mode, dqt, scale_table=self.table, **job))
+        return result, self.simulator.received()
+
+    def decompress(self, compressed, settings=None):
+        """The driver's result, and the tensor."""
+        c = compressed
+        self.simulator.send(c.payload)
+        result = self._run(self.driver.decompress(
+            0, c.shape, c.mode, scales=c.scales, table=c.table, settings=settings, scale_table=self.table,
+            lengths=getattr(c, "lengths", ())))
+        return result, self.simulator.memory[: self.size].view(np.float32).reshape(c.shape).copy()
+
+    def _run(self, coroutine):
+        try:
+            return run(coroutine)
+        except AcceleratorError as error:
+            if error.code in BAD_PAYLOAD:
+                raise ValueError(str(error)) from error
+            raise SimulationError(str(error)) from error
+
+    def cycles(self, result, compressed, decompressing):
+        """:class:`Cycles` of the tensor that was done last, the first one of this host."""
+        passed = self.simulator.traffic()
+        out = passed["written"] if decompressing else [passed["sent"]]
+        first = min(traffic.first for traffic in out if traffic.count)
+        most = 4 * -(-compressed.blocks // 4 // self.cdus)
+        counters = result.counters
+        return Cycles(counters["cycles"], min(compressed.blocks, most), first - self.started, compressed.payload_bytes,
+                      counters["nans"], counters["saturated"])
+
+
+class Contents:
+    """The driver's view of an array."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def read(self, address, size):
+        return self.array[address : address + size].tobytes()
+
+    def write(self, address, data):
+        self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
+
+
+def planned(x, mode, **options):
+    """The mode of a lane that compresses the tensor, and what else the driver has to know."""
+    if found := mode.optional("lane"):
+        return found(x, mode, **options)
+    return effective(mode.variant(options), x.shape), mode.model.job(**options)
+
+
+def compress(x, mode, cdus=1, **options):
+    """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
+    lane, job = planned(x, mode, **options)
+    host = Host(x.shape, lane.name, cdus)
+    result, payload = host.compress(x, lane.name, **job)
+    compressed = mode.model.compressed(lane, x.shape, payload, cdus, result, **options)
+    return compressed, host.cycles(result, mode.model.stored(compressed)[0], False)
+
+
+def decompress(compressed):
+    """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`). Raises ValueError for a payload
+    that ends too soon or goes on too long, and for a malformed block."""
+    stored, settings = find(compressed.mode).model.stored(compressed)
+    host = Host(stored.shape, stored.mode, stored.cdus)
+    result, x = host.decompress(stored, settings)
+    return x, host.cycles(result, stored, True)

@@ -1,0 +1,1 @@
+"""Where sectors lie in memory, and the beats that move them."""

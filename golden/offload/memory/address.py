@@ -1,0 +1,31 @@
+"""Where those sectors of a tensor lie that one CDU of several takes (JPEG-ACT, section III-C; docs/formats.md, "Sector
+order")."""
+
+import numpy as np
+
+from actcodec.golden.offload.blocks import GROUP, LANES, order
+from actcodec.golden.offload.memory.traffic import BEAT, Places
+
+
+def blocks(view, tiled, cdus):
+    """Blocks of each CDU: [cdus]. Groups of four go to the CDUs in turn."""
+    block = np.arange(view.blocks(tiled))
+    return np.bincount(block // GROUP % cdus, minlength=cdus)
+
+
+def places(view, tiled, base, stride, cdus=1, cdu=0):
+    """Places of the sectors of CDU `cdu`, eight for each of its blocks.
+
+    `base` is the byte address of the first value, `stride` the bytes from row to row. Padding has no words; its address
+    and channel are those of the rows that would follow. Slot 1 are the sectors in the second row of tiles of a group,
+    where a group's rows of tiles pass side by side.
+    """
+    tiles, index = view.tiles_per_row, order(view, tiled)
+    index = np.concatenate([index, np.arange(index.size, LANES * view.blocks(tiled))])
+    group = np.arange(index.size) // (GROUP * LANES)
+    index, group = index[group % cdus == cdu], group[group % cdus == cdu]
+    row, tile = np.divmod(index, tiles)
+    words = np.where(row < view.rows, np.minimum(view.width - LANES * tile, LANES), 0)
+    side_by_side = tiled and tiles > 2 and tiles != GROUP
+    slot = (row // LANES - group * GROUP // tiles) * side_by_side
+    return Places(base + row * stride + BEAT * tile, words, row // view.height % view.channels, slot)

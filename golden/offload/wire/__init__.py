@@ -1,0 +1,1 @@
+"""Packets of all lanes."""

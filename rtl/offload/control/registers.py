@@ -1,0 +1,180 @@
+"""The registers of the accelerator, as an AXI4-Lite slave."""
+
+from itertools import groupby
+
+from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common import axil
+from actcodec.rtl.offload.control import setting
+from actcodec.rtl.offload.control.config import check_modes, of_streams
+from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, STREAMS, VALUES
+
+__all__ = ["Registers"]
+
+SHAPES = {"table": data.ArrayLayout(3, 64)}  # of values that are more than a number
+ADDRESSES = ("base", "scales")
+
+
+class Registers(wiring.Component):
+    """What a host sees of the accelerator. The map is declared in register_map.py and documented in docs/registers.md.
+
+    The five channels of AXI4-Lite are streams without ``prot``. A write address and its data may come in any order;
+    both are taken together, one cycle after both are there. Writes while ``status.busy`` change nothing of ``control``,
+    so that the accelerator needs no copy of it; nor does one to a bit of an address that does not exist.
+
+    Throughput: a write in three cycles and, independently, a read in two. Latency: from both halves of a write to its
+    response 2 cycles, from a read's address to its data 1. Buffering: the two answers. Combinational paths: none
+    between channels; all outputs come from registers but ``ar.ready``, which is the inverse of ``r.valid``.
+
+    Source: the bus is AMBA's (IHI 0022, AXI4-Lite); JPEG-ACT leaves open how a host talks to the accelerator.
+
+    Parameters
+    ----------
+    cdus : int
+        Number of CDUs, 1 to 8. Only told to the host.
+    modes : tuple
+        Those that were built in (see :func:`~actcodec.rtl.offload.control.config.check_modes`). Told to the host; and
+        of SETTINGS no more bits, nor words, exist than they have settings for; what is about streams only with modes
+        that have them.
+    address_width : int
+        Bits of an address in memory, 32 to 64; registers have no more, and a write of more is refused.
+
+    Ports
+    -----
+    aw, ar : stream of byte addresses
+    w : stream of ``data`` (32 bits) and ``strb`` (4 bits)
+    b : stream of responses
+    r : stream of ``data`` (32 bits) and ``resp`` (2 bits)
+    control : output, one member for each value that can be written and that the accelerator needs
+        Stands still from ``start`` until ``status.busy`` falls.
+    start, reset : output
+        Pulses of one cycle. ``start`` comes only while ``status.busy`` is low.
+    status : input, one member for each value that is read from the accelerator
+        ``busy`` has to be high from the cycle after ``start`` or ``reset`` on, for as long as it takes. ``error``
+        stands from ``done`` to the next ``start``.
+    done : input
+        Pulse: a tensor has ended, well or, with ``status.error``, badly. In the cycle of ``reset`` it is too late;
+        not given from then on.
+    interrupt : output
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    def __init__(self, cdus, modes, address_width=64):
+        if cdus not in range(1, 9):
+            raise ValueError(f"cdus must be 1 to 8, not {cdus!r}")
+        check_modes(modes)
+        if address_width not in range(32, 65):
+            raise ValueError(f"address_width must be 32 to 64, not {address_width!r}")
+        self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
+                      "address_width": address_width}
+        self.widths = widths = {name: address_width if name in ADDRESSES else info.width
+                                for name, info in VALUES.items()} | {
+            "settings": setting.width(modes), "clipped": int(any(mode.format.segmented for mode in modes))}
+        lengths = dict.fromkeys(("lengths_in", "lengths_out"), 32 * cdus)
+        widths |= lengths if of_streams(modes) else dict.fromkeys(STREAMS, 0)
+        super().__init__({
+            **axil.members(ADDRESS_BITS),
+            "control": Out(data.StructLayout({name: SHAPES.get(name, widths[name])
+                                              for name, info in VALUES.items() if info.locked and widths[name]})),
+            "start": Out(1),
+            "reset": Out(1),
+            "status": In(data.StructLayout({name: widths[name] for name, info in VALUES.items()
+                                            if info.access == "ro" and name != "done" and widths[name]})),
+            "done": In(1),
+            "interrupt": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        there = (bits for bits in BITS if bits.name not in ("settings", *STREAMS) or bits.part < self.widths[bits.name])
+        words = {address: list(pieces) for address, pieces in groupby(there, lambda bits: bits.address)}
+
+        # What is stored: a register for each byte, since bytes have enables of their own. Reset writes zeros into them:
+        # a flip-flop with both reset and enable gets no clock gate.
+        values = {name: Const(0, info.width) if info.access == "pulse" else Cat() for name, info in VALUES.items()}
+        stored = {}  # (address, lane) -> [(name, register, what is written to it)]
+        for bits in BITS:
+            info = VALUES[bits.name]
+            for lane in range(4) if info.access in ("rw", "w1c") else ():
+                low, high = max(bits.low, 8 * lane), min(bits.low + bits.width, 8 * lane + 8)
+                start = bits.part + low - bits.low
+                width = min(high - low, self.widths[bits.name] - start)
+                if width > 0:
+                    register = Signal(width, reset_less=info.access == "rw", name=f"{bits.name}_{start}")
+                    values[bits.name] = Cat(values[bits.name], register)
+                    stored.setdefault((bits.address, lane), []).append((bits.name, register, low))
+        m.d.comb += [Value.cast(self.control[name]).eq(values[name]) for name in self.control.shape().members]
+        values |= {name: self.status[name] for name in self.status.shape().members} | {"done": Signal(name="done_0")}
+        values |= {name: Const(self.fixed.get(name, info.reset), info.width) for name, info in VALUES.items()
+                   if info.access == "fixed"}
+
+        # ------------------------------------------------------------------------------------------------------ write
+        take, legal = Signal(), Signal()  # both halves are there; the address can be written now
+        content, strobes, address = self.w.p.data, self.w.p.strb, self.aw.p[2:]
+        beyond = Signal()  # for an upper half of an address: bits that do not exist
+        m.d.sync += beyond.eq(Cat(content[bit] & strobes[bit // 8]
+                                  for bit in range(self.fixed["address_width"] - 32, 32)).any())
+        m.d.comb += [self.aw.ready.eq(take), self.w.ready.eq(take)]
+        m.d.sync += take.eq(self.aw.valid & self.w.valid & ~take & ~self.b.valid)
+        with m.If(self.b.ready):
+            m.d.sync += self.b.valid.eq(0)
+        with m.If(take):
+            m.d.sync += [self.b.valid.eq(1), self.b.p.eq(Mux(legal, axil.OKAY, axil.SLVERR))]
+        with m.Switch(address):
+            for place, pieces in words.items():
+                with m.Case(place >> 2):
+                    bits = pieces[0]
+                    hinders = [self.status.busy] * VALUES[bits.name].locked
+                    hinders += [beyond] * (bits.name in ADDRESSES and bits.part > 0)
+                    m.d.comb += legal.eq(~Cat(hinders).any())
+        clear, entered = ResetSignal(), Signal(32)
+        m.d.comb += entered.eq(Mux(clear, 0, content))
+        for (place, lane), registers in stored.items():
+            with m.If((take & legal & (address == place >> 2) & strobes[lane]) | clear):
+                for name, register, low in registers:
+                    new = entered[low : low + len(register)]
+                    m.d.sync += register.eq(new if VALUES[name].access == "rw" else register & ~new)
+
+        pulses = {bits.name: (take & (address == bits.address >> 2) & strobes[bits.low // 8] & content[bits.low])
+                  for bits in BITS if VALUES[bits.name].access == "pulse"}
+        m.d.sync += [self.reset.eq(pulses["reset"]),
+                     self.start.eq(pulses["start"] & ~pulses["reset"] & ~self.status.busy)]
+
+        # The end of a tensor comes after the writes, and so wins over them, but not over a reset.
+        done, pending = values["done"], Cat(values["done_pending"], values["error_pending"])
+        with m.If(self.start | self.reset):
+            m.d.sync += done.eq(0)
+        with m.Elif(self.done):
+            m.d.sync += [done.eq(1), values["done_pending"].eq(1)]
+            with m.If(self.status.error != 0):
+                m.d.sync += values["error_pending"].eq(1)
+        m.d.sync += self.interrupt.eq((pending & Cat(values["done_enable"], values["error_enable"])).any())
+
+        # ------------------------------------------------------------------------------------------------------- read
+        m.d.comb += self.ar.ready.eq(~self.r.valid)
+        with m.If(self.r.ready):
+            m.d.sync += self.r.valid.eq(0)
+        with m.If(self.ar.valid & self.ar.ready):
+            m.d.sync += [self.r.valid.eq(1), self.r.p.data.eq(0), self.r.p.resp.eq(axil.SLVERR)]
+            with m.Switch(self.ar.p[2:]):
+                for place, pieces in words.items():
+                    with m.Case(place >> 2):
+                        m.d.sync += [self.r.p.data.eq(self._word(values, pieces)),
+                                     self.r.p.resp.eq(axil.OKAY)]
+        return m
+
+    @staticmethod
+    def _word(values, pieces):
+        """The word that consists of ``pieces``, zeros between them."""
+        parts, at = [], 0
+        for bits in pieces:
+            value = values[bits.name][bits.part : bits.part + bits.width]
+            parts += [Const(0, bits.low - at), value]
+            at = bits.low + len(value)
+        return Cat(parts)

@@ -1,0 +1,61 @@
+"""What the accelerator counts: of a tensor, and of all lanes together. Its bench is the accelerator's."""
+
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Module, Mux, Signal
+
+from actcodec.rtl.common.counter import Counter
+from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
+
+__all__ = ["add_up", "bins", "count"]
+
+
+def count(m: Module, registers, amounts):
+    """Adds up ``amounts``, what happens in a cycle by name, and gives ``registers`` the sums. A "tensor" and a "stream"
+    are bytes in and out, by the direction."""
+    control, status = registers.control, registers.status
+    totals = {}
+    for name, amount in amounts.items():
+        m.submodules[f"count_{name}"] = counter = Counter(len(amount))
+        m.d.comb += counter.clear.eq(registers.start)
+        m.d.sync += counter.amount.eq(amount)  # some are known late in a cycle
+        totals[name] = counter.value
+        if hasattr(status, name):
+            m.d.comb += getattr(status, name).eq(counter.value)
+    restored = Signal()  # the last tensor was decompressed, whatever the registers say of the next one
+    with m.If(registers.start):
+        m.d.sync += restored.eq(control.decompress)
+    m.d.comb += [
+        status.bytes_in.eq(Mux(restored, totals["stream"], totals["tensor"])),
+        status.bytes_out.eq(Mux(restored, totals["tensor"], totals["stream"])),
+    ]
+
+
+def add_up(m: Module, status, lanes, used, launched, names):
+    """The lanes' values under each of ``names``, one after the other, over and over: of the lanes that are ``used``,
+    once the tensor is ``launched``."""
+    turn = Signal(len(lanes), init=1)
+    m.d.sync += turn.eq(turn.rotate_left(1))
+    for name in names:
+        total = Signal(35)
+        value = reduce(or_, (Mux(turn[k] & used[k] & launched, getattr(lane, name), 0)
+                             for k, lane in enumerate(lanes)))
+        m.d.sync += total.eq(Mux(turn[0], 0, total) + value)
+        with m.If(turn[0]):
+            m.d.sync += getattr(status, name).eq(total)
+
+
+def bins(m: Module, registers, lanes, used, launched):
+    """The same of the bin that the host asks for; ``counted`` once its count has passed the lanes' registers, and then
+    all turns."""
+    control, status, late = registers.control, registers.status, 2 * MAX_CDUS + 8
+    asked, settled = Signal.like(control.bin), Signal(range(late + 1))
+    m.d.sync += asked.eq(control.bin)
+    m.d.comb += [lane.bin.eq(control.bin) for lane in lanes]
+    m.d.comb += status.counted.eq((control.bin == asked) & (settled == late))
+    with m.If(control.bin != asked):
+        m.d.sync += settled.eq(0)
+    with m.Elif(settled != late):
+        m.d.sync += settled.eq(settled + 1)
+    add_up(m, status, lanes, used, launched, ("count",))

@@ -1,0 +1,1 @@
+"""Between lanes and the stream: packets of the blocks of all lanes."""

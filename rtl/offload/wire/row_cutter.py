@@ -1,0 +1,136 @@
+"""The row cutter: a stream of bytes as the rows of its blocks."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common.unpacker import window_layout
+from actcodec.rtl.offload.control.config import Chosen, check_blocks, config_layout, rows_layout
+from actcodec.rtl.offload.wire.block_format import MASK
+
+__all__ = ["RowCutter", "beat_size", "window_size"]
+
+
+def beat_size(modes):
+    """Bytes of a beat of the stream."""
+    return 32 if any(mode.format.row == 32 for mode in modes) else 16
+
+
+def window_size(modes):
+    """Most bytes that move in a cycle: a beat, or a row with the mask behind it."""
+    return max(beat_size(modes), *(mode.format.head + mode.format.row for mode in modes))
+
+
+class RowCutter(wiring.Component):
+    """Takes blocks from an :class:`~actcodec.rtl.common.unpacker.Unpacker`, and gives each as eight rows: what a
+    splitter does for several CDUs.
+
+    It takes the mask of the first block on its own; then the bytes of a row in every cycle, and together with those of
+    row 7 the mask of the next block, which lies behind them.
+
+    Throughput: one row a cycle, hence 8 cycles a block (and one more for a tensor of blocks with a mask). Latency: none
+    from a row's bytes to the row. Buffering: a mask. Combinational paths: ``bytes.valid`` and ``bytes.p`` to ``o``,
+    ``o.ready`` to ``bytes.ready``; none to ``take``.
+
+    Source: JPEG-ACT, section III-F; section II-B4 and Figure 4 for the format of blocks with a mask.
+
+    Parameters
+    ----------
+    modes : tuple
+        Such of a lane whose blocks have one size, or a mask.
+
+    Ports
+    -----
+    bytes : stream of :func:`~actcodec.rtl.common.unpacker.window_layout` of :func:`window_size`
+    take : output
+        Bytes that a transfer at ``bytes`` consumes. Between tensors, when there is none, it may be anything.
+    o : stream of :func:`~actcodec.rtl.offload.control.config.rows_layout`
+        Eight rows a block, ``last`` on the last row of the last block.
+    mode, blocks : input
+        Of the tensor, the place of its mode among ``modes``; read at ``start``.
+    start : input
+        Pulse that starts a tensor of one block or more; only while none is under way.
+    stop : input
+        There is no tensor, unless one starts.
+    active : output
+        Rows are still to be given.
+    short : output
+        Pulse: the stream is short. Missing bytes count as zeros, and all blocks come nevertheless.
+
+    Raises
+    ------
+    ValueError
+        If ``modes`` are not such.
+    """
+
+    def __init__(self, modes):
+        check_blocks(modes)
+        if wrong := [mode.name for mode in modes if mode.format.kind not in ("fixed", "mask")]:
+            raise ValueError(f"modes must be such whose blocks have one size, or a mask, not {', '.join(wrong)}")
+        self.modes = tuple(modes)
+        size = window_size(modes)
+        super().__init__({
+            "bytes": In(stream.Signature(window_layout(size))), "take": Out(range(size + 1)),
+            "o": Out(stream.Signature(rows_layout(max(8, *(mode.format.row for mode in modes))))),
+            "mode": In(config_layout(modes)["mode"].shape), "blocks": In(32), "start": In(1), "stop": In(1),
+            "active": Out(1), "short": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        place = Signal.like(self.mode, reset_less=True)
+        mode = Chosen(self.modes, place)
+        masked = mode(_masked)
+
+        # The state is about what is taken next.
+        first = Signal()  # the mask of the first block, else a row
+        row = Signal(3)
+        mask = Signal(64, reset_less=True)  # of that row and, above, of those behind it
+        remaining = Signal(32, reset_less=True)  # blocks whose row 0 has not been taken
+        final = Signal()  # there is none; lags, as it is needed in row 7 only
+
+        # Items of the row. In row 0 they are counted in the cycle after the mask has come, in others a cycle ahead: in
+        # row 7 the count also says where the next mask is.
+        ahead = Signal(range(9))
+        next_mask = Signal()  # the transfer has the mask of the next block in it
+        content = self.bytes.p.data.as_value()
+        taken = Signal()
+
+        def by_item(value, other):
+            """A value for as many bytes as an item behind a mask has; ``other`` without a mask, by the mode."""
+            found = {mode.format.item: value(mode.format.item) for mode in self.modes if _masked(mode)}
+            return mode.choose(lambda mode: found[mode.format.item] if _masked(mode) else other(mode))
+
+        def size(count):
+            return by_item(lambda item: count << item.bit_length() - 1, lambda mode: mode.format.row)
+
+        m.d.comb += [
+            next_mask.eq(masked & (first | ((row == 7) & ~final))),
+            self.take.eq(Mux((row == 0) & ~first, size(sum(mask[:8])), size(ahead) + Mux(next_mask, MASK, 0))),
+            self.bytes.ready.eq(self.active & (first | self.o.ready)),
+            taken.eq(self.bytes.valid & self.bytes.ready),
+            self.o.valid.eq(self.bytes.valid & self.active & ~first),
+            self.o.p.data.as_value().eq(content),
+            self.o.p.mask.eq(mask[:8]),
+            self.o.p.last.eq((row == 7) & final),
+            self.short.eq(taken & self.bytes.p.short),
+        ]
+        m.d.sync += final.eq(remaining == 0)
+        with m.If(taken):
+            m.d.sync += [first.eq(0), mask.eq(mask[8:]), ahead.eq(sum(mask[8:16]))]
+            with m.If(~first):
+                m.d.sync += [row.eq(row + 1), self.active.eq(~self.o.p.last)]
+                with m.If(row == 0):
+                    m.d.sync += remaining.eq(remaining - 1)
+            with m.If(next_mask):
+                m.d.sync += mask.eq(by_item(
+                    lambda item: content.bit_select(ahead << item.bit_length() + 2, 8 * MASK), lambda mode: 0))
+        with m.If(self.stop):
+            m.d.sync += self.active.eq(0)
+        with m.If(self.start):
+            m.d.sync += [self.active.eq(1), place.eq(self.mode), first.eq(Chosen(self.modes, self.mode)(_masked)),
+                         remaining.eq(self.blocks), row.eq(0), ahead.eq(0)]
+        return m
+
+
+def _masked(mode):
+    return mode.format.kind == "mask"

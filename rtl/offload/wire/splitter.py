@@ -1,0 +1,291 @@
+"""The splitter: a stream of packets dealt out to several CDUs, block by block."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common.carrysave import columns, compress
+from actcodec.rtl.common.onehot_shift import Digits, choose, window
+from actcodec.rtl.common.packer import chunk_layout
+from actcodec.rtl.offload.control.config import Chosen, config_layout, rows_layout
+from actcodec.rtl.offload.memory.geometry import FAR, TILES
+from actcodec.rtl.offload.wire.block_format import MASK
+from actcodec.rtl.offload.wire.dispenser import Dispenser, ones
+from actcodec.rtl.offload.wire.round_robin import GROUP, PACKET, RoundRobin, Sizes
+from actcodec.rtl.offload.wire.row_starts import segment_begins
+
+__all__ = ["Splitter"]
+
+
+class Splitter(wiring.Component):
+    """Deals the blocks of a stream of packets out to the CDUs in turn.
+
+    Blocks are taken from a packet while it stands at the input. Only its end is kept, as much as a block that goes on
+    in the next packet can have of it, and the packet is let go when that is all that is left of it. One shifter shows
+    the next piece of a block (see :class:`~actcodec.rtl.offload.wire.round_robin.Sizes`), which moves into the block
+    register of its CDU, from where it leaves row by row. A block's length is known from its mask: with up to 4 CDUs
+    there is a cycle for that; beyond, and with rows of more than 8 bytes, it has to be found in the cycle in which the
+    mask shows. This takes the place of the paper's FIFO of 256 bytes and of the unpackers of the CDUs.
+
+    Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle; a row a cycle and CDU. With rows
+    of more than 8 bytes: 128 bytes a cycle, a block in up to three. The last packet waits a cycle, once in a tensor.
+    Latency: 1 cycle from a packet to the first row that lies in it, 2 if it is the last. Buffering: 71 bytes (127 with
+    such rows), and a block for each CDU. Combinational paths: ``i.valid``, ``i.p`` and ``o.ready`` to ``i.ready``.
+
+    Source: JPEG-ACT, section III-G, Figure 15b.
+
+    Parameters
+    ----------
+    cdus : int
+        1 to 8.
+    modes : tuple
+        Those of the CDUs (see :func:`~actcodec.rtl.offload.control.config.check_modes`).
+
+    Ports
+    -----
+    i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 128 bytes
+        All full but the last one of the tensor, which may be empty.
+    o : ``cdus`` streams of :func:`~actcodec.rtl.offload.control.config.rows_layout`
+        For ``rows_i`` of each ``Cdu(packed=False)``: eight rows a block, with ``last`` on the last row of the last one.
+        A CDU that has no block gets nothing.
+    mode, blocks : input
+        Of the tensor; constant from ``start`` until ``busy`` falls. 1 block or more.
+    start : input
+        Pulse that starts a tensor; only when not ``busy``, and not in the first cycle after a reset.
+    sectors, stride, load, origin : input, only with modes whose blocks have segments in rows of the tensor
+        As those of the CDUs' :class:`~actcodec.rtl.offload.wire.row_starts.RowStarts`, of which ``load`` has a bit for
+        each.
+    void, ending : input, as these
+        Rows of the tensor's last block in memory that lie behind its end; the CDU that has this block, one bit for
+        each. Constant as ``blocks``.
+    busy : output
+        Rows are still to be given, or packets to be taken.
+    short : output
+        The stream ended inside of a block, or before the last one; until ``start``. The values of a block that has
+        begun are not reliable. Each CDU that waits for more blocks gets one more row, with ``last``.
+    wants : output
+        The stream has not ended: it is waited for in cycles in which ``i`` has nothing.
+    excess : output
+        The stream went on after the last block; until ``start``. The rest is taken and dropped. A last packet without
+        bytes is nothing that goes on.
+
+    Raises
+    ------
+    ValueError
+        If ``cdus`` or ``modes`` is out of range.
+    """
+
+    def __init__(self, cdus, modes):
+        self.sizes = Sizes(cdus, modes)
+        super().__init__(
+            {
+                "i": In(stream.Signature(chunk_layout(PACKET))),
+                "o": Out(stream.Signature(rows_layout(self.sizes.row))).array(cdus),
+                "mode": In(config_layout(self.sizes.modes)["mode"].shape),
+                "blocks": In(32),
+                "start": In(1),
+                "busy": Out(1),
+                "wants": Out(1),
+                "short": Out(1),
+                "excess": Out(1),
+            } | ({"sectors": In(TILES), "stride": In(FAR), "load": In(cdus), "origin": In(FAR), "void": In(3),
+                  "ending": In(cdus)}
+                 if self.sizes.segments else {})
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        sizes = self.sizes
+        mode = Chosen(sizes.modes, self.mode)
+        m.submodules.turns = turns = RoundRobin(sizes.cdus)
+        m.d.comb += [turns.blocks.eq(self.blocks), turns.start.eq(self.start)]
+
+        # From here on, all is counted in granules.
+        granule = sizes.granule
+        unit, fine = 8 * granule, granule.bit_length() - 1
+        piece, most, packet = sizes.piece // granule, sizes.block // granule, PACKET // granule
+        halves = sizes.pieces == 2 and not sizes.wide  # a block is always two pieces, however short it is
+        # What may be behind a place in the stream, up to where it goes on.
+        ahead = most if halves else piece
+        kept = ahead - 1
+        # A block without a mask is shown as if it had one, so that what is behind its head always begins in the same
+        # lanes; unless that would take another piece.
+        masked = mode(lambda mode: mode.format.kind == "mask")
+        begin = Signal(range(kept + 1))
+        m.d.comb += begin.eq(kept if sizes.wide else mode.choose(
+            lambda mode: kept - MASK + mode.format.head))
+
+        # ---------------------------------------------------------------------------------------- the packets
+        running, closed, discarding = Signal(), Signal(), Signal()  # closed: the last packet stands at the input
+        stop, moved, whole, there = Signal(), Signal(), Signal(), Signal()
+        passes, crosses = Signal(), Signal()  # a packet is let go; what follows lies in the next one
+        # A counted block that says it is longer than a packet, which none of its kind is: another packet has to go.
+        # Where packets are the pieces of blocks, it has two of them like others.
+        skips, leaps = Signal(), Signal()
+        goes = moved & whole if halves else moved  # nothing in front of the next place is wanted again
+        # Places in the stream, behind `kept` lanes: where the block begins, the stream ends, the next piece begins.
+        reach = max(kept + packet, most + MASK).bit_length() + 1 + sizes.counted
+        base, top, after = (Signal(reach, name=name, reset_less=True) for name in ("base", "top", "after"))
+        bits = (packet - 1).bit_length()
+        passed = Signal(len(base) - bits)  # packets
+        # Where the piece begins, of what is kept and the packet at the input. The mask's own is below.
+        look = Digits([2, 2, bits - 4], packet, "look", init=None)
+        # One bit for each piece of a block: what is to move; the same, for each CDU.
+        step = Signal(sizes.pieces, init=1)
+        pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
+        store = Signal(unit * kept, reset_less=True)
+        source = self.i.p.data.as_value()
+        m.d.comb += [
+            there.eq(closed | (self.i.valid & ~self.i.p.last)),
+            passes.eq(goes & crosses),
+            self.wants.eq(discarding | (running & ~closed)),
+        ]
+        # A block's second half may begin in what will be kept.
+        with m.If(passes | leaps | (step[0] & look.reaches(kept))):
+            m.d.sync += store.eq(source[-len(store) :])
+        with m.If(goes):
+            m.d.sync += passed.eq(after[bits:])
+        with m.If(running & ~closed & self.i.valid):
+            m.d.sync += [closed.eq(self.i.p.last), top.eq(
+                Cat(Const(0, bits), passed) + (self.i.p.count >> fine) + begin)]
+
+        # ---------------------------------------------------------------------------------------- the blocks
+        def level(more):
+            """That the stream goes on for ``more`` behind the block's beginning; it may end before that if it has
+            proved to lie inside of the block before."""
+            reach = Signal(signed(len(base)))
+            m.d.comb += reach.eq(top - base - more)
+            return reach >= 0
+
+        lanes = [Cat(store, source).word_select(k, unit) for k in range(kept + packet)]
+        coarse = window(m, lanes, look[2:], piece + 15)
+        next_piece = Cat(window(m, coarse, look[:2], piece))
+        # The mask, of which the order does not matter: of the lanes that are a mask's length apart, one is in it.
+        length = MASK // granule
+        look_mask = [Signal(16 // length + (k < length - 1), name=f"look_mask_{k}", reset_less=True)
+                     for k in range(length)]
+
+        def place_mask(number, valid):
+            """Assignments of `look_mask`; without ``valid`` the mask is zero."""
+            low = number[:4]
+            return [signal.eq(Mux(valid, Cat((low <= at) & (low + length > at) for at in range(k, 24, length)), 0))
+                    for k, signal in enumerate(look_mask)]
+
+        mask = Cat(choose((one, coarse[k + q * length]) for q, one in enumerate(signal))
+                   for k, signal in enumerate(look_mask))
+
+        # A block's length is a constant of the mode and what its mask adds, or its first byte, or its segments.
+        fixed = Signal(range(sizes.block + 1))
+        m.d.sync += fixed.eq(mode.choose(lambda mode: mode.format.shortest))
+        counts = []
+        for k in range(MASK):
+            count, counted = Signal(4, name=f"count_{k}"), Signal(4, name=f"counted_{k}", reset_less=True)
+            m.d.comb += count.eq(ones(m, mask[8 * k :][:8]))
+            # While the first half shows, its length takes the place of the mask's count.
+            half = Mux(step[0] & running, 0, piece * (k + 1) // MASK - piece * k // MASK) if halves else 0
+            with m.If((moved & (step[0] | whole)) | ~running):
+                m.d.sync += counted.eq(count | half)
+            counts.append(counted if halves else Mux(step[0], count, counted))
+        if sizes.wide:
+            fours = mode(lambda mode: mode.format.kind == "mask" and mode.format.item == 4)
+            counts = [Mux(fours, count << 2, count) >> fine for count in counts]
+        terms = [(count, 0) for count in counts]
+        begins = segment_begins(m, self, mode, turns) if sizes.segmented else None
+        if sizes.counted or sizes.segments:
+            head = next_piece[:8] if sizes.wide else next_piece[8 * MASK - 8 : 8 * MASK]
+            follow, followed = Signal(8), Signal(8, reset_less=True)
+            says = {8: head, 6: Mux(head[:6].all(), 64, head[:6])}
+            further = ones(m, Cat(begins[1:], Const(0, 1))) if sizes.segments else 0  # segments behind the first
+            m.d.comb += follow.eq(mode.choose(
+                lambda mode: says[mode.format.bits] if mode.format.counted
+                else further if mode.format.kind == "segments" else 0))
+            # As the counts: in front of a block, where its first half alone is what counts, it is nothing.
+            with m.If((moved & (step[0] | whole)) | ~running):
+                m.d.sync += followed.eq(Mux(step[0] & running, follow, 0))
+            said = followed if halves else Mux(step[0], follow, followed)
+            terms.append((said if sizes.wide else said[:bits], 0))
+        leaping = sizes.counted and not sizes.wide
+        if leaping:
+            with m.If(leaps):
+                m.d.sync += skips.eq(0)
+            with m.If(moved & whole):
+                m.d.sync += skips.eq(said[bits])
+        m.d.comb += whole.eq(step[-1] if halves else choose(
+            (step[k], 1 if k == sizes.pieces - 1 else
+             columns(m, [*terms, (fixed >> fine, 0)], len(base)) <= piece * (k + 1)) for k in range(sizes.pieces)))
+        lacking, offered = Signal(), Signal()  # not even the shortest block is there, or one was not
+        least = mode.choose(lambda mode: min(mode.format.shortest, MASK) // granule)
+        m.d.comb += [
+            lacking.eq(running & step[0] & closed & ~skips & ~level(Mux(turns.active, least, 0))),
+            offered.eq(running & turns.active & ~self.short & there & ~lacking & ~skips),
+            turns.next.eq(moved & whole),
+        ]
+        # Where the next piece begins: in the block, while it has more of them, or else behind it.
+        if not halves:
+            more = Mux(whole, fixed >> fine, choose((step[k], Const(piece * (k + 1))) for k in range(sizes.pieces)))
+            terms = [*((Mux(whole, term, 0), shift) for term, shift in terms), (more, 0)]
+        # The upper digit for both carries into it, since the carry comes late.
+        lower, upper, turned = Signal(5), Signal(len(base) - 4), Signal(1 << bits - 4)
+        one, other = compress(m, [*terms, (base, 0)], len(base))
+        m.d.comb += [lower.eq(one[:4] + other[:4]), upper.eq(one[4:] + other[4:]),
+                     after.eq(Cat(lower[:4], upper + lower[4])), turned.eq(1 << upper[: bits - 4])]
+        # Never by more than one packet, so that one bit tells.
+        here = upper[bits - 4] ^ passed[0]
+        carried = here ^ (one[4:bits] ^ other[4:bits]).all()
+        lets = goes & ~closed
+        # The carry comes latest of all, hence last.
+        m.d.comb += [crosses.eq(Mux(lower[4], carried, here)),
+                     self.i.ready.eq(discarding | (leaps & ~closed) | Mux(lower[4], lets & carried, lets & here))]
+        after_digits = [1 << lower[:2], 1 << lower[2:4], Mux(lower[4], turned.rotate_left(1), turned)]
+        # One assignment each: a constant on its own would be taken for a reset, and spoil the clock's gate.
+        with m.If(moved | self.start):
+            m.d.sync += [digit.eq(Mux(self.start, first, value)) for (_, digit), first, value in zip(
+                look[:], [1 << begin[:2], 1 << begin[2:4], 1 << begin[4:]], after_digits, strict=True)]
+        with m.If(moved | self.start | ~running):
+            m.d.sync += place_mask(Mux(self.start, begin, after), masked & (self.start | (moved & whole)))
+        with m.If(moved & (whole | halves) | self.start):  # in the second half, with what is constant
+            m.d.sync += base.eq(Mux(self.start, begin, Mux(whole, after, base + fixed)))
+        if leaping:
+            m.d.comb += leaps.eq(skips & there)
+            with m.If(leaps):
+                m.d.sync += [passed.eq(passed + 1), base[bits:].eq(base[bits:] + 1)]
+        with m.If(moved):
+            m.d.sync += step.eq(Mux(whole, 1, step << 1))
+            for c in range(sizes.cdus):
+                m.d.sync += pick[c].eq(Mux(whole, turns.follows[c], pick[c] << 1))
+
+        # ------------------------------------------------------------------------------------------- the CDUs
+        waiting, free = Signal(sizes.cdus), Signal(sizes.cdus)
+        m.d.comb += moved.eq(offered & ((free & Cat(picked[0] for picked in pick)).any() | ~step[0]))
+        for c in range(sizes.cdus):
+            m.submodules[f"dispenser_{c}"] = dispenser = Dispenser(sizes)
+            wiring.connect(m, dispenser.o, wiring.flipped(self.o[c]))
+            m.d.comb += [
+                dispenser.piece.eq(next_piece),
+                dispenser.whole.eq(whole),
+                dispenser.final.eq(turns.ends),
+                dispenser.mode.eq(self.mode),
+                dispenser.start.eq(self.start),
+                dispenser.waits.eq(self.blocks > GROUP * c),
+                dispenser.ended.eq(self.short),
+                waiting[c].eq(dispenser.waiting),
+                free[c].eq(dispenser.free),
+                dispenser.load.eq(Mux(moved, pick[c], 0)),
+                *([dispenser.begins.eq(begins)] if sizes.segmented else ()),
+            ]
+
+        # --------------------------------------------------------------------------------------------- control
+        # What follows on the last block tells whether the stream goes on: it may end in a packet without bytes.
+        m.d.comb += [stop.eq(running & (self.short | (~turns.active & there & ~skips))),
+                     self.busy.eq(running | discarding | waiting.any())]
+        with m.If(lacking):
+            m.d.sync += self.short.eq(1)
+        with m.If(stop):
+            m.d.sync += [running.eq(0), discarding.eq(1),
+                         self.excess.eq(~self.short & ~lacking & (~closed | (top != base)))]
+        with m.If(discarding & self.i.valid & self.i.p.last):
+            m.d.sync += discarding.eq(0)
+        with m.If(self.start):
+            m.d.sync += [running.eq(1), closed.eq(0), passed.eq(0), step.eq(1), self.short.eq(0), self.excess.eq(0)]
+            m.d.sync += [picked.eq(c == 0) for c, picked in enumerate(pick)]
+        return m

@@ -1,0 +1,1 @@
+"""Packets of lanes whose modes have streams instead of blocks."""

@@ -1,0 +1,117 @@
+"""Bench of the decisions beat by beat: the steps of places, equal to golden."""
+
+import cocotb
+import numpy as np
+
+from actcodec.golden.offload.memory import traffic as golden
+from actcodec.rtl.offload.memory.beat_planner import BeatPlanner
+from tb.harness import PATTERNS, STALLS, Bench, rng, simulate, synthesised
+from tb.offload.memory import places as make
+
+WIDTH = synthesised("beat_planner", "address_width", 24)  # bits of an address
+LATENCY = 2
+
+
+def test_beats():
+    simulate(BeatPlanner(WIDTH), __file__)
+
+
+def far(random):
+    """Sectors and lines of scales anywhere: each one again, then but for one bit, whichever; the beat behind it, that
+    one but for a bit; and carries up to every bit."""
+    beats, bits, lines = [], WIDTH - 5, 29
+    for bit in [*range(bits)] * 2:
+        other, start = 1 << bit, int(random.integers(1 << bits)) & ~1  # even: the next beat is in the same 256 bytes
+        beats += [(one, 0) for one in (start, start, start ^ other, start, start + 1, start, (start + 1) ^ other)]
+        carries = start & -2 * other | other - 1
+        beats += [(carries, int(random.integers(1, 8))), (carries + 1, 0)]
+    held = [(line ^ change, slot) for bit in range(lines) for pair in [random.integers(1 << lines, size=2)]
+            for change in (0, 0, 1 << bit) for slot, line in enumerate(pair)]
+    index, offset = np.array(beats).T
+    line, slot = np.resize(held, (index.size, 2)).T
+    return golden.Places(32 * index + 4 * offset, np.full(index.size, 8), 8 * line + random.integers(0, 8, index.size),
+                         slot)
+
+
+def expect(places, gather, table):
+    """Steps as payloads: a step for each beat of a sector, the final one with what the sector is."""
+    found = golden.beats(places, table, bool(gather))
+    count = len(places.words)
+    data = np.bincount(found.sector[~found.scale], minlength=count)
+    # A sector without a beat of data has a final step without a beat.
+    sector = np.sort(np.concatenate([found.sector, np.flatnonzero(data == 0)]), kind="stable")
+    final = np.append(np.diff(sector), 1) > 0
+    beat = ~(final & (data[sector] == 0))
+    assert beat.sum() == found.index.size
+
+    joins, index, scale = (np.zeros(sector.size, int) for _ in range(3))
+    index[beat], scale[beat] = found.index % (1 << WIDTH - 5), found.scale
+    _, lengths = golden.bursts(found)
+    joins[beat] = ~np.isin(np.arange(found.index.size), np.cumsum(lengths) - lengths)
+    offset = places.address % 32 // 4
+    end = offset + places.words
+    last = (np.arange(sector.size) == sector.size - 1).astype(int)
+    fields = [(index, WIDTH - 5, beat), (beat, 1, True), (joins, 1, beat), (last, 1, True), (scale, 1, beat),
+              (final, 1, True), ((end > 8)[sector] & bool(gather), 1, True), (offset[sector], 3, True),
+              (end[sector], 4, True), (np.asarray(places.slot)[sector], 1, True), (places.channel[sector] % 8, 3, True)]
+    value, mask, place = np.zeros(sector.size, object), np.zeros(sector.size, object), 0
+    for field, width, matters in fields:
+        value += np.array([int(one) << place for one in field], object)
+        mask += np.array([((1 << width) - 1) * int(one) << place for one in np.broadcast_to(matters, sector.size)],
+                         object)
+        place += width
+    return value & mask, mask
+
+
+async def check(bench, random, places, gather, scaled, idle="never", stall="never", table=make.TABLE):
+    bench.dut.gather.value, bench.dut.scaled.value, bench.dut.table.value = gather, scaled, table // 32
+    expected, mask = expect(places, gather, table if scaled else None)
+    run = await bench.run({"i": make.payloads(places, WIDTH)}, {"o": len(expected)}, random, idle, stall)
+    got = [one & care for one, care in zip(run["o"], mask, strict=True)]
+    bench.equal(got, expected.tolist(), f"gather={gather} scaled={scaled}")
+    return run
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def equals_golden(dut, idle, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for kind in make.KINDS:
+        for gather in (0, 1):
+            for scaled in (0, 1):
+                await check(bench, random, make.some(random, kind), gather, scaled, idle, stall)
+
+
+@cocotb.test
+@cocotb.parametrize(gather=[0, 1])
+async def sees_every_bit_of_a_place(dut, gather):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for _ in range(2):
+        table = 32 * int(random.integers(1 << WIDTH - 5))
+        await check(bench, random, far(random), gather, 1, "half", "half", table)
+
+
+@cocotb.test
+async def gives_a_step_every_cycle_after_two(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for kind in make.KINDS * 4:
+        run = await check(bench, random, make.some(random, kind), 1, 1)
+        assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(run["o"])))
+
+
+@cocotb.test
+async def knows_nothing_of_the_tensor_before_reset(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for fill in range(1, 12):
+        stream = make.payloads(make.rows(0x100, 8, 20, height=1), WIDTH)
+        await bench.run({"i": stream[:fill]}, {"o": None}, random)
+        await bench.reset()
+        await check(bench, random, make.rows(0x100 + 32 * (fill - 1), 8, 20, height=1), 1, 1)

@@ -1,0 +1,324 @@
+"""Bench of the reader: places in, AXI4 reads, sectors and scales out, equal to golden."""
+
+import re
+
+import cocotb
+import numpy as np
+import pytest
+from cocotb.triggers import FallingEdge
+from cocotbext.axi import AxiRamRead, AxiReadBus
+
+from actcodec.golden.offload.memory import traffic as golden
+from actcodec.rtl.common.axi import MEMORIES
+from actcodec.rtl.offload.memory.reader import Reader
+from tb.harness import PATTERNS, STALLS, Bench, after, pack, parameters, rng, simulate
+from tb.memory import Flat, axi_ram, ends, filled, world
+from tb.memory import begin as start
+from tb.offload.memory import places as make
+
+OUTSTANDING = 384
+LATENCY = 300
+MODES = [(1, 1), (1, 0), (0, 1), (0, 0)]  # gather, scaled
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_reader(memory):
+    simulate(Flat(Reader(memory=memory)), __file__, tests="^(?!.*few)", memory=memory)
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_reader_with_few_reads_outstanding(memory):
+    simulate(Flat(Reader(16, 16, memory)), __file__, tests="few", outstanding=16, width=16)
+
+
+@pytest.mark.parametrize("arguments", [{"outstanding": 7}, {"outstanding": 8.0}, {"address_width": 11},
+                                       {"address_width": 65}, {"memory": "common"}])
+def test_parameters_out_of_range_are_refused(arguments):
+    (name, value), = arguments.items()
+    with pytest.raises(ValueError, match=rf"{name} must be .*not {re.escape(repr(value))}"):
+        Reader(**arguments)
+
+
+def stored():
+    """Cycles that a beat takes through the FIFO."""
+    return 3 * (parameters()["memory"] == "shared")
+
+
+async def begin(dut, gather, scaled):
+    """Starts a tensor."""
+    dut.gather.value, dut.scaled.value, dut.scales.value = gather, scaled, make.TABLE
+    await start(dut)
+
+
+def expect(words, places, gather, scaled):
+    """Payloads of both outputs, and the bursts."""
+    sectors = [pack(sector, 32) for sector in golden.gather(words, places)] if gather else []
+    scales = golden.scales(words, places, make.TABLE).tolist() if scaled else []
+    address, length = golden.bursts(golden.beats(places, make.TABLE if scaled else None, bool(gather)))
+    return sectors, scales, list(zip(address.tolist(), length.tolist(), strict=True))
+
+
+async def check(bench, memory, random, places, gather=1, scaled=1, idle="never", stall="never", width=40):
+    """One tensor: outputs, bursts, and ``busy``."""
+    await begin(bench.dut, gather, scaled)
+    sectors, scales, bursts = expect(memory.words, places, gather, scaled)
+    before, stream = len(memory.reads), make.payloads(places, width)
+    run = await bench.run({"ahead": stream, "now": stream}, {"sectors": len(sectors), "scale": len(scales)}, random,
+                          idle, stall)
+    await ends(bench.dut)
+    bench.equal([burst[:2] for burst in memory.reads[before:]], bursts, f"bursts gather={gather} scaled={scaled}")
+    bench.equal(run["sectors"], sectors, f"sectors gather={gather} scaled={scaled}")
+    bench.equal(run["scale"], scales, f"scales gather={gather} scaled={scaled}")
+    assert memory.idle
+    return run
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def equals_golden(dut, idle, stall):
+    random = rng()
+    pause = {channel: str(random.choice(list(PATTERNS))) for channel in ("ar", "r")}
+    bench, memory = await world(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=pause)
+    for kind in make.KINDS:
+        for gather, scaled in MODES:
+            await check(bench, memory, random, make.some(random, kind), gather, scaled, idle, stall)
+
+
+@cocotb.test
+async def meets_every_case(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random)
+    seen = set()
+    for places in [*make.cases(), *(make.some(random, kind) for kind in make.KINDS * 8)]:
+        beats = golden.beats(places, make.TABLE)
+        start, length = golden.bursts(beats)
+        counts = np.bincount(beats.sector[~beats.scale], minlength=len(places.words))
+        lines = np.bincount(beats.sector[beats.scale], minlength=len(places.words))
+        straddles = places.address % 32 // 4 + places.words > 8
+        seen |= {("beats", count, straddle, line > 0, words > 0) for count, straddle, line, words in
+                 zip(counts.tolist(), straddles.tolist(), lines.tolist(), places.words, strict=True)}
+        seen |= {("length", value) for value in length.tolist()}
+        seen |= {("slot", slot) for slot in places.slot[lines > 0].tolist()}
+        meets = (start[1:] % 4096 == 0) & (start[1:] == start[:-1] + 32 * length[:-1])
+        seen |= {("4 KiB",)} if meets.any() else set()
+        # A line of scales between two beats that would join.
+        index = beats.index
+        middle = beats.scale[1:-1] & (index[2:] - index[:-2] == 1) & ~beats.scale[2:] & ~beats.scale[:-2]
+        seen |= {("between",)} if middle.any() else set()
+        await check(bench, memory, random, places)
+    cases = ((0, False), (1, False), (1, True), (2, True))
+    wanted = {("beats", *case, line, True) for case in cases for line in (False, True)}
+    wanted |= {("beats", 0, False, line, False) for line in (False, True)}
+    wanted |= {("length", value) for value in range(1, 9)} | {("slot", 0), ("slot", 1), ("4 KiB",), ("between",)}
+    assert wanted <= seen, f"not seen: {wanted - seen}"
+
+
+def steps(places):
+    """Cycles that each sector takes: one for each beat that it reads, at least one."""
+    return np.maximum(np.bincount(golden.beats(places).sector, minlength=len(places.words)), 1)
+
+
+def schedule(places):
+    """Cycles of the sectors, from the first one's, if memory has a latency and no other limit."""
+    found, length = golden.beats(places), steps(places)
+    start, number = np.cumsum(length) - length, np.arange(found.index.size)
+    step = start[found.sector] + number - np.searchsorted(found.sector, found.sector)
+    # A burst is asked for when a beat does not join it, or after the last step; then its beats come one a cycle.
+    _, beats = golden.bursts(found)
+    ends = np.append(step[np.cumsum(beats)[:-1]], length.sum())
+    arrival = np.maximum.accumulate(np.repeat(ends, beats) - number) + number
+    need = np.zeros(length.sum(), int)
+    need[step] = arrival
+    done = np.maximum.accumulate(need - np.arange(need.size)) + np.arange(need.size)
+    leaves = done[start + length - 1]
+    return (leaves - leaves[0]).tolist()
+
+
+@cocotb.test
+@cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 4, 20])
+async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    places = make.rows(0x100 + base, width, 2400 // width * 4, height=1 << 20)
+    run = await check(bench, memory, random, places, 1, 0)
+    got = np.array(run.cycles["sectors"])
+    assert got[0] <= LATENCY + 16 + stored()
+    bench.equal((got - got[0]).tolist(), schedule(places), f"cycles, width {width} at {base}")
+    assert np.ptp(got) <= 1.005 * steps(places).sum() + 8
+    if width != 8 or base:
+        assert memory.most <= OUTSTANDING
+    else:
+        assert np.ptp(got) == got.size - 1
+        assert LATENCY < memory.most <= OUTSTANDING
+
+
+@cocotb.test
+@cocotb.parametrize(latency=[1, 30])
+async def asks_after_four_cycles_and_gives_a_sector_after_one(dut, latency):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, latency=latency)
+    for gather, scaled in MODES[:3]:
+        await begin(dut, gather, scaled)
+        first, before, stream = memory.cycle + 1, len(memory.reads), make.payloads(make.rows(0, 8, 1))
+        run = await bench.run({"ahead": stream, "now": stream}, {"sectors": gather, "scale": scaled}, random)
+        await ends(dut)
+        asked = [burst[2] - first for burst in memory.reads[before:]]
+        assert asked == {(1, 1): [4, 5], (1, 0): [4], (0, 1): [4]}[gather, scaled]
+        # A sector without a beat of its own takes a cycle after that of its scale.
+        for port in ["sectors"] * gather + ["scale"] * scaled:
+            assert run.cycles[port] == [asked[-1] + latency + 1 + stored() + (not gather)]
+
+
+@cocotb.test
+async def asks_for_a_line_of_scales_at_once_however_far_the_next_one_is(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random)
+    await begin(dut, 0, 1)
+    first, stream = memory.cycle + 1, make.payloads(make.rows(0, 8, 100, height=1 << 20))
+    await bench.run({"ahead": stream, "now": stream}, {"scale": 100}, random)
+    await ends(dut)
+    assert memory.reads[0][2] - first == 4
+
+
+@cocotb.test
+async def single_beats_run_at_full_rate_too(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    places = make.rows(0, 8, 600, 64, height=1 << 20)
+    run = await check(bench, memory, random, places, 1, 0)
+    assert np.ptp(run.cycles["sectors"]) == 599
+    assert len(memory.reads) == 600
+
+
+@cocotb.test
+async def padding_costs_no_beat(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random)
+    places = make.rows(0, 8, 20, height=1 << 20)
+    places.words[3:] = 0
+    run = await check(bench, memory, random, places, 1, 0)
+    assert len(memory.reads) == 1 and np.ptp(run.cycles["sectors"]) == 19
+
+
+@cocotb.test
+async def reads_no_more_than_may_be_outstanding(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random)
+    places = make.rows(0, 8, 1000, height=1 << 20)
+    await begin(dut, 1, 0)
+    stream = make.payloads(places)
+    dut.sectors__ready.value = 0
+    await bench.run({"ahead": stream, "now": stream}, {}, random, until=lambda: memory.cycle > 1200)
+    taken = sum(length for _, length, _ in memory.reads)
+    assert OUTSTANDING - 8 < taken - 2 <= OUTSTANDING, taken  # two sectors wait at the output
+    assert memory.most == taken - 2 if not stored() else memory.idle, (memory.most, taken)
+
+
+@cocotb.test
+@cocotb.parametrize(held=["steps", "sectors"])
+async def is_busy_until_the_last_sector_is_on_its_way(dut, held):
+    """However long the last steps take to come, or the last sectors to leave, with nothing left to be read."""
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random)
+    # Two wait at the output, and the last one for a place there: with a beat of its own, or in that of the one before.
+    for places in (make.rows(0x40, 8, 3), make.rows(0x50, 4, 3, 16)):
+        stream, (sectors, _, _) = make.payloads(places), expect(memory.words, places, 1, 0)
+        await begin(dut, 1, 0)
+        dut.sectors__ready.value = 0
+        first = {"ahead": stream} | ({"now": stream} if held == "sectors" else {})
+        await bench.run(first, {}, random, until=after(300))
+        assert memory.idle or not stored()  # without a store, the last beats may have nowhere to go
+        for _ in range(100):
+            assert dut.busy.value == 1
+            await FallingEdge(dut.clk)
+        run = await bench.run({} if held == "sectors" else {"now": stream}, {"sectors": len(sectors)}, random)
+        await ends(dut)
+        bench.equal(run["sectors"], sectors, "sectors")
+
+
+@cocotb.test
+async def few_reads_outstanding_are_enough(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, latency=20)
+    for kind in make.KINDS * 3:
+        for gather, scaled in MODES:
+            places = make.some(random, kind)
+            await check(bench, memory, random, places, gather, scaled, width=parameters()["width"])
+    assert parameters()["outstanding"] - 8 < memory.most <= parameters()["outstanding"]
+
+
+@cocotb.test
+async def flags_each_error_response(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, pause="seldom")
+    places = make.rows(0x40, 20, 8)
+    found = golden.beats(places, make.TABLE)
+    for index in [*found.index[:12].tolist(), None]:
+        memory.errors = {index}
+        await begin(dut, 1, 1)
+        sectors, scales, _ = expect(memory.words, places, 1, 1)
+        stream = make.payloads(places)
+        run = await bench.run({"ahead": stream, "now": stream}, {"sectors": len(sectors), "scale": len(scales)}, random)
+        await ends(dut)
+        assert dut.error.value == (index is not None), f"beat {index}"
+        assert (run["sectors"], run["scale"]) == (sectors, scales), "it goes on all the same"
+
+
+@cocotb.test
+async def gives_up_at_any_moment(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, latency=15)
+    for turn in range(60):
+        memory.latency = int(random.integers(0, 60))
+        gather, scaled = MODES[turn % 3]
+        await begin(dut, gather, scaled)
+        stream, moment = make.payloads(make.some(random, make.KINDS[turn % 4])), memory.cycle + random.integers(0, 80)
+        await bench.run({"ahead": stream, "now": stream}, {"sectors": None, "scale": None}, random, "seldom", "half",
+                        until=lambda moment=moment: memory.cycle >= moment)
+        dut.abort.value = 1
+        await FallingEdge(dut.clk)
+        asked = len(memory.reads)
+        await ends(dut)
+        assert memory.idle and len(memory.reads) <= asked + 2, "at most what was on offer and behind it"
+        dut.abort.value = 0
+        assert dut.sectors__valid.value == 0 and dut.scale__valid.value == 0 and dut.m_axi_arvalid.value == 0
+        await check(bench, memory, random, make.some(random, make.KINDS[turn % 4 - 1]), 1, 1)
+
+
+@cocotb.test
+async def starts_afresh_after_reset(dut):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for cycles in range(1, 40, 3):
+        memory = filled(dut, make.SIZE, random)
+        task = cocotb.start_soon(memory.run())
+        await check(bench, memory, random, make.some(random, "anything"))
+        await begin(dut, 1, 1)
+        stream = make.payloads(make.some(random, "tiles"))
+        await bench.run({"ahead": stream, "now": stream}, {"sectors": None, "scale": None}, random,
+                        until=lambda end=memory.cycle + cycles, memory=memory: memory.cycle >= end)
+        task.cancel()
+        for channel in ("r", "ar"):
+            getattr(dut, f"m_axi_{channel}{'valid' if channel == 'r' else 'ready'}").value = 0
+        await bench.reset()
+        assert dut.busy.value == 0
+
+
+@cocotb.test
+@cocotb.parametrize(pause=["never", "half", "bursts"])
+async def reads_from_cocotbext_axis_ram(dut, pause):
+    random = rng()
+    bench, _, words = await axi_ram(dut, AxiRamRead, AxiReadBus, make.SIZE, ("ar", "r"), pause, random)
+    for kind in make.KINDS:
+        for gather, scaled in MODES:
+            places = make.some(random, kind)
+            await begin(dut, gather, scaled)
+            sectors, scales, _ = expect(words, places, gather, scaled)
+            stream = make.payloads(places)
+            run = await bench.run({"ahead": stream, "now": stream}, {"sectors": len(sectors), "scale": len(scales)},
+                                  random, "seldom", "seldom")
+            await ends(dut)
+            bench.equal(run["sectors"], sectors, f"{kind} sectors")
+            bench.equal(run["scale"], scales, f"{kind} scales")
+            assert dut.error.value == 0
