@@ -18,7 +18,7 @@ benches = $(call good,$(shell [ -x $(BIN)/python ] || scripts/setup.sh >&2; \
     $(BIN)/python -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
-.PHONY: help setup demo sim soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs lint clean
+.PHONY: help setup demo sim soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs stale lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -38,10 +38,10 @@ sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=i
 	@scripts/setup.sh judges bench synth $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(if $(UNIT),$(benches),tb)
 
-soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, MODES=all, SWEEP=1, TOTALS=1)
+soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, MODES=all, SWEEP=1, RENEW=1)
 	@$(BIN)/python -m tb.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(filter-out 0,$(FEW)),--few) $(if $(MODES),--modes $(MODES)) \
-	    $(if $(filter-out 0,$(SWEEP)),--sweep) $(if $(filter-out 0,$(TOTALS)),--totals)
+	    $(if $(filter-out 0,$(SWEEP)),--sweep) $(if $(filter-out 0,$(RENEW)),--renew)
 
 bench:  ## measure the accelerator in cycles, and the golden model beside others; tables and pictures in build/bench/
 	@scripts/setup.sh bench
@@ -71,18 +71,18 @@ synth-fpga:  ## place and route every unit on an ECP5-85F, which takes long (UNI
 	@scripts/setup.sh synth
 	@$(BIN)/python -m actcodec.synth fpga $(UNIT) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
-gates:  ## run every unit's bench on its netlist of cells, and prove the netlist (UNIT=)
+gates:  ## run every unit's bench on its netlist of cells, and prove the netlist (UNIT=, RENEW=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth gates $(UNIT) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth gates $(UNIT) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
-prove:  ## prove rules of streams, order, AXI, turns and ends, unit by unit (UNIT=)
+prove:  ## prove rules of streams, order, AXI, turns and ends, unit by unit (UNIT=, RENEW=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m formal $(UNIT) --jobs $(JOBS)
+	@$(BIN)/python -m formal $(UNIT) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
-mutate:  ## run every unit's bench on mutants of it, to see what it catches (UNIT=, MUTANTS=, SEED=, MUTANT=)
+mutate:  ## run every unit's bench on mutants of it, to see what it catches (UNIT=, MUTANTS=, SEED=, MUTANT=, RENEW=1)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m actcodec.synth mutate $(UNIT) $(if $(MUTANTS),--mutants $(MUTANTS)) $(if $(SEED),--seed $(SEED)) \
-	    $(if $(MUTANT),--mutant $(MUTANT)) $(if $(MARKDOWN),--markdown) --jobs $(JOBS)
+	    $(if $(MUTANT),--mutant $(MUTANT)) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
 verilog: setup  ## write the Verilog of the accelerator and of every unit to build/verilog, and lint it
 	@$(BIN)/python -m actcodec.units build/verilog
@@ -94,8 +94,13 @@ docs: setup  ## write recorded figures, and ratios of all modes, into the docume
 	@$(BIN)/python -m docs.rates $(BENCH)
 	@$(BIN)/python -m docs.ratios
 	@$(BIN)/python -m docs.measured
+	@$(BIN)/python -m docs.records
 	@if $(BIN)/python -c "import torch" 2> /dev/null; then $(BIN)/python -m docs.training; \
 	    else echo "docs/training.md is left as it is: its figures need PyTorch, which make train installs"; fi
+
+stale:  ## list the recorded proofs, mutants and netlists whose unit or bench has changed since
+	@scripts/setup.sh synth
+	@$(BIN)/python -m docs.records --stale
 
 lint: setup  ## ruff
 	@$(BIN)/ruff check .

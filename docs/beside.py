@@ -1,7 +1,7 @@
 """Measures the table of ``docs/ratios.md`` that has COMET beside JPEG-ACT, SZ3, zfp and cuSZ, at equal errors.
 
-``python -m docs.beside`` records it as ``beside`` of ``docs/measured.json``, from which :mod:`docs.measured` writes the
-table. It needs the packages ``pysz`` and ``zfpy``.
+``python -m docs.beside`` records it as ``beside`` of ``docs/records/measured.json``, from which :mod:`docs.measured`
+writes the table. It needs the packages ``pysz`` and ``zfpy``.
 """
 
 import heapq

@@ -1,4 +1,4 @@
-"""``make docs``: tables that take long, or packages of others, to measure, from ``docs/measured.json``.
+"""``make docs``: tables that take long, or packages of others, to measure, from ``docs/records/measured.json``.
 
 ``python -m docs.measured`` writes them into ``docs/ratios.md``, and an excerpt into the README; what measures one,
 :mod:`docs.beside` or :mod:`docs.quantizers`, records it first.
@@ -14,7 +14,7 @@ from docs.ratios import DOCUMENT
 
 __all__ = ["DOCUMENT", "HEADS", "README", "RECORD", "excerpt", "record", "recorded", "renewed", "rounded"]
 
-RECORD = Path(__file__).parent / "measured.json"
+RECORD = Path(__file__).parent / "records/measured.json"
 README = Path(__file__).parents[1] / "README.md"
 HEADS = {
     "beside": ("tensors", "equal", "as", "ZVC", "nibble", "rice", "`comet`", "SZ3, default", "SZ3, best",

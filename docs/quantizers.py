@@ -1,7 +1,7 @@
 """Measures the table of ``docs/ratios.md`` of quantizer ``div`` beside ``sh`` and SZ3, at equal errors.
 
-``python -m docs.quantizers`` records it as ``quantizers`` of ``docs/measured.json``, from which :mod:`docs.measured`
-writes the table. It needs the package ``pysz``.
+``python -m docs.quantizers`` records it as ``quantizers`` of ``docs/records/measured.json``, from which
+:mod:`docs.measured` writes the table. It needs the package ``pysz``.
 """
 
 import actcodec

@@ -1,4 +1,4 @@
-"""``make docs``: rates of the accelerator, and of the golden model beside others, from ``docs/bench.json``.
+"""``make docs``: rates of the accelerator, and of the golden model beside others, from ``docs/records/bench.json``.
 
 ``python -m docs.rates`` writes the tables of docs/performance.md and docs/ratios.md that lie between lines like
 ``<!-- rates -->`` and ``<!-- /rates -->``. ``python -m docs.rates FOLDER`` records first what ``make bench`` left in
@@ -20,7 +20,7 @@ from docs import marks
 __all__ = ["DOCUMENTS", "RECORD", "recorded", "renewed", "taken"]
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORD = ROOT / "docs/bench.json"
+RECORD = ROOT / "docs/records/bench.json"
 WAYS = ("compress", "decompress")
 # Rows of the table of offload rates: what they are called, what the record calls them, and the paper's figure.
 LONG = (

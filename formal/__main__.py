@@ -10,33 +10,25 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from actcodec.synth import records
 from actcodec.synth.console import close, progress
 from formal.catalogue import decide, proofs
-from formal.engine import NOT_RUN
 
 COLUMNS = ("unit", "property", "how", "s", "broken by")
-
-
-def label(proof):
-    """What the table calls a unit."""
-    return f"{proof.unit} ({proof.note})" if proof.note else proof.unit
 
 
 def rows(found):
     """The table's: for each result of {proof: results} what the columns say."""
     for proof, results in found.items():
-        if results is None:
-            yield label(proof), proof.theme, "**not run**", "", ""
-        for result in results or ():
-            how = f"**{result.status}**: {result.method}" if result.status in ("failed", "open") else result.method
-            fault = f"`{result.fault}`" if result.fault else "**nothing**" if result.method != NOT_RUN else ""
-            yield label(proof), result.name, how, f"{result.seconds:.1f}", fault
+        for result in results:
+            how = f"{result.status}: {result.method}" if result.status in ("failed", "open") else result.method
+            yield proof.label, result.name, how, f"{result.seconds:.1f}", result.fault or "nothing"
 
 
-def markdown(found):
-    """The table for a document."""
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *rows(found)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def entry(proof, key, results):
+    """What is recorded of a proof: of each property its name, status, method, seconds, and what breaks it."""
+    return {"unit": proof.label, "key": key, "properties": [
+        [result.name, result.status, result.method, result.seconds, result.fault] for result in results]}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,9 +36,8 @@ def markdown(found):
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Proofs at the same time.")
 @click.option("--limit", default=600, show_default=True, type=click.IntRange(1),
               help="Seconds of a core for each property, and as many for a fault that breaks it.")
-@click.option("--markdown", "page", is_flag=True, help="Print the table for a document.")
-@click.option("--remembered", is_flag=True, help="Prove nothing: what was proved before, and what was not.")
-def main(units, jobs, limit, page, remembered):
+@click.option("--renew", is_flag=True, help="Record what holds in docs/records/proofs.json.")
+def main(units, jobs, limit, renew):
     """Proves the properties of UNITs (default: all).
 
     Results are remembered in build/prove, by the content of the unit and of what is asked of it. With a higher limit,
@@ -57,34 +48,35 @@ def main(units, jobs, limit, page, remembered):
     if unknown := set(units) - set(names):
         raise click.UsageError(f"no proofs of {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
     todo = [name for name, proof in known.items() if not units or proof.unit in units]
-    found, errors = {}, []
+    found, entries, errors = {}, {}, []
     with progress(console) as bars, ProcessPoolExecutor(jobs, mp_context=get_context("spawn"),
                                                         initializer=partial(os.nice, 10)) as pool:
         task = bars.add_task("proving", total=len(todo))
-        runs = {pool.submit(decide, name, limit, remembered=remembered): name for name in todo}
+        runs = {pool.submit(decide, name, limit): name for name in todo}
         for run in as_completed(runs):
             name = runs[run]
             bars.advance(task)
             if run.exception():
                 errors.append(f"{name}: {run.exception()}")
                 continue
-            found[name] = run.result()
-            for result in found[name] or ():
+            key, found[name] = run.result()
+            if all(result.good for result in found[name]):
+                entries[name] = entry(known[name], key, found[name])
+            for result in found[name]:
                 if not result.good:
                     what = "nothing that breaks it was found" if result.status in ("proved", "bounded") else (
                         f"{result.status} ({result.method})" + (f", see {result.trace}" if result.trace else ""))
                     errors.append(f"{known[name].unit}: {result.name}: {what}")
                     bars.console.print(errors[-1], style="red", markup=False, soft_wrap=True)
     table = {known[name]: found[name] for name in todo if name in found}
-    if page:
-        print(markdown(table))
-    else:
-        shown = Table(*COLUMNS)
-        for row in rows(table):
-            shown.add_row(*row)
-        console.print(shown)
-    count = sum(len(results or ()) for results in table.values())
-    seconds = sum(result.seconds for results in table.values() for result in results or ())
+    shown = Table(*COLUMNS)
+    for row in rows(table):
+        shown.add_row(*row)
+    console.print(shown)
+    if renew:
+        records.renew("proofs", entries, known)
+    count = sum(map(len, table.values()))
+    seconds = sum(result.seconds for results in table.values() for result in results)
     console.print(f"{count} properties, {seconds:.0f} s of proofs, in {monotonic() - start:.0f} s")
     close(console, errors)
 

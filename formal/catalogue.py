@@ -6,9 +6,9 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from formal.engine import BUILD, prove
+from formal.engine import BUILD, fingerprint, prove
 
-__all__ = ["Proof", "decide", "proofs"]
+__all__ = ["Proof", "decide", "key", "proofs"]
 
 THEMES = ("streams", "order", "ends", "progress", "memory", "lite", "turns", "dealing", "slots")
 
@@ -33,6 +33,11 @@ class Proof:
         words = "".join(letter if letter.isalnum() else " " for letter in f"{self.unit} {self.theme} {self.note}")
         return "-".join(words.split())
 
+    @property
+    def label(self):
+        """What tables call the unit."""
+        return f"{self.unit} ({self.note})" if self.note else self.unit
+
 
 @cache
 def proofs():
@@ -41,8 +46,14 @@ def proofs():
     return {proof.name: proof for proof in found}
 
 
-def decide(name, limit=600, build=BUILD, remembered=False):
-    """The results of a proof, by its name; with ``remembered``, None if they are not known yet."""
+def decide(name, limit=600, build=BUILD):
+    """The key of a proof, by its name, and its results."""
     proof = proofs()[name]
-    return prove(name, proof.build(Path(build, "work", name)), limit, build=build, remembered=remembered,
-                 **proof.options)
+    harness = proof.build(Path(build, "work", name))
+    return fingerprint(harness, **proof.options), prove(name, harness, limit, build=build, **proof.options)
+
+
+def key(name):
+    """The key of a proof, by its name: what its results depend on."""
+    proof = proofs()[name]
+    return fingerprint(proof.build(Path(BUILD, "work", name)), **proof.options)

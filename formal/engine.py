@@ -21,7 +21,7 @@ from actcodec.synth.flow import yosys
 from actcodec.synth.library import SynthesisError, version, yosys_abc
 from formal.harness import MUTANTS
 
-__all__ = ["BUILD", "Result", "prove"]
+__all__ = ["BUILD", "Result", "fingerprint", "prove"]
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "prove"
 ABC = yosys_abc()
@@ -36,6 +36,7 @@ GATES = ["flatten", "setundef -anyseq", "memory_map", "setundef -undriven -anyse
 UNTOUCHED = re.compile(r" -port (CLK|[AS]RST) ")  # registers have no such resets yet, and memories only say so
 MODES = ("inv", "const0", "const1")
 INDUCTION = 20  # seconds that are worth trying it
+FAULTS, DEPTH = 120, 30  # faults that are tried, and cycles in which one has to show
 NOT_RUN = "not run"
 REDUCE = "scleanup; dc2; scorr; dc2; scleanup"
 
@@ -192,7 +193,14 @@ def settled(result, bounds):
     return final and (result.status == "failed" or result.fault is not None)
 
 
-def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, build=BUILD, remembered=False):
+def fingerprint(harness, bounds=(), faults=FAULTS, seed=1, depth=DEPTH):
+    """Sixteen characters that change with whatever the results of :func:`prove` depend on."""
+    key = repr((harness.text, harness.top, Path(__file__).read_text(), version("pyosys", "Yosys"),
+                sorted(dict(bounds).items()), faults, seed, depth))
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def prove(name, harness, limit=600, bounds=(), faults=FAULTS, seed=1, depth=DEPTH, build=BUILD):
     """Decides on all properties of a harness, or remembers what was decided; returns a list of :class:`Result`. An
     earlier attempt that was interrupted, or that had less time, goes on with what it left open.
 
@@ -209,8 +217,6 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
     depth : int
         Cycles in which a fault has to show.
     build : Path
-    remembered : bool
-        Decide nothing; None if nothing is known yet.
 
     Raises
     ------
@@ -218,21 +224,18 @@ def prove(name, harness, limit=600, bounds=(), faults=120, seed=1, depth=30, bui
         If Yosys fails.
     """
     bounds = dict(bounds)
-    top = harness.rtlil()
-    key = repr((harness.text, top, Path(__file__).read_text(), version("pyosys", "Yosys"), sorted(bounds.items()),
-                faults, seed, depth))
-    folder = Path(build, f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}")
+    folder = Path(build, f"{name}-{fingerprint(harness, bounds, faults, seed, depth)}")
     kept = folder / "results.json"
     tried, results = 0, None
     if kept.exists():
         tried, results = json.loads(kept.read_text())
         results = [Result(**one) for one in results]
-    if remembered or (results and (tried >= limit or all(settled(result, bounds) for result in results))):
+    if results and (tried >= limit or all(settled(result, bounds) for result in results)):
         return results
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "unit.il").write_text(harness.text)
-    (folder / "top.il").write_text(top)
+    (folder / "top.il").write_text(harness.top)
     lists = [f"mutate -list 10000000 -mode inv -o {where}.ys {cells}"
              for where, cells in (("near", harness.near), ("all", "unit"))]
     yosys([*READ, "write_rtlil read.il", *lists], folder, name, "read")

@@ -6,6 +6,7 @@ hold in every cycle, as long as the assumptions have.
 """
 
 import re
+from functools import cached_property
 
 from amaranth.back import rtlil
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Const, Instance, Module, Mux, ResetSignal, Signal, Value
@@ -91,8 +92,10 @@ class Harness:
         """This has to hold in every cycle. Conditions of the same name are one property."""
         self.checks.setdefault(name, []).append(condition)
 
-    def rtlil(self):
-        """The module ``top`` as RTLIL; outputs ``bad_0`` and so on are the properties, in the order of ``checks``."""
+    @cached_property
+    def top(self):
+        """The module ``top`` as RTLIL, once everything is asked for; outputs ``bad_0`` and so on are the properties, in
+        the order of ``checks``."""
         m = self.m
         fine, was_fine = Signal(), Signal(init=1)
         m.d.comb += fine.eq(self.started & was_fine & Cat(*self._assumptions, Const(1, 1)).all())

@@ -12,7 +12,8 @@ from time import monotonic
 import click
 from rich.console import Console
 
-from actcodec.synth.catalogue import MAPPED, NAMES, jobs, large, run
+from actcodec.synth import records
+from actcodec.synth.catalogue import MAPPED, NAMES, jobs, key, large, run
 from actcodec.synth.console import Mapping, close, progress
 
 __all__ = ["GROWTH", "PATH", "compare", "history", "late", "read", "recipes", "record", "strangers",
@@ -24,21 +25,20 @@ KEPT = ("area", "sequential", "flops", "slack", "recipe")
 
 
 def read(path=PATH):
-    """{label: {area and sequential in um2, flops, slack in ps, recipe; macros in um2, if it has such}}; nothing without
-    a file."""
+    """{label: {area and sequential in um2, flops, slack in ps, recipe; macros in um2, if it has such; key of the job
+    in the catalogue, if that is known}}; nothing without a file."""
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def write(recorded, path=PATH):
     """Writes what :func:`read` gives, each unit on a line of its own, in alphabetical order."""
-    lines = [f" {json.dumps(label)}: {json.dumps(recorded[label])}" for label in sorted(recorded)]
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    path.write_text(records.text(recorded))
 
 
-def record(figures):
-    """What is kept of {label: :class:`~actcodec.synth.flow.Figures`}."""
-    return {label: {key: getattr(one, key) for key in KEPT} | ({"macros": one.macros} if one.macros else {})
-            for label, one in figures.items()}
+def record(figures, keys=None):
+    """What is kept of {label: :class:`~actcodec.synth.flow.Figures`} and {label: key}."""
+    return {label: {name: getattr(one, name) for name in KEPT} | ({"macros": one.macros} if one.macros else {})
+            | ({"key": keys[label]} if keys else {}) for label, one in figures.items()}
 
 
 def recipes(recorded):
@@ -125,7 +125,7 @@ def command(units, renew, search, parts, threads):
         if not renew:
             faults += compare(recorded, figures)
         elif not faults:
-            write(others | record(figures), PATH)
+            write(others | record(figures, {job.label: key(job) for job in work}), PATH)
             for sentence in late(recorded, figures):
                 console.print(f"{sentence}: SEARCH=1 tries the others", soft_wrap=True)
         console.print(f"{len(figures)} mapped in {monotonic() - start:.0f} s")

@@ -9,12 +9,15 @@ import re
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from multiprocessing import get_context
+from pathlib import Path
 
-from actcodec.synth.flow import RECIPES, netlist, synthesise
+from actcodec.synth.equivalence import fingerprint
+from actcodec.synth.flow import FLOW, RECIPES, netlist, synthesise
+from actcodec.synth.library import liberty, version
 from actcodec.synth.timing import ARRIVAL, LANE
 from actcodec.units import UNITS, Unit
 
-__all__ = ["BY_NAME", "MAPPED", "NAMES", "VARIANTS", "Job", "jobs", "large", "orders", "run"]
+__all__ = ["BY_NAME", "MAPPED", "NAMES", "VARIANTS", "Job", "jobs", "key", "large", "orders", "run"]
 
 MAPPED = [unit.name for unit in UNITS.values() if unit.synth is not None]
 VARIANTS = {re.sub(r"[^a-z0-9_]+", "-", f"{name} {variant}".lower()).strip("-"): (name, variant)
@@ -97,6 +100,12 @@ def jobs(names, wanted=lambda unit, parameters: True):
             apart = tuple(module for module in unit.apart if f"\nmodule \\{unit.name}.{module}\n" in text)
             found.append(Job(label, paper, unit.name, unit, parameters, text, inner, apart=apart))
     return found
+
+
+def key(job):
+    """Sixteen characters that change with whatever the netlist of a job depends on, its recipe excepted."""
+    return fingerprint([Path(__file__).with_name(file) for file in FLOW], job.name, job.text, job.arrival, job.apart,
+                       liberty().name, version("pyosys", "Yosys"), [key(part) for part in job.parts.values()])
 
 
 def run(work, threads, done, recipes=None, begun=lambda job: None):

@@ -21,7 +21,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from actcodec.synth import baseline, catalogue
+from actcodec.synth import baseline, catalogue, records
+from actcodec.synth.catalogue import key
 from actcodec.synth.console import Mapping, close, progress
 from actcodec.synth.equivalence import fingerprint, prove
 from actcodec.synth.library import SynthesisError
@@ -88,8 +89,8 @@ def run(name, folder):
 
 
 def judge(job, folder, parts):
-    """What the table says of the netlist of ``job`` in ``folder``; ``parts``: {module: its folder} of what the netlist
-    has several of.
+    """What the table says of the netlist of ``job`` in ``folder``, and what is recorded of it; ``parts``:
+    {module: its folder} of what the netlist has several of.
 
     Raises
     ------
@@ -98,22 +99,27 @@ def judge(job, folder, parts):
     """
     if job.unit.name in REPLAYED:
         start = monotonic()
-        return [f"{answers(job, folder, parts):,} cycles", f"{monotonic() - start:.0f}", "passed", "-", "-", "-"]
-    row = ["-", "-", "-"]
+        cycles = answers(job, folder, parts)
+        row = [f"{cycles:,} cycles", f"{monotonic() - start:.0f}", "passed", "-", "-", "-"]
+        return row, {"key": key(job), "cycles": cycles}
+    row, tests = ["-", "-", "-"], None
     if job.name not in PROVED:
         result, cached = run(job.name, folder)
+        tests = result.tests
         row = [f"{result.tests} tests", f"{result.seconds:.0f}", "remembered" if cached else "passed"]
     proof = prove(job.name, folder)
     if job.name in PROVED and not proof.proved:
         raise SynthesisError(f"{job.name}: its netlist has no bench, and its proof does not finish")
-    return [*row, "proved" if proof.proved else "unfinished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
+    row += ["proved" if proof.proved else "unfinished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
+    return row, {"key": key(job), "tests": tests, "functions": proof.outputs if proof.proved else None}
 
 
 @click.command()
 @click.argument("units", nargs=-1, type=click.Choice(catalogue.NAMES), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units at the same time.")
-def command(units, threads):
+@click.option("--renew", is_flag=True, help="Record what has passed in docs/records/netlists.json.")
+def command(units, threads, renew):
     """Maps UNITs (default: all) unless that is done, runs their benches on the netlists, and proves these equivalent to
     the RTL where that ends within a minute; through lanes and accelerators it replays real activations.
 
@@ -149,9 +155,12 @@ def command(units, threads):
         table.add_column(column, justify="right", no_wrap=True)
     for job, made, result in zip(work, mapped, results, strict=True):
         table.add_row(job.label, "-" if isinstance(made, Exception) else f"{made[0].cells:,}",
-                      *(["-", "-", "[red]failed[/]"] if isinstance(result, Exception) else result))
+                      *(["-", "-", "[red]failed[/]"] if isinstance(result, Exception) else result[0]))
     console.print(table)
     errors = [result for result in results if isinstance(result, Exception)]
+    if renew:
+        records.renew("netlists", {job.label: result[1] for job, result in zip(work, results, strict=True)
+                                   if not isinstance(result, Exception)})
     good, seconds = len(work) - len(errors), monotonic() - start
     console.print("Proof: of the cells with the RTL before clock gating, by ABC; functions are next states and "
                   "outputs.", style="dim")

@@ -20,7 +20,7 @@ from actcodec.synth.flow import netlist, yosys
 from actcodec.synth.library import SynthesisError, version
 from actcodec.units import UNITS, benches
 
-__all__ = ["BUILD", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "verdicts"]
+__all__ = ["BUILD", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "key", "verdicts"]
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "mutate"
@@ -128,14 +128,13 @@ def verdicts(path):
     return [json.loads(line) for line in Path(path).read_text().splitlines()] if Path(path).exists() else []
 
 
-def draw(subject, count, seed, build=BUILD):
-    """Makes a netlist with ``count`` mutants (fewer if there are not as many), or remembers that it did; returns its
-    folder.
+def _commands(subject, count, seed):
+    """RTLIL of a subject, the commands for Yosys that draw its mutants, and a hash of both.
 
     Raises
     ------
     SynthesisError
-        If Yosys fails, or if there is nothing to mutate.
+        If it has several of one component, which would get the same mutants.
     """
     name = subject.name
     text, parts = netlist(subject.component(**subject.parameters), name)
@@ -149,7 +148,26 @@ def draw(subject, count, seed, build=BUILD):
         f"mutate -list {count + count // 4 + 8} -seed {seed} -o drawn {choice} t:$meminit* %d",
     ]
     inputs = (text, commands, version("pyosys", "Yosys"))
-    folder = Path(build, f"{name}-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
+    return text, commands, hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]
+
+
+def key(subject, count, seed):
+    """Sixteen characters that change with the mutants that :func:`draw` makes."""
+    return _commands(subject, count, seed)[-1]
+
+
+def draw(subject, count, seed, build=BUILD):
+    """Makes a netlist with ``count`` mutants (fewer if there are not as many), or remembers that it did; returns its
+    folder.
+
+    Raises
+    ------
+    SynthesisError
+        If Yosys fails, or if there is nothing to mutate.
+    """
+    name = subject.name
+    text, commands, digest = _commands(subject, count, seed)
+    folder = Path(build, f"{name}-{digest}")
     if (folder / "net.v").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)

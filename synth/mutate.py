@@ -22,12 +22,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from actcodec.synth import mutants, records
 from actcodec.synth.console import close, progress
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.miter import EQUIVALENT, prove
 from actcodec.synth.mutants import BUILD, SUBJECTS, draw, drawn, verdicts
 
-__all__ = ["Score", "campaign", "judge"]
+__all__ = ["COLUMNS", "Score", "campaign", "cells", "judge", "key"]
 
 ROOT = Path(__file__).resolve().parent.parent
 NONE = 0  # the number of the netlist without a mutant
@@ -46,19 +47,26 @@ class Score:
     bench: float
     seconds: float
 
-    @property
-    def percent(self):
-        """Of the mutants that are not equivalent, those that were killed."""
-        return 100 * len(self.killed) / max(len(self.killed) + len(self.survived), 1)
-
     def row(self):
         """Cells of the table."""
-        count = len(self.killed) + len(self.survived) + len(self.equivalent)
-        return [str(count), str(len(self.killed)), str(len(self.equivalent)), str(len(self.survived)),
-                f"{self.percent:.1f}", f"{self.bench:.1f}", f"{self.seconds:.0f}"]
+        return cells(self.entry())
+
+    def entry(self):
+        """What is recorded."""
+        return {"mutants": len(self.killed) + len(self.survived) + len(self.equivalent), "killed": len(self.killed),
+                "equivalent": len(self.equivalent), "survived": {str(k): text for k, text in self.survived.items()},
+                "bench": round(self.bench, 1), "seconds": round(self.seconds)}
 
 
 COLUMNS = ("mutants", "killed", "equivalent", "survived", "%", "bench, s", "all, s")
+
+
+def cells(entry):
+    """The table's cells of what is recorded of a subject; the score is of the mutants that are not equivalent."""
+    count, killed, equivalent = (entry[name] for name in ("mutants", "killed", "equivalent"))
+    percent = 100 * killed / max(count - equivalent, 1)
+    return [str(count), str(killed), str(equivalent), str(len(entry["survived"])), f"{percent:.1f}",
+            f"{entry['bench']:.1f}", f"{entry['seconds']}"]
 
 
 def sources(path):
@@ -89,6 +97,17 @@ def _call(subject, folder, file, **environment):
              **environment})
 
 
+def bench_key(subject, seed):
+    """Sixteen characters that change with the bench of a subject, and all that it imports of tb/ and golden/."""
+    files = [file.read_bytes() for file in sources(ROOT / subject.bench_node.partition("::")[0])]
+    return hashlib.sha256(repr((subject.tests, seed, files)).encode()).hexdigest()[:16]
+
+
+def key(subject, count, seed):
+    """What the verdicts on a subject's mutants depend on: the mutants, and the bench."""
+    return f"{mutants.key(subject, count, seed)}-{bench_key(subject, seed)}"
+
+
 def campaign(subject, folder, seed, tell=lambda known: None):
     """Runs the bench of a subject on the mutants in ``folder``, or goes on with that. Returns {number: (the test that
     failed or "", seconds)}; now and then calls ``tell`` with what is known so far.
@@ -98,9 +117,8 @@ def campaign(subject, folder, seed, tell=lambda known: None):
     SynthesisError
         If the bench fails without a mutant, or has no test for this netlist.
     """
-    files = [file.read_bytes() for file in sources(ROOT / subject.bench_node.partition("::")[0])]
-    key = hashlib.sha256(repr((subject.tests, seed, files)).encode()).hexdigest()[:16]
-    kept, complete = folder / f"verdicts-{key}", folder / f"verdicts-{key}-complete"
+    stem = f"verdicts-{bench_key(subject, seed)}"
+    kept, complete = folder / stem, folder / f"{stem}-complete"
 
     def known():
         result = {}
@@ -143,9 +161,12 @@ def replay(subject, folder, number, seed):
         print("survives:", prove(subject.name, folder, number))
 
 
-def _markdown(rows):
-    lines = ["| unit | " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * len(COLUMNS)]
-    print("\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]))
+def commented(name, entry):
+    """An entry for the record, with what was written there by hand about survivors, if its mutants are the same."""
+    before = records.read("mutants").get(name, {"key": None})
+    if before["key"] and before["key"].partition("-")[0] == entry["key"].partition("-")[0]:
+        entry["survived"] |= {k: text for k, text in before["survived"].items() if k in entry["survived"]}
+    return entry
 
 
 @click.command()
@@ -154,8 +175,8 @@ def _markdown(rows):
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the mutants, and of the bench.")
 @click.option("--mutant", type=click.IntRange(0), help="Runs the bench on this one alone, and shows it.")
 @click.option("--jobs", "threads", default=1, show_default=True, type=click.IntRange(1), help="Units at the same time.")
-@click.option("--markdown", is_flag=True, help="Prints the table for docs/verification.md.")
-def command(units, count, seed, mutant, threads, markdown):
+@click.option("--renew", is_flag=True, help="Record the scores in docs/records/mutants.json.")
+def command(units, count, seed, mutant, threads, renew):
     """Runs the benches of UNITs (default: all) on mutants, and proves those equivalent that pass, if they are.
 
     \b
@@ -164,7 +185,7 @@ def command(units, count, seed, mutant, threads, markdown):
       python -m actcodec.synth mutate skid --seed 2 --mutants 100
       python -m actcodec.synth mutate skid --mutant 17
     """
-    subjects, console = [SUBJECTS[name] for name in units or SUBJECTS], Console(stderr=markdown)
+    subjects, console = [SUBJECTS[name] for name in units or SUBJECTS], Console()
     if mutant is not None:
         for subject in subjects:
             replay(subject, draw(subject, count, seed), mutant, seed)
@@ -196,15 +217,15 @@ def command(units, count, seed, mutant, threads, markdown):
 
         results = list(pool.map(one, subjects))
     done = [(subject, score) for subject, score in zip(subjects, results, strict=True) if isinstance(score, Score)]
-    rows = [[subject.name, *score.row()] for subject, score in done]
-    if markdown:
-        return _markdown(rows)
+    if renew:
+        records.renew("mutants", {subject.name: commented(subject.name, {
+            "key": key(subject, count, seed), "seed": seed, **score.entry()}) for subject, score in done}, SUBJECTS)
     table = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("unit", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
+    for subject, score in done:
+        table.add_row(subject.name, *score.row())
     console.print(table)
     for subject, score in done:
         for number, verdict in score.survived.items():

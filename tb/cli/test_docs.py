@@ -6,7 +6,7 @@ import re
 import pytest
 
 from actcodec.bench.run import report
-from docs import measured, rates, ratios, tables
+from docs import measured, rates, ratios, records, tables
 from tb.cli.test_bench import fake
 
 RECORDED = json.loads((tables.ROOT / "synth/baseline.json").read_text())
@@ -31,6 +31,15 @@ def test_the_figures_of_the_fpga_are_up_to_date():
     stale = text.replace("| sfpr | 5,496 |", "| sfpr | 5 |")
     assert stale != text
     assert tables.placed(stale) == text, "run make docs"
+
+
+def test_the_page_of_records_is_up_to_date():
+    assert records.page() == records.DOCUMENT.read_text(), "run make docs"
+
+
+def test_stale_is_what_has_another_key_or_none():
+    record = {"dct": {"key": "1"}, "fadd": {"key": "2"}, "zvc": {"key": None}}
+    assert records.stale(record, lambda name, _: "1") == ["fadd", "zvc"]
 
 
 @pytest.mark.parametrize("name, figure", [("docs/performance.md", "| 0.969 |"), ("docs/performance.md", "| 91.7 |"),

@@ -43,7 +43,7 @@ def work(k, jobs, seed, among, seconds, news):
         for number, first, cycles in turns(seed, among, k, jobs):
             accelerator = chance.accelerator(number)
             tell("builds", f"accelerator {number}: {accelerator}")
-            accelerator.build()
+            key = accelerator.build().stem.rpartition("-")[2]
             tell("runs", f"accelerator {number}: {accelerator}")
             for one in count(first):
                 began, log = time.time(), []
@@ -51,7 +51,7 @@ def work(k, jobs, seed, among, seconds, news):
                     found = run(accelerator, [number, one], log)
                 except AssertionError as error:
                     return tell("broken", report(number, one, accelerator, error, log))
-                tell("ran", (str(accelerator), found))
+                tell("ran", (str(accelerator), found, key))
                 cycles -= found["cycles"]
                 seconds -= time.time() - began
                 if seconds <= 0:
@@ -68,8 +68,8 @@ def report(number, k, accelerator, error, log):
 
 
 def soak(seconds, seed, among, jobs):
-    """All processes; what they have seen, and how one of them broke, or None."""
-    news, found, broken, working = multiprocessing.Queue(), {}, None, jobs
+    """All processes; what they have met, the keys of the accelerators, and how one of them broke, or None."""
+    news, found, keys, broken, working = multiprocessing.Queue(), {}, {}, None, jobs
     processes = [multiprocessing.Process(target=work, args=(k, jobs, seed, among, seconds, news)) for k in range(jobs)]
     for process in processes:
         process.start()
@@ -83,6 +83,7 @@ def soak(seconds, seed, among, jobs):
             continue
         if kind == "ran":
             found[what[0]] = found.get(what[0], Counter()) + what[1]
+            keys[what[0]] = what[2]
         elif kind == "broken":
             broken = what
         elif kind == "done":
@@ -94,7 +95,7 @@ def soak(seconds, seed, among, jobs):
         if broken is not None:
             process.terminate()
         process.join()
-    return found, broken
+    return found, keys, broken
 
 
 def show(began, found, text=""):
@@ -132,11 +133,8 @@ def main():
     parser.add_argument("--modes", choices=["all"], help="only accelerators that have all modes: 1 to 4 and 8 lanes")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count()), help="processes")
     parser.add_argument("--sweep", action="store_true", help="every class of row, mode and direction instead")
-    parser.add_argument("--totals", action="store_true", help="print what all runs have seen so far, as Markdown")
+    parser.add_argument("--renew", action="store_true", help="record the counts in docs/records/soak.json")
     options = parser.parse_args()
-    if options.totals:
-        print("\n".join(counts.markdown(counts.load())))
-        return 0
     if options.sweep:
         return not swept()
     seed = options.seed or str(random.SystemRandom().randrange(10, 1_000_000))
@@ -154,12 +152,14 @@ def main():
             return 1
     print(f"SEED={seed}")
     among = chance.WHOLE if options.modes else chance.FEW if options.few else ()
-    found, broken = soak(60 * options.minutes, int(seed), among, options.jobs)
-    counts.add(found)
+    found, keys, broken = soak(60 * options.minutes, int(seed), among, options.jobs)
     print(*counts.table(found), sep="\n")
     if broken is not None:
         print(f"\nsoak: failed\n{broken}")
         return 1
+    if options.renew:
+        chosen = " MODES=all" if options.modes else " FEW=1" if options.few else ""
+        counts.record(f"SEED={seed}{chosen}", found, keys)
     return 0
 
 

@@ -124,6 +124,7 @@ def command(path, recorded, monkeypatch):
         monkeypatch.setattr(baseline, "jobs", lambda names: [SimpleNamespace(label=label, parts={})
                                                              for label in units])
         monkeypatch.setattr(baseline, "run", results)
+        monkeypatch.setattr(baseline, "key", lambda job: f"key of {job.label}")
         result = CliRunner().invoke(baseline.command, arguments)
         return result.exit_code, result.output
 
@@ -152,7 +153,8 @@ def test_renewal_records_all_or_nothing(path, recorded, command):
     assert command({"zvc": Figures(), "dct": SynthesisError("dct: a latch")}, "--renew")[0] == 1
     assert read(path) == recorded
     assert command({"zvc": Figures(recipe="twice-440")}, "--renew")[0] == 0
-    assert {label: figures["recipe"] for label, figures in read(path).items()} == {"zvc": "twice-440"}
+    assert {label: (figures["recipe"], figures["key"]) for label, figures in read(path).items()} == {
+        "zvc": ("twice-440", "key of zvc")}
 
 
 def test_renewal_takes_recorded_recipes_unless_all_are_to_be_tried(recorded, command):
@@ -184,4 +186,4 @@ def test_some_units_alone(path, recorded, command):
     assert command({"dct": Figures()}, "--parts")[0] == 0
     assert command({"dct": Figures(area=2000.0)}, "dct")[0] == 1
     assert command({"dct": Figures(area=2000.0)}, "dct", "--renew")[0] == 0
-    assert read(path) == recorded | {"dct": recorded["dct"] | {"area": 2000.0}}
+    assert read(path) == recorded | {"dct": recorded["dct"] | {"area": 2000.0, "key": "key of dct"}}

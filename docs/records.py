@@ -1,0 +1,164 @@
+"""``make docs``: the page of records, ``docs/records.md``, from ``docs/records/*.json``.
+
+``python -m docs.records --stale`` (``make stale``) lists the entries whose subject has changed since: its key is not
+the recorded one, or none was recorded.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from actcodec.synth import records
+from actcodec.synth.mutate import COLUMNS, cells
+from actcodec.units import UNITS
+
+__all__ = ["DOCUMENT", "page", "stale"]
+
+DOCUMENT = Path(__file__).parent / "records.md"
+HEAD = """# Records
+
+Results that take long to obtain, rendered by `make docs` from the files in [records/](records), which have more
+detail. An entry there has a key of the content that was examined, `null` where it was not recorded; `make stale` lists
+those whose subject has changed since. The methods are described in [verification.md](verification.md) and
+[synthesis.md](synthesis.md).
+"""
+PROOFS = """
+## Proofs
+`make prove RENEW=1` records them, each with a fault that violates the property: a bit of the unit inverted or stuck. A
+property holds for any input that keeps the rules, after one cycle of reset from any state: for any time (k-induction,
+pdr), or for so many cycles, where *beyond: N s* of a core were not enough for more.
+"""
+MUTANTS = """
+## Mutants
+`make mutate RENEW=1` records them. The score, in per cent, is of the mutants that are not equivalent; seconds are a
+core's. A survivor's number replays it: `make mutate UNIT=rice MUTANT=31`; *unknown*: ABC found neither a proof of
+equivalence nor a difference.
+"""
+NETLISTS = """
+## Netlists
+`make gates RENEW=1` records them: tests of the bench on the netlist of cells; functions (next states and outputs) that
+ABC proved equal to the RTL's; cycles of real activations that were replayed through lanes and accelerators.
+"""
+SOAK = """
+## Soak
+`make soak RENEW=1` records them. All runs ended well.
+"""
+SYNTHESIS = """
+## Synthesis
+What was tried, written by hand: areas in um2, slack in ps at 1.455 GHz, mostly by one recipe, at the time of the
+change. The figures of today are in [units.md](units.md).
+"""
+
+
+def table(head, body, right=()):
+    """Lines of a table; the columns ``right`` are numbers."""
+    yield f"| {' | '.join(head)} |"
+    yield f"|{''.join('---:|' if k in right else '---|' for k in range(len(head)))}"
+    yield from (f"| {' | '.join(row)} |" for row in body)
+
+
+def number(value):
+    return "" if value is None else f"{value:,}"
+
+
+def proofs(record):
+    units, count = {}, Counter()
+    for one in sorted(record.values(), key=lambda one: one["unit"]):
+        for name, status, method, *_ in one["properties"] or ():
+            units.setdefault(name, {}).setdefault(method, []).append(one["unit"])
+            count[status] += 1
+    yield from table(("property", "how", "units"), (
+        (name if k == 0 else "", method, "; ".join(f"`{unit}`" for unit in some))
+        for name, methods in sorted(units.items()) for k, (method, some) in enumerate(sorted(methods.items()))))
+    left = [f"`{name}`" for name, one in sorted(record.items()) if one["properties"] is None]
+    yield f"\n{count['proved']} properties are proved for any time, {count['bounded']} for so many cycles."
+    yield f"Not run: {', '.join(left) or 'none'}."
+
+
+def mutants(record):
+    done = [f"`{name}`" for name, one in sorted(record.items()) if not one["survived"]]
+    yield from table(("unit", *COLUMNS, "survivors"), (
+        (f"`{name}`", *cells(one), "; ".join(f"{number}: {text or 'not examined'}"
+                                             for number, text in one["survived"].items()))
+        for name, one in sorted(record.items()) if one["survived"]), range(1, 8))
+    total = Counter()
+    for one in record.values():
+        total.update({key: one[key] for key in ("mutants", "killed", "equivalent")})
+    yield f"\nOf {total['mutants']:,} mutants of {len(record)} units, {total['killed']:,} were killed, and "
+    yield f"{total['equivalent']:,} are equivalent. None survived of {', '.join(done)}."
+
+
+def netlists(record):
+    numbers = {name: [number(one.get(key)) for key in ("tests", "functions", "cycles")] for name, one in record.items()}
+    yield from table(("unit", "tests", "functions", "cycles", "remark"), (
+        (f"`{name}`", *numbers[name], one.get("note", "")) for name, one in sorted(record.items())
+        if any(numbers[name])), range(1, 4))
+    for note in sorted({one["note"] for name, one in record.items() if not any(numbers[name])}):
+        some = [f"`{name}`" for name, one in sorted(record.items()) if not any(numbers[name]) and one["note"] == note]
+        yield f"\n{note[0].upper()}{note[1:]}: {', '.join(some)}."
+    left = [f"`{name}`" for name, unit in sorted(UNITS.items()) if unit.synth is not None
+            and not any(label.split(" ")[0] == name for label in record)]
+    yield f"\nNothing is recorded of {', '.join(left) or 'no unit'}."
+
+
+def soak(record):
+    yield from table(("run", "what", "million cycles", "tensors", "faults"), (
+        (f"`{name}`", one.get("note") or "; ".join(one["key"]), f"{one['cycles'] / 1e6:.1f}" if one["cycles"] else "",
+         number(one["tensors"]), number(sum(one["faults"].values()))) for name, one in sorted(record.items())),
+        range(2, 5))
+    for what, title in (("codes", "error code"), ("faults", "fault")):
+        some = {name: one for name, one in sorted(record.items()) if set(one[what]) - {"all", "NONE"}}
+        kinds = dict.fromkeys(kind for one in some.values() for kind in one[what])
+        yield ""
+        yield from table((title, *(f"`{name}`" for name in some)), (
+            (kind, *(number(one[what].get(kind)) for one in some.values())) for kind in kinds), range(1, 1 + len(some)))
+
+
+def synthesis(record):
+    for topic, rows in record.items():
+        yield f"### {topic[0].upper()}{topic[1:]}"
+        yield from table(("", "change", "effect"), rows)
+        yield ""
+
+
+def page():
+    """The document."""
+    parts = [HEAD]
+    for text, function in ((PROOFS, proofs), (MUTANTS, mutants), (NETLISTS, netlists), (SOAK, soak),
+                           (SYNTHESIS, synthesis)):
+        parts.append(text + "\n" + "\n".join(function(records.read(function.__name__))).rstrip() + "\n")
+    return "".join(parts)
+
+
+def stale(record, key):
+    """The subjects of a record that have another key now; ``key`` gives that of a subject."""
+    return [name for name, one in record.items() if one.get("key") != key(name, one)]
+
+
+def show():
+    """Prints what is stale of proofs, mutants and netlists; elaborates everything that was examined."""
+    from actcodec.synth import baseline, catalogue, mutate
+    from formal.catalogue import key
+
+    jobs = {job.label: job for job in catalogue.jobs(catalogue.NAMES)}
+    figures = baseline.read()
+    for title, record, function in (
+            ("proofs", {name: one for name, one in records.read("proofs").items() if one["properties"]},
+             lambda name, one: key(name)),
+            ("mutants", records.read("mutants"),
+             lambda name, one: mutate.key(mutate.SUBJECTS[name], one["mutants"], one["seed"])),
+            ("netlists", records.read("netlists"), lambda name, one: catalogue.key(jobs[name])),
+            ("synth/baseline.json", figures, lambda name, one: catalogue.key(jobs[name]))):
+        names = stale(record, function)
+        unknown = [name for name in names if not record[name].get("key")]
+        print(f"{title}: {len(names)} of {len(record)} are stale or have no key")
+        for what, some in (("stale", [name for name in names if name not in unknown]), ("without a key", unknown)):
+            if some:
+                print(f"  {what}: {', '.join(some)}")
+
+
+if __name__ == "__main__":
+    if "--stale" in sys.argv[1:]:
+        show()
+    else:
+        DOCUMENT.write_text(page())
