@@ -2,8 +2,8 @@
 
 ``python -m docs.tables`` writes areas, flip-flops, slacks and ratios into the tables between the lines ``<!-- figures
 -->`` and ``<!-- /figures -->``; with ``--check`` it only tells whether they are up to date. What a row is called says
-which records it adds up; everything else in a table stays as it is. The table of the FPGA, in ``docs/synthesis.md``
-between ``<!-- fpga -->`` and ``<!-- /fpga -->``, has a row for each unit that was placed.
+which records it adds up; everything else in a table stays as it is. ``docs/synthesis.md`` has two tables more: ``fpga``
+has a row for each unit that was placed, ``late`` one for each that does not meet the clock.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from docs import marks
 
-__all__ = ["DOCUMENTS", "PLACED", "ROWS", "placed", "renewed"]
+__all__ = ["DOCUMENTS", "PLACED", "ROWS", "late", "placed", "renewed"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/units.md")
@@ -101,17 +101,27 @@ def fpga(found):
         yield f"| {label} | {one['luts']:,} | {one['flops']:,} | {one['dsps']} | {one['fmax']:.0f} |"
 
 
-def placed(text):
-    """docs/synthesis.md with what is recorded of the FPGA."""
-    return marks.renewed(text, {"fpga": lambda: fpga(json.loads((ROOT / "synth/fpga.json").read_text()))})
+def late(recorded):
+    """The lines of the table of what does not meet the clock."""
+    yield "| unit | area, um² | slack, ps | recipe |"
+    yield "|---|---:|---:|---|"
+    for label, one in recorded.items():
+        if one["slack"] < 0:
+            yield f"| {label} | {one['area']:,.0f} | {one['slack']} | `{one['recipe']}` |"
+
+
+def placed(text, recorded):
+    """docs/synthesis.md with what is recorded of the FPGA, and of units that do not meet the clock."""
+    return marks.renewed(text, {"fpga": lambda: fpga(json.loads((ROOT / "synth/fpga.json").read_text())),
+                                "late": lambda: late(recorded)})
 
 
 def main(check):
     recorded = json.loads((ROOT / "synth/baseline.json").read_text())
     stale = []
-    for name, function in [*((name, lambda text: renewed(text, recorded)) for name in DOCUMENTS), (PLACED, placed)]:
+    for name, function in [*((name, renewed) for name in DOCUMENTS), (PLACED, placed)]:
         before = (ROOT / name).read_text()
-        after = function(before)
+        after = function(before, recorded)
         if after != before:
             stale.append(name)
             if not check:
