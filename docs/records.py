@@ -4,11 +4,12 @@
 the recorded one, or none was recorded.
 """
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
 
-from actcodec.synth import records
+from actcodec.synth import baseline, catalogue, fpga, mutate, records
 from actcodec.synth.mutate import COLUMNS, cells
 from actcodec.units import UNITS
 
@@ -136,23 +137,27 @@ def stale(record, key):
 
 
 def show():
-    """Prints what is stale of proofs, mutants and netlists; elaborates everything that was examined."""
-    from actcodec.synth import baseline, catalogue, mutate
-    from formal.catalogue import key
+    """Prints what is stale of proofs, mutants, netlists and their figures; elaborates everything that was examined."""
+    from formal.catalogue import key as proved  # needs Yosys, which make docs does without
 
     jobs = {job.label: job for job in catalogue.jobs(catalogue.NAMES)}
-    figures = baseline.read()
-    for title, record, function in (
-            ("proofs", {name: one for name, one in records.read("proofs").items() if one["properties"]},
-             lambda name, one: key(name)),
+
+    def placed(name, _):
+        return fpga.key(jobs[name].name, jobs[name].text, jobs[name].texts)
+
+    def mapped(name, _):
+        return catalogue.key(jobs[name])
+
+    for title, record, key in (
+            ("proofs", records.read("proofs"), lambda name, one: one["properties"] and proved(name)),
             ("mutants", records.read("mutants"),
              lambda name, one: mutate.key(mutate.SUBJECTS[name], one["mutants"], one["seed"])),
-            ("netlists", records.read("netlists"), lambda name, one: catalogue.key(jobs[name])),
-            ("synth/baseline.json", figures, lambda name, one: catalogue.key(jobs[name]))):
-        names = stale(record, function)
-        unknown = [name for name in names if not record[name].get("key")]
-        print(f"{title}: {len(names)} of {len(record)} are stale or have no key")
-        for what, some in (("stale", [name for name in names if name not in unknown]), ("without a key", unknown)):
+            ("netlists", records.read("netlists"), mapped), ("synth/baseline.json", baseline.read(), mapped),
+            ("synth/fpga.json", json.loads(fpga.RECORD.read_text()), placed)):
+        names = stale(record, key)
+        unknown = [name for name in names if record[name].get("key") is None]
+        print(f"{title}: {len(names)} of {len(record)} are stale, or their key is not known")
+        for what, some in (("stale", [name for name in names if name not in unknown]), ("not known", unknown)):
             if some:
                 print(f"  {what}: {', '.join(some)}")
 

@@ -26,7 +26,7 @@ from actcodec.synth.console import close, progress
 from actcodec.synth.flow import netlist, yosys
 from actcodec.synth.library import BUILD, SynthesisError, version
 
-__all__ = ["DEVICE", "RECORD", "Fit", "Neighbours", "fit", "placed", "recall", "record"]
+__all__ = ["DEVICE", "RECORD", "Fit", "Neighbours", "fit", "key", "placed", "recall", "record"]
 
 DEVICE = "LFE5U-85F-6CABGA756"
 # A clock to aim at changes nothing: the slowest path is served whatever it is.
@@ -95,9 +95,14 @@ class Neighbours(wiring.Component):
         return m
 
 
-def _folder(name, text, build, parts):
+def key(name, text, parts=None):
+    """Sixteen characters that change with whatever :func:`fit` depends on."""
     inputs = (name, text, parts, Path(__file__).read_text(), *(version(*tool) for tool in TOOLS))
-    return Path(build, f"{name}-ecp5-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
+    return hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]
+
+
+def _folder(name, text, build, parts):
+    return Path(build, f"{name}-ecp5-{key(name, text, parts)}")
 
 
 def recall(name, text, build=BUILD, parts=None):
@@ -172,11 +177,13 @@ def placed(names):
     return [job for job in jobs(names, fits) if fits(job.unit, job.parameters)]  # a lane comes with its accelerator
 
 
-def record(found, path=RECORD):
-    """Records {label: :class:`Fit`} in a file, each unit on a line of its own; what it has of others stays."""
+def record(found, keys, path=RECORD):
+    """Records {label: :class:`Fit`} and {label: key} in a file, each unit on a line of its own; what it has of others
+    stays."""
     kept = json.loads(path.read_text()) if path.exists() else {}
     for label, one in found.items():
         kept[label] = {name: value for name, value in asdict(one).items() if name != "seconds"}
+        kept[label]["key"] = keys[label]
     lines = [f" {json.dumps(label)}: {json.dumps(one)}" for label, one in kept.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
@@ -220,7 +227,7 @@ def command(units, threads, renew):
             found[job.label] = result
             table.add_row(job.label, *(f"{value:,.0f}" for value in asdict(result).values()))
     if renew:
-        record(found)
+        record(found, {job.label: key(job.name, job.text, job.texts) for job in work})
     console.print(table)
     console.print(NOTE, style="dim", highlight=False)
     console.print(f"{len(work) - len(errors)} placed in {monotonic() - start:.0f} s")

@@ -156,8 +156,8 @@ def test_the_command_prints_what_fits_and_fails_with_what_does_not(monkeypatch):
 def test_figures_are_recorded_beside_those_of_others(tmp_path):
     path = tmp_path / "fpga.json"
     for label, luts in (("dct", 5), ("zvc", 7), ("dct", 6)):
-        fpga.record({label: fpga.Fit(luts, 2, 0, 1, 99.5, 3.0)}, path)
+        fpga.record({label: fpga.Fit(luts, 2, 0, 1, 99.5, 3.0)}, {label: f"key of {label}"}, path)
     found = json.loads(path.read_text())
-    assert found == {label: {"luts": luts, "flops": 2, "dsps": 0, "brams": 1, "fmax": 99.5}
+    assert found == {label: {"luts": luts, "flops": 2, "dsps": 0, "brams": 1, "fmax": 99.5, "key": f"key of {label}"}
                      for label, luts in (("dct", 6), ("zvc", 7))}
     assert list(found) == ["dct", "zvc"]
