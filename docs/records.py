@@ -42,7 +42,9 @@ ABC proved equal to the RTL's; cycles of real activations that were replayed thr
 """
 SOAK = """
 ## Soak
-`make soak RENEW=1` records them. All runs ended well.
+`make soak RENEW=1` records them. All runs ended well. Mutated streams have flipped bits, cuts, dropped or inserted
+beats, noise, holes in `tkeep`, or null beats. Runs with *descriptors of shapes*, as the driver writes them, are older,
+and their seeds now stand for others.
 """
 SYNTHESIS = """
 ## Synthesis
