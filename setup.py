@@ -1,8 +1,17 @@
-"""Where the packages lie: the wheel installs ``actcodec`` alone; hardware, models and flow stay at the top level."""
+"""The source distribution, which has symbolic links where a checkout has them: hardware, models and flow lie at the top
+level, and in ``actcodec`` a link to each, so that whatever looks for a module finds it where its name says."""
 
-from setuptools import find_packages, setup
+import os
 
-TREES = ("rtl", "golden", "synth")
-inner = [f"actcodec.{package}" for tree in TREES for package in find_packages(include=[tree, f"{tree}.*"])]
-setup(packages=[*find_packages(include=["actcodec", "actcodec.*"]), *inner],
-      package_dir={f"actcodec.{tree}": tree for tree in TREES})
+from setuptools import setup
+from setuptools.command.sdist import sdist
+
+
+class Sdist(sdist):
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, files)
+        for tree in ("rtl", "golden", "synth"):
+            os.symlink(f"../{tree}", f"{base_dir}/actcodec/{tree}")
+
+
+setup(cmdclass={"sdist": Sdist})
