@@ -60,6 +60,12 @@ class Unit:
         return _class(self.hardware)
 
     @property
+    def modules(self):
+        """The names of the modules of its class and of its codec's; nothing is imported."""
+        return tuple(f"actcodec.rtl.{place.partition(':')[0]}" if isinstance(place, str) else place.__module__
+                     for place in (self.hardware, self.codec) if place)
+
+    @property
     def component(self):
         """What makes an instance: the class, or a partial of it."""
         return partial(self.type, codec=_class(self.codec)) if self.codec else self.type

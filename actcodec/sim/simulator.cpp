@@ -1,13 +1,13 @@
 // The world around a simulated accelerator: memory behind its AXI4 ports, a DMA engine at its streams, a host.
 //
-// Vaccelerator comes from Verilator, PINS(port) for each of its ports from actcodec/sim/simulator.py.
+// Vtop comes from Verilator, PINS(port) for each of its ports from actcodec/sim/simulator.py.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <vector>
-#include "Vaccelerator.h"
+#include "Vtop.h"
 #include "verilated.h"
 
 constexpr int BEAT = 32, PACKET = 128;  // bytes
@@ -140,7 +140,7 @@ struct Bucket {
 
 struct World {
     // In the default context, which outlives all worlds: that is where the lanes, libraries to Verilator, go as well.
-    std::unique_ptr<Vaccelerator> top{new Vaccelerator};
+    std::unique_ptr<Vtop> top{new Vtop};
     std::vector<Port> ports;
     std::unique_ptr<Slave> slave;  // if all ports lead to one
     Traffic sent{}, received{};  // by the accelerator: packets

@@ -4,36 +4,23 @@ A lane is verilated and compiled on its own, so that accelerators with any numbe
 """
 
 import ctypes
+import dataclasses
 import math
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from actcodec.codecs import PAPERS, lane_modes
-from actcodec.sim.toolchain import (
-    SimulationError,
-    cache_folder,
-    call,
-    compile_objects,
-    compiler,
-    kept,
-    key,
-    made,
-    runtime,
-    uninterrupted,
-    verilate,
-    verilog,
-    without_initial_values,
-)
+from actcodec.sim import build
+from actcodec.sim.toolchain import SimulationError, uninterrupted
+from actcodec.units import UNITS
 
 __all__ = ["HARDWARE", "Simulator", "Traffic", "configuration", "configurations", "library", "prepare"]
 
-SOURCE = Path(__file__)
-WORLD = SOURCE.with_suffix(".cpp")
+WORLD = Path(__file__).with_suffix(".cpp")
 HARDWARE = {"address_width": 40, "outstanding": 384, "memory": "shared", "coders": 4}
 PATIENCE = 20_000  # cycles in which nothing moves
 
@@ -64,60 +51,29 @@ def configuration(mode):
     return next((modes for modes in configurations() if mode in modes), (mode,))
 
 
-def _make_lane(folder, hardware):
-    """A folder with the object files of a lane, and with lane.sv, which stands for it."""
-    from actcodec.units import UNITS
-
-    (folder / "lane.v").write_text(without_initial_values(verilog(UNITS["lane"].build(**hardware), "lane")))
-    verilate(folder, "lane", "--lib-create", "lane", folder / "lane.v")
-    compile_objects(folder, folder.glob("*.cpp"))
-    return kept(folder, "lane.sv", "*.o")
-
-
-def _make_accelerator(folder, cdus, hardware):
-    """A folder with the object files of all but the lanes, and with the header that stands for all of it."""
-    from actcodec.units import UNITS
-
-    accelerator = verilog(UNITS["accelerator"].build(cdus=cdus, **hardware), "accelerator")
-    (folder / "accelerator.v").write_text(without_initial_values(accelerator))
-    verilate(folder, "accelerator", folder / "accelerator.v", _lane(hardware) / "lane.sv")
-    compile_objects(folder, folder.glob("*.cpp"))
-    return kept(folder, "Vaccelerator.h", "*.o")
-
-
-def _sources(hardware):
-    """The files that make the units of the modes, some of which may be somebody else's."""
-    places = {place.partition(":")[0] for mode in lane_modes(*hardware["modes"]) for place in mode.path}
-    return [Path(import_module(place).__file__) for place in sorted(places)]
-
-
-def _make_library(folder, cdus, hardware, world):
-    """The shared library."""
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(runtime)  # beside the lane's elaboration, which leaves a core idle; compile_objects has its errors
-        lane = _lane(hardware)
-    path = cache_folder() / f"accelerator-{key(cdus, hardware, sources=[SOURCE, *_sources(hardware)])}"
-    accelerator = made(path, _make_accelerator, cdus, hardware,
-                       what=f"the simulation of an accelerator with {cdus} of its lanes, half a minute or more")
-    pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
-    compile_objects(folder, [world], f"-I{accelerator}", f"-DALL_PINS={pins}", "-DINTERRUPT=__SYM__interrupt")
-    call([*compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *accelerator.glob("*.o"),
-          *lane.glob("*.o"), *runtime().glob("*.o")])
-    return folder / "made.so"
-
-
-def _lane(hardware):
-    return made(cache_folder() / f"lane-{key(hardware, sources=[SOURCE, *_sources(hardware)])}", _make_lane, hardware,
-                what=f"the simulation of a lane with {', '.join(hardware['modes'])}, two minutes or more")
+def _elaborated(name, unit, parameters, what):
+    """The Verilog of a unit whose ``parameters`` have modes, some of which may be somebody else's."""
+    modes = lane_modes(*parameters["modes"])
+    fields = [[getattr(mode, field.name) for field in dataclasses.fields(mode) if field.compare] for mode in modes]
+    places = {place.partition(":")[0] for mode in modes for place in mode.path}
+    text = build.elaborated(name, lambda: UNITS[unit].build(**parameters), {*UNITS[unit].modules, *places}, unit,
+                            parameters | {"modes": fields}, what=f"the Verilog of {what}, some seconds")
+    return build.without_initial_values(text)
 
 
 def library(cdus, hardware, world=WORLD):
     """The shared library of an accelerator with ``cdus`` lanes in the ``world``, a file in C++; built unless it is
     cached. ``hardware`` are the parameters of the accelerator and of its lanes, the same for both."""
-    sources = [SOURCE, *_sources(hardware)]
-    sources += [path for path in sorted(world.parent.glob("*")) if path == world or path.suffix == ".h"]
-    path = cache_folder() / f"{world.stem}-{key(cdus, hardware, sources=sources)}.so"
-    return made(path, _make_library, cdus, hardware, world)
+    lane, accelerator = f"a lane with {', '.join(hardware['modes'])}", f"an accelerator with {cdus} of its lanes"
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(build.runtime)  # beside elaboration, which leaves a core idle; what it raises, compilation raises
+        part = _elaborated("top_lane", "lane", hardware, lane)
+        top = _elaborated("top", "accelerator", {"cdus": cdus, **hardware}, accelerator)
+    objects = build.compiled({"top": top, "top_lane": part}, what={
+        "top": f"the simulation of {accelerator}, half a minute or more",
+        "top_lane": f"the simulation of {lane}, two minutes or more"})
+    pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
+    return build.linked(f"{world.stem}.so", objects, [world], f"-DALL_PINS={pins}", "-DINTERRUPT=__SYM__interrupt")
 
 
 @cache

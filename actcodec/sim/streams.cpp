@@ -1,10 +1,10 @@
 // Runs a component whose ports are streams, for one tensor.
 //
-// Vunit comes from Verilator; actcodec/sim/streams.py defines INPUTS and OUTPUTS (streams), CONSTANTS and RESULTS (other
+// Vtop comes from Verilator; actcodec/sim/streams.py defines INPUTS and OUTPUTS (streams), CONSTANTS and RESULTS (other
 // ports) as P(0, a) P(1, b) ... for ports called a, b, ...
 #include <cstdint>
 #include <cstring>
-#include "Vunit.h"
+#include "Vtop.h"
 #include "verilated.h"
 
 // One stream: beats of whole 32-bit words, how many have passed and how many may, cycles of the first and the last.
@@ -43,7 +43,7 @@ template<class T> static void step(T &top, int clk, int rst = 0) {
 extern "C" __attribute__((visibility("default")))
 void run(Port *inputs, Port *outputs, const uint32_t *constants, uint32_t *results, int64_t patience) {
     VerilatedContext context;
-    Vunit top{&context};
+    Vtop top{&context};
     #define P(k, name) top.name = constants[k];
     CONSTANTS
     #undef P

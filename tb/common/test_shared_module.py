@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from actcodec.rtl.common.shared_module import shared
 from actcodec.rtl.common.skid import Skid
-from actcodec.units import verilog
+from actcodec.units import flat, verilog
 from tb.harness import Bench, rng, simulate
 
 
@@ -32,7 +32,7 @@ class Chain(wiring.Component):
 def test_is_written_once():
     text = verilog(Chain(), "top")
     assert text.count("module top_skid") == 1 and text.count("  top_skid ") == 3
-    assert "top_skid" not in verilog(Chain(), "top", flatten=True)
+    assert "top_skid" not in flat(Chain(), "top")
 
 
 def test_is_the_same_hardware():

@@ -43,7 +43,7 @@ def work(k, jobs, seed, among, seconds, news):
         for number, first, cycles in turns(seed, among, k, jobs):
             accelerator = chance.accelerator(number)
             tell("builds", f"accelerator {number}: {accelerator}")
-            key = accelerator.build().stem.rpartition("-")[2]
+            key = accelerator.build().parent.name.rpartition("-")[2]
             tell("runs", f"accelerator {number}: {accelerator}")
             for one in count(first):
                 began, log = time.time(), []

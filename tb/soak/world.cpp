@@ -1,9 +1,9 @@
 // An accelerator under test: memory, DMA engine and host around it, each of which may rest in any cycle, and checks of
 // every rule of its ports in every cycle. tb/soak/world.py calls the functions at the end.
 //
-// Vaccelerator comes from Verilator, ALL_PINS from actcodec/sim/simulator.py: PINS(port) for each port to memory.
+// Vtop comes from Verilator, ALL_PINS from actcodec/sim/simulator.py: PINS(port) for each port to memory.
 #include <memory>
-#include "Vaccelerator.h"
+#include "Vtop.h"
 #include "verilated.h"
 #include "random.h"
 #include "rules.h"
@@ -37,8 +37,8 @@ template<class Address> struct Pins {
 struct World {
     Verdict verdict;
     Random random;
-    std::unique_ptr<Vaccelerator> top;  // in the default context, as are the lanes, libraries to Verilator
-    std::vector<Pins<std::remove_reference_t<decltype(Vaccelerator::m_axi_0_araddr)>>> pins;
+    std::unique_ptr<Vtop> top;  // in the default context, as are the lanes, libraries to Verilator
+    std::vector<Pins<std::remove_reference_t<decltype(Vtop::m_axi_0_araddr)>>> pins;
     std::vector<Master> masters;
     std::vector<Channels> channels;
     std::unique_ptr<Memory> memory;
@@ -54,7 +54,7 @@ struct World {
         auto *context = Verilated::threadContextp();
         context->randReset(2);
         context->randSeed(1 + random.below(INT32_MAX));
-        top = std::make_unique<Vaccelerator>();
+        top = std::make_unique<Vtop>();
         #define PINS(p) pins.push_back({ \
             top->p##arvalid, top->p##arready, top->p##araddr, top->p##arlen, top->p##arsize, top->p##arburst, \
             top->p##arid, top->p##arcache, top->p##arprot, \
@@ -90,10 +90,10 @@ struct World {
         giving_up = false;
     }
 
-    Stream<decltype(Vaccelerator::m_axis_tdata), decltype(Vaccelerator::m_axis_tkeep)> leaves() {
+    Stream<decltype(Vtop::m_axis_tdata), decltype(Vtop::m_axis_tkeep)> leaves() {
         return {top->m_axis_tdata, top->m_axis_tkeep, top->m_axis_tlast, top->m_axis_tvalid, top->m_axis_tready};
     }
-    Stream<decltype(Vaccelerator::s_axis_tdata), decltype(Vaccelerator::s_axis_tkeep)> enters() {
+    Stream<decltype(Vtop::s_axis_tdata), decltype(Vtop::s_axis_tkeep)> enters() {
         return {top->s_axis_tdata, top->s_axis_tkeep, top->s_axis_tlast, top->s_axis_tvalid, top->s_axis_tready};
     }
 

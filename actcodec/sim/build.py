@@ -1,0 +1,172 @@
+"""From a component to what simulates it: Verilog, C++ by Verilator, objects by a C++ compiler, a library or a program.
+
+A design is the Verilog of its modules by their names, the top first; the others are parts that it has several of
+(:mod:`actcodec.rtl.common.shared_module`). Each is compiled once for all designs that have the same text of it. Verilog
+itself is kept as well, by the sources that make it, since most changes of these do not show in it.
+"""
+
+import os
+import re
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from actcodec.sim.imports import files
+from actcodec.sim.toolchain import cache_folder, call, compiler, key, made, verilator
+
+__all__ = ["FAST", "SLOW", "compiled", "elaborated", "linked", "runtime", "without_initial_values"]
+
+FAST, SLOW = "-O1", "-O0"  # what runs in every cycle, and at the start
+VERILATE = ("--cc", "-O3", "-Wno-fatal", "-Wno-lint", "--x-assign", "fast", "--timescale", "1ns/1ps")
+COMPILE = ("-std=c++17", "-fPIC", "-DVM_COVERAGE=0", "-DVM_SC=0")
+HIDDEN = "-fvisibility=hidden"  # a process may load several libraries
+RUNTIME = ("verilated", "verilated_dpi", "verilated_threads")
+TOP = "Vtop"
+FEW = 1 << 19  # bytes of C++ that are compiled at once: the headers of several files would take longer
+
+
+def elaborated(name, build, modules, *known, what=None):
+    """The Verilog of the component that ``build()`` returns as the module ``name``, without its parts. It is kept by
+    what is ``known`` of the component and by the files of ``modules`` and of all that they import."""
+    path = cache_folder() / f"{name}-{key(name, known, files=files(__name__, *modules))}.v"
+    return made(path, _elaborate, name, build, what=what).read_text()
+
+
+def _elaborate(folder, name, build):
+    from amaranth.hdl import UnusedElaboratable
+
+    from actcodec.units import module
+
+    warnings.simplefilter("ignore", UnusedElaboratable)  # the parts are left out
+    path = folder / f"{name}.v"
+    path.write_text(module(build(), name)[0])
+    return path
+
+
+def without_initial_values(text):
+    """Verilog whose flip-flops and memories begin with what Verilator's context says: zeros unless a world asks for
+    random bits. What needs a value has a reset."""
+    text = re.sub(r"^(  reg (?:\[\S+\] )?(?:\\\S+ |\w+)) = \d+'[hd]\w+;", r"\1;", text, flags=re.MULTILINE)
+    return re.sub(r"^  initial begin\n(?:    [\w\\$]+ ?\[\d+\] = \d+'h0+;\n)+  end\n", "", text, flags=re.MULTILINE)
+
+
+def compiled(design, level=FAST, arguments=(), control="", what=None):
+    """Folders with the objects of a design, first the top's, which has its header ``Vtop.h``, too.
+
+    ``level`` is how hard the compiler tries for the top, ``arguments`` and ``control`` (a file's text) are Verilator's
+    for it; ``what`` has, by the names of modules, what each is to somebody who waits for it.
+    """
+    (top, text), *parts = design.items()
+    what = what or {}
+    kept = [made(cache_folder() / f"{name}-{key('part', VERILATE, COMPILE, name, part)}", _compile_part, name, part,
+                 what=what.get(name)) for name, part in parts]
+    content = key("top", VERILATE, COMPILE, design, level, arguments, control)
+    return [made(cache_folder() / f"{top}-{content}", _compile_top, top, text, kept, level, arguments, control,
+                 what=what.get(top)), *kept]
+
+
+def _compile_part(folder, name, text):
+    _verilate(folder, name, text, f"V{name}", "--lib-create", name)
+    _compile_all(folder, FAST)
+    return _kept(folder, f"{name}.sv", "*.o")
+
+
+def _compile_top(folder, name, text, parts, level, arguments, control):
+    (folder / "control.vlt").write_text(f"`verilator_config\n{control}")
+    _verilate(folder, name, text, TOP, *arguments, folder / "control.vlt", *(sv for part in parts
+                                                                             for sv in part.glob("*.sv")))
+    _compile_all(folder, level, "--trace" in arguments)
+    return _kept(folder, f"{TOP}*.h", "*.v", "*.o")
+
+
+def _verilate(folder, name, text, prefix, *arguments):
+    """C++ of a module."""
+    root, source = verilator(), folder / f"{name}.v"
+    source.write_text(text)
+    call([root / "bin" / "verilator", *VERILATE, "--Mdir", folder, "--prefix", prefix, "--top-module", name, source,
+          *arguments], env={**os.environ, "VERILATOR_ROOT": str(root)})
+
+
+def _compile_all(folder, level, traced=False):
+    """Objects of all C++ in a folder. What runs only at the start need not be fast."""
+    sources = sorted(folder.glob("*.cpp"))
+    if sum(source.stat().st_size for source in sources) < FEW:
+        (folder / "all.cc").write_text("".join(f'#include "{source}"\n' for source in sources))
+        sources = [folder / "all.cc"]
+    _compile(folder, [(source, SLOW if "Slow" in source.stem else level) for source in sources], traced, HIDDEN)
+
+
+def _compile(folder, sources, traced, *arguments):
+    """Objects of pairs of a source and its level."""
+    command = [*compiler(), *_options(traced), "-include", runtime(traced) / "headers.h", f"-I{folder}", *arguments]
+    _at_once([[*command, level, "-c", source, "-o", folder / f"{source.stem}.o"] for source, level in sources])
+
+
+def _at_once(commands):
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(call, commands))
+
+
+def _options(traced):
+    include = verilator() / "include"
+    return [*COMPILE, f"-I{include}", f"-I{include / 'vltstd'}", f"-DVM_TRACE={int(traced)}",
+            f"-DVM_TRACE_VCD={int(traced)}", "-DVM_TRACE_FST=0"]
+
+
+def runtime(traced=False):
+    """A folder with the objects of Verilator's own parts, and with its headers as ``headers.h``, precompiled: most
+    units are shorter."""
+    return made(cache_folder() / f"verilated-{key(COMPILE, RUNTIME, FAST, SLOW, traced)}", _make_runtime, traced)
+
+
+def _make_runtime(folder, traced):
+    result = folder / "made"
+    precompiled = result / "headers.h.gch"  # the compiler takes the one whose level is its own
+    precompiled.mkdir(parents=True)
+    (result / "headers.h").write_text('#include "verilated.h"\n#include "verilated_dpi.h"\n')
+    command = [*compiler(), *_options(traced), HIDDEN]
+    parts = (*RUNTIME, *(["verilated_vcd_c"] if traced else ()))
+    _at_once([*([*command, FAST, "-c", _part(name), "-o", result / f"{name}.o"] for name in parts),
+              *([*command, level, "-x", "c++-header", result / "headers.h", "-o", precompiled / level[1:]]
+                for level in (FAST, SLOW))])
+    return result
+
+
+def _part(name):
+    return verilator() / "include" / f"{name}.cpp"
+
+
+def _vpi():
+    """The object of the part that only libraries like cocotb's want, which have to see it."""
+    def make(folder):
+        call([*compiler(), *_options(False), FAST, "-c", _part("verilated_vpi"), "-o", folder / "vpi.o"])
+        return folder / "vpi.o"
+
+    return made(cache_folder() / f"verilated_vpi-{key(COMPILE, FAST)}.o", make)
+
+
+def linked(name, objects, sources, *options, library=None, traced=False):
+    """The file ``name``, a shared library or a program: compiled objects, and ``sources`` in C++ around them, which
+    the compiler gets with ``options``. ``library``, a shared one, is looked for only when the program starts."""
+    headers = [header for source in sources for header in sorted(source.parent.glob("*.h"))]
+    content = key(COMPILE, name, [folder.name for folder in objects], options, traced,
+                  files=[*sources, *headers, *([library] if library else ())])
+    return made(cache_folder() / f"{Path(name).stem}-{content}", _link, name, objects, sources, options, library,
+                traced) / name
+
+
+def _link(folder, name, objects, sources, options, library, traced):
+    _compile(folder, [(source, FAST) for source in sources], traced, HIDDEN, f"-I{objects[0]}", *options)
+    call([*compiler(), *(["-shared"] if name.endswith(".so") else ()), "-pthread", "-o", folder / name,
+          *(path for place in (folder, *objects, runtime(traced)) for path in place.glob("*.o")),
+          *([_vpi(), "-L", library.parent, f"-l:{library.name}"] if library else ())])
+    return _kept(folder, name)
+
+
+def _kept(folder, *patterns):
+    """A folder inside of ``folder`` with the files that are still needed."""
+    result = folder / "made"
+    result.mkdir()
+    for path in [path for pattern in patterns for path in folder.glob(pattern)]:
+        path.replace(result / path.name)
+    return result
