@@ -9,43 +9,21 @@ import struct
 import zlib
 
 from actcodec import codecs
-from actcodec.codecs.compressed import DTYPES, MOST_DIMENSIONS, Compressed, view
+from actcodec.codecs.compressed import CRC, DTYPES, HEADER, MAGIC, MOST_DIMENSIONS, VERSION, Compressed, view
 from actcodec.files import UserError, reading, replacing
 
-__all__ = ["MAGIC", "VERSION", "ContainerError", "pack", "read", "size", "unpack", "write"]
-
-MAGIC = b"\x89ACT"
-VERSION = 1
-
-HEADER = struct.Struct("<4sBBBBQ")  # magic, version, mode, CDUs, type and dimensions, bytes of payload
-CRC = struct.Struct("<I")
+__all__ = ["MAGIC", "VERSION", "ContainerError", "pack", "read", "unpack", "write"]
 
 
 class ContainerError(UserError):
     """The bytes are no .act file, or a damaged one, or one of another version."""
 
 
-def _head(c):
-    """Everything in front of the payload."""
-    mode = codecs.find(c.mode)
-    code = mode.variant(c.options).code
-    kind = list(DTYPES).index(c.dtype) << 4 | len(c.shape)
-    parts = [HEADER.pack(MAGIC, VERSION, code, c.cdus, kind, len(c.payload)),
-             struct.pack(f"<{len(c.shape)}I", *c.shape)]
-    parts += [option.pack(c.options[option.name]) for option in mode.written(c.options)]
-    return b"".join([*parts, c.side])
-
-
-def size(compressed):
-    """Bytes of the .act file."""
-    return len(_head(compressed)) + len(compressed.payload) + CRC.size
-
-
 def pack(compressed):
     """The bytes of the .act file of a :class:`~actcodec.codecs.compressed.Compressed`. Raises ValueError for one that
     contradicts itself."""
     compressed.check()
-    data = b"".join([_head(compressed), bytes(compressed.payload)])
+    data = b"".join([compressed.head(), bytes(compressed.payload)])
     return data + CRC.pack(zlib.crc32(data))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from actcodec.codecs.compressed import view
+from actcodec.tensors import dtype_name
 
 __all__ = ["NAME_LIMIT", "UserError", "array_in", "check_folder", "checked", "is_standard", "read_dqt", "read_tensor",
            "reading", "replacing", "write_array"]
@@ -76,8 +77,6 @@ def read_tensor(path):
 
 def checked(name, x):
     """An array that is a tensor; ``name`` is for the error. Raises :class:`UserError`."""
-    from actcodec.tensors import dtype_name
-
     try:
         dtype_name(x.dtype)
         view(x.shape)

@@ -1,14 +1,21 @@
 """A compressed tensor, of any mode."""
 
 import math
+import struct
 from dataclasses import dataclass, field, replace
 
-__all__ = ["DTYPES", "MOST_DIMENSIONS", "Compressed", "view"]
+__all__ = ["CRC", "DTYPES", "HEADER", "MAGIC", "MOST_DIMENSIONS", "VERSION", "Compressed", "view"]
 
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
 """Types that a tensor may have, in the order of their codes in a file, and the bytes of a value."""
 
 MOST_DIMENSIONS = 5
+
+MAGIC = b"\x89ACT"
+VERSION = 1
+
+HEADER = struct.Struct("<4sBBBBQ")  # magic, version, mode, CDUs, type and dimensions, bytes of payload
+CRC = struct.Struct("<I")
 
 
 def view(shape):
@@ -96,12 +103,22 @@ class Compressed:
     def payload_bytes(self):
         return len(self.payload)
 
+    def head(self):
+        """Everything in front of the payload in the .act file (:mod:`actcodec.container`)."""
+        from actcodec.codecs import find
+
+        mode = find(self.mode)
+        code = mode.variant(self.options).code
+        kind = list(DTYPES).index(self.dtype) << 4 | len(self.shape)
+        parts = [HEADER.pack(MAGIC, VERSION, code, self.cdus, kind, len(self.payload)),
+                 struct.pack(f"<{len(self.shape)}I", *self.shape)]
+        parts += [option.pack(self.options[option.name]) for option in mode.written(self.options)]
+        return b"".join([*parts, self.side])
+
     @property
     def nbytes(self):
         """Bytes of the whole file: header, options and side information count too."""
-        from actcodec import container
-
-        return container.size(self)
+        return len(self.head()) + len(self.payload) + CRC.size
 
     @property
     def ratio(self):
