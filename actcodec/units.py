@@ -5,15 +5,13 @@ Amaranth.
 pytest is to run for units, or for other files in tb/.
 """
 
-import os
 import sys
 from pathlib import Path
 
 from actcodec.codecs import JPEG_ACT, JPEG_ACT_CODED, PAPERS
 from actcodec.codecs.unit import Unit
-from actcodec.elaboration import rare_collection
 
-__all__ = ["UNITS", "Unit", "benches", "flat", "module", "modules", "register", "verilog", "write"]
+__all__ = ["UNITS", "Unit", "benches", "register", "write"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -97,48 +95,6 @@ def benches(names):
         if name not in known:
             raise ValueError(f"UNIT={name}: choose from {' '.join(sorted(known))}")
     return list(dict.fromkeys(node for name in names for node in known[name]))
-
-
-@rare_collection()
-def module(component, name):
-    """The Verilog of a component as the module ``name``; and, by the names of their modules, the components that it has
-    several of and calls shared, which are left out."""
-    from amaranth.back.verilog import convert
-
-    from actcodec.rtl.common import axi
-    from actcodec.rtl.common.shared_module import Parts
-
-    # The default would prefer whatever Yosys happens to be installed, and its version shows in the text.
-    os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
-    parts = Parts(f"{name}_")
-    text = convert(component, name=name, platform=parts, emit_src=False, strip_internal_attrs=True)
-    asks = getattr(component, "memory", None) == "independent"
-    head = f"// Made for independent memory: {axi.CONDITION}.\n" if asks else ""
-    return head + text, parts.components
-
-
-def modules(component, name):
-    """The Verilog of a component by its modules' names: itself first, then each part that it has several of, once."""
-    text, parts = module(component, name)
-    return {name: text} | {other: text for part in parts for other, text in modules(parts[part], part).items()}
-
-
-def verilog(component, name):
-    """The Verilog of a component as a string. The module is called ``name``; a stream ``i`` becomes ``i__payload``,
-    ``i__valid`` and ``i__ready``. What the component has several of and calls shared is written once, as a module
-    ``name_part``. What the design asks of its surroundings stands at the top."""
-    return "".join(modules(component, name).values())
-
-
-@rare_collection()
-def flat(component, name):
-    """The same, all of it merged into one module."""
-    from amaranth._toolchain.yosys import find_yosys
-    from amaranth.back import rtlil
-
-    text = rtlil.convert(component, name=name, emit_src=False)
-    script = f"read_rtlil <<rtlil\n{text}\nrtlil\nproc -norom\nflatten\nwrite_verilog -noattr\n"
-    return find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script)
 
 
 def write(folder):

@@ -9,7 +9,7 @@ import pytest
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib.wiring import In
 
-from actcodec import units
+from actcodec import elaboration, units
 from actcodec.synth import cells, mutants
 from actcodec.synth.elaborating import elaborating
 from actcodec.synth.flow import netlist
@@ -93,7 +93,7 @@ def verilog(component, name, folder):
     ValueError if the component does not have the unit, and :class:`Answer` if the test was only asked."""
     mutated = mutants.drawn(folder)
     with replaced(name, folder, mutants.SUBJECTS[name].component if mutated else None) as found:
-        text = units.verilog(component, "dut")
+        text = elaboration.verilog(component, "dut")
     if _asked:
         raise Answer(bool(found))
     if not found:

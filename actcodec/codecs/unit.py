@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 
+from actcodec.elaboration import verilog
+
 __all__ = ["Paper", "Unit"]
 
 
@@ -100,7 +102,6 @@ class Unit:
         unit's by default, so units with other parameters may be in one design under other names. Raises ValueError
         for a name that is no identifier, and as the unit does."""
         from actcodec.header import check_name, header
-        from actcodec.units import verilog
 
         name = check_name(self.name if name is None else name)
         text = verilog(self.build(**overrides), name)

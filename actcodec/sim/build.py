@@ -11,6 +11,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from actcodec.elaboration import module
 from actcodec.sim.imports import files
 from actcodec.sim.toolchain import cache_folder, call, compiler, key, made, verilator
 
@@ -34,8 +35,6 @@ def elaborated(name, build, modules, *known, what=None):
 
 def _elaborate(folder, name, build):
     from amaranth.hdl import UnusedElaboratable
-
-    from actcodec.units import module
 
     warnings.simplefilter("ignore", UnusedElaboratable)  # the parts are left out
     path = folder / f"{name}.v"

@@ -13,10 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from actcodec import cli
+from actcodec.elaboration import modules
 from actcodec.golden.jpegact import cdu
 from actcodec.sim import build, imports, simulator, streams, toolchain
 from actcodec.sim.rtl_engine import Host
-from actcodec.units import UNITS, modules
+from actcodec.units import UNITS
 from tb.harness.build import LIBRARY, verilated
 
 MODES = simulator.configurations()[0]

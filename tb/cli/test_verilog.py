@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from actcodec import cli, units
 from actcodec.codecs import lane_modes
 from actcodec.commands.verilog import described
-from actcodec.units import UNITS, verilog
+from actcodec.elaboration import verilog
+from actcodec.units import UNITS
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIVERS = ROOT / "rtl/lint.vlt"

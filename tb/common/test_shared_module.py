@@ -6,9 +6,9 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from actcodec.elaboration import flat, verilog
 from actcodec.rtl.common.shared_module import shared
 from actcodec.rtl.common.skid import Skid
-from actcodec.units import flat, verilog
 from tb.harness import Bench, rng, simulate
 
 

@@ -52,7 +52,7 @@ def simulate(component, module, tests=None, seen=(), **parameters):
     """Builds ``component`` and runs the cocotb tests of the file ``module`` on it (all, or those that ``tests``, a
     regular expression, matches). Besides its ports they can look at the signals ``seen``. ``parameters`` reach the
     tests through :func:`parameters`."""
-    from actcodec import units
+    from actcodec import elaboration
 
     simulator = os.environ.get("SIM", "verilator")
     waves = os.environ.get("WAVES", "") not in ("", "0")
@@ -65,9 +65,9 @@ def simulate(component, module, tests=None, seen=(), **parameters):
                             netlist.ARGUMENTS if gates else ())
         tests = f"^(?=.*(?:{tests or ''}))(?=.*(?:{chosen}))"
     elif simulator == "verilator":
-        program = verilated(units.modules(component, "dut"), seen, waves)
+        program = verilated(elaboration.modules(component, "dut"), seen, waves)
     else:
-        program = interpreted(units.flat(component, "dut"))
+        program = interpreted(elaboration.flat(component, "dut"))
     seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
     name = Path(module).stem + "-" + hashlib.sha256(json.dumps([tests, parameters], sort_keys=True).encode()
                                                     ).hexdigest()[:8]
