@@ -48,7 +48,7 @@ def main(units, jobs, limit, renew):
     if unknown := set(units) - set(names):
         raise click.UsageError(f"no proofs of {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
     todo = [name for name, proof in known.items() if not units or proof.unit in units]
-    found, entries, errors = {}, {}, []
+    found, errors = {}, []
     with progress(console) as bars, ProcessPoolExecutor(jobs, mp_context=get_context("spawn"),
                                                         initializer=partial(os.nice, 10)) as pool:
         task = bars.add_task("proving", total=len(todo))
@@ -60,8 +60,8 @@ def main(units, jobs, limit, renew):
                 errors.append(f"{name}: {run.exception()}")
                 continue
             key, found[name] = run.result()
-            if all(result.good for result in found[name]):
-                entries[name] = entry(known[name], key, found[name])
+            if renew and all(result.good for result in found[name]):
+                records.renew("proofs", {name: entry(known[name], key, found[name])}, known)
             for result in found[name]:
                 if not result.good:
                     what = "nothing that breaks it was found" if result.status in ("proved", "bounded") else (
@@ -73,8 +73,6 @@ def main(units, jobs, limit, renew):
     for row in rows(table):
         shown.add_row(*row)
     console.print(shown)
-    if renew:
-        records.renew("proofs", entries, known)
     count = sum(map(len, table.values()))
     seconds = sum(result.seconds for results in table.values() for result in results)
     console.print(f"{count} properties, {seconds:.0f} s of proofs, in {monotonic() - start:.0f} s")
