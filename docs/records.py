@@ -158,10 +158,10 @@ def show():
             ("synth/fpga.json", json.loads(fpga.RECORD.read_text()), placed)):
         names = stale(record, key)
         unknown = [name for name in names if record[name].get("key") is None]
-        print(f"{title}: {len(names)} of {len(record)} are stale, or their key is not known")
+        print(f"{title}: {len(names)} of {len(record)} are stale, or their key is not known", flush=True)
         for what, some in (("stale", [name for name in names if name not in unknown]), ("not known", unknown)):
             if some:
-                print(f"  {what}: {', '.join(some)}")
+                print(f"  {what}: {', '.join(some)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from formal.engine import BUILD, fingerprint, prove
 
@@ -56,4 +57,5 @@ def decide(name, limit=600, build=BUILD):
 def key(name):
     """The key of a proof, by its name: what its results depend on."""
     proof = proofs()[name]
-    return fingerprint(proof.build(Path(BUILD, "work", name)), **proof.options)
+    with TemporaryDirectory() as folder:
+        return fingerprint(proof.build(Path(folder)), **proof.options)
