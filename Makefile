@@ -13,9 +13,8 @@ ifeq ($(filter verilator.1 icarus.1,$(SIM).$(words $(SIM))),)  # exactly one of 
 $(error SIM=$(SIM): choose verilator or icarus)
 endif
 
-# What pytest runs for UNIT, by the catalogue of units, which is asked before anything is set up but .venv itself.
-benches = $(call good,$(shell [ -x $(BIN)/python ] || scripts/setup.sh >&2; \
-    $(BIN)/python -m actcodec.units --bench $(UNIT) 2>&1))
+# What pytest runs for UNIT, by the catalogue of units, which needs nothing but a Python.
+benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
 .PHONY: help setup demo sim soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs stale lint clean

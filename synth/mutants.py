@@ -31,14 +31,13 @@ WIDTH = 16  # bits of the input that chooses
 class Subject:
     """What gets mutants: the class of a component, or where that is, and its parameters. ``files`` of the RTL: if there
     are any, only cells that come from these get mutants. ``bench``: what pytest runs, from the root of a checkout on,
-    if not the bench of its name, and a regular expression of the ``tests`` to run."""
+    if not the bench of its name."""
 
     name: str
     place: object
     parameters: dict = field(default_factory=dict)
     files: tuple = ()
     bench: str = ""
-    tests: str = ""
 
     @property
     def component(self):
@@ -105,7 +104,7 @@ SUBJECTS = {
         Subject("control", "actcodec.rtl.jpegact.control:Control", {
             "modes": lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")}),
         *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **DIFFERENT.get(unit.name, {})),
-                  OWN.get(unit.name, ()), tests=unit.tests)
+                  OWN.get(unit.name, ()))
           for unit in UNITS.values() if unit.name not in WITHOUT),
         Subject("stream_mux", "tb.common.test_stream_mux:Partners", {}, ("rtl/common/stream_mux.py",)),
         *(Subject(Path(file).name, UNITS[unit].component,

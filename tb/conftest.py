@@ -1,25 +1,29 @@
-"""Says where the waveforms are; chooses the tests of a netlist; leaves out those on CUDA where there is none."""
+"""Says where the waveforms are; chooses the tests of a netlist; leaves out those on CUDA where there is none; fails for
+a cocotb test that no run has."""
 
 import os
 
 import pytest
 
-from tb.harness import build
+from tb.harness import build, selection
 
 OTHERS = []  # tests that do not concern the netlist
 ON_CUDA = []  # tests that need it, where it is not
 
 
+@pytest.hookimpl(tryfirst=True)  # before -k leaves any out
 def pytest_collection_modifyitems(config, items):
-    """On a netlist (``GATES``, ``MUTANTS``) only tests that concern it are run; pytest says how many are not."""
+    """On a netlist (``GATES``, ``MUTANTS``) only tests that concern it are run; pytest says how many are not. Otherwise
+    files that are run as a whole are to have a run for each cocotb test."""
     on_cuda = [item for item in items if "callspec" in dir(item) and item.callspec.params.get("device") == "cuda"]
     if on_cuda and not has_cuda():
         leave_out(config, items, on_cuda, ON_CUDA)
-    if not (os.environ.get("GATES") or os.environ.get("MUTANTS")):
-        return
-    from tb import netlist
+    if os.environ.get("GATES") or os.environ.get("MUTANTS"):
+        from tb import netlist
 
-    leave_out(config, items, [item for item in items if not netlist.concerns(item)], OTHERS)
+        leave_out(config, items, [item for item in items if not netlist.concerns(item)], OTHERS)
+    elif not (config.getoption("lf", False) or any("::" in name for name in config.args)):
+        items += selection.unused(items)
 
 
 def leave_out(config, items, others, names):

@@ -1,6 +1,7 @@
 """Benches on a netlist, of mapped cells or with mutants: wherever a component has the unit, it takes the place of the
 RTL."""
 
+import os
 import re
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +15,18 @@ from actcodec.synth import cells, mutants
 from actcodec.synth.elaborating import elaborating
 from actcodec.synth.flow import netlist
 from actcodec.synth.library import liberty
+from tb.harness.selection import ask
 from tb.mutants import job
 
-__all__ = ["ARGUMENTS", "PLUSARGS", "concerns", "job", "replaced", "verilog"]
+__all__ = ["ARGUMENTS", "PLUSARGS", "concerns", "job", "place", "replaced", "suits", "verilog"]
 
 # Flip-flops and latches wake up with random values, as those of a chip. The rest spares time: a netlist has been
 # optimised already.
 ARGUMENTS = ("--x-initial", "unique", "-fno-dfg")
 PLUSARGS = ("+verilator+rand+reset+2",)
+
+# Of the tests that are parametrised by pauses of inputs and outputs, mapped cells have these: they are slow.
+PAUSES = {("never", "never"), ("half", "half"), ("bursts", "shy")}
 
 # Which mutant a netlist is to be, it reads from a file: one simulator does for all.
 CHOICE = """
@@ -63,40 +68,37 @@ def replaced(name, folder, unit=None):
         yield found
 
 
-class Answer(Exception):
-    """Whether a component has the unit: what a test that is only asked ends with."""
+def place():
+    """The unit whose netlist is to be run, and the netlist's folder."""
+    return (os.environ.get("GATES") or os.environ["MUTANTS"]).split(":", 1)
 
 
-_asked = []
+def suits(test):
+    """Whether mapped cells have a cocotb test."""
+    return "idle" not in test.kwargs or (test.kwargs["idle"], test.kwargs.get("stall")) in PAUSES
+
+
+def _with(component, name, folder):
+    """The Verilog of ``component`` as ``dut``, and whether the netlist is in it."""
+    with replaced(name, folder, mutants.SUBJECTS[name].component if mutants.drawn(folder) else None) as found:
+        return elaboration.verilog(component, "dut"), bool(found)
 
 
 def concerns(item):
     """Whether a test of pytest's is to be run on the netlist: whether the component that it would simulate has the
     unit, with the parameters of the netlist. A bench has other components, and tests without a simulator, too."""
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    if set(item.fixturenames) - set(parameters):
-        return True  # cannot be asked
-    _asked.append(item)
     try:
-        item.obj(**parameters)
-    except Answer as answer:
-        return answer.args[0]
+        asked = ask(item)
+        return asked is not None and _with(asked[0], *place())[1]
     except (Exception, pytest.fail.Exception):
         return True  # shows when it is run
-    finally:
-        _asked.pop()
-    return False
 
 
 def verilog(component, name, folder):
     """The Verilog of ``component`` as ``dut``, with the netlist of the unit in it, and what this is made of. Raises
-    ValueError if the component does not have the unit, and :class:`Answer` if the test was only asked."""
-    mutated = mutants.drawn(folder)
-    with replaced(name, folder, mutants.SUBJECTS[name].component if mutated else None) as found:
-        text = elaboration.verilog(component, "dut")
-    if _asked:
-        raise Answer(bool(found))
+    ValueError if the component does not have the unit."""
+    text, found = _with(component, name, folder)
     if not found:
         raise ValueError(f"{component} has no {name} with the parameters of the netlist")
     net = Path(folder, "net.v").read_text()
-    return f"{text}\n{net}\n{CHOICE if mutated else cells.verilog(liberty(), net)}"
+    return f"{text}\n{net}\n{CHOICE if mutants.drawn(folder) else cells.verilog(liberty(), net)}"

@@ -164,8 +164,7 @@ def units():
 
     return (
         Unit("sfpr", "jpegact.sfpr:Sfpr", "SFPR, eight processing elements, both directions", paper="SFPR"),
-        Unit("align", "jpegact.align:Align", "alignment buffer between sectors and tiles",
-             tests="^(?!.*moves_a_word_every_cycle_for)"),  # the other one looks at its registers
+        Unit("align", "jpegact.align:Align", "alignment buffer between sectors and tiles"),
         Unit("transpose", "jpegact.transpose:Transpose", "8x8 transpose buffer", {"width": 18, "transposes": True}),
         Unit("dct8", "jpegact.dct:Dct8", "8-point DCT and iDCT, one pass",
              {"width": 8, "coefficient_width": 12, "fraction": 3, "direction": "both", "half": False}),

@@ -52,9 +52,8 @@ class Unit:
     by_name: tuple = ()  # of these, what is mapped only when asked for by name, as it takes long
     apart: tuple = ()  # submodules that are mapped by themselves, where it has them
     # Its bench, as "gist/dpr::test_encode": where it is in tb/, unless that mirrors the unit, and which test of it is
-    # the unit's, if others are not; and a regular expression of the tests that its netlist can pass.
+    # the unit's, if others are not.
     bench: str = ""
-    tests: str = ""
 
     @property
     def type(self):

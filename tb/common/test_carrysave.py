@@ -61,12 +61,12 @@ class Bits(wiring.Component):
 
 @pytest.mark.parametrize("constant", [0, 1024, -77])
 def test_dot_products(constant):
-    simulate(Dot(constant), __file__, "equals_integers", constant=constant)
+    simulate(Dot(constant), __file__, [equals_integers], constant=constant)
 
 
 @pytest.mark.parametrize("single", [0, 6, len(HEIGHTS)])
 def test_columns(single):
-    simulate(Bits(single), __file__, "adds_bits_up")
+    simulate(Bits(single), __file__, [adds_bits_up])
 
 
 @pytest.mark.parametrize("odd", [(1,), (1, 3)])

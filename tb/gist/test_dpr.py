@@ -17,14 +17,16 @@ ALL = tuple(form.name for form in Format)
 
 @pytest.mark.parametrize("formats", [ALL, ("FP8", "FP10")])
 def test_encode(formats):
-    simulate(DprEncode(tuple(Format[name] for name in formats)), __file__, r"\bencodes|both", decodes=False,
-             formats=formats)
+    simulate(DprEncode(tuple(Format[name] for name in formats)), __file__, decodes=False, formats=formats, without=[
+        decodes_subnormal_codes_in_every_lane, decodes_tensors_of_any_length, decodes_tensors_whose_lengths_queue,
+        decodes_what_ends_too_soon, decodes_what_goes_on])
 
 
 @pytest.mark.parametrize("formats", [ALL])
 def test_decode(formats):
-    simulate(DprDecode(tuple(Format[name] for name in formats)), __file__, r"\bdecodes|both", decodes=True,
-             formats=formats)
+    simulate(DprDecode(tuple(Format[name] for name in formats)), __file__, decodes=True, formats=formats, without=[
+        encodes_ends_of_ranges_and_of_roundings_in_every_lane, encodes_a_tensor_whose_last_beat_is_empty,
+        encodes_tensors_back_to_back])
 
 
 @pytest.mark.parametrize("unit", [DprEncode, DprDecode])

@@ -11,11 +11,11 @@ from tb.harness import Bench, chunks, rng, sectors, simulate
 
 
 def test_ssdc_dpr_encode():
-    simulate(SsdcDprEncode(), __file__, r"\bencodes")
+    simulate(SsdcDprEncode(), __file__, [encodes_as_golden])
 
 
 def test_ssdc_dpr_decode():
-    simulate(SsdcDprDecode(), __file__, r"\bdecodes")
+    simulate(SsdcDprDecode(), __file__, [decodes_as_golden])
 
 
 def tensors(random):

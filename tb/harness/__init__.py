@@ -5,11 +5,12 @@ A bench is a file with two halves. Its pytest functions run outside of the simul
 ``@cocotb.test`` coroutines run inside and use :class:`Bench` (``bench.py``), which drives all of a component's streams
 at once by a :class:`Source` or a :class:`Sink` for each (``streams.py``). ``payloads.py`` makes beats of arrays.
 
+A run names its tests as objects (``selection.py``). For a ``@cocotb.test`` that no run of its file has, pytest fails.
+
 Environment: ``SIM`` (verilator, icarus), ``SEED`` (replays a run), ``WAVES=1`` (leaves a waveform in the run's folder
-under ``build/sim``), ``GATES=UNIT:FOLDER:TESTS`` (puts the netlist of ``FOLDER`` in the place of that unit, and runs
-those of the tests only that match the regular expression ``TESTS``; see ``synth/gates.py``), ``MUTANTS=`` the same with
-a netlist of mutants (see ``synth/mutate.py``): ``MUTANT`` chooses one; else it is all that the file ``VERDICTS`` does
-not know yet.
+under ``build/sim``), ``GATES=UNIT:FOLDER`` (puts the netlist of ``FOLDER`` in the place of that unit, and runs fewer
+tests: see ``tb/netlist.py`` and ``synth/gates.py``), ``MUTANTS=UNIT:FOLDER`` (the same with a netlist of mutants, see
+``synth/mutate.py``): ``MUTANT`` chooses one; else it is all that the file ``VERDICTS`` does not know yet.
 """
 
 from tb.harness.bench import SEED, Bench, after, parameters, rng

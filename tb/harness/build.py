@@ -13,6 +13,7 @@ from cocotb_tools.runner import get_results, get_runner
 
 from actcodec.sim import build
 from actcodec.sim.toolchain import cache_folder, key, made
+from tb.harness.selection import select
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "build" / "sim"  # what they leave: results, logs, waveforms
@@ -48,37 +49,40 @@ def interpreted(text):
     return made(cache_folder() / f"icarus-{key(text)}", make) / "sim.vvp"
 
 
-def simulate(component, module, tests=None, seen=(), **parameters):
-    """Builds ``component`` and runs the cocotb tests of the file ``module`` on it (all, or those that ``tests``, a
-    regular expression, matches). Besides its ports they can look at the signals ``seen``. ``parameters`` reach the
-    tests through :func:`parameters`."""
+def simulate(component, file, tests=None, without=(), inside=None, **parameters):
+    """Builds ``component`` and runs cocotb tests of the file on it: ``tests``, by default all of them, less those in
+    ``without``. ``inside`` says which ones look at signals besides the ports, {test: names}, which a netlist does not
+    have. ``parameters`` reach the tests through :func:`parameters`."""
     from actcodec import elaboration
 
+    module = ".".join(Path(file).resolve().relative_to(ROOT).with_suffix("").parts)
+    chosen, inside = select(component, module, tests, without), inside or {}
+    seen = tuple(name for names in inside.values() for name in names)
     simulator = os.environ.get("SIM", "verilator")
     waves = os.environ.get("WAVES", "") not in ("", "0")
     gates, mutants = os.environ.get("GATES", ""), os.environ.get("MUTANTS", "")
     if gates or mutants:
         from tb import netlist
 
-        unit, place, chosen = (gates or mutants).split(":", 2)
+        unit, place = netlist.place()
         program = verilated({"dut": netlist.verilog(component, unit, place)}, seen, waves, bool(mutants),
                             netlist.ARGUMENTS if gates else ())
-        tests = f"^(?=.*(?:{tests or ''}))(?=.*(?:{chosen}))"
+        chosen = [one for one in chosen if one not in inside]
     elif simulator == "verilator":
         program = verilated(elaboration.modules(component, "dut"), seen, waves)
     else:
         program = interpreted(elaboration.flat(component, "dut"))
     seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
-    name = Path(module).stem + "-" + hashlib.sha256(json.dumps([tests, parameters], sort_keys=True).encode()
-                                                    ).hexdigest()[:8]
+    names = [test.fullname for one in chosen for test in one.generate_tests() if not gates or netlist.suits(test)]
+    run = hashlib.sha256(json.dumps([names, parameters], sort_keys=True).encode()).hexdigest()[:8]
     content = program.parent.name.rpartition("-")[2]
-    folder = RUNS / f"{type(component).__name__.lower()}-{content}" / name
+    folder = RUNS / f"{type(component).__name__.lower()}-{content}" / f"{Path(file).stem}-{run}"
     folder.mkdir(parents=True, exist_ok=True)
     runner = get_runner(simulator)
     runner.hdl_toplevel_lang = "verilog"
     inputs = ["__".join(map(str, path)) for path, member, _ in component.signature.flatten(component)
               if member.flow is In]
-    modules = [".".join(Path(module).resolve().relative_to(ROOT).with_suffix("").parts)]
+    modules = [module]
     environment = {"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs),
                    # Without it pytest rewrites the assertions of all that is imported, hundreds of modules each time.
                    "COCOTB_REWRITE_ASSERTION_FILES": "tb/*.py",
@@ -91,8 +95,8 @@ def simulate(component, module, tests=None, seen=(), **parameters):
     try:
         results = runner.test(
             hdl_toplevel="dut", test_module=modules, build_dir=program.parent, test_dir=folder, seed=seed, waves=waves,
-            results_xml=str(folder / "results.xml"), test_filter=tests, log_file=folder / "run.log",
-            hdl_toplevel_lang="verilog", plusargs=netlist.PLUSARGS if gates else (),
+            results_xml=str(folder / "results.xml"), log_file=folder / "run.log", hdl_toplevel_lang="verilog",
+            test_filter=f"^({'|'.join(map(re.escape, names))})$", plusargs=netlist.PLUSARGS if gates else (),
             extra_env=environment)
         count, failed = get_results(results)
         good = count > 0 and failed == 0

@@ -16,7 +16,8 @@ LAST = 1 << 64
 
 
 def test_align():
-    simulate(Align(), __file__, seen=("write_rotation", "read_rotation"))
+    simulate(Align(), __file__, inside={
+        moves_a_word_every_cycle_for_every_width_and_size: ("write_rotation", "read_rotation")})
 
 
 def layout_of(width):

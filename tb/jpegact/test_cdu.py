@@ -48,19 +48,18 @@ DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or ta
 @pytest.mark.parametrize("modes", [JPEG_ACT, CDMA, ALL, ("brc",)],
                          ids="+".join)
 def test_cdu(modes):
-    simulate(Cdu(lane_modes(*modes)), __file__, "equals_golden|queue|refuses|flags|busy|recovers|rate", modes=modes)
+    simulate(Cdu(lane_modes(*modes)), __file__, [*ANY, *BYTES, is_busy_until_the_last_beat_has_left], modes=modes)
 
 
 def test_without_packer_and_unpacker():
-    simulate(Cdu(lane_modes(*ALL), packed=False), __file__, "equals_golden|queue|refuses|recovers|rate|rows",
+    simulate(Cdu(lane_modes(*ALL), packed=False), __file__, [*ANY, rows_that_end_early_or_late_are_flagged],
              modes=ALL, packed=False)
 
 
 @pytest.mark.parametrize("modes", [NIBBLE, RICE, ("raw", "jpeg-act", "sfpr-zvc", *NIBBLE, *RICE)], ids="+".join)
 def test_coders(modes):
     """Those in place of ZVC, alone and beside each other."""
-    simulate(Cdu(lane_modes(*modes), packed=False), __file__,
-             "equals_golden|queue|refuses|recovers|rate|rows|malformed", modes=modes, packed=False)
+    simulate(Cdu(lane_modes(*modes), packed=False), __file__, [*ANY, *COUNTED], modes=modes, packed=False)
 
 
 @pytest.mark.parametrize("coders, modes", [
@@ -68,16 +67,15 @@ def test_coders(modes):
     (3, ("raw", "jpeg-base", "jpeg-act", "jpeg-act-div-nibble", "sfpr-nibble", "brc"))], ids=str)
 def test_jpeg_base(coders, modes):
     """DIV and RLE in place of SH and ZVC, alone and beside them and DIV in quarters."""
-    simulate(Cdu(lane_modes(*modes), packed=False, coders=coders), __file__,
-             "equals_golden|queue|refuses|recovers|rows|malformed" + "|rate" * (coders == 8), modes=modes, packed=False)
+    simulate(Cdu(lane_modes(*modes), packed=False, coders=coders), __file__, [*ANY, *COUNTED],
+             without=[] if coders == 8 else [rate_is_eight_cycles_a_block], modes=modes, packed=False)
 
 
 @pytest.mark.parametrize("modes, packed", [(("jpeg-act-div",), True), ((*cdu.STEPPED, "sfpr-rice"), False)], ids=str)
 def test_div_in_quarters(modes, packed):
     """In place of SH with each coder."""
-    more = "whatever|recovers|rate|flags" if packed else "recovers|rate"
-    simulate(Cdu(lane_modes(*modes), packed=packed, coders=2), __file__, f"golden_for|queue|refuses|{more}",
-             modes=modes, packed=packed)
+    simulate(Cdu(lane_modes(*modes), packed=packed, coders=2), __file__, [*ANY, *(BYTES if packed else [])],
+             without=[] if packed else [equals_golden_whatever_the_ports_do], modes=modes, packed=packed)
 
 
 @pytest.mark.parametrize("coders", [0, 9, True, "4"])
@@ -92,7 +90,7 @@ def test_counted_blocks_are_not_packed():
 
 
 def test_real_activations():
-    simulate(Cdu(lane_modes(*ALL)), __file__, "real", modes=ALL)
+    simulate(Cdu(lane_modes(*ALL)), __file__, [real_activations_in_every_mode], modes=ALL)
 
 
 @pytest.mark.parametrize("modes, absent", [
@@ -428,3 +426,11 @@ async def real_activations_in_every_mode(dut):
                 c, run = await driver.compress(x, mode, random, "optH")
                 assert run.cycles["sectors_i"][-1] - run.cycles["sectors_i"][0] + 1 <= 9 * c.blocks, name
                 await driver.decompress(c, x, random)
+
+
+# For every unit; for those with a stream of bytes; for those with counted blocks.
+ANY = [equals_golden_for_every_mode_and_shape, equals_golden_whatever_the_ports_do, equals_golden_for_random_tables,
+       rate_is_eight_cycles_a_block, queue_of_tensors_in_changing_modes_and_directions,
+       refuses_a_configuration_it_cannot_do, recovers_from_a_reset_at_any_moment]
+BYTES = [flags_a_stream_that_is_short_or_long_and_goes_on, flags_or_survives_any_garbage]
+COUNTED = [rows_that_end_early_or_late_are_flagged, reports_malformed_blocks_and_stays_in_step]

@@ -20,11 +20,11 @@ MANY = 3  # blocks after which there have to be more, if there are
 
 
 def test_control():
-    simulate(Control(MODES), __file__, "^(?!.*settings)")
+    simulate(Control(MODES), __file__, without=[refuses_settings_beyond_each_limit])
 
 
 def test_control_of_all_modes():
-    simulate(Control(BLOCKS), __file__, "settings")
+    simulate(Control(BLOCKS), __file__, [refuses_settings_beyond_each_limit])
 
 
 def config(blocks, mode=0, decompress=0, layout=0, share=SHARE):

@@ -15,7 +15,7 @@ O_WIDTH = {"both": 17, "forward": 17, "inverse": 8}
 
 @pytest.mark.parametrize("direction", ["both", "forward", "inverse"])
 def test_dct(direction):
-    simulate(Dct(direction), __file__, "equals|saturates|forgets", direction=direction)
+    simulate(Dct(direction), __file__, direction=direction)
 
 
 @pytest.mark.parametrize("value", ["backward", None, 0])

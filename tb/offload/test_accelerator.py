@@ -37,29 +37,32 @@ def accelerator(cdus, modes, **options):
 @pytest.mark.parametrize("cdus", [1, 2, 3, 8])
 def test_accelerator(cdus):
     """Four lanes are in the soak's sweep."""
-    tests = "there_and_back|random" + "|null" * (cdus == 1)
+    tests = [there_and_back, random_tensors_in_changing_modes, *[a_null_beat_may_end_a_frame] * (cdus == 1)]
     simulate(accelerator(cdus, ALL), __file__, tests, cdus=cdus, modes=ALL)
 
 
 def test_behaviour():
-    tests = "strides|reset|refuses|ends|counts|frame|null|cuts|limits"
-    simulate(accelerator(2, ALL), __file__, tests, cdus=2, modes=ALL)
+    simulate(accelerator(2, ALL), __file__, cdus=2, modes=ALL, without=[
+        there_and_back, random_tensors_in_changing_modes, malformed_blocks_become_an_error])
 
 
 def test_counted_blocks():
     """Of the coders in place of ZVC, and of JPEG-BASE, on memory that the lanes share."""
-    simulate(accelerator(3, COUNTED, coders=2), __file__, "random|malformed_blocks|limits", cdus=3, modes=COUNTED)
+    simulate(accelerator(3, COUNTED, coders=2), __file__, cdus=3, modes=COUNTED, tests=[
+        random_tensors_in_changing_modes, takes_whatever_the_limits_allow_and_nothing_else,
+        malformed_blocks_become_an_error])
 
 
 def test_division():
     """Blocks with segments, beside JPEG-ACT's."""
     modes = ("sfpr-zvc", "jpeg-act", *division.LANE)
-    simulate(accelerator(3, modes), __file__, "random|soft_reset|memory_errors|limits", cdus=3, modes=modes)
+    simulate(accelerator(3, modes), __file__, cdus=3, modes=modes, tests=[
+        random_tensors_in_changing_modes, takes_whatever_the_limits_allow_and_nothing_else, *ENDS])
 
 
 def test_independent_memory():
-    simulate(accelerator(2, JPEG_ACT, memory="independent"), __file__, "random|soft_reset|memory_errors", cdus=2,
-             modes=JPEG_ACT)
+    simulate(accelerator(2, JPEG_ACT, memory="independent"), __file__, cdus=2, modes=JPEG_ACT,
+             tests=[random_tensors_in_changing_modes, *ENDS])
 
 
 @pytest.mark.parametrize("wrong, name", [
@@ -454,3 +457,8 @@ async def ends_memory_errors_with_an_error(dut, side):
                 await world.fails(world.decompress(compressed), code)
             world.failing = None
             await world.round_trip(x, mode)
+
+
+# How a tensor may end too early.
+ENDS = [recovers_from_a_soft_reset_at_any_moment, soft_reset_forgets_a_tensor_that_ends_just_then,
+        ends_memory_errors_with_an_error]

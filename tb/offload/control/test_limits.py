@@ -28,13 +28,15 @@ def good(mode, **changes):
 
 @pytest.mark.parametrize("address_width", [32, 40, 64])
 def test_plan(address_width):
-    simulate(TensorPlan(1, address_width, ends=True), __file__, "descriptors", width=address_width)
+    simulate(TensorPlan(1, address_width, ends=True), __file__, [descriptors_on_both_sides_of_each_limit],
+             width=address_width)
 
 
 @pytest.mark.parametrize("modes", [("jpeg-act-div-rice", "jpeg-base"), ("sfpr-rice", "comet-flat", "division")])
 def test_accelerator(modes):
     """With each setting that has limits, without streams and with them; the CDU's control has a bench of all modes."""
-    simulate(Accelerator(1, lane_modes(*modes), Cdu, coders=1), __file__, "settings", cdus=1, modes=modes)
+    simulate(Accelerator(1, lane_modes(*modes), Cdu, coders=1), __file__, cdus=1, modes=modes,
+             tests=[settings_on_both_sides_of_each_limit])
 
 
 def test_each_limit_has_two_sides():

@@ -26,7 +26,7 @@ def test_plan_of_eight():
 
 
 def test_plan_that_tells_the_end():
-    simulate(TensorPlan(3, 40, ends=True), __file__, "equals_integers|few_groups", cdus=3, width=40)
+    simulate(TensorPlan(3, 40, ends=True), __file__, [equals_integers, counts_blocks_of_few_groups], cdus=3, width=40)
 
 
 @pytest.mark.parametrize("arguments", [{"cdus": 0}, {"cdus": 9}, {"cdus": 2.0}, {"address_width": 31},

@@ -20,12 +20,12 @@ LATENCY = 300
 
 @pytest.mark.parametrize("memory", MEMORIES)
 def test_writer(memory):
-    simulate(Flat(Writer(memory=memory)), __file__, tests="^(?!.*few)", memory=memory)
+    simulate(Flat(Writer(memory=memory)), __file__, without=[few_writes_outstanding_are_enough], memory=memory)
 
 
 @pytest.mark.parametrize("memory", MEMORIES)
 def test_writer_with_few_writes_outstanding(memory):
-    simulate(Flat(Writer(16, 3, memory)), __file__, tests="few", outstanding=3, width=16)
+    simulate(Flat(Writer(16, 3, memory)), __file__, [few_writes_outstanding_are_enough], outstanding=3, width=16)
 
 
 @pytest.mark.parametrize("arguments", [{"outstanding": 2}, {"outstanding": 8.0}, {"address_width": 11},

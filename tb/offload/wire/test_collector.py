@@ -28,11 +28,13 @@ def test_collector(cdus, modes):
 def test_blocks_longer_than_a_packet_of_many_cdus():
     """As often as a packet can."""
     modes = ("jpeg-base", "sfpr-nibble", "sfpr")
-    simulate(Collector(8, payloads.modes(modes)), __file__, "golden|waits|recovers", cdus=8, modes=modes)
+    simulate(Collector(8, payloads.modes(modes)), __file__, cdus=8, modes=modes, without=[
+        rate_is_eight_cycles_for_a_block_of_each, latency_is_that_of_the_docstring])
 
 
 def test_soft_reset():
-    simulate(Cleared(Collector(3, lane_modes(*JPEG_ACT))), __file__, "recovers", cdus=3, modes=JPEG_ACT)
+    simulate(Cleared(Collector(3, lane_modes(*JPEG_ACT))), __file__, [recovers_from_a_reset_at_any_moment],
+             cdus=3, modes=JPEG_ACT)
 
 
 @refused

@@ -31,11 +31,13 @@ def test_splitter(cdus, modes):
 def test_blocks_longer_than_a_packet_for_many_cdus():
     """As often as a packet can."""
     modes = ("jpeg-base", "sfpr-nibble", "sfpr")
-    simulate(Splitter(8, payloads.modes(modes)), __file__, "^(?!.*rate)", cdus=8, modes=modes)
+    simulate(Splitter(8, payloads.modes(modes)), __file__, without=[rate_is_eight_cycles_for_a_block_of_each],
+             cdus=8, modes=modes)
 
 
 def test_soft_reset():
-    simulate(Cleared(Splitter(3, lane_modes(*JPEG_ACT))), __file__, "recovers", cdus=3, modes=JPEG_ACT)
+    simulate(Cleared(Splitter(3, lane_modes(*JPEG_ACT))), __file__, [recovers_from_a_reset_at_any_moment],
+             cdus=3, modes=JPEG_ACT)
 
 
 @refused

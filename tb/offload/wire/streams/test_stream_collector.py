@@ -25,7 +25,7 @@ def test_stream_collector(cdus):
 
 
 def test_soft_reset():
-    simulate(Cleared(StreamCollector(3)), __file__, "recovers", cdus=3)
+    simulate(Cleared(StreamCollector(3)), __file__, [recovers_from_a_soft_reset], cdus=3)
 
 
 @pytest.mark.parametrize("modes", [lane_modes("raw"), (), "raw"], ids=["blocks", "none", "text"])

@@ -18,7 +18,7 @@ def test_stream_splitter(cdus):
 
 
 def test_soft_reset():
-    simulate(Cleared(StreamSplitter(3)), __file__, "recovers", cdus=3)
+    simulate(Cleared(StreamSplitter(3)), __file__, [recovers_from_a_soft_reset], cdus=3)
 
 
 @pytest.mark.parametrize("cdus", [0, 9, True, 2.0])

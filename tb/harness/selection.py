@@ -1,0 +1,79 @@
+"""Which of a file's cocotb tests a run has; and what a test of pytest's would run, without running it."""
+
+import sys
+
+import pytest
+from cocotb.regression import TestGenerator
+
+
+class Asked(Exception):
+    """A component and the cocotb tests to be run on it: what :func:`ask` ends a test of pytest's with."""
+
+
+_asking = False
+
+
+def tests_of(module):
+    """The cocotb tests that a module has, of its own or imported."""
+    return [one for one in vars(module).values() if isinstance(one, TestGenerator)]
+
+
+def select(component, module, tests=None, without=()):
+    """Those of a module's cocotb tests that a run of ``component`` has, see :func:`simulate`.
+
+    Raises
+    ------
+    ValueError
+        For a test that the module does not have.
+    """
+    known = tests_of(sys.modules[module])
+    for one in (*(tests or ()), *without):
+        if one not in known:
+            raise ValueError(f"{module} has no cocotb test {one}")
+    chosen = [one for one in known if (tests is None or one in tests) and one not in without]
+    if _asking:
+        raise Asked(component, chosen)
+    return chosen
+
+
+def ask(item):
+    """The component and the cocotb tests that a test of pytest's simulates, without doing so; None if it does not."""
+    global _asking
+    if "simulate" not in item.obj.__code__.co_names:
+        return None
+    _asking = True
+    try:
+        item.obj(**(item.callspec.params if hasattr(item, "callspec") else {}))
+    except Asked as asked:
+        return asked.args
+    finally:
+        _asking = False
+    return None
+
+
+class Unused(pytest.Item):
+    """A cocotb test that no run has: fails."""
+
+    def runtest(self):
+        pytest.fail(f"no run of {self.parent.nodeid} has the cocotb test {self.name}", pytrace=False)
+
+    def reportinfo(self):
+        return self.path, None, self.name
+
+
+def unused(items):
+    """An item for each cocotb test that none of ``items`` runs, all those of their files, though the file has it or has
+    imported others from where it is."""
+    runs = {}
+    for item in items:
+        runs.setdefault(item.getparent(pytest.Module), []).append(item)
+    for file, its in runs.items():
+        known = tests_of(file.obj)
+        known += [one for module in {one.module for one in known} for one in tests_of(sys.modules[module])]
+        try:
+            used = {one for asked in map(ask, its) if asked for one in asked[1]}
+        except (Exception, pytest.fail.Exception):
+            continue  # which shows when it is run
+        for one in dict.fromkeys(known):
+            if one not in used:
+                yield Unused.from_parent(file, name=one.name)
