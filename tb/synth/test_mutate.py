@@ -47,7 +47,7 @@ def test_benches_of_other_components_are_not_run_and_told(build, bench, chosen, 
     folder = draw(SKID, COUNT, SEED, build)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", f"tb/common/{bench}.py"], cwd=ROOT,
-        text=True, stdout=subprocess.PIPE, env={**os.environ, "MUTANTS": f"skid:{folder}:", "SIM": "verilator",
+        text=True, stdout=subprocess.PIPE, env={**os.environ, "MUTANTS": f"skid:{folder}", "SIM": "verilator",
                                                      "PYTEST_ADDOPTS": ""}).stdout
     assert re.findall(r"::(.*)", done) == [chosen] * bool(chosen)
     assert re.search(rf"^not run, \d+ without .*: .*{re.escape(other)}", done, re.MULTILINE), done
