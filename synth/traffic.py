@@ -142,7 +142,7 @@ def parse(text, names):
 def _simulate(run, direction, build):
     """The file of what a run has printed; simulated unless the same RTL was before."""
     sources = [path.read_text() for tree in ("rtl", "golden", "actcodec")
-               for path in sorted((ROOT / tree).rglob("*.cpp")) + sorted((ROOT / tree).rglob("*.py"))]
+               for ending in ("cpp", "h", "py") for path in sorted((ROOT / tree).rglob(f"*.{ending}"))]
     stamp = hashlib.sha256(repr([sources, Path(__file__).read_text()]).encode()).hexdigest()[:16]
     folder = build / f"traffic-{stamp}"
     path = folder / f"{run}-{direction}.txt"
@@ -154,7 +154,8 @@ def _simulate(run, direction, build):
             with open(part, "w") as file:
                 done = subprocess.run([sys.executable, "-m", "actcodec.synth.traffic", run, direction], cwd=ROOT,
                                       stdout=file, stderr=subprocess.PIPE, text=True,
-                                      env={**os.environ, "XDG_CACHE_HOME": str(folder)})
+                                      # Nobody else's: the RTL that prints has the same sources.
+                                      env={**os.environ, "XDG_CACHE_HOME": str(folder / run)})
             if done.returncode:
                 raise SynthesisError(f"traffic of {run}: {done.stderr.strip().splitlines()[-1]}")
             part.replace(path)

@@ -91,8 +91,8 @@ def modes(name):
 
 
 def builds(todo):
-    """The simulators that these jobs need, as ``simulator.prepare`` takes them: CDUs, modes, coders."""
-    from actcodec.sim.simulator import configuration
+    """The simulators that these jobs need, as ``accelerator.prepare`` takes them: CDUs, modes, coders."""
+    from actcodec.sim.accelerator import configuration
 
     found = set()
     for function, arguments in todo:
@@ -121,7 +121,7 @@ def run(output, quick=False):
     """Measures everything, prints tables, and leaves ``report.json``, ``bench.png`` and what
     :mod:`actcodec.bench.speed` leaves in the folder ``output``."""
     from actcodec.bench import speed
-    from actcodec.sim import simulator
+    from actcodec.sim import accelerator
 
     output.mkdir(parents=True, exist_ok=True)
     todo = jobs(quick)
@@ -132,7 +132,7 @@ def run(output, quick=False):
     with Progress(*columns) as progress, workers() as pool:
         building = progress.add_task("build simulators (kept for next time)", total=len(needed))
         simulating = progress.add_task("simulate", total=len(todo), start=False)
-        for _ in as_completed([pool.submit(simulator.prepare, cdus, chosen, coders=coders)
+        for _ in as_completed([pool.submit(accelerator.prepare, cdus, chosen, coders=coders)
                                for cdus, chosen, coders in needed]):
             progress.advance(building)
         progress.start_task(simulating)

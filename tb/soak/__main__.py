@@ -15,10 +15,10 @@ from collections import Counter
 from itertools import count
 from queue import Empty
 
+from actcodec.sim.accelerator import Accelerator, library
 from actcodec.sim.toolchain import SimulationError
 from tb.soak import chance, counts, sweep
 from tb.soak.run import run
-from tb.soak.world import Accelerator
 
 CYCLES = 3_000_000  # of an accelerator, before it is the next one's turn
 FEW_CYCLES = 100_000
@@ -43,7 +43,7 @@ def work(k, jobs, seed, among, seconds, news):
         for number, first, cycles in turns(seed, among, k, jobs):
             accelerator = chance.accelerator(number)
             tell("builds", f"accelerator {number}: {accelerator}")
-            key = accelerator.build().parent.name.rpartition("-")[2]
+            key = library(accelerator).parent.name.rpartition("-")[2]
             tell("runs", f"accelerator {number}: {accelerator}")
             for one in count(first):
                 began, log = time.time(), []
@@ -115,7 +115,7 @@ def swept():
     for cdus in (4, 2, 3, 8):
         for modes in (chance.JPEG_ACT, ("raw", "zvc"), chance.STREAMS):
             accelerator = Accelerator(cdus, modes)
-            accelerator.build()
+            library(accelerator)
             for kind in sweep.KINDS:
                 broken = sweep.sweep(accelerator, kind)
                 total = 2 * len(sweep.PLACES) * len(modes)

@@ -6,12 +6,13 @@ import numpy as np
 
 from actcodec import codecs
 from actcodec.golden.jpegact import cdu
+from actcodec.sim.accelerator import Accelerator
+from actcodec.sim.environment import KINDS, PATTERNS, MemoryBehaviour
 from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
-from tb.soak.world import KINDS, PATTERNS, Accelerator, Manners
 
-__all__ = ["FEW", "FOUND", "WHOLE", "accelerator", "job", "manners", "pattern", "window"]
+__all__ = ["FEW", "FOUND", "WHOLE", "accelerator", "job", "memory", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
@@ -50,7 +51,7 @@ def pattern(random):
     return PATTERNS.index(str(random.choice(PATTERNS, p=[0.2, 0.1, 0.1, 0.05, 0.1, 0.05, 0.1, 0.3])))
 
 
-def manners(random, accelerator, errors=(0, 0)):
+def memory(random, accelerator, errors=(0, 0)):
     """A memory that the accelerator has to get on with. ``errors``: of a thousand reads and writes."""
     def flag(chance=0.5):
         return int(random.random() < chance)
@@ -63,7 +64,7 @@ def manners(random, accelerator, errors=(0, 0)):
     coupled = accelerator.memory == "shared"  # reads and writes may wait for each other as well
     early = int(random.choice([0, 0, 8, 20])) if alone else 0
     needs = int(random.integers(2 + (early > 0)))
-    return Manners(
+    return MemoryBehaviour(
         kind=KINDS.index(kind), region=int(random.choice([12, 12, 13, 14, 16])), ordered=flag(0.8),
         strict=coupled and flag(0.3), single=coupled and flag(0.3), narrow=flag(0.7), fair=flag(), stalls=flag(0.3),
         reads=depth(), writes=depth(), early=early, needs=needs, latency=int(random.choice([0, 1, 4, 30, 200])),

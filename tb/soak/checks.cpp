@@ -1,5 +1,5 @@
-// Shows that every check of the world catches what it is for, and that its memories keep to what they say: scripted and
-// random masters in the place of an accelerator. Prints what went unseen, or wrong.
+// Shows that every check of the environment catches what it is for, and that its memories keep to what they say: scripted
+// and random masters in the place of an accelerator. Prints what went unseen, or wrong.
 #include <functional>
 #include "memory.h"
 #include "streams.h"
@@ -74,7 +74,7 @@ struct Careless {
 };
 
 // The most general memory of a kind, all of whose answers are looked at; false if it does not end or answers wrongly.
-static bool behaves(const Manners &manners, uint64_t seed) {
+static bool behaves(const MemoryBehaviour &manners, uint64_t seed) {
     constexpr int LANES = 3, BURSTS = 40, SIZE = 1 << 16;
     static uint8_t bytes[SIZE], owner[SIZE];
     std::fill(owner, owner + SIZE, TENSOR);
@@ -152,9 +152,9 @@ static int memories() {
     for (uint64_t seed = 0; seed < 300; seed++) {
         Random random{seed};
         auto flag = [&] { return int64_t(random.below(2)); };
-        Manners m{int64_t(random.below(3)), 12, flag(), flag(), flag(), flag(), flag(), flag(), 1 + int64_t(random.below(9)),
-                  1 + int64_t(random.below(9)), 0, 0, int64_t(random.below(9)), int64_t(random.below(9)), 0, 0,
-                  int64_t(random.below(ANY + 1))};
+        MemoryBehaviour m{int64_t(random.below(3)), 12, flag(), flag(), flag(), flag(), int64_t(random.below(3)), flag(),
+                          1 + int64_t(random.below(9)), 1 + int64_t(random.below(9)), 0, 0, int64_t(random.below(9)),
+                          int64_t(random.below(9)), 0, 0, int64_t(random.below(ANY + 1))};
         if (m.kind == INDEPENDENT) m.early = 8 * random.below(3), m.needs = random.below(m.early ? 3 : 2);
         if (behaves(m, seed)) continue;
         printf("memory of kind %lld, seed %llu: does not end, or answers wrongly\n", (long long)m.kind,
@@ -170,7 +170,7 @@ static bool passes(Kind kind, bool writing) {
     std::fill(owner, owner + sizeof owner, TENSOR);
     Verdict verdict;
     Memory memory(verdict, {bytes, owner, 0, sizeof bytes}, 2);
-    Manners manners{};
+    MemoryBehaviour manners{};
     manners.kind = kind, manners.region = 12, manners.ordered = 1, manners.reads = manners.writes = 9;
     memory.begin(manners, 1);
     std::vector<Channels> c(2);

@@ -36,17 +36,17 @@ class Run:
     def around(self, errors=(0, 0)):
         """Memory, streams and host behave in another way."""
         random, session = self.random, self.session
-        manners = chance.manners(random, self.accelerator, errors)
+        memory = chance.memory(random, self.accelerator, errors)
         patterns = [chance.pattern(random) for _ in range(3)]
-        session.world.begin(manners, int(random.integers(2**63)), *patterns)
+        session.environment.begin(memory, int(random.integers(2**63)), *patterns)
         session.polls = random.random() < 0.2
-        self.note(f"{manners}, sink, source and host {patterns}")
+        self.note(f"{memory}, sink, source and host {patterns}")
 
     def job(self, back=False):
         return chance.job(self.random, self.accelerator, self.origin, back)
 
     def note(self, text):
-        self.log.append(f"cycle {self.session.world.cycle}: {text}")
+        self.log.append(f"cycle {self.session.environment.cycle}: {text}")
 
     def count(self, name, code=None):
         self.counts[name] += 1
@@ -114,9 +114,9 @@ def _soft_reset(run):
     job = run.job(back)
     cycles = int(run.random.integers(1, int(run.random.choice([3, 200, 600, 3000]))))
     run.note(f"soft reset {cycles} cycles after the start, {'de' * back}compress {job}")
-    world = run.session.world
+    environment = run.session.environment
     run.count("soft reset" if run.session.give_up(job, back, cycles) else "soft reset behind the end")
-    if back and not world.begun and not world.sent:  # its frame is for the next tensor
+    if back and not environment.begun and not environment.sent:  # its frame is for the next tensor
         run.around()
         run.decompress(job, "frame kept over a soft reset", sent=True)
 
@@ -147,7 +147,7 @@ def _refused(run):
     waits = random.random() < 0.5
     if waits:
         frame = framed(job.payload, random)
-        run.session.world.send(frame.data, frame.keep, frame.last)
+        run.session.environment.send(frame.data, frame.keep, frame.last)
     run.session.refuse(job.mode, values, code)
     run.count("refused", code)
     run.count(f"beyond the limit of {what}")
@@ -173,6 +173,6 @@ def run(accelerator, seed, log=None):
     one = Run(accelerator, seed)
     one.log = one.log if log is None else log
     one.go()
-    one.counts["cycles"] = one.session.world.cycle
+    one.counts["cycles"] = one.session.environment.cycle
     one.counts["runs"] = 1
     return one.counts

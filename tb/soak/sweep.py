@@ -5,15 +5,15 @@ from itertools import product
 import numpy as np
 
 from actcodec.codecs import lane_modes
+from actcodec.sim.environment import MemoryBehaviour
 from tb.offload.draws import descriptor
 from tb.offload.jobs import Job
 from tb.soak.session import Session
-from tb.soak.world import Manners
 
 __all__ = ["KINDS", "PLACES", "jobs", "sweep"]
 
 # No pauses, four cycles of latency, an address a cycle. Regions of the crossbar alternate.
-KINDS = {"shared": Manners(kind=1), "crossbar": Manners(kind=2, region=12)}
+KINDS = {"shared": MemoryBehaviour(kind=1), "crossbar": MemoryBehaviour(kind=2, region=12)}
 WIDTHS = (8, 9, 13, 16, 17, 20, 24, 25, 28, 32, 33, 40)
 # Width, rows, first address, bytes between rows: rows that begin with a beat, within one, and with gaps between them.
 PLACES = [(33, 64, 0x4000, 0), (40, 72, 0x4FE4, 12)] + [
@@ -31,13 +31,13 @@ def jobs(modes, cdus):
 
 
 def sweep(accelerator, kind, every=1, first=0):
-    """Runs every so-and-so-many-th of them, each in a world of its own; those that broke, each with what is wrong."""
+    """Runs every so-and-so-many-th of them, each in an environment of its own; those that broke, with what is wrong."""
     broken = []
     for number, (job, back) in enumerate(jobs(accelerator.modes, accelerator.cdus)):
         if number % every != first % every:
             continue
         session = Session(accelerator, np.random.default_rng(number))
-        session.world.begin(KINDS[kind])
+        session.environment.begin(KINDS[kind])
         try:
             (session.decompress if back else session.compress)(job)
         except AssertionError as error:

@@ -9,13 +9,13 @@ import pytest
 from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.control import limits
 from actcodec.rtl.offload.control.register_map import ErrorCode
+from actcodec.sim.environment import MemoryBehaviour
 from tb.offload import draws
 from tb.offload.descriptors import Descriptor
 from tb.offload.jobs import Job
 from tb.soak import chance
 from tb.soak.frames import framed
 from tb.soak.session import Session
-from tb.soak.world import Manners
 
 ACCELERATOR = chance.accelerator(3)  # of all modes, which the soak builds as well
 CDUS, WIDTH = ACCELERATOR.cdus, ACCELERATOR.address_width
@@ -26,7 +26,7 @@ PLACE = 0x1000
 @pytest.fixture
 def session():
     one = Session(ACCELERATOR, np.random.default_rng(0))
-    one.world.begin(Manners(kind=1))
+    one.environment.begin(MemoryBehaviour(kind=1))
     return one
 
 
@@ -94,7 +94,7 @@ def test_beyond_each_limit_nothing_moves(session, mode):
     random, lane = np.random.default_rng(MODES[mode].code), MODES[mode]
     one = Job.draw(random, draws.descriptor(random, lane, CDUS)).at(PLACE)
     frame = framed(one.payload, random)
-    session.world.send(frame.data, frame.keep, frame.last)
+    session.environment.send(frame.data, frame.keep, frame.last)
     for back in (False, True):
         for name, values in limits.around(one.registers(back, one.lengths), lane, WIDTH):
             if limits.violated(values, lane, WIDTH) and (name.isupper() or random.random() < 0.2):

@@ -5,9 +5,9 @@ Four lanes take the whole sweep; for other numbers a part has to do. ``make soak
 
 import pytest
 
+from actcodec.sim.accelerator import Accelerator
 from tb.soak import sweep
 from tb.soak.chance import JPEG_ACT, STREAMS
-from tb.soak.world import Accelerator
 
 
 @pytest.mark.parametrize("kind", sweep.KINDS)

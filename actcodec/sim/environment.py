@@ -1,54 +1,44 @@
-"""An accelerator among memory, DMA engine and host of tb/soak/world.cpp: as fast as C++, with every rule checked."""
+"""A simulated accelerator among memory, DMA engine and host, which may all be as unpleasant as their buses allow: C++,
+with every rule of its ports checked in every cycle."""
 
 import ctypes
+import math
 from dataclasses import astuple, dataclass
 from functools import cache
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from actcodec.sim import simulator
+from actcodec.sim.accelerator import library
+from actcodec.sim.toolchain import SimulationError, uninterrupted
 
-__all__ = ["KINDS", "PATTERNS", "Accelerator", "Broken", "Manners", "World"]
+__all__ = ["KINDS", "PATTERNS", "Broken", "Environment", "MemoryBehaviour", "Traffic"]
 
 PATTERNS = ("never", "seldom", "half", "mostly", "bursts", "naps", "shy", "any")
 KINDS = ("independent", "shared", "crossbar")
-IDLE, COMPRESSING, DECOMPRESSING = range(3)
+CHANCE, TURNS, ROTATION = range(3)
+IDLE, COMPRESSING, DECOMPRESSING, EITHER = range(4)
 PAUSED, INTERRUPTED, STUCK = range(3)  # BROKEN has a verdict
 PATIENCE = 20_000  # cycles in which nothing moves
-OKAY, SLVERR = 0, 2
-SOURCE = Path(__file__).with_suffix(".cpp")
+SLVERR = 2  # a response
 
 
-class Broken(AssertionError):
+class Broken(SimulationError, AssertionError):
     """The accelerator did what it must not, or does nothing any more."""
 
 
-@dataclass(frozen=True)
-class Accelerator:
-    """What is built."""
+class Traffic(NamedTuple):
+    """Transfers at one side of the accelerator: the cycles of the first and the last one, and how many they were."""
 
-    cdus: int
-    modes: tuple
-    memory: str = simulator.HARDWARE["memory"]
-    outstanding: int = simulator.HARDWARE["outstanding"]
-    address_width: int = simulator.HARDWARE["address_width"]
-    coders: int = simulator.HARDWARE["coders"]
-
-    def __str__(self):
-        return (f"{self.cdus} x {'+'.join(self.modes)}, {self.memory} memory, {self.outstanding} beats, "
-                f"{self.address_width} bits")
-
-    def build(self):
-        """Its library, built unless it is cached: the path."""
-        hardware = {name: getattr(self, name) for name in simulator.HARDWARE}
-        return simulator.library(self.cdus, {"modes": self.modes, **hardware}, SOURCE)
+    first: int
+    last: int
+    count: int
 
 
 @dataclass(frozen=True)
-class Manners:
-    """How memory behaves. The fields are those of the structure of the same name in tb/soak/memory.h, in their order,
-    as numbers; ``kind`` and ``pauses`` are indices into KINDS and PATTERNS."""
+class MemoryBehaviour:
+    """How memory behaves. The fields are those of the structure of the same name in memory.h, in their order, as
+    numbers; ``kind`` and ``pauses`` are indices into KINDS and PATTERNS."""
 
     kind: int = 0
     region: int = 12
@@ -56,7 +46,7 @@ class Manners:
     strict: int = 0
     single: int = 0
     narrow: int = 1
-    fair: int = 1
+    fair: int = TURNS
     stalls: int = 0
     reads: int = 1 << 20
     writes: int = 1 << 20
@@ -75,58 +65,62 @@ def _functions(path):
     pointer, integer, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint64
     for name, result, *arguments in [
             ("create", pointer, word, pointer, pointer, word, word, integer, ctypes.c_int), ("destroy", None),
-            ("reset", None), ("begin", None, pointer, integer, integer, integer, word), ("phase", None, ctypes.c_int),
-            ("give_up", None), ("access", ctypes.c_int, ctypes.c_int, ctypes.c_uint32, ctypes.c_uint32, pointer),
+            ("reset", None), ("begin", None, pointer, integer, integer, integer, ctypes.c_double, word),
+            ("phase", None, ctypes.c_int), ("give_up", None),
+            ("access", ctypes.c_int, ctypes.c_int, ctypes.c_uint32, ctypes.c_uint32, pointer),
             ("run", ctypes.c_int, integer, integer), ("send", None, integer, pointer, pointer, pointer),
-            ("take", integer, pointer), ("state", None, pointer), ("verdict", ctypes.c_char_p)]:
-        function = getattr(library, f"world_{name}")
+            ("take", integer, pointer), ("state", None, pointer), ("traffic", None, ctypes.c_int, pointer),
+            ("verdict", ctypes.c_char_p)]:
+        function = getattr(library, f"environment_{name}")
         function.restype = result
         function.argtypes = arguments if name == "create" else [pointer, *arguments]
     return library
 
 
-class World:
-    """One accelerator, reset, with random bits in its flip-flops.
+class Environment:
+    """One accelerator, reset. Its flip-flops begin with random bits, or with zeros where ``seed`` is 0.
 
-    ``bytes`` is memory from the address ``origin`` on, ``owner`` says for each of them whether it belongs to nobody
-    (0), to the tensor (1), or to the table of scales (2): only what they own is read, only the tensor is written, each
-    byte once, which makes it a 3.
+    ``bytes`` is memory from the address ``origin`` on. With ``owned``, ``owner`` says for each of them whether it
+    belongs to nobody (0), to the tensor (1), or to the table of scales (2): only what they own is read, only the tensor
+    is written, each byte once, which makes it a 3. Otherwise all of it may be read and written, and beyond it the
+    answer is an error.
     """
 
-    def __init__(self, accelerator, seed, size=1 << 20, origin=0):
+    def __init__(self, accelerator, seed, size=1 << 20, origin=0, owned=True):
         self.accelerator, self.origin = accelerator, origin
-        self.bytes, self.owner = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
-        self._library = _functions(accelerator.build())
+        self.bytes, self.owner = np.zeros(size, np.uint8), np.zeros(size, np.uint8) if owned else None
+        self._library = _functions(library(accelerator))
         self._state = np.zeros(6, np.int64)
-        self._world = self._library.world_create(
-            seed, self.bytes.ctypes.data, self.owner.ctypes.data, origin, size, accelerator.outstanding,
-            accelerator.memory == "shared")
+        self._environment = self._library.environment_create(
+            seed, self.bytes.ctypes.data, self.owner.ctypes.data if owned else None, origin, size,
+            accelerator.outstanding, accelerator.memory == "shared")
         self.check()
 
     def __del__(self):
-        if getattr(self, "_world", None):
-            self._library.world_destroy(self._world)
+        if getattr(self, "_environment", None):
+            self._library.environment_destroy(self._environment)
 
     def _call(self, name, *arguments):
-        return getattr(self._library, f"world_{name}")(self._world, *arguments)
+        return getattr(self._library, f"environment_{name}")(self._environment, *arguments)
 
     def check(self):
         """Raises :class:`Broken` if a rule was broken."""
         if what := self._call("verdict"):
-            raise Broken(what.decode())
+            raise Broken(f"the simulated accelerator, {what.decode()}")
 
     # ----------------------------------------------------------------------------------------------- all that is around
-    def begin(self, manners, seed=0, sink=0, source=0, host=0):
-        """How memory, streams and host behave from now on; while all is at rest."""
-        fields = np.array(astuple(manners), np.int64)
-        self._call("begin", fields.ctypes.data, sink, source, host, seed)
+    def begin(self, memory, seed=0, sink=0, source=0, host=0, rate=math.inf):
+        """How memory, streams and host behave from now on; while all is at rest. Streams carry up to ``rate`` bytes a
+        cycle in each direction."""
+        fields = np.array(astuple(memory), np.int64)
+        self._call("begin", fields.ctypes.data, sink, source, host, rate, seed)
 
     def reset(self):
         """``rst``, at any moment."""
         self._call("reset")
 
     def phase(self, phase):
-        """What the accelerator is to do. IDLE: nothing, and nothing may be left to do."""
+        """What the accelerator is to do. IDLE: nothing, and nothing may be left to do; EITHER: nobody knows."""
         self._call("phase", phase)
         self.check()
 
@@ -168,27 +162,27 @@ class World:
         response = self._call("access", int(write), address, strobes, ctypes.byref(word))
         self.check()
         if response < 0:
-            raise Broken(f"the register at {address:#x} does not answer")
+            raise Broken(f"the register at {address:#x} of the simulated accelerator does not answer")
         return response, word.value
 
     def read(self, address):
         """As the driver's bus."""
         response, word = self.access(False, address)
         if response:
-            raise Broken(f"reading {address:#x} is answered with {response}")
+            raise Broken(f"reading {address:#x} of the simulated accelerator is answered with {response}")
         return word
 
     def write(self, address, value):
         """As the driver's bus."""
         if response := self.access(True, address, value)[0]:
-            raise Broken(f"writing {address:#x} is answered with {response}")
+            raise Broken(f"writing {address:#x} of the simulated accelerator is answered with {response}")
 
     def run(self, cycles=1 << 40):
         """Runs for some cycles, or until the interrupt, which gives True."""
-        outcome = self._call("run", cycles, PATIENCE)
+        outcome = uninterrupted(self._call, "run", cycles, PATIENCE)
         self.check()
         if outcome == STUCK:
-            raise Broken(f"cycle {self.cycle}: nothing moves any more")
+            raise Broken(f"the simulated accelerator, cycle {self.cycle}: nothing moves any more")
         return outcome == INTERRUPTED
 
     # --------------------------------------------------------------------------------------------------------- streams
@@ -206,3 +200,12 @@ class World:
         frame = ctypes.create_string_buffer(max(size, 1))
         self._call("take", frame)
         return frame.raw[:size]
+
+    def traffic(self):
+        """What has passed since the start: {"read": [...], "written": [...], "sent": ..., "received": ...}, beats of
+        memory for each CDU, packets of the streams, each as :class:`Traffic`."""
+        found = np.zeros((self.accelerator.cdus, 4, 3), np.int64)
+        for k, part in enumerate(found):
+            self._call("traffic", k, part.ctypes.data)
+        read, written, sent, received = ([Traffic(*map(int, row)) for row in column] for column in found.swapaxes(0, 1))
+        return {"read": read, "written": written, "sent": sent[0], "received": received[0]}

@@ -1,5 +1,6 @@
 // A DMA engine at the accelerator's AXI4-Streams, and what they have to keep to.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <vector>
 #include "random.h"
@@ -7,6 +8,13 @@
 
 // An AXI4-Stream's signals.
 template<class Data, class Keep> struct Stream { Data &data; Keep &keep; uint8_t &last, &valid, &ready; };
+
+// Bytes that may pass: `rate` more in each cycle, and what was not used for at most two packets.
+struct Bucket {
+    double rate = PACKET, level = 0;
+    void fill() { level = std::min(level + rate, 2.0 * PACKET); }
+    bool full() const { return level >= PACKET; }
+};
 
 // Takes frames from m_axis.
 class Sink {
@@ -19,6 +27,7 @@ class Sink {
 public:
     std::deque<std::vector<uint8_t>> done;
     bool begun = false;  // a frame is under way
+    Bucket bucket;
 
     explicit Sink(Verdict &verdict) : verdict(verdict) {}
 
@@ -28,11 +37,14 @@ public:
         frame.clear(), done.clear();
         begun = false;
     }
-    template<class S> void drive(S &s) { s.ready = !pauses.rests(s.valid); }
+    template<class S> void drive(S &s) {
+        bucket.fill();
+        s.ready = !pauses.rests(s.valid) && bucket.full();
+    }
 
     // `null`: a frame that was given up ends without bytes.
     template<class S> bool sample(const S &s, Phase phase, bool null) {
-        if (s.valid && phase != COMPRESSING) verdict.wrong("m_axis: moves while it should not");
+        if (s.valid && (phase == IDLE || phase == DECOMPRESSING)) verdict.wrong("m_axis: moves while it should not");
         Beat beat;
         if (s.valid) {
             beat.assign(&s.data[0], &s.data[0] + PACKET / 4);
@@ -48,6 +60,7 @@ public:
             if (s.keep[k / 32] >> k % 32 & 1 || bytes[k]) verdict.wrong("m_axis: bytes behind the end of a beat");
         if (count < PACKET && !s.last) verdict.wrong("m_axis: a beat of %d bytes is not the last one", count);
         if (!count && !null) verdict.wrong("m_axis: a beat without bytes");
+        bucket.level -= count;
         frame.insert(frame.end(), bytes, bytes + count);
         begun = !s.last;
         if (s.last) {
@@ -70,6 +83,7 @@ class Source {
 public:
     bool begun = false;     // a frame is under way
     bool dropping = false;  // what is left of it is for nobody
+    Bucket bucket;
 
     explicit Source(Verdict &verdict) : verdict(verdict) {}
 
@@ -92,6 +106,7 @@ public:
     }
     template<class S> void drive(S &s) {
         bool rests = pauses.rests();
+        bucket.fill();
         if (offered) return;
         s.valid = 0;
         if (stale) {  // nobody may look at what is not valid
@@ -100,7 +115,7 @@ public:
             s.last = random.chance(500);
             stale = false;
         }
-        if (beats.empty() || rests) return;
+        if (beats.empty() || rests || !bucket.full()) return;
         const Beat &beat = beats.front();
         memcpy(&s.data[0], beat.bytes, PACKET);
         memcpy(&s.keep[0], beat.keep, sizeof beat.keep);
@@ -109,10 +124,12 @@ public:
     }
     template<class S> bool sample(const S &s, Phase phase) {
         if (!s.valid || !s.ready) return false;
-        if (phase != DECOMPRESSING && !dropping) verdict.wrong("s_axis: a beat is taken that is for nobody");
+        if ((phase == IDLE || phase == COMPRESSING) && !dropping)
+            verdict.wrong("s_axis: a beat is taken that is for nobody");
         begun = !s.last;
         dropping &= begun;
         offered = false, stale = true;
+        for (uint32_t word : beats.front().keep) bucket.level -= __builtin_popcount(word);
         beats.pop_front();
         return true;
     }

@@ -9,7 +9,7 @@
 
 constexpr int BEAT = 32, PACKET = 128;  // bytes
 
-enum Phase { IDLE, COMPRESSING, DECOMPRESSING };
+enum Phase { IDLE, COMPRESSING, DECOMPRESSING, EITHER };  // the last one: whoever looks does not know
 
 // The first thing that went wrong.
 struct Verdict {

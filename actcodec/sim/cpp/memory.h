@@ -12,17 +12,18 @@
 
 enum { OKAY = 0, SLVERR = 2, DECERR = 3 };
 enum Kind { INDEPENDENT, SHARED, CROSSBAR };     // a slave for each lane, for all, for each of two regions
+enum Fairness { CHANCE, TURNS, ROTATION };       // by turns: after the last one; in rotation: another one each cycle
 enum Needs { NOTHING, DATA, BURST };             // what a slave waits for at w before it takes an address
 enum Owner : uint8_t { NOBODY, TENSOR, TABLE, WRITTEN };  // of a byte of memory; the last one is the tensor, too
 
-// How memory behaves; tb/soak/world.py has the same fields in the same order.
-struct Manners {
+// How memory behaves; actcodec/sim/environment.py has the same fields in the same order.
+struct MemoryBehaviour {
     int64_t kind, region;      // CROSSBAR: the bit of an address that chooses
     int64_t ordered;           // answers to all lanes come in the order of the addresses
     int64_t strict;            // reads and writes keep one order
     int64_t single;            // a beat a cycle in all, whichever way
     int64_t narrow;            // an address a cycle, of reads and of writes
-    int64_t fair;              // lanes take turns; otherwise chance decides
+    int64_t fair;              // who takes an address's turn: a Fairness
     int64_t stalls;            // CROSSBAR: a lane's next slave has to wait until the one before has answered
     int64_t reads, writes;     // bursts that a slave holds
     int64_t early;             // INDEPENDENT: beats that are taken before their address
@@ -33,7 +34,7 @@ struct Manners {
 };
 
 struct Content {
-    uint8_t *bytes, *owner;
+    uint8_t *bytes, *owner;  // without owners all of it may be read and written; an error is the answer beyond it
     uint64_t origin, size;  // addresses
 };
 
@@ -66,7 +67,7 @@ class Memory {
 
     Verdict &verdict;
     Content content;
-    Manners manners{};
+    MemoryBehaviour manners{};
     Random random{0};
     std::vector<Slave> slaves;
     std::vector<Lane> lanes;
@@ -102,7 +103,7 @@ class Memory {
     // The lane whose address a slave takes, of those in `wants`.
     int choose(Slave &s, uint32_t wants) {
         int n = lanes.size();
-        uint64_t first = manners.fair ? s.turn : random.next();
+        uint64_t first = manners.fair == TURNS ? s.turn : manners.fair == ROTATION ? cycle : random.next();
         for (int k = 0; k < n; k++)
             if (int lane = (first + k) % n; wants >> lane & 1) return lane;
         return -1;
@@ -134,7 +135,7 @@ class Memory {
             } else if (int lane = choose(s, mine); lane >= 0) {
                 taken |= 1u << lane;
                 s.turn = lane + 1;
-            } else if (manners.kind == SHARED && able) {  // ready before anybody wants it
+            } else if (manners.kind == SHARED && able && manners.fair != ROTATION) {  // ready before anybody wants it
                 taken |= 1u << choose(s, able);
             }
         }
@@ -144,7 +145,8 @@ class Memory {
     void accept(int k, const Channels::Address &a, bool writing, Phase phase) {
         Lane &lane = lanes[k];
         int s = slave(k, a.address);
-        bool failing = random.chance(writing ? manners.write_errors : manners.read_errors);
+        bool failing = random.chance(writing ? manners.write_errors : manners.read_errors)
+                       || (!content.owner && !inside(a.address + a.length * BEAT));
         Burst burst{tickets++, a.address, a.length + 1, cycle + delay(), failing};
         Flow &flow = slaves[s].flows[k];
         (writing ? flow.writes : flow.reads).push_back(burst);
@@ -156,6 +158,7 @@ class Memory {
     int64_t delay() { return manners.latency + (manners.jitter ? random.below(manners.jitter + 1) : 0); }
 
     void readable(int lane, uint64_t address, Phase phase) {
+        if (!content.owner) return;
         for (int k = 0; k < BEAT && inside(address); k++) {
             uint8_t owner = content.owner[address - content.origin + k];
             if (owner == TABLE || (owner == TENSOR && phase == COMPRESSING)) return;
@@ -170,10 +173,10 @@ class Memory {
         for (int byte = 0; byte < BEAT; byte++) {
             if (!(beat.strobe >> byte & 1)) continue;
             uint64_t at = burst.address + byte - content.origin;
-            if (!inside(burst.address) || content.owner[at] != TENSOR)
+            if (content.owner && (!inside(burst.address) || content.owner[at] != TENSOR))
                 return verdict.wrong("w of %d: writes %#llx%s", k, (unsigned long long)burst.address + byte,
                                      inside(burst.address) && content.owner[at] == WRITTEN ? " once more" : "");
-            content.owner[at] = WRITTEN;
+            if (content.owner) content.owner[at] = WRITTEN;
             if (!burst.failing) content.bytes[at] = beat.words[byte / 4] >> byte % 4 * 8;
         }
         burst.address += BEAT;
@@ -194,7 +197,7 @@ public:
     }
 
     // Everything begins anew, behind a reset or while all is at rest.
-    void begin(const Manners &chosen, uint64_t seed) {
+    void begin(const MemoryBehaviour &chosen, uint64_t seed) {
         manners = chosen;
         random.state = seed;
         int count = manners.kind == INDEPENDENT ? lanes.size() : manners.kind == SHARED ? 1 : 2;

@@ -1,7 +1,7 @@
-// An accelerator under test: memory, DMA engine and host around it, each of which may rest in any cycle, and checks of
-// every rule of its ports in every cycle. tb/soak/world.py calls the functions at the end.
+// An accelerator among memory, DMA engine and host, each of which may rest in any cycle, and checks of every rule of its
+// ports in every cycle. actcodec/sim/environment.py calls the functions at the end.
 //
-// Vtop comes from Verilator, ALL_PINS from actcodec/sim/simulator.py: PINS(port) for each port to memory.
+// Vtop comes from Verilator, ALL_PINS from actcodec/sim/accelerator.py: PINS(port) for each port to memory.
 #include <memory>
 #include "Vtop.h"
 #include "verilated.h"
@@ -34,7 +34,17 @@ template<class Address> struct Pins {
     }
 };
 
-struct World {
+// Cycles of the first and the last transfer, and how many there were.
+struct Traffic {
+    int64_t first, last, count;
+    void note(bool moves, int64_t cycle) {
+        if (!moves) return;
+        if (!count++) first = cycle;
+        last = cycle;
+    }
+};
+
+struct Environment {
     Verdict verdict;
     Random random;
     std::unique_ptr<Vtop> top;  // in the default context, as are the lanes, libraries to Verilator
@@ -48,11 +58,13 @@ struct World {
     Phase phase = IDLE;
     bool giving_up = false;
     int64_t cycle = 0, moved = 0;
+    std::vector<Traffic> reads, writes;  // beats of each lane
+    Traffic sent{}, received{};          // packets, by the accelerator
 
-    // Flip-flops begin with random bits.
-    World(uint64_t seed, Content content, int64_t outstanding, bool stores) : random{seed} {
+    // Flip-flops begin with random bits, or with zeros where the seed is 0.
+    Environment(uint64_t seed, Content content, int64_t outstanding, bool stores) : random{seed} {
         auto *context = Verilated::threadContextp();
-        context->randReset(2);
+        context->randReset(seed ? 2 : 0);
         context->randSeed(1 + random.below(INT32_MAX));
         top = std::make_unique<Vtop>();
         #define PINS(p) pins.push_back({ \
@@ -66,19 +78,20 @@ struct World {
         ALL_PINS
         for (size_t k = 0; k < pins.size(); k++) masters.emplace_back(verdict, k, outstanding, stores);
         channels.resize(pins.size());
+        reads.resize(pins.size()), writes.resize(pins.size());
         memory = std::make_unique<Memory>(verdict, content, int(pins.size()));
         for (Pauses &pauses : bus) pauses.begin(NEVER, random);
-        reset();
+        reset(2);
     }
-    ~World() { top->final(); }
+    ~Environment() { top->final(); }
 
     // A reset in the middle of whatever it may be.
-    void reset() {
+    void reset(int64_t cycles) {
         top->rst = 1;
         top->s_axil_awvalid = top->s_axil_wvalid = top->s_axil_arvalid = 0;
         top->s_axil_bready = top->s_axil_rready = top->s_axis_tvalid = top->m_axis_tready = 0;
         for (auto &pin : pins) pin.drive({});
-        for (int64_t last = cycle + 1 + random.below(3); cycle <= last; cycle++) {
+        for (int64_t end = cycle + cycles; cycle < end; cycle++) {
             top->clk = 0, top->eval();
             top->clk = 1, top->eval();
         }
@@ -116,6 +129,12 @@ struct World {
         bool moves = memory->sample(channels, phase);
         moves |= sink.sample(out, phase, giving_up);
         moves |= source.sample(in, phase);
+        for (size_t k = 0; k < pins.size(); k++) {
+            reads[k].note(channels[k].r.valid && channels[k].r.ready, cycle);
+            writes[k].note(channels[k].w.valid && channels[k].w.ready, cycle);
+        }
+        sent.note(out.valid && out.ready, cycle);
+        received.note(in.valid && in.ready, cycle);
         if (moves) moved = cycle;
         look();
         top->clk = 1;
@@ -188,35 +207,39 @@ struct World {
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT World *world_create(uint64_t seed, uint8_t *bytes, uint8_t *owner, uint64_t origin, uint64_t size,
-                           int64_t outstanding, int stores) {
-    return new World(seed, {bytes, owner, origin, size}, outstanding, stores);
+EXPORT Environment *environment_create(uint64_t seed, uint8_t *bytes, uint8_t *owner, uint64_t origin, uint64_t size,
+                                       int64_t outstanding, int stores) {
+    return new Environment(seed, {bytes, owner, origin, size}, outstanding, stores);
 }
-EXPORT void world_destroy(World *world) { delete world; }
-EXPORT void world_reset(World *world) { world->reset(); }
-// How all that is around the accelerator behaves from now on: memory, streams (patterns of sink and source), host.
-EXPORT void world_begin(World *world, const Manners *manners, int64_t sink, int64_t source, int64_t host, uint64_t seed) {
+EXPORT void environment_destroy(Environment *e) { delete e; }
+EXPORT void environment_reset(Environment *e) { e->reset(2 + e->random.below(3)); }
+// How all that is around the accelerator behaves from now on: memory, streams (patterns of sink and source, and bytes a
+// cycle that both carry), host.
+EXPORT void environment_begin(Environment *e, const MemoryBehaviour *memory, int64_t sink,
+                              int64_t source, int64_t host, double rate, uint64_t seed) {
     Random seeds{seed};
-    world->memory->begin(*manners, seeds.next());
-    world->sink.begin(sink, seeds);
-    world->source.begin(source, seeds);
-    for (Pauses &pauses : world->bus) pauses.begin(host, seeds);
+    e->memory->begin(*memory, seeds.next());
+    e->sink.begin(sink, seeds);
+    e->source.begin(source, seeds);
+    for (Pauses &pauses : e->bus) pauses.begin(host, seeds);
+    e->sink.bucket.rate = e->source.bucket.rate = rate;
 }
-EXPORT void world_phase(World *world, int phase) {
-    if (phase == IDLE) world->rest();
-    else world->phase = Phase(phase);
+EXPORT void environment_phase(Environment *e, int phase) {
+    if (phase == IDLE) e->rest();
+    else e->phase = Phase(phase);
 }
-EXPORT void world_give_up(World *world) { world->giving_up = true; }
-EXPORT int world_access(World *world, int write, uint32_t address, uint32_t strobes, uint32_t *value) {
-    return world->access(write, address, strobes, *value);
+EXPORT void environment_give_up(Environment *e) { e->giving_up = true; }
+EXPORT int environment_access(Environment *e, int write, uint32_t address, uint32_t strobes, uint32_t *value) {
+    return e->access(write, address, strobes, *value);
 }
-EXPORT int world_run(World *world, int64_t cycles, int64_t patience) { return world->run(cycles, patience); }
-EXPORT void world_send(World *world, int64_t beats, const uint8_t *bytes, const uint8_t *keep, const uint8_t *last) {
-    for (int64_t k = 0; k < beats; k++) world->source.push(bytes + k * PACKET, keep + k * PACKET, last[k]);
+EXPORT int environment_run(Environment *e, int64_t cycles, int64_t patience) { return e->run(cycles, patience); }
+EXPORT void environment_send(Environment *e, int64_t beats, const uint8_t *bytes, const uint8_t *keep,
+                             const uint8_t *last) {
+    for (int64_t k = 0; k < beats; k++) e->source.push(bytes + k * PACKET, keep + k * PACKET, last[k]);
 }
 // Bytes of the oldest frame that has come, or -1; they are copied, and the frame dropped, if `bytes` is given.
-EXPORT int64_t world_take(World *world, uint8_t *bytes) {
-    auto &done = world->sink.done;
+EXPORT int64_t environment_take(Environment *e, uint8_t *bytes) {
+    auto &done = e->sink.done;
     if (done.empty()) return -1;
     int64_t size = done.front().size();
     if (bytes) {
@@ -226,9 +249,14 @@ EXPORT int64_t world_take(World *world, uint8_t *bytes) {
     return size;
 }
 // cycle, interrupt, whether nothing waits at s_axis, whether a frame there has begun, answers with errors.
-EXPORT void world_state(World *world, int64_t *found) {
-    int64_t state[] = {world->cycle, world->top->INTERRUPT, world->source.empty(), world->source.begun,
-                       world->memory->failed_reads, world->memory->failed_writes};
+EXPORT void environment_state(Environment *e, int64_t *found) {
+    int64_t state[] = {e->cycle, e->top->INTERRUPT, e->source.empty(), e->source.begun,
+                       e->memory->failed_reads, e->memory->failed_writes};
     std::copy(std::begin(state), std::end(state), found);
 }
-EXPORT const char *world_verdict(World *world) { return world->verdict.what.c_str(); }
+EXPORT const char *environment_verdict(Environment *e) { return e->verdict.what.c_str(); }
+// Memory read, memory written (by the lane `k`), packets sent and received.
+EXPORT void environment_traffic(Environment *e, int k, Traffic *found) {
+    const Traffic all[] = {e->reads[k], e->writes[k], e->sent, e->received};
+    std::copy(std::begin(all), std::end(all), found);
+}

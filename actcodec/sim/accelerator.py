@@ -1,0 +1,83 @@
+"""The simulated accelerator: which modes share one, and the library that simulates it."""
+
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from actcodec.codecs import PAPERS, lane_modes
+from actcodec.sim import build
+from actcodec.units import UNITS
+
+__all__ = ["Accelerator", "configuration", "configurations", "library", "prepare"]
+
+ENVIRONMENT = Path(__file__).parent / "cpp" / "environment.cpp"
+
+
+@dataclasses.dataclass(frozen=True)
+class Accelerator:
+    """What is built: parameters of the accelerator and of its lanes, modes by their names."""
+
+    cdus: int
+    modes: tuple
+    memory: str = "shared"
+    outstanding: int = 384
+    address_width: int = 40
+    coders: int = 4
+
+    def __str__(self):
+        return (f"{self.cdus} x {'+'.join(self.modes)}, {self.memory} memory, {self.outstanding} beats, "
+                f"{self.address_width} bits")
+
+
+@cache
+def library(accelerator):
+    """The shared library that simulates an :class:`Accelerator` in its environment, built unless it is kept."""
+    hardware = dataclasses.asdict(accelerator)
+    cdus = hardware.pop("cdus")
+    one, whole = f"a lane with {', '.join(accelerator.modes)}", f"an accelerator with {cdus} of its lanes"
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(build.runtime)  # beside elaboration, which leaves a core idle; compilation has its errors
+        lane = _elaborated("top_lane", "lane", hardware, one)
+        top = _elaborated("top", "accelerator", {"cdus": cdus, **hardware}, whole)
+    objects = build.compiled({"top": top, "top_lane": lane}, what={
+        "top": f"the simulation of {whole}, half a minute or more",
+        "top_lane": f"the simulation of {one}, two minutes or more"})
+    pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
+    return build.linked("accelerator.so", objects, [ENVIRONMENT], f"-DALL_PINS={pins}",
+                        "-DINTERRUPT=__SYM__interrupt")
+
+
+def _elaborated(name, unit, parameters, what):
+    """The Verilog of a unit whose ``parameters`` have modes, some of which may be somebody else's."""
+    modes = lane_modes(*parameters["modes"])
+    fields = [[getattr(mode, field.name) for field in dataclasses.fields(mode) if field.compare] for mode in modes]
+    places = {place.partition(":")[0] for mode in modes for place in mode.path}
+    text = build.elaborated(name, lambda: UNITS[unit].build(**parameters), {*UNITS[unit].modules, *places}, unit,
+                            parameters | {"modes": fields}, what=f"the Verilog of {what}, some seconds")
+    return build.without_initial_values(text)
+
+
+def configurations():
+    """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
+    paper's CDU; those whose units are told, first of all, the same; and those of 18 and of 32. Modes that others
+    register are in none."""
+    found = {}
+    for mode in (mode for paper in PAPERS for mode in paper.MODES):
+        for one in (mode, *(variant for _, variant in mode.variants)):
+            if one.format:
+                told = tuple(setting.name for setting in one.told[:1])
+                found.setdefault((max(one.format.row, 8), told), []).append(one.name)
+    return tuple(tuple(found[key]) for key in sorted(found))
+
+
+def configuration(mode):
+    """The one of :func:`configurations` that has ``mode``; a mode that none has is built by itself."""
+    return next((modes for modes in configurations() if mode in modes), (mode,))
+
+
+def prepare(cdus=1, chosen=None, **hardware):
+    """Builds whatever is not kept yet of the ``chosen`` ones of :func:`configurations`, all of them without, so that a
+    caller can show that it takes a while. ``hardware`` are other parameters of :class:`Accelerator`."""
+    for modes in chosen or configurations():
+        library(Accelerator(cdus, tuple(modes), **hardware))
