@@ -136,9 +136,7 @@ def measured(array, compressed):
     """The :class:`Evaluation` of an array that has been compressed already."""
     c, mode = compressed, codecs.find(compressed.mode)
     found = metrics.errors(_as_floats(array), _as_floats(engines.decompress("golden", c)[0]))
-    saturated = 0
-    if mode.optional("saturated"):
-        saturated = mode.model.saturated(tensors.taken(array)[0].reshape(c.seen.shape), c.seen)
+    saturated = mode.model.saturated(tensors.taken(array)[0].reshape(c.seen.shape), c.seen)
     return Evaluation(c.mode, c.options, c.ratio, c.ratio_with_side, found.relative_error, found.psnr,
                       found.largest_error, found.nans, found.infinities, saturated)
 

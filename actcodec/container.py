@@ -49,9 +49,7 @@ def unpack(data):
         seen = view(shape)
         options = {option.name: option.unpack(rest.take) for option in mode.written(told)} | told
         options |= {"cdus": cdus} if shared else {}
-        side_bytes = mode.optional("side_bytes")
-        side = (rest.take(side_bytes(seen, mode.variant(options), **options), "side information") if side_bytes
-                else b"")
+        side = rest.take(mode.model.side_bytes(seen, **options), "side information")
         payload = rest.take(payload_bytes, "payload")
         rest.end()
         compressed = Compressed(mode.name, shape, payload, options, side, list(DTYPES)[dtype])

@@ -17,10 +17,11 @@ from actcodec.rtl.offload.control.limits import check
 from actcodec.rtl.offload.control.register_map import BITS, COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
 from actcodec.rtl.offload.control.setting import width
 
-__all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "effective", "run"]
+__all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "run"]
 
 LENGTH = 32  # bits of the length of a lane's stream
 MOST = 8  # a value takes no more bytes in it
+TABLE = VALUES["table"].width  # a DQT of shifts, which has registers of its own
 
 
 class Bus(Protocol):
@@ -80,23 +81,10 @@ class Result:
 
     mode: str  # the one that was used: a tensor too small for jpeg-act has sfpr-zvc
     scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
-    table: np.ndarray | None  # shifts, uint8 [8, 8]; None unless the mode has SH
-    settings: dict[str, int]  # a number for each of the mode's
+    settings: dict[str, int]  # a number for each of the mode's; ``table`` is a DQT of shifts
     counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
     clipped: bool  # codes could not reach all values, as the scales were made for others (only modes of DIVISION tell)
     lengths: tuple[int, ...] = ()  # bytes of each lane's stream, in a mode whose payload is streams
-
-
-def effective(mode, shape):
-    """The mode that a tensor of ``shape`` gets: the one that ``mode`` falls back to where there are no tiles."""
-    return codecs.lane_modes(mode.fallback)[0] if mode.tiled and not view(mode, shape).tileable else mode
-
-
-def view(mode, shape):
-    """How a mode sees a tensor of ``shape``: ``actcodec.golden.offload.blocks.View``."""
-    from actcodec.golden.offload import blocks
-
-    return (mode.optional("view") or blocks.view)(shape)
 
 
 class Driver:
@@ -158,45 +146,35 @@ class Driver:
             await self.bus.write(address, word)
 
     # -------------------------------------------------------------------------------------------------------- tensors
-    async def compress(self, address, shape, mode, dqt="optL", *, signs=False, options=None, settings=None, scales=None,
+    async def compress(self, address, shape, mode, *, signs=False, options=None, settings=None, scales=None,
                        scale_table=None, stride=None):
         """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
-        ``dqt`` and ``signs`` as in ``actcodec.golden.jpegact.cdu.compress``, and as there modes of tiles fall back
-        where the tensor has none. ``settings`` has a number for each of the mode's, such as the
-        table of its coder, perhaps that of an earlier tensor. ``scales`` are the k of all channels
-        (``actcodec.golden.jpegact.sfpr.scales``), or, where there is more to a scale, the words of its table, uint32.
-        Without either the tensor is read, to find what fits it, and the mode's ``options`` where these decide on it.
-        Raises ValueError for what cannot be, and :class:`AcceleratorError`.
+        A mode of tiles falls back where the tensor has none. With ``signs``, no positive value becomes 0 under a scale.
+        ``settings`` has a number for each of the mode's, such as the table of its coder, perhaps that of an earlier
+        tensor. ``scales`` are the k of all channels, or, where there is more to a scale, the words of its table,
+        uint32. Without either the tensor is read, and what fits it is computed by the mode's ``options``, or their
+        defaults. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
-        from actcodec.golden.jpegact import quantize, sfpr
-
+        asked = mode
         mode, job = self._job(address, shape, mode, False, stride)
         job |= {"signs": int(signs)}
-        table = None
-        if mode.shifts:
-            table = quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt)
-        if (mode.scaled and scales is None) or (mode.told and settings is None):
-            x = (await self._rows(address, view(mode, shape), job["stride"])).reshape(shape)
-            if mode.optional("fit"):
-                words, fitted = mode.model.fit(x, mode, **(options or {}))
-                scales, settings = words if scales is None else scales, fitted if settings is None else settings
-            else:
-                scales = sfpr.scales(x).k if scales is None else scales
-                if settings is None:
-                    settings = mode.model.settings(x, mode, dqt, signs, **(options or {}))
+        if (mode.scaled and scales is None) or ((mode.told or mode.shifts) and settings is None):
+            x = (await self._rows(address, mode.model.view(shape), job["stride"])).reshape(shape)
+            words, fitted = mode.model.fit(x, signs=signs, **_options(asked, options or {}))
+            scales, settings = words if scales is None else scales, fitted if settings is None else settings
         words = None if scales is None else np.ascontiguousarray(scales)
         if words is not None and words.dtype != np.uint32:
             words = words.astype(np.float32).view(np.uint32)
         k = None if words is None else (words & np.uint32(0xFFFF0000)).view(np.float32)
-        return await self._tensor(mode, job, k, words, table, settings, scale_table)
+        return await self._tensor(mode, job, k, words, settings, scale_table)
 
-    async def decompress(self, address, shape, mode, *, scales=None, table=None, settings=None, lengths=(),
-                         scale_table=None, stride=None):
+    async def decompress(self, address, shape, mode, *, scales=None, settings=None, lengths=(), scale_table=None,
+                         stride=None):
         """Decompresses the stream into the room for a float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
-        ``mode`` (falling back as in :meth:`compress`), ``scales`` (k), ``table`` (shifts), ``settings`` and ``lengths``
-        are those of the result of compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
+        ``mode`` (falling back as in :meth:`compress`), ``scales`` (k), ``settings`` and ``lengths`` are those of the
+        result of compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
         from actcodec.golden.jpegact import sfpr
 
@@ -207,7 +185,7 @@ class Driver:
                 raise ValueError(f"mode {mode.name} needs a length of {LENGTH} bits for each of {self.cdus} lanes, not "
                                  f"{tuple(lengths)}")
             job |= {"lengths_in": sum(int(length) << LENGTH * k for k, length in enumerate(lengths))}
-        return await self._tensor(mode, job, scales, back, table, settings, scale_table)
+        return await self._tensor(mode, job, scales, back, settings, scale_table)
 
     async def histogram(self):
         """What the lanes' codecs counted in the last tensor, which was compressed in a mode whose payload is streams:
@@ -231,8 +209,8 @@ class Driver:
 
     def _job(self, address, shape, mode, decompress, stride):
         """The mode, and the values of the descriptor, checked."""
-        mode = effective(codecs.lane_modes(mode)[0], shape)
-        seen = view(mode, shape)
+        mode = codecs.effective(codecs.lane_modes(mode)[0], shape)
+        seen = mode.model.view(shape)
         if mode.name not in self.modes:
             raise ValueError(f"mode {mode.name} was not built in, there are {', '.join(self.modes)}")
         job = {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": seen.rows,
@@ -254,7 +232,7 @@ class Driver:
             data = b"".join([await self.memory.read(address + row * stride, size) for row in range(view.rows)])
         return np.frombuffer(data, "<f4").reshape(view.rows, view.width)
 
-    async def _tensor(self, mode, job, scales, words, table, settings, scale_table):
+    async def _tensor(self, mode, job, scales, words, settings, scale_table):
         """Has a tensor done: ``words`` go into the scale table, k or r."""
         if mode.scaled:
             scales, words = np.asarray(scales, np.float32), np.asarray(() if words is None else words, "<u4")
@@ -265,15 +243,10 @@ class Driver:
             job |= {"scales": scale_table}
         else:
             scales = None
-        if mode.shifts:
-            table = np.asarray(table)
-            if table.shape != (8, 8) or np.any((table < 0) | (table > 7)):
-                raise ValueError(f"mode {mode.name} needs a table of 8 x 8 shifts, 0 to 7")
-            job |= {"table": sum(int(s) << 3 * k for k, s in enumerate(table.reshape(-1)))}
-        else:
-            table = None
-        settings = {setting.name: self._setting(mode, setting, settings) for setting in mode.told}
+        known = {setting.name: setting.width for setting in mode.told} | ({"table": TABLE} if mode.shifts else {})
+        settings = {name: _number(mode, name, width, settings) for name, width in known.items()}
         job |= {"settings": sum(settings[setting.name] << setting.low for setting in mode.told)}
+        job |= {"table": settings["table"]} if mode.shifts else {}
         check(job, mode, self.address_width)
         if mode.scaled:
             await self.memory.write(scale_table, words.tobytes())
@@ -293,12 +266,19 @@ class Driver:
         if mode.format.endless and not job["decompress"]:
             together, = await self.get("lengths_out", sizes={"lengths_out": LENGTH * self.cdus})
             lengths = tuple(together >> LENGTH * k & (1 << LENGTH) - 1 for k in range(self.cdus))
-        return Result(mode.name, scales, table, settings, counters, bool(clipped), lengths)
+        return Result(mode.name, scales, settings, counters, bool(clipped), lengths)
 
-    @staticmethod
-    def _setting(mode, setting, given):
-        value = (given or {}).get(setting.name)
-        if value is None or not 0 <= value < 1 << setting.width:
-            raise ValueError(f"mode {mode.name} needs setting {setting.name}, of {setting.width} bits, not {value}")
-        return int(value)
+
+def _options(name, options):
+    """A value for each option of a lane's mode, if users can ask for it."""
+    asked, implied = codecs.by_code(codecs.lane_modes(name)[0].code)
+    values = asked.settings(implied | options) if asked else options
+    return {name: value for name, value in values.items() if name not in ("cdus", "signs")}
+
+
+def _number(mode, name, width, settings):
+    value = (settings or {}).get(name)
+    if value is None or not 0 <= value < 1 << width:
+        raise ValueError(f"mode {mode.name} needs setting {name}, of {width} bits, not {value}")
+    return int(value)
 

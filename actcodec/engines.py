@@ -28,7 +28,7 @@ def compress(engine, x, mode, **options):
         with simulator(mode) as rtl:
             compressed, cycles = rtl.compress(values, mode, **settings)
     else:
-        compressed, cycles = mode.model.compress(values, mode, **settings), None
+        compressed, cycles = mode.model.compress(values, **settings), None
     return replace(compressed, shape=x.shape, dtype=dtype), cycles
 
 

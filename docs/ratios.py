@@ -11,7 +11,7 @@ import numpy as np
 
 import actcodec
 from actcodec import demo
-from actcodec.golden.jpegact import cdu
+from actcodec.codecs import lane_modes
 from docs import marks
 
 __all__ = ["DOCUMENT", "renewed", "sample"]
@@ -67,9 +67,12 @@ def stale():
             name = f"{mode}-{coder}"
             sizes = np.zeros(2, int)
             for pair in halves:
-                codes = [cdu.fit(x, name, dqt or "optL") for x in pair]
-                for x, both in zip(pair, (codes, codes[::-1]), strict=True):
-                    sizes += [len(cdu.compress(x, name, dqt or "optL", code=code).payload) for code in both]
+                model = lane_modes(name)[0].model
+                plans = [model.fit(x, dqt=dqt or "optL") for x in pair]
+                for x, (words, own), (_, other) in zip(pair, plans, plans[::-1], strict=True):
+                    view = model.view(x.shape)
+                    rows = x.reshape(view.rows, view.width)
+                    sizes += [len(model.encode(rows, view, words, settings, 1)[0]) for settings in (own, other)]
             own, other = sum(x.nbytes for pair in halves for x in pair) / sizes
             words = f"`{mode}` dqt={dqt}" if dqt else "`sfpr-zvc`"
             yield (f"| {'dense' if kind == 'conv' else kind} | {words} coder={coder} | {own:.2f} | {other:.2f} | "

@@ -86,15 +86,15 @@ def _tensor(name, blocks):
 
 
 def _accelerator(cdus, blocks, direction):
-    from actcodec.golden.jpegact import cdu
+    from actcodec.codecs import find
     from actcodec.sim.rtl_engine import Host
 
-    x = _tensor("conv0", blocks)
+    x, mode = _tensor("conv0", blocks), find(MODE)
     host = Host(x.shape, MODE, cdus)
     if direction == "compress":
-        host.compress(x, MODE, TABLE)
+        host.compress(x, MODE, options={"dqt": TABLE})
     else:
-        host.decompress(cdu.compress(x, MODE, TABLE, cdus))
+        host.decompress(mode.model.unpack(mode.model.compress(x, **mode.settings({"dqt": TABLE, "cdus": cdus}))))
 
 
 def _gist(mode, blocks, direction):

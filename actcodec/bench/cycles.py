@@ -13,7 +13,7 @@ import numpy as np
 
 from actcodec import codecs
 from actcodec.demo import sample
-from actcodec.golden.jpegact import cdu, rle
+from actcodec.golden.jpegact import rle
 from actcodec.rtl.offload.wire.block_format import MASK, VALUES
 
 __all__ = ["CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS",
@@ -152,27 +152,26 @@ def sparse(size, zeros, seed=0):
 def simulate(x, name, dqt, cdus, decompress, **options):
     """One tensor one way in a lane's mode: (counters, traffic, golden's compressed tensor). Raises SimulationError if a
     bit differs."""
-    from actcodec.driver import effective
     from actcodec.sim.rtl_engine import Host, SimulationError
 
     asked = codecs.lane_modes(name)[0]
-    lane = effective(asked, x.shape)
     mode, chosen = codecs.by_code(asked.code)  # a fallback may be the hardware's alone, with a code that no file has
     tables = {"dqt": dqt} if any(option.name == "dqt" for option in mode.options) else {}
     chosen = mode.settings(chosen | tables | {"cdus": cdus})
-    whole = mode.model.compress(x, mode, **chosen)
-    compressed, settings = mode.model.stored(whole)
-    host = Host(x.shape, lane.name, cdus, **options)
+    whole = mode.model.compress(x, **chosen)
+    stored = codecs.find(whole.mode).model.unpack(whole)
+    host = Host(x.shape, stored.mode.name, cdus, **options)
     if decompress:
-        result, got = host.decompress(compressed, settings)
-        equal = got.tobytes() == mode.model.decompress(whole).tobytes()
+        result, got = host.decompress(stored)
+        equal = got.tobytes() == codecs.find(whole.mode).model.decompress(whole).tobytes()
     else:
-        del chosen["cdus"]
-        result, got = host.compress(x, lane.name, **mode.model.job(**chosen))
-        equal = got == compressed.payload
+        _, words, settings = mode.model.plan(x, **chosen)
+        result, got = host.compress(x, stored.mode.name, signs=chosen.get("signs", False), scales=words,
+                                    settings=settings)
+        equal = got == stored.payload
     if not equal:
         raise SimulationError(f"{name} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")
-    return result.counters, host.simulator.traffic(), compressed
+    return result.counters, host.simulator.traffic(), stored
 
 
 def measure(mode, decompress, width, cdus, x=None):
@@ -190,7 +189,7 @@ def code(dqt, coders, decompress):
     """:class:`Coding` of the sample's dense tensors."""
     blocks = cycles = symbols = 0
     for x in (x for name, x in sample().items() if not name.startswith("ReLU")):
-        _, traffic, compressed = simulate(x, cdu.BASE, dqt, 1, decompress, latency=LATENCY, coders=coders)
+        _, traffic, compressed = simulate(x, "jpeg-base", dqt, 1, decompress, latency=LATENCY, coders=coders)
         passed = traffic["written" if decompress else "read"][0]
         blocks, cycles = blocks + compressed.blocks, cycles + passed.last - passed.first + 1
         symbols += int(rle.symbols(rle.decode(compressed.payload, compressed.blocks)).sum())

@@ -48,7 +48,6 @@ from actcodec.bench.tables import (
     stream_table,
 )
 from actcodec.demo import sample
-from actcodec.golden.jpegact import cdu
 
 __all__ = ["run"]
 
@@ -97,7 +96,7 @@ def builds(todo):
     found = set()
     for function, arguments in todo:
         names = (modes(arguments[0]) if function is offload_by_name else
-                 {cdu.BASE if function is code else arguments[0]})
+                 {"jpeg-base" if function is code else arguments[0]})
         coders = arguments[1] if function is code else 4
         found |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
     return sorted(found)

@@ -2,10 +2,10 @@
 
 from actcodec.codecs import a2dtwp, comet, division, gist, jpegact
 from actcodec.codecs.jpegact import CDMA, JPEG_ACT, JPEG_ACT_CODED, METHODS
-from actcodec.codecs.mode import Mode, Option, Setting, Streams, found
+from actcodec.codecs.mode import Mode, Option, Setting, Stage, Streams, found
 
-__all__ = ["CDMA", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "PAPERS", "Mode", "Option", "Setting", "Streams",
-           "by_code", "find", "found", "lane_modes", "options", "register", "unregister"]
+__all__ = ["CDMA", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "PAPERS", "Mode", "Option", "Setting", "Stage",
+           "Streams", "by_code", "effective", "find", "found", "lane_modes", "options", "register", "unregister"]
 
 PAPERS = (jpegact, gist, a2dtwp, division, comet)
 """What is declared: each has ``MODES``; ``units()``, the hardware; and maybe ``ROWS``, what the paper says of it."""
@@ -75,10 +75,15 @@ def options():
 def lane_modes(*names):
     """The modes of these names that a lane can have, as units take them, variants among them; all without names. Raises
     ValueError for a name that no lane's mode has."""
-    legal = {mode.name: mode for mode in _with_variants(MODES.values()) if mode.format}
+    legal = {mode.name: mode for mode in _with_variants(MODES.values()) if mode.stages is not None}
     if unknown := [name for name in names if name not in legal]:
         raise ValueError(f"modes must be one or more of {', '.join(legal)}, not {unknown[0]!r}")
     return tuple(legal[name] for name in dict.fromkeys(names or legal))
+
+
+def effective(mode, shape):
+    """The lane's mode that a tensor of ``shape`` gets: the one that ``mode`` falls back to where there are no tiles."""
+    return lane_modes(mode.fallback)[0] if mode.tiled and not mode.model.view(shape).tileable else mode
 
 
 register(*(mode for paper in PAPERS for mode in paper.MODES))

@@ -7,7 +7,7 @@ from actcodec.codecs.unit import Unit
 __all__ = ["MODES", "units"]
 
 MODES = tuple(
-    Mode(f"bitpack-{kept}", 13 + kept, golden="actcodec.codecs.models.a2dtwp", options=(UNSHARED,), lossy=True,
+    Mode(f"bitpack-{kept}", 13 + kept, golden="actcodec.codecs.models.a2dtwp:Bitpack", options=(UNSHARED,), lossy=True,
          parameters=(("roundto", kept),), summary=f"the top {8 * kept} bits of each value", tensors="weights",
          source="A2DTWP (Zhuang, Malossi, Casas), section III",
          streams=Streams("actcodec.rtl.a2dtwp.bitpack:Bitpack", "actcodec.rtl.a2dtwp.bitunpack:Bitunpack",

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from actcodec.codecs.jpegact import CDUS
-from actcodec.codecs.mode import Mode, Option, Setting
+from actcodec.codecs.mode import Mode, Option, Setting, Stage
 from actcodec.codecs.unit import Unit
 from actcodec.rtl.offload.control.setting import Limit, entries
 from actcodec.rtl.offload.wire.block_format import BlockFormat
@@ -34,19 +34,19 @@ TOLD = (
             limits=(Limit(tuple((8 * k, 8, 1, 7 - k) for k in range(7)), 256,
                           "the sum of n_l 2^(8-l), l = 1 to 7, at most 256"),)),
 )
-MODEL = "actcodec.codecs.models.comet"
+STAGE = Stage("actcodec.rtl.comet.lane:LaneCodec", format=BlockFormat("stream", 8), tiled=True, settings=TOLD)
 
 TILED = Mode(
-    "comet", 21, BlockFormat("stream", 8), ("actcodec.rtl.comet.lane:LaneCodec",), tiled=True, told=TOLD, golden=MODEL,
-    torch="actcodec.torch.comet:Comet",
+    "comet", 21, (STAGE,), golden="actcodec.codecs.models.comet:Comet", torch="actcodec.torch.comet:Comet",
     options=(*BOUNDS, PREDICTOR, CDUS), exclusive=tuple(option.name for option in BOUNDS), lossy=True,
     fallback="comet-flat", summary="differences to neighbours in Huffman codes, each value within a bound",
     tensors="anything", steady=False, source="COMET (Jin et al., VLDB 2022), section 3.4",
     shown=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05})))
 
-FLAT = replace(TILED, name="comet-flat", code=23, tiled=False, golden=f"{MODEL}:Flat", torch="", fallback="", shown=(),
-               told=tuple(replace(told, limits=entries(1, most=0)) if told.name == "vertical" else told
-                          for told in TOLD))
+FLAT = replace(
+    TILED, name="comet-flat", code=23, torch="", fallback="", shown=(),
+    stages=(replace(STAGE, tiled=False, settings=tuple(
+        replace(told, limits=entries(1, most=0)) if told.name == "vertical" else told for told in TOLD)),))
 """A mode of lanes, for predictors that need no tiles. The values of a tensor decide, and files name the predictor."""
 
 MODES = (replace(TILED, variants=(({}, FLAT),)),)

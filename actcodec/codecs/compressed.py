@@ -72,13 +72,12 @@ class Compressed:
         without decompressing."""
         from actcodec.codecs import find
 
-        mode, seen, side_bytes = find(self.mode), self.seen, find(self.mode).optional("side_bytes")
-        expected = side_bytes(seen.shape, mode.variant(self.options), **self.options) if side_bytes else 0
+        model, seen = find(self.mode).model, self.seen
+        expected = model.side_bytes(seen.shape, **self.options)
         if len(self.side) != expected:
             raise ValueError(f"mode {self.mode} has {expected} bytes of side information for shape {self.shape}, not "
                              f"{len(self.side)}")
-        if mode.optional("check"):
-            mode.model.check(seen)
+        model.check(seen)
 
     @property
     def seen(self):

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from actcodec.codecs.jpegact import CDUS
-from actcodec.codecs.mode import Mode, Option, Setting
+from actcodec.codecs.jpegact import ALIGN, CDUS, SFPR
+from actcodec.codecs.mode import Mode, Option, Setting, Stage
 from actcodec.codecs.unit import Unit
 from actcodec.rtl.offload.wire.block_format import BlockFormat
 
@@ -22,28 +22,33 @@ OFFSET = Option("offset", str, "mean", "That offset: the block's mean, the paper
                 "error.", choices=("mean", "min"), stored=False)
 
 TOLD = (
-    Setting("seed", 32, meaning="of the random numbers"),
-    Setting("lfc", 1, 32, meaning="whether an offset is taken off each block"),
-    Setting("minimum", 1, 33, meaning="it is the block's minimum, not its mean"),
-    Setting("nearest", 1, 34, meaning="codes are rounded to nearest, not at random"),
+    Setting("seed", 32, stored=False, meaning="of the random numbers"),
+    Setting("lfc", 1, 32, stored=False, meaning="whether an offset is taken off each block"),
+    Setting("minimum", 1, 33, stored=False, meaning="it is the block's minimum, not its mean"),
+    Setting("nearest", 1, 34, stored=False, meaning="codes are rounded to nearest, not at random"),
 )
-PATH = ("actcodec.rtl.jpegact.path:sfpr", "actcodec.rtl.division.path:average", "actcodec.rtl.jpegact.path:align",
-        "actcodec.rtl.division.path:codes")
+AVERAGE = Stage("actcodec.rtl.division.path:average", settings=TOLD)
+
+
+def stages(bits, tiled):
+    """Codes of so many ``bits``, in blocks that are tiles, or eight sectors in memory's order."""
+    return SFPR, AVERAGE, ALIGN, Stage("actcodec.rtl.division.path:codes", tiled=tiled,
+                                       format=BlockFormat("segment" if tiled else "segments", bits))
+
 
 TILED = Mode(
-    "division", 22, BlockFormat("segment", BITS.default), PATH, scaled=True, tiled=True, told=TOLD,
-    golden="actcodec.codecs.models.division", torch="actcodec.torch.division:Division",
+    "division", 22, stages(BITS.default, True),
+    golden="actcodec.codecs.models.division:Division", torch="actcodec.torch.division:Division",
     options=(BITS, SEED, ROUNDING, LFC, OFFSET, CDUS), lossy=True,
     fallback="division-flat", summary="block averages, and codes of 1, 2 or 4 bits",
     tensors="inputs of conv, bn, linear", source=f"{PAPER}, section 4", shown=(("dense", {}), ("ReLU", {})))
 
 
 def lane(bits, tiled, code):
-    """Another mode of the lane: codes of so many ``bits``, blocks that are tiles or eight sectors in memory's order."""
+    """Another mode of the lane."""
     name = "division" if bits == BITS.default else f"division-{bits}"
-    kind, ends = ("segment", {"name": name, "fallback": f"{name}-flat"}) if tiled else (
-        "segments", {"name": f"{name}-flat", "fallback": ""})
-    return replace(TILED, code=code, format=BlockFormat(kind, bits), tiled=tiled, shown=(), **ends)
+    names = {"name": name, "fallback": f"{name}-flat"} if tiled else {"name": f"{name}-flat", "fallback": ""}
+    return replace(TILED, code=code, stages=stages(bits, tiled), shown=(), **names)
 
 
 MODES = (replace(TILED, variants=(

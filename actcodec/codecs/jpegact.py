@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from actcodec.codecs.mode import Mode, Option, Setting
+from actcodec.codecs.mode import Mode, Option, Setting, Stage
 from actcodec.codecs.unit import Paper, Unit
 from actcodec.rtl.offload.control.setting import Limit, entries
 from actcodec.rtl.offload.wire.block_format import BlockFormat
@@ -19,7 +19,6 @@ METHODS = {"cDMA+": ("zvc", "zvc"), "JPEG-BASE": ("jpeg-base", "sfpr"), "JPEG-AC
 """The modes of dense tensors and of ReLUs' in the paper's comparisons (Table II)."""
 
 PAPER = "JPEG-ACT (Evans, Liu, Aamodt, ISCA 2020)"
-GOLDEN = "actcodec.codecs.models.cdu"
 TORCH = "actcodec.torch.lane:Lane"
 
 CDUS = Option("cdus", int, 1, "Compression units that share the work.", range=(1, 8))
@@ -39,7 +38,6 @@ DEAD_ZONE = Option("dead_zone", int, 1, "With quantizer div: magnitudes are roun
                    range=(0, 3), stored=False, needs=("quantizer", "div"))
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
-COUNTED = {"nibble": BlockFormat("counted", 8), "rice": BlockFormat("counted", 8, bits=6)}
 CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
                choices=("zvc", "nibble", "rice"))
 
@@ -89,57 +87,68 @@ RELU = (("ReLU", {}),)
 JPEG_ACT_CODED = {coder: ("sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc") for coder in TOLD}
 
 
-def path(*names):
-    return tuple(f"actcodec.rtl.jpegact.path:{name}" for name in names)
+def stage(name, *settings, **properties):
+    """A stage of rtl/jpegact/path.py and golden/jpegact/path.py, of the same name in both."""
+    return Stage(f"actcodec.rtl.jpegact.path:{name}", f"actcodec.golden.jpegact.path:{name.title()}",
+                 settings=settings, **properties)
+
+
+SFPR = stage("sfpr", format=BlockFormat("fixed", 8), scaled=True)
+ALIGN = stage("align")
+TILES = (SFPR, ALIGN, stage("dct", tiled=True))
+ZVC8 = stage("zvc8", format=BlockFormat("mask", 8))
+CODERS = {"nibble": stage("nibble", TOLD["nibble"], format=BlockFormat("counted", 8)),
+          "rice": stage("rice", TOLD["rice"], format=BlockFormat("counted", 8, bits=6))}
 
 
 def coded(name, codes, mode, **values):
     """Variants of a mode with ZVC, by ``values`` of its options, that have another coder in ZVC's place; their names
     begin with ``name``."""
-    for (coder, one), code in zip(TOLD.items(), codes, strict=True):
-        told = one if mode.tiled else replace(one, default=STRAIGHT[coder])
+    for (coder, one), code in zip(CODERS.items(), codes, strict=True):
+        if not mode.tiled:
+            one = replace(one, settings=(replace(TOLD[coder], default=STRAIGHT[coder]),))
         yield values | {"coder": coder}, replace(
-            mode, name=f"{name}-{coder}", code=code, format=COUNTED[coder], told=(*mode.told, told),
-            path=(*mode.path[:-1], *path(coder)), fallback=mode.fallback and f"sfpr-{coder}", torch="", shown=())
+            mode, name=f"{name}-{coder}", code=code, stages=(*mode.stages[:-1], one),
+            fallback=mode.fallback and f"sfpr-{coder}", torch="", shown=())
 
 
 RELUS = Mode(
-    "sfpr-zvc", 2, BlockFormat("mask", 8), path("sfpr", "whole", "zvc8"), scaled=True, golden=GOLDEN, torch=TORCH,
+    "sfpr-zvc", 2, (SFPR, stage("whole"), ZVC8), torch=TORCH,
     options=(SIGNS, CODER, CDUS), lossy=True, shown=(*RELU, ("ReLU", {"coder": "rice"})),
     summary="8 bits a value that is not zero, and a mask", tensors="ReLU to conv, pool, dropout", relu=True,
     source=f"{PAPER}, Table II")
 SHIFTED = Mode(
-    "jpeg-act", 3, BlockFormat("mask", 8), path("sfpr", "align", "dct", "shift", "zvc8"), scaled=True, tiled=True,
-    shifts=True, golden=GOLDEN, torch=TORCH, options=(DQT, CODER, QUANTIZER, DEAD_ZONE, CDUS), lossy=True,
+    "jpeg-act", 3, (*TILES, stage("shift", shifts=True), ZVC8), torch=TORCH,
+    options=(DQT, CODER, QUANTIZER, DEAD_ZONE, CDUS), lossy=True,
     fallback="sfpr-zvc", shown=tuple(("dense", {"dqt": name} | coder) for coder in ({}, {"coder": "rice"})
                                      for name in TABLES),
     summary="DCT of 8x8 tiles, quantized by a table", tensors="dense activations (conv, sum)",
     source=f"{PAPER}, section III")
 DIVIDED = replace(
-    SHIFTED, name="jpeg-act-div", code=33, path=path("sfpr", "align", "dct", "steps", "zvc8"), shifts=False,
-    told=STEPPED, options=(STEPS, *SHIFTED.options[1:]), torch="", shown=())
+    SHIFTED, name="jpeg-act-div", code=33, stages=(*TILES, stage("steps", *STEPPED), ZVC8),
+    options=(STEPS, *SHIFTED.options[1:]), torch="", shown=())
 
 MODES = (
-    Mode("raw", 0, BlockFormat("fixed", 32), golden=GOLDEN, torch=TORCH, options=(CDUS,), shown=RELU,
+    Mode("raw", 0, (), torch=TORCH, options=(CDUS,), shown=RELU,
          summary="as it is", tensors="anything", source=f"{PAPER}, section III-G"),
-    Mode("sfpr", 1, BlockFormat("fixed", 8), path("sfpr"), scaled=True, golden=GOLDEN, torch=TORCH,
+    Mode("sfpr", 1, (SFPR,), torch=TORCH,
          options=(SIGNS, CDUS), lossy=True, shown=DENSE, summary="8 bits a value, scaled by channel",
          tensors="anything", source=f"{PAPER}, section III-B"),
     replace(RELUS, variants=tuple(coded("sfpr", (26, 27), RELUS))),
     replace(SHIFTED, variants=(*coded("jpeg-act", (24, 25), SHIFTED), ({"quantizer": "div"}, DIVIDED),
                                *coded("jpeg-act-div", (34, 35), DIVIDED, quantizer="div"))),
-    Mode("brc", 4, BlockFormat("fixed", 1), path("binarize"), golden=GOLDEN, torch=TORCH, options=(CDUS,), lossy=True,
+    Mode("brc", 4, (stage("binarize", format=BlockFormat("fixed", 1)),), torch=TORCH, options=(CDUS,), lossy=True,
          shown=RELU, summary="keeps only whether x > 0", tensors="ReLU to anything else",
          relu=True, source=f"{PAPER}, section II-B1"),
-    Mode("zvc", 5, BlockFormat("mask", 32), path("zvc32"), golden=GOLDEN, torch=TORCH, options=(CDUS,),
+    Mode("zvc", 5, (stage("zvc32", format=BlockFormat("mask", 32)),), torch=TORCH, options=(CDUS,),
          shown=RELU, summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout", relu=True,
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
-    Mode("jpeg-base", 20, BlockFormat("counted", 18), path("sfpr", "align", "dct", "divide", "rle"), scaled=True,
-         tiled=True, told=(Setting("divisors", 512, limits=entries(8, 64, least=1), stored=False,
-                                   default=every(8),
-                                   meaning="the DQT: 64 divisors (8 bits each), row-major, vertical frequency "
-                                   "first"),),
-         golden=GOLDEN, torch=TORCH, options=(DIVISORS, CDUS), lossy=True, steady=False, fallback="sfpr", shown=DENSE,
+    Mode("jpeg-base", 20,
+         (*TILES, stage("divide", Setting("divisors", 512, limits=entries(8, 64, least=1), stored=False,
+                                          default=every(8), meaning="the DQT: 64 divisors (8 bits each), row-major, "
+                                          "vertical frequency first")),
+          stage("rle", format=BlockFormat("counted", 18))),
+         torch=TORCH, options=(DIVISORS, CDUS), lossy=True, steady=False, fallback="sfpr", shown=DENSE,
          summary="the paper's baseline: division, and JPEG's codes",
          tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )

@@ -1,16 +1,17 @@
 """What the registry knows of a mode. Data alone: what takes long to import is named, and found when it is needed."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 
 from actcodec.codecs.option import Option
+from actcodec.codecs.stage import Stage
 from actcodec.rtl.offload.control.setting import Setting
 from actcodec.rtl.offload.wire.block_format import BlockFormat
 
-__all__ = ["LANE", "Mode", "Option", "Setting", "Streams", "found"]
+__all__ = ["LANE", "WORDS", "Mode", "Option", "Setting", "Stage", "Streams", "found"]
 
 LANE = 64  # codes below may be a lane's
+WORDS = BlockFormat("fixed", 32)  # a block of float32 values
 
 
 def found(name):
@@ -49,49 +50,13 @@ class Streams:
 class Mode:
     """A way to compress a tensor.
 
-    ``golden`` names the NumPy model, a module or an object with two functions and, where they are needed, more:
-
-    ================================ ==================================================================================
-    ``compress(x, mode, **options)`` the :class:`~actcodec.codecs.compressed.Compressed` of a float32 array of 2 or 4
-                                     dimensions, C order, in this :class:`Mode`, with a value for each of its options
-    ``decompress(compressed)``       the float32 array
-    ``side_bytes(shape, mode,``      bytes of side information, if there is any, of the mode or one of its variants; of
-    ``**options)``                   the options it gets those that a file keeps
-    ``check(compressed)``            raises ValueError if payload, side information and shape contradict each other
-    ``settings(x, lane, dqt,         for a mode of a lane that is ``told`` something: a number for each setting, by its
-    signs, **options)``              name, as fits the tensor
-    ``saturated(x, compressed)``     how many values were beyond what the mode can express
-    ``facts(compressed)``            what else ``actcodec info`` shows of a file, a dictionary
-    ``size(shape, mode, **options)`` bytes of payload and side information, or None unless the shape alone decides
-    ``beside(network, graph,``       what ``actcodec mfr`` shows beside it: pairs of a name, and bytes in all or of each
-    ``minibatch, **options)``        category of ``golden/common/footprint.py``
-    ``view(shape)``                  of a lane's mode that does not see tensors as JPEG-ACT does: an object with
-                                     ``rows``, ``width``, ``height``, ``channels`` and whether it is ``tileable``
-    ``fit(x, lane, **options)``      of a lane's mode whose scales are not JPEG-ACT's, instead of ``settings``: words of
-                                     the scale table, uint32, and a number for each setting, by its name
-    ``job(**options)``               of a lane's mode: what :meth:`actcodec.driver.Driver.compress` has to know of the
-                                     options, by the names of its parameters
-    ``lane(x, mode, **options)``     of a lane's mode whose values decide which of its variants does it, instead of
-                                     ``job``: that variant, and what ``job`` gives
-    ``compressed(lane, shape,        of a lane's mode: the ``Compressed`` of what ``lane``, the mode or a variant, made
-    payload, cdus, result,           of a tensor, by the driver's ``result``
-    **options)``
-    ``stored(compressed)``           of a lane's mode: an object with ``mode``, ``shape``, ``payload``, ``scales``,
-                                     ``table``, ``cdus``, ``blocks``, ``payload_bytes``, and, if it has streams, their
-                                     ``lengths``; a number for each setting
-    ================================ ==================================================================================
+    In a lane it is a list of stages, which say what its blocks are, and what is set for each tensor. ``golden`` names
+    the class of its model, a :class:`~actcodec.codecs.codec.Codec`, unless the stages' models are all of it.
     """
 
     name: str
     code: int  # 0 to 255, the same in files and in hardware; a lane's is below 64
-    # Of a mode that a lane has: its blocks; the units that a tensor passes when it is compressed, as
-    # "package.module:name"; whether they take a scale for each sector; whether blocks are tiles of 8x8.
-    format: BlockFormat | None = None
-    path: tuple[str, ...] = ()
-    scaled: bool = False
-    tiled: bool = False
-    told: tuple[Setting, ...] = ()  # what these units have to be told of each tensor
-    shifts: bool = False  # whether they take a DQT of shifts, which has registers of its own
+    stages: tuple[Stage, ...] | None = None  # that a tensor passes in a lane to be compressed; None: no lane has it
     # The software's.
     summary: str = _software("")  # half a sentence
     tensors: str = _software("")  # what it is for: "dense activations (conv, sum)"
@@ -115,10 +80,46 @@ class Mode:
     def __repr__(self):
         return f"<Mode {self.name}, code {self.code}>"
 
+    # ------------------------------------------------------------------------------------------ what the stages say
+    @property
+    def format(self) -> BlockFormat | None:
+        """That of its blocks, if a lane has it: the last stage's, or float32 values as they are."""
+        if self.stages is None:
+            return None
+        return self.stages[-1].format if self.stages else WORDS
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The hardware of the stages."""
+        return tuple(stage.hardware for stage in self.stages or ())
+
+    @property
+    def told(self) -> tuple[Setting, ...]:
+        """What is set for each tensor."""
+        return tuple(setting for stage in self.stages or () for setting in stage.settings)
+
+    @property
+    def scaled(self) -> bool:
+        """Whether there is a scale for each sector."""
+        return any(stage.scaled for stage in self.stages or ())
+
+    @property
+    def tiled(self) -> bool:
+        """Whether a block is a tile of 8x8; else it is 8 consecutive sectors."""
+        return any(stage.tiled for stage in self.stages or ())
+
+    @property
+    def shifts(self) -> bool:
+        """Whether there is a DQT of shifts."""
+        return any(stage.shifts for stage in self.stages or ())
+
     @property
     def model(self):
-        """The NumPy model."""
-        return found(self.golden)
+        """The :class:`~actcodec.codecs.codec.Codec`; None if a mode of benches has none."""
+        golden = self.golden or ("actcodec.codecs.codec:LaneCodec" if self.stages is not None else None)
+        return golden and found(golden)(self)
+
+    # ------------------------------------------------------------------------------------------------- the options
 
     @property
     def parameter(self):
@@ -128,7 +129,7 @@ class Mode:
     @property
     def engines(self):
         """The names of the engines that have the mode."""
-        return ("golden", "rtl") if self.format or self.streams else ("golden",)
+        return ("golden", "rtl") if self.stages is not None or self.streams else ("golden",)
 
     @property
     def deciding(self) -> dict:
@@ -190,7 +191,3 @@ class Mode:
                                      f"{option.needs[0]} {option.needs[1]}")
                 values[option.name] = None
         return values
-
-    def optional(self, name) -> Callable | None:
-        """One of the model's functions that not every model has, or None; a mode of benches may have no model."""
-        return getattr(self.model, name, None) if self.golden else None

@@ -31,8 +31,7 @@ def command(source, as_json):
                for name, value in options.items()}
     facts = {"mode": c.mode, **options, "shape": list(c.shape), "dtype": c.dtype, "payload_bytes": c.payload_bytes,
              "side_bytes": c.nbytes - c.payload_bytes, "ratio": c.ratio, "ratio_with_side": c.ratio_with_side}
-    if more := codecs.find(c.mode).optional("facts"):
-        facts |= more(c.seen)
+    facts |= codecs.find(c.mode).model.facts(c.seen)
     if as_json:
         click.echo(json.dumps(facts))
         return

@@ -43,12 +43,11 @@ def evaluate(names, codec, minibatch=None, given=(), ratio=None):
     :class:`files.UserError`."""
     mode, minibatch = codecs.find(codec), minibatch or MINIBATCH
     options = settings(mode, given)
-    size = mode.optional("size")
 
     def stored(shape):
         if ratio:
             return footprint.plain(shape) / ratio
-        bytes_ = size(shape, mode, **options) if size else None
+        bytes_ = mode.model.size(shape, **options)
         if bytes_ is None:
             raise files.UserError(f"how small {codec} makes a tensor depends on its values: give a --ratio, as "
                                   "actcodec evaluate measures it")
@@ -59,8 +58,7 @@ def evaluate(names, codec, minibatch=None, given=(), ratio=None):
         graph = NETWORKS[name]()
         ways = {"normal": footprint.kept(graph, minibatch),
                 codec: footprint.kept(graph, minibatch, stored, *footprint.BITS)}
-        if beside := mode.optional("beside"):
-            ways |= dict(beside(name, graph, minibatch, **options))
+        ways |= dict(mode.model.beside(name, graph, minibatch, **options))
         totals = {way: sum(bytes_.values()) if isinstance(bytes_, dict) else bytes_ for way, bytes_ in ways.items()}
         results.append(Result(name, minibatch, codec, options, [
             Way(way, bytes_ if isinstance(bytes_, dict) else None, totals[way], totals["normal"] / totals[way])

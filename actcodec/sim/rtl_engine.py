@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from actcodec.codecs import find
-from actcodec.driver import AcceleratorError, Driver, Plain, effective, run
+from actcodec.codecs.codec import Stored
+from actcodec.driver import AcceleratorError, Driver, Plain, run
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import configuration, prepare
 from actcodec.sim.simulator import Simulator
 from actcodec.sim.toolchain import SimulationError
 
-__all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "planned", "prepare"]
+__all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "prepare"]
 
 BAD_PAYLOAD = (ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK)
 
@@ -54,19 +55,18 @@ class Host:
 
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
-    def compress(self, x, mode, dqt="optL", **job):
+    def compress(self, x, mode, **job):
         """The driver's result, and the payload. ``job`` are other parameters of the driver's."""
         self.simulator.bytes[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-        result = self._run(self.driver.compress(0, self.shape, mode, dqt, scale_table=self.table, **job))
+        result = self._run(self.driver.compress(0, self.shape, mode, scale_table=self.table, **job))
         return result, self.simulator.take()
 
-    def decompress(self, compressed, settings=None):
-        """The driver's result, and the tensor."""
-        c = compressed
+    def decompress(self, stored):
+        """The driver's result, and the tensor of a :class:`~actcodec.codecs.codec.Stored`."""
+        c = stored
         self.simulator.send(c.payload)
-        result = self._run(self.driver.decompress(
-            0, c.shape, c.mode, scales=c.scales, table=c.table, settings=settings, scale_table=self.table,
-            lengths=getattr(c, "lengths", ())))
+        result = self._run(self.driver.decompress(0, c.shape, c.mode.name, scales=c.scales, settings=c.settings,
+                                                  scale_table=self.table, lengths=c.lengths))
         return result, self.simulator.bytes[: self.size].view(np.float32).reshape(c.shape).copy()
 
     def _run(self, coroutine):
@@ -77,14 +77,14 @@ class Host:
                 raise ValueError(str(error)) from error
             raise SimulationError(str(error)) from error
 
-    def cycles(self, result, compressed, decompressing):
+    def cycles(self, result, stored, decompressing):
         """:class:`Cycles` of the tensor that was done last, the first one of this host."""
         passed = self.simulator.traffic()
         out = passed["written"] if decompressing else [passed["sent"]]
         first = min(traffic.first for traffic in out if traffic.count)
-        most = 4 * -(-compressed.blocks // 4 // self.cdus)
+        most = 4 * -(-stored.blocks // 4 // self.cdus)
         counters = result.counters
-        return Cycles(counters["cycles"], min(compressed.blocks, most), first - self.started, compressed.payload_bytes,
+        return Cycles(counters["cycles"], min(stored.blocks, most), first - self.started, stored.payload_bytes,
                       counters["nans"], counters["saturated"])
 
 
@@ -101,26 +101,19 @@ class Contents:
         self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
 
 
-def planned(x, mode, **options):
-    """The mode of a lane that compresses the tensor, and what else the driver has to know."""
-    if found := mode.optional("lane"):
-        return found(x, mode, **options)
-    return effective(mode.variant(options), x.shape), mode.model.job(**options)
-
-
 def compress(x, mode, cdus=1, **options):
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
-    lane, job = planned(x, mode, **options)
+    lane, words, settings = mode.model.plan(x, **options)
     host = Host(x.shape, lane.name, cdus)
-    result, payload = host.compress(x, lane.name, **job)
-    compressed = mode.model.compressed(lane, x.shape, payload, cdus, result, **options)
-    return compressed, host.cycles(result, mode.model.stored(compressed)[0], False)
+    result, payload = host.compress(x, lane.name, signs=options.get("signs", False), scales=words, settings=settings)
+    stored = Stored(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths)
+    return mode.model.pack(stored, **options), host.cycles(result, stored, False)
 
 
 def decompress(compressed):
     """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`). Raises ValueError for a payload
     that ends too soon or goes on too long, and for a malformed block."""
-    stored, settings = find(compressed.mode).model.stored(compressed)
-    host = Host(stored.shape, stored.mode, stored.cdus)
-    result, x = host.decompress(stored, settings)
+    stored = find(compressed.mode).model.unpack(compressed)
+    host = Host(stored.shape, stored.mode.name, stored.cdus)
+    result, x = host.decompress(stored)
     return x, host.cycles(result, stored, True)

@@ -74,8 +74,8 @@ def compress(x, mode, **options):
                {name: size // beats.size + 2 for name, beats in outputs.items()}, **dict(mode.streams.inputs))
     arrays = {name: beats.content(done.beats[name]) for name, beats in outputs.items()}
     try:
-        if mode.optional("joined"):
-            compressed = mode.model.joined(x.shape, mode, arrays)
+        if hasattr(mode.model, "joined"):
+            compressed = mode.model.joined(x.shape, arrays)
         else:
             compressed = Compressed(mode.name, x.shape, arrays["o"], options)
         compressed.check()
@@ -89,7 +89,7 @@ def decompress(compressed):
     c, mode = compressed, find(compressed.mode)
     unit = found(mode.streams.decoder)
     inputs, outputs = payloads(unit)
-    arrays = mode.model.arrays(c) if mode.optional("arrays") else {"length": c.length, "i": c.payload}
+    arrays = mode.model.arrays(c) if hasattr(mode.model, "arrays") else {"length": c.length, "i": c.payload}
     carried = {name: Beats.of(shape).carry(arrays[name]) if Beats.of(shape) else np.array([[arrays[name]]], np.uint32)
                for name, shape in inputs.items()}
     beats = Beats.of(outputs["o"])

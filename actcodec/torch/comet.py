@@ -45,7 +45,7 @@ class Comet:
         kept = outside.nonzero().view(-1)
         size = sum(self._sizes(q, kept, shape, cdus))
         data, held = (q, s, kept, x.view(-1)[kept]), 2 * q.numel() + 12 * kept.numel()
-        return Packed(self.mode.name, tuple(x.shape), data, size, model.side_bytes(shape, self.mode, cdus), held)
+        return Packed(self.mode.name, tuple(x.shape), data, size, self.mode.model.side_bytes(shape, cdus), held)
 
     def decode(self, packed):
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""

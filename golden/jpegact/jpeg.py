@@ -7,7 +7,9 @@ libjpeg would write of these coefficients, byte for byte.
 
 import struct
 
-from actcodec.golden.jpegact import cdu, dct, div, huffman, rle, sfpr
+import numpy as np
+
+from actcodec.golden.jpegact import dct, div, huffman, rle, sfpr
 from actcodec.golden.jpegact.zigzag import ZIGZAG
 from actcodec.golden.offload import blocks
 
@@ -52,9 +54,11 @@ def quantized(x, dqt):
     Raises TypeError unless `x` is a float32 array, ValueError for another table, and for a shape that has no tiles (W <
     8 or N * C * H < 8).
     """
-    if cdu.effective_mode(x, "jpeg-act") != "jpeg-act":
-        raise ValueError(f"shape {x.shape} has no tiles, legal are NCHW with W >= 8 and N * C * H >= 8")
+    if not isinstance(x, np.ndarray) or x.dtype != np.float32:
+        raise TypeError(f"tensor is {getattr(x, 'dtype', type(x).__name__)}, has to be a float32 array")
     view = blocks.view(x.shape)
+    if not view.tileable:
+        raise ValueError(f"shape {x.shape} has no tiles, legal are NCHW with W >= 8 and N * C * H >= 8")
     y = sfpr.quantize(x.reshape(view.rows, view.width), sfpr.scales(x).k[view.channel, None])
     return div.quantize(dct.forward(blocks.split(y, view, tiled=True)), div.divisors(dqt))
 

@@ -60,6 +60,16 @@ def shifts(dqt):
     return np.minimum(np.rint(np.log2(dqt.reshape(8, 8), dtype=np.float64)), 7).astype(np.uint8)
 
 
+def word(shifts):
+    """A table of shifts in 192 bits: that of row r and column c in bits 24r + 3c + 2 : 24r + 3c."""
+    return sum(int(s) << 3 * k for k, s in enumerate(shifts.reshape(-1)))
+
+
+def of_word(word):
+    """The shifts of a word, uint8 [8, 8]."""
+    return np.array([word >> 3 * k & 7 for k in range(64)], np.uint8).reshape(8, 8)
+
+
 def shift(coefficients, s):
     """q = clip(floor(C / 2^s + 1/2), -128, 127), int8, of the fixed-point coefficients of `dct.forward`.
 

@@ -36,6 +36,11 @@ def word(quarters):
     return int.from_bytes(quarters.tobytes(), "little")
 
 
+def of_word(word):
+    """The table of a word, uint8 [8, 8]."""
+    return np.frombuffer(word.to_bytes(64, "little"), np.uint8).reshape(8, 8)
+
+
 def check(dead_zone):
     """Raises ValueError unless the dead zone is one."""
     if dead_zone not in DEAD_ZONES:

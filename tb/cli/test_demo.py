@@ -13,8 +13,8 @@ from matplotlib.transforms import Bbox
 from actcodec import cli, codecs, demo, engines, files, metrics
 from actcodec.demo import picture
 from actcodec.demo.run import KINDS, Result, measure, runs, totals
-from actcodec.golden.jpegact import cdu
 from actcodec.plotting import pyplot
+from tb import reference
 
 
 def cycles(compressed):
@@ -135,7 +135,7 @@ def test_demo_fails_on_one_wrong_bit(monkeypatch, tmp_path):
 def test_sample_has_the_ratios_expected_of_resnet_20():
     for kind, mode, dqt, expected in [("conv", "jpeg-act", "optL", 5.0), ("conv", "jpeg-act", "optH", 7.0),
                                       ("ReLU", "sfpr-zvc", "optL", 6.0)]:
-        done = [cdu.compress(x, mode, dqt) for name, x in demo.sample().items() if name.startswith(kind)]
+        done = [reference.compress(x, mode, dqt) for name, x in demo.sample().items() if name.startswith(kind)]
         ratio = sum(4 * c.view.rows * c.view.width for c in done) / sum(c.payload_bytes for c in done)
         assert ratio == pytest.approx(expected, rel=0.05)
 

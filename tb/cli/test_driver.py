@@ -7,13 +7,14 @@ import sys
 import numpy as np
 import pytest
 
-from actcodec import driver
+from actcodec import codecs, driver
 from actcodec.golden.comet import comet, lorenzo
 from actcodec.golden.gist import binarize
-from actcodec.golden.jpegact import cdu, dct, quantize, sfpr, zvc
+from actcodec.golden.jpegact import dct, quantize, sfpr, zvc
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.wire import stream
 from actcodec.rtl.offload.control.register_map import COUNTERS, MAP, ErrorCode
+from tb import reference
 from tb.harness import ROOT
 from tb.offload.control.register_model import OKAY, RegisterModel
 
@@ -66,8 +67,8 @@ class Accelerator(RegisterModel):
         v = self.values
         view = blocks.View(v["rows"], v["width"], v["channels"], v["height"], True)
         rows = np.ndarray((view.rows, view.width), "<f4", self.memory, v["base"], (v["stride"], 4))
-        mode, scales = cdu.MODES[v["mode"]], None
-        if mode in cdu.SCALED:
+        mode, scales = reference.MODES[v["mode"]], None
+        if mode in reference.SCALED:
             scales = np.frombuffer(self.memory, "<f4", view.channels, v["scales"]).copy()[view.channel, None]
         table = np.array([v["table"] >> 3 * k & 7 for k in range(64)]).reshape(8, 8)
         return mode, view, mode == "jpeg-act", rows, scales, table
@@ -78,8 +79,8 @@ class Accelerator(RegisterModel):
         if tiled:
             data = quantize.shift(dct.forward(data), table)
         data = data.reshape(-1, 64)
-        sizes = np.full(len(data), cdu.BLOCK_BYTES.get(mode, 0))
-        if mode in cdu.ITEM:
+        sizes = np.full(len(data), reference.BLOCK_BYTES.get(mode, 0))
+        if mode in reference.ITEM:
             data, sizes = zvc.encode(data)
         elif mode == "brc":
             data = binarize.forward(data.view(np.float32))
@@ -89,8 +90,8 @@ class Accelerator(RegisterModel):
     def decompress(self):
         mode, view, tiled, rows, r, table = self.descriptor()
         payload, n = np.frombuffer(self.payload, np.uint8), view.blocks(tiled)
-        item = cdu.ITEM.get(mode)
-        sizes = zvc.sizes(payload, n, item.itemsize) if item else np.full(n, cdu.BLOCK_BYTES[mode])
+        item = reference.ITEM.get(mode)
+        sizes = zvc.sizes(payload, n, item.itemsize) if item else np.full(n, reference.BLOCK_BYTES[mode])
         payload, _ = stream.deinterleave(payload, sizes, self.values["cdus"])
         data = zvc.decode(payload, n, item) if item else payload
         if mode == "brc":
@@ -147,20 +148,25 @@ def lay(device, x, stride=None, address=TENSOR):
         device.memory[address + row * stride : address + row * stride + 4 * view.width] = values.tobytes()
 
 
+def options(mode, dqt):
+    """A table for the modes that have one."""
+    return {"dqt": dqt} if codecs.find(mode).option("dqt") else {}
+
+
 def equal(result, expected):
     assert result.mode == expected.mode
-    for name, other in (("scales", expected.scales), ("table", expected.table)):
-        one = getattr(result, name)
-        assert (one is None) == (other is None) and (one is None or np.array_equal(one, other)), name
+    assert (result.scales is None) == (expected.scales is None)
+    assert result.scales is None or np.array_equal(result.scales, expected.scales)
+    assert result.settings == expected.settings
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("mode", cdu.MODES)
+@pytest.mark.parametrize("mode", reference.MODES)
 def test_tensors_go_there_and_back(mode, shape):
     device, x = Accelerator(cdus=3), tensor(shape)
-    host, expected = opened(device), cdu.compress(x, mode, "optH", 3)
+    host, expected = opened(device), reference.compress(x, mode, "optH", 3)
     lay(device, x)
-    result = driver.run(host.compress(TENSOR, shape, mode, "optH", scale_table=SCALES))
+    result = driver.run(host.compress(TENSOR, shape, mode, options=options(mode, "optH"), scale_table=SCALES))
     equal(result, expected)
     assert device.payload == expected.payload
     assert result.counters == {name: 2**33 + k for k, name in enumerate(COUNTERS)} | {"bytes_out": len(device.payload)}
@@ -168,10 +174,10 @@ def test_tensors_go_there_and_back(mode, shape):
     # As asked for, or as it came out.
     for again in (mode, result.mode):
         device.memory[BACK - 64 : BACK + 0x8000] = bytes([UNTOUCHED]) * 0x8040
-        back = driver.run(host.decompress(BACK, shape, again, scales=result.scales, table=result.table,
+        back = driver.run(host.decompress(BACK, shape, again, scales=result.scales, settings=result.settings,
                                           scale_table=SCALES))
         equal(back, expected)
-        assert device.memory[BACK : BACK + x.nbytes] == cdu.decompress(expected).tobytes()
+        assert device.memory[BACK : BACK + x.nbytes] == reference.decompress(expected).tobytes()
         assert set(device.memory[BACK - 64 : BACK]) | set(device.memory[BACK + x.nbytes : BACK + 0x8000]) == {UNTOUCHED}
     assert device.pulses == ["start"] * 3
 
@@ -181,14 +187,15 @@ def test_rows_may_lie_apart(mode):
     device, x = Accelerator(cdus=1), tensor((2, 3, 8, 13))
     host, stride = opened(device), 4 * 13 + 20
     lay(device, x, stride)
-    result = driver.run(host.compress(TENSOR, x.shape, mode, "jpeg80", scale_table=SCALES, stride=stride))
-    expected = cdu.compress(x, mode, "jpeg80")
+    result = driver.run(host.compress(TENSOR, x.shape, mode, options=options(mode, "jpeg80"), scale_table=SCALES,
+                                      stride=stride))
+    expected = reference.compress(x, mode, "jpeg80")
     equal(result, expected)
     assert device.payload == expected.payload
-    driver.run(host.decompress(BACK, x.shape, mode, scales=result.scales, table=result.table, scale_table=SCALES,
+    driver.run(host.decompress(BACK, x.shape, mode, scales=result.scales, settings=result.settings, scale_table=SCALES,
                                stride=stride))
     rows = np.ndarray((48, stride // 4), "<f4", device.memory, BACK)
-    assert np.array_equal(rows[:, :13], cdu.decompress(expected).reshape(48, 13))
+    assert np.array_equal(rows[:, :13], reference.decompress(expected).reshape(48, 13))
     assert set(rows[:, 13:].tobytes()) == {UNTOUCHED}
 
 
@@ -204,9 +211,10 @@ def test_scales_that_are_known_save_reading_the_tensor():
 def test_a_table_of_numbers_is_taken():
     device, x, dqt = Accelerator(), tensor((1, 1, 8, 8)), np.arange(1, 65)
     lay(device, x)
-    result = driver.run(opened(device).compress(TENSOR, x.shape, "jpeg-act", dqt, scale_table=SCALES))
-    assert device.payload == cdu.compress(x, "jpeg-act", dqt).payload
-    assert np.array_equal(result.table, quantize.shifts(dqt))
+    result = driver.run(opened(device).compress(TENSOR, x.shape, "jpeg-act", options={"dqt": dqt},
+                                                 scale_table=SCALES))
+    assert device.payload == reference.compress(x, "jpeg-act", dqt).payload
+    assert result.settings == {"table": quantize.word(quantize.shifts(dqt))}
 
 
 def test_the_same_code_runs_in_an_event_loop():
@@ -226,7 +234,7 @@ def test_the_same_code_runs_in_an_event_loop():
         host = await driver.Driver.open(Slow(device), Slow(PlainMemory(device)), interrupt)
         return await host.compress(TENSOR, x.shape, "jpeg-act", scale_table=SCALES)
 
-    equal(asyncio.run(session()), cdu.compress(x, "jpeg-act"))
+    equal(asyncio.run(session()), reference.compress(x, "jpeg-act"))
     assert waits == [0], "one wait for each tensor"
     assert device.interrupt == 0, "cleared"
     looks = [address for address, _ in device.writes].count(OFFSETS["CONTROL"])
@@ -307,12 +315,13 @@ WRONG = {
     "too few scales": ({"scales": np.float32([1, 2])}, "needs 3 scales"),
     "short stride": ({"stride": 60}, "STRIDE is 60, must be .* at least 4 [*] WIDTH"),
     "odd stride": ({"stride": 66}, "multiple of 4"),
-    "stride beyond its register": ({"stride": 2**32, "scales": np.float32([1, 1, 1])}, "stride .* 32 bits"),
+    "stride beyond its register": ({"stride": 2**32, "scales": np.float32([1, 1, 1]), "settings": {"table": 0}},
+                                   "stride .* 32 bits"),
     "unknown mode": ({"mode": "png"}, "must be one or more of raw"),
     "mode that is not there": ({"mode": "raw"}, "mode raw was not built in"),
     "three dimensions": ({"shape": (2, 3, 4)}, "3 dimensions"),
     "empty tensor": ({"shape": (0, 3, 8, 8)}, "empty"),
-    "unknown table": ({"dqt": "optX"}, "unknown DQT"),
+    "unknown table": ({"options": {"dqt": "optX"}}, "unknown DQT"),
 }
 
 
@@ -327,11 +336,11 @@ def test_what_cannot_be_is_refused_before_it_starts(case):
     driver.run(host.compress(**GOOD))
 
 
-@pytest.mark.parametrize("change", [{"table": None}, {"table": np.full((8, 8), 8)}, {"table": np.zeros(64)},
+@pytest.mark.parametrize("change", [{"settings": None}, {"settings": {"table": 1 << 192}}, {"settings": {"steps": 0}},
                                     {"scales": None}], ids=str)
 def test_decompression_needs_scales_and_table(change):
     device = Accelerator()
-    arguments = {"scales": np.float32([1, 1, 1]), "table": np.zeros((8, 8), np.uint8)} | GOOD | change
+    arguments = {"scales": np.float32([1, 1, 1]), "settings": {"table": 0}} | GOOD | change
     with pytest.raises(ValueError, match="needs"):
         driver.run(opened(device).decompress(**arguments))
     assert not device.pulses
@@ -345,13 +354,13 @@ def test_a_rice_table_that_no_lane_can_use_is_refused(k, flags, e, compresses, d
     word = sum(one << 3 * d for d, one in enumerate(k)) | sum(one << 3 * j for j, one in enumerate(e)) << 50
     word |= flags << 45
     device = Accelerator(modes=1 << 25, settings=64, fail=ErrorCode.BLOCK)  # ends every tensor that it starts
-    arguments = GOOD | {"mode": "jpeg-act-rice", "scales": np.float32([1, 1, 1]), "settings": {"rice_table": word}}
-    for legal, job, more in ((compresses, "compress", {}),
-                             (decompresses, "decompress", {"table": np.zeros((8, 8), np.uint8)})):
+    arguments = GOOD | {"mode": "jpeg-act-rice", "scales": np.float32([1, 1, 1]),
+                        "settings": {"rice_table": word, "table": 0}}
+    for legal, job in ((compresses, "compress"), (decompresses, "decompress")):
         started = len(device.pulses)
         with pytest.raises(driver.AcceleratorError if legal else ValueError, match=None if legal else
                            "setting rice_table .* must keep: (.* at most 8|flags at most 16|e ascending)"):
-            driver.run(getattr(opened(device), job)(**arguments | more))
+            driver.run(getattr(opened(device), job)(**arguments))
         assert len(device.pulses) - started == legal
 
 

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from actcodec import codecs, container, demo, engines
-from actcodec.golden.jpegact import cdu, div, steps
+from actcodec.codecs.codec import Stored
+from actcodec.golden.jpegact import div, steps
 from actcodec.sim import rtl_engine
+from tb import reference
 from tb.cli.line import same_by_both_engines
 
 SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1)]
 TABLES = ["optL", "optH", "jpeg80", "jpeg60"]
 # What is built: every number of CDUs is a simulator of its own.
-CDUS = {mode: (1, 2) if mode in ("raw", "zvc") else (1, 3, 8) for mode in cdu.MODES}
+CDUS = {mode: (1, 2) if mode in ("raw", "zvc") else (1, 3, 8) for mode in reference.MODES}
 SUBNORMAL = np.float32(1e-41)
 
 
@@ -49,9 +51,9 @@ def check_equal(x, mode, dqt, cdus, **more):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("mode", cdu.MODES)
+@pytest.mark.parametrize("mode", reference.MODES)
 def test_engines_agree_on_every_shape_and_mode(mode, shape):
-    number = SHAPES.index(shape) * len(cdu.MODES) + cdu.MODES.index(mode)
+    number = SHAPES.index(shape) * len(reference.MODES) + reference.MODES.index(mode)
     check_equal(awkward(shape, number), mode, TABLES[number % 4], CDUS[mode][number % len(CDUS[mode])])
 
 
@@ -126,23 +128,24 @@ def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch):
         if there and (not todo or rng.integers(2)):
             golden, expected = there.pop(int(rng.integers(len(there))))
             model = codecs.find(golden.mode).model
-            stored, settings = model.stored(golden)
-            _, y = host.decompress(stored, settings)
+            _, y = host.decompress(model.unpack(golden))
             np.testing.assert_array_equal(y.view(np.uint32), expected.view(np.uint32), golden.mode)
             continue
         mode, values = todo.pop()
         options = mode.settings(values)
         options.pop("cdus")
         x = np.maximum(rng.normal(size=shape), -0.5).astype(np.float32)
-        lane, job = rtl_engine.planned(x, mode, **options)
-        golden = mode.model.compress(x, mode, cdus=2, **options)
-        result, payload = host.compress(x, lane.name, **job)
-        found = mode.model.compressed(lane, shape, payload, 2, result, **options)
+        lane, words, settings = mode.model.plan(x, **options)
+        golden = mode.model.compress(x, cdus=2, **options)
+        result, payload = host.compress(x, lane.name, scales=words, settings=settings,
+                                        signs=options.get("signs", False))
+        found = mode.model.pack(Stored(lane, shape, payload, result.scales, result.settings, 2, result.lengths),
+                                **options)
         assert container.pack(found) == container.pack(golden), lane.name
         there.append((golden, mode.model.decompress(golden)))
 
 
-@pytest.mark.parametrize(("mode", "cdus"), [(mode, cdus) for mode in cdu.MODES for cdus in CDUS[mode]])
+@pytest.mark.parametrize(("mode", "cdus"), [(mode, cdus) for mode in reference.MODES for cdus in CDUS[mode]])
 def test_engines_agree_for_every_number_of_cdus(mode, cdus):
     check_equal(awkward((3, 4, 9, 24), cdus), mode, "optH", cdus)  # 42 tiles, 54 blocks: no multiple of a group
 
@@ -153,7 +156,7 @@ def test_engines_agree_on_every_class_of_width(width):
 
 
 @pytest.mark.parametrize("name", ["zeros", "ones", "nan", "inf", "one value"])
-@pytest.mark.parametrize("mode", cdu.MODES)
+@pytest.mark.parametrize("mode", reference.MODES)
 def test_engines_agree_on_uniform_tensors(mode, name):
     x = np.full((1, 2, 8, 16), {"zeros": 0, "ones": 1, "nan": np.nan, "inf": -np.inf, "one value": 0}[name], np.float32)
     if name == "one value":
@@ -161,7 +164,7 @@ def test_engines_agree_on_uniform_tensors(mode, name):
     check_equal(x, mode, "optL", cdus=1)
 
 
-@pytest.mark.parametrize("mode", cdu.MODES)
+@pytest.mark.parametrize("mode", reference.MODES)
 def test_a_long_tensor_takes_eight_cycles_a_block(mode):
     x = demo.sample()["ReLU_layers_0_relu1"]
     for cycles in check_equal(x, mode, "optL", cdus=1):

@@ -255,7 +255,6 @@ def test_an_interrupt_while_a_command_runs_leaves_nothing(folder, moment):
     (folder / "interrupted.py").write_text(f"""
 import os, signal, sys
 from actcodec import __main__, files
-from actcodec.golden.jpegact import cdu
 files.open = open
 inner = {moment}
 def kill(*arguments, **more):

@@ -12,8 +12,9 @@ from actcodec.codecs import lane_modes
 from actcodec.golden.comet import book, lorenzo, prequantise
 from actcodec.golden.division import table as division
 from actcodec.golden.division import view as planes
-from actcodec.golden.jpegact import bits, cdu, div, nibble, rice, sfpr
+from actcodec.golden.jpegact import bits, div, nibble, rice, sfpr, steps
 from actcodec.golden.offload import blocks
+from tb import reference
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "integration.md").read_text()
 FAMILIES = ((0, 1, 2, 3), (0, 1, 2, 4), (None, 0, 1, 3), (None, 0, 1, 2))  # of a base; None: 0
@@ -66,7 +67,7 @@ def test_steps_have_the_least_of_golden():
     setting, quarters = told("jpeg-act-div", "steps"), np.arange(256)
     for place in (0, 17, 63):
         answers = [legal(setting, setting.default & ~(255 << 8 * place) | int(q) << 8 * place) for q in quarters]
-        assert answers == (quarters >= cdu.steps.LEAST).tolist() and len(quarters) == cdu.steps.MOST + 1
+        assert answers == (quarters >= steps.LEAST).tolist() and len(quarters) == steps.MOST + 1
 
 
 def test_a_rice_table_that_compresses_needs_its_sums():
@@ -90,9 +91,9 @@ def test_the_defaults_of_coders_work():
             code = table.of(told(name, f"{coder}_table").default)
             sizes = np.zeros(2)
             for x in tensors:
-                own, other = cdu.compress(x, name), cdu.compress(x, name, code=code)
+                own, other = reference.compress(x, name), reference.compress(x, name, code=code)
                 sizes += len(own.payload), len(other.payload)
-                np.testing.assert_array_equal(cdu.decompress(own), cdu.decompress(other))
+                np.testing.assert_array_equal(reference.decompress(own), reference.decompress(other))
             assert sizes[1] < 1.08 * sizes[0], (name, sizes)
 
 

@@ -12,7 +12,8 @@ from PIL import Image
 import actcodec
 from actcodec import cli, container
 from actcodec.codecs.compressed import Compressed
-from actcodec.golden.jpegact import cdu, div, jpeg, rle
+from actcodec.golden.jpegact import div, jpeg, rle
+from tb import reference
 from tb.cli.line import run
 from tb.cli.test_container import sealed
 from tb.judges import libjpeg
@@ -45,14 +46,14 @@ def words(k):
 def test_files_and_tensors_are_goldens(shape, name, cdus):
     x, dqt = tensor(shape), div.table(name)
     seen = x.reshape(SHAPES[shape])
-    encoded = cdu.compress(seen, cdu.BASE, dqt, cdus)
+    encoded = reference.compress(seen, reference.BASE, dqt, cdus)
     c = actcodec.compress(x, "jpeg-base", dqt=name, cdus=cdus)
     assert (c.payload, c.options) == (encoded.payload, {"dqt": name, "cdus": cdus})
     assert container.pack(c) == sealed(
         b"\x89ACT" + bytes([1, 20, cdus, len(shape)]) + len(c.payload).to_bytes(8, "little")
         + struct.pack(f"<{len(shape)}I", *shape) + bytes([len(name)]) + name.encode() + bytes(dqt.ravel().tolist())
         + words(encoded.scales) + c.payload)
-    expected = cdu.decompress(encoded)
+    expected = reference.decompress(encoded)
     np.testing.assert_array_equal(actcodec.decompress(container.unpack(container.pack(c))), expected.reshape(shape))
 
 

@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 
 from actcodec import codecs
+from actcodec.codecs.codec import Codec
 from actcodec.codecs.compressed import Compressed
 from tb.cli.line import run, succeeds
 
 
-class Model:
+class Model(Codec):
     """Keeps a tensor as it is."""
 
-    @staticmethod
-    def compress(x, mode, **options):
-        return Compressed(mode.name, x.shape, x.tobytes(), options)
+    def compress(self, x, **options):
+        return Compressed(self.mode.name, x.shape, x.tobytes(), options)
 
-    @staticmethod
-    def decompress(compressed):
+    def decompress(self, compressed):
         return np.frombuffer(compressed.payload, np.float32).reshape(compressed.shape)
 
 

@@ -9,7 +9,8 @@ import pytest
 import actcodec
 from actcodec import container
 from actcodec.codecs import by_code, lane_modes
-from actcodec.golden.jpegact import cdu, steps
+from actcodec.golden.jpegact import steps
+from tb import reference
 from tb.cli.line import run, shell
 from tb.cli.test_container import sealed
 from tb.cli.test_jpeg_base import tensor, words
@@ -35,7 +36,7 @@ def lane(coder):
 def test_files_and_tensors_are_goldens(coder, name):
     x, quarters = tensor((2, 3, 16, 13)), steps.steps(steps.table(name))
     for zone in range(4):
-        encoded = cdu.compress(x, lane(coder), steps.table(name), 3, dead_zone=zone)
+        encoded = reference.compress(x, lane(coder), steps.table(name), 3, dead_zone=zone)
         c = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=name, dead_zone=zone, cdus=3)
         assert c.options == {"dqt": name, "coder": coder, "quantizer": "div", "cdus": 3}
         table = encoded.code.word.to_bytes({"nibble": 11, "rice": 8}[coder], "little") if encoded.code else b""
@@ -44,7 +45,7 @@ def test_files_and_tensors_are_goldens(coder, name):
             + struct.pack("<4I", *x.shape) + bytes([len(name)]) + name.encode() + bytes(quarters.ravel().tolist())
             + words(encoded.scales) + table + encoded.payload)
         back = actcodec.decompress(container.unpack(container.pack(c)))
-        np.testing.assert_array_equal(back, cdu.decompress(encoded))
+        np.testing.assert_array_equal(back, reference.decompress(encoded))
 
 
 def test_codes_tell_the_quantizer():

@@ -3,7 +3,6 @@ other. ``toy`` has options of every kind; ``mirror`` is hardware as well."""
 
 import json
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,11 +15,12 @@ from actcodec import codecs, container, units
 from actcodec.bench import cycles
 from actcodec.bench import run as bench
 from actcodec.bench.tables import rate_table
+from actcodec.codecs.codec import Codec
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.jpegact import CDUS
 from actcodec.demo import picture
 from actcodec.demo.run import Result
-from actcodec.golden.jpegact import cdu
+from actcodec.golden.jpegact import path
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import words
 from actcodec.rtl.offload.control.stage import Hop, Stage
@@ -31,7 +31,7 @@ from tb.cli.line import run
 
 TURNS = tuple(({"turn": turn}, codecs.Mode(f"toy-{turn}", 60 + turn)) for turn in (1, 2))
 TOY = codecs.Mode(
-    "toy", 60, golden="tb.cli.test_toy", summary="bytes of every value reversed", tensors="toys",
+    "toy", 60, golden="tb.cli.test_toy:Toy", summary="bytes of every value reversed", tensors="toys",
     variants=(*TURNS, ({"turn": 2, "back": "yes"}, codecs.Mode("toy-back", 63))),
     source="this bench, section 1", options=(
         codecs.Option("flips", int, 0, "Bits to flip in every byte.", range=(0, 255)),
@@ -46,19 +46,21 @@ TOY = codecs.Mode(
     exclusive=("low", "high"))
 
 
-def compress(x, mode, flips, gain, order, turn, back, loud, step, low, high):
-    assert mode is TOY
-    data = np.ascontiguousarray(x * np.float32(gain), "<f4").view(np.uint8).reshape(-1, 4)
-    data = (data[:, ::-1] if order == "byte" else data) ^ np.uint8(flips)
-    options = {"flips": flips, "gain": gain, "order": order, "turn": turn, "back": back, "loud": loud, "step": step}
-    return Compressed(mode.name, x.shape, np.roll(data, turn, axis=1).tobytes(), options)
+class Toy(Codec):
+    """The model."""
 
+    def compress(self, x, flips, gain, order, turn, back, loud, step, low, high):
+        assert self.mode is TOY
+        data = np.ascontiguousarray(x * np.float32(gain), "<f4").view(np.uint8).reshape(-1, 4)
+        data = (data[:, ::-1] if order == "byte" else data) ^ np.uint8(flips)
+        options = {"flips": flips, "gain": gain, "order": order, "turn": turn, "back": back, "loud": loud, "step": step}
+        return Compressed("toy", x.shape, np.roll(data, turn, axis=1).tobytes(), options)
 
-def decompress(compressed):
-    data = np.frombuffer(compressed.payload, np.uint8).reshape(-1, 4) ^ np.uint8(compressed.options["flips"])
-    data = np.roll(data, -compressed.options["turn"], axis=1)
-    data = np.ascontiguousarray(data[:, ::-1] if compressed.options["order"] == "byte" else data)
-    return (data.view("<f4") / np.float32(compressed.options["gain"])).reshape(compressed.shape)
+    def decompress(self, compressed):
+        data = np.frombuffer(compressed.payload, np.uint8).reshape(-1, 4) ^ np.uint8(compressed.options["flips"])
+        data = np.roll(data, -compressed.options["turn"], axis=1)
+        data = np.ascontiguousarray(data[:, ::-1] if compressed.options["order"] == "byte" else data)
+        return (data.view("<f4") / np.float32(compressed.options["gain"])).reshape(compressed.shape)
 
 
 @pytest.fixture
@@ -208,36 +210,17 @@ def reverse(site, here):
     return Stage(both, both)
 
 
-def reversed_(data):
-    return np.frombuffer(data, np.uint8).reshape(-1, 4)[:, ::-1].tobytes()
+class Reversed(path.Stage):
+    """Its model."""
+
+    def forward(self, x, settings):
+        return x.view(np.uint32).byteswap().view(np.float32)
+
+    backward = forward
 
 
-class Mirror:
-    """The model: blocks as in mode raw, but for the order of bytes."""
-
-    @staticmethod
-    def compress(x, mode, cdus):
-        return Compressed(mode.name, x.shape, reversed_(cdu.compress(x, "raw", cdus=cdus).payload), {"cdus": cdus})
-
-    @staticmethod
-    def decompress(c):
-        return cdu.decompress(cdu.Compressed("raw", c.shape, None, None, None, c.cdus, reversed_(c.payload)))
-
-    @staticmethod
-    def job():
-        return {}
-
-    @staticmethod
-    def compressed(lane, shape, payload, cdus, result):
-        return Compressed(lane.name, shape, payload, {"cdus": cdus})
-
-    @staticmethod
-    def stored(c):
-        return SimpleNamespace(mode=c.mode, shape=c.shape, payload=c.payload, cdus=c.cdus, scales=None, table=None,
-                               payload_bytes=len(c.payload), blocks=len(c.payload) // 256), {}
-
-
-MIRROR = codecs.Mode("mirror", 58, BlockFormat("fixed", 32), ("tb.cli.test_toy:reverse",), golden=Mirror,
+MIRROR = codecs.Mode("mirror", 58, (codecs.Stage("tb.cli.test_toy:reverse", "tb.cli.test_toy:Reversed",
+                                                 BlockFormat("fixed", 32)),),
                      summary="bytes of every value reversed, in a lane", tensors="toys", source="this bench, section 2",
                      options=(CDUS,))
 REVERSE = units.Unit("reverse", Reverse, "bytes of every word reversed", bench="cli/toy")

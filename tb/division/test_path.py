@@ -11,10 +11,11 @@ from actcodec.codecs import lane_modes
 from actcodec.codecs.division import LANE
 from actcodec.golden.division import table
 from actcodec.golden.division import view as views
-from actcodec.golden.jpegact import cdu, sfpr
+from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload import blocks
 from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.control.config import config_layout
+from tb import reference
 from tb.division.tensors import Share, shapes, tensor_of
 from tb.harness import PATTERNS, STALLS, Bench, after, chunk, pack, parameters, rng, simulate
 from tb.offload.wire import payloads
@@ -141,9 +142,9 @@ class Unit(Bench):
     async def other(self, random, name, **patterns):
         """A tensor of another mode, both ways."""
         x = random.standard_normal((1, 3, 16, 8 * int(random.integers(1, 5)))).astype(np.float32)
-        c = cdu.compress(x, name)
+        c = reference.compress(x, name)
         view, form = c.view, c.tiled
-        index, found = blocks.order(view, form), [payloads.cut(np.frombuffer(c.payload, np.uint8), cdu.sizes_of(c))][0]
+        index, found = blocks.order(view, form), payloads.cut(np.frombuffer(c.payload, np.uint8), reference.sizes_of(c))
         table_ = {"table": c.table.reshape(-1).tolist()} if form else {}
         layout = min(view.tiles_per_row, 3) - 1
         rows = [row for block in found for row in payloads.split(block, name)]
@@ -153,7 +154,7 @@ class Unit(Bench):
         beats[-1] |= 1 << 8 * WIDTH + WIDTH.bit_length()
         for decompress in (0, 1):
             k = sfpr.reciprocal(c.scales) if decompress else c.scales
-            tensor = cdu.decompress(c) if decompress else x
+            tensor = reference.decompress(c) if decompress else x
             words = np.ascontiguousarray(tensor).view(np.uint32)
             sectors = [pack(row, 32) for row in blocks.sectors(words, view, form)]
             scales = [int(word) for word in k.view(np.uint32)[view.channel[index // view.tiles_per_row]]]

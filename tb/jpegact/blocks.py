@@ -7,7 +7,8 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from actcodec.golden.jpegact import bits, cdu, nibble, rice, rle
+from actcodec.golden.jpegact import bits, nibble, rice, rle
+from tb import reference
 from tb.harness import PATTERNS, STALLS, Bench, after, beats, parameters, rng
 from tb.judges import blockcodes
 
@@ -129,10 +130,10 @@ def tables(random, golden, straight=None):
 
 def recovered(mode, payload, count, code):
     """What a decoder makes of any payload: one of the same values, uint8, and which blocks it has to report."""
-    if mode == cdu.BASE:
+    if mode == reference.BASE:
         found = rle.salvage(bytes(payload) + bytes(256 * count), count)
         return rle.encode(found.blocks)[0], found.errors
-    coder = cdu.CODERS[mode]
+    coder = reference.CODERS[mode]
     found = coder.recover(payload, count, code)
     return coder.encode(found.blocks, code)[0], found.faults & FAULTS
 

@@ -4,9 +4,9 @@ import numpy as np
 from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.codecs import lane_modes
-from actcodec.codecs.models.cdu import told
-from actcodec.golden.jpegact import cdu, rle, sfpr
+from actcodec.golden.jpegact import rle, sfpr, steps
 from actcodec.golden.offload import blocks
+from tb import reference
 from tb.harness import SEED, Bench, chunks, pack, parameters
 from tb.jpegact.blocks import tables
 from tb.offload.wire import payloads
@@ -30,10 +30,11 @@ class Driver:
 
     def config(self, decompress, mode, layout, count, table, signs=0, code=None, zone=0):
         settings = 0
-        if code or (mode in cdu.STEPPED and table is not None):
-            numbers = told(mode, code, table, zone)
-            settings = sum(numbers[found.name] << found.low for found in lane_modes(mode)[0].told)
-        shifts = np.zeros(64, int) if table is None or mode in cdu.STEPPED else table.reshape(-1)
+        if code or (mode in reference.STEPPED and table is not None):
+            numbers = {"dead_zone": zone, **({"steps": steps.word(table)} if mode in reference.STEPPED else {}),
+                       **({reference.NAMES.get(reference.CODERS.get(mode), "divisors"): code.word} if code else {})}
+            settings = sum(numbers[setting.name] << setting.low for setting in lane_modes(mode)[0].told)
+        shifts = np.zeros(64, int) if table is None or mode in reference.STEPPED else table.reshape(-1)
         bits = max((len(self.modes) - 1).bit_length(), 1)
         place = mode if isinstance(mode, int) else self.modes.index(mode)
         rest = layout | count << 2 | signs << 34 | (pack(shifts, 3) | settings << 192) << 35
@@ -51,7 +52,7 @@ class Driver:
             words[real] = values.view(np.uint32)[view.channel[rows[real]]]
             scales.append([int(word) for word in words])
         sectors = []
-        for tensor in (x, cdu.decompress(c)):
+        for tensor in (x, reference.decompress(c)):
             array = blocks.sectors(np.ascontiguousarray(tensor).view(np.uint32), view, c.tiled)
             array = np.pad(array, ((0, count - len(array)), (0, 0)))
             sectors.append([pack(row, 32) for row in array])
@@ -61,7 +62,7 @@ class Driver:
         """The bytes as they leave."""
         if self.packed:
             return chunks(c.payload, self.width)
-        if c.mode in cdu.TABLES:  # eight chunks of any sizes
+        if c.mode in reference.TABLES:  # eight chunks of any sizes
             return [beat for k, block in enumerate(self.blocks(c), 1) for beat in ((block.tobytes(), k == c.blocks),
                                                                                    *[None] * 7)]
         beats = [beat for block in self.blocks(c) for beat in payloads.chunks(block, c.mode, self.width)]
@@ -92,11 +93,11 @@ class Driver:
 
     @staticmethod
     def blocks(c):
-        return payloads.cut(np.frombuffer(c.payload, np.uint8), cdu.sizes_of(c))
+        return payloads.cut(np.frombuffer(c.payload, np.uint8), reference.sizes_of(c))
 
     def symbols(self, c):
         """Of the first block, in a mode in which each takes a cycle."""
-        return int(rle.symbols(rle.decode(self.blocks(c)[0], 1))[0]) if c.mode == cdu.BASE else 0
+        return int(rle.symbols(rle.decode(self.blocks(c)[0], 1))[0]) if c.mode == reference.BASE else 0
 
     def sources(self, decompress, c, beats, given=None, signs=0, zone=0):
         """All that comes in with a tensor of which ``beats`` are known; ``given`` in place of its bytes."""
@@ -109,9 +110,9 @@ class Driver:
         """Compresses and compares; returns golden's result and the run. Any ``zone`` if there is none."""
         signs, zone = int(random.integers(2)), int(random.integers(4)) if zone is None else zone
         code = None
-        if (used := cdu.effective_mode(x, mode)) in cdu.CODERS and random.integers(2):
-            code = tables(random, cdu.CODERS[used])
-        c = cdu.compress(x, mode, dqt, signs=signs, code=code, dead_zone=zone)
+        if (used := reference.effective_mode(x, mode)) in reference.CODERS and random.integers(2):
+            code = tables(random, reference.CODERS[used])
+        c = reference.compress(x, mode, dqt, signs=signs, code=code, dead_zone=zone)
         beats = self.beats(c, x)
         scales, chunks = beats[1], beats[-1]
         run = await self.bench.run(self.sources(0, c, beats, signs=signs, zone=zone), {"bytes_o": len(chunks)}, random,
@@ -136,7 +137,7 @@ class Driver:
             self.bench.equal(self.real(run["sectors_o"], c), self.real(sectors, c), f"decompress {c.mode} {x.shape}")
         await self.rest()
         # What is missing may leave a block that contradicts itself, or not.
-        got = int(self.dut.error.value) & ~(MALFORMED if error == 2 and c.mode in cdu.TABLES else 0)
+        got = int(self.dut.error.value) & ~(MALFORMED if error == 2 and c.mode in reference.TABLES else 0)
         assert got == error, f"error {got}, not {error}"
         return run
 

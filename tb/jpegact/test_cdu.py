@@ -10,15 +10,16 @@ from amaranth.back import rtlil
 from cocotb.triggers import FallingEdge
 
 from actcodec.codecs import CDMA, JPEG_ACT, lane_modes
-from actcodec.golden.jpegact import cdu, quantize, rle, steps
+from actcodec.golden.jpegact import quantize, rle, steps
 from actcodec.rtl.jpegact.cdu import Cdu
+from tb import reference
 from tb.harness import PATTERNS, ROOT, SEED, STALLS, after, chunks, rng, simulate
 from tb.jpegact import test_runlength
 from tb.jpegact.blocks import recovered, rows
 from tb.jpegact.cdus import MALFORMED, Driver, tensor
 from tb.offload.wire import payloads
 
-ALL = cdu.MODES
+ALL = reference.MODES
 NIBBLE, RICE = ("sfpr-nibble", "jpeg-act-nibble"), ("sfpr-rice", "jpeg-act-rice")
 SAMPLE = ROOT / "actcodec" / "data" / "resnet20.npz"
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
@@ -71,7 +72,8 @@ def test_jpeg_base(coders, modes):
              without=[] if coders == 8 else [rate_is_eight_cycles_a_block], modes=modes, packed=False)
 
 
-@pytest.mark.parametrize("modes, packed", [(("jpeg-act-div",), True), ((*cdu.STEPPED, "sfpr-rice"), False)], ids=str)
+@pytest.mark.parametrize("modes, packed", [(("jpeg-act-div",), True), ((*reference.STEPPED, "sfpr-rice"), False)],
+                         ids=str)
 def test_div_in_quarters(modes, packed):
     """In place of SH with each coder."""
     simulate(Cdu(lane_modes(*modes), packed=packed, coders=2), __file__, [*ANY, *(BYTES if packed else [])],
@@ -123,7 +125,7 @@ async def equals_golden_for_every_mode_and_shape(dut):
                 turn += 1 + (turn % 5 == 4)  # the pairs take turns over the modes
                 with np.errstate(all="ignore"):
                     x = tensor(random, shape, sparse)
-                if cdu.effective_mode(x, mode) not in driver.modes:
+                if reference.effective_mode(x, mode) not in driver.modes:
                     continue  # too small for tiles, and this unit has nothing to fall back to
                 dqt = random.choice(["optL", "optH", "jpeg80", "jpeg60"])
                 c, _ = await driver.compress(x, mode, random, str(dqt), idle, stall)
@@ -149,17 +151,17 @@ async def equals_golden_for_random_tables(dut):
     random = rng()
     driver = Driver(dut)
     await driver.bench.start()
-    if cdu.BASE in driver.modes:
+    if reference.BASE in driver.modes:
         used = set()
         for _ in range(8):
             dqt = np.minimum(256 >> random.integers(0, 9, (8, 8)), 255) - random.integers(0, 2, (8, 8))
             dqt = np.maximum(dqt, 1)
             x = tensor(random, (1, 2, 16, 40))
-            c, _ = await driver.compress(x, cdu.BASE, random, dqt)
+            c, _ = await driver.compress(x, reference.BASE, random, dqt)
             used |= set(enumerate(c.code.divisors.reshape(-1).tolist()))
             await driver.decompress(c, x, random)
         assert {1, 2, 3, 127, 128, 255} <= {divisor for _, divisor in used}
-    for mode in set(cdu.STEPPED) & set(driver.modes):
+    for mode in set(reference.STEPPED) & set(driver.modes):
         used = set()
         for _ in range(8):
             dqt = np.minimum(256 >> random.integers(0, 8, (8, 8)), 255) - random.integers(0, 2, (8, 8))
@@ -190,7 +192,7 @@ async def rate_is_eight_cycles_a_block(dut):
             for density in (1, 0.3):
                 x = random.uniform(0.5, 1, shape).astype(np.float32) * (random.random(shape) < density)
                 x = x.astype(np.float32)
-                c, run = await driver.compress(x, mode, random, np.full((8, 8), 8 if mode == cdu.BASE else 1),
+                c, run = await driver.compress(x, mode, random, np.full((8, 8), 8 if mode == reference.BASE else 1),
                                                zone=0)
                 layout = min(c.view.tiles_per_row - 1, 2)
                 longest = 9 if mode == "zvc" and density == 1 else 8
@@ -201,9 +203,9 @@ async def rate_is_eight_cycles_a_block(dut):
                 symbols = driver.symbols(c)
                 if density == 1:  # a coder of jpeg-base waits for lines if a block has few codes in the first ones
                     check_latency(first - symbols, COMPRESS_LATENCY[driver.kind][mode], layout,
-                                  f"compress {mode} {shape}", 8 if mode == cdu.BASE else 0)
+                                  f"compress {mode} {shape}", 8 if mode == reference.BASE else 0)
                 run = await driver.decompress(c, x, random)
-                late = 64 - symbols if mode == cdu.BASE else 0  # as a block with more codes than the first
+                late = 64 - symbols if mode == reference.BASE else 0  # as a block with more codes than the first
                 check_rate(run.cycles["sectors_o"], c.blocks, longest, f"decompress {mode} {shape} {density}", late)
                 first = run.cycles["sectors_o"][0] - run.cycles[driver.bytes_i][0]
                 if density == 1:
@@ -236,7 +238,7 @@ async def queue_of_tensors_in_changing_modes_and_directions(dut, idle, stall):
     sinks, kept = {"sectors_o": [], "bytes_o": []}, []
     for mode, direction in jobs:
         x = tensor(random, [(1, 3, 9, 24), (1, 5, 8, 8), (1, 2, 13, 16)][random.integers(3)], random.random() < 0.5)
-        c = cdu.compress(x, mode, "optH")
+        c = reference.compress(x, mode, "optH")
         layout, scales, sectors, restored, chunks = driver.beats(c, x)
         sources["config"].append(driver.config(int(direction), c.mode, layout, c.blocks, c.table, code=c.code))
         sources["scales"] += scales[direction] if scales else []
@@ -260,7 +262,7 @@ async def refuses_a_configuration_it_cannot_do(dut):
     await driver.bench.start()
     absent = range(len(driver.modes), 1 << max((len(driver.modes) - 1).bit_length(), 1))
     bad = [driver.config(0, driver.modes[0], 0, 0, None), driver.config(1, driver.modes[0], 0, 0, None)]
-    for mode in [mode for mode in ("jpeg-act", cdu.BASE, *cdu.STEPPED) if mode in driver.modes]:
+    for mode in [mode for mode in ("jpeg-act", reference.BASE, *reference.STEPPED) if mode in driver.modes]:
         # An unknown layout; half a row of tiles.
         bad += [driver.config(1, mode, 3, 4, None), driver.config(0, mode, 1, 5, None)]
     bad += [driver.config(direction, place, 0, 1, None) for place in absent for direction in (0, 1)]
@@ -281,7 +283,7 @@ async def is_busy_until_the_last_beat_has_left(dut):
     await driver.bench.start()
     for mode in driver.modes:
         x = tensor(random, (1, 3, 16, 24), True)
-        c = cdu.compress(x, mode, "optL")
+        c = reference.compress(x, mode, "optL")
         *_, beats = known = driver.beats(c, x)
         await driver.bench.run(driver.sources(0, c, known), {"bytes_o": len(beats) - 1}, random)
         for _ in range(100):
@@ -301,10 +303,10 @@ async def flags_a_stream_that_is_short_or_long_and_goes_on(dut, stall):
     await driver.bench.start()
     for mode in driver.modes:
         x = tensor(random, (1, 3, 16, 24), True)
-        c = cdu.compress(x, mode, "optL")
+        c = reference.compress(x, mode, "optL")
         for cut in (1, driver.width, c.payload_bytes // 2, c.payload_bytes - 1):
             run = await driver.decompress(c, x, random, "never", stall, chunks(c.payload[:-cut], driver.width), error=2)
-            if mode in cdu.BLOCK_BYTES:
+            if mode in reference.BLOCK_BYTES:
                 filled = replace(c, payload=c.payload[:-cut] + bytes(cut))
                 driver.bench.equal(driver.real(run["sectors_o"], c), driver.real(driver.beats(filled, x)[3], c),
                                    f"{mode} short of {cut}")
@@ -324,13 +326,13 @@ async def rows_that_end_early_or_late_are_flagged(dut, stall):
     last = 1 << 8 * (driver.width - 8) + 8
     for mode in driver.modes:
         x = tensor(random, (1, 3, 16, 24), True)
-        c = cdu.compress(x, mode, "optL")
+        c = reference.compress(x, mode, "optL")
         given = driver.given(c)
         whole = driver.blocks(c)
         for kept in (0, 1, len(whole) // 2, len(whole) - 1):
             cut = [*given[: 8 * kept], int(random.integers(0, 256)) | last]
-            zero = bytes(cdu.BLOCK_BYTES.get(mode, payloads.block_format(mode).head))
-            if mode == cdu.BASE:  # to golden, a block without bytes is none
+            zero = bytes(reference.BLOCK_BYTES.get(mode, payloads.block_format(mode).head))
+            if mode == reference.BASE:  # to golden, a block without bytes is none
                 zero = rle.encode(np.zeros((1, 64), np.int8))[0].tobytes()
             filled = replace(c, payload=b"".join([b.tobytes() for b in whole[:kept]] + [zero] * (len(whole) - kept)))
             run = await driver.decompress(c, x, random, "never", stall, cut, error=2)
@@ -352,11 +354,11 @@ async def reports_malformed_blocks_and_stays_in_step(dut, stall):
     driver = Driver(dut)
     await driver.bench.start()
     told = set()
-    coded = [mode for mode in driver.modes if mode in cdu.TABLES]
+    coded = [mode for mode in driver.modes if mode in reference.TABLES]
     for mode in coded:
         x, size = tensor(random, (1, 3, 16, 24), True), 8 * payloads.block_format(mode).row
-        c = cdu.compress(x, mode, "optL")
-        heads = np.cumsum([0, *cdu.sizes_of(c)[:-1]])
+        c = reference.compress(x, mode, "optL")
+        heads = np.cumsum([0, *reference.sizes_of(c)[:-1]])
         for turn in range(12):
             payload = np.frombuffer(c.payload, np.uint8).copy()
             for at in random.choice(heads, 2) + random.integers(0, [1, 5][turn % 2], 2):
@@ -364,8 +366,8 @@ async def reports_malformed_blocks_and_stays_in_step(dut, stall):
             payload = c.payload if turn == 0 else payload.tobytes()
             again, faults = recovered(mode, payload, c.blocks, c.code)
             like = replace(c, payload=again.tobytes())
-            given = (test_runlength.rows(payload, c.blocks, random) if mode == cdu.BASE else
-                     rows(cdu.CODERS[mode], payload, c.blocks, random))
+            given = (test_runlength.rows(payload, c.blocks, random) if mode == reference.BASE else
+                     rows(reference.CODERS[mode], payload, c.blocks, random))
             given = [row & (1 << size) - 1 | row >> size << 8 * (driver.width - 8) for row in given]
             error = MALFORMED if np.any(faults) else 0
             await driver.decompress(like, x, random, "never", stall, given, error)
@@ -382,7 +384,7 @@ async def flags_or_survives_any_garbage(dut):
     await driver.bench.start()
     for mode in driver.modes:
         x = tensor(random, (1, 2, 16, 16))
-        c = cdu.compress(x, mode, "jpeg60")
+        c = reference.compress(x, mode, "jpeg60")
         layout, scales, _, sectors, _ = driver.beats(c, x)
         for _ in range(6):
             garbage = chunks(random.bytes(int(random.integers(1, 2 * c.payload_bytes))), driver.width)
@@ -402,7 +404,7 @@ async def recovers_from_a_reset_at_any_moment(dut):
     await driver.bench.start()
     for mode in driver.modes:
         x = tensor(random, (1, 4, 16, 24))
-        c = cdu.compress(x, mode, "optL")
+        c = reference.compress(x, mode, "optL")
         beats = driver.beats(c, x)
         for direction, sink in enumerate(("bytes_o", "sectors_o")):
             sources = driver.sources(direction, c, beats)

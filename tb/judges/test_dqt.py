@@ -9,8 +9,9 @@ from scipy.fft import idctn
 from scipy.optimize import LinearConstraint, approx_fprime, linprog, milp
 from scipy.special import entr
 
-from actcodec.golden.jpegact import cdu, dct, dqt, dqt_gradient, nibble, quantize, rice, sfpr
+from actcodec.golden.jpegact import dct, dqt, dqt_gradient, nibble, quantize, rice, sfpr
 from actcodec.golden.offload import blocks
+from tb import reference
 from tb.judges import blockcodes
 
 PAIRS = np.tile([1, -1, *[0] * 62], (150, 1))  # one shift more and one less, among 64
@@ -35,7 +36,7 @@ def relative_error(dqt_values):
     """Root of the mean square of the tensors' relative errors, of the whole path there and back."""
     each = []
     for x in tensors():
-        y = cdu.decompress(cdu.compress(x, "jpeg-act", dqt_values)).astype(float)
+        y = reference.decompress(reference.compress(x, "jpeg-act", dqt_values)).astype(float)
         each.append(np.square(y - x).sum() / np.square(x, dtype=float).sum())
     return np.mean(each) ** 0.5
 
@@ -63,7 +64,7 @@ def relaxed(error, integral=False):
 
 @NAMES
 def test_size_and_error_are_those_of_the_codec(name):
-    packed = sum(cdu.compress(x, "jpeg-act", name).payload_bytes for x in tensors())
+    packed = sum(reference.compress(x, "jpeg-act", name).payload_bytes for x in tensors())
     assert counts().size(shifts_of(name)) == packed
     assert counts().nbytes == sum(x.nbytes for x in tensors())
     assert counts().error(shifts_of(name)) == pytest.approx(relative_error(name), rel=0.005)
@@ -96,8 +97,8 @@ def test_padding_and_tiles_of_several_channels_count_by_their_values():
     x = np.random.default_rng(0).standard_normal((3, 5, 13, 21)).astype(np.float32)
     x *= np.float32([1, 2, 8, 0, 4])[:, None, None]
     found = dqt.total([dqt.sample(x)])
-    c = cdu.compress(x, "jpeg-act", "optH")
-    error = np.square(cdu.decompress(c) - x, dtype=float).sum() / np.square(x, dtype=float).sum()
+    c = reference.compress(x, "jpeg-act", "optH")
+    error = np.square(reference.decompress(c) - x, dtype=float).sum() / np.square(x, dtype=float).sum()
     assert found.size(shifts_of("optH")) == c.payload_bytes
     assert found.error(shifts_of("optH")) == pytest.approx(error**0.5, rel=0.1)
 
@@ -151,7 +152,7 @@ def test_best_gains_over_the_named_tables(name, gain):
     """At the error of the named table, and so it does when it really compresses."""
     error = float(counts().error(shifts_of(name)))
     table = 2.0 ** dqt.best(counts(), error=error)
-    ratio = counts().nbytes / sum(cdu.compress(x, "jpeg-act", table).payload_bytes for x in tensors())
+    ratio = counts().nbytes / sum(reference.compress(x, "jpeg-act", table).payload_bytes for x in tensors())
     assert ratio * counts().size(shifts_of(name)) / counts().nbytes - 1 == pytest.approx(gain, abs=0.01)
     assert relative_error(table) < 1.005 * relative_error(name)
 

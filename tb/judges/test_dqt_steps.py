@@ -5,7 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from actcodec.golden.jpegact import cdu, dqt, dqt_steps, nibble, rice
+from actcodec.golden.jpegact import dqt, dqt_steps, nibble, rice
+from tb import reference
 from tb.judges import blockcodes
 
 CODERS = {"zvc": None, "nibble": nibble, "rice": rice}
@@ -38,11 +39,11 @@ def test_ratio_and_error_are_those_of_the_codec(coder, quarters, zone):
     table[0, 0] = max(32, quarters)
     found = dqt_steps.measured([dqt.sample(x) for x in tensors()], CODERS[coder], table, zone)
     mode = "jpeg-act-div" if coder == "zvc" else f"jpeg-act-div-{coder}"
-    packed = [cdu.compress(x, mode, table / 4, dead_zone=zone) for x in tensors()]
+    packed = [reference.compress(x, mode, table / 4, dead_zone=zone) for x in tensors()]
     size = sum(c.payload_bytes for c in packed)
     assert found.quarters is table and found.dead_zone == zone
     assert found.ratio == pytest.approx(sum(x.nbytes for x in tensors()) / size)
-    each = [np.square(cdu.decompress(c) - x, dtype=float).sum() / np.square(x, dtype=float).sum()
+    each = [np.square(reference.decompress(c) - x, dtype=float).sum() / np.square(x, dtype=float).sum()
             for c, x in zip(packed, tensors(), strict=True)]
     assert found.error == pytest.approx(np.mean(each) ** 0.5, rel=0.01)
 

@@ -9,21 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from actcodec.codecs import Mode
-from actcodec.golden.comet import comet, lorenzo
-from actcodec.golden.comet.book import Book
+from actcodec.golden.comet import comet
 from actcodec.golden.division import codec
 from actcodec.golden.division import stream as division
-from actcodec.golden.division.table import Table
-from actcodec.golden.division.view import View
-from actcodec.golden.jpegact import cdu, sfpr
+from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.wire import stream
 from tb.comet.streams import counts, restored
 
 __all__ = ["Descriptor", "Encoded"]
-
-CODES = ("nibble_table", "rice_table", "divisors")  # settings that are the table of a coder, or of DIV
-
 
 class Encoded(NamedTuple):
     """What comes of a tensor that is compressed."""
@@ -47,8 +41,7 @@ class Descriptor:
     height: int = 1
     channels: int = 1
     signs: bool = False
-    shifts: np.ndarray | None = None  # uint8 [8, 8]
-    settings: dict = field(default_factory=dict)
+    settings: dict = field(default_factory=dict)  # ``table`` is a DQT of shifts
 
     @property
     def view(self):
@@ -66,40 +59,31 @@ class Descriptor:
     def registers(self, decompress):
         """Values by their names in the map, all but addresses and ``stride``."""
         settings = sum(self.settings[setting.name] << setting.low for setting in self.mode.told)
-        shifts = 0 if self.shifts is None else sum(int(s) << 3 * k for k, s in enumerate(self.shifts.reshape(-1)))
         return {"mode": self.mode.code, "decompress": int(decompress), "signs": int(self.signs), "rows": self.rows,
-                "width": self.width, "height": self.height, "channels": self.channels, "table": shifts,
-                "settings": settings}
+                "width": self.width, "height": self.height, "channels": self.channels,
+                "table": self.settings.get("table", 0), "settings": settings}
 
     # ------------------------------------------------------------------------------------------------------ compressing
     def compress(self, x, words=None):
         """:class:`Encoded`, of rows (float32 [rows, width]) and the words of the scale table (uint32 [scales])."""
-        form, settings = self.mode.format, self.settings
-        if form.endless:
+        model, view = self.mode.model, self.view
+        if self.mode.format.endless:
             empty = self._streams
-            one = comet.compress(x, empty.s / 2, empty.config, empty.book, self.cdus, self.view)
+            one = comet.compress(x, empty.s / 2, empty.config, empty.book, self.cdus, view)
             return Encoded(stream.weave(one.streams), lengths=tuple(map(len, one.streams)),
-                           histogram=counts(one, x, self.view))
-        if form.segmented:
-            table = Table((words & np.uint32(0xFFFF0000)).view(np.float32), words.astype(np.uint8).view(np.int8))
-            one = codec.encode(x, table, form.row, settings["seed"], bool(settings["lfc"]),
-                               "nearest" if settings["nearest"] else "stochastic",
-                               "min" if settings["minimum"] else "mean", self._planes, self.signs)
-            payload = division.interleave(one.payload, self._planes, form.row, self.cdus)
+                           histogram=counts(one, x, view))
+        if self.mode.format.segmented:
+            one, planes = model.encoded(x, view, words, self.settings, self.signs), model.planes(view)
+            payload = division.interleave(one.payload, planes, model.bits, self.cdus)
             return Encoded(payload, one.nans, one.saturated, one.clipped > 0)
-        k = sfpr.compressing(words) if self.mode.scaled else None
-        payload = cdu.to_payload(x, self.view, self.mode.name, k, *self._tables, self.cdus, self.signs,
-                                 settings.get("dead_zone", 0))
-        return Encoded(payload, *(sfpr.counts(x, k[self.view.channel, None]) if self.mode.scaled else ()))
+        payload, _ = model.encode(x, view, words, self.settings, self.cdus, self.signs)
+        scales = sfpr.compressing(words)[view.channel, None] if self.mode.scaled else None
+        return Encoded(payload, *(() if scales is None else sfpr.counts(x, scales)))
 
     # ---------------------------------------------------------------------------------------------------- decompressing
     def decompress(self, payload, words=None):
         """Rows of a payload (bytes) in a mode of blocks, all of which are there, and the words of the scale table."""
-        r = sfpr.decompressing(words) if self.mode.scaled else None
-        if self.mode.format.segmented:
-            bits = self.mode.format.row
-            return codec.restore(division.deinterleave(payload, self._planes, bits, self.cdus), r, self._planes, bits)
-        return cdu.from_payload(payload, self.view, self.mode.name, r, *self._tables, self.cdus)
+        return self.mode.model.decode(payload, self.view, words, self.settings, self.cdus)
 
     def restore(self, payload, lengths):
         """Rows of a payload, any bytes, in a mode of streams, with any ``lengths``; and the error code."""
@@ -109,7 +93,7 @@ class Descriptor:
         """Bytes of each of the blocks that a payload, any bytes, begins with, in its order."""
         form = self.mode.format
         if form.segmented:
-            return codec.block_sizes(self._planes, form.row)[stream.order(self.blocks, self.cdus)]
+            return codec.block_sizes(self.mode.model.planes(self.view), form.row)[stream.order(self.blocks, self.cdus)]
         if form.kind == "fixed":
             return np.full(self.blocks, form.longest)
         sizes, at = np.zeros(self.blocks, int), 0
@@ -118,24 +102,7 @@ class Descriptor:
             at += sizes[k]
         return sizes
 
-    # ------------------------------------------------------------------------------------------------- golden's own
-    @property
-    def _tables(self):
-        """Of a CDU's path: the table of its quantizer, and that of its coder or of DIV."""
-        table, code = self.shifts, cdu.TABLES.get(self.mode.name)
-        if "steps" in self.settings:
-            table = np.frombuffer(self.settings["steps"].to_bytes(64, "little"), np.uint8).reshape(8, 8)
-        return table, code and code.of(next(self.settings[name] for name in CODES if name in self.settings))
-
-    @property
-    def _planes(self):
-        """DIVISION's view; channels that no row has do not matter."""
-        return View(self.mode.tiled, self.rows, self.width, self.scales, self.height)
-
     @property
     def _streams(self):
         """COMET's ``Encoded``, but for its streams."""
-        flags = (bool(self.settings[name]) for name in ("horizontal", "vertical", "signed"))
-        book = Book.from_bytes(self.settings["counts"].to_bytes(7, "little"))
-        step = float(np.uint32(self.settings["step"] << 16).view(np.float32))
-        return comet.Encoded(step, lorenzo.Config(self.mode.tiled, *flags), book, (b"",) * self.cdus)
+        return self.mode.model.encoded(self.settings, (b"",) * self.cdus)

@@ -17,9 +17,9 @@ def descriptor(random, mode, cdus, size=None, back=False, most=MOST):
     """Any legal one of a mode, of about ``most`` values or fewer, or of a ``size``: rows, width, height, channels.
     ``back``: for decompression, with which more settings may be legal."""
     rows, width, height, channels = size or _size(random, mode, most)
-    shifts = random.integers(0, 8, (8, 8), np.uint8) if mode.shifts else None
-    return Descriptor(mode, cdus, rows, width, height, channels, bool(random.random() < 0.3), shifts,
-                      settings(random, mode, back))
+    shifts = {"table": bits(192)(random)} if mode.shifts else {}
+    return Descriptor(mode, cdus, rows, width, height, channels, bool(random.random() < 0.3),
+                      shifts | settings(random, mode, back))
 
 
 def _size(random, mode, largest):

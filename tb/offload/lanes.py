@@ -26,8 +26,8 @@ def drawn(random, name, cdus, **given):
 
 
 def stored(compressed):
-    """What the driver is told of a ``Compressed``, and its settings."""
-    return model(compressed).stored(compressed)
+    """A ``Compressed`` as its lanes have it."""
+    return model(compressed).unpack(compressed)
 
 
 def model(compressed):

@@ -11,20 +11,20 @@ from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 from cocotbext.axi import AxiResp
 
 from actcodec.codecs import JPEG_ACT, MODES, division, lane_modes
-from actcodec.golden.jpegact import cdu
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.wire import stream
 from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.accelerator import Accelerator
 from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
+from tb import reference
 from tb.harness import SEED, parameters, rng, simulate
 from tb.jpegact.blocks import recovered
 from tb.offload import draws
 from tb.offload.lanes import stored
 from tb.offload.world import World, tensor
 
-ALL = cdu.MODES
-COUNTED = ("sfpr", *cdu.CODERS, "brc", "jpeg-base")
+ALL = reference.MODES
+COUNTED = ("sfpr", *reference.CODERS, "brc", "jpeg-base")
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]
@@ -147,7 +147,7 @@ async def counts_what_passes(dut):
         x = tensor(random, shape, "wild")
         view = blocks.view(shape)
         compressed, counters = await world.compress(x, "sfpr")
-        product = x.reshape(view.rows, -1) * stored(compressed)[0].scales[view.channel, None]
+        product = x.reshape(view.rows, -1) * stored(compressed).scales[view.channel, None]
         rounded = np.rint(product.astype(np.float64))
         assert counters["nans"] == np.isnan(x).sum()
         assert counters["saturated"] == ((rounded > 127) | (rounded < -128)).sum()
@@ -205,19 +205,19 @@ async def recovers_from_a_soft_reset_at_any_moment(dut):
     cut = {"compress": 0, "decompress": 0, "frame": 0, "unbegun": 0}
     for attempt in range(40):
         mode, back = str(random.choice(list(payload))), attempt % 2
-        c, settings = stored(payload[mode])
+        c = stored(payload[mode])
         world.pause(str(random.choice(["never", "half", "bursts"])))
         world.latency = int(random.choice([0, 30]))
         address, table, index = world.place(mode, x.shape)
         world.fill()
         before = world.content.copy()
         if back:
-            work = world.driver.decompress(address, x.shape, mode, scales=c.scales, table=c.table, settings=settings,
+            work = world.driver.decompress(address, x.shape, mode, scales=c.scales, settings=c.settings,
                                            scale_table=table)
             world.send(c.payload)
         else:
             work = world.driver.compress(address, x.shape, mode, scale_table=table, scales=np.ones(3, np.float32),
-                                         settings=settings)
+                                         settings=c.settings)
         task = cocotb.start_soon(work)
         while dut.m_axi_0_arvalid.value == 0 and not task.done():
             await RisingEdge(dut.clk)
@@ -361,7 +361,7 @@ async def ends_bad_streams_with_their_error(dut, mode):
     driver = world.driver
     x = tensor(random, (1, 3, 24, 40), "relu")
     compressed = world.golden(x, mode)
-    good, _ = stored(compressed)
+    good = reference.of(stored(compressed))
     payload = np.frombuffer(good.payload, np.uint8)
     size = payload.size
     full = -(-size // 128) * 128
@@ -374,12 +374,12 @@ async def ends_bad_streams_with_their_error(dut, mode):
              (payload, hole.tolist(), ErrorCode.BEAT)]
     if size != full:
         cases.append((np.append(payload, np.zeros(full - size, np.uint8)), None, ErrorCode.EXCESS))
-    if mode in cdu.ITEM:  # a mask that promises too much, or too little
+    if mode in reference.ITEM:  # a mask that promises too much, or too little
         more, less = payload.copy(), payload.copy()
         more[:8], less[:8] = 255, 0
         for wrong in (more, less, random.integers(0, 256, 3 * size).astype(np.uint8)):
             try:  # wrong masks may add up after all
-                cdu.decompress(replace(good, payload=wrong.tobytes()))
+                reference.decompress(replace(good, payload=wrong.tobytes()))
             except ValueError:
                 cases.append((wrong, None, ErrorCode.EXCESS, ErrorCode.SHORT))
     for k, (content, keep, *codes) in enumerate(cases):
@@ -389,8 +389,8 @@ async def ends_bad_streams_with_their_error(dut, mode):
         before = world.content.copy()
         world.send(content, keep)
         dut._log.info("case %d", k)
-        await world.fails(driver.decompress(address, x.shape, mode, scales=good.scales, table=good.table,
-                                            scale_table=table), *codes)
+        await world.fails(driver.decompress(address, x.shape, mode, scales=good.scales,
+                                            settings=good.settings, scale_table=table), *codes)
         outside = np.ones(world.content.size, bool)
         outside[index] = False
         if good.scales is not None:
@@ -407,12 +407,12 @@ async def malformed_blocks_become_an_error(dut):
     world = World(dut, random)
     await world.start()
     ends = set()
-    coded = [mode for mode in parameters()["modes"] if mode in cdu.TABLES]
+    coded = [mode for mode in parameters()["modes"] if mode in reference.TABLES]
     for mode in coded:
         x = tensor(random, (1, 3, 24, 40), "relu")
         compressed = world.golden(x, mode)
-        c, settings = stored(compressed)
-        sizes = cdu.sizes_of(c)
+        c = reference.of(stored(compressed))
+        sizes = reference.sizes_of(c)
         for turn in range(8):
             world.pause(("never", "half")[turn % 2])
             payload = np.frombuffer(c.payload, np.uint8).copy()
@@ -423,15 +423,15 @@ async def malformed_blocks_become_an_error(dut):
             elif turn:
                 payload[start + random.integers(4)] ^= 1 << random.integers(8)
             again, faults = recovered(mode, stream.deinterleave(payload, sizes, world.cdus)[0], c.blocks, c.code)
-            plain = cdu.sizes_of(replace(c, payload=again.tobytes()))
+            plain = reference.sizes_of(replace(c, payload=again.tobytes()))
             like = stream.interleave(again, plain, world.cdus)[0].tobytes()
             address, table, index = world.place(mode, x.shape)
             world.fill()
             world.send(payload)
             code = ErrorCode.BLOCK if np.any(faults) else ErrorCode.NONE
-            await world.fails(world.driver.decompress(address, x.shape, mode, scales=c.scales, table=c.table,
-                                                      settings=settings, scale_table=table), code)
-            expected = cdu.decompress(replace(c, payload=like)).view(np.uint8).reshape(-1)
+            await world.fails(world.driver.decompress(address, x.shape, mode, scales=c.scales,
+                                                      settings=c.settings, scale_table=table), code)
+            expected = reference.decompress(replace(c, payload=like)).view(np.uint8).reshape(-1)
             assert np.array_equal(world.content[index], expected), f"SEED={SEED} {mode}, turn {turn}"
             ends.add((mode, code))
         await world.decompress(compressed)

@@ -10,7 +10,8 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.codecs import Mode, Setting
+from actcodec.codecs import Mode, Setting, jpegact
+from actcodec.codecs import Stage as Declared
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.offload.control.config import rows_layout
@@ -19,8 +20,9 @@ from actcodec.rtl.offload.wire.block_format import MASK, BlockFormat
 
 __all__ = ["TRIM", "encode"]
 
-TRIM = Mode("trim", 60, BlockFormat("counted", 8), ("actcodec.rtl.jpegact.path:sfpr", "tb.offload.trim:trim"),
-            scaled=True, told=(Setting("key", 40, 5),))
+TRIM = Mode("trim", 60, (jpegact.SFPR, Declared("tb.offload.trim:trim", "actcodec.golden.jpegact.path:Coder",
+                                                format=BlockFormat("counted", 8),
+                                                settings=(Setting("key", 40, 5),))))
 
 
 def encode(blocks, key=0):

@@ -1,6 +1,7 @@
 """What stands around the accelerator in its benches: memory, DMA engine and host, all cocotbext-axi's models."""
 
 import mmap
+from dataclasses import replace
 
 import numpy as np
 from cocotb.triggers import ClockCycles, First, RisingEdge
@@ -16,7 +17,7 @@ from cocotbext.axi import (
 )
 
 from actcodec import codecs
-from actcodec.driver import LENGTH, AcceleratorError, Driver, effective, view
+from actcodec.driver import LENGTH, AcceleratorError, Driver
 from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
 from actcodec.rtl.offload.control.setting import width
 from tb.harness import PATTERNS, SEED, Bench, parameters
@@ -96,7 +97,7 @@ class World:
     # ---------------------------------------------------------------------------------------------------- tensors
     def place(self, mode, shape, stride=None, word=None):
         """Where a tensor goes, its scales behind it: (address, table, indices of its bytes)."""
-        seen = view(codecs.lane_modes(mode)[0], shape)
+        seen = codecs.lane_modes(mode)[0].model.view(shape)
         stride = stride or 4 * seen.width
         address = 4 * int(self.random.integers(64) if word is None else word)
         index = (address + stride * np.arange(seen.rows)[:, None] + np.arange(4 * seen.width)).reshape(-1)
@@ -112,7 +113,7 @@ class World:
     def golden(self, x, name):
         """The ``Compressed`` of a tensor."""
         mode, options = drawn(self.random, name, self.cdus)
-        return mode.model.compress(x, mode, **options)
+        return mode.model.compress(x, **options)
 
     def fill(self):
         """Random bytes everywhere."""
@@ -121,15 +122,15 @@ class World:
     async def compress(self, x, name, dqt="optL", stride=None, word=None):
         """Has ``x`` compressed and compares everything with golden; (golden's ``Compressed``, the counters)."""
         mode, options = drawn(self.random, name, self.cdus, dqt=dqt)
-        expected = mode.model.compress(x, mode, **options)
-        del options["cdus"]
+        expected = mode.model.compress(x, **options)
+        _, words, settings = mode.model.plan(x, **options)
         address, table, index = self.place(name, x.shape, stride, word)
         self.fill()
         self.content[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)
         before = self.content.copy()
-        result = await self.driver.compress(address, x.shape, name, scale_table=table, stride=stride,
-                                            **mode.model.job(**options))
-        passed, _ = stored(expected)  # as it passes the stream
+        result = await self.driver.compress(address, x.shape, name, scale_table=table, stride=stride, scales=words,
+                                            signs=options.get("signs", False), settings=settings)
+        passed = stored(expected)  # as it passes the stream
         frame = await self.sink.recv(compact=False)
         data, keep = bytes(frame.tdata), list(frame.tkeep)
         size = result.counters["bytes_out"]
@@ -137,9 +138,10 @@ class World:
         assert size == sum(keep) == passed.payload_bytes, f"{what}: {size} bytes, expected {passed.payload_bytes}"
         assert all(keep[:size]) and len(data) % 128 == 0 and not any(data[size:]), f"{what}: the last packet is wrong"
         self.bench.equal(list(data[:size]), list(passed.payload), what)
-        lane = effective(codecs.lane_modes(name)[0], x.shape)
+        lane = passed.mode
         assert result.mode == lane.name and result.counters["bytes_in"] == x.nbytes
-        made = mode.model.compressed(lane, x.shape, data[:size], self.cdus, result, **options)
+        made = mode.model.pack(replace(passed, payload=data[:size], scales=result.scales, settings=result.settings,
+                                       lengths=result.lengths), **options)
         assert (made.mode, made.side) == (expected.mode, expected.side), f"{what}: {made.mode}, {made.side}"
         if lane.scaled:
             words = slice(table, table + 4 * result.scales.size)
@@ -152,21 +154,21 @@ class World:
     async def decompress(self, compressed, stride=None, word=None, send=True, null=False):
         """Has it decompressed and compares memory with golden; the counters. Without ``send``, its payload waits at the
         stream already; with ``null``, a beat without bytes ends it."""
-        c, settings = stored(compressed)
+        c = stored(compressed)
         expected = model(compressed).decompress(compressed)
-        address, table, index = self.place(c.mode, c.shape, stride, word)
+        address, table, index = self.place(c.mode.name, c.shape, stride, word)
         self.fill()
         before = self.content.copy()
         before[index] = expected.view(np.uint8).reshape(-1)
         if send:
             beat = 128 * null
             self.send(c.payload + bytes(beat), [1] * c.payload_bytes + [0] * beat if null else None)
-        result = await self.driver.decompress(address, c.shape, c.mode, scales=c.scales, table=c.table,
-                                              settings=settings, scale_table=table, stride=stride)
+        result = await self.driver.decompress(address, c.shape, c.mode.name, scales=c.scales, settings=c.settings,
+                                              scale_table=table, stride=stride)
         if c.scales is not None:
             words = slice(table, table + 4 * c.scales.size)
             before[words] = self.content[words]
-        what = f"{c.mode} {c.shape} from {self.cdus} CDUs, stride {stride}, address {address:#x}"
+        what = f"{c.mode.name} {c.shape} from {self.cdus} CDUs, stride {stride}, address {address:#x}"
         wrong = np.flatnonzero(self.content != before)[:1]
         assert not wrong.size, (
             f"{what}, SEED={SEED}: memory at {wrong[0]:#x}, {np.searchsorted(index, wrong[0])} bytes into the tensor: "

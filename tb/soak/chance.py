@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from actcodec import codecs
-from actcodec.golden.jpegact import cdu
 from actcodec.sim.accelerator import Accelerator
 from actcodec.sim.environment import KINDS, PATTERNS, MemoryBehaviour
+from tb import reference
 from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
@@ -29,7 +29,7 @@ def accelerator(number):
     if number < len(FOUND):
         return Accelerator(*FOUND[number])
     random = np.random.default_rng([number, 1])
-    modes = [JPEG_ACT, ("raw", "zvc"), cdu.MODES, EVERY, None, None][random.integers(6)]
+    modes = [JPEG_ACT, ("raw", "zvc"), reference.MODES, EVERY, None, None][random.integers(6)]
     if modes is None:
         some = {str(random.choice(asked(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
         modes = tuple(mode for mode in EVERY if mode in some)

@@ -4,27 +4,24 @@ import math
 
 import numpy as np
 
-from actcodec.codecs import find
+from actcodec.codecs.codec import Codec
 from actcodec.codecs.compressed import Compressed
-from actcodec.codecs.models.gist import check_bytes
 from actcodec.golden.a2dtwp import bitpack
 
-__all__ = ["check", "compress", "decompress", "size"]
+__all__ = ["Bitpack"]
 
 
-def compress(x, mode, cdus=1):
-    return Compressed(mode.name, x.shape, bitpack.pack(x, mode.parameter["roundto"]).tobytes())
+class Bitpack(Codec):
+    @property
+    def roundto(self):
+        return self.mode.parameter["roundto"]
 
+    def compress(self, x, cdus=1):
+        return Compressed(self.mode.name, x.shape, bitpack.pack(x, self.roundto).tobytes())
 
-def decompress(compressed):
-    c = compressed
-    roundto = find(c.mode).parameter["roundto"]
-    return bitpack.unpack(np.frombuffer(c.payload, np.uint8), roundto, c.length).reshape(c.shape)
+    def decompress(self, compressed):
+        c = compressed
+        return bitpack.unpack(np.frombuffer(c.payload, np.uint8), self.roundto, c.length).reshape(c.shape)
 
-
-def size(shape, mode, **options):
-    return mode.parameter["roundto"] * math.prod(shape)
-
-
-def check(compressed):
-    check_bytes(compressed, size(compressed.shape, find(compressed.mode)))
+    def size(self, shape, **options):
+        return self.roundto * math.prod(shape)

@@ -6,18 +6,18 @@ vertical, 3 signed); seven of the code book; for several CDUs eight of each one'
 
 import math
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 
-from actcodec.codecs import find, lane_modes
+from actcodec.codecs import lane_modes
+from actcodec.codecs.codec import LaneCodec, Stored
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.book import Book
-from actcodec.golden.offload.blocks import LANES, View, view
+from actcodec.golden.offload import blocks
 from actcodec.golden.offload.wire import stream
 
-__all__ = ["Flat", "check", "compress", "compressed", "decompress", "facts", "fit", "lane", "side_bytes", "stored"]
+__all__ = ["Comet"]
 
 HEAD = 2 + 1 + 7  # step, flags, book
 WIDEST = 2**24 - 8  # values of a row that a lane can have
@@ -26,9 +26,124 @@ FLAGS = ("tiled", "horizontal", "vertical", "signed")
 UNPREDICTED = ("none+", "none")  # symbols without and with a sign; the cheaper one is taken
 
 
-def compress(x, mode, cdus, **options):
-    eb, config, book = chosen(x, **options)
-    return packed(mode, x.shape, comet.compress(x, eb, config, book, cdus))
+class Comet(LaneCodec):
+    """A tensor's values decide between the mode and its variant without tiles."""
+
+    def view(self, shape):
+        """Without tiles, the tensor as one row, or, where that makes no difference, as rows of one sector. Raises
+        ValueError where neither fits a descriptor."""
+        if self.mode.tiled:
+            return blocks.view(shape)
+        size = math.prod(shape)
+        if size % blocks.LANES == 0:
+            return blocks.View(size // blocks.LANES, blocks.LANES, 1, 1, False)
+        if size > WIDEST:
+            raise ValueError(f"shape {tuple(shape)} has {size} values, in a lane legal are multiples of "
+                             f"{blocks.LANES}, and up to {WIDEST}")
+        return blocks.View(1, size, 1, 1, False)
+
+    # ----------------------------------------------------------------------------------------- of the lane's own mode
+    def fit(self, x, signs=False, **options):
+        """The settings of the cheapest predictor that the lane's mode has; no scales."""
+        values = self.mode.settings(options)
+        values.pop("cdus")
+        among = [config for config in lorenzo.CONFIGS.values() if config.tiled == self.mode.tiled]
+        eb, config, book = chosen(x, **values, among=among)
+        return None, settings(prequantise.step(eb), config, book)
+
+    def encode(self, rows, view, words, settings, cdus, signs=False):
+        e = self.encoded(settings)
+        streams = comet.compress(rows, e.s / 2, e.config, e.book, cdus, view).streams
+        return stream.weave(streams), tuple(map(len, streams))
+
+    def decode(self, payload, view, words, settings, cdus, lengths=()):
+        return restored(self.encoded(settings, stream.unweave(payload, lengths)), view)
+
+    def encoded(self, settings, streams=(b"",)):
+        """Golden's ``Encoded`` of these numbers."""
+        config = lorenzo.Config(self.mode.tiled, *(bool(settings[name]) for name in FLAGS[1:]))
+        book = Book.from_bytes(settings["counts"].to_bytes(7, "little"))
+        return comet.Encoded(float(np.uint32(settings["step"] << 16).view(np.float32)), config, book, tuple(streams))
+
+    # ----------------------------------------------------------------------------------------------- of the user's mode
+    def plan(self, x, cdus=1, **options):
+        eb, config, book = chosen(x, **options)
+        return self._of(config), None, settings(prequantise.step(eb), config, book)
+
+    def compress(self, x, cdus, **options):
+        eb, config, book = chosen(x, **options)
+        return self._packed(x.shape, comet.compress(x, eb, config, book, cdus))
+
+    def decompress(self, compressed):
+        return restored(unpacked(compressed), compressed.shape)
+
+    def pack(self, stored, **options):
+        c = stored
+        return self._packed(c.shape, c.mode.model.encoded(c.settings, stream.unweave(c.payload, c.lengths)))
+
+    def unpack(self, compressed):
+        e, c = unpacked(compressed), compressed
+        return Stored(self._of(e.config), c.shape, stream.weave(e.streams), None, settings(e.s, e.config, e.book),
+                      c.cdus, tuple(map(len, e.streams)))
+
+    def _of(self, config):
+        return self.mode if config.tiled else lane_modes(self.mode.fallback)[0]
+
+    def _packed(self, shape, encoded):
+        """The ``Compressed`` of golden's ``Encoded``."""
+        flags = sum(getattr(encoded.config, name) << bit for bit, name in enumerate(FLAGS))
+        side = struct.pack("<HB", bfloat16(encoded.s), flags) + encoded.book.to_bytes()
+        cdus = len(encoded.streams)
+        if cdus > 1:
+            side += struct.pack(f"<{cdus}Q", *map(len, encoded.streams))
+        return Compressed(self.mode.name, shape, b"".join(encoded.streams), {"cdus": cdus}, side)
+
+    def side_bytes(self, shape, cdus=1, **options):
+        return HEAD + (8 * cdus if cdus > 1 else 0)
+
+    def size(self, shape, **options):
+        return None
+
+    def check(self, compressed):
+        unpacked(compressed)
+        if compressed.length > PER_BYTE * compressed.payload_bytes:
+            raise ValueError(f"a payload of {compressed.payload_bytes} bytes cannot hold {compressed.length} values")
+
+    def saturated(self, x, compressed):
+        return 0
+
+    def facts(self, compressed):
+        e = unpacked(compressed)
+        names = [name for name, config in lorenzo.CONFIGS.items() if config == e.config]
+        return {"error_bound": e.s / 2, "predictor": names[0] if names else str(e.config),
+                "code_lengths": list(e.book.counts)}
+
+
+def restored(encoded, shape):
+    """The values of an ``Encoded``. Raises ValueError for streams that end early or go on."""
+    x, error = comet.decompress(encoded, shape)
+    if error:
+        what = "end early" if comet.Error.SHORT in error else "have bytes left"
+        raise ValueError(f"the streams {what}")
+    return x
+
+
+def unpacked(compressed):
+    """Golden's ``Encoded``. Raises ValueError for side information that cannot be."""
+    c = compressed
+    step, flags = struct.unpack_from("<HB", c.side)
+    if flags >> len(FLAGS):
+        raise ValueError(f"flags are {flags:#x}, legal are 0 to 0xf")
+    config = lorenzo.Config(**{name: bool(flags >> bit & 1) for bit, name in enumerate(FLAGS)})
+    if config.tiled and not blocks.view(c.shape).tileable:
+        raise ValueError(f"the predictor needs tiles, which shape {c.shape} does not have")
+    lengths = struct.unpack_from(f"<{c.cdus}Q", c.side, HEAD) if c.cdus > 1 else (c.payload_bytes,)
+    if sum(lengths) != c.payload_bytes:
+        raise ValueError(f"the streams have {sum(lengths)} bytes, the payload {c.payload_bytes}")
+    ends = np.cumsum(lengths).tolist()
+    streams = tuple(c.payload[end - length:end] for end, length in zip(ends, lengths, strict=True))
+    s = float(np.uint32(step << 16).view(np.float32))
+    return comet.Encoded(s, config, Book.from_bytes(c.side[3:HEAD]), streams)
 
 
 def chosen(x, error_bound, relative_bound, l2, predictor, among=()):
@@ -45,16 +160,6 @@ def configs(shape, predictor):
     """Golden's configurations of a predictor, of which the cheapest one is taken."""
     names = UNPREDICTED if predictor == "none" else (predictor,)
     return lorenzo.legal(shape) if predictor == "auto" else [lorenzo.CONFIGS[name] for name in names]
-
-
-def packed(mode, shape, encoded):
-    """The ``Compressed`` of golden's ``Encoded``."""
-    flags = sum(getattr(encoded.config, name) << bit for bit, name in enumerate(FLAGS))
-    side = struct.pack("<HB", bfloat16(encoded.s), flags) + encoded.book.to_bytes()
-    cdus = len(encoded.streams)
-    if cdus > 1:
-        side += struct.pack(f"<{cdus}Q", *map(len, encoded.streams))
-    return Compressed(mode.name, shape, b"".join(encoded.streams), {"cdus": cdus}, side)
 
 
 def bfloat16(s):
@@ -113,126 +218,7 @@ def l2_bound(values, error):
     return step(low) / 2
 
 
-def encoded(compressed):
-    """Golden's ``Encoded``. Raises ValueError for side information that cannot be."""
-    c = compressed
-    step, flags = struct.unpack_from("<HB", c.side)
-    if flags >> len(FLAGS):
-        raise ValueError(f"flags are {flags:#x}, legal are 0 to 0xf")
-    config = lorenzo.Config(**{name: bool(flags >> bit & 1) for bit, name in enumerate(FLAGS)})
-    if config.tiled and not view(c.shape).tileable:
-        raise ValueError(f"the predictor needs tiles, which shape {c.shape} does not have")
-    lengths = struct.unpack_from(f"<{c.cdus}Q", c.side, HEAD) if c.cdus > 1 else (c.payload_bytes,)
-    if sum(lengths) != c.payload_bytes:
-        raise ValueError(f"the streams have {sum(lengths)} bytes, the payload {c.payload_bytes}")
-    ends = np.cumsum(lengths).tolist()
-    streams = tuple(c.payload[end - length:end] for end, length in zip(ends, lengths, strict=True))
-    s = float(np.uint32(step << 16).view(np.float32))
-    return comet.Encoded(s, config, Book.from_bytes(c.side[3:HEAD]), streams)
-
-
-def decompress(compressed):
-    x, error = comet.decompress(encoded(compressed), compressed.shape)
-    if error:
-        what = "end early" if comet.Error.SHORT in error else "have bytes left"
-        raise ValueError(f"the streams {what}")
-    return x
-
-
-class Flat:
-    """What the lane's mode without tiles has of its own."""
-
-    @staticmethod
-    def view(shape):
-        """The tensor as one row, or, where that makes no difference, as rows of one sector. Raises ValueError where
-        neither fits a descriptor."""
-        size = math.prod(shape)
-        if size % LANES == 0:
-            return View(size // LANES, LANES, 1, 1, False)
-        if size > WIDEST:
-            raise ValueError(f"shape {tuple(shape)} has {size} values, in a lane legal are multiples of {LANES}, and "
-                             f"up to {WIDEST}")
-        return View(1, size, 1, 1, False)
-
-    @staticmethod
-    def fit(x, lane, **options):
-        return fit(x, lane, **options)
-
-
-def fit(x, lane, **options):
-    """The settings of the cheapest predictor that the lane's mode has; no scales."""
-    given = lane.settings(options)
-    given.pop("cdus")
-    eb, config, book = chosen(x, **given, among=[c for c in lorenzo.CONFIGS.values() if c.tiled == lane.tiled])
-    return None, settings(prequantise.step(eb), config, book)
-
-
 def settings(s, config, book):
     """What the lane's units have to be told."""
     flags = {name: int(getattr(config, name)) for name in FLAGS if name != "tiled"}
     return {"step": bfloat16(s), **flags, "counts": int.from_bytes(book.to_bytes(), "little")}
-
-
-def lane(x, mode, cdus=1, **options):
-    """The mode of the lane that has the tensor's predictor, and what else the driver has to know."""
-    eb, config, book = chosen(x, **options)
-    return lane_of(mode, config), {"settings": settings(prequantise.step(eb), config, book)}
-
-
-def lane_of(mode, config):
-    return mode if config.tiled else lane_modes(mode.fallback)[0]
-
-
-def compressed(lane, shape, payload, cdus, result, **options):
-    numbers = result.settings
-    s = float(np.uint32(numbers["step"] << 16).view(np.float32))
-    config = lorenzo.Config(lane.tiled, *(bool(numbers[name]) for name in FLAGS[1:]))
-    book = Book.from_bytes(numbers["counts"].to_bytes(7, "little"))
-    streams = tuple(stream.unweave(payload, result.lengths))
-    return packed(find("comet"), shape, comet.Encoded(s, config, book, streams))
-
-
-@dataclass(frozen=True)
-class Stored:
-    """As a lane has a compressed tensor."""
-
-    mode: str
-    shape: tuple
-    payload: bytes
-    lengths: tuple  # of each CDU's stream
-    blocks: int
-    scales: None = None
-    table: None = None
-
-    @property
-    def cdus(self):
-        return len(self.lengths)
-
-    @property
-    def payload_bytes(self):
-        return sum(self.lengths)
-
-
-def stored(compressed):
-    e = encoded(compressed)
-    lane, shape = lane_of(find(compressed.mode), e.config), compressed.shape
-    seen = view(shape) if lane.tiled else Flat.view(shape)
-    return Stored(lane.name, shape, stream.weave(e.streams), tuple(map(len, e.streams)),
-                  seen.blocks(lane.tiled)), settings(e.s, e.config, e.book)
-
-
-def side_bytes(shape, mode, cdus):
-    return HEAD + (8 * cdus if cdus > 1 else 0)
-
-
-def check(compressed):
-    encoded(compressed)
-    if compressed.length > PER_BYTE * compressed.payload_bytes:
-        raise ValueError(f"a payload of {compressed.payload_bytes} bytes cannot hold {compressed.length} values")
-
-
-def facts(compressed):
-    e = encoded(compressed)
-    names = [name for name, config in lorenzo.CONFIGS.items() if config == e.config]
-    return {"error_bound": e.s / 2, "predictor": names[0] if names else str(e.config),
-            "code_lengths": list(e.book.counts)}

@@ -1,111 +1,75 @@
 """DIVISION: ``golden/division``. Side information are the scales k of the planes, as bfloat16."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from actcodec.codecs import find
-from actcodec.codecs.compressed import Compressed
-from actcodec.codecs.models.cdu import check_scales, packed_scales, unpacked_scales
-from actcodec.codecs.models.gist import check_bytes
+from actcodec.codecs.codec import LaneCodec, scales
 from actcodec.golden.division import codec, memory, stream, table
 from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr
 
-__all__ = ["beside", "check", "compress", "compressed", "decompress", "fit", "job", "saturated", "side_bytes", "size",
-           "stored", "view"]
-
-SMALLEST = np.finfo(np.float32).tiny  # of k other than 0
+__all__ = ["Division"]
 
 
-class Stored(NamedTuple):
-    """A compressed tensor as a lane is told of it."""
+class Division(LaneCodec):
+    """Averages are of segments, which reach from one block into another: the model takes the path as one."""
 
-    mode: str  # of the lane
-    shape: tuple[int, ...]
-    payload: bytes
-    scales: np.ndarray
-    cdus: int
-    blocks: int
-    table: None = None
+    smallest = np.finfo(np.float32).tiny
 
     @property
-    def payload_bytes(self):
-        return len(self.payload)
+    def bits(self):
+        return self.mode.format.row
 
+    def view(self, shape):
+        return views.view(shape).jpegact
 
-def view(shape):
-    return views.view(shape).jpegact
+    def settings(self, seed=0, rounding="stochastic", offset="mean", **options):
+        return {"seed": seed, "minimum": int(offset == "min"), "nearest": int(rounding == "nearest")}
 
+    def fit(self, x, lfc="auto", offset="mean", **options):
+        if lfc == "auto":
+            planes, lfc = table.auto(x, self.bits, offset)
+        else:
+            planes, lfc = table.table(x, self.bits, lfc == "on", offset), lfc == "on"
+        words = planes.k.view(np.uint32) | planes.delta.view(np.uint8)
+        return words, self.settings(offset=offset, **options) | {"lfc": int(lfc)}
 
-def fitted(x, bits, lfc, offset):
-    """A tensor's table, and whether there is an offset."""
-    if lfc == "auto":
-        return table.auto(x, bits, offset)
-    return table.table(x, bits, lfc == "on", offset), lfc == "on"
+    def encode(self, rows, view, words, settings, cdus, signs=False):
+        encoded, planes = self.encoded(rows, view, words, settings, signs), self.planes(view)
+        return stream.interleave(encoded.payload, planes, self.bits, cdus), ()
 
+    def encoded(self, rows, view, words, settings, signs=False):
+        """Golden's ``Encoded`` of rows, with the counts of what was clipped."""
+        planes = self.planes(view)
+        k, delta = scales(words)[: planes.planes], words[: planes.planes].astype(np.uint8).view(np.int8)
+        return codec.encode(rows, table.Table(k, delta), self.bits, settings["seed"], bool(settings["lfc"]),
+                            "nearest" if settings["nearest"] else "stochastic",
+                            "min" if settings["minimum"] else "mean", planes, signs)
 
-def fit(x, lane, seed=0, rounding="stochastic", lfc="auto", offset="mean"):
-    planes, with_lfc = fitted(x, lane.format.row, lfc, offset)
-    words = planes.k.view(np.uint32) | planes.delta.view(np.uint8)
-    return words, {"seed": seed, "lfc": int(with_lfc), "minimum": int(offset == "min"),
-                   "nearest": int(rounding == "nearest")}
+    def decode(self, payload, view, words, settings, cdus, lengths=()):
+        planes = self.planes(view)
+        expected = codec.size(planes, self.bits)
+        if len(payload) != expected:
+            raise ValueError(f"payload has {len(payload)} bytes, {planes.rows} rows of {planes.width} values with "
+                             f"{self.bits} bits have {expected}")
+        payload = stream.deinterleave(payload, planes, self.bits, cdus)
+        return codec.restore(payload, sfpr.decompressing(words)[: planes.planes], planes, self.bits)
 
+    def planes(self, view):
+        """DIVISION's view of the same rows; channels that no row has do not matter."""
+        planes = min(view.channels, -(-view.rows // view.height))
+        return views.View(self.mode.tiled, view.rows, view.width, planes, view.height)
 
-def job(bits, seed, rounding, lfc, offset):
-    return {"options": {"seed": seed, "rounding": rounding, "lfc": lfc, "offset": offset}}
+    def size(self, shape, **options):
+        return codec.size(shape, self._lane(shape, **options).format.row) + self.side_bytes(shape, **options)
 
+    def check(self, compressed):
+        super(LaneCodec, self).check(compressed)
+        self.unpack(compressed)
 
-def compressed(lane, shape, payload, cdus, result, bits, **options):
-    return Compressed("division", shape, payload, {"bits": bits, "cdus": cdus}, packed_scales(result.scales))
-
-
-def stored(compressed):
-    c = compressed
-    lane, seen = find(c.mode).variant(c.options), views.view(c.shape)
-    name = lane.name if seen.tiled else lane.fallback
-    settings = {setting.name: 0 for setting in lane.told}  # which only compression looks at
-    return Stored(name, c.shape, c.payload, unpacked_scales(c.side), c.cdus, seen.blocks), settings
-
-
-def compress(x, mode, bits, seed, rounding, lfc, offset, cdus):
-    planes, with_lfc = fitted(x, bits, lfc, offset)
-    encoded = codec.encode(x, planes, bits, seed, with_lfc, rounding, offset)
-    payload = stream.interleave(encoded.payload, views.view(x.shape), bits, cdus)
-    return Compressed(mode.name, x.shape, payload, {"bits": bits, "cdus": cdus}, packed_scales(planes.k))
-
-
-def decompress(compressed):
-    c, bits = compressed, compressed.options["bits"]
-    payload = stream.deinterleave(c.payload, views.view(c.shape), bits, c.cdus)
-    return codec.decode(payload, unpacked_scales(c.side), c.shape, bits)
-
-
-def side_bytes(shape, mode, **options):
-    return 2 * views.view(shape).planes
-
-
-def size(shape, mode, bits, **options):
-    return codec.size(shape, bits) + side_bytes(shape, mode)
-
-
-def beside(network, graph, minibatch, bits, **options):
-    """What the paper has to compare with."""
-    yield "DIVISION, appendix P", memory.appendix(graph, minibatch, bits)
-    if bits == 2 and minibatch in memory.MINIBATCHES:
-        for name, totals in memory.TABLE_1A.get(network, {}).items():
-            if total := totals[memory.MINIBATCHES.index(minibatch)]:
-                yield f"{name}, Table 1a", total * 2**30
-
-
-def check(compressed):
-    c = compressed
-    check_bytes(c, codec.size(c.shape, c.options["bits"]))
-    check_scales(unpacked_scales(c.side), SMALLEST)
-
-
-def saturated(x, compressed):
-    """Values that SFPR clips: infinities, as the scales leave room for all others."""
-    view = views.view(x.shape)
-    k = unpacked_scales(compressed.side)[view.plane, None]
-    return sfpr.counts(np.reshape(x, (view.rows, view.width)), k).saturated
+    def beside(self, network, graph, minibatch, bits, **options):
+        """What the paper has to compare with."""
+        yield "DIVISION, appendix P", memory.appendix(graph, minibatch, bits)
+        if bits == 2 and minibatch in memory.MINIBATCHES:
+            for name, totals in memory.TABLE_1A.get(network, {}).items():
+                if total := totals[memory.MINIBATCHES.index(minibatch)]:
+                    yield f"{name}, Table 1a", total * 2**30

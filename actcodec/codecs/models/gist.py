@@ -5,124 +5,92 @@ import struct
 
 import numpy as np
 
-from actcodec.codecs import find
+from actcodec.codecs.codec import Codec
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.gist import binarize, dpr, ssdc
 
-__all__ = ["Binarize", "Dpr", "Ssdc", "check_bytes"]
+__all__ = ["Binarize", "Dpr", "Ssdc"]
 
 
-def check_bytes(compressed, expected):
-    """Raises ValueError unless the payload is as long as it has to be."""
-    if compressed.payload_bytes != expected:
-        raise ValueError(f"payload has {compressed.payload_bytes} bytes, mode {compressed.mode} asks for {expected}")
+class Formatted(Codec):
+    """Values in a format of DPR, or in full."""
+
+    @property
+    def form(self):
+        return self.mode.parameter["form"]
+
+    def value_bytes(self, count):
+        """Bytes that ``count`` values take: whole words of 32 bits."""
+        return 4 * -(-count // (dpr.named(self.form).per_word if self.form else 1))
+
+    def saturated(self, x, compressed):
+        """Values that are larger than any of the format."""
+        return int(np.count_nonzero(np.abs(x) > np.float32(dpr.named(self.form).largest))) if self.form else 0
 
 
-def content(compressed):
-    return np.frombuffer(compressed.payload, np.uint8)
-
-
-def words(count, form):
-    """32-bit words that ``count`` values take in a format of DPR, or in full."""
-    return -(-count // (dpr.named(form).per_word if form else 1))
-
-
-def beyond(x, form):
-    """Values that are larger than any of a format of DPR; none if that is no format."""
-    return int(np.count_nonzero(np.abs(x) > np.float32(dpr.named(form).largest))) if form else 0
-
-
-class Binarize:
+class Binarize(Codec):
     """One bit a value; what comes back is 1.0 or +0.0."""
 
-    @staticmethod
-    def compress(x, mode, cdus=1):
-        return Compressed(mode.name, x.shape, binarize.forward(x).tobytes())
+    def compress(self, x, cdus=1):
+        return Compressed(self.mode.name, x.shape, binarize.forward(x).tobytes())
 
-    @staticmethod
-    def decompress(compressed):
+    def decompress(self, compressed):
         c = compressed
-        return binarize.backward(np.ones(c.length, np.float32), content(c)).reshape(c.shape)
+        return binarize.backward(np.ones(c.length, np.float32), np.frombuffer(c.payload, np.uint8)).reshape(c.shape)
 
-    @staticmethod
-    def size(shape, mode, **options):
+    def size(self, shape, **options):
         return -(-math.prod(shape) // 8)
 
-    @staticmethod
-    def check(compressed):
-        check_bytes(compressed, Binarize.size(compressed.shape, None))
 
-
-class Dpr:
+class Dpr(Formatted):
     """Floats of fewer bits."""
 
-    @staticmethod
-    def compress(x, mode, cdus=1):
-        return Compressed(mode.name, x.shape, dpr.encode(x, mode.parameter["form"]).tobytes())
+    def compress(self, x, cdus=1):
+        return Compressed(self.mode.name, x.shape, dpr.encode(x, self.form).tobytes())
 
-    @staticmethod
-    def decompress(compressed):
+    def decompress(self, compressed):
         c = compressed
-        return dpr.decode(content(c), find(c.mode).parameter["form"], c.length).reshape(c.shape)
+        return dpr.decode(np.frombuffer(c.payload, np.uint8), self.form, c.length).reshape(c.shape)
 
-    @staticmethod
-    def size(shape, mode, **options):
-        return 4 * words(math.prod(shape), mode.parameter["form"])
-
-    @staticmethod
-    def check(compressed):
-        check_bytes(compressed, Dpr.size(compressed.shape, find(compressed.mode)))
-
-    @staticmethod
-    def saturated(x, compressed):
-        return beyond(x, find(compressed.mode).parameter["form"])
+    def size(self, shape, **options):
+        return self.value_bytes(math.prod(shape))
 
 
-class Ssdc:
+class Ssdc(Formatted):
     """Narrow CSR. The payload is values, columns, row counts; side information is the number of values, 8 bytes."""
 
-    @staticmethod
-    def compress(x, mode, cdus=1):
-        return Ssdc.joined(x.shape, mode, ssdc.encode(x, mode.parameter["form"])._asdict())
+    def compress(self, x, cdus=1):
+        return self.joined(x.shape, ssdc.encode(x, self.form)._asdict())
 
-    @staticmethod
-    def joined(shape, mode, arrays):
+    def joined(self, shape, arrays):
         """Of the arrays, or their bytes, by name."""
         payload = b"".join(arrays[name] for name in ("values", "columns", "counts"))
-        return Compressed(mode.name, shape, payload, side=struct.pack("<Q", len(arrays["columns"])))
+        return Compressed(self.mode.name, shape, payload, side=struct.pack("<Q", len(arrays["columns"])))
 
-    @staticmethod
-    def arrays(compressed, content=None):
-        """The arrays, and what else a decoder has to be told. ``content`` is the payload in another type."""
-        c, form = compressed, find(compressed.mode).parameter["form"]
-        nonzero = struct.unpack("<Q", c.side)[0]
-        values = 4 * words(nonzero, form)
+    def arrays(self, compressed, content=None):
+        """The arrays, and what else a decoder takes. ``content`` is the payload in another type."""
+        c, nonzero = compressed, struct.unpack("<Q", compressed.side)[0]
+        values = self.value_bytes(nonzero)
         columns, content = values + nonzero, c.payload if content is None else content
         return {"length": c.length, "nonzero": nonzero, "values": content[:values],
                 "columns": content[values:columns], "counts": content[columns:]}
 
-    @staticmethod
-    def encoded(compressed):
-        a, form = Ssdc.arrays(compressed, memoryview(compressed.payload)), find(compressed.mode).parameter["form"]
-        return ssdc.Encoded(np.frombuffer(a["values"], np.uint8 if form else "<f4"),
+    def encoded(self, compressed):
+        a = self.arrays(compressed, memoryview(compressed.payload))
+        return ssdc.Encoded(np.frombuffer(a["values"], np.uint8 if self.form else "<f4"),
                             np.frombuffer(a["columns"], np.uint8), np.frombuffer(a["counts"], "<u2"))
 
-    @staticmethod
-    def decompress(compressed):
+    def decompress(self, compressed):
         c = compressed
-        return ssdc.decode(Ssdc.encoded(c), c.length, find(c.mode).parameter["form"]).reshape(c.shape)
+        return ssdc.decode(self.encoded(c), c.length, self.form).reshape(c.shape)
 
-    @staticmethod
-    def side_bytes(shape, mode, **options):
+    def side_bytes(self, shape, **options):
         return 8
 
-    @staticmethod
-    def check(compressed):
-        c, form = compressed, find(compressed.mode).parameter["form"]
+    def check(self, compressed):
+        c = compressed
         nonzero = struct.unpack("<Q", c.side)[0]
-        check_bytes(c, 4 * words(nonzero, form) + nonzero + 2 * -(-c.length // ssdc.ROW))
-        ssdc.places(Ssdc.encoded(c), c.length, form)
-
-    @staticmethod
-    def saturated(x, compressed):
-        return beyond(x, find(compressed.mode).parameter["form"])
+        expected = self.value_bytes(nonzero) + nonzero + 2 * -(-c.length // ssdc.ROW)
+        if c.payload_bytes != expected:
+            raise ValueError(f"payload has {c.payload_bytes} bytes, mode {c.mode} asks for {expected}")
+        ssdc.places(self.encoded(c), c.length, self.form)

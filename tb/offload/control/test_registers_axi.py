@@ -157,9 +157,9 @@ async def the_driver_runs_a_tensor_behind_axi(dut, error):
     assert host.cdus == 8 and host.modes == tuple(mode.name for mode in LANES) and host.address_width == 64
     if error:
         with pytest.raises(driver.AcceleratorError, match="SHORT"):
-            await host.compress(0x1000, x.shape, "jpeg-act", "optH", scale_table=0x40)
+            await host.compress(0x1000, x.shape, "jpeg-act", options={"dqt": "optH"}, scale_table=0x40)
     else:
-        result = await host.compress(0x1000, x.shape, "jpeg-act", "optH", scale_table=0x40)
+        result = await host.compress(0x1000, x.shape, "jpeg-act", options={"dqt": "optH"}, scale_table=0x40)
         assert result.counters == {name: (1 << 40) + k for k, name in enumerate(register_map.COUNTERS)}
         assert memory.content[0x40] == result.scales.tobytes() and len(memory.content[0x40]) == 12
     await ClockCycles(dut.clk, 2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from actcodec.codecs import Mode, lane_modes
+from actcodec.codecs import Mode, Stage, lane_modes
 from actcodec.golden.jpegact import zvc
 from actcodec.golden.offload.blocks import GROUP
 from actcodec.golden.offload.wire import stream
@@ -11,9 +11,9 @@ from tb.harness import chunk
 from tb.offload.trim import TRIM
 
 KINDS = ("any", "zero", "full", "tiny", "mixed")
-OWN = {mode.name: mode for mode in (TRIM, Mode("segment", 58, BlockFormat("segment", 3)),
-                                    Mode("segments", 59, BlockFormat("segments", 4)),
-                                    Mode("narrow", 57, BlockFormat("segments", 1)))}
+OWN = {mode.name: mode for mode in (TRIM, *(
+    Mode(name, code, (Stage("", format=BlockFormat(kind, row)),)) for name, code, kind, row in (
+        ("segment", 58, "segment", 3), ("segments", 59, "segments", 4), ("narrow", 57, "segments", 1))))}
 """The benches' own modes, some of which are nothing but a format of blocks."""
 
 WIDTHS = (2, 1000, 3, 9, 7, 33, 1, 5, 20, 4, 65, 6, 8, 12, 31, 64, 16, 100, 47)  # sectors of a row

@@ -6,16 +6,16 @@ import pytest
 from cocotb.triggers import FallingEdge
 
 from actcodec.codecs import JPEG_ACT, lane_modes
-from actcodec.golden.jpegact import cdu
 from actcodec.golden.offload.wire import stream
 from actcodec.rtl.offload.wire.round_robin import Sizes
 from actcodec.rtl.offload.wire.splitter import Splitter
+from tb import reference
 from tb.harness import PATTERNS, SEED, STALLS, after, rng, simulate
 from tb.offload.wire import payloads
 from tb.offload.wire.cleared import Cleared, reset
 from tb.offload.wire.dealing import Dealer, ids, refused
 
-ALL = cdu.MODES
+ALL = reference.MODES
 
 
 @pytest.mark.parametrize("cdus, modes", [

@@ -1,0 +1,219 @@
+"""What a mode does to tensors, in NumPy: :class:`Codec`, and :class:`LaneCodec`, which the stages of a lane make."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from actcodec.codecs import by_code, effective
+from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.mode import Mode, found
+from actcodec.golden.jpegact import cdu, sfpr
+from actcodec.golden.offload import blocks
+
+__all__ = ["Codec", "LaneCodec", "Stored"]
+
+
+class Codec:
+    """The model of a :class:`~actcodec.codecs.mode.Mode`. Tensors are float32, of 2 or 4 dimensions, in C order."""
+
+    def __init__(self, mode):
+        self.mode = mode
+
+    def compress(self, x, **options):
+        """The :class:`~actcodec.codecs.compressed.Compressed` of a tensor, with a value for each of the mode's
+        options."""
+        raise NotImplementedError
+
+    def decompress(self, compressed):
+        """The tensor. Raises ValueError for a payload that contradicts itself."""
+        raise NotImplementedError
+
+    def side_bytes(self, shape, **options):
+        """Bytes of side information; of the options, those that a file has."""
+        return 0
+
+    def size(self, shape, **options):
+        """Bytes of payload and side information, or None unless the shape alone decides."""
+        return None
+
+    def check(self, compressed):
+        """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
+        without decompressing."""
+        c = compressed
+        size = self.size(c.shape, **c.options)
+        if size is not None and c.payload_bytes != size - len(c.side):
+            raise ValueError(f"payload has {c.payload_bytes} bytes, mode {c.mode} asks for {size - len(c.side)}")
+
+    def saturated(self, x, compressed):
+        """How many values are beyond what the mode can express."""
+        return 0
+
+    def facts(self, compressed):
+        """What else ``actcodec info`` shows of a file."""
+        return {}
+
+    def beside(self, network, graph, minibatch, **options):
+        """What ``actcodec mfr`` shows beside it: pairs of a name, and bytes in all or of each category of
+        ``golden/common/footprint.py``."""
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A compressed tensor as a lane has it: what its driver gives, and takes."""
+
+    mode: Mode  # of the lane
+    shape: tuple[int, ...]
+    payload: bytes = field(repr=False)  # as it passes the stream
+    scales: np.ndarray | None  # k of each channel, float32; None in a mode without scales
+    settings: dict[str, int]
+    cdus: int
+    lengths: tuple[int, ...] = ()  # bytes of each lane's stream, in a mode whose payload is streams
+
+    @property
+    def view(self):
+        return self.mode.model.view(self.shape)
+
+    @property
+    def blocks(self):
+        return self.view.blocks(self.mode.tiled)
+
+    @property
+    def payload_bytes(self):
+        """Without what fills up the streams' last turns."""
+        return sum(self.lengths) if self.lengths else len(self.payload)
+
+
+class LaneCodec(Codec):
+    """The model of a mode that lanes have: what its stages' models make together.
+
+    Side information are the scales, as bfloat16, and then the settings that do not follow from options.
+    """
+
+    smallest = sfpr.SMALLEST  # scale that is not 0
+
+    @cached_property
+    def path(self):
+        return cdu.Path([found(stage.model)() for stage in self.mode.stages], self.mode.tiled)
+
+    # ----------------------------------------------------------------------------------------- of the lane's own mode
+    def view(self, shape):
+        """How the mode sees a tensor: :class:`actcodec.golden.offload.blocks.View`."""
+        return blocks.view(shape)
+
+    def settings(self, **options):
+        """A number for each setting that follows from options; a DQT of shifts is ``table``."""
+        plain = {name: getattr(value, "table", value) for name, value in options.items() if value is not None}
+        return self.path.settings(**plain)
+
+    def fit(self, x, signs=False, **options):
+        """What software decides on for a tensor: the words of the scale table, uint32, or None; the settings."""
+        settings, view = self.settings(**options), self.view(x.shape)
+        k = sfpr.scales(x).k if self.mode.scaled else None
+        settings = self.path.fit(np.reshape(x, (view.rows, view.width)), view, k, settings, signs)
+        return None if k is None else k.view(np.uint32), settings
+
+    def encode(self, rows, view, words, settings, cdus, signs=False):
+        """What lanes make of ``rows``, float32, through any view, with any words in the scale table: the payload, and
+        the lengths of its streams, if it has some."""
+        k = sfpr.compressing(words) if self.mode.scaled else None
+        return self.path.to_payload(rows, view, k, settings, cdus, signs), ()
+
+    def decode(self, payload, view, words, settings, cdus, lengths=()):
+        """The rows of a payload, with any words in the scale table. Raises ValueError for a malformed payload."""
+        r = sfpr.decompressing(words) if self.mode.scaled else None
+        return self.path.from_payload(payload, view, r, settings, cdus)
+
+    # ----------------------------------------------------------------------------------------------- of the user's mode
+    def plan(self, x, **options):
+        """The lane's mode that compresses a tensor; what :meth:`fit` gives. Options that the file decides on count."""
+        lane = effective(self.mode.variant(options), x.shape)
+        return lane, *lane.model.fit(x, **options)
+
+    def compress(self, x, cdus=1, **options):
+        lane, words, settings = self.plan(x, **options)
+        view = lane.model.view(x.shape)
+        rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
+        payload, lengths = lane.model.encode(rows, view, words, settings, cdus, options.get("signs", False))
+        return self.pack(Stored(lane, x.shape, payload, scales(words), settings, cdus, lengths), **options)
+
+    def decompress(self, compressed):
+        c = self.unpack(compressed)
+        words = None if c.scales is None else sfpr.reciprocal(c.scales).view(np.uint32)
+        return c.mode.model.decode(c.payload, c.view, words, c.settings, c.cdus, c.lengths).reshape(c.shape)
+
+    def pack(self, stored, **options):
+        """The ``Compressed`` of what lanes made of a tensor. A mode that it fell back to may be one of files, too."""
+        c = stored
+        mode, implied = by_code(c.mode.code)
+        mode = mode or self.mode
+        options = {option.name: options[option.name] for option in mode.options
+                   if option.stored and option.name in options}
+        side = b"" if c.scales is None else (c.scales.view(np.uint32) >> 16).astype("<u2").tobytes()  # bfloat16s, exact
+        side += b"".join(c.settings[setting.name].to_bytes(setting.bytes, "little") for setting in kept(c.mode))
+        return Compressed(mode.name, c.shape, c.payload, options | implied | {"cdus": c.cdus}, side)
+
+    def unpack(self, compressed):
+        """The reverse of :meth:`pack`. Raises ValueError for what cannot be."""
+        c = compressed
+        lane = effective(asked := self.mode.variant(c.options), c.shape)
+        if lane is not asked and by_code(lane.code)[0]:  # which has files of its own
+            raise ValueError(f"shape {c.shape} is too small for mode {c.mode}")
+        at = self._scale_bytes(c.shape, lane)
+        k = (np.frombuffer(c.side[:at], "<u2").astype(np.uint32) << 16).view(np.float32) if lane.scaled else None
+        if k is not None and not np.all((k == 0) | (k >= self.smallest) & (k <= sfpr.LARGEST)):
+            raise ValueError("a scale is not a bfloat16 number that a tensor can have")
+        settings = dict.fromkeys((setting.name for setting in lane.told), 0) | lane.model.settings(
+            **{name: value for name, value in c.options.items() if name != "cdus"})
+        for setting in kept(lane):
+            number = int.from_bytes(c.side[at : at + setting.bytes], "little")
+            if limit := setting.broken(number, decompress=True):
+                raise ValueError(f"{setting.name} is {number:#x}, legal is: {limit.text}")
+            settings[setting.name] = number
+            at += setting.bytes
+        return Stored(lane, c.shape, c.payload, k, settings, c.cdus)
+
+    def side_bytes(self, shape, **options):
+        lane = self._lane(shape, **options)
+        return self._scale_bytes(shape, lane) + sum(setting.bytes for setting in kept(lane))
+
+    def size(self, shape, **options):
+        lane = self._lane(shape, **options)
+        if lane.format.shortest != lane.format.longest:
+            return None
+        count = lane.model.view(shape).blocks(lane.tiled)
+        return count * lane.format.longest + self.side_bytes(shape, **options)
+
+    def check(self, compressed):
+        super().check(compressed)
+        c = self.unpack(compressed)
+        least = c.mode.model.path.coder.shortest
+        if not c.blocks * least <= c.payload_bytes <= c.blocks * c.mode.format.longest:
+            raise ValueError(f"a payload of {c.payload_bytes} bytes cannot hold {c.blocks} blocks of mode "
+                             f"{compressed.mode}")
+
+    def saturated(self, x, compressed):
+        """Values that SFPR clips."""
+        c = self.unpack(compressed)
+        if c.scales is None:
+            return 0
+        view = c.view
+        return sfpr.counts(np.reshape(x, (view.rows, view.width)), c.scales[view.channel, None]).saturated
+
+    def _lane(self, shape, **options):
+        return effective(self.mode.variant(options), shape)
+
+    @staticmethod
+    def _scale_bytes(shape, lane):
+        return 2 * lane.model.view(shape).channels if lane.scaled else 0
+
+
+def scales(words):
+    """The k in words of a scale table; what else is in them is the mode's."""
+    return None if words is None else (words & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def kept(lane):
+    """The settings that side information has."""
+    return [setting for setting in lane.told if setting.stored]
