@@ -22,6 +22,7 @@ __all__ = ["CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "PAPER", 
 
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
+JPEG_BASE = codecs.METHODS["JPEG-BASE"][0]
 LATENCY = 300  # of memory, cycles
 SECTOR = 32  # bytes
 GROUPS = 250  # of each CDU, at least
@@ -189,7 +190,7 @@ def code(dqt, coders, decompress):
     """:class:`Coding` of the sample's dense tensors."""
     blocks = cycles = symbols = 0
     for x in (x for name, x in sample().items() if not name.startswith("ReLU")):
-        _, traffic, compressed = simulate(x, "jpeg-base", dqt, 1, decompress, latency=LATENCY, coders=coders)
+        _, traffic, compressed = simulate(x, JPEG_BASE, dqt, 1, decompress, latency=LATENCY, coders=coders)
         passed = traffic["written" if decompress else "read"][0]
         blocks, cycles = blocks + compressed.blocks, cycles + passed.last - passed.first + 1
         symbols += int(rle.symbols(rle.decode(compressed.payload, compressed.blocks)).sum())

@@ -17,6 +17,7 @@ from actcodec.bench.cycles import (
     CLOCK,
     DENSE,
     ERRORS,
+    JPEG_BASE,
     LATENCY,
     PAPER,
     PCIE,
@@ -96,7 +97,7 @@ def builds(todo):
     found = set()
     for function, arguments in todo:
         names = (modes(arguments[0]) if function is offload_by_name else
-                 {"jpeg-base" if function is code else arguments[0]})
+                 {JPEG_BASE if function is code else arguments[0]})
         coders = arguments[1] if function is code else 4
         found |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
     return sorted(found)
