@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from actcodec.codecs import PAPERS, lane_modes
+from actcodec.codecs import PAPERS, Mode, lane_modes
 from actcodec.sim import build
 from actcodec.units import UNITS
 
@@ -48,13 +48,19 @@ def library(accelerator):
                         "-DINTERRUPT=__SYM__interrupt")
 
 
+def declared(mode):
+    """What hardware knows of a mode."""
+    return [getattr(mode, field.name) for field in dataclasses.fields(mode) if field.compare]
+
+
 def _elaborated(name, unit, parameters, what):
     """The Verilog of a unit whose ``parameters`` have modes, some of which may be somebody else's."""
     modes = lane_modes(*parameters["modes"])
-    fields = [[getattr(mode, field.name) for field in dataclasses.fields(mode) if field.compare] for mode in modes]
     places = {place.partition(":")[0] for mode in modes for place in mode.path}
-    text = build.elaborated(name, lambda: UNITS[unit].build(**parameters), {*UNITS[unit].modules, *places}, unit,
-                            parameters | {"modes": fields}, what=f"the Verilog of {what}, some seconds")
+    known = parameters | {"modes": [declared(mode) for mode in modes]}
+    text = build.elaborated(name, lambda: UNITS[unit].build(**parameters),
+                            {*UNITS[unit].modules, Mode.__module__, *places}, unit, known,
+                            what=f"the Verilog of {what}, some seconds")
     return build.without_initial_values(text)
 
 

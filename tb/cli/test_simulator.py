@@ -103,6 +103,10 @@ def test_what_a_lane_does_not_have_does_not_concern_it():
     assert {"lane.py", "cdu.py", "dct.py", "fifo.py"} <= set(lane) and not {"maxpool.py", "accelerator.py"} & set(lane)
 
 
+def test_what_a_lane_knows_of_modes_is_the_same_in_every_process():
+    assert " at 0x" not in repr([accelerator.declared(mode) for mode in codecs.lane_modes()])
+
+
 def test_a_simulator_is_kept_by_its_verilog_and_by_how_it_is_built(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(build, "_compile_top", lambda folder, *_: (folder / "made").mkdir() or folder / "made")
