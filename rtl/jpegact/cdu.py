@@ -220,7 +220,8 @@ class Cdu(wiring.Component):
 
         coded = [mode for _, modes in coders.values() for mode in modes]
         direct = backwards(lambda mode: mode not in coded)
-        wide = backwards(lambda mode: mode not in coded and mode.format.row == 32)
+        rows = sorted({mode.format.row for mode in self.modes if mode not in coded and mode.format.row > 8})
+        wide = [(row, backwards(lambda mode, row=row: mode not in coded and mode.format.row == row)) for row in rows]
 
         # ---------------------------------------------------------------------------------------------- sectors
         # Compressing, the sectors are counted; decompressing in a mode that has no coder, the rows of the unpacker.
@@ -239,7 +240,9 @@ class Cdu(wiring.Component):
                                 self.bytes_o.valid & self.bytes_o.ready & self.bytes_o.p.last)),
         ]
         for k in range(8):
-            word = content[k] if isinstance(wide, Const) else Mux(wide, Cat(content[4 * k :][:4]), content[k])
+            word = content[k]  # a lane of a row of up to 8 bytes is a byte, of a longer one it is as wide as it can be
+            for row, chosen_ in wide:
+                word = Mux(chosen_, Value.cast(content)[row * k :][:row], word)
             m.d.comb += taken.p.data[k].eq(word)
         # A register between what takes a row out of a shifter or a buffer and what SFPR does before its first one.
         pipe = Pipeline(m, restored, behind)
@@ -268,7 +271,7 @@ class Cdu(wiring.Component):
         """The function from the payload of a path's last stage to the fields of a chunk."""
         if stage and stage.coder:
             return _whole_chunk
-        return stage.chunk if stage and stage.chunk else _ROWS[format.row]
+        return stage.chunk if stage and stage.chunk else _row(format.row)
 
 
 def _whole_chunk(chunk):
@@ -276,8 +279,6 @@ def _whole_chunk(chunk):
 
 
 def _row(bits):
-    """The low bits of a row's lanes, one after the other."""
+    """The low bits of a row's lanes, one after the other: 8 lanes have as many bytes as bits of a lane."""
     return lambda row: {"data": Cat(Value.cast(word)[:bits] for word in row.data), "count": bits, "last": row.last}
 
-
-_ROWS = {bits: _row(bits) for bits in (1, 8, 32)}  # 8 lanes: as many bytes as bits of a lane

@@ -250,11 +250,12 @@ sys.meta_path.insert(0, Finder)
     assert not (folder / "y.act").exists()
 
 
-@pytest.mark.parametrize("moment", ["cdu.compress", "files.open", "os.replace"])
+@pytest.mark.parametrize("moment", ["codec.LaneCodec.compress", "files.open", "os.replace"])
 def test_an_interrupt_while_a_command_runs_leaves_nothing(folder, moment):
     (folder / "interrupted.py").write_text(f"""
 import os, signal, sys
 from actcodec import __main__, files
+from actcodec.codecs import codec
 files.open = open
 inner = {moment}
 def kill(*arguments, **more):

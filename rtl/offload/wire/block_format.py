@@ -7,7 +7,12 @@ __all__ = ["MASK", "VALUES", "BlockFormat"]
 VALUES = 64  # of a block
 ROWS = 8  # in which a block passes between a lane and the collector or splitter
 MASK = 8  # bytes
-KINDS = ("fixed", "mask", "counted", "segment", "segments", "stream")
+LEGAL = {"fixed": range(1, 33), "mask": (8, 32), "counted": (8, 18), "segment": range(1, 8),
+         "segments": range(1, 8), "stream": (8,)}  # rows of each kind
+
+
+def _text(rows):
+    return f"{rows[0]} to {rows[-1]}" if isinstance(rows, range) else ", ".join(map(str, rows))
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class BlockFormat:
     Raises
     ------
     ValueError
-        If ``kind`` is none of these, or ``row`` is not what that kind can have: 1, 8 or 32 if fixed, 8 or 32 with a
+        If ``kind`` is none of these, or ``row`` is not what that kind can have: 1 to 32 if fixed, 8 or 32 with a
         mask, 8 or 18 if counted, 1 to 7 with segments, 8 of a stream; or ``bits`` is not 8, or 6 if counted in rows of
         8.
     """
@@ -40,12 +45,10 @@ class BlockFormat:
     bits: int = 8
 
     def __post_init__(self):
-        legal = {"fixed": (1, 8, 32), "mask": (8, 32), "counted": (8, 18), "segment": range(1, 8),
-                 "segments": range(1, 8), "stream": (8,)}
-        if self.kind not in legal:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
-        if self.row not in legal[self.kind]:
-            raise ValueError(f"row must be one of {', '.join(map(str, legal[self.kind]))} for kind {self.kind}, "
+        if self.kind not in LEGAL:
+            raise ValueError(f"kind must be one of {', '.join(LEGAL)}, not {self.kind!r}")
+        if self.row not in LEGAL[self.kind]:
+            raise ValueError(f"row must be one of {_text(LEGAL[self.kind])} for kind {self.kind}, "
                              f"not {self.row!r}")
         if self.bits not in ((8, 6) if (self.kind, self.row) == ("counted", 8) else (8,)):
             raise ValueError(f"bits must be 8, or 6 for kind counted in rows of 8, not {self.bits!r}")

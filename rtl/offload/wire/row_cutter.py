@@ -13,7 +13,7 @@ __all__ = ["RowCutter", "beat_size", "window_size"]
 
 def beat_size(modes):
     """Bytes of a beat of the stream."""
-    return 32 if any(mode.format.row == 32 for mode in modes) else 16
+    return 32 if any(mode.format.row > 16 for mode in modes) else 16
 
 
 def window_size(modes):
