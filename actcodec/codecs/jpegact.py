@@ -153,6 +153,9 @@ MODES = (
          tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )
 
+DIVISION = ("division", "division-1", "division-4", "division-flat", "division-1-flat", "division-4-flat")
+"""DIVISION's modes, which a CDU can have beside the paper's."""
+
 # Source: JPEG-ACT, Tables IV and V. The paper gives no figure for a CDU; this is the sum of the parts that its JPEG-ACT
 # configuration has.
 PARTS = (Paper("SFPR", 44924, 34.3, target=20000), Paper("DCT + iDCT", 229118, 273.4, target=45000),
@@ -169,8 +172,6 @@ ROWS = (
 
 def units():
     """The hardware."""
-    from actcodec.codecs import division
-
     return (
         Unit("sfpr", "jpegact.sfpr:Sfpr", "SFPR, eight processing elements, both directions", paper="SFPR"),
         Unit("align", "jpegact.align:Align", "alignment buffer between sectors and tiles"),
@@ -193,7 +194,7 @@ def units():
         Unit("cdu", "jpegact.cdu:Cdu", "compression/decompression unit",
              {"modes": JPEG_ACT, "packed": True, "coders": 4}, "CDU",
              variants={"in a lane": {"packed": False}, "cDMA+": {"modes": CDMA},
-                       "in a lane, DIVISION": {"packed": False, "modes": (*JPEG_ACT, *division.LANE)},
+                       "in a lane, DIVISION": {"packed": False, "modes": (*JPEG_ACT, *DIVISION)},
                        "in a lane, JPEG-BASE": {"packed": False, "modes": (*JPEG_ACT, "jpeg-base")},
                        **{f"in a lane, {coder}": {"packed": False, "modes": modes}
                           for coder, modes in JPEG_ACT_CODED.items()}},

@@ -44,7 +44,7 @@ def settings(random, mode, back=False):
 
 
 def _legal(random, setting, back):
-    while setting.broken(number := NUMBERS[setting.name](random), back):
+    while setting.broken(number := NUMBERS.get(setting.name, bits(setting.width))(random), back):
         pass
     return number
 

@@ -19,7 +19,8 @@ ALL = reference.MODES
 
 @pytest.mark.parametrize("cdus, modes", [
     (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")), (4, ("sfpr-rice", "sfpr-zvc")),
-    (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base")), (4, ("sfpr", "jpeg-act", "segment", "segments"))],
+    (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base")), (4, ("sfpr", "jpeg-act", "segment", "segments")),
+    (3, ("three", "half"))],
                          ids=ids)
 def test_collector(cdus, modes):
     simulate(Collector(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)

@@ -22,7 +22,7 @@ ALL = reference.MODES
     (4, JPEG_ACT), (8, JPEG_ACT), (2, ALL), (4, (*JPEG_ACT, "trim")), (8, ("trim", "sfpr")),
     (4, ("trim", "sfpr-rice", "sfpr-zvc")), (1, ("segments", "narrow")), (4, (*JPEG_ACT, "segment", "segments")),
     (7, ("segments", "narrow", "trim")), (2, ("zvc", "raw", "segment", "segments")), (2, ("segment", "sfpr")),
-    (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base", "segments"))],
+    (4, ("jpeg-base", "sfpr")), (2, (*ALL, "trim", "jpeg-base", "segments")), (3, ("three", "half"))],
                          ids=ids)
 def test_splitter(cdus, modes):
     simulate(Splitter(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
