@@ -119,22 +119,26 @@ def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="me
     dither.check(bits, seed, rounding)
     x, payload, group = np.reshape(x, (view.rows, view.width)), BytesIO(), 0
     clipped = nans = saturated = 0
+    seen = None
     for part, segments, planes, rows in parts(view):
-        exists = segments.exists
+        if segments is not seen:
+            seen, exists, there = segments, segments.exists, _bytes(segments, bits)
         scale = k[planes][part.plane, None]
-        counts = sfpr.counts(x[rows], scale)
-        y = views.split(sfpr.quantize(x[rows], scale, signs), part)
+        y = sfpr.quantize(x[rows], scale, signs)
+        if y.min() == -128 or y.max() == 127 or np.isnan(x[rows]).any():
+            counts = sfpr.counts(x[rows], scale)
+            nans, saturated = nans + counts.nans, saturated + counts.saturated
+        y = views.split(y, part)
         base = average.bases(y, part, delta[planes], lfc, offset, segments)
         noise = dither.noise(part, bits, seed, rounding, group)
         codes, t = quantize(y, base[segments.segment, None], noise, bits)
-        codes[~exists] = 0
-        clipped += int(np.count_nonzero(exists & ((t < 0) | (t > 63))))
-        nans, saturated = nans + counts.nans, saturated + counts.saturated
+        codes *= exists
+        clipped += int(np.count_nonzero(exists & (t.view(np.uint16) > 63)))
 
         content = np.zeros((part.blocks, LANES, 1 + bits), np.uint8)
         content.reshape(-1, 1 + bits)[segments.start, 0] = base.view(np.uint8)
         content[..., 1:] = pack(codes, bits)
-        payload.write(content[_bytes(segments, bits)])
+        payload.write(content[there])
         group += part.blocks // GROUP
     return Encoded(payload.getvalue(), clipped, nans, saturated)
 

@@ -54,13 +54,13 @@ def phases(groups, seed):
     `groups` has the groups' numbers over the whole tensor; void rows have random numbers as well.
     """
     s = mix(seed, groups) | np.uint32(1)
-    result = np.empty((GROUP * LANES, 2, s.size), np.uint8)
-    for row in result:
+    rows = np.empty((GROUP * LANES, s.size), np.uint32)
+    for row in rows:
         s ^= s << np.uint32(13)
         s ^= s >> np.uint32(17)
         s ^= s << np.uint32(5)
-        row[:] = s & 31, s >> np.uint32(5) & 31
-    return result.transpose(2, 0, 1)
+        row[:] = s
+    return np.stack([rows.T & 31, rows.T >> np.uint32(5) & 31], axis=2).astype(np.uint8)
 
 
 def thresholds(phases, bits):

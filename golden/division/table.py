@@ -12,7 +12,10 @@ from actcodec.golden.division import average, dither
 from actcodec.golden.division import view as views
 from actcodec.golden.division.parts import parts
 from actcodec.golden.jpegact import sfpr
+from actcodec.golden.offload.blocks import LANES
 
+_MAGNITUDE = np.uint32(0x7FFFFFFF)  # all bits of a float32 but the sign
+_NORMAL, _INFINITE = np.uint32(0x00800000), np.uint32(0x7F800000)  # bits of the smallest normal number, and of infinity
 _DOWN = np.uint64((1 << 64) - (1 << 45))  # what of a float64 a bfloat16 has as well
 
 
@@ -55,29 +58,31 @@ def table(x, bits=2, lfc=True, offset="mean", view=None):
 
 def _table(x, view, segments, bits, lfc, offset):
     """The same, of rows that are a View."""
-    with np.errstate(invalid="ignore"):
-        magnitude = np.abs(x)
-        normal = (magnitude >= np.finfo(np.float32).tiny) & (magnitude < np.inf) | (x == 0)
-    x = x if normal.all() else np.where(normal, x, np.float32(0))
+    words = x.view(np.uint32) & _MAGNITUDE  # one less, they make a zero larger than any other number
+    if words.max() >= _INFINITE or (words - np.uint32(1)).min() < _NORMAL - 1:
+        x = np.where((words >= _NORMAL) & (words < _INFINITE), x, np.float32(0))
     step = 1 << 6 - bits
     span, top = 64 - step, 128 - step
+    ends = [views.planewise(ufunc, x, view).astype(np.float64) for ufunc in (np.minimum, np.maximum)]
 
-    def extremes(y, level):
-        """Smallest and largest value of each plane, less the level of its segment."""
-        y = y - level.astype(y.dtype)[segments.segment, None] if lfc else y
-        rest = views.join(y, view)
+    def extremes(scale, dtype, level, unit=1):
+        """Smallest and largest of the integers x * scale of each plane, in `unit`, less the level of their segment."""
+        if not lfc:
+            return (unit * np.rint(end * scale) for end in ends)  # rounding keeps the order
+        y = views.split(np.rint(x * scale[view.plane, None]).astype(dtype), view)
+        rest = unit * y - level(y, segments, lfc, offset).astype(dtype)[segments.segment, None]
+        # Of whole tiles the order within a plane does not matter.
+        rest = rest.reshape(x.shape) if view.tiled and view.tail == LANES else views.join(rest, view)
         return (views.planewise(ufunc, rest, view) for ufunc in (np.minimum, np.maximum))
 
-    largest = views.planewise(np.maximum, np.abs(x), view).astype(np.float64)
+    largest = np.maximum(-ends[0], ends[1])
     scale = np.ldexp(1.0, 15 - np.frexp(largest)[1])
-    z = views.split(np.rint(x * scale[view.plane, None]).astype(np.int32), view)
-    low, high = extremes(64 * z, average.exact(z, segments, lfc, offset))
+    low, high = extremes(scale, np.int32, average.exact, 64)
     k = bfloat16_down(np.minimum(_quotient(span * 64 * scale, high - low), _quotient(top, largest)))
     k[largest == 0] = 0
     while True:
         # k <= top / largest, so that no magnitude is above top, before rounding or after it.
-        y = views.split(np.rint(x * k[view.plane, None].astype(np.float64)).astype(np.int16), view)
-        low, high = extremes(y, average.level(y, segments, lfc, offset))
+        low, high = extremes(k.astype(np.float64), np.int16, average.level)
         wide = high - low > span
         if not wide.any():
             return Table(k, np.maximum(low, -128).astype(np.int8))
