@@ -16,6 +16,7 @@ import enum
 
 import numpy as np
 
+from actcodec.golden.comet.book import SYMBOLS
 from actcodec.golden.comet.interleave import LANES
 
 _WIDE, _OUTLIER = 224, 240  # the first p of the second and of the third form
@@ -43,29 +44,33 @@ def steps(u, outliers, x, book):
 
 def sparse_steps(u, places, x, book):
     """The same, where `places` are the indices of outliers, in ascending order, and `x` their values."""
+    code = np.full(SYMBOLS, book.length[-1] << 8 | book.code[-1], np.uint16)  # of each symbol: its length, its value
+    code[: book.U] = book.length[:-1] << 8 | book.code[:-1]
     bounds = np.searchsorted(places, np.arange(0, u.size + PART, PART))
-    parts = [_steps(u[i : i + PART], places[first:last] - i, x[first:last], book)
-             for i, first, last in zip(range(0, u.size, PART), bounds[:-1], bounds[1:], strict=False)]
-    parts = parts or [(np.zeros((0, LANES), np.uint8),) * 2]
-    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+    parts = [np.zeros((2, LANES, 0), np.uint8)]
+    for i, first, last in zip(range(0, u.size, PART), bounds[:-1], bounds[1:], strict=False):
+        part = _steps(u[i : i + PART], places[first:last] - i, x[first:last], book.U, code)
+        parts.append(np.ascontiguousarray(part.view(np.uint8).reshape(-1, LANES, 2).T))
+    values, lengths = np.concatenate(parts, axis=2)  # a lane's are side by side
+    return values.T, lengths.T
 
 
-def _steps(u, places, x, book):
-    """Of one part."""
+def _steps(u, places, x, U, code):
+    """Of one part: lengths, in the upper byte, and values, uint16 [steps, 8]."""
     rounds = -(-u.size // LANES)
-    escaped = u >= book.U
+    coded = np.full(rounds * LANES, code[0])
+    code.take(u, out=coded[: u.size], mode="clip")
+    coded[places] = code[-1]
+    coded = coded.reshape(-1, LANES)
+    escaped = u >= U
     escaped[places] = True
     escapes = np.flatnonzero(escaped)
-    coded = np.zeros(rounds * LANES, np.uint8)
-    np.minimum(u, book.U, out=coded[: u.size], casting="unsafe")
-    coded[escapes] = book.U
-    codes, widths = (table.astype(np.uint8)[coded].reshape(-1, LANES) for table in (book.code, book.length))
     if not escapes.size:
-        return codes, widths
+        return coded
 
     wide, outlier = u[escapes].astype(np.int64), np.searchsorted(escapes, places)
     content = np.zeros((escapes.size, _ESCAPE_BYTES.max()), np.uint8)
-    content[:, 0] = np.where(wide < book.U + _WIDE, wide - book.U, _WIDE + (wide >> 8))
+    content[:, 0] = np.where(wide < U + _WIDE, wide - U, _WIDE + (wide >> 8))
     content[outlier, 0] = _OUTLIER + (wide[outlier] >> 8)
     content[:, 1] = wide & 0xFF
     content[outlier, 2:] = np.ascontiguousarray(x, "<f4").view(np.uint8).reshape(-1, 4)
@@ -76,14 +81,11 @@ def _steps(u, places, x, book):
     first = np.flatnonzero(np.diff(place, prepend=-1))
     raw[place[first]] = np.maximum.reduceat(count, first)
     start = np.cumsum(raw + 1) - raw - 1
-    values = np.zeros((rounds + raw.sum(), LANES), np.uint8)
-    lengths = np.ones_like(values)
-    values[start], lengths[start] = codes, widths
+    steps = np.full((rounds + raw.sum(), LANES), 1 << 8, np.uint16)  # a bit 0
+    steps[start] = coded
     escape, byte = np.nonzero(np.arange(content.shape[1]) < count[:, None])
-    place = start[place[escape]] + 1 + byte, escapes[escape] % LANES
-    values[place] = content[escape, byte]
-    lengths[place] = 8
-    return values, lengths
+    steps[start[place[escape]] + 1 + byte, escapes[escape] % LANES] = 8 << 8 | content[escape, byte].astype(np.uint16)
+    return steps
 
 
 def symbols(steps, book):

@@ -46,7 +46,7 @@ def interleave(values, lengths):
     asks = np.ones((1 + len(lengths), LANES), bool)
     stream = np.zeros(asks.shape, np.uint8)
     for lane in range(LANES):
-        bits, widths = (part[:, lane].astype(np.uint8) for part in (values, lengths))
+        bits, widths = (np.ascontiguousarray(part[:, lane], np.uint8) for part in (values, lengths))
         asks[1:, lane] = _demands(widths)
         own = bitstring.packed(*bitstring.merged(bits, widths, 8))
         stream[np.flatnonzero(asks[:, lane])[: own.size], lane] = own

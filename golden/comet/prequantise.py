@@ -61,14 +61,15 @@ def quantize(x, s):
 
 def _quantize(x, s):
     """Of one part."""
+    outliers = ~(np.abs(x) < np.float32((LARGEST + 0.5) * s))  # a bound of 20 significant bits
+    if outliers.any():
+        x = np.where(outliers, np.float32(0), x)
     # Exact: a quotient of 24 by 8 bits is a half, or further away from it than float64 rounds. Subnormals, which count
-    # as zeros, are below half of any step.
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        magnitude = np.floor(np.abs(x, dtype=np.float64) / s + 0.5)
-        outliers = ~(magnitude <= LARGEST)
-        if outliers.any():
-            magnitude[outliers] = 0
-        return np.copysign(magnitude, x, out=magnitude).astype(np.int16), outliers
+    # as zeros, are below half of any step. What becomes an integer loses its fraction, whatever its sign is.
+    quotient = x.astype(np.float64)
+    quotient /= s
+    quotient += np.copysign(np.float32(0.5), x)
+    return quotient.astype(np.int16), outliers
 
 
 def dequantize(q, s):

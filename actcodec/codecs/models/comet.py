@@ -171,6 +171,10 @@ def bound(x, error_bound, relative_bound, l2):
     """The absolute error bound, of which one is given. Raises ValueError where it would be too small for a step."""
     if error_bound is not None:
         return error_bound
+    with np.errstate(invalid="ignore"):
+        low, high = float(x.min()), float(x.max())
+    if l2 is None and math.isfinite(low - high):
+        return range_bound(low, high, relative_bound)
     finite = x[np.isfinite(x)]
     if not finite.any():
         return 1.0
