@@ -46,21 +46,19 @@ def compress(x, eb, config=None, book=None, cdus=1, view=None):
     shape = view or x.shape
     if not (config and book):
         config, book = choose(x, s, [config] if config else None, book, view)
-    x, first = np.reshape(x, -1), 0
+    x = np.reshape(x, -1)
     own = [[] for _ in range(cdus)]  # symbols, places of outliers, their values: of each CDU, in parts
     sizes = [0] * cdus
-    for part in lorenzo.parts(shape, config.tiled):
+    for part, owner in _owned(shape, config, cdus):
         q, outliers = prequantise.quantize(x[part.values], s)
         order = slice(None) if part.order is None else part.order
         u, outliers = lorenzo.symbols(q, part, config)[order], outliers[order]
-        owner = (first + part.group) % cdus if cdus > 1 else None
         for cdu in range(cdus):
             mine = slice(None) if cdus == 1 else owner == cdu
             symbols, places = u[mine], np.flatnonzero(outliers[mine])
             floats = x[part.values][order][mine][places] if places.size else x[:0]
             own[cdu].append((symbols, places + sizes[cdu], floats))
             sizes[cdu] += symbols.size
-        first += part.groups
     streams = []
     while own:
         steps = huffman.sparse_steps(*(np.concatenate(pieces) for pieces in zip(*own.pop(0), strict=True)), book)
@@ -77,22 +75,20 @@ def decompress(encoded, shape):
     configuration has.
     """
     config, cdus = encoded.config, len(encoded.streams)
-    counts, first = np.zeros(cdus, np.int64), 0
-    for part in lorenzo.parts(shape, config.tiled):
-        counts += np.bincount((first + part.group) % cdus, minlength=cdus)
-        first += part.groups
-    decoded, error, at, first = [], Error(0), [0] * cdus, 0
-    for data, count in zip(encoded.streams, counts.tolist(), strict=True):
-        *values, found = huffman.sparse_decode(data, count, encoded.book)
+    result = np.empty(math.prod(lorenzo.dimensions(shape)), np.float32)
+    decoded, error, at = [], Error(0), [0] * cdus
+    counts = sum(np.bincount(owner, minlength=cdus) for _, owner in _owned(shape, config, cdus)) if cdus > 1 else [
+        result.size]
+    for data, count in zip(encoded.streams, counts, strict=True):
+        *values, found = huffman.sparse_decode(data, int(count), encoded.book)
         decoded.append(values)
         error |= found
 
-    result = np.empty(math.prod(lorenzo.dimensions(shape)), np.float32)
-    for part in lorenzo.parts(shape, config.tiled):
-        own, owner, outliers = result[part.values], (first + part.group) % cdus, []
+    for part, owner in _owned(shape, config, cdus):
+        own, outliers = result[part.values], []
         u = np.empty(own.size, np.uint16)
         for cdu, (symbols, places, floats) in enumerate(decoded):
-            mine = np.flatnonzero(owner == cdu)
+            mine = np.flatnonzero(owner == cdu) if cdus > 1 else np.arange(own.size)
             u[mine] = symbols[at[cdu] : at[cdu] + mine.size]
             begin, end = np.searchsorted(places, (at[cdu], at[cdu] + mine.size))
             outliers.append((mine[places[begin:end] - at[cdu]], floats[begin:end]))
@@ -100,8 +96,15 @@ def decompress(encoded, shape):
         own[:] = prequantise.dequantize(lorenzo.integers(u, part, config), encoded.s)
         for places, floats in outliers:
             own[places if part.order is None else part.order[places]] = floats
-        first += part.groups
     return result.reshape(lorenzo.dimensions(shape)), error
+
+
+def _owned(shape, config, cdus):
+    """The parts of a tensor, and which CDU has each of their values in coding order; None if there is only one."""
+    first = 0
+    for part in lorenzo.parts(shape, config.tiled):
+        yield part, (first + part.group) % cdus if cdus > 1 else None
+        first += part.groups
 
 
 def choose(x, s, configs=None, book=None, view=None):

@@ -17,11 +17,10 @@ import enum
 import numpy as np
 
 from actcodec.golden.comet.book import SYMBOLS
+from actcodec.golden.comet.deinterleave import ESCAPE_BYTES, deinterleave
 from actcodec.golden.comet.interleave import LANES
 
 _WIDE, _OUTLIER = 224, 240  # the first p of the second and of the third form
-_ESCAPE_BYTES = np.repeat(np.uint8([1, 2, 6]), [_WIDE, 16, 16])  # by p
-_MOST_STEPS = 7  # of a round
 PART = 1 << 16  # symbols at a time: what is computed between stays in a cache
 
 
@@ -69,12 +68,12 @@ def _steps(u, places, x, U, code):
         return coded
 
     wide, outlier = u[escapes].astype(np.int64), np.searchsorted(escapes, places)
-    content = np.zeros((escapes.size, _ESCAPE_BYTES.max()), np.uint8)
+    content = np.zeros((escapes.size, ESCAPE_BYTES.max()), np.uint8)
     content[:, 0] = np.where(wide < U + _WIDE, wide - U, _WIDE + (wide >> 8))
     content[outlier, 0] = _OUTLIER + (wide[outlier] >> 8)
     content[:, 1] = wide & 0xFF
     content[outlier, 2:] = np.ascontiguousarray(x, "<f4").view(np.uint8).reshape(-1, 4)
-    count = _ESCAPE_BYTES[content[:, 0]].astype(np.int64)
+    count = ESCAPE_BYTES[content[:, 0]].astype(np.int64)
 
     raw = np.zeros(rounds, np.int64)
     place = escapes // LANES
@@ -112,11 +111,17 @@ def decode(stream, count, book):
 
 def sparse_decode(stream, count, book):
     """The same with places (indices) of the outliers, in ascending order, and their values alone."""
-    windows, needed = _windows(stream, -(-count // LANES), book)
-    u, places, floats = _symbols(windows, book)
-    there = np.searchsorted(places, count)
-    error = Error.SHORT if needed > len(stream) else Error.EXCESS if needed < len(stream) else Error(0)
-    return u[:count], places[:there], floats[:there], error
+    coded, escapes, short, left = deinterleave(stream, -(-count // LANES), book)
+    u, places, floats = coded.reshape(-1)[:count].astype(np.uint16), [], []
+    for round_, lane, content in escapes:
+        place, p = round_ * LANES + lane, content[0]
+        if place < count:
+            u[place] = book.U + p if p < _WIDE else p % 16 << 8 | content[1]
+            if p >= _OUTLIER:
+                places.append(place)
+                floats += content[2:]
+    floats = np.array(floats, np.uint8).view("<f4")
+    return u, np.array(places, np.int64), floats, Error.SHORT if short else Error.EXCESS if left else Error(0)
 
 
 def _escape(book):
@@ -124,51 +129,12 @@ def _escape(book):
     return 256 - (1 << 8 - book.length[-1])
 
 
-def _windows(stream, rounds, book):
-    """The next 8 bits of each lane in each step, uint8 [steps, 8], and how many bytes the stream should have.
-
-    A loop over steps: what lane a byte belongs to is known only when the lengths of all codes in front of it are.
-    """
-    if not rounds:
-        return np.zeros((0, LANES), np.uint8), 0
-    data = bytes(stream).ljust(LANES * (1 + _MOST_STEPS * rounds), b"\0")
-    held, left, position = list(data[:LANES]), [8] * LANES, LANES
-    windows = bytearray()
-
-    def step(taken):
-        """Each lane takes as many bits as its table in `taken` has for its window. Returns the windows."""
-        nonlocal position
-        for lane, table in enumerate(taken):
-            bits = left[lane]
-            if bits < 16:  # the byte is not in the window yet
-                held[lane] = (held[lane] & 0x7FFF) << 8 | data[position]
-                position += 1
-                bits += 8
-            window = held[lane] >> bits - 8 & 0xFF
-            left[lane] = bits - table[window]
-            windows.append(window)
-        return windows[-LANES:]
-
-    code = [np.repeat(book.length, 1 << 8 - book.length).tolist()] * LANES
-    one, eight, escape_bytes = [1] * 256, [8] * 256, _ESCAPE_BYTES.tolist()
-    escape = _escape(book)
-    for _ in range(rounds):
-        found = step(code)
-        if max(found) >= escape:
-            escaped = [window >= escape for window in found]
-            first = step([eight if e else one for e in escaped])
-            count = [escape_bytes[p] if e else 0 for p, e in zip(first, escaped, strict=True)]
-            for byte in range(1, max(count)):
-                step([eight if byte < n else one for n in count])
-    return np.frombuffer(windows, np.uint8).reshape(-1, LANES), position
-
-
 def _symbols(windows, book):
     """Symbols (uint16), places of outliers and their values (float32), of the next 8 bits of each lane in each step."""
     escaped = windows >= _escape(book)
     maybe = np.flatnonzero(escaped.any(axis=1))  # some of these are raw steps
     first = windows[np.minimum(maybe + 1, len(windows) - 1)]
-    raw_steps = np.where(escaped[maybe], _ESCAPE_BYTES[first], 0).max(axis=1, initial=0)
+    raw_steps = np.where(escaped[maybe], ESCAPE_BYTES[first], 0).max(axis=1, initial=0)
     raw, end = np.zeros(len(windows), bool), 0
     for place, count in zip(maybe.tolist(), raw_steps.tolist(), strict=True):
         if place >= end:

@@ -156,12 +156,12 @@ def _differences(q, part, config):
     return d.reshape(-1)[: q.size]
 
 
-def _sums(d, joined, axis):
-    """The reverse of a difference: sums of what is joined, modulo 2^16."""
-    total = np.cumsum(d, axis, d.dtype)
-    place = np.arange(d.shape[axis]).reshape((-1, 1) if axis == 0 else (1, -1))
-    first = np.maximum.accumulate(np.broadcast_to(np.where(joined, 0, place), d.shape), axis)
-    return total - np.take_along_axis(total - d, first, axis)
+def _sums(d, joined):
+    """The reverse of a difference: sums, modulo 2^16, of what is joined to the one before along the first axis."""
+    total, first = np.cumsum(d, 0, d.dtype), np.flatnonzero(~joined)
+    before = total[first - 1]
+    before[0] = 0
+    return total - np.repeat(before, np.diff(first, append=len(d)), axis=0)
 
 
 def residuals(q, shape, config):
@@ -204,7 +204,7 @@ def integers(u, part, config):
     d, u = np.zeros(part.shape, np.int16), np.asarray(u).view(np.int16)
     d.reshape(-1)[slice(u.size) if part.order is None else part.order] = u >> 1 ^ -(u & 1) if config.signed else u
     if config.horizontal:
-        d = _sums(d, part.left != 0, 1)
+        d = _sums(d.reshape(-1), part.left.reshape(-1) != 0).reshape(part.shape)
     if config.vertical:
-        d = _sums(d, part.above, 0)
+        d = _sums(d, part.above[:, 0])
     return _wrapped(d).reshape(-1)[: u.size]
