@@ -13,11 +13,12 @@ filled up with symbol 0. Every pattern of bits means something, so decoding alwa
 """
 
 import enum
+import itertools
 
 import numpy as np
 
 from actcodec.golden.comet.book import SYMBOLS
-from actcodec.golden.comet.deinterleave import ESCAPE_BYTES, deinterleave
+from actcodec.golden.comet.deinterleave import ESCAPE_BYTES, escape_window, windows
 from actcodec.golden.comet.interleave import LANES
 
 _WIDE, _OUTLIER = 224, 240  # the first p of the second and of the third form
@@ -91,8 +92,8 @@ def symbols(steps, book):
     """Symbols (uint16), outliers (bool) and their values (float32, 0 for all others) of the values and lengths that the
     lanes gave, what filled up the last round included: the reverse of the function `steps`."""
     values, lengths = steps
-    windows = np.asarray(values, np.int64) << 8 - np.asarray(lengths, np.int64)
-    return _dense(*_symbols(windows.astype(np.uint8), book))
+    found = np.asarray(values, np.int64) << 8 - np.asarray(lengths, np.int64)
+    return _dense(*_symbols(found.astype(np.uint8), book))
 
 
 def _dense(u, places, floats):
@@ -111,28 +112,22 @@ def decode(stream, count, book):
 
 def sparse_decode(stream, count, book):
     """The same with places (indices) of the outliers, in ascending order, and their values alone."""
-    coded, escapes, short, left = deinterleave(stream, -(-count // LANES), book)
-    u, places, floats = coded.reshape(-1)[:count].astype(np.uint16), [], []
-    for round_, lane, content in escapes:
-        place, p = round_ * LANES + lane, content[0]
-        if place < count:
-            u[place] = book.U + p if p < _WIDE else p % 16 << 8 | content[1]
-            if p >= _OUTLIER:
-                places.append(place)
-                floats += content[2:]
-    floats = np.array(floats, np.uint8).view("<f4")
-    return u, np.array(places, np.int64), floats, Error.SHORT if short else Error.EXCESS if left else Error(0)
-
-
-def _escape(book):
-    """The first 8-bit window that begins with the escape's code; so do all above."""
-    return 256 - (1 << 8 - book.length[-1])
+    rest, missing, size = iter(bytes(stream)), itertools.count(), 0
+    parts = [(np.zeros(0, np.uint16), np.zeros(0, np.int64), np.zeros(0, np.float32))]
+    for part in windows(itertools.chain(rest, (0 for _ in missing)), -(-count // LANES), book):
+        u, places, floats = _symbols(part, book)
+        parts.append((u, places + size, floats))
+        size += u.size
+    u, places, floats = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    there = np.searchsorted(places, count)
+    error = Error.SHORT if next(missing) else Error.EXCESS if next(rest, None) is not None else Error(0)
+    return u[:count], places[:there], floats[:there], error
 
 
 def _symbols(windows, book):
     """Symbols (uint16), places of outliers and their values (float32), of the next 8 bits of each lane in each step."""
-    escaped = windows >= _escape(book)
-    maybe = np.flatnonzero(escaped.any(axis=1))  # some of these are raw steps
+    escaped = windows >= escape_window(book)
+    maybe = np.unique(np.flatnonzero(escaped) // LANES)  # some of these are raw steps
     first = windows[np.minimum(maybe + 1, len(windows) - 1)]
     raw_steps = np.where(escaped[maybe], ESCAPE_BYTES[first], 0).max(axis=1, initial=0)
     raw, end = np.zeros(len(windows), bool), 0
@@ -142,7 +137,8 @@ def _symbols(windows, book):
             raw[place + 1 : end] = True
 
     start = np.flatnonzero(~raw)
-    u = np.repeat(np.arange(book.U + 1, dtype=np.uint16), 1 << 8 - book.length)[windows[start]].reshape(-1)
+    symbol = np.repeat(np.arange(book.U + 1, dtype=np.uint16), 1 << 8 - book.length)
+    u = symbol.take(windows.take(start, axis=0)).reshape(-1)
     escape = np.flatnonzero(u == book.U)
 
     def byte(number, escape):

@@ -3,7 +3,7 @@ entropy coders, 2014).
 
 The stream begins with a byte of each lane. In each step, for lanes 0 to 7: one that holds fewer than 16 bits gets its
 next byte at the end of the step; the step takes 1 to 8 bits of what it held. So a lane holds 8 to 22 bits, and no
-lengths are stored. What takes the bytes apart again is the decoder itself (`actcodec.golden.comet.huffman.decode`), as
+lengths are stored. What takes the bytes apart again is the decoder itself (`actcodec.golden.comet.deinterleave`), as
 their order follows from the codes.
 """
 
