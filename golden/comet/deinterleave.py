@@ -21,6 +21,7 @@ _HELD = 3  # bytes that have all bits that a lane holds
 _AHEAD = 8 * _HELD + 2  # rounds that a lane knows of, at most
 _STOP = 1 << LANES  # in the calendar, behind the bits of the lanes
 _FEW = 32  # rounds that take longer by bytes than by steps
+_SMALL = 1 << 11  # rounds that take longer by bytes than by steps if the tables have to be made first
 _PART = 1 << 13  # rounds at a time: what they have in lists is far more than what becomes of it
 
 
@@ -29,7 +30,7 @@ def escape_window(book):
     return 256 - (1 << 8 - book.length[-1])
 
 
-@lru_cache(16)
+@lru_cache(4)
 def _tables(book):
     """What each byte means in each state of a lane: a list of [256] for each number of bits to ignore, 0 to 16, in
     front of the next code; 0 is behind a whole one.
@@ -102,7 +103,7 @@ def windows(source, rounds, book):
     0 instead. `source` is an iterator over the stream's bytes that does not end."""
     if not rounds:
         return
-    states, lanes = _tables(book), [_Lane() for _ in range(LANES)]
+    lanes = [_Lane() for _ in range(LANES)]
     for number, lane in enumerate(lanes):
         lane.bit, lane.windows = 1 << number, []
     held, left, taken = [next(source) for _ in lanes], [8] * LANES, bytearray()  # between runs
@@ -130,47 +131,52 @@ def windows(source, rounds, book):
             for byte in range(1, max(number)):
                 step([eight if byte < n else one for n in number])
 
+    def hand_out():
+        """The windows of steps to the lanes."""
+        for number, lane in enumerate(lanes):
+            lane.windows.append(taken[number::LANES])
+        taken.clear()
+
     asking = [[lane for lane in lanes if mask & lane.bit] for mask in range(_STOP)]
     ask = [0] * (rounds + _AHEAD)  # the calendar: a bit for each lane
     calendar = iter(ask)
     begin = kept = 0  # the next round, and the first one of this part
-    single = 0  # rounds by steps after this run
+    single = rounds if rounds < _SMALL else 0  # rounds by steps before the next run
     while begin < rounds:
-        ask[min(kept + _PART, rounds) - 1] |= _STOP
-        first = []
-        for lane, bits, size in zip(lanes, held, left, strict=True):
-            lane.state, lane.end = states[8 * _HELD - size], begin
-            first += ((lane, byte) for byte in (bits & (1 << size) - 1).to_bytes(_HELD, "big"))
-        asked = chain.from_iterable(map(asking.__getitem__, calendar))
-        try:
-            for pairs in (first, zip(asked, source, strict=False)):
-                for lane, byte in pairs:
-                    lane.state, begun, ended, stop = lane.state[byte]
-                    lane.windows.append(ended)
-                    if stop:
-                        ask[lane.end + stop - 2] |= _STOP
-                    lane.end = end = lane.end + begun
-                    ask[end] |= lane.bit
-        except IndexError:  # there is no such item of `asking`
-            last = len(ask) - length_hint(calendar) - 1
-        found, held[:], left[:] = zip(*(lane.leave(last, code[0]) for lane in lanes), strict=True)
-        for number, lane in enumerate(lanes):
-            if ask[last] & lane.bit:
-                held[number], left[number] = held[number] << 8 | next(source), left[number] + 8
-        raw(found)
-
-        single = 0 if last - begin > _FEW else max(_FEW, 2 * single)
-        begin = last + 1
         for _ in islice(calendar, min(single, rounds - begin)):
             raw(step(code))
             begin += 1
-        ask[begin : begin + _AHEAD] = [0] * min(_AHEAD, len(ask) - begin)
-        for number, lane in enumerate(lanes):
-            lane.windows.append(taken[number::LANES])
-        taken.clear()
+        hand_out()
+        if begin < rounds:
+            ask[begin : begin + _AHEAD] = [0] * min(_AHEAD, len(ask) - begin)
+            ask[max(begin, min(kept + _PART, rounds) - 1)] |= _STOP
+            first = []
+            for lane, bits, size in zip(lanes, held, left, strict=True):
+                lane.state, lane.end = _tables(book)[8 * _HELD - size], begin
+                first += ((lane, byte) for byte in (bits & (1 << size) - 1).to_bytes(_HELD, "big"))
+            asked = chain.from_iterable(map(asking.__getitem__, calendar))
+            try:
+                for pairs in (first, zip(asked, source, strict=False)):
+                    for lane, byte in pairs:
+                        lane.state, begun, ended, stop = lane.state[byte]
+                        lane.windows.append(ended)
+                        if stop:
+                            ask[lane.end + stop - 2] |= _STOP
+                        lane.end = end = lane.end + begun
+                        ask[end] |= lane.bit
+            except IndexError:  # there is no such item of `asking`
+                last = len(ask) - length_hint(calendar) - 1
+            found, held[:], left[:] = zip(*(lane.leave(last, code[0]) for lane in lanes), strict=True)
+            for number, lane in enumerate(lanes):
+                if ask[last] & lane.bit:
+                    held[number], left[number] = held[number] << 8 | next(source), left[number] + 8
+            raw(found)
+            hand_out()
+            single = 0 if last - begin > _FEW else max(_FEW, 2 * single)
+            begin = last + 1
         if begin >= min(kept + _PART, rounds):
-            yield np.frombuffer(b"".join(chain.from_iterable(lane.windows for lane in lanes)), np.uint8).reshape(
-                LANES, -1).T
+            columns = np.frombuffer(b"".join(chain.from_iterable(lane.windows for lane in lanes)), np.uint8)
+            yield columns.reshape(LANES, -1).T
             for lane in lanes:
                 lane.windows.clear()
             kept = begin

@@ -4,7 +4,7 @@ are no streams."""
 import numpy as np
 import pytest
 
-from actcodec.golden.comet import huffman, interleave
+from actcodec.golden.comet import deinterleave, huffman, interleave
 from actcodec.golden.comet.book import Book
 from actcodec.golden.comet.huffman import Error
 from tb.judges import comet_oracles
@@ -17,6 +17,13 @@ BOOKS = [*EDGES, *(tuple(comet_oracles.some_book(np.random.default_rng(seed))) f
 COUNTS = [0, 1, 7, 8, 9, 300]
 EACH = pytest.mark.parametrize("counts", BOOKS, ids=str)
 ERRORS = {"": Error(0), "short": Error.SHORT, "excess": Error.EXCESS}
+
+
+@pytest.fixture(params=["by bytes", "by steps"], autouse=True)
+def way(request, monkeypatch):
+    """Decodes all that can be by bytes, or nothing."""
+    monkeypatch.setattr(deinterleave, "_SMALL", 0 if request.param == "by bytes" else 1 << 30)
+    monkeypatch.setattr(deinterleave, "_FEW", 0)
 
 
 def values(count, U, seed):
@@ -146,3 +153,22 @@ def test_no_values_make_no_bytes():
     assert interleave.interleave(*huffman.steps(none, none > 0, np.zeros(0, np.float32), book)) == b""
     assert huffman.decode(b"", 0, book)[3] == Error(0)
     assert huffman.decode(b"\0", 0, book)[3] == Error.EXCESS
+
+
+@pytest.mark.parametrize("few", [0, 32])
+@pytest.mark.parametrize("counts", EDGES, ids=str)
+def test_long_streams_with_few_escapes_come_back(counts, few, monkeypatch):
+    monkeypatch.setattr(deinterleave, "_FEW", few)
+    book, random, count = Book(counts), np.random.default_rng(few), 70_000  # more than a part
+    u = random.integers(0, book.U, count)
+    close = np.arange(count) % 20_000 < 2_000  # escapes in each of these rounds, and in some others
+    escaped = random.random(count) < np.where(close, 0.2, 0.001)
+    u[escaped] = random.integers(book.U, 4096, np.count_nonzero(escaped))
+    outliers, x = escaped & (random.random(count) < 0.1), random.standard_normal(count).astype(np.float32)
+    stream = interleave.interleave(*huffman.steps(u, outliers, x, book))
+    for end, error in ((len(stream), Error(0)), (len(stream) - 1, Error.SHORT)):
+        back, found, content, result = huffman.decode(stream[:end], count, book)
+        assert result == error
+        if not error:
+            assert np.array_equal(back, u) and np.array_equal(found, outliers)
+            assert np.array_equal(content[outliers], x[outliers])
