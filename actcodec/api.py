@@ -128,7 +128,7 @@ def evaluate(array, mode, *, engine="golden", **options):
     """
     _check_engine(engine)
     found = measured(array, engines.compress(engine, array, mode, **options)[0])
-    asked = codecs.find(mode).settings(options) if found.mode == mode else {}
+    asked = codecs.find(mode).option_values(options) if found.mode == mode else {}
     return replace(found, options=asked | found.options)
 
 

@@ -159,7 +159,7 @@ class Driver:
         asked = mode
         mode, job = self._job(address, shape, mode, False, stride)
         job |= {"signs": int(signs)}
-        if (mode.scaled and scales is None) or ((mode.told or mode.shifts) and settings is None):
+        if (mode.scaled and scales is None) or ((mode.settings or mode.shifts) and settings is None):
             x = (await self._rows(address, mode.model.view(shape), job["stride"])).reshape(shape)
             words, fitted = mode.model.fit(x, signs=signs, **_options(asked, options or {}))
             scales, settings = words if scales is None else scales, fitted if settings is None else settings
@@ -243,9 +243,9 @@ class Driver:
             job |= {"scales": scale_table}
         else:
             scales = None
-        known = {setting.name: setting.width for setting in mode.told} | ({"table": TABLE} if mode.shifts else {})
+        known = {setting.name: setting.width for setting in mode.settings} | ({"table": TABLE} if mode.shifts else {})
         settings = {name: _number(mode, name, width, settings) for name, width in known.items()}
-        job |= {"settings": sum(settings[setting.name] << setting.low for setting in mode.told)}
+        job |= {"settings": sum(settings[setting.name] << setting.low for setting in mode.settings)}
         job |= {"table": settings["table"]} if mode.shifts else {}
         check(job, mode, self.address_width)
         if mode.scaled:
@@ -272,7 +272,7 @@ class Driver:
 def _options(name, options):
     """A value for each option of a lane's mode, if users can ask for it."""
     asked, implied = codecs.by_code(codecs.lane_modes(name)[0].code)
-    values = asked.settings(implied | options) if asked else options
+    values = asked.option_values(implied | options) if asked else options
     return {name: value for name, value in values.items() if name not in ("cdus", "signs")}
 
 

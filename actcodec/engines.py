@@ -21,7 +21,7 @@ def compress(engine, x, mode, **options):
     and ValueError for what cannot be.
     """
     mode = codecs.find(mode)
-    settings = mode.settings(options)
+    settings = mode.option_values(options)
     values, dtype = tensors.taken(x)
     values = values.reshape(view(x.shape))
     if engine == "rtl":

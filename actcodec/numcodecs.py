@@ -34,7 +34,7 @@ class Actcodec(Codec):
     codec_id = "actcodec"
 
     def __init__(self, mode, **options):
-        codecs.find(mode).settings(options)  # checks
+        codecs.find(mode).option_values(options)  # checks
         self.mode, self.options = mode, plain(options)
 
     def encode(self, buf):

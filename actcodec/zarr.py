@@ -26,7 +26,7 @@ class Actcodec(ArrayBytesCodec):
     is_fixed_size = False
 
     def __init__(self, mode, **options):
-        codecs.find(mode).settings(options)  # checks
+        codecs.find(mode).option_values(options)  # checks
         object.__setattr__(self, "mode", mode)
         object.__setattr__(self, "options", plain(options))
 

@@ -33,7 +33,7 @@ def _settings(modes):
     """Rows of a table: a setting, its bits, the modes that are told it, and what it says, keeps and may be."""
     rows = {}
     for mode in modes:
-        for told in mode.told:
+        for told in mode.settings:
             texts = "; ".join(dict.fromkeys(limit.text for limit in told.limits)) or "any"
             bits = f"{told.low + told.width - 1}:{told.low}" if told.width > 1 else told.low
             row = bits, f"`{told.name}`", told.meaning, texts, _default(told)
@@ -108,7 +108,7 @@ def markdown(modes):
         *_rows(("code", "mode", "tiles", "scales", "shifts", "payload", "settings"), (
             (mode.code, f"`{mode.name}`", "whole" if mode.format.whole else "yes" if mode.tiled else "",
              "yes" if mode.scaled else "", "yes" if mode.shifts else "",
-             "streams" if mode.format.endless else "blocks", ", ".join(f"`{told.name}`" for told in mode.told))
+             "streams" if mode.format.endless else "blocks", ", ".join(f"`{told.name}`" for told in mode.settings))
             for mode in sorted(modes, key=lambda mode: mode.code))),
         "",
         "## Settings",

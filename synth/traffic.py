@@ -87,14 +87,14 @@ def _tensor(name, blocks):
 
 def _accelerator(cdus, blocks, direction):
     from actcodec.codecs import find
-    from actcodec.sim.rtl_engine import Host
+    from actcodec.sim.rtl_engine import SimulatedHost
 
     x, mode = _tensor("conv0", blocks), find(MODE)
-    host = Host(x.shape, MODE, cdus)
+    host = SimulatedHost(x.shape, MODE, cdus)
     if direction == "compress":
         host.compress(x, MODE, options={"dqt": TABLE})
     else:
-        host.decompress(mode.model.unpack(mode.model.compress(x, **mode.settings({"dqt": TABLE, "cdus": cdus}))))
+        host.decompress(mode.model.unpack(mode.model.compress(x, **mode.option_values({"dqt": TABLE, "cdus": cdus}))))
 
 
 def _gist(mode, blocks, direction):

@@ -15,7 +15,7 @@ LANE = {mode.name: mode for mode in lane_modes() if not (mode.format.segmented o
 LEGAL = tuple(LANE)
 TILED = tuple(name for name, mode in LANE.items() if mode.tiled)
 SCALED = tuple(name for name, mode in LANE.items() if mode.scaled)
-STEPPED = tuple(name for name, mode in LANE.items() if any(setting.name == "steps" for setting in mode.told))
+STEPPED = tuple(name for name, mode in LANE.items() if any(setting.name == "steps" for setting in mode.settings))
 _coders = {name: mode.model.path.coder for name, mode in LANE.items()}
 CODERS = {name: coder.code for name, coder in _coders.items() if isinstance(coder, Planes)}
 ITEM = {name: coder.item for name, coder in _coders.items() if isinstance(coder, Zvc)}  # what ZVC counts

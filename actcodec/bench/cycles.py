@@ -153,15 +153,15 @@ def sparse(size, zeros, seed=0):
 def simulate(x, name, dqt, cdus, decompress, **options):
     """One tensor one way in a lane's mode: (counters, traffic, golden's compressed tensor). Raises SimulationError if a
     bit differs."""
-    from actcodec.sim.rtl_engine import Host, SimulationError
+    from actcodec.sim.rtl_engine import SimulatedHost, SimulationError
 
     asked = codecs.lane_modes(name)[0]
     mode, chosen = codecs.by_code(asked.code)  # a fallback may be the hardware's alone, with a code that no file has
     tables = {"dqt": dqt} if any(option.name == "dqt" for option in mode.options) else {}
-    chosen = mode.settings(chosen | tables | {"cdus": cdus})
+    chosen = mode.option_values(chosen | tables | {"cdus": cdus})
     whole = mode.model.compress(x, **chosen)
     stored = codecs.find(whole.mode).model.unpack(whole)
-    host = Host(x.shape, stored.mode.name, cdus, **options)
+    host = SimulatedHost(x.shape, stored.mode.name, cdus, **options)
     if decompress:
         result, got = host.decompress(stored)
         equal = got.tobytes() == codecs.find(whole.mode).model.decompress(whole).tobytes()

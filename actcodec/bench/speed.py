@@ -65,7 +65,7 @@ class Speed:
 
 def golden(mode, **options):
     """A mode of the registry; of several tables, its name has the table's as well."""
-    values = mode.settings(options)
+    values = mode.option_values(options)
     return Method(" ".join([mode.name, *options.values()]), lambda x, knob: mode.model.compress(x, **values),
                   mode.model.decompress, lambda c: c.payload_bytes + len(c.side))
 

@@ -2,10 +2,11 @@
 
 from actcodec.codecs import a2dtwp, comet, division, gist, jpegact
 from actcodec.codecs.jpegact import CDMA, JPEG_ACT, JPEG_ACT_CODED, METHODS
-from actcodec.codecs.mode import Mode, Option, Setting, Stage, Streams, found
+from actcodec.codecs.mode import Mode, Option, Setting, Stage, Streams, import_object
 
 __all__ = ["CDMA", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "PAPERS", "Mode", "Option", "Setting", "Stage",
-           "Streams", "by_code", "effective", "find", "found", "lane_modes", "options", "register", "unregister"]
+           "Streams", "by_code", "effective", "find", "import_object", "lane_modes", "options", "register",
+           "unregister"]
 
 PAPERS = (jpegact, gist, a2dtwp, division, comet)
 """What is declared: each has ``MODES``; ``units()``, the hardware; and maybe ``ROWS``, what the paper says of it."""
@@ -52,9 +53,9 @@ def by_code(code):
     """The mode that has this code, itself or by one of the variants that files can have, and the values of options that
     the code implies; None and nothing if there is none."""
     for mode in MODES.values():
-        for values, one in mode.choices:
+        for values, one in mode.file_modes:
             if one.code == code:
-                return mode, mode.deciding | values
+                return mode, mode.variant_options | values
     return None, {}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from actcodec.codecs import by_code, effective
 from actcodec.codecs.compressed import Compressed
-from actcodec.codecs.mode import Mode, found
+from actcodec.codecs.mode import Mode, import_object
 from actcodec.golden.jpegact import cdu, sfpr
 from actcodec.golden.offload import blocks
 
@@ -95,7 +95,7 @@ class LaneCodec(Codec):
 
     @cached_property
     def path(self):
-        return cdu.Path([found(stage.model)() for stage in self.mode.stages], self.mode.tiled)
+        return cdu.Path([import_object(stage.model)() for stage in self.mode.stages], self.mode.tiled)
 
     # ----------------------------------------------------------------------------------------- of the lane's own mode
     def view(self, shape):
@@ -164,7 +164,7 @@ class LaneCodec(Codec):
         k = (np.frombuffer(c.side[:at], "<u2").astype(np.uint32) << 16).view(np.float32) if lane.scaled else None
         if k is not None and not np.all((k == 0) | (k >= self.smallest) & (k <= sfpr.LARGEST)):
             raise ValueError("a scale is not a bfloat16 number that a tensor can have")
-        settings = dict.fromkeys((setting.name for setting in lane.told), 0) | lane.model.settings(
+        settings = dict.fromkeys((setting.name for setting in lane.settings), 0) | lane.model.settings(
             **{name: value for name, value in c.options.items() if name != "cdus"})
         for setting in kept(lane):
             number = int.from_bytes(c.side[at : at + setting.bytes], "little")
@@ -216,4 +216,4 @@ def scales(words):
 
 def kept(lane):
     """The settings that side information has."""
-    return [setting for setting in lane.told if setting.stored]
+    return [setting for setting in lane.settings if setting.stored]

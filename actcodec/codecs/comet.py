@@ -22,7 +22,7 @@ PREDICTOR = Option("predictor", str, "auto", "What each value is predicted from:
                    "or in the row, the one above, or both (plane); auto takes what costs least.",
                    choices=("auto", "none", "line", "row", "column", "plane"), stored=False)
 
-TOLD = (
+SETTINGS = (
     Setting("step", 16, limits=entries(16, least=127 - 125 << 7, most=127 + 112 << 7), default=127 << 7,
             meaning="of the quantizer, a bfloat16, 2^-125 (256) to 2^112 (30592); half of it bounds the error"),
     Setting("horizontal", 1, 16, meaning="values are predicted from their left neighbours"),
@@ -34,19 +34,19 @@ TOLD = (
             limits=(Limit(tuple((8 * k, 8, 1, 7 - k) for k in range(7)), 256,
                           "the sum of n_l 2^(8-l), l = 1 to 7, at most 256"),)),
 )
-STAGE = Stage("actcodec.rtl.comet.lane:LaneCodec", format=BlockFormat("stream", 8), tiled=True, settings=TOLD)
+STAGE = Stage("actcodec.rtl.comet.lane:LaneCodec", format=BlockFormat("stream", 8), tiled=True, settings=SETTINGS)
 
 TILED = Mode(
     "comet", 21, (STAGE,), golden="actcodec.codecs.models.comet:Comet", torch="actcodec.torch.comet:Comet",
     options=(*BOUNDS, PREDICTOR, CDUS), exclusive=tuple(option.name for option in BOUNDS), lossy=True,
     fallback="comet-flat", summary="differences to neighbours in Huffman codes, each value within a bound",
     tensors="anything", steady=False, source="COMET (Jin et al., VLDB 2022), section 3.4",
-    shown=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05})))
+    demo_cases=(("dense", {"l2": 0.05}), ("ReLU", {"l2": 0.05})))
 
 FLAT = replace(
-    TILED, name="comet-flat", code=23, torch="", fallback="", shown=(),
+    TILED, name="comet-flat", code=23, torch="", fallback="", demo_cases=(),
     stages=(replace(STAGE, tiled=False, settings=tuple(
-        replace(told, limits=entries(1, most=0)) if told.name == "vertical" else told for told in TOLD)),))
+        replace(one, limits=entries(1, most=0)) if one.name == "vertical" else one for one in SETTINGS)),))
 """A mode of lanes, for predictors that need no tiles. The values of a tensor decide, and files name the predictor."""
 
 MODES = (replace(TILED, variants=(({}, FLAT),)),)

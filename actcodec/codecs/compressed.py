@@ -63,7 +63,7 @@ class Compressed:
             raise ValueError(f"dtype is {self.dtype!r}, legal are {', '.join(DTYPES)}")
         object.__setattr__(self, "shape", tuple(map(int, self.shape)))
         mode = find(self.mode)
-        settings = mode.settings(self.options)
+        settings = mode.option_values(self.options)
         object.__setattr__(self, "options", {option.name: settings[option.name] for option in mode.options
                                              if option.stored})
 

@@ -21,13 +21,13 @@ LFC = Option("lfc", str, "auto", "Whether to take an offset off each block of 64
 OFFSET = Option("offset", str, "mean", "That offset: the block's mean, the paper's, or its minimum, which has less "
                 "error.", choices=("mean", "min"), stored=False)
 
-TOLD = (
+SETTINGS = (
     Setting("seed", 32, stored=False, meaning="of the random numbers"),
     Setting("lfc", 1, 32, stored=False, meaning="whether an offset is taken off each block"),
     Setting("minimum", 1, 33, stored=False, meaning="it is the block's minimum, not its mean"),
     Setting("nearest", 1, 34, stored=False, meaning="codes are rounded to nearest, not at random"),
 )
-AVERAGE = Stage("actcodec.rtl.division.path:average", settings=TOLD)
+AVERAGE = Stage("actcodec.rtl.division.path:average", settings=SETTINGS)
 
 
 def stages(bits, tiled):
@@ -41,14 +41,14 @@ TILED = Mode(
     golden="actcodec.codecs.models.division:Division", torch="actcodec.torch.division:Division",
     options=(BITS, SEED, ROUNDING, LFC, OFFSET, CDUS), lossy=True,
     fallback="division-flat", summary="block averages, and codes of 1, 2 or 4 bits",
-    tensors="inputs of conv, bn, linear", source=f"{PAPER}, section 4", shown=(("dense", {}), ("ReLU", {})))
+    tensors="inputs of conv, bn, linear", source=f"{PAPER}, section 4", demo_cases=(("dense", {}), ("ReLU", {})))
 
 
 def lane(bits, tiled, code):
     """Another mode of the lane."""
     name = "division" if bits == BITS.default else f"division-{bits}"
     names = {"name": name, "fallback": f"{name}-flat"} if tiled else {"name": f"{name}-flat", "fallback": ""}
-    return replace(TILED, code=code, stages=stages(bits, tiled), shown=(), **names)
+    return replace(TILED, code=code, stages=stages(bits, tiled), demo_cases=(), **names)
 
 
 MODES = (replace(TILED, variants=(

@@ -64,7 +64,7 @@ RICE = (
     *(Limit(((3 * d, 3, 1, 0), (59, 3, 1, 0)), 8, "compressing, k + the last e at most 8 but for the first k",
             compressing=True) for d in range(1, 15)),
 )
-TOLD = {
+SETTINGS = {
     "nibble": Setting("nibble_table", 81, default=nibble_table((5, 3, 3, 2, 3, 2, 3, 2, 2, 2, 2, 2, 2, 1, 2, 1), 0, 0),
                       meaning="the nibble code: for each of 16 groups a base (3 bits) and a "
                       "family (2 bits) of widths; then whether values have no sign"),
@@ -84,7 +84,7 @@ DENSE = (("dense", {}),)
 RELU = (("ReLU", {}),)
 
 # JPEG-ACT's modes with another coder in ZVC's place
-JPEG_ACT_CODED = {coder: ("sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc") for coder in TOLD}
+JPEG_ACT_CODED = {coder: ("sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc") for coder in SETTINGS}
 
 
 def stage(name, *settings, **properties):
@@ -97,8 +97,8 @@ SFPR = stage("sfpr", format=BlockFormat("fixed", 8), scaled=True)
 ALIGN = stage("align")
 TILES = (SFPR, ALIGN, stage("dct", tiled=True))
 ZVC8 = stage("zvc8", format=BlockFormat("mask", 8))
-CODERS = {"nibble": stage("nibble", TOLD["nibble"], format=BlockFormat("counted", 8)),
-          "rice": stage("rice", TOLD["rice"], format=BlockFormat("counted", 8, bits=6))}
+CODERS = {"nibble": stage("nibble", SETTINGS["nibble"], format=BlockFormat("counted", 8)),
+          "rice": stage("rice", SETTINGS["rice"], format=BlockFormat("counted", 8, bits=6))}
 
 
 def coded(name, codes, mode, **values):
@@ -106,49 +106,49 @@ def coded(name, codes, mode, **values):
     begin with ``name``."""
     for (coder, one), code in zip(CODERS.items(), codes, strict=True):
         if not mode.tiled:
-            one = replace(one, settings=(replace(TOLD[coder], default=STRAIGHT[coder]),))
+            one = replace(one, settings=(replace(SETTINGS[coder], default=STRAIGHT[coder]),))
         yield values | {"coder": coder}, replace(
             mode, name=f"{name}-{coder}", code=code, stages=(*mode.stages[:-1], one),
-            fallback=mode.fallback and f"sfpr-{coder}", torch="", shown=())
+            fallback=mode.fallback and f"sfpr-{coder}", torch="", demo_cases=())
 
 
 RELUS = Mode(
     "sfpr-zvc", 2, (SFPR, stage("whole"), ZVC8), torch=TORCH,
-    options=(SIGNS, CODER, CDUS), lossy=True, shown=(*RELU, ("ReLU", {"coder": "rice"})),
+    options=(SIGNS, CODER, CDUS), lossy=True, demo_cases=(*RELU, ("ReLU", {"coder": "rice"})),
     summary="8 bits a value that is not zero, and a mask", tensors="ReLU to conv, pool, dropout", relu=True,
     source=f"{PAPER}, Table II")
 SHIFTED = Mode(
     "jpeg-act", 3, (*TILES, stage("shift", shifts=True), ZVC8), torch=TORCH,
     options=(DQT, CODER, QUANTIZER, DEAD_ZONE, CDUS), lossy=True,
-    fallback="sfpr-zvc", shown=tuple(("dense", {"dqt": name} | coder) for coder in ({}, {"coder": "rice"})
+    fallback="sfpr-zvc", demo_cases=tuple(("dense", {"dqt": name} | coder) for coder in ({}, {"coder": "rice"})
                                      for name in TABLES),
     summary="DCT of 8x8 tiles, quantized by a table", tensors="dense activations (conv, sum)",
     source=f"{PAPER}, section III")
 DIVIDED = replace(
     SHIFTED, name="jpeg-act-div", code=33, stages=(*TILES, stage("steps", *STEPPED), ZVC8),
-    options=(STEPS, *SHIFTED.options[1:]), torch="", shown=())
+    options=(STEPS, *SHIFTED.options[1:]), torch="", demo_cases=())
 
 MODES = (
-    Mode("raw", 0, (), torch=TORCH, options=(CDUS,), shown=RELU,
+    Mode("raw", 0, (), torch=TORCH, options=(CDUS,), demo_cases=RELU,
          summary="as it is", tensors="anything", source=f"{PAPER}, section III-G"),
     Mode("sfpr", 1, (SFPR,), torch=TORCH,
-         options=(SIGNS, CDUS), lossy=True, shown=DENSE, summary="8 bits a value, scaled by channel",
+         options=(SIGNS, CDUS), lossy=True, demo_cases=DENSE, summary="8 bits a value, scaled by channel",
          tensors="anything", source=f"{PAPER}, section III-B"),
     replace(RELUS, variants=tuple(coded("sfpr", (26, 27), RELUS))),
     replace(SHIFTED, variants=(*coded("jpeg-act", (24, 25), SHIFTED), ({"quantizer": "div"}, DIVIDED),
                                *coded("jpeg-act-div", (34, 35), DIVIDED, quantizer="div"))),
     Mode("brc", 4, (stage("binarize", format=BlockFormat("fixed", 1)),), torch=TORCH, options=(CDUS,), lossy=True,
-         shown=RELU, summary="keeps only whether x > 0", tensors="ReLU to anything else",
+         demo_cases=RELU, summary="keeps only whether x > 0", tensors="ReLU to anything else",
          relu=True, source=f"{PAPER}, section II-B1"),
     Mode("zvc", 5, (stage("zvc32", format=BlockFormat("mask", 32)),), torch=TORCH, options=(CDUS,),
-         shown=RELU, summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout", relu=True,
+         demo_cases=RELU, summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout", relu=True,
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
     Mode("jpeg-base", 20,
          (*TILES, stage("divide", Setting("divisors", 512, limits=entries(8, 64, least=1), stored=False,
                                           default=every(8), meaning="the DQT: 64 divisors (8 bits each), row-major, "
                                           "vertical frequency first")),
           stage("rle", format=BlockFormat("counted", 18))),
-         torch=TORCH, options=(DIVISORS, CDUS), lossy=True, steady=False, fallback="sfpr", shown=DENSE,
+         torch=TORCH, options=(DIVISORS, CDUS), lossy=True, steady=False, fallback="sfpr", demo_cases=DENSE,
          summary="the paper's baseline: division, and JPEG's codes",
          tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )

@@ -8,13 +8,13 @@ from actcodec.codecs.stage import Stage
 from actcodec.rtl.offload.control.setting import Setting
 from actcodec.rtl.offload.wire.block_format import BlockFormat
 
-__all__ = ["LANE", "WORDS", "Mode", "Option", "Setting", "Stage", "Streams", "found"]
+__all__ = ["LANE", "WORDS", "Mode", "Option", "Setting", "Stage", "Streams", "import_object"]
 
 LANE = 64  # codes below may be a lane's
 WORDS = BlockFormat("fixed", 32)  # a block of float32 values
 
 
-def found(name):
+def import_object(name):
     """What a name like ``package.module`` or ``package.module:object`` stands for, imported only now. Anything that is
     no string is returned as it is."""
     if not isinstance(name, str):
@@ -71,7 +71,7 @@ class Mode:
     streams: Streams | None = field(default=None, repr=False, compare=False, kw_only=True)  # if there is no lane
     steady: bool = _software(True)  # in a lane, no tensor takes more cycles than others of its size
     fallback: str = _software("")  # the mode of tensors that have no tiles
-    shown: tuple[tuple[str, dict], ...] = _software()  # in the demo: for "dense" or "ReLU" tensors, with these options
+    demo_cases: tuple[tuple[str, dict], ...] = _software()  # for "dense" or "ReLU" tensors, with these options
     # To the user values of some options, for hardware and in files modes with names and codes of their own: pairs of
     # {option: value}, where an option that is not named has its default, and the mode that does it. Of several with the
     # same values the first one does it, and the others are fallbacks. An option's class may be another in a variant.
@@ -94,8 +94,8 @@ class Mode:
         return tuple(stage.hardware for stage in self.stages or ())
 
     @property
-    def told(self) -> tuple[Setting, ...]:
-        """What is set for each tensor."""
+    def settings(self) -> tuple[Setting, ...]:
+        """The settings of its stages."""
         return tuple(setting for stage in self.stages or () for setting in stage.settings)
 
     @property
@@ -117,7 +117,7 @@ class Mode:
     def model(self):
         """The :class:`~actcodec.codecs.codec.Codec`; None if a mode of benches has none."""
         golden = self.golden or ("actcodec.codecs.codec:LaneCodec" if self.stages is not None else None)
-        return golden and found(golden)(self)
+        return golden and import_object(golden)(self)
 
     # ------------------------------------------------------------------------------------------------- the options
 
@@ -132,21 +132,21 @@ class Mode:
         return ("golden", "rtl") if self.stages is not None or self.streams else ("golden",)
 
     @property
-    def deciding(self) -> dict:
+    def variant_options(self) -> dict:
         """The options that decide between the mode and its variants, and their defaults."""
         return {name: self.option(name).default for values, _ in self.variants for name in values}
 
     @property
-    def choices(self):
+    def file_modes(self):
         """Itself and those :attr:`variants` that values of options can select, which are what files can have: pairs as
         there."""
         ways = (({}, self), *self.variants)
-        return tuple((values, one) for values, one in ways if self.variant(self.deciding | values) is one)
+        return tuple((values, one) for values, one in ways if self.variant(self.variant_options | values) is one)
 
     def variant(self, given) -> "Mode":
         """The mode that does it for these values of options: itself, or one of the :attr:`variants`. Raises ValueError
         if none does."""
-        defaults = self.deciding
+        defaults = self.variant_options
         wanted = {name: given.get(name, default) for name, default in defaults.items()}
         for values, mode in (({}, self), *self.variants):
             if defaults | values == wanted:
@@ -158,7 +158,7 @@ class Mode:
         """The options that have a field of their own in a file, with these values of others: not those that the code
         tells."""
         return tuple(self.own(option.name, given) for option in self.options
-                     if option.stored and option.name not in {"cdus", *self.deciding})
+                     if option.stored and option.name not in {"cdus", *self.variant_options})
 
     def own(self, name, given) -> Option:
         """The option of that name as the variant for these values of others has it, whose class may be another."""
@@ -168,7 +168,7 @@ class Mode:
         """The option of that name, or None."""
         return next((option for option in self.options if option.name == name), None)
 
-    def settings(self, given) -> dict:
+    def option_values(self, given) -> dict:
         """A value for each option: the ``given`` one, or its default where that is None. Raises ValueError for an
         option that the mode does not have, for a value that is not legal, for several that exclude each other, for
         values of which no variant has all, and for one that needs another value of another option; without that, such
@@ -181,8 +181,8 @@ class Mode:
             raise ValueError(f"mode {self.name} takes one of {', '.join(self.exclusive)}, not {' and '.join(several)}")
         defaults = {option.name: option.default for option in self.options}
         values = defaults | (dict.fromkeys(self.exclusive) if several else {}) | given
-        deciding = {name: self.option(name).check(values[name]) for name in self.deciding}
-        values = {name: None if value is None else self.own(name, deciding).check(value)
+        variant_options = {name: self.option(name).check(values[name]) for name in self.variant_options}
+        values = {name: None if value is None else self.own(name, variant_options).check(value)
                   for name, value in values.items()}
         for option in self.options:
             if option.needs and values[option.needs[0]] != option.needs[1]:

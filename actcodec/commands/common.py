@@ -102,7 +102,7 @@ def settings(mode, given, quiet=True):
             more = {other: value for other, value in source.options.items() if other not in given}
             more = {other: value for other, value in more.items() if known.option(other)}
             given, origin = given | more, origin | dict.fromkeys(more, f"{source.text}: ")
-    for name in sorted(given, key=lambda name: name not in known.deciding):  # these say which class others have
+    for name in sorted(given, key=lambda name: name not in known.variant_options):  # these say which class others have
         value = given[name]
         try:
             option = known.own(name, found)
@@ -111,7 +111,7 @@ def settings(mode, given, quiet=True):
         except ValueError as error:
             raise UserError(f"{origin.get(name, '--')}{_spelling(error)}, for mode {mode}") from error
     try:
-        known.settings(found)
+        known.option_values(found)
     except ValueError as error:
         raise UserError(_spelling(error)) from error
     return {name: found[name] for name in given}
@@ -173,7 +173,7 @@ def mode_text(compressed):
     """The mode, and the names of its table and its variant if it has any; numbers are left out."""
     mode = codecs.find(compressed.mode)
     names = [str(value) for name, value in compressed.options.items()
-             if not isinstance(value, bool | int | float) and mode.deciding.get(name) != value]
+             if not isinstance(value, bool | int | float) and mode.variant_options.get(name) != value]
     return " ".join([compressed.mode, *names])
 
 

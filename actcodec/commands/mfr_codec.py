@@ -77,10 +77,10 @@ def settings(mode, given):
             raise files.UserError(f"--option {text}: must be NAME=VALUE, of {mode.name}'s options {names}")
         try:
             found[name] = option.type(value) if option.type in (int, float, str) else value
-            mode.settings(found)
+            mode.option_values(found)
         except ValueError as error:
             raise files.UserError(f"--option {text}: {error}") from error
-    return {name: value for name, value in mode.settings(found).items() if mode.option(name).stored}
+    return {name: value for name, value in mode.option_values(found).items() if mode.option(name).stored}
 
 
 def facts(results):

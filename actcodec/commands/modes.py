@@ -39,6 +39,6 @@ def facts(mode):
     """A mode as JSON has it."""
     options = [{"name": option.name, "default": option.default, "range": option.range, "choices": option.choices,
                 "help": option.help} for option in mode.options]
-    variants = [{"options": values, "code": variant.code} for values, variant in mode.choices[1:]]
+    variants = [{"options": values, "code": variant.code} for values, variant in mode.file_modes[1:]]
     return {"mode": mode.name, "code": mode.code, "variants": variants, "for": mode.tensors, "summary": mode.summary,
             "lossy": mode.lossy, "options": options, "engines": mode.engines, "source": mode.source}

@@ -23,7 +23,7 @@ WIDE = 120  # columns of a terminal that have room for what modes do
 
 def runs():
     """What each kind of tensor is compressed with, as the modes declare: {kind: [(mode, options)]}."""
-    return {kind: [(mode.name, dict(options)) for mode in MODES.values() for shown, options in mode.shown
+    return {kind: [(mode.name, dict(options)) for mode in MODES.values() for shown, options in mode.demo_cases
                    if shown == kind] for kind in KINDS}
 
 

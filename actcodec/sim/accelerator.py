@@ -66,14 +66,14 @@ def _elaborated(name, unit, parameters, what):
 
 def configurations():
     """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
-    paper's CDU; those whose units are told, first of all, the same; and those of 18 and of 32. Modes that others
+    paper's CDU; those whose first setting is the same; and those of 18 and of 32. Modes that others
     register are in none."""
     found = {}
     for mode in (mode for paper in PAPERS for mode in paper.MODES):
         for one in (mode, *(variant for _, variant in mode.variants)):
             if one.format:
-                told = tuple(setting.name for setting in one.told[:1])
-                found.setdefault((max(one.format.row, 8), told), []).append(one.name)
+                first = tuple(setting.name for setting in one.settings[:1])
+                found.setdefault((max(one.format.row, 8), first), []).append(one.name)
     return tuple(tuple(found[key]) for key in sorted(found))
 
 

@@ -15,7 +15,7 @@ from actcodec.sim.accelerator import configuration, prepare
 from actcodec.sim.simulator import Simulator
 from actcodec.sim.toolchain import SimulationError
 
-__all__ = ["Cycles", "Host", "SimulationError", "compress", "decompress", "prepare"]
+__all__ = ["Cycles", "SimulatedHost", "SimulationError", "compress", "decompress", "prepare"]
 
 BAD_PAYLOAD = (ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK)
 
@@ -36,7 +36,7 @@ class Cycles:
         return self.cycles / self.blocks
 
 
-class Host:
+class SimulatedHost:
     """A tensor of ``shape`` in the memory of an accelerator of its own, simulated for ``mode``.
 
     ``options`` go to :class:`~actcodec.sim.simulator.Simulator`.
@@ -104,7 +104,7 @@ class Contents:
 def compress(x, mode, cdus=1, **options):
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
     lane, words, settings = mode.model.plan(x, **options)
-    host = Host(x.shape, lane.name, cdus)
+    host = SimulatedHost(x.shape, lane.name, cdus)
     result, payload = host.compress(x, lane.name, signs=options.get("signs", False), scales=words, settings=settings)
     stored = Stored(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths)
     return mode.model.pack(stored, **options), host.cycles(result, stored, False)
@@ -114,6 +114,6 @@ def decompress(compressed):
     """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`). Raises ValueError for a payload
     that ends too soon or goes on too long, and for a malformed block."""
     stored = find(compressed.mode).model.unpack(compressed)
-    host = Host(stored.shape, stored.mode.name, stored.cdus)
+    host = SimulatedHost(stored.shape, stored.mode.name, stored.cdus)
     result, x = host.decompress(stored)
     return x, host.cycles(result, stored, True)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from actcodec.codecs import find, found
+from actcodec.codecs import find, import_object
 from actcodec.codecs.compressed import Compressed
 from actcodec.sim.rtl_engine import Cycles
 from actcodec.sim.streams import SimulationError, payloads, run
@@ -67,7 +67,7 @@ class Beats(NamedTuple):
 
 def compress(x, mode, **options):
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
-    unit = found(mode.streams.encoder)
+    unit = import_object(mode.streams.encoder)
     inputs, outputs = ({name: Beats.of(shape) for name, shape in shapes.items()} for shapes in payloads(unit))
     size = 4 * x.size
     done = run(unit, {"i": inputs["i"].carry(np.ascontiguousarray(x, "<f4").tobytes())},
@@ -87,7 +87,7 @@ def compress(x, mode, **options):
 def decompress(compressed):
     """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`)."""
     c, mode = compressed, find(compressed.mode)
-    unit = found(mode.streams.decoder)
+    unit = import_object(mode.streams.decoder)
     inputs, outputs = payloads(unit)
     arrays = mode.model.arrays(c) if hasattr(mode.model, "arrays") else {"length": c.length, "i": c.payload}
     carried = {name: Beats.of(shape).carry(arrays[name]) if Beats.of(shape) else np.array([[arrays[name]]], np.uint32)

@@ -33,7 +33,7 @@ class Comet:
     waits = True
 
     def __init__(self, mode, compile=False, **options):
-        self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
+        self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self._function = compiled if compile else lambda function: function
 
     def encode(self, x):

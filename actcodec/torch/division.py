@@ -81,7 +81,7 @@ class Division:
     waits = True
 
     def __init__(self, mode, compile=False, **options):
-        self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
+        self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self._segments = {}  # by view and device
         self._function = compiled if compile else lambda function: function
 

@@ -63,7 +63,7 @@ class Dpr:
     waits = sparse = False
 
     def __init__(self, mode, compile=False, **options):
-        self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
+        self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self.form = self.mode.parameter["form"]
         self._function = compiled if compile else lambda function: function
 

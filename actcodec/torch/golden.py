@@ -25,7 +25,7 @@ class Golden:
     waits = True
 
     def __init__(self, mode, **options):
-        self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
+        self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
 
     def encode(self, x):
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
@@ -44,9 +44,9 @@ class Golden:
 def codec(mode, options, engine="torch"):
     """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", its torch version if it has
     one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once."""
-    lane = codecs.find(mode).variant(codecs.find(mode).settings(options))
+    lane = codecs.find(mode).variant(codecs.find(mode).option_values(options))
     if engine != "golden" and lane.torch:
-        return codecs.found(lane.torch)(mode, engine == "compiled", **options)
+        return codecs.import_object(lane.torch)(mode, engine == "compiled", **options)
     if engine != "golden" and lane.name not in _said:
         _said.add(lane.name)
         warnings.warn(f"mode {lane.name} has no torch version: its NumPy model does the work, on the CPU",

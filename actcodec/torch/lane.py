@@ -28,7 +28,7 @@ class Lane:
     waits = False
 
     def __init__(self, mode, compile=False, **options):
-        self.mode, self.options = codecs.find(mode), codecs.find(mode).settings(options)
+        self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self._tables = {}  # by device
         self._function = compiled if compile else lambda function: function
 

@@ -53,7 +53,7 @@ def rule(mode, *, kind=ACTIVATIONS, layer="*", min_width=0, dims=(), **options):
     if unknown := [name for name in kind if name not in KINDS]:
         raise ValueError(f"kind is {unknown[0]!r}, must be one or more of {', '.join(KINDS)}")
     if mode is not None:
-        codecs.find(mode).settings(options)  # checks
+        codecs.find(mode).option_values(options)  # checks
         if mode in ONE_BIT and set(kind) != {"mask"}:
             raise ValueError(f"mode {mode} keeps no values: it is for kind 'mask' alone, not {', '.join(kind)}")
     elif options:
@@ -70,7 +70,7 @@ def with_options(rules, options):
     for one in rules:
         own = {name: value for name, value in options.items() if one.mode and codecs.find(one.mode).option(name)}
         if own:
-            codecs.find(one.mode).settings(own)
+            codecs.find(one.mode).option_values(own)
         changed.append(replace(one, options=one.options | own))
     return tuple(changed)
 

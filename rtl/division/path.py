@@ -13,22 +13,22 @@ from actcodec.rtl.offload.control.stage import Hop, Stage
 __all__ = ["average", "codes"]
 
 
-def average(site, here):
+def average(context, here):
     """What compression takes from the rows in front of the alignment buffer; and what counts them, for both ways."""
-    m, config = site.m, site.config
-    segments, encode, decode = _units(site)
+    m, config = context.m, context.config
+    segments, encode, decode = _units(context)
     m.d.comb += [
-        segments.start.eq(site.start & here),
-        segments.layout.eq(Mux(config.decompress | ~site.tiled, 0, config.layout)),
+        segments.start.eq(context.start & here),
+        segments.layout.eq(Mux(config.decompress | ~context.tiled, 0, config.layout)),
         encode.start.eq(segments.start & ~config.decompress),
         segments.next.eq(encode.next | decode.next),
-        site.ports.clipped.eq(encode.clipped & here & ~config.decompress),
+        context.ports.clipped.eq(encode.clipped & here & ~config.decompress),
     ]
     for unit in (encode, decode):
         m.d.comb += [unit.config.eq(segments.config), unit.ready.eq(segments.ready), unit.place.eq(segments.place)]
-    _tell(site, segments.config)
+    _tell(context, segments.config)
     # The offset of a row's plane, in the low byte of the scale, passes beside SFPR, whose stages all move together.
-    sfpr, delta = site.add("sfpr", Sfpr), site.ports.scales.p[:8]
+    sfpr, delta = context.add("sfpr", Sfpr), context.ports.scales.p[:8]
     for k in range(LATENCY):
         stage = Signal(8, reset_less=True, name=f"delta_{k}")
         with m.If(sfpr.i.ready):
@@ -38,9 +38,9 @@ def average(site, here):
         "data": Cat(Value.cast(word)[:8] for word in row.data), "delta": delta, "last": row.last}))
 
 
-def codes(site, here):
+def codes(context, here):
     """Behind the alignment buffer: rows to chunks, and rows of bytes to those of values."""
-    _, encode, decode = _units(site)
+    _, encode, decode = _units(context)
     most = max(encode.bits)
     return Stage(
         Hop(encode.tiles, encode.chunks),
@@ -48,18 +48,19 @@ def codes(site, here):
         chunk=lambda chunk: {"data": Value.cast(chunk.data), "count": chunk.count, "last": chunk.last})
 
 
-def _units(site):
-    bits = tuple(sorted({mode.format.row for mode in site.ports.modes if mode.format.segmented}))
-    return (site.add("segments", Segments), site.add("encode", lambda: Encode(bits, align=False, segments=False)),
-            site.add("decode", lambda: Decode(bits, align=False, segments=False)))
+def _units(context):
+    bits = tuple(sorted({mode.format.row for mode in context.ports.modes if mode.format.segmented}))
+    return (context.add("segments", Segments), context.add("encode", lambda: Encode(bits, align=False, segments=False)),
+            context.add("decode", lambda: Decode(bits, align=False, segments=False)))
 
 
-def _tell(site, config):
+def _tell(context, config):
     """The units' configuration, of a tensor's."""
-    share, mode = site.config.share, Chosen(site.ports.modes, site.config.mode)
-    site.m.d.comb += [
+    share, mode = context.config.share, Chosen(context.ports.modes, context.config.mode)
+    context.m.d.comb += [
         config.bits.eq(mode.choose(lambda mode: mode.format.row - 1 if mode.format.segmented else 0)),
-        config.tiled.eq(site.tiled), config.layout.eq(site.config.layout), config.blocks.eq(site.config.blocks),
+        config.tiled.eq(context.tiled), config.layout.eq(context.config.layout),
+        config.blocks.eq(context.config.blocks),
         *(config[name].eq(share[name]) for name in share.shape().members),
-        *(config[name].eq(site.setting(name)) for name in ("lfc", "minimum", "nearest", "seed")),
+        *(config[name].eq(context.setting(name)) for name in ("lfc", "minimum", "nearest", "seed")),
     ]

@@ -15,7 +15,7 @@ from actcodec.rtl.jpegact.control import Control
 from actcodec.rtl.jpegact.feed import pass_rows
 from actcodec.rtl.jpegact.runlength import check_coders
 from actcodec.rtl.offload.control.config import Chosen, Error, check_blocks, config_layout, limited, rows_layout
-from actcodec.rtl.offload.control.stage import Hop, Site
+from actcodec.rtl.offload.control.stage import Hop, StageContext
 from actcodec.rtl.offload.wire.block_format import MASK
 from actcodec.rtl.offload.wire.packing import packed
 from actcodec.rtl.offload.wire.row_cutter import beat_size
@@ -67,7 +67,8 @@ class Cdu(wiring.Component):
     modes : tuple
         What it can do (see :func:`~actcodec.rtl.offload.control.config.check_modes`). A mode has a ``path``, names of
         functions ("package.module:name") as in :mod:`~actcodec.rtl.jpegact.path`; says whether it is ``scaled``, and
-        ``tiled``; is ``told`` the settings that these ask the :class:`~actcodec.rtl.offload.control.stage.Site` for.
+        ``tiled``; has the ``settings`` that these ask the :class:`~actcodec.rtl.offload.control.stage.StageContext`
+        for.
     packed : bool
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
         and a splitter, which know where it ends. Blocks that are counted or have segments
@@ -147,7 +148,7 @@ class Cdu(wiring.Component):
         if hasattr(self, "refused"):
             m.d.comb += self.refused.eq(control.refused)
         is_mode = Chosen(self.modes, tensor.mode)
-        site = Site(m, self, tensor, start, is_mode(lambda mode: mode.tiled))
+        context = StageContext(m, self, tensor, start, is_mode(lambda mode: mode.tiled))
         registers = {}
 
         def chosen(*tensors):
@@ -181,7 +182,7 @@ class Cdu(wiring.Component):
         def link(way, mode, source, sink, fields=None, key=None):
             links.setdefault((id(source), id(sink), fields or key), (source, sink, fields, []))[3].append((way, mode))
 
-        for mode_, path_ in zip(self.modes, self._paths(site, is_mode), strict=True):
+        for mode_, path_ in zip(self.modes, self._paths(context, is_mode), strict=True):
             path = path_
             hops = [stage.compress for stage in path if stage.compress]
             for source, sink, fields in (inner for stage in path for inner in stage.inner):
@@ -256,13 +257,13 @@ class Cdu(wiring.Component):
         pass_rows(m, self.rows_i, content, control, decoders, taken, direct, fetched)
         return m
 
-    def _paths(self, site, is_mode):
+    def _paths(self, context, is_mode):
         """The stages of each mode."""
         made = {}
         for name in dict.fromkeys(name for mode in self.modes for name in mode.path):
             module, _, function = name.partition(":")
-            site.passing = tuple(mode for mode in self.modes if name in mode.path)
-            stages = getattr(import_module(module), function)(site, is_mode(lambda mode: mode in site.passing))
+            context.passing = tuple(mode for mode in self.modes if name in mode.path)
+            stages = getattr(import_module(module), function)(context, is_mode(lambda mode: mode in context.passing))
             made[name] = stages if isinstance(stages, tuple) else (stages,)
         return [[stage for name in mode.path for stage in made[name]] for mode in self.modes]
 

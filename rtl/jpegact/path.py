@@ -1,9 +1,9 @@
 """The units on a tensor's way through a CDU, each with the streams by which a :class:`~actcodec.rtl.jpegact.cdu.Cdu`
 links it.
 
-A function gets the CDU's :class:`~actcodec.rtl.offload.control.stage.Site`, to which it adds its unit, and ``here``,
-whether the mode of the tensor that starts passes it. It returns a :class:`~actcodec.rtl.offload.control.stage.Stage`,
-or several.
+A function gets the CDU's :class:`~actcodec.rtl.offload.control.stage.StageContext`, to which it adds its unit, and
+``here``, whether the mode of the tensor that starts passes it. It returns a
+:class:`~actcodec.rtl.offload.control.stage.Stage`, or several.
 """
 
 from amaranth.hdl import Cat, Const, Value, signed
@@ -29,14 +29,14 @@ __all__ = ["align", "binarize", "dct", "divide", "nibble", "rice", "rle", "sfpr"
            "whole", "zvc8", "zvc32"]
 
 
-def sfpr(site, here):
+def sfpr(context, here):
     """SFPR; a scale goes with each sector."""
-    unit, ports = site.add("sfpr", Sfpr), site.ports
+    unit, ports = context.add("sfpr", Sfpr), context.ports
     operands = stream.Signature(words).create(path=["operands"])
-    site.m.d.comb += [
-        unit.decompress.eq(site.config.decompress),
-        unit.signs.eq(site.config.signs),
-        unit.clear.eq(site.start),
+    context.m.d.comb += [
+        unit.decompress.eq(context.config.decompress),
+        unit.signs.eq(context.config.signs),
+        unit.clear.eq(context.start),
         ports.nans.eq(unit.nans),
         ports.saturated.eq(unit.saturated),
         unit.i.valid.eq(operands.valid & ports.scales.valid),
@@ -47,127 +47,128 @@ def sfpr(site, here):
     ]
     for k in range(8):
         # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
-        site.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], ports.sectors_i.p[k][8:]))
+        context.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], ports.sectors_i.p[k][8:]))
     both = Hop(operands, unit.o)
     return Stage(both, both, registered=True)
 
 
-def align(site, here):
+def align(context, here):
     """The alignment buffer."""
-    unit, config, layout = site.add("align", Align), site.config, site.config.layout
-    if not all(mode.tiled for mode in site.passing):  # the others keep their blocks
-        layout &= site.tiled.replicate(2)
-    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.layout.eq(layout),
-                      unit.blocks.eq(config.blocks), unit.start.eq(site.start & here)]
+    unit, config, layout = context.add("align", Align), context.config, context.config.layout
+    if not all(mode.tiled for mode in context.passing):  # the others keep their blocks
+        layout &= context.tiled.replicate(2)
+    context.m.d.comb += [unit.decompress.eq(config.decompress), unit.layout.eq(layout),
+                      unit.blocks.eq(config.blocks), unit.start.eq(context.start & here)]
     both = Hop(unit.i, unit.o)
     return Stage(both, both)
 
 
-def dct(site, here):
+def dct(context, here):
     """The DCT, and the iDCT behind SH's mirror."""
-    unit = site.add("dct", Dct)
-    site.m.d.comb += unit.inverse.eq(site.config.decompress)
+    unit = context.add("dct", Dct)
+    context.m.d.comb += unit.inverse.eq(context.config.decompress)
     return Stage(Hop(unit.i, unit.o), Hop(unit.i, unit.o, _mirrored))
 
 
-def shift(site, here):
+def shift(context, here):
     """SH, which wants a fraction of one bit, or numbers as in a mirror; a register; and its rounding."""
-    unit, config = site.add("shift", Shift), site.config
-    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start), unit.table.eq(config.table)]
-    skid, rounding = _rounding(site)
+    unit, config = context.add("shift", Shift), context.config
+    context.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(context.start),
+                         unit.table.eq(config.table)]
+    skid, rounding = _rounding(context)
     return (Stage(Hop(unit.i, skid.o, _halves), Hop(unit.i, skid.o, _mirrored), inner=((unit.o, skid.i, None),)),
             Stage(Hop(rounding.i, rounding.o)))
 
 
-def divide(site, here):
+def divide(context, here):
     """DIV."""
-    return _divided(site, site.add("div", Div), "divisors")
+    return _divided(context, context.add("div", Div), "divisors")
 
 
-def steps(site, here):
+def steps(context, here):
     """DIV in quarters; a coder behind it finds quotients of 8 bits, as behind SH."""
-    unit = site.add("steps", Steps)
-    site.m.d.comb += unit.dead_zone.eq(site.setting("dead_zone"))
+    unit = context.add("steps", Steps)
+    context.m.d.comb += unit.dead_zone.eq(context.setting("dead_zone"))
     quotients = stream.Signature(vectors_layout(signed(8))).create(path=["quotients"])
-    return _divided(site, unit, "steps"), Stage(Hop(quotients, quotients, _quotients))
+    return _divided(context, unit, "steps"), Stage(Hop(quotients, quotients, _quotients))
 
 
-def whole(site, here):
+def whole(context, here):
     """SFPR's int8 without the DCT: they pass SH's rounding as numbers without a fraction."""
-    skid, rounding = _rounding(site)
+    skid, rounding = _rounding(context)
     return Stage(Hop(skid.i, skid.o, _whole)), Stage(Hop(rounding.i, rounding.o))
 
 
-def zvc8(site, here):
+def zvc8(context, here):
     """ZVC of bytes."""
-    return _zvc(site, "zvc8", 1)
+    return _zvc(context, "zvc8", 1)
 
 
-def zvc32(site, here):
+def zvc32(context, here):
     """ZVC of words, which is cDMA+."""
-    return _zvc(site, "zvc32", 4)
+    return _zvc(context, "zvc32", 4)
 
 
-def nibble(site, here):
+def nibble(context, here):
     """Nibble planes, in place of ZVC."""
-    return _counted(site, "nibble", Nibble)
+    return _counted(context, "nibble", Nibble)
 
 
-def rice(site, here):
+def rice(context, here):
     """The Rice code, in place of ZVC."""
-    return _counted(site, "rice", Rice)
+    return _counted(context, "rice", Rice)
 
 
-def rle(site, here):
+def rle(context, here):
     """RLE and RLD, behind DIV."""
-    unit, config = site.add("rle", lambda: RunLength(site.coders)), site.config
-    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start)]
+    unit, config = context.add("rle", lambda: RunLength(context.coders)), context.config
+    context.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(context.start)]
     return Stage(Hop(unit.i, unit.chunks, _quotients), Hop(None, unit.o), coder=unit,
                  malformed=unit.faults.as_value().any())
 
 
-def binarize(site, here):
+def binarize(context, here):
     """BRC."""
-    one, other = site.add("binarize", Binarize), site.add("unbinarize", Unbinarize)
+    one, other = context.add("binarize", Binarize), context.add("unbinarize", Unbinarize)
     return Stage(Hop(one.i, one.o),
                  Hop(other.i, other.o, lambda row: {"bits": row.data[0][:8], "last": row.last}), registered=True,
                  chunk=lambda mask: {"data": mask.bits, "count": 1, "last": mask.last})
 
 
-def _skid(site):
+def _skid(context):
     # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in the
     # other: without a register on the way, their chains of `ready` would close to rings. It also parts the two halves
     # of quantization.
-    return site.add("skid", lambda: Skid(vectors_layout(signed(12))))
+    return context.add("skid", lambda: Skid(vectors_layout(signed(12))))
 
 
-def _rounding(site):
-    return _skid(site), site.add("round", Round)
+def _rounding(context):
+    return _skid(context), context.add("round", Round)
 
 
-def _divided(site, unit, table):
+def _divided(context, unit, table):
     # DIV wants a fraction of one bit, or numbers of which one is 16. It has no time for what chooses between these, so
     # a register stands in front of it, the same for all that divide. Behind it another has what is left in a mirror as
     # behind SH, so that the DCT finds there what it finds with SH.
-    config, skid = site.config, _skid(site)
-    front = site.add("front", lambda: Register(vectors_layout(signed(12))))
-    site.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(site.start),
-                      unit.table.eq(site.setting(table))]
+    config, skid = context.config, _skid(context)
+    front = context.add("front", lambda: Register(vectors_layout(signed(12))))
+    context.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(context.start),
+                      unit.table.eq(context.setting(table))]
     return Stage(Hop(front.i, skid.o, _halves), Hop(front.i, skid.o, _sixteenths),
                  inner=((front.o, unit.i, None), (unit.o, skid.i, _mirrored)))
 
 
-def _zvc(site, name, word):
-    unit = site.add(name, lambda: Zvc(word))
-    site.m.d.comb += [unit.decompress.eq(site.config.decompress), unit.straight.eq(~site.tiled)]
+def _zvc(context, name, word):
+    unit = context.add(name, lambda: Zvc(word))
+    context.m.d.comb += [unit.decompress.eq(context.config.decompress), unit.straight.eq(~context.tiled)]
     return Stage(Hop(unit.i, unit.chunks), Hop(None, unit.o), coder=unit)
 
 
-def _counted(site, name, build):
+def _counted(context, name, build):
     # A DCT gives and takes columns, which is the order that these coders want.
-    unit = site.add(name, build)
-    site.m.d.comb += [unit.decompress.eq(site.config.decompress), unit.start.eq(site.start),
-                      unit.table.eq(site.setting(f"{name}_table"))]
+    unit = context.add(name, build)
+    context.m.d.comb += [unit.decompress.eq(context.config.decompress), unit.start.eq(context.start),
+                      unit.table.eq(context.setting(f"{name}_table"))]
     return Stage(Hop(unit.i, unit.chunks), Hop(None, unit.o), coder=unit, malformed=unit.faults.as_value().any())
 
 

@@ -62,7 +62,7 @@ def test_memory_is_at_most_three_times_that_of_the_tensor(name):
     mode, x = codecs.find(name), bench_speed.tensor(24 << 20)
     if mode.relu:  # SSDC makes dense tensors larger, and then takes 3.5 times
         np.maximum(x, 0, out=x)
-    options = mode.settings({})
+    options = mode.option_values({})
     mode.model.decompress(mode.model.compress(x[:1], mode, **options))  # imports are not counted
     tracemalloc.start()
     try:

@@ -104,7 +104,7 @@ def test_the_lane_tells_of_streams_and_tables_that_do_not_fit(shape):
     for payload, what in ((c.payload[:-1], "SHORT"), (c.payload[:9], "SHORT"), (c.payload + b"\0", "EXCESS")):
         with pytest.raises(ValueError, match=what):
             rtl_engine.decompress(replace(c, payload=payload))
-    host = rtl_engine.Host(shape, "division", 4)
+    host = rtl_engine.SimulatedHost(shape, "division", 4)
     result, payload = host.compress(x, "division", options={"lfc": "on"})
     assert not result.clipped
     planes = table.table(x, 2)

@@ -118,7 +118,7 @@ def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch):
     names = tuple(mode.name for mode in codecs.lane_modes())
     monkeypatch.setattr(rtl_engine, "configuration", lambda mode: names)
     rng, shape, there = np.random.default_rng(5), (2, 3, 16, 24), []
-    host = rtl_engine.Host(shape, None, 2, shared=True)
+    host = rtl_engine.SimulatedHost(shape, None, 2, shared=True)
     todo = [(mode, values) for mode in codecs.MODES.values() for values, lane in (({}, mode), *mode.variants)
             if lane.format and mode.variant(values) is lane] * 2
     todo += [(codecs.find("comet"), {"predictor": predictor}) for predictor in ("none", "row")]  # either of its modes
@@ -132,7 +132,7 @@ def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch):
             np.testing.assert_array_equal(y.view(np.uint32), expected.view(np.uint32), golden.mode)
             continue
         mode, values = todo.pop()
-        options = mode.settings(values)
+        options = mode.option_values(values)
         options.pop("cdus")
         x = np.maximum(rng.normal(size=shape), -0.5).astype(np.float32)
         lane, words, settings = mode.model.plan(x, **options)

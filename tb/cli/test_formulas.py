@@ -28,7 +28,7 @@ def mode(name):
 
 
 def told(name, setting):
-    return next(one for one in mode(name).told if one.name == setting)
+    return next(one for one in mode(name).settings if one.name == setting)
 
 
 # ---------------------------------------------------------------------------------------------------- what is legal

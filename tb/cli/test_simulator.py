@@ -16,7 +16,7 @@ import actcodec
 from actcodec import cli, codecs
 from actcodec.elaboration import modules
 from actcodec.sim import accelerator, build, imports, streams, toolchain
-from actcodec.sim.rtl_engine import Host
+from actcodec.sim.rtl_engine import SimulatedHost
 from actcodec.units import UNITS
 from tb.harness.build import LIBRARY, verilated
 
@@ -173,7 +173,7 @@ SHAPE = (1, 1, 8, 8)  # one block: two bursts of 128 bytes or one of 256
 
 
 def host(shape=SHAPE, **options):
-    return Host(shape, "raw", 1, **options)
+    return SimulatedHost(shape, "raw", 1, **options)
 
 
 def cycles(shape=SHAPE, **options):

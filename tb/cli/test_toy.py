@@ -138,7 +138,7 @@ def test_what_it_does_not_have_is_an_error(toy):
 
 
 def test_options_that_exclude_each_other(toy):
-    assert [TOY.settings(given)[name] for given in ({}, {"low": 0.1}, {"low": None, "high": 1})
+    assert [TOY.option_values(given)[name] for given in ({}, {"low": 0.1}, {"low": None, "high": 1})
             for name in ("low", "high")] == [None, 0.5, 0.1, None, None, 1.0]
     assert actcodec.evaluate(toy, "toy", low=0.25).options == {
         "flips": 0, "gain": 1.0, "order": "byte", "turn": 0, "back": "no", "loud": False, "step": 2, "low": 0.25,
@@ -203,9 +203,9 @@ class Reverse(wiring.Component):
         return m
 
 
-def reverse(site, here):
+def reverse(context, here):
     """The stage."""
-    unit = site.add("reverse", Reverse)
+    unit = context.add("reverse", Reverse)
     both = Hop(unit.i, unit.o)
     return Stage(both, both)
 

@@ -63,7 +63,7 @@ class World(world.World):
         what = f"{mode.name} {view}, stride {stride}, on {self.cdus} CDUs, {one.config}, {one.book}, SEED={SEED}"
         descriptor = {"mode": mode.code, "rows": view.rows, "width": view.width, "stride": stride, "base": address,
                       "height": view.height, "channels": view.channels,
-                      "settings": sum(settings[told.name] << told.low for told in mode.told)}
+                      "settings": sum(settings[one.name] << one.low for one in mode.settings)}
         for back in (0, 1):
             self.fill()
             before = self.content.copy()

@@ -52,7 +52,7 @@ async def there_and_back(world, random, view, mode):
     numbers = {"seed": seed, "lfc": way["lfc"], "minimum": way["offset"] == "min", "nearest": rounding == "nearest"}
     job = {"mode": mode.code, "rows": view.rows, "width": view.width, "stride": stride, "height": view.height,
            "channels": view.planes, "base": base,
-           "settings": sum(int(numbers[setting.name]) << setting.low for setting in mode.told)}
+           "settings": sum(int(numbers[setting.name]) << setting.low for setting in mode.settings)}
 
     world.fill()
     world.content[index] = x.view(np.uint8).reshape(-1)

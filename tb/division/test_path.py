@@ -57,14 +57,14 @@ class Unit(Bench):
         fields = {"decompress": decompress, "mode": self.names.index(name), "layout": layout, "blocks": count}
         return self.layout.const(fields | others).as_bits()
 
-    def told(self, share, decompress, **changes):
+    def config_word(self, share, decompress, **changes):
         """The configuration of a share."""
         own = share.fields() | changes
         numbers = {name: int(own[name]) for name in ("seed", "lfc", "minimum", "nearest")}
         mode = self.modes[lane_of(share)]
         return self.config(
             mode.name, decompress, own["layout"], own["blocks"],
-            settings=sum(numbers[setting.name] << setting.low for setting in mode.told),
+            settings=sum(numbers[setting.name] << setting.low for setting in mode.settings),
             share={name: int(own[name]) for name in ("sectors", "tail", "phase", "stride", "void", "group", "step")})
 
     def share(self, random, shape, units=None):
@@ -96,7 +96,7 @@ class Unit(Bench):
         expected = [chunk(piece, n == len(pieces) - 1, WIDTH) for n, piece in enumerate(pieces)]
         sectors, scales = (views.split(array, view)[share.blocks].reshape(-1, 8)[share.order]
                            for array in (x, np.broadcast_to(k, x.shape)))
-        run = await self.run({"config": [self.told(share, 0)],
+        run = await self.run({"config": [self.config_word(share, 0)],
                               "sectors_i": [pack(row, 32) for row in np.ascontiguousarray(sectors).view(np.uint32)],
                               "scales": self.scales(share, made.k, made.delta)},
                              {"bytes_o": len(expected)}, random, **patterns)
@@ -130,7 +130,7 @@ class Unit(Bench):
     async def decompress(self, random, share, payload, k, rows=None, error=0, **patterns):
         expected, masks = self.restored(share, payload, k)
         rows = self.rows(share, payload) if rows is None else rows
-        run = await self.run({"config": [self.told(share, 1)], "rows_i": rows,
+        run = await self.run({"config": [self.config_word(share, 1)], "rows_i": rows,
                               "scales": self.scales(share, sfpr.reciprocal(k))},
                              {"sectors_o": len(expected)}, random, **patterns)
         got = [one & mask for one, mask in zip(run["sectors_o"], masks, strict=True)]
@@ -267,8 +267,9 @@ async def refuses_what_cannot_be(dut):
     share = unit.share(random, (3, 50), 1)
     for changes in ({"blocks": 0}, {"sectors": 0}, {"tail": 0}, {"tail": 9}, {"tail": 15}):
         for decompress in (0, 1):
-            run = await unit.run({"config": [unit.told(share, decompress, **changes)], "sectors_i": [1], "scales": [1],
-                                  "rows_i": [1]}, {"bytes_o": None, "sectors_o": None}, random, until=after(20))
+            config = unit.config_word(share, decompress, **changes)
+            run = await unit.run({"config": [config], "sectors_i": [1], "scales": [1], "rows_i": [1]},
+                                 {"bytes_o": None, "sectors_o": None}, random, until=after(20))
             assert (dut.error.value, dut.busy.value) == (1, 0), changes
             assert not any(run.cycles[port] for port in ("sectors_i", "rows_i", "bytes_o", "sectors_o")), changes
         await unit.tensor(random, (3, 50))
@@ -281,7 +282,7 @@ async def recovers_from_a_reset_at_any_moment(dut):
     for moment in range(0, 60, 4):
         share = unit.share(random, (30, 17), 1)
         decompress = int(random.integers(2))
-        await unit.run({"config": [unit.told(share, decompress)], "sectors_i": [0] * 60, "scales": [0] * 60,
+        await unit.run({"config": [unit.config_word(share, decompress)], "sectors_i": [0] * 60, "scales": [0] * 60,
                         "rows_i": [0] * 60}, {"bytes_o": None, "sectors_o": None}, random, "seldom", "half",
                        until=after(moment))
         await unit.reset()

@@ -33,7 +33,7 @@ class Driver:
         if code or (mode in reference.STEPPED and table is not None):
             numbers = {"dead_zone": zone, **({"steps": steps.word(table)} if mode in reference.STEPPED else {}),
                        **({reference.NAMES.get(reference.CODERS.get(mode), "divisors"): code.word} if code else {})}
-            settings = sum(numbers[setting.name] << setting.low for setting in lane_modes(mode)[0].told)
+            settings = sum(numbers[setting.name] << setting.low for setting in lane_modes(mode)[0].settings)
         shifts = np.zeros(64, int) if table is None or mode in reference.STEPPED else table.reshape(-1)
         bits = max((len(self.modes) - 1).bit_length(), 1)
         place = mode if isinstance(mode, int) else self.modes.index(mode)

@@ -206,17 +206,17 @@ async def refuses_settings_beyond_each_limit(dut):
     await bench.start()
     seen = set()
     for place, mode in enumerate(BLOCKS):
-        cases = [(told, number) for told in mode.told for number in (
+        cases = [(told, number) for told in mode.settings for number in (
             *told.around(told.default), *(int.from_bytes(random.bytes(64), "little") >> int(random.integers(510))
                                           & (1 << told.width) - 1 for _ in range(20)))]
-        good = sum(told.default << told.low for told in mode.told)
+        good = sum(told.default << told.low for told in mode.settings)
         for decompress in (0, 1):
             for told, number in [*cases, (None, 0)]:
                 bits = good
                 if told:
                     bits ^= (told.default ^ number) << told.low
                 noise = int.from_bytes(random.bytes(128), "little") & ~sum(
-                    (1 << one.width) - 1 << one.low for one in mode.told) & (1 << layout["settings"].width) - 1
+                    (1 << one.width) - 1 << one.low for one in mode.settings) & (1 << layout["settings"].width) - 1
                 share = {"sectors": 1, "tail": 8}
                 dut.config__payload.value = layout.const({
                     "blocks": 1, "mode": place, "decompress": decompress, "settings": bits | noise,
@@ -232,5 +232,5 @@ async def refuses_settings_beyond_each_limit(dut):
                 seen.add((mode.name, told and told.name, decompress, legal))
                 await bench.reset(1)
     assert seen == {(mode.name, told and told.name, decompress, legal) for mode in BLOCKS
-                    for told in (None, *mode.told) for decompress in (0, 1)
+                    for told in (None, *mode.settings) for decompress in (0, 1)
                     for legal in ((True, False) if told and told.limits else (True,))}

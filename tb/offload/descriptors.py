@@ -58,7 +58,7 @@ class Descriptor:
 
     def registers(self, decompress):
         """Values by their names in the map, all but addresses and ``stride``."""
-        settings = sum(self.settings[setting.name] << setting.low for setting in self.mode.told)
+        settings = sum(self.settings[setting.name] << setting.low for setting in self.mode.settings)
         return {"mode": self.mode.code, "decompress": int(decompress), "signs": int(self.signs), "rows": self.rows,
                 "width": self.width, "height": self.height, "channels": self.channels,
                 "table": self.settings.get("table", 0), "settings": settings}

@@ -40,7 +40,7 @@ def _size(random, mode, largest):
 # ---------------------------------------------------------------------------------------------------------- settings
 def settings(random, mode, back=False):
     """A legal number for each setting of a mode."""
-    return {setting.name: _legal(random, setting, back) for setting in mode.told}
+    return {setting.name: _legal(random, setting, back) for setting in mode.settings}
 
 
 def _legal(random, setting, back):

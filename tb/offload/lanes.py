@@ -22,7 +22,8 @@ def drawn(random, name, cdus, **given):
                 bool(random.integers(2)) if option.type is bool else
                 option.choices[random.integers(len(option.choices))] if option.choices else
                 int(random.integers(*option.range, endpoint=True)))
-    return mode, mode.settings(values | {"cdus": cdus} | {key: one for key, one in given.items() if mode.option(key)})
+    values |= {"cdus": cdus} | {key: one for key, one in given.items() if mode.option(key)}
+    return mode, mode.option_values(values)
 
 
 def stored(compressed):

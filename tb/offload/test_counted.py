@@ -10,7 +10,7 @@ from actcodec.codecs.codec import Stored
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.wire import stream
-from actcodec.sim.rtl_engine import Host
+from actcodec.sim.rtl_engine import SimulatedHost
 from tb.harness import SEED
 from tb.offload import trim
 
@@ -48,9 +48,9 @@ def test_tensors_there_and_back(cdus):
     for shape in SHAPES:
         x, key = tensor(random, shape), int(random.integers(1 << 40))
         compressed, back = expected(x, cdus, key)
-        result, payload = Host(shape, "trim", cdus).compress(x, "trim", settings={"key": key})
+        result, payload = SimulatedHost(shape, "trim", cdus).compress(x, "trim", settings={"key": key})
         assert payload == compressed.payload and result.settings == {"key": key}, f"SEED={SEED} {shape}"
-        _, tensor_ = Host(shape, "trim", cdus).decompress(compressed)
+        _, tensor_ = SimulatedHost(shape, "trim", cdus).decompress(compressed)
         np.testing.assert_array_equal(tensor_, back, f"SEED={SEED} {shape}")
 
 
@@ -70,7 +70,7 @@ def test_whatever_the_stream_says_it_ends(cdus):
         else:
             for at in random.integers(len(payload), size=3):
                 payload[at] = random.choice([255, 127, 128, 65, 200])
-        host = Host(x.shape, "trim", cdus)
+        host = SimulatedHost(x.shape, "trim", cdus)
         try:
             host.decompress(replace(compressed, payload=bytes(payload)))
             ends.add("well")

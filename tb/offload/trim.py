@@ -93,8 +93,8 @@ class Trim(wiring.Component):
         return m
 
 
-def trim(site, here):
+def trim(context, here):
     """The stage."""
-    unit = site.add("trim", Trim)
-    site.m.d.comb += unit.key.eq(site.setting("key"))
+    unit = context.add("trim", Trim)
+    context.m.d.comb += unit.key.eq(context.setting("key"))
     return Stage(Hop(unit.i, unit.chunks), Hop(None, unit.o), coder=unit)

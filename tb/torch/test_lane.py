@@ -27,7 +27,7 @@ OPTIONS = {"jpeg-act": [{"dqt": "optL"}, {"dqt": "optH"}, {"dqt": "jpeg80"}, {"d
                         {"lfc": "off"}],
            "comet": [{}, {"relative_bound": 0.1, "cdus": 3}, {"l2": 0.06}, {"error_bound": 0.01, "predictor": "none"},
                      {"error_bound": 1e-4, "predictor": "line"}]}
-HERE = {name: codecs.found(mode.torch) for name, mode in codecs.MODES.items() if mode.torch}
+HERE = {name: codecs.import_object(mode.torch) for name, mode in codecs.MODES.items() if mode.torch}
 WAYS = [(mode, options) for mode in HERE for options in OPTIONS.get(mode, [{}])]
 
 
@@ -145,11 +145,11 @@ def test_what_is_kept_as_it_is_must_not_be_changed_in_place(mode, device):
 
 
 @pytest.mark.parametrize("mode, options, lane", [(name, values, one) for name, mode in codecs.MODES.items()
-                                                 for values, one in mode.choices], ids=str)
+                                                 for values, one in mode.file_modes], ids=str)
 def test_every_mode_of_the_registry_has_a_codec_and_its_engines_agree(mode, options, lane, recwarn):
     x = torch.from_numpy(random((2, 5, 9, 19), 3))
     one, slow = codec(mode, options), codec(mode, options, "golden")
-    assert type(slow) is Golden and type(one) is (codecs.found(lane.torch) if lane.torch else Golden)
+    assert type(slow) is Golden and type(one) is (codecs.import_object(lane.torch) if lane.torch else Golden)
     a, b = one.encode(x), slow.encode(x)
     assert (a.mode, a.nbytes, a.side) == (b.mode, b.nbytes, b.side)
     np.testing.assert_array_equal(one.decode(a).numpy(), slow.decode(b).numpy())

@@ -52,10 +52,10 @@ class Bfloat16(wiring.Component):
         return m
 
 
-def stage(site, here):
+def stage(context, here):
     """The unit's place in a CDU: one way in both directions. The row that leaves is the low 16 bits of each lane."""
-    unit = site.add("bfloat16", Bfloat16)
-    site.m.d.comb += [unit.decompress.eq(site.config.decompress), unit.truncate.eq(site.setting("truncate"))]
+    unit = context.add("bfloat16", Bfloat16)
+    context.m.d.comb += [unit.decompress.eq(context.config.decompress), unit.truncate.eq(context.setting("truncate"))]
     both = Hop(unit.i, unit.o)
     return Stage(both, both)
 

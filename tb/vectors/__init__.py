@@ -102,6 +102,6 @@ def recorded():
 def files():
     """The path, mode and options of the file of each code."""
     for mode in codecs.MODES.values():
-        for values, one in mode.choices:
+        for values, one in mode.file_modes:
             bound = {"error_bound": 0.125} if mode.option("error_bound") else {}
             yield FILES / f"{one.name}.act", mode.name, values | bound

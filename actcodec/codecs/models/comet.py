@@ -45,7 +45,7 @@ class Comet(LaneCodec):
     # ----------------------------------------------------------------------------------------- of the lane's own mode
     def fit(self, x, signs=False, **options):
         """The settings of the cheapest predictor that the lane's mode has; no scales."""
-        values = self.mode.settings(options)
+        values = self.mode.option_values(options)
         values.pop("cdus")
         among = [config for config in lorenzo.CONFIGS.values() if config.tiled == self.mode.tiled]
         eb, config, book = chosen(x, **values, among=among)
@@ -223,6 +223,6 @@ def l2_bound(values, error):
 
 
 def settings(s, config, book):
-    """What the lane's units have to be told."""
+    """A number for each setting of a lane's mode."""
     flags = {name: int(getattr(config, name)) for name in FLAGS if name != "tiled"}
     return {"step": bfloat16(s), **flags, "counts": int.from_bytes(book.to_bytes(), "little")}

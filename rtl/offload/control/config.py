@@ -1,4 +1,4 @@
-"""What a CDU is told of a tensor, what it tells about it afterwards, and how compressed blocks reach it."""
+"""A tensor's configuration, what a CDU reports of it afterwards, and how compressed blocks reach it."""
 
 from amaranth.hdl import Cat, Const
 from amaranth.lib import data
@@ -19,12 +19,12 @@ share = data.StructLayout({"sectors": TILES, "tail": 4, "phase": FAR, "stride": 
 
 def check_modes(modes):
     """Raises ValueError unless ``modes`` are what a lane can have: a tuple of one or more objects with ``name``,
-    ``code`` (0 to 63), ``format``, a :class:`~actcodec.rtl.offload.wire.block_format.BlockFormat`, and ``told``, a
+    ``code`` (0 to 63), ``format``, a :class:`~actcodec.rtl.offload.wire.block_format.BlockFormat`, and ``settings``, a
     tuple of :class:`~actcodec.rtl.offload.control.setting.Setting`, of different names and codes."""
     legal = isinstance(modes, tuple | list) and modes and all(hasattr(mode, "code") and mode.format for mode in modes)
     if not legal or len({mode.code for mode in modes} & set(range(64))) < len(modes):
         raise ValueError(f"modes must be one or more different modes of a lane, in a tuple, not {modes!r}")
-    setting.check_settings(found for mode in modes for found in mode.told)
+    setting.check_settings(found for mode in modes for found in mode.settings)
 
 
 def check_blocks(modes):
@@ -52,7 +52,7 @@ def of_streams(modes):
 
 
 def config_layout(modes):
-    """What a tensor needs to be told before it starts, for a unit that has ``modes``."""
+    """The configuration of a tensor, which a unit with ``modes`` takes before it starts."""
     settings = setting.width(modes)
     return data.StructLayout({
         "decompress": 1,
@@ -67,17 +67,17 @@ def config_layout(modes):
 
 def limited(modes):
     """Whether a setting of ``modes`` can be beyond its limits."""
-    return any(told.limits for mode in modes for told in mode.told)
+    return any(one.limits for mode in modes for one in mode.settings)
 
 
 def beyond(modes, config):
     """Whether a setting of the tensor's mode is beyond its limits; ``config`` has the layout of ``modes``."""
-    settings, found = dict.fromkeys(told for mode in modes for told in mode.told if told.limits), []
+    settings, found = dict.fromkeys(one for mode in modes for one in mode.settings if one.limits), []
     for one in settings:
         bits = config.settings[one.low :][: one.width]
         broken = [limit.broken(lambda low, width, bits=bits: bits[low:][:width])
                   & ~(config.decompress & limit.compressing) for limit in one.limits]
-        found.append(Cat(broken).any() & Chosen(modes, config.mode)(lambda mode, one=one: one in mode.told))
+        found.append(Cat(broken).any() & Chosen(modes, config.mode)(lambda mode, one=one: one in mode.settings))
     return Cat(found).any()
 
 

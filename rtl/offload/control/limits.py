@@ -92,11 +92,11 @@ RULES = (
                                  (2**18, 2**17), (2**18, 2**17 - 8), (2**18 - 1, 2**17), (2**21 - 1, 16392),
                                  (2**21 - 1, 16384), (2**21 - 1, 16376))]),
 )
-"""What a descriptor keeps, whatever it is that codecs are told. One that keeps all is legal."""
+"""What a descriptor keeps, whatever the codecs. One that keeps all is legal."""
 
 
-def _setting(told, descriptor):
-    return descriptor["settings"] >> told.low & (1 << told.width) - 1
+def _setting(setting, descriptor):
+    return descriptor["settings"] >> setting.low & (1 << setting.width) - 1
 
 
 def violated(descriptor, mode, address_width):
@@ -108,9 +108,9 @@ def violated(descriptor, mode, address_width):
     for rule in RULES:
         if not rule.keeps(descriptor, mode, address_width):
             return rule.name
-    for told in mode.told if "settings" in descriptor else ():
-        if told.broken(_setting(told, descriptor), bool(descriptor["decompress"])):
-            return told.name
+    for setting in mode.settings if "settings" in descriptor else ():
+        if setting.broken(_setting(setting, descriptor), bool(descriptor["decompress"])):
+            return setting.name
     return None
 
 
@@ -121,9 +121,9 @@ def check(descriptor, mode, address_width):
         value = descriptor.get(name.lower(), _blocks(descriptor, mode))
         raise ValueError(f"{name} is {value}, must be {rule.text.replace('`', '')}")
     if name:
-        told = next(told for told in mode.told if told.name == name)
-        number = _setting(told, descriptor)
-        text = told.broken(number, bool(descriptor["decompress"])).text
+        setting = next(setting for setting in mode.settings if setting.name == name)
+        number = _setting(setting, descriptor)
+        text = setting.broken(number, bool(descriptor["decompress"])).text
         raise ValueError(f"setting {name} of mode {mode.name} is {number:#x}, must keep: {text}")
 
 
@@ -133,7 +133,7 @@ def around(descriptor, mode, address_width):
     for rule in RULES:
         for change in rule.beside(descriptor, mode, address_width):
             yield rule.name, descriptor | change
-    for told in mode.told if "settings" in descriptor else ():
-        number = _setting(told, descriptor)
-        for other in told.around(number):
-            yield told.name, descriptor | {"settings": descriptor["settings"] ^ (number ^ other) << told.low}
+    for setting in mode.settings if "settings" in descriptor else ():
+        number = _setting(setting, descriptor)
+        for other in setting.around(number):
+            yield setting.name, descriptor | {"settings": descriptor["settings"] ^ (number ^ other) << setting.low}

@@ -140,7 +140,7 @@ MAP = (
     _word("SATURATED", 0xB0, "ro", "values beyond the ends of int8 when compressed; Inf counts", 2),
     _word("NANS", 0xB8, "ro", "values that were no number when compressed", 2),
     _word("MODES", 0xC0, "fixed", "bit m: the mode of code m was built in", 2, reset=None),
-    _word("SETTINGS", 0xC8, "rw", "what the mode's units have to be told of the tensor, below; no more words and bits "
+    _word("SETTINGS", 0xC8, "rw", "the settings of the mode's stages, below; no more words and bits "
           "exist than the modes that were built in have settings for", SETTINGS // 32),
     _word("LENGTHS_IN", 0x148, "rw", "decompressing in a mode that has streams: bytes of the stream of each lane, a "
           "word a lane (exists, as all that follow, only with such modes, and for lanes that there are)", LANES),

@@ -1,4 +1,4 @@
-"""What a mode's units have to be told of each tensor, beyond its place and size, and which numbers are legal. Imports
+"""A mode's settings, numbers of each tensor beyond its place and size, and which are legal. Imports
 nothing but the standard library."""
 
 from dataclasses import dataclass, field
@@ -115,10 +115,10 @@ def check_settings(settings):
 
 def width(modes):
     """Bits of SETTINGS that a unit with ``modes`` needs."""
-    return max((setting.low + setting.width for mode in modes for setting in mode.told), default=0)
+    return max((setting.low + setting.width for mode in modes for setting in mode.settings), default=0)
 
 
 def part(modes, settings, name):
     """The bits of ``settings`` that one of ``modes`` declares under ``name``."""
-    found = next(found for mode in modes for found in mode.told if found.name == name)
+    found = next(found for mode in modes for found in mode.settings if found.name == name)
     return settings[found.low :][: found.width]

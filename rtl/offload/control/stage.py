@@ -1,5 +1,4 @@
-"""What a unit tells of its place in a CDU, where a tensor enters it and leaves it in both directions, and what it is
-told of it."""
+"""A unit's place in a CDU: where a tensor enters it and leaves it in both directions, and what it can know of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +6,7 @@ from typing import Any
 
 from actcodec.rtl.offload.control import setting
 
-__all__ = ["Hop", "Site", "Stage"]
+__all__ = ["Hop", "Stage", "StageContext"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Stage:
     malformed: Any = None  # a signal: a block of this tensor was; in time for its last sector
 
 
-class Site:
+class StageContext:
     """What a unit of a CDU needs to know of where it stands.
 
     ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts

@@ -23,7 +23,7 @@ GOOD = {"rows": 16, "width": 16, "stride": 64, "height": 8, "channels": 2, "base
 
 def good(mode, **changes):
     """A legal descriptor, with the default settings."""
-    return GOOD | {"settings": sum(told.default << told.low for told in mode.told)} | changes
+    return GOOD | {"settings": sum(setting.default << setting.low for setting in mode.settings)} | changes
 
 
 @pytest.mark.parametrize("address_width", [32, 40, 64])
@@ -48,7 +48,7 @@ def test_each_limit_has_two_sides():
             cause = limits.violated(descriptor, mode, 64)
             sides[name, cause] += cause in (None, name)
         names = {rule.name for rule in limits.RULES if rule.name != "SCALES" or mode.scaled}
-        names |= {told.name for told in mode.told if told.limits}
+        names |= {setting.name for setting in mode.settings if setting.limits}
         assert {key for key in sides if sides[key]} - {("SCALES", None)} == {
             (name, cause) for name in names for cause in (None, name)} - {("SCALES", None)}, mode.name
 
@@ -115,5 +115,6 @@ async def settings_on_both_sides_of_each_limit(dut):
                     while not world.sink.empty():
                         world.sink.recv_nowait()
                 seen[mode.name, name, refused] += 1
-    assert all(seen[mode.name, told.name, refused] for mode in lane_modes(*parameters()["modes"]) for told in mode.told
-               if told.limits for refused in (True, False)), f"SEED={SEED}: {seen}"
+    limited = [(mode.name, setting.name) for mode in lane_modes(*parameters()["modes"]) for setting in mode.settings
+               if setting.limits]
+    assert all(seen[*one, refused] for one in limited for refused in (True, False)), f"SEED={SEED}: {seen}"

@@ -63,7 +63,8 @@ def test_a_setting_has_one_place():
     """In the map, and among the modes of a device."""
     with pytest.raises(ValueError, match="setting key has the bits 1020 to 1029, must be one or more of 0 to 1023"):
         setting.Setting("key", 10, 1020)
-    other = replace(TRIM, name="other", code=61, told=(setting.Setting("key", 40),))
+    stages = (*TRIM.stages[:-1], replace(TRIM.stages[-1], settings=(setting.Setting("key", 40),)))
+    other = replace(TRIM, name="other", code=61, stages=stages)
     with pytest.raises(ValueError, match="modes must agree on the place of setting key"):
         Registers(2, (TRIM, other))
     assert setting.width((TRIM,)) == 45
