@@ -16,8 +16,7 @@ from actcodec.console import Console
 def command(source, as_json):
     """Show what is in IN.act.
 
-    ratio is the tensor's bytes over the payload's; ratio_with_side counts the whole file. Of options that the mode does
-    not have, cdus is 1 and the others are empty.
+    ratio is the tensor's bytes over the payload's; ratio_with_side counts the whole file.
 
     \b
     Examples:
@@ -25,10 +24,8 @@ def command(source, as_json):
       actcodec info conv1.act --json
     """
     c = container.read(source)
-    options = {name: c.options.get(name) for name, option in codecs.options().items() if option.stored}
-    options["cdus"] = c.cdus
-    options = {name: value if isinstance(value, bool | int | float | None) else str(value)
-               for name, value in options.items()}
+    options = {name: value if isinstance(value, bool | int | float) else str(value)
+               for name, value in c.options.items()}
     facts = {"mode": c.mode, **options, "shape": list(c.shape), "dtype": c.dtype, "payload_bytes": c.payload_bytes,
              "side_bytes": c.nbytes - c.payload_bytes, "ratio": c.ratio, "ratio_with_side": c.ratio_with_side}
     facts |= codecs.find(c.mode).model.facts(c.seen)
@@ -38,5 +35,5 @@ def command(source, as_json):
     table = Table(show_header=False, box=None)
     for key, value in facts.items():
         text = shape_text(value) if key == "shape" else f"{value:.5g}" if isinstance(value, float) else str(value)
-        table.add_row(key, "-" if value is None else text)
+        table.add_row(key, text)
     Console(markup=False, emoji=False).print(table)  # the name of a DQT is the user's

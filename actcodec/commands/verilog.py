@@ -2,9 +2,11 @@
 
 import inspect
 import re
+from importlib import import_module
 
 import click
 
+from actcodec.codecs import lane_modes
 from actcodec.files import UserError, replacing
 from actcodec.header import written
 
@@ -87,11 +89,22 @@ def described(component):
         elif line:
             for name in names:
                 found[name] = f"{found[name]} {line.strip()}" if name in found else line.strip()
-    return inner | {name: plain(text) for name, text in found.items()}
+    module = inspect.getmodule(getattr(component, "func", component))
+    meaning = inner | {name: plain(text, module) for name, text in found.items()}
+    if "modes" in meaning:
+        meaning["modes"] = f"Modes of a lane: {', '.join(mode.name for mode in lane_modes())}; or all of them: all."
+    return meaning
 
 
-def plain(text):
-    """Text of a docstring without its markup."""
+def plain(text, module):
+    """Text of a docstring without its markup, and with the values of its constants, which are ``module``'s or have
+    their place."""
+    def value(match):
+        place, name = match[1] or module.__name__, match[2] or match[3]
+        constant = getattr(import_module(place), name, name)
+        return ", ".join(map(str, constant)) if isinstance(constant, tuple) else str(constant)
+
+    text = re.sub(r":data:`~?(?:([\w.]*)\.)?([A-Z]+)`|``([A-Z]+)``", value, text)
     return re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text).replace("``", "")
 
 

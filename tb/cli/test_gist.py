@@ -163,8 +163,7 @@ def test_info_counts_every_byte(folder, mode):
     facts = json.loads(run("info x.act --json"))
     size = (folder / "x.act").stat().st_size
     side = 16 + 4 * 4 + 4 + (8 if mode.startswith("ssdc") else 0)
-    others = {name: None for name, option in codecs.options().items() if option.stored}
-    assert facts == {"mode": mode, **others, "cdus": 1, "shape": [2, 3, 7, 13], "dtype": "float32",
+    assert facts == {"mode": mode, "cdus": 1, "shape": [2, 3, 7, 13], "dtype": "float32",
                      "payload_bytes": size - side, "side_bytes": side,
                      "ratio": 4 * 546 / (size - side), "ratio_with_side": 4 * 546 / size}
     assert mode in run("info x.act")
