@@ -17,7 +17,7 @@ endif
 benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
-.PHONY: help setup demo sim soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs stale lint clean
+.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs stale lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -33,9 +33,13 @@ demo: setup  ## compress a ResNet's activations, in simulated hardware; table, a
 	@$(BIN)/actcodec demo --output build $(if $(filter-out 0,$(ALL)),--all)
 
 # A waveform belongs to one process; otherwise benches run side by side.
-sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
+sim regress:
 	@scripts/setup.sh judges bench synth $(if $(filter icarus,$(SIM)),iverilog)
-	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(if $(UNIT),$(benches),tb)
+	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) \
+	    $(if $(UNIT),$(benches),tb $(if $(filter sim,$@),-m "not regress"))
+
+sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
+regress:  ## the same with all parameters, numbers of lanes, documents, flows and faults (SEED=)
 
 soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, MODES=all, SWEEP=1, RENEW=1)
 	@$(BIN)/python -m tb.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \

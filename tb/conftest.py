@@ -7,6 +7,7 @@ import pytest
 
 from tb.harness import build, selection
 
+REGRESS = {"formal", "soak", "synth", "torch"}  # folders whose tests make sim leaves to make regress
 OTHERS = []  # tests that do not concern the netlist
 ON_CUDA = []  # tests that need it, where it is not
 
@@ -15,6 +16,9 @@ ON_CUDA = []  # tests that need it, where it is not
 def pytest_collection_modifyitems(config, items):
     """On a netlist (``GATES``, ``MUTANTS``) only tests that concern it are run; pytest says how many are not. Otherwise
     files that are run as a whole are to have a run for each cocotb test."""
+    for item in items:
+        if REGRESS & set(item.path.parts):
+            item.add_marker("regress")
     on_cuda = [item for item in items if "callspec" in dir(item) and item.callspec.params.get("device") == "cuda"]
     if on_cuda and not has_cuda():
         leave_out(config, items, on_cuda, ON_CUDA)

@@ -22,7 +22,7 @@ from tb.comet.streams import counts, restored
 from tb.comet.test_book import some
 from tb.comet.test_comet import tensor
 from tb.comet.world import CONFIGS
-from tb.harness import SEED, parameters, rng, simulate
+from tb.harness import SEED, parameters, regress, rng, simulate
 from tb.judges.test_comet_turns import cycles, demands
 from tb.offload import world
 
@@ -33,7 +33,7 @@ FLAT = [(1, 1), (3, 5), (2, 300), (1, 3, 5, 8), (2, 3, 11, 13), (700, 1)]
 TILED = [(1, 1, 8, 8), (1, 5, 8, 8), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14), (1, 3, 11, 40)]
 
 
-@pytest.mark.parametrize("cdus", [1, 3])
+@pytest.mark.parametrize("cdus", [1, *regress(3)])
 def test_lane(cdus):
     modes = ALONE if cdus == 1 else BESIDE
     simulate(Accelerator(cdus, lane_modes(*modes), Cdu), __file__, cdus=cdus, modes=modes)

@@ -8,18 +8,18 @@ from amaranth.lib import data
 from cocotb.triggers import FallingEdge, Timer
 
 from actcodec.rtl.common.fifo import Fifo
-from tb.harness import PATTERNS, STALLS, Bench, after, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, parameters, regress, rng, simulate
 
 PACKET = data.StructLayout({"content": 15, "last": 1})
 
 
-@pytest.mark.parametrize("depth", [2, 8, 13])
+@pytest.mark.parametrize("depth", [2, *regress(8, 13)])
 def test_fifo(depth):
     simulate(Fifo(16, depth), __file__, depth=depth, latency=3, without=[
         a_packet_leaves_when_its_last_beat_is_there_and_then_without_a_pause, packets_follow_each_other_at_full_rate])
 
 
-@pytest.mark.parametrize("depth", [8, 13, 16])
+@pytest.mark.parametrize("depth", [13, *regress(8, 16)])
 def test_fifo_of_packets(depth):
     simulate(Fifo(PACKET, depth, packets=True), __file__, without=[moves_a_beat_every_cycle], depth=depth, latency=4)
 

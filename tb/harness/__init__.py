@@ -16,7 +16,8 @@ tests: see ``tb/netlist.py`` and ``synth/gates.py``), ``MUTANTS=UNIT:FOLDER`` (t
 from tb.harness.bench import SEED, Bench, after, parameters, rng
 from tb.harness.build import ROOT, simulate, synthesised
 from tb.harness.payloads import beats, chunk, chunks, pack, sectors, unpack
+from tb.harness.selection import regress
 from tb.harness.streams import PATTERNS, STALLS, Sink, Source
 
 __all__ = ["PATTERNS", "ROOT", "SEED", "STALLS", "Bench", "Sink", "Source", "after", "beats", "chunk", "chunks", "pack",
-           "parameters", "rng", "sectors", "simulate", "synthesised", "unpack"]
+           "parameters", "regress", "rng", "sectors", "simulate", "synthesised", "unpack"]

@@ -77,3 +77,9 @@ def unused(items):
         for one in dict.fromkeys(known):
             if one not in used:
                 yield Unused.from_parent(file, name=one.name)
+
+
+def regress(*values):
+    """Parameters of a test of pytest's that ``make sim`` leaves to ``make regress``: values, or tuples of several."""
+    return [pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.regress)
+            for value in values]

@@ -6,14 +6,14 @@ import pytest
 
 from actcodec.golden.jpegact import dct
 from actcodec.rtl.jpegact.dct import Dct, Dct8
-from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, rng, simulate, unpack
+from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, regress, rng, simulate, unpack
 
 LATENCY = 20
 I_WIDTH = {"both": 12, "forward": 8, "inverse": 12}
 O_WIDTH = {"both": 17, "forward": 17, "inverse": 8}
 
 
-@pytest.mark.parametrize("direction", ["both", "forward", "inverse"])
+@pytest.mark.parametrize("direction", ["both", *regress("forward", "inverse")])
 def test_dct(direction):
     simulate(Dct(direction), __file__, direction=direction)
 

@@ -8,12 +8,12 @@ from cocotb.triggers import ClockCycles, FallingEdge
 from actcodec.golden.jpegact import rle
 from actcodec.golden.jpegact.zigzag import ZIGZAG
 from actcodec.rtl.jpegact.runlength import BYTES, RunLength
-from tb.harness import PATTERNS, STALLS, Bench, after, beats, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, parameters, regress, rng, simulate
 
 FEW = ("never", "half", "bursts")
 
 
-@pytest.mark.parametrize("coders", [1, 2, 4, 8])
+@pytest.mark.parametrize("coders", [4, *regress(1, 2, 8)])
 def test_runlength(coders):
     simulate(RunLength(coders), __file__, coders=coders)
 

@@ -4,10 +4,10 @@ import cocotb
 import pytest
 
 from actcodec.rtl.jpegact.transpose import Transpose
-from tb.harness import PATTERNS, STALLS, Bench, beats, parameters, rng, simulate, unpack
+from tb.harness import PATTERNS, STALLS, Bench, beats, parameters, regress, rng, simulate, unpack
 
 
-@pytest.mark.parametrize("width, transposes", [(18, True), (8, True), (32, False)])
+@pytest.mark.parametrize("width, transposes", [(18, True), *regress((8, True), (32, False))])
 def test_transpose(width, transposes):
     simulate(Transpose(width, transposes), __file__, width=width, transposes=transposes)
 

@@ -9,9 +9,8 @@ from cocotb.triggers import FallingEdge
 from cocotbext.axi import AxiRamRead, AxiReadBus
 
 from actcodec.golden.offload.memory import traffic as golden
-from actcodec.rtl.common.axi import MEMORIES
 from actcodec.rtl.offload.memory.reader import Reader
-from tb.harness import PATTERNS, STALLS, Bench, after, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, pack, parameters, regress, rng, simulate
 from tb.memory import Flat, axi_ram, ends, filled, world
 from tb.memory import begin as start
 from tb.offload.memory import places as make
@@ -21,12 +20,12 @@ LATENCY = 300
 MODES = [(1, 1), (1, 0), (0, 1), (0, 0)]  # gather, scaled
 
 
-@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_reader(memory):
     simulate(Flat(Reader(memory=memory)), __file__, without=[few_reads_outstanding_are_enough], memory=memory)
 
 
-@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_reader_with_few_reads_outstanding(memory):
     simulate(Flat(Reader(16, 16, memory)), __file__, [few_reads_outstanding_are_enough], outstanding=16, width=16)
 

@@ -9,21 +9,20 @@ from cocotb.triggers import FallingEdge
 from cocotbext.axi import AxiRamWrite, AxiWriteBus
 
 from actcodec.golden.offload.memory import traffic as golden
-from actcodec.rtl.common.axi import MEMORIES
 from actcodec.rtl.offload.memory.writer import WINDOW, Writer
-from tb.harness import PATTERNS, SEED, Bench, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, SEED, Bench, pack, parameters, regress, rng, simulate
 from tb.memory import Flat, axi_ram, begin, ends, filled, world
 from tb.offload.memory import places as make
 
 LATENCY = 300
 
 
-@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_writer(memory):
     simulate(Flat(Writer(memory=memory)), __file__, without=[few_writes_outstanding_are_enough], memory=memory)
 
 
-@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_writer_with_few_writes_outstanding(memory):
     simulate(Flat(Writer(16, 3, memory)), __file__, [few_writes_outstanding_are_enough], outstanding=3, width=16)
 

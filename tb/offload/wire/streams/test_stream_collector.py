@@ -13,13 +13,13 @@ from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.control.codecs import Codecs
 from actcodec.rtl.offload.wire.outlet import Inlet, Outlet
 from actcodec.rtl.offload.wire.streams.stream_collector import StreamCollector
-from tb.harness import PATTERNS, STALLS, after, chunks, pack, rng, simulate
+from tb.harness import PATTERNS, STALLS, after, chunks, pack, regress, rng, simulate
 from tb.offload.wire import payloads
 from tb.offload.wire.cleared import Cleared, reset
 from tb.offload.wire.streams.streamed import Streamed, streams
 
 
-@pytest.mark.parametrize("cdus", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("cdus", [1, 4, *regress(2, 3, 8)])
 def test_stream_collector(cdus):
     simulate(StreamCollector(cdus), __file__, cdus=cdus)
 
