@@ -33,10 +33,11 @@ demo: setup  ## compress a ResNet's activations, in simulated hardware; table, a
 	@$(BIN)/actcodec demo --output build $(if $(filter-out 0,$(ALL)),--all)
 
 # A waveform belongs to one process; otherwise benches run side by side.
+sim: share := tb -m "not regress"
+regress: share := tb
 sim regress:
 	@scripts/setup.sh judges bench synth $(if $(filter icarus,$(SIM)),iverilog)
-	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) \
-	    $(if $(UNIT),$(benches),tb $(if $(filter sim,$@),-m "not regress"))
+	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(if $(UNIT),$(benches),$(share))
 
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
 regress:  ## the same with all parameters, numbers of lanes, documents, flows and faults (SEED=)

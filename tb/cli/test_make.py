@@ -34,7 +34,7 @@ def test_every_unit_has_a_bench(unit):
     ("huffman", ["tb/comet/test_huffman.py"]), ("jpegact/huffman", ["tb/jpegact/test_huffman.py"]),
     ("dct dct8 cdu-in-a-lane-rice", ["tb/jpegact/test_dct.py", "tb/jpegact/test_cdu.py"]),
     ("dpr_decode", ["tb/gist/test_dpr.py::test_decode"]), ("make", ["tb/cli/test_make.py"]),
-    ("docs", ["tb/cli/test_docs.py", "tb/torch/test_docs.py"]), ("", ["tb"])])
+    ("docs", ["tb/cli/test_docs.py", "tb/torch/test_docs.py"]), ("", ["tb", "-m", '"not', 'regress"'])])
 def test_a_name_stands_for_one_bench_and_no_other(units, nodes):
     command, words = make("sim", f"UNIT={units}", "JOBS=3").stdout.splitlines()[-1].split(" -n 3 --dist worksteal ")
     assert command.endswith("python -m pytest")
@@ -54,7 +54,8 @@ def test_a_wrong_variable_is_told_in_one_line_before_anything_runs(variable):
     ([], "-n 3 --dist worksteal"), (["WAVES="], "-n 3 --dist worksteal"), (["WAVES=0"], "-n 3 --dist worksteal"),
     (["WAVES=1"], "-n 0")])
 def test_a_waveform_is_made_by_one_process(waves, options):
-    assert f"pytest {options} tb\n" in make("sim", "JOBS=3", *waves).stdout
+    assert f'pytest {options} tb -m "not regress"\n' in make("sim", "JOBS=3", *waves).stdout
+    assert f"pytest {options} tb\n" in make("regress", "JOBS=3", *waves).stdout
 
 
 def test_verilog_is_written_and_checked():
