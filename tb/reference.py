@@ -77,7 +77,7 @@ class Compressed:
 
 
 def of(stored):
-    """A :class:`~actcodec.codecs.codec.Stored` as one of these."""
+    """A :class:`~actcodec.codecs.codec.LanePayload` as one of these."""
     c = stored
     return Compressed(c.mode.name, c.shape, c.payload, c.scales, c.settings, c.cdus)
 

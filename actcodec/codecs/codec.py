@@ -11,7 +11,7 @@ from actcodec.codecs.mode import Mode, import_object
 from actcodec.golden.jpegact import cdu, sfpr
 from actcodec.golden.offload import blocks
 
-__all__ = ["Codec", "LaneCodec", "Stored"]
+__all__ = ["Codec", "LaneCodec", "LanePayload"]
 
 
 class Codec:
@@ -60,7 +60,7 @@ class Codec:
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class LanePayload:
     """A compressed tensor as a lane has it: what its driver gives, and takes."""
 
     mode: Mode  # of the lane
@@ -127,7 +127,7 @@ class LaneCodec(Codec):
 
     # ----------------------------------------------------------------------------------------------- of the user's mode
     def plan(self, x, **options):
-        """The lane's mode that compresses a tensor; what :meth:`fit` gives. Options that the file decides on count."""
+        """The lane's mode that compresses a tensor, by a value for each option; and what :meth:`fit` gives."""
         lane = effective(self.mode.variant(options), x.shape)
         return lane, *lane.model.fit(x, **options)
 
@@ -136,29 +136,30 @@ class LaneCodec(Codec):
         view = lane.model.view(x.shape)
         rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
         payload, lengths = lane.model.encode(rows, view, words, settings, cdus, options.get("signs", False))
-        return self.pack(Stored(lane, x.shape, payload, scales(words), settings, cdus, lengths), **options)
+        return self.pack(LanePayload(lane, x.shape, payload, scales(words), settings, cdus, lengths), **options)
 
     def decompress(self, compressed):
         c = self.unpack(compressed)
         words = None if c.scales is None else sfpr.reciprocal(c.scales).view(np.uint32)
         return c.mode.model.decode(c.payload, c.view, words, c.settings, c.cdus, c.lengths).reshape(c.shape)
 
-    def pack(self, stored, **options):
-        """The ``Compressed`` of what lanes made of a tensor. A mode that it fell back to may be one of files, too."""
-        c = stored
+    def pack(self, c, **options):
+        """The ``Compressed`` of a :class:`LanePayload`. Its mode is a fallback of this one, if files have that."""
         mode, implied = by_code(c.mode.code)
         mode = mode or self.mode
         options = {option.name: options[option.name] for option in mode.options
                    if option.stored and option.name in options}
         side = b"" if c.scales is None else (c.scales.view(np.uint32) >> 16).astype("<u2").tobytes()  # bfloat16s, exact
-        side += b"".join(c.settings[setting.name].to_bytes(setting.bytes, "little") for setting in kept(c.mode))
+        side += b"".join(c.settings[setting.name].to_bytes(setting.bytes, "little")
+                         for setting in file_settings(c.mode))
         return Compressed(mode.name, c.shape, c.payload, options | implied | {"cdus": c.cdus}, side)
 
     def unpack(self, compressed):
         """The reverse of :meth:`pack`. Raises ValueError for what cannot be."""
         c = compressed
-        lane = effective(asked := self.mode.variant(c.options), c.shape)
-        if lane is not asked and by_code(lane.code)[0]:  # which has files of its own
+        variant = self.mode.variant(c.options)
+        lane = effective(variant, c.shape)
+        if lane is not variant and by_code(lane.code)[0]:  # which has files of its own
             raise ValueError(f"shape {c.shape} is too small for mode {c.mode}")
         at = self._scale_bytes(c.shape, lane)
         k = (np.frombuffer(c.side[:at], "<u2").astype(np.uint32) << 16).view(np.float32) if lane.scaled else None
@@ -166,17 +167,17 @@ class LaneCodec(Codec):
             raise ValueError("a scale is not a bfloat16 number that a tensor can have")
         settings = dict.fromkeys((setting.name for setting in lane.settings), 0) | lane.model.settings(
             **{name: value for name, value in c.options.items() if name != "cdus"})
-        for setting in kept(lane):
+        for setting in file_settings(lane):
             number = int.from_bytes(c.side[at : at + setting.bytes], "little")
             if limit := setting.broken(number, decompress=True):
                 raise ValueError(f"{setting.name} is {number:#x}, legal is: {limit.text}")
             settings[setting.name] = number
             at += setting.bytes
-        return Stored(lane, c.shape, c.payload, k, settings, c.cdus)
+        return LanePayload(lane, c.shape, c.payload, k, settings, c.cdus)
 
     def side_bytes(self, shape, **options):
         lane = self._lane(shape, **options)
-        return self._scale_bytes(shape, lane) + sum(setting.bytes for setting in kept(lane))
+        return self._scale_bytes(shape, lane) + sum(setting.bytes for setting in file_settings(lane))
 
     def size(self, shape, **options):
         lane = self._lane(shape, **options)
@@ -214,6 +215,6 @@ def scales(words):
     return None if words is None else (words & np.uint32(0xFFFF0000)).view(np.float32)
 
 
-def kept(lane):
-    """The settings that side information has."""
+def file_settings(lane):
+    """The settings that files have; the others follow from options."""
     return [setting for setting in lane.settings if setting.stored]

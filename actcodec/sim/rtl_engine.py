@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from actcodec.codecs import find
-from actcodec.codecs.codec import Stored
+from actcodec.codecs.codec import LanePayload
 from actcodec.driver import AcceleratorError, Driver, Plain, run
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import configuration, prepare
@@ -62,7 +62,7 @@ class SimulatedHost:
         return result, self.simulator.take()
 
     def decompress(self, stored):
-        """The driver's result, and the tensor of a :class:`~actcodec.codecs.codec.Stored`."""
+        """The driver's result, and the tensor of a :class:`~actcodec.codecs.codec.LanePayload`."""
         c = stored
         self.simulator.send(c.payload)
         result = self._run(self.driver.decompress(0, c.shape, c.mode.name, scales=c.scales, settings=c.settings,
@@ -106,7 +106,7 @@ def compress(x, mode, cdus=1, **options):
     lane, words, settings = mode.model.plan(x, **options)
     host = SimulatedHost(x.shape, lane.name, cdus)
     result, payload = host.compress(x, lane.name, signs=options.get("signs", False), scales=words, settings=settings)
-    stored = Stored(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths)
+    stored = LanePayload(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths)
     return mode.model.pack(stored, **options), host.cycles(result, stored, False)
 
 

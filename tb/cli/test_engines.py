@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actcodec import codecs, container, demo, engines
-from actcodec.codecs.codec import Stored
+from actcodec.codecs.codec import LanePayload
 from actcodec.golden.jpegact import div, steps
 from actcodec.sim import rtl_engine
 from tb import reference
@@ -139,7 +139,7 @@ def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch):
         golden = mode.model.compress(x, cdus=2, **options)
         result, payload = host.compress(x, lane.name, scales=words, settings=settings,
                                         signs=options.get("signs", False))
-        found = mode.model.pack(Stored(lane, shape, payload, result.scales, result.settings, 2, result.lengths),
+        found = mode.model.pack(LanePayload(lane, shape, payload, result.scales, result.settings, 2, result.lengths),
                                 **options)
         assert container.pack(found) == container.pack(golden), lane.name
         there.append((golden, mode.model.decompress(golden)))

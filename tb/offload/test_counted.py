@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actcodec import codecs
-from actcodec.codecs.codec import Stored
+from actcodec.codecs.codec import LanePayload
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.wire import stream
@@ -30,7 +30,7 @@ def expected(x, cdus, key):
     payload, sizes = trim.encode(blocks.split(y, view, False).view(np.uint8), key)
     payload, _ = stream.interleave(payload, sizes, cdus)
     back = sfpr.dequantize(y, sfpr.reciprocal(k[view.channel, None])).reshape(x.shape)
-    return Stored(trim.TRIM, x.shape, payload.tobytes(), k, {"key": key}, cdus), back
+    return LanePayload(trim.TRIM, x.shape, payload.tobytes(), k, {"key": key}, cdus), back
 
 
 def tensor(random, shape):

@@ -10,7 +10,7 @@ import struct
 import numpy as np
 
 from actcodec.codecs import lane_modes
-from actcodec.codecs.codec import LaneCodec, Stored
+from actcodec.codecs.codec import LaneCodec, LanePayload
 from actcodec.codecs.compressed import Compressed
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.book import Book
@@ -77,13 +77,12 @@ class Comet(LaneCodec):
     def decompress(self, compressed):
         return restored(unpacked(compressed), compressed.shape)
 
-    def pack(self, stored, **options):
-        c = stored
+    def pack(self, c, **options):
         return self._packed(c.shape, c.mode.model.encoded(c.settings, stream.unweave(c.payload, c.lengths)))
 
     def unpack(self, compressed):
         e, c = unpacked(compressed), compressed
-        return Stored(self._of(e.config), c.shape, stream.weave(e.streams), None, settings(e.s, e.config, e.book),
+        return LanePayload(self._of(e.config), c.shape, stream.weave(e.streams), None, settings(e.s, e.config, e.book),
                       c.cdus, tuple(map(len, e.streams)))
 
     def _of(self, config):
