@@ -9,7 +9,7 @@ from actcodec.golden.offload.wire import stream
 from actcodec.rtl.offload.wire.collector import Collector
 from actcodec.rtl.offload.wire.round_robin import Sizes
 from tb import reference
-from tb.harness import PATTERNS, SEED, STALLS, after, regress, rng, simulate
+from tb.harness import PATTERNS, STALLS, after, regress, rng, simulate
 from tb.offload.wire import payloads
 from tb.offload.wire.cleared import Cleared, reset
 from tb.offload.wire.dealing import Dealer, ids, refused
@@ -72,13 +72,13 @@ async def equals_golden_for_every_number_of_blocks(dut):
     random = rng()
     driver = Driver(dut)
     await driver.bench.start()
-    ends = set()
-    for count in range(1, 8 * driver.cdus + 3):
-        for mode in driver.modes:
-            payload, sizes = payloads.blocks(random, mode, count, str(random.choice(payloads.KINDS)))
-            await driver.collect(mode, payload, sizes, random)
-            ends.add(len(payload) % stream.PACKET * 2 // stream.PACKET if len(payload) % stream.PACKET else 2)
-    assert ends == {0, 1, 2}, f"SEED={SEED}: no packet ends in its first half, its second half, or is full: {ends}"
+    todo, ends = [(mode, count) for count in range(1, 8 * driver.cdus + 3) for mode in driver.modes], set()
+    last = todo[-1]
+    while todo or ends != {0, 1, 2}:  # the first half, the second, and full, which is rare
+        mode, count = todo.pop(0) if todo else last
+        payload, sizes = payloads.blocks(random, mode, count, str(random.choice(payloads.KINDS)))
+        await driver.collect(mode, payload, sizes, random)
+        ends.add(len(payload) % stream.PACKET * 2 // stream.PACKET if len(payload) % stream.PACKET else 2)
 
 
 @cocotb.test
