@@ -194,7 +194,7 @@ def test_the_api_names_the_extra(folder):
     (folder / "none/amaranth.py").write_text("raise ModuleNotFoundError('none', name='amaranth')")
     done = shell(folder, f"{sys.executable} -c \"import actcodec, numpy as np; "
                  "actcodec.compress(np.load('x.npy'), 'zvc', engine='rtl')\"",
-                 env={**os.environ, "PYTHONPATH": "none"})
+                 env={**os.environ, "PYTHONPATH": "none", "XDG_CACHE_HOME": "empty"})
     assert done.stderr.endswith("UserError: this needs the Python package amaranth: pip install 'actcodec[rtl]'\n")
 
 
@@ -259,7 +259,7 @@ from actcodec.codecs import codec
 files.open = open
 inner = {moment}
 def kill(*arguments, **more):
-    if arguments[-1:] != ("rb",):
+    if str(arguments[-1]) != "rb":
         os.kill(os.getpid(), signal.SIGINT)
     return inner(*arguments, **more)
 {moment} = kill
