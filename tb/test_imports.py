@@ -1,8 +1,9 @@
-"""Who may import whom, and name what: hardware and its models never meet but in the benches and the registry, and only
-the registry lists modes."""
+"""Who may import whom, and name what: imports go one way, hardware and its models never meet but in the benches and the
+registry, and only the registry lists modes."""
 
 import ast
 import sys
+from graphlib import TopologicalSorter
 
 import pytest
 
@@ -25,12 +26,34 @@ ABOUT = {
 
 
 def imported(path):
-    """The modules that a file names, by the lines that name them."""
+    """What a file imports, inside of functions too: lines, and names with those of the modules that they are from."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.lineno, f"{'.' * node.level}{node.module or ''}"
+            yield from ((node.lineno, f"{'.' * node.level}{node.module or ''}.{alias.name}") for alias in node.names)
+
+
+@pytest.fixture(scope="module")
+def modules():
+    """The package's modules by their names: files where an editor or a type checker looks for them."""
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+            for tree in ("", "rtl", "golden", "synth") for path in (ROOT / "actcodec" / tree).rglob("*.py")}
+
+
+def test_every_module_lies_where_its_name_says(modules):
+    for tree in ("actcodec", "rtl", "golden", "synth", "formal", "docs", "tb"):
+        for path in sorted((ROOT / tree).rglob("*.py")):
+            for line, name in imported(path):
+                assert name.split(".")[0] != "actcodec" or {name, name.rpartition(".")[0]} & modules.keys(), (
+                    f"{path}:{line} imports {name}")
+
+
+def test_imports_go_one_way(modules):
+    """CycleError names the modules of a circle."""
+    needs = {name: {other if other in modules else other.rpartition(".")[0] for _, other in imported(path)}
+             for name, path in modules.items()}
+    TopologicalSorter({name: others & modules.keys() for name, others in needs.items()}).prepare()
 
 
 @pytest.mark.parametrize("tree", ALLOWED)

@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from actcodec.codecs import by_code, effective
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.mode import Mode, import_object
+from actcodec.codecs.registry import by_code, effective
 from actcodec.golden.jpegact import cdu, sfpr
 from actcodec.golden.offload import blocks
 

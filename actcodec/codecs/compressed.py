@@ -4,6 +4,8 @@ import math
 import struct
 from dataclasses import dataclass, field, replace
 
+from actcodec.codecs.registry import find
+
 __all__ = ["CRC", "DTYPES", "HEADER", "MAGIC", "MOST_DIMENSIONS", "VERSION", "Compressed", "view"]
 
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
@@ -56,8 +58,6 @@ class Compressed:
     dtype: str = "float32"
 
     def __post_init__(self):
-        from actcodec.codecs import find
-
         view(self.shape)
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype is {self.dtype!r}, legal are {', '.join(DTYPES)}")
@@ -70,8 +70,6 @@ class Compressed:
     def check(self):
         """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
         without decompressing."""
-        from actcodec.codecs import find
-
         model, seen = find(self.mode).model, self.seen
         expected = model.side_bytes(seen.shape, **self.options)
         if len(self.side) != expected:
@@ -104,8 +102,6 @@ class Compressed:
 
     def head(self):
         """Everything in front of the payload in the .act file (:mod:`actcodec.container`)."""
-        from actcodec.codecs import find
-
         mode = find(self.mode)
         code = mode.variant(self.options).code
         kind = list(DTYPES).index(self.dtype) << 4 | len(self.shape)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 
+from actcodec.codecs.registry import lane_modes
 from actcodec.elaboration import verilog
 
 __all__ = ["Paper", "Unit"]
@@ -74,8 +75,6 @@ class Unit:
     def resolved(self, **overrides):
         """The default parameters but for ``overrides``, as the class takes them; ``modes`` and ``formats`` are given by
         their names, modes also as "all" that a lane can have. Raises ValueError for a name that none has."""
-        from actcodec.codecs import lane_modes
-
         parameters = {**self.parameters, **overrides}
         if "modes" in parameters:
             names = parameters["modes"]

@@ -9,9 +9,9 @@ import struct
 
 import numpy as np
 
-from actcodec.codecs import lane_modes
 from actcodec.codecs.codec import LaneCodec, LanePayload
 from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.registry import lane_modes
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.book import Book
 from actcodec.golden.offload import blocks

@@ -1,0 +1,78 @@
+"""The modes that there are, by names and codes."""
+
+__all__ = ["MODES", "by_code", "effective", "find", "lane_modes", "options", "register", "unregister"]
+
+MODES = {}
+"""The modes by their names, in the order of their codes."""
+
+
+def register(*modes):
+    """Adds modes. Raises ValueError for a name or a code that another mode has, or no file can have, and for an option
+    that means something else in another mode; what has a class of its own may be another class there."""
+    for mode in modes:
+        others = _with_variants(MODES.values())
+        for one in _with_variants([mode]):
+            if taken := [other.name for other in others if one.name == other.name or one.code == other.code]:
+                raise ValueError(f"mode {one.name} has the name or the code {one.code} of mode {taken[0]}")
+            if not 0 <= one.code < 256:
+                raise ValueError(f"mode {one.name} has the code {one.code}, must be 0 to 255")
+            others.append(one)
+        for option in mode.options:
+            types = {option.type, options().get(option.name, option).type}
+            same = len(types) == 1 or all(isinstance(type, str) for type in types)
+            if not same or option.name in ("engine", "mode"):
+                raise ValueError(f"option {option.name} of mode {mode.name} has the name of another one")
+        MODES[mode.name] = mode
+        for known in sorted(MODES.values(), key=lambda mode: mode.code):
+            MODES[known.name] = MODES.pop(known.name)
+
+
+def unregister(*names):
+    """Takes modes out again; for tests."""
+    for name in names:
+        del MODES[name]
+
+
+def find(name):
+    """The mode of that name. Raises ValueError."""
+    if name not in MODES:
+        raise ValueError(f"unknown mode {name!r}, legal are {', '.join(MODES)}")
+    return MODES[name]
+
+
+def by_code(code):
+    """The mode that has this code, itself or by one of the variants that files can have, and the values of options that
+    the code implies; None and nothing if there is none."""
+    for mode in MODES.values():
+        for values, one in mode.file_modes:
+            if one.code == code:
+                return mode, mode.variant_options | values
+    return None, {}
+
+
+def _with_variants(modes):
+    return [one for mode in modes for one in (mode, *(variant for _, variant in mode.variants))]
+
+
+def options():
+    """The options of all modes by name; one that several modes have takes whatever any of them does, so that a value
+    is for the mode to check."""
+    known = {}
+    for mode in MODES.values():
+        for option in mode.options:
+            known[option.name] = known[option.name].union(option) if option.name in known else option
+    return known
+
+
+def lane_modes(*names):
+    """The modes of these names that a lane can have, as units take them, variants among them; all without names. Raises
+    ValueError for a name that no lane's mode has."""
+    legal = {mode.name: mode for mode in _with_variants(MODES.values()) if mode.stages is not None}
+    if unknown := [name for name in names if name not in legal]:
+        raise ValueError(f"modes must be one or more of {', '.join(legal)}, not {unknown[0]!r}")
+    return tuple(legal[name] for name in dict.fromkeys(names or legal))
+
+
+def effective(mode, shape):
+    """The lane's mode that a tensor of ``shape`` gets: the one that ``mode`` falls back to where there are no tiles."""
+    return lane_modes(mode.fallback)[0] if mode.tiled and not mode.model.view(shape).tileable else mode
