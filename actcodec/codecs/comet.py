@@ -24,12 +24,12 @@ PREDICTOR = Option("predictor", str, "auto", "What each value is predicted from:
 
 SETTINGS = (
     Setting("step", 16, limits=entries(16, least=127 - 125 << 7, most=127 + 112 << 7), default=127 << 7,
-            meaning="of the quantizer, a bfloat16, 2^-125 (256) to 2^112 (30592); half of it bounds the error"),
+            meaning="step of the quantizer, a bfloat16, 2^-125 (256) to 2^112 (30592); half of it bounds the error"),
     Setting("horizontal", 1, 16, meaning="values are predicted from their left neighbours"),
-    Setting("vertical", 1, 17, meaning="and from those above; only in tiles"),
+    Setting("vertical", 1, 17, meaning="values are predicted from those above; only in tiles"),
     Setting("signed", 1, 18, default=1, meaning="residuals may be negative"),
     Setting("counts", 56, 19,
-            meaning="n_1 to n_7, a byte each: how many codes have 1 to 7 bits; as many as are left have 8",
+            meaning="n_1 to n_7, a byte each: number of codes of 1 to 7 bits; the remaining codes have 8",
             default=int.from_bytes(bytes((0, 1, 0, 4, 8, 6, 5)), "little"),
             limits=(Limit(tuple((8 * k, 8, 1, 7 - k) for k in range(7)), 256,
                           "the sum of n_l 2^(8-l), l = 1 to 7, at most 256"),)),

@@ -22,10 +22,10 @@ OFFSET = Option("offset", str, "mean", "That offset: the block's mean, the paper
                 "error.", choices=("mean", "min"), stored=False)
 
 SETTINGS = (
-    Setting("seed", 32, stored=False, meaning="of the random numbers"),
-    Setting("lfc", 1, 32, stored=False, meaning="whether an offset is taken off each block"),
-    Setting("minimum", 1, 33, stored=False, meaning="it is the block's minimum, not its mean"),
-    Setting("nearest", 1, 34, stored=False, meaning="codes are rounded to nearest, not at random"),
+    Setting("seed", 32, stored=False, meaning="seed of the random numbers"),
+    Setting("lfc", 1, 32, stored=False, meaning="an offset is subtracted from each block"),
+    Setting("minimum", 1, 33, stored=False, meaning="the offset is the block's minimum, not its mean"),
+    Setting("nearest", 1, 34, stored=False, meaning="codes are rounded to nearest, not stochastically"),
 )
 AVERAGE = Stage("actcodec.rtl.division.path:average", settings=SETTINGS)
 

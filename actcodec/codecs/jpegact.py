@@ -67,17 +67,17 @@ RICE = (
 SETTINGS = {
     "nibble": Setting("nibble_table", 81, default=nibble_table((5, 3, 3, 2, 3, 2, 3, 2, 2, 2, 2, 2, 2, 1, 2, 1), 0, 0),
                       meaning="the nibble code: for each of 16 groups a base (3 bits) and a "
-                      "family (2 bits) of widths; then whether values have no sign"),
+                      "family (2 bits) of widths; then whether values are unsigned"),
     "rice": Setting("rice_table", 64, limits=RICE,
                     default=rice_table((5, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 0, 0, 0, 0), 2, (1, 2, 3, 5), 0),
-                    meaning="the Rice code: k of 15 anti-diagonals (3 bits each), how many groups have a flag (5 "
-                    "bits), four e (3 bits each), whether values have no sign, 0"),
+                    meaning="the Rice code: k of 15 anti-diagonals (3 bits each), number of groups with a flag "
+                    "(5 bits), four e (3 bits each), whether values are unsigned, 0"),
 }
 STRAIGHT = {"nibble": nibble_table([5] * 16, 3, 1), "rice": rice_table([5] * 15, 0, (0, 1, 2, 3), 1)}  # of ReLUs
 STEPPED = (
     Setting("steps", 512, 96, stored=False, limits=entries(8, 64, least=2), default=every(8),
             meaning="the DQT: 64 steps in quarters (8 bits each), row-major, vertical frequency first"),
-    Setting("dead_zone", 2, 608, meaning="compressing, magnitudes are rounded up from 1/2 + this/16 on", stored=False),
+    Setting("dead_zone", 2, 608, meaning="when compressing, magnitudes round up from 1/2 + this/16", stored=False),
 )
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
 DENSE = (("dense", {}),)

@@ -66,12 +66,12 @@ def _range(name, text="", tile=False, whole=False):
 
 
 RULES = (
-    _range("rows", f"; in modes of tiles from {TILE} on; in modes of whole tiles a multiple of {TILE}", True, True),
-    _range("width", f"; in modes of tiles from {TILE} on", True),
+    _range("rows", f"; at least {TILE} in tiled modes; a multiple of {TILE} in modes of whole tiles", True, True),
+    _range("width", f"; at least {TILE} in tiled modes", True),
     Rule("STRIDE", f"a multiple of {WORD}, at least {WORD} * `WIDTH`",
          lambda d, mode, bits: d["stride"] % WORD == 0 and d["stride"] >= WORD * d["width"],
          lambda d, mode, bits: [{"stride": WORD * d["width"] + more} for more in (-WORD, -1, 0, 1, 2, 3, WORD)]),
-    _range("height", f", also in modes without scales; in modes of whole tiles a multiple of {TILE}", whole=True),
+    _range("height", f", also in modes without scales; a multiple of {TILE} in modes of whole tiles", whole=True),
     _range("channels", ", also in modes without scales"),
     Rule("BASE", f"a multiple of {WORD}; `BASE` + (`ROWS` - 1) * `STRIDE` + {WORD} * `WIDTH` is at most "
          "2^`address_width`",
@@ -83,7 +83,7 @@ RULES = (
              d["scales"] % LINE == 0 and 0 <= d["scales"] <= (1 << bits) - WORD * d["channels"]),
          lambda d, mode, bits: [{"scales": scales} for scales in (
              1, 2, 4, 8, LINE // 2, LINE, *_last(WORD * d["channels"], LINE, bits))]),
-    Rule("blocks", f"at most {_power(BLOCKS)}: in modes of tiles ceil(`ROWS` / {TILE}) * ceil(`WIDTH` / {TILE}), else "
+    Rule("blocks", f"at most {_power(BLOCKS)}: in tiled modes ceil(`ROWS` / {TILE}) * ceil(`WIDTH` / {TILE}), else "
          f"ceil(`ROWS` * ceil(`WIDTH` / {TILE}) / {TILE})",
          lambda d, mode, bits: _blocks(d, mode) <= BLOCKS,
          lambda d, mode, bits: [

@@ -35,14 +35,14 @@ class ErrorCode(IntEnum):
 
 ERRORS = {
     ErrorCode.NONE: "no error",
-    ErrorCode.DESCRIPTOR: "the descriptor, or a setting, is beyond its limits",
-    ErrorCode.MODE: "the mode was not built in",
+    ErrorCode.DESCRIPTOR: "the descriptor or a setting is beyond its limits",
+    ErrorCode.MODE: "the mode is not built in",
     ErrorCode.SHORT: "the stream ended before the last block",
-    ErrorCode.EXCESS: "the stream went on after the last block",
+    ErrorCode.EXCESS: "the stream continued after the last block",
     ErrorCode.READ: "memory answered a read with an error",
     ErrorCode.WRITE: "memory answered a write with an error",
     ErrorCode.BEAT: "a beat of the stream was malformed (tkeep)",
-    ErrorCode.BLOCK: "a block of the stream was malformed (only modes whose first byte is a length can tell)",
+    ErrorCode.BLOCK: "a block of the stream was malformed (detected only in modes whose first byte is a length)",
 }
 
 ACCESS = {
@@ -50,7 +50,7 @@ ACCESS = {
     "ro": "read only",
     "rw": "read and write",
     "w1c": "read; writing 1 clears it, unless it is set in the same cycle",
-    "pulse": "writing 1 acts once; reads 0",
+    "pulse": "writing 1 triggers the action once; reads 0",
 }
 
 
@@ -86,28 +86,28 @@ def _word(name, offset, access, meaning, count=1, **more):
 
 
 MAP = (
-    _word("MAGIC", 0x00, "fixed", "`JACT`, in ASCII, first letter in the low byte", reset=MAGIC),
+    _word("MAGIC", 0x00, "fixed", "`JACT` in ASCII, first letter in the low byte", reset=MAGIC),
     Register("VERSION", 0x04, (
-        Field("minor", 0, 16, "fixed", "version of this map: new registers that all devices have count it up", MINOR),
-        Field("major", 16, 16, "fixed", "anything that old drivers would not understand counts it up", MAJOR),
+        Field("minor", 0, 16, "fixed", "minor version of this map: incremented when all devices gain registers", MINOR),
+        Field("major", 16, 16, "fixed", "major version: incremented by changes that break old drivers", MAJOR),
     )),
     Register("CAPABILITIES", 0x08, (
         Field("cdus", 0, 4, "fixed", "number of CDUs", None),
         Field("address_width", 16, 7, "fixed", "bits of an address in memory", None),
     )),
     Register("CONTROL", 0x0C, (
-        Field("start", 0, 1, "pulse", "starts a tensor; ignored while busy, and along with `reset`"),
-        Field("reset", 1, 1, "pulse", "soft reset: gives the tensor up; `busy` falls when memory is at rest again"),
+        Field("start", 0, 1, "pulse", "starts a tensor; ignored while busy and together with `reset`"),
+        Field("reset", 1, 1, "pulse", "soft reset: aborts the tensor; `busy` falls when memory is idle again"),
     )),
     Register("STATUS", 0x10, (
-        Field("busy", 0, 1, "ro", "a tensor, or a soft reset, is under way"),
-        Field("done", 1, 1, "ro", "the last tensor has ended, well or with an error; cleared by `start` and `reset`"),
-        Field("error", 4, 4, "ro", "error code of the last tensor, below; stands until the next start or `reset`"),
-        Field("clipped", 8, 1, "ro", "codes of the last tensor could not reach all values, as the scale table was made "
-              "for others; stands as `error` (exists only with modes whose blocks have segments)"),
+        Field("busy", 0, 1, "ro", "a tensor or a soft reset is in progress"),
+        Field("done", 1, 1, "ro", "the last tensor has ended, with or without error; cleared by `start` and `reset`"),
+        Field("error", 4, 4, "ro", "error code of the last tensor, below; kept until the next start or `reset`"),
+        Field("clipped", 8, 1, "ro", "codes of the last tensor could not reach all values, as the scale table does not "
+              "fit it; kept like `error` (exists only with modes whose blocks have segments)"),
     )),
     Register("INTERRUPT_STATUS", 0x14, (
-        Field("done_pending", 0, 1, "w1c", "a tensor has ended, well or with an error"),
+        Field("done_pending", 0, 1, "w1c", "a tensor has ended, with or without an error"),
         Field("error_pending", 1, 1, "w1c", "a tensor has ended with an error"),
     )),
     Register("INTERRUPT_ENABLE", 0x18, (
@@ -117,8 +117,8 @@ MAP = (
     Register("MODE", 0x20, (
         Field("mode", 0, 8, "rw", "code of the mode, below"),
         Field("decompress", 8, 1, "rw", "direction: 0 memory to stream, 1 stream to memory"),
-        Field("signs", 9, 1, "rw", "compressing in a mode that scales: a positive value, unless subnormal, becomes 1 "
-              "and not 0"),
+        Field("signs", 9, 1, "rw", "when compressing in a mode that scales: a positive value, unless subnormal, "
+              "becomes at least 1"),
     ), locked=True),
     _word("ROWS", 0x24, "rw", "rows of the tensor's view"),
     _word("WIDTH", 0x28, "rw", "values in a row"),
@@ -126,32 +126,32 @@ MAP = (
     _word("HEIGHT", 0x30, "rw", "consecutive rows of one channel"),
     _word("CHANNELS", 0x34, "rw", "channels; row r has scale (r // height) mod channels"),
     _word("BASE", 0x38, "rw", "address of the tensor, a multiple of 4", 2),
-    _word("SCALES", 0x40, "rw", "address of the scale table, a multiple of 32: a float32 a channel, k to compress and "
-          "r to decompress; the whole last 32 bytes may be read", 2),
+    _word("SCALES", 0x40, "rw", "address of the scale table, a multiple of 32: one float32 per channel, k to compress "
+          "and r to decompress; the whole last 32 bytes may be read", 2),
     Register("TABLE", 0x60, (
         Field("table", 0, 3, "rw", "log2 of the DQT, row-major, vertical frequency first", count=8, step=4),
     ), 8, locked=True),
     _word("CYCLES", 0x80, "ro", "cycles from the start to the end", 2),
-    _word("BYTES_IN", 0x88, "ro", "bytes taken: of the tensor, or of the payload", 2),
-    _word("BYTES_OUT", 0x90, "ro", "bytes given: of the payload, or of the tensor", 2),
-    _word("STALL_READ", 0x98, "ro", "cycles in which a CDU waited for memory to be read", 2),
-    _word("STALL_WRITE", 0xA0, "ro", "cycles in which a CDU waited for memory to be written", 2),
-    _word("STALL_STREAM", 0xA8, "ro", "cycles in which the stream was waited for", 2),
-    _word("SATURATED", 0xB0, "ro", "values beyond the ends of int8 when compressed; Inf counts", 2),
-    _word("NANS", 0xB8, "ro", "values that were no number when compressed", 2),
-    _word("MODES", 0xC0, "fixed", "bit m: the mode of code m was built in", 2, reset=None),
-    _word("SETTINGS", 0xC8, "rw", "the settings of the mode's stages, below; no more words and bits "
-          "exist than the modes that were built in have settings for", SETTINGS // 32),
-    _word("LENGTHS_IN", 0x148, "rw", "decompressing in a mode that has streams: bytes of the stream of each lane, a "
-          "word a lane (exists, as all that follow, only with such modes, and for lanes that there are)", LANES),
-    _word("LENGTHS_OUT", 0x168, "ro", "after compressing in such a mode: the same", LANES),
+    _word("BYTES_IN", 0x88, "ro", "input bytes: of the tensor or the payload", 2),
+    _word("BYTES_OUT", 0x90, "ro", "output bytes: of the payload or the tensor", 2),
+    _word("STALL_READ", 0x98, "ro", "cycles in which a CDU waited for memory reads", 2),
+    _word("STALL_WRITE", 0xA0, "ro", "cycles in which a CDU waited for memory writes", 2),
+    _word("STALL_STREAM", 0xA8, "ro", "cycles spent waiting for the stream", 2),
+    _word("SATURATED", 0xB0, "ro", "values outside the range of int8 when compressed; Inf counts", 2),
+    _word("NANS", 0xB8, "ro", "NaNs when compressed", 2),
+    _word("MODES", 0xC0, "fixed", "bit m: the mode with code m is built in", 2, reset=None),
+    _word("SETTINGS", 0xC8, "rw", "the settings of the mode's stages, below; only the words and bits "
+          "that the built-in modes use exist", SETTINGS // 32),
+    _word("LENGTHS_IN", 0x148, "rw", "when decompressing in a mode with streams: bytes of the stream of each lane, one "
+          "word per lane (this and all following registers exist only with such modes, and for existing lanes)", LANES),
+    _word("LENGTHS_OUT", 0x168, "ro", "the same, after compressing in such a mode", LANES),
     Register("BIN", 0x188, (
-        Field("bin", 0, 5, "rw", "which bin of the histogram `COUNT` has"),
+        Field("bin", 0, 5, "rw", "the histogram bin that `COUNT` shows"),
     ), locked=True),
     Register("COUNT", 0x18C, (
-        Field("count", 0, 27, "ro", "compressing in such a mode: values of the tensor that the codec counted in the "
-              "bin, all lanes together"),
-        Field("counted", 31, 1, "ro", "`count` is that of `BIN`: some cycles after the write"),
+        Field("count", 0, 27, "ro", "when compressing in such a mode: values of the tensor that the codec counted in "
+              "the bin, all lanes together"),
+        Field("counted", 31, 1, "ro", "`count` is valid for `BIN`, some cycles after the write"),
     )),
 )
 
