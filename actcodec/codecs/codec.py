@@ -187,8 +187,8 @@ class LaneCodec(Codec):
         return count * lane.format.longest + self.side_bytes(shape, **options)
 
     def check(self, compressed):
+        c = self.unpack(compressed)  # first: a shape that its mode cannot have makes any length wrong
         super().check(compressed)
-        c = self.unpack(compressed)
         least = c.mode.model.path.coder.shortest
         if not c.blocks * least <= c.payload_bytes <= c.blocks * c.mode.format.longest:
             raise ValueError(f"a payload of {c.payload_bytes} bytes cannot hold {c.blocks} blocks of mode "

@@ -63,10 +63,10 @@ def test_memory_is_at_most_three_times_that_of_the_tensor(name):
     if mode.relu:  # SSDC makes dense tensors larger, and then takes 3.5 times
         np.maximum(x, 0, out=x)
     options = mode.option_values({})
-    mode.model.decompress(mode.model.compress(x[:1], mode, **options))  # imports are not counted
+    mode.model.decompress(mode.model.compress(x[:1], **options))  # imports are not counted
     tracemalloc.start()
     try:
-        compressed = mode.model.compress(x, mode, **options)
+        compressed = mode.model.compress(x, **options)
         most = x.nbytes + tracemalloc.get_traced_memory()[1]
         assert most <= 3 * x.nbytes
         tracemalloc.reset_peak()
