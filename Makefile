@@ -17,7 +17,7 @@ endif
 benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
-.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs stale lint clean
+.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs stale dist lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -105,6 +105,12 @@ docs: setup  ## write recorded figures, and ratios of all modes, into the docume
 stale:  ## list the recorded proofs, mutants and netlists whose unit or bench has changed since
 	@scripts/setup.sh synth
 	@$(BIN)/python -m docs.records --stale
+
+dist:  ## build sdist and wheel in build/dist, and check what PyPI would show of them
+	@scripts/setup.sh dist
+	@rm -rf build/dist
+	@$(BIN)/python -m build --no-isolation --outdir build/dist . > build/dist.log 2>&1 || { tail -20 build/dist.log; exit 1; }
+	@$(BIN)/python -m twine check --strict build/dist/*
 
 lint: setup  ## ruff
 	@$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """The modes that there are, by names and codes."""
 
-__all__ = ["MODES", "by_code", "effective", "find", "lane_modes", "options", "register", "unregister"]
+__all__ = ["MODES", "by_code", "codes", "effective", "find", "lane_modes", "options", "register", "unregister"]
 
 MODES = {}
 """The modes by their names, in the order of their codes."""
@@ -48,6 +48,11 @@ def by_code(code):
             if one.code == code:
                 return mode, mode.variant_options | values
     return None, {}
+
+
+def codes():
+    """{code: the mode that has it}, variants among them, in the order of the codes."""
+    return {mode.code: mode for mode in sorted(_with_variants(MODES.values()), key=lambda mode: mode.code)}
 
 
 def _with_variants(modes):

@@ -6,20 +6,32 @@ import click
 from rich.table import Table
 
 from actcodec import codecs
+from actcodec.codecs.mode import LANE
 from actcodec.commands.common import papers
 from actcodec.console import Console
 
 
 @click.command("modes")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of modes.")
-def command(as_json):
+@click.option("--codes", "as_codes", is_flag=True, help="Print the codes of modes, and which are free.")
+def command(as_json, as_codes):
     """List the modes: what each is for, what it does, its options and where it comes from.
 
     \b
     Examples:
       actcodec modes
       actcodec modes --json
+      actcodec modes --codes
     """
+    if as_codes:
+        if as_json:
+            raise click.UsageError("--codes and --json exclude each other")
+        for title, legal in (("of modes of a lane", range(LANE)), ("of others", range(LANE, 256))):
+            known = {code: mode for code, mode in codecs.codes().items() if code in legal}
+            click.echo(f"Codes {legal[0]} to {legal[-1]}, {title}; free: {spans(set(legal) - set(known))}")
+            for code, mode in known.items():
+                click.echo(f"  {code:3}  {mode.name}")
+        return
     if as_json:
         click.echo(json.dumps([facts(mode) for mode in codecs.MODES.values()]))
         return
@@ -33,6 +45,17 @@ def command(as_json):
             table.add_row(str(mode.code), mode.name, mode.tensors, "; ".join([mode.summary, *notes]),
                           ", ".join(option.name for option in mode.options))
         console.print(table, "")
+
+
+def spans(numbers):
+    """Numbers as text: "16 to 19, 23"."""
+    runs = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{first} to {last}" if last > first else f"{first}" for first, last in runs) or "none"
 
 
 def facts(mode):

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-from actcodec.codecs import lane_modes
+from actcodec.codecs import MODES, lane_modes
 from actcodec.files import UserError, replacing
 from actcodec.header import written
 
@@ -63,37 +63,68 @@ def unit_command(unit):
         with replacing(output_path) as file:
             file.write(text.encode())
 
-    meaning = described(unit.component)
-    params = [parameter_option(*item, meaning.get(item[0])) for item in unit.parameters.items()]
+    meaning, legal = described(unit.component), choices(unit.component)
+    params = [parameter_option(*item, meaning.get(item[0]), legal.get(item[0])) for item in unit.parameters.items()]
     params.append(click.Option(["module", "--name"], metavar="NAME", default=unit.name, show_default=True,
                                help="Name of the top module, and what the names of all modules in it begin with."))
     params.append(click.Option(["output_path", "-o", "--output"], metavar="FILE",
                                help="Write to FILE instead of the standard output."))
     return click.Command(unit.name, callback=convert, params=params, short_help=unit.summary,
+                         epilog=modes_explained() if "modes" in unit.parameters else None,
                          help=f"{unit.summary}.\n\n\b\nExamples:\n  actcodec verilog {unit.name}\n"
                               f"  actcodec verilog {unit.name} -o {unit.name}.v")
 
 
-def described(component):
-    """{parameter: what its class's docstring says of it, in one line, or that of the ``codec`` that it passes it on
-    to}."""
-    inner = described(component.keywords["codec"]) if "codec" in getattr(component, "keywords", {}) else {}
-    lines = inspect.cleandoc(getattr(component, "func", component).__doc__ or "").splitlines()
+def documented(component):
+    """{parameter: (its type, what it means)}, as the docstring of its class has them, or that of the ``codec`` that it
+    is passed on to."""
+    inner = documented(component.keywords["codec"]) if "codec" in getattr(component, "keywords", {}) else {}
+    made = getattr(component, "func", component)
+    lines = inspect.cleandoc(made.__doc__ or "").splitlines()
     found, names = {}, []
     start = lines.index("Parameters") + 2 if "Parameters" in lines else len(lines)
     for line, below in zip(lines[start:], [*lines[start + 1:], ""], strict=False):
         if below and not below.strip("-"):  # the next section
             break
         if line and not line.startswith(" "):
-            names = [name.strip() for name in line.split(":")[0].split(",")]
+            before, _, kind = line.partition(":")
+            names = [name.strip() for name in before.split(",")]
+            found |= {name: (kind.strip(), []) for name in names}
         elif line:
             for name in names:
-                found[name] = f"{found[name]} {line.strip()}" if name in found else line.strip()
-    module = inspect.getmodule(getattr(component, "func", component))
-    meaning = inner | {name: plain(text, module) for name, text in found.items()}
-    if "modes" in meaning:
-        meaning["modes"] = f"Modes of a lane: {', '.join(mode.name for mode in lane_modes())}; or all of them: all."
-    return meaning
+                found[name][1].append(line.strip())
+    module = inspect.getmodule(made)
+    return inner | {name: (kind, plain(" ".join(text), module)) for name, (kind, text) in found.items()}
+
+
+def described(component):
+    """{parameter: what it means, in one line}."""
+    meaning = {name: text for name, (_, text) in documented(component).items()}
+    return meaning | ({"modes": "Modes that are built in, of those below."} if "modes" in meaning else {})
+
+
+def choices(component):
+    """{parameter: its values, in their order}, of those whose type is a set such as ``{"shared", "independent"}``."""
+    found = {name: re.search(r"{(.*)}", kind) for name, (kind, _) in documented(component).items()}
+    return {name: re.findall(r'"([^"]+)"', match[1]) for name, match in found.items() if match}
+
+
+def modes_explained():
+    """The end of the help of units with modes: what each is, and which one it needs beside it."""
+    modes = {mode.name: mode for mode in lane_modes()}
+    meaning = {}
+    for mode in MODES.values():
+        meaning[mode.name] = mode.summary
+        names = {(): mode.name}  # the first mode of each set of values; others are for tensors without tiles
+        for values, variant in mode.variants:
+            first = names.setdefault(tuple(values.items()), variant.name)
+            words = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in values.items())
+            meaning[variant.name] = (f"{mode.name} with {words}" if first == variant.name else
+                                     f"{first} for tensors without tiles")
+    width = max(map(len, modes))
+    lines = (f"  {name:{width}}  {meaning[name]}" + (f"; needs {mode.fallback}" if mode.tiled and mode.fallback else "")
+             for name, mode in modes.items())
+    return "\n".join(["\b", "Modes:", *lines, f"  {'all':{width}}  all of these"])
 
 
 def plain(text, module):
@@ -108,9 +139,13 @@ def plain(text, module):
     return re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text).replace("``", "")
 
 
-def parameter_option(name, default, meaning):
-    """A parameter of a unit as an option; the type of its default is its type."""
+def parameter_option(name, default, meaning, legal=None):
+    """A parameter of a unit as an option; the type of its default is its type, unless there are ``legal`` values."""
     option = "--" + name.replace("_", "-")
+    if legal and isinstance(default, str):
+        return click.Option([name, option], type=click.Choice(legal), default=default, show_default=True, help=meaning)
+    if legal and isinstance(default, tuple):
+        meaning = f"{meaning.rstrip('.')}: {', '.join(legal)}."
     if isinstance(default, bool):
         return click.Option([name, f"{option}/--no-{option[2:]}"], default=default, show_default=True, help=meaning)
     if isinstance(default, tuple):

@@ -36,7 +36,7 @@ class Encode(Coded):
     Parameters
     ----------
     bits : tuple of int
-        Of codes, one or more of 1 to 4.
+        Bits of a code, one or more of 1 to 4; the mode of a tensor chooses.
     minimum : bool
         There is hardware for ``config.minimum``.
     align : bool

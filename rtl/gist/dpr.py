@@ -39,8 +39,8 @@ class DprEncode(wiring.Component):
 
     Parameters
     ----------
-    formats : tuple of :class:`Format`
-        Those that it can do.
+    formats : tuple of {"fp16", "fp10", "fp8"}
+        Formats to choose from at run time.
 
     Ports
     -----
@@ -106,8 +106,8 @@ class DprDecode(wiring.Component):
 
     Parameters
     ----------
-    formats : tuple of :class:`Format`
-        Those that it can do.
+    formats : tuple of {"fp16", "fp10", "fp8"}
+        Formats to choose from at run time.
 
     Ports
     -----

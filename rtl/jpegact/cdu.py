@@ -74,7 +74,7 @@ class Cdu(wiring.Component):
         and a splitter, which know where it ends. Blocks that are counted or have segments
         (:mod:`~actcodec.rtl.offload.wire.block_format`) need that.
     coders : int
-        Of JPEG's codes, 1 to 8, for modes that pass RLE: each takes a symbol a cycle.
+        Coders of JPEG's codes in mode jpeg-base, 1 to 8, of one symbol per cycle each.
 
     Ports
     -----

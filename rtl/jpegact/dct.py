@@ -60,8 +60,8 @@ class Dct8(wiring.Component):
         Bits of a coefficient, the input of the inverse direction, 2 to 32.
     fraction : int
         Fraction bits that the output has beyond those of the input, 0 to 10.
-    direction : str
-        "both" (chosen by the input ``inverse``), or "forward" or "inverse" alone.
+    direction : {"both", "forward", "inverse"}
+        "both": the input ``inverse`` chooses. "forward", "inverse": this one alone.
     half : bool
         Makes the inverse round off six fraction bits and saturate to 8 bits, all that its outputs then have. It adds 32
         to the values 0 to 3 and 31 to their mirror images 7 to 4, so that the rounding has no bias on average.
@@ -221,8 +221,8 @@ class Dct(wiring.Component):
 
     Parameters
     ----------
-    direction : str
-        "both" (chosen by the input ``inverse``), or "forward" or "inverse" alone.
+    direction : {"both", "forward", "inverse"}
+        "both": the input ``inverse`` chooses. "forward", "inverse": this one alone.
 
     Ports
     -----

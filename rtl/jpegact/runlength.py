@@ -51,7 +51,7 @@ class RunLength(wiring.Component):
     Parameters
     ----------
     coders : int
-        1 to 8.
+        Coders, 1 to 8, of one symbol per cycle each.
 
     Ports
     -----

@@ -66,9 +66,9 @@ class Accelerator(wiring.Component):
     address_width : int
         Bits of a byte address, 32 to 64.
     outstanding : int
-        Beats of 32 bytes that a lane may have asked for and not yet got: the latency of memory that it can hide, in
-        cycles, and a few more.
-    memory : str
+        Outstanding read beats of 32 bytes per lane, at least 8, and outstanding bursts of writes: full rate needs 16
+        more than the cycles of memory's latency.
+    memory : {"shared", "independent"}
         "shared": ports may lead to one slave or to several, in any way; each lane has a FIFO for all it has asked for,
         and stores a burst before it offers it. "independent": every port must have a slave of its own, or one that
         never lets a lane's data wait for another lane's (docs/integration.md); no FIFO, no store.

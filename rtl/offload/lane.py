@@ -56,10 +56,12 @@ class Lane(wiring.Component):
     address_width : int
         Bits of a byte address, 32 to 64.
     outstanding : int
-        Beats that may be asked for and not yet here; bursts that may be written and not yet answered.
-    memory : str
-        One of :data:`~actcodec.rtl.common.axi.MEMORIES`: whether other lanes' traffic may hold up this one's at a
-        slave.
+        Outstanding beats of reads, and outstanding bursts of writes, at least 8: full rate needs 16 more than the
+        cycles of memory's latency.
+    memory : {"shared", "independent"}
+        "shared": the ports of several lanes may lead to one slave; there is a FIFO for all that has been asked for, and
+        a burst is stored before it is offered. "independent": no other lane's data ever holds up this lane's at a slave
+        (docs/integration.md); neither FIFO nor store.
     **options
         Other parameters of ``codec``.
 

@@ -166,6 +166,27 @@ def test_units_lists_the_catalogue():
     assert all(f"  {name} " in commands for name in UNITS)
 
 
+def test_codes_of_modes_are_listed_with_those_that_are_free():
+    """A mode that is registered takes one of them."""
+    def listed():
+        text = succeeds("modes --codes").stdout
+        free = [[number for span in line.split("free: ")[1].split(", ") if span != "none"
+                 for number in range(int(span.split()[0]), int(span.split()[-1]) + 1)]
+                for line in text.splitlines() if line.startswith("Codes")]
+        codes = dict(line.split() for line in text.splitlines() if line.startswith("  "))
+        return {int(code): name for code, name in codes.items()}, free
+
+    taken, free = listed()
+    assert sorted([*taken, *free[0], *free[1]]) == list(range(256))
+    assert max(free[0]) < 64 <= min(free[1]) and taken[3] == "jpeg-act" and taken[31] == "division-1-flat"
+    codecs.register(codecs.Mode("halves", free[1][0]))
+    try:
+        assert listed()[0] == taken | {free[1][0]: "halves"}
+    finally:
+        codecs.unregister("halves")
+    assert "--json" in run("modes --codes --json", 2)
+
+
 def test_parameters_of_a_unit_are_options(folder):
     text = succeeds("verilog", "transpose", "--width", 5, "--no-transposes").stdout
     assert "module transpose(" in text

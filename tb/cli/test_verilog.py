@@ -170,6 +170,26 @@ def test_help_explains_every_option(unit):
         assert " ".join(meaning[name].split()[:3]) in text
 
 
+@pytest.mark.parametrize("unit", UNITS.values(), ids=lambda unit: unit.name)
+def test_help_has_the_choices_of_every_option_in_place(unit):
+    """Words that a parameter may have, and for modes what each is and needs."""
+    text = CliRunner().invoke(cli.main, ["verilog", unit.name, "--help"]).stdout
+    for name, default in unit.parameters.items():
+        option = f"--{name.replace('_', '-')}"
+        if name == "modes":
+            lines = re.findall(r"^    (\S+)  +(\S.*)$", text[text.index("\n  Modes:\n"):], re.MULTILINE)
+            assert [line[0] for line in lines] == [*(mode.name for mode in lane_modes()), "all"]
+            assert ("jpeg-act-rice", "jpeg-act with coder rice; needs sfpr-rice") in lines
+        elif isinstance(default, str):
+            legal = re.search(rf"{option} \[([\w|]+)\]", text)[1].split("|")
+            assert default in legal
+            for value in legal:
+                assert f'"{value}"' in text
+                unit.build(**{name: value})
+        elif isinstance(default, tuple) and isinstance(default[0], str):
+            assert f": {', '.join(default)}." in " ".join(text.split())
+
+
 def test_the_core_file_generates_the_accelerators_and_has_the_version_of_the_package():
     text = (ROOT / "actcodec.core").read_text()
     assert text.startswith("CAPI=2:\n")
@@ -182,6 +202,8 @@ def test_the_core_file_generates_the_accelerators_and_has_the_version_of_the_pac
     project = (ROOT / "pyproject.toml").read_text()
     number = re.search(r"^version = .(.*).$", project, re.MULTILINE)[1]
     assert f"name: actcodec:offload:accelerator:{number}\n" in text
+    assert f"\nversion: {number}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.findall(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == number
 
 
 def test_the_generator_writes_verilog_and_a_core_of_it(monkeypatch, tmp_path):

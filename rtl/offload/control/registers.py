@@ -33,7 +33,7 @@ class Registers(wiring.Component):
     Parameters
     ----------
     cdus : int
-        Number of CDUs, 1 to 8. Only told to the host.
+        Lanes, 1 to 8: a field of CONFIG.
     modes : tuple
         Those that were built in (see :func:`~actcodec.rtl.offload.control.config.check_modes`). Told to the host; and
         of SETTINGS no more bits, nor words, exist than they have settings for; what is about streams only with modes

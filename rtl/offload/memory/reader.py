@@ -50,8 +50,9 @@ class Reader(wiring.Component):
     outstanding : int
         Most beats asked for and not yet here, at least 8: full rate needs 16 more than the cycles of latency. With
         shared memory also the depth of the FIFO.
-    memory : str
-        One of :data:`~actcodec.rtl.common.axi.MEMORIES`. "independent" leaves the FIFO out.
+    memory : {"shared", "independent"}
+        "shared": several masters may have one slave; a FIFO has space for each requested beat. "independent": no other
+        master's data ever holds up this one's (docs/integration.md); no FIFO.
 
     Ports
     -----

@@ -24,7 +24,7 @@ class Shares(wiring.Component):
     Parameters
     ----------
     cdus : int
-        1 to 8.
+        Lanes, 1 to 8.
 
     Ports
     -----

@@ -40,7 +40,7 @@ class TensorPlan(wiring.Component):
     Parameters
     ----------
     cdus : int
-        1 to 8.
+        Lanes, 1 to 8.
     address_width : int
         Bits of a byte address, 32 to 64.
     ends : bool

@@ -53,8 +53,9 @@ class Writer(wiring.Component):
     outstanding : int
         Most bursts without a response, at least 3. Full rate needs as many as beats, if every beat is a burst, pass in
         the latency of memory.
-    memory : str
-        One of :data:`~actcodec.rtl.common.axi.MEMORIES`. "independent" leaves the store out.
+    memory : {"shared", "independent"}
+        "shared": several masters may have one slave; a burst is stored before it is offered. "independent": no other
+        master's data ever holds up this one's (docs/integration.md); no store.
 
     Ports
     -----

@@ -206,7 +206,7 @@ class Collector(wiring.Component):
     Parameters
     ----------
     cdus : int
-        1 to 8.
+        Lanes, 1 to 8.
     modes : tuple
         Those of the CDUs (see :func:`~actcodec.rtl.offload.control.config.check_modes`).
 

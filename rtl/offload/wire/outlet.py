@@ -45,7 +45,7 @@ class Outlet(wiring.Component):
     Parameters
     ----------
     cdus : int
-        1 to 8.
+        Lanes, 1 to 8.
     modes : tuple
         Those of the CDUs (see :func:`~actcodec.rtl.offload.control.config.check_modes`).
 
@@ -106,7 +106,7 @@ class Inlet(wiring.Component):
     Parameters
     ----------
     cdus : int
-        1 to 8.
+        Lanes, 1 to 8.
     modes : tuple
         Those of the CDUs (see :func:`~actcodec.rtl.offload.control.config.check_modes`).
 

@@ -125,7 +125,7 @@ class RoundRobin(wiring.Component):
     Parameters
     ----------
     cdus : int
-        1 to 8.
+        Lanes, 1 to 8.
 
     Ports
     -----

@@ -30,7 +30,7 @@ class StreamCollector(wiring.Component):
     Parameters
     ----------
     cdus : int
-        1 to 8.
+        Lanes, 1 to 8.
 
     Ports
     -----

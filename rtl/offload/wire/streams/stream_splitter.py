@@ -27,7 +27,7 @@ class StreamSplitter(wiring.Component):
     Parameters
     ----------
     cdus : int
-        1 to 8.
+        Lanes, 1 to 8.
 
     Ports
     -----

@@ -33,7 +33,7 @@ class Turns(wiring.Component):
     Parameters
     ----------
     cdus : int
-        1 to 8.
+        Lanes, 1 to 8.
 
     Ports
     -----
