@@ -1,17 +1,23 @@
 """``Compress``: saved-tensor hooks that keep activations compressed between the forward and the backward pass."""
 
+from __future__ import annotations
+
 import time
+import warnings
 import weakref
 from collections import Counter
 from contextlib import ContextDecorator
+from fnmatch import fnmatchcase
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from actcodec.codecs.compressed import MOST_DIMENSIONS
 from actcodec.torch import rules as ruling
 from actcodec.torch import saved
 from actcodec.torch.golden import ENGINES, codec
-from actcodec.torch.report import Meter, Report, Row
+from actcodec.torch.operations import RECURRENT, RELU, Operations
+from actcodec.torch.report import Account, Meter, Report, Row
 
 __all__ = ["Compress"]
 
@@ -23,7 +29,7 @@ class Entry:
         self.kind, self.row, self.users, self.given = kind, row, 0, 0
         self.shape, self.stride, self.dtype = tensor.shape, tensor.stride(), tensor.dtype
         self.fills = saved.fills(self.shape, self.stride)
-        self.codec = self.packed = self.version = self.decoded = self.size = None
+        self.codec = self.packed = self.version = self.decoded = self.account = None
 
     def keep(self, tensor):
         """As it is. The detached tensor does not hold the graph that it is part of, and shares its version."""
@@ -32,7 +38,7 @@ class Entry:
     def encode(self, tensor, chosen):
         """Compressed."""
         start = time.perf_counter()
-        values = tensor.detach().float().contiguous()
+        values = tensor.detach().resolve_neg().float().contiguous()
         self.codec, self.packed, self.decoded = chosen, chosen.encode(values.view(seen(values.shape))), None
         self.row.compressed(self.packed, chosen, time.perf_counter() - start)
 
@@ -93,7 +99,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     A tensor is compressed if it is float32, float16 or bfloat16, belongs to the graph (weights, pictures and buffers do
     not) and has a rule. Tensors that share memory are kept once. Under ``torch.utils.checkpoint`` its inputs are
-    compressed, and what it recomputes is not.
+    compressed, and what it recomputes is not. Warns, once, if a pass saved tensors and none was compressed, and of a
+    rule for a layer that the model does not have.
 
     Raises ValueError for a preset, rule or option that cannot be, and for a model in ``DataParallel``, whose threads
     hooks do not reach, or compiled, whose graphs save tensors of their own.
@@ -114,6 +121,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
                                  "compiled")
         self.model, self.engine, self.min_values, self.error_every = model, engine, min_values, error_every
         self.schedule, self.step, self._depth, self._handles = schedule, 0, 0, []
+        self._operations, self._warned, self._lazy = Operations(), set(), False
         self.watch = None  # of a name, a module, its arguments and its output: called after each module in the context
         self.set(preset, rules=rules, **options)
         self.reset()
@@ -128,6 +136,10 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         else:
             self.rules = ruling.with_options(self.rules, options)
         self._codecs = [one.mode and codec(one.mode, one.options, self.engine) for one in self.rules]
+        layers = [name for name, _ in self.model.named_modules()]
+        for one in self.rules:
+            if not any(fnmatchcase(name, one.layer) for name in layers):
+                self._warn(f"a rule is for layer {one.layer!r}, and the model has none of that name")
 
     @property
     def waits(self):
@@ -138,6 +150,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         """Forgets what the report would show."""
         self._rows, self._meter, self._passes = {}, Meter(), 0
         self._entries, self._ordinals, self._layers = weakref.WeakValueDictionary(), Counter(), []
+        self._left = Counter()  # what the innermost pass saved and left as it is, and why
 
     def report(self):
         """A :class:`~actcodec.torch.report.Report` of the last pass."""
@@ -165,9 +178,13 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         super().__exit__(*error)
         self._depth -= 1
         if not self._depth:
+            self._operations.__exit__(*error)
             for handle in self._handles:
                 handle.remove()
             self._handles.clear()
+            if error[:1] == (None,) and self.rules and self._left and not self._compressed:
+                self._warn("no tensor was compressed. Left as they are were "
+                           + ", ".join(f"{count} {why}" for why, count in sorted(self._left.items())))
 
     def _recreate_cm(self):
         return self
@@ -176,13 +193,28 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if self.schedule:
             self.set(**self.schedule.at(self.step))
         self.step += 1
-        self._parameters = {saved.storage(tensor) for tensor in (*self.model.parameters(), *self.model.buffers())
-                            if tensor.numel()}
+        self._find_parameters()
         self._layers.clear()
+        self._left.clear()
+        self._compressed = False
         self._new_pass()
         for name, module in self.model.named_modules():
-            self._handles += [module.register_forward_pre_hook(lambda module, args, name=name: self._call(name)),
-                              module.register_forward_hook(self._return, always_call=True)]
+            self._handles += [module.register_forward_pre_hook(Call(self, name)),
+                              module.register_forward_hook(Return(self), always_call=True)]
+        self._operations.__enter__()
+
+    def _find_parameters(self):
+        """Memory of weights and buffers; of lazy modules, once they have any."""
+        tensors = [*self.model.parameters(), *self.model.buffers()]
+        lazy = [is_lazy(tensor) for tensor in tensors]
+        self._lazy = any(lazy)
+        self._parameters = {saved.storage(tensor) for tensor, wait in zip(tensors, lazy, strict=True)
+                            if not wait and saved.plain(tensor) and tensor.numel()}
+
+    def _warn(self, message):
+        if message not in self._warned:
+            self._warned.add(message)
+            warnings.warn(message, stacklevel=3)
 
     def _new_pass(self):
         self._ordinals.clear()
@@ -190,6 +222,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         self._passes += 1
 
     def _call(self, name):
+        if self._lazy:  # a lazy module's own hook came first
+            self._find_parameters()
         if not name and self._ordinals:  # the model once more in the same context
             self._new_pass()
         self._layers.append(name)
@@ -203,7 +237,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     # ----------------------------------------------------------------------------------------------------------- hooks
     @torch.no_grad()
     def _pack(self, tensor):
-        if tensor.layout is not torch.strided:
+        if not saved.plain(tensor):
+            self._left[f"of class {type(tensor).__name__}, sparse, nested or without data"] += 1
             return tensor.detach()
         entry = self._entries.get(key := saved.key(tensor))
         if entry is None:
@@ -224,30 +259,52 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             entry = Entry(tensor, "other", None)
             entry.keep(tensor)
             return entry
-        kind, size = "other", min(tensor.nbytes, tensor.untyped_storage().nbytes())  # less, where it was expanded
-        if (tensor.dtype in saved.FLOATS and tensor.requires_grad and tensor.numel() >= self.min_values
-                and size == tensor.nbytes and not saved.of_leaf(tensor)):
+        kind, memory = "other", tensor.untyped_storage().nbytes()
+        size = min(tensor.nbytes, memory)  # less, where it was expanded
+        if self._operations.running in RECURRENT and tensor.dtype is torch.uint8:
+            kind = "workspace"
+        elif why := self._unfit(tensor, size):
+            self._left[why] += 1
+        else:
             kind = saved.kind(tensor)
-            if kind == "relu" and saved.makes_it_now(tensor):
+            if kind == "relu" and self._operations.running in RELU:
                 kind = "mask"
         entry = Entry(tensor, kind, self._row(tensor, kind))
-        entry.size = self._meter.hold(size)
-        weakref.finalize(entry, self._meter.release, entry.size).atexit = False
+        if tensor.requires_grad:  # a view keeps all of it alive
+            entry.account = Account(self._meter, saved.storage(tensor), memory)
+        else:  # a picture may be a view of the data set, which is there anyway
+            entry.account = Account(self._meter, saved.key(tensor), size)
+        weakref.finalize(entry, entry.account.close).atexit = False
         self._keep(entry, tensor)
         return entry
+
+    def _unfit(self, tensor, size):
+        """Why a tensor is not compressed, whatever the rules are; in words that follow a number."""
+        if not tensor.requires_grad or saved.of_leaf(tensor):
+            return "outside of the graph (pictures, statistics, all that a compiled model saves)"
+        if tensor.dtype not in saved.FLOATS:
+            return f"of type {str(tensor.dtype).partition('.')[2]}"
+        if tensor.numel() < max(self.min_values, 1):
+            return f"of fewer than {max(self.min_values, 1)} values"
+        return "" if size == tensor.nbytes else "expanded"
 
     def _keep(self, entry, tensor):
         """Keeps a tensor as the rules say."""
         chosen = next((codec for rule, codec in zip(self.rules, self._codecs, strict=True)
                        if rule.matches(entry.kind, entry.row.layer, entry.shape)), None)
         if chosen is None:
+            if entry.kind in ruling.KINDS:
+                self._left[f"of kind {entry.kind} without a rule"] += 1
             entry.row.left(tensor)
             entry.keep(tensor)
-        elif chosen is not entry.codec:  # that of a mask may serve all
+            entry.account.keep()
+            return
+        self._compressed = True
+        if chosen is not entry.codec:  # that of a mask may serve all
             entry.encode(tensor, chosen)
             if self._measured and chosen.mode.name not in ruling.ONE_BIT:
                 entry.row.error = relative_error(entry.decode(), tensor)
-        self._meter.change(entry.size, entry.row.held)
+        entry.account.pack(entry.row.held)
 
     def _row(self, tensor, kind):
         """The row of the report for the next tensor of this layer."""
@@ -266,8 +323,32 @@ def relative_error(values, exact):
     return float(error / exact.norm()) if error else 0.0
 
 
+class Call:
+    """A hook in front of a module. A copy of the module, made meanwhile, has one that does nothing."""
+
+    def __init__(self, compress=None, name=""):
+        self._compress, self._name = compress, name
+
+    def __call__(self, module, arguments):
+        if self._compress is not None and not torch.compiler.is_compiling():
+            self._compress._call(self._name)
+
+    def __reduce__(self):
+        return type(self), ()
+
+
+class Return(Call):
+    """A hook behind a module, likewise."""
+
+    def __call__(self, module, arguments, output):
+        if self._compress is not None and not torch.compiler.is_compiling():
+            self._compress._return(module, arguments, output)
+
+
 def seen(shape):
-    """A shape that codecs take: those of more dimensions lose the ones in the middle."""
+    """A shape that codecs take: those of more dimensions lose the ones in the middle, a single number is a row."""
+    if not shape:
+        return torch.Size((1,))
     if len(shape) <= MOST_DIMENSIONS:
         return shape
     return torch.Size((*shape[:3], shape[3:-1].numel(), shape[-1]))

@@ -2,15 +2,17 @@
 
 import json
 import math
+from collections import Counter
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Meter", "Report", "Row"]
+__all__ = ["Account", "Meter", "Report", "Row"]
 
 LEFT = "-"  # in place of a mode: kept as it is
+OTHER = ("other", "workspace")  # kinds of what is no activation
 
 
 @dataclass
@@ -55,7 +57,7 @@ class Row:
 
     @property
     def ratio(self):
-        return self.nbytes / self.packed
+        return self.nbytes / self.packed if self.packed else 1.0
 
     def facts(self):
         """As a dictionary of numbers and words."""
@@ -69,25 +71,51 @@ class Meter:
 
     def __init__(self):
         self.now, self.peak = [0, 0], [0, 0]  # without, with
+        self._users = Counter(), Counter()  # of a memory
 
-    def hold(self, size):
-        """Counts a tensor of that many bytes, which are held until :meth:`change` says how many; returns what
-        :meth:`release` takes."""
-        pair = [size, 0]
-        self._add(*pair)
-        return pair
+    def add(self, side, memory, size):
+        """Counts a memory of so many bytes, once however many tensors lie in it; on ``side`` 0 without, 1 with
+        compression."""
+        self._users[side][memory] += 1
+        if self._users[side][memory] == 1:
+            self.now[side] += size
+            self.peak[side] = max(self.peak[side], self.now[side])
 
-    def change(self, pair, held):
-        self._add(0, held - pair[1])
-        pair[1] = held
+    def drop(self, side, memory, size):
+        """The reverse."""
+        self._users[side][memory] -= 1
+        if not self._users[side][memory]:
+            del self._users[side][memory]
+            self.now[side] -= size
 
-    def release(self, pair):
-        self._add(-pair[0], -pair[1])
 
-    def _add(self, *sizes):
-        for i, size in enumerate(sizes):
-            self.now[i] += size
-            self.peak[i] = max(self.peak[i], self.now[i])
+class Account:
+    """What one tensor holds, for a :class:`Meter`: ``memory`` stands for the ``size`` bytes that autograd would keep
+    for it, others perhaps as well."""
+
+    def __init__(self, meter, memory, size):
+        self._meter, self._without, self._with = meter, (memory, size), None
+        meter.add(0, *self._without)
+
+    def keep(self):
+        """It is kept as it is."""
+        self._change(self._without)
+
+    def pack(self, size):
+        """It is kept as so many bytes of its own."""
+        self._change((object(), size))
+
+    def close(self):
+        """It is not kept any more."""
+        self._change(None)
+        self._meter.drop(0, *self._without)
+
+    def _change(self, held):
+        if self._with:
+            self._meter.drop(1, *self._with)
+        self._with = held
+        if held:
+            self._meter.add(1, *held)
 
 
 class Report:
@@ -99,14 +127,16 @@ class Report:
     ``nbytes``       of all activations that autograd saved, each memory once, weights and buffers not
     ``packed``       of the same as payload and side information; what no rule is for counts as it is
     ``ratio``        the quotient
-    ``peak``         most bytes that were held at once, of these and of what autograd saves besides them
+    ``peak``         most bytes that were held at once, of these and of what autograd saves besides them; a view counts
+                     all the memory that it keeps alive
     ``peak_without`` the same without compression
     ================ ===================================================================================================
     """
 
     def __init__(self, rows, meter, passes):
-        self.rows = [row for row in rows if row.kind != "other"]
-        self.other = [row for row in rows if row.kind == "other"]
+        self.rows = [row for row in rows if row.kind not in OTHER]
+        self.other = [row for row in rows if row.kind in OTHER]
+        self.workspaces = [row for row in rows if row.kind == "workspace"]
         self.passes = passes
         nbytes, packed = (sum(getattr(row, name) for row in self.rows) for name in ("nbytes", "packed"))
         self.total = {"nbytes": nbytes, "packed": packed, "ratio": nbytes / packed if packed else 1.0,
@@ -154,8 +184,9 @@ class Report:
             console.print(self)
         lines = [line.rstrip() for line in capture.get().splitlines()]
         peak, without, other = (size(self.total[name]) for name in ("peak", "peak_without", "other"))
+        names = ["pictures", "indices", "statistics", *(["workspaces"] if self.workspaces else []), "small tensors"]
         return "\n".join([*lines, f"held at the most: {peak}, without compression {without}; both with {other} of "
-                                  "pictures, indices, statistics and small tensors"])
+                                  f"{', '.join(names[:-1])} and {names[-1]}"])
 
 
 def finite(number):

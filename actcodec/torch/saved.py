@@ -3,7 +3,7 @@
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-__all__ = ["FLOATS", "fills", "key", "kind", "makes_it_now", "of_leaf", "storage"]
+__all__ = ["FLOATS", "fills", "key", "kind", "of_leaf", "plain", "storage"]
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 """Types that are compressed. float64 is what checks of gradients ask for."""
@@ -40,11 +40,11 @@ def kind(tensor):
     return "pool" if "Pool" in operation else KINDS.get(operation, "dense")
 
 
-def makes_it_now(tensor):
-    """Whether it is the ReLU that made a tensor that saves it at this moment, and not another operation: the ReLU's
-    node has no result yet."""
-    node = tensor.grad_fn
-    return hasattr(node, "_saved_result") and node._saved_result is None
+def plain(tensor):
+    """Whether a tensor is values in memory, seen through a shape and strides: neither sparse, nested nor without data,
+    nor of a class of its own."""
+    return (type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
+            and not tensor.is_nested and not tensor.is_meta)
 
 
 def fills(shape, stride):
@@ -65,7 +65,7 @@ def storage(tensor):
 
 def key(tensor):
     """Equal for tensors of the same values in the same memory, whatever shape they are seen in. An operation in place
-    makes another version, and so another key."""
-    place = (storage(tensor), tensor._version, tensor.storage_offset(), tensor.dtype)
+    makes another version, and so another key. A view may also say that values are conjugate or negative."""
+    place = (storage(tensor), tensor._version, tensor.storage_offset(), tensor.dtype, tensor.is_conj(), tensor.is_neg())
     shape = tuple(tensor.shape)
     return (*place, tensor.numel()) if fills(shape, tensor.stride()) else (*place, shape, tensor.stride())

@@ -1,5 +1,7 @@
 """The hooks: gradients, and what is taken for what."""
 
+import copy
+import pickle
 
 import pytest
 import torch
@@ -297,6 +299,122 @@ def test_other_types_and_sparse_tensors_are_left_as_they_are():
         (y * y).sum().backward()
     assert torch.allclose(weight.grad, (2 * weight.sin() * weight.cos()).detach())
     assert not compress.report().rows
+
+
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+def test_nested_tensors_are_left_as_they_are(layout):
+    layer = nn.Linear(8, 8)
+
+    def run(context):
+        layer.zero_grad()
+        generator = torch.Generator().manual_seed(0)
+        parts = [torch.randn(n, 8, generator=generator, device="cpu").to(layer.weight.device) for n in (300, 500)]
+        with context:
+            x = torch.nested.nested_tensor(parts, layout=layout)
+            loss = torch.relu(layer(x)).to_padded_tensor(0.0).square().sum()
+        loss.backward()
+        return layer.weight.grad.clone()
+
+    assert torch.equal(run(at.Compress(layer, "none", min_values=1)), run(torch.enable_grad()))
+    assert 0 <= relative(run(at.Compress(layer, "sfpr", min_values=1)), run(torch.enable_grad())) < 0.2
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3, 0), (2, 0, 4, 4)])
+@pytest.mark.parametrize("name", ["zvc", "sfpr", "jpeg-act", "gist-fp8"])
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.filterwarnings("ignore:no tensor was compressed")
+def test_numbers_and_tensors_without_any(shape, name, least):
+    x = torch.full(shape, 2.0, requires_grad=True)
+    compress = at.Compress(nn.Identity(), name, min_values=least)
+    with compress:
+        loss = torch.relu(torch.sin(torch.sin(x))).square().sum()
+    loss.backward()
+    assert x.grad.shape == x.shape and str(compress.report())
+    exact = torch.full(shape, 2.0, requires_grad=True)
+    torch.relu(torch.sin(torch.sin(exact))).square().sum().backward()
+    assert torch.allclose(x.grad, exact.grad, rtol=0.1)
+
+
+def test_tensors_without_data_are_left_as_they_are():
+    with torch.device("meta"):
+        model, x = small(), torch.randn(8, 3, 32, 32)
+        with pytest.warns(UserWarning, match="no tensor was compressed"), at.Compress(model, "jpeg-act"):
+            loss = model(x).sum()
+        loss.backward()
+    assert model.fc.weight.grad.is_meta
+
+
+def test_lazy_modules():
+    def built():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.LazyConv2d(8, 3), nn.LazyBatchNorm2d(), nn.ReLU(), nn.Flatten(), nn.LazyLinear(64),
+                             nn.Tanh(), nn.LazyLinear(10))
+
+    model = built()
+    compress = at.Compress(model, "zvc", min_values=1)
+    totals = []
+    for _ in range(2):
+        found, _ = gradients(model, compress)
+        totals.append(compress.report().total["other"])
+        compress.reset()
+    assert totals[0] == totals[1]  # a weight is none of what is counted, once it is there
+    exact = built()
+    gradients(exact)
+    assert torch.equal(found, gradients(exact)[0])
+
+
+@pytest.mark.parametrize("copied", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
+def test_a_model_is_copied_inside_the_context(copied):
+    model = small()
+    compress = at.Compress(model, "sfpr")
+    with compress:
+        other = copied(model)
+        loss = model(pictures()[0]).sum()
+        rows = len(compress.report().rows)
+        other(pictures()[0])
+    loss.backward()
+    assert rows == len(compress.report().rows) - len(compress.report().rows) // 2
+    assert torch.equal(gradients(other)[0], gradients(model)[0])
+
+
+def test_workspaces_are_called_so():
+    model = nn.LSTM(32, 64)
+    compress = at.Compress(model, "sfpr", min_values=1)
+    with compress:
+        loss = model(torch.randn(40, 4, 32))[0].sum()
+    loss.backward()
+    if not model.weight_hh_l0.is_cuda:  # whose fused kernel may not be there
+        row, = compress.report().workspaces
+        assert row.dtype == "uint8" and row.nbytes > 1e5
+        assert "workspaces" in str(compress.report())
+    assert "workspaces" not in str(at.Compress(small()).report())
+
+
+@pytest.mark.parametrize("preset, made, why", [
+    ("jpeg-act", lambda: small().double(), "of type float64"),
+    ("cdma", lambda: nn.Sequential(nn.Conv2d(3, 16, 3), nn.GELU(), nn.Conv2d(16, 16, 3), nn.GELU()), "of kind dense "
+     "without a rule"),
+    ("sfpr", lambda: nn.Sequential(nn.Conv2d(3, 2, 3), nn.Tanh()), "of fewer than 4096 values"),
+])
+def test_that_nothing_is_compressed_is_said_once(preset, made, why, recwarn):
+    model = made()
+    x = pictures()[0].to(next(model.parameters()).dtype)
+    compress = at.Compress(model, preset)
+    for _ in range(2):
+        with compress:
+            model(x).sum()
+    said = [str(one.message) for one in recwarn if "no tensor was compressed" in str(one.message)]
+    assert len(said) == 1 and why in said[0]
+    with at.Compress(model, "none"), torch.no_grad():
+        model(x)
+    assert len(recwarn) == 1
+
+
+def test_a_rule_for_no_layer_is_said_once():
+    with pytest.warns(UserWarning, match="a rule is for layer 'layer9.*', and the model has none") as said:
+        compress = at.Compress(small(), rules=[at.rule("sfpr", layer="layer9.*"), at.rule("sfpr", layer="layers.1.*")])
+        compress.set(signs=True)
+    assert len(said) == 1
 
 
 def test_a_pass_that_fails_leaves_nothing_behind():

@@ -87,6 +87,68 @@ def test_a_square_and_its_transpose():
     assert torch.equal(run(at.Compress(nn.Identity(), rules=[at.rule("ssdc")], min_values=1)), run(torch.enable_grad()))
 
 
+@pytest.mark.parametrize("name", ["none", "zvc"])
+def test_conjugate_and_negative_views_are_values_of_their_own(name):
+    layer = nn.Linear(64, 64)
+    x = torch.randn(8, 64)
+
+    def spectrum():
+        f = torch.fft.rfft(layer(x), dim=1)
+        return (f * f.conj()).real.sum()
+
+    def parts():
+        f = torch.fft.rfft(layer(x), dim=1)
+        return (f.imag * f.conj().imag).sum() + (f.imag.sin() * f.conj().imag.contiguous()).sum()
+
+    def turned():
+        f = torch.fft.rfft(layer(x), dim=1)
+        return (f.mT @ f.conj()).abs().sum()
+
+    for function in (spectrum, parts, turned):
+        found = []
+        for context in (torch.enable_grad(), at.Compress(layer, name, min_values=1)):
+            layer.zero_grad()
+            with context:
+                loss = function()
+            loss.backward()
+            found.append(layer.weight.grad.clone())
+        assert torch.equal(*found), function.__name__
+
+
+def test_a_negative_view_is_packed_as_it_is_seen():
+    x = torch.randn(64, 64, requires_grad=True)
+    found = []
+    for context in (torch.enable_grad(), at.Compress(nn.Identity(), rules=[at.rule("ssdc")], min_values=1)):
+        x.grad = None
+        with context:
+            loss = torch._neg_view(x.sin()).exp().mul(torch._neg_view(x.cos())).sum()
+        loss.backward()
+        found.append(x.grad.clone())
+    assert torch.equal(*found)
+
+
+def test_a_view_counts_all_the_memory_that_it_keeps_alive():
+    weight = torch.randn(1000, 100, requires_grad=True)
+    compress = at.Compress(nn.Identity(), "none")
+    with compress:
+        y = torch.sin(weight)
+        loss = (y[:10] * y[10:20]).sum()
+    del y
+    assert compress.report().total["peak"] == compress.report().total["peak_without"] == 2 * weight.nbytes
+    assert compress._meter.now == [2 * weight.nbytes] * 2
+    del loss
+    assert compress._meter.now == [0, 0]
+
+
+def test_a_picture_out_of_a_large_data_set_counts_as_itself():
+    data, layer = torch.randn(1000, 64), nn.Linear(64, 64)
+    compress = at.Compress(layer, "sfpr")
+    with compress:
+        loss = layer(data[:8]).sum()
+    assert compress.report().total["peak"] == 8 * 64 * 4
+    del loss
+
+
 def test_slices_and_copies_along_a_dimension():
     def run(context):
         torch.manual_seed(0)
