@@ -63,8 +63,9 @@ def compressing(words):
 
 def decompressing(words):
     """r of any words (uint32) of a table of scales, as the hardware reads them: float32, without a sign, 0 if
-    subnormal."""
-    return _normal((words & _MAGNITUDE).view(np.float32))
+    subnormal, infinite with an exponent of 255."""
+    bits = words & _MAGNITUDE
+    return np.where(bits < _INFINITE, _normal(bits.view(np.float32)), np.float32(np.inf))
 
 
 def _largest(x, view):
@@ -136,11 +137,11 @@ def counts(x, k):
 def dequantize(y, r):
     """x* = float32(y * r), float32, shape of `y` (int8).
 
-    r as k in `quantize`. The exact product is rounded once, to nearest even. A result below the normal numbers is +0.0,
-    and so is every zero; scales that `scales` gives yield none but zeros, and never overflow.
+    r as k in `quantize`, or infinite. The exact product is rounded once, to nearest even. A result below the normal
+    numbers is +0.0, and so is every zero; scales that `scales` gives yield none but zeros, and never overflow.
     """
     r = _along(r, y)
-    x = y * r + 0.0  # there is no -0.0 then
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = y * r + 0.0  # there is no -0.0 then; 0 times infinity is NaN so far
         x = x.astype(np.float32)
-    return x if np.all((r == 0) | (r >= _TINY)) else np.where(np.abs(x) < _TINY, np.float32(0), x)
+    return x if np.all((r == 0) | ((r >= _TINY) & (r < np.inf))) else np.where(np.abs(x) >= _TINY, x, np.float32(0))

@@ -30,25 +30,22 @@ def bits(values):
     return np.asarray(values, np.float32).view(np.uint32)
 
 
-def counted(scales, significant):
-    """Scales as they count: magnitude, ``significant`` leading bits of the word, 0 if subnormal, no NaN."""
-    words = np.asarray(scales, np.uint32) & np.uint32(0x7FFF_FFFF & -(1 << (32 - significant)))
-    return floats(np.where(words >> 23 == 0, 0, np.minimum(words, INFINITY)).astype(np.uint32))[:, None]
-
-
 def compressed(words, scales, signs=False):
     """What the unit gives for sectors [n, 8] with the scales [n]: int8 in the low byte."""
-    return sfpr.quantize(floats(words), counted(scales, 16), signs).view(np.uint8).astype(np.uint32)
+    return sfpr.quantize(floats(words), k(scales), signs).view(np.uint8).astype(np.uint32)
 
 
 def decompressed(words, scales, signs=False):
     y = (words & 0xFF).astype(np.uint8).view(np.int8)
-    with np.errstate(invalid="ignore"):  # of 0 times infinity, which is to be 0
-        return np.where(y == 0, 0, bits(sfpr.dequantize(y, counted(scales, 32)))).astype(np.uint32)
+    return bits(sfpr.dequantize(y, sfpr.decompressing(np.asarray(scales, np.uint32))[:, None]))
 
 
 def counts(words, scales):
-    return sfpr.counts(floats(words), counted(scales, 16))
+    return sfpr.counts(floats(words), k(scales))
+
+
+def k(scales):
+    return sfpr.compressing(np.asarray(scales, np.uint32))[:, None]
 
 
 # ------------------------------------------------------------------------------------------------------------- the unit
@@ -100,8 +97,6 @@ def sectors(words, scales):
 def stimulus(random, decompress, count):
     """Random words and scales; values mostly in range, since among random bits hardly any are."""
     scales = random.integers(0, 2**32, count, np.uint32)
-    if not decompress:
-        scales[(scales >> 23 & 0xFF) == 0xFF] = 0  # k is finite
     words = random.integers(0, 2**32, (count, 8), np.uint32)
     if not decompress:
         near = random.random((count, 8)) < 0.75

@@ -63,12 +63,15 @@ def test_quantize_is_exact_on_every_exponent(k):
 
 
 def test_words_of_a_table_are_read_as_the_hardware_does():
-    """Without their sign; k without its lower half, so that Inf and NaN are 2^128 and more; subnormal ones are 0."""
+    """Without their sign; subnormal ones are 0. k without its lower half, so that an exponent of 255 is 2^128 and more;
+    such an r is infinite."""
     words = every_exponent().view(np.uint32)
     for word, k, r in zip(words.tolist(), sfpr.compressing(words), sfpr.decompressing(words), strict=True):
         exponent, fraction = word >> 23 & 255, word & (1 << 23) - 1
         assert Fraction(float(k)) == (Fraction(2) ** (exponent - 134) * (128 + (fraction >> 16)) if exponent else 0)
-        if exponent < 255:
+        if exponent == 255:
+            assert r == np.inf
+        else:
             assert Fraction(float(r)) == (Fraction(2) ** (exponent - 150) * ((1 << 23) + fraction) if exponent else 0)
 
 

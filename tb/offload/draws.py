@@ -140,10 +140,10 @@ def scale_words(random, descriptor, x):
 
 
 def back_words(random, words):
-    """Words to decompress with: 1 / k, or any normal number or zero, with any sign."""
+    """Words to decompress with: 1 / k, or any."""
     r = sfpr.reciprocal(np.clip(sfpr.compressing(words), 0, sfpr.LARGEST).astype(np.float32)).view(np.uint32)
     any_ = random.integers(0, 1 << 32, r.size, np.uint32)
-    any_ = np.where(any_ >> 23 & 255 == 255, 0, any_)
+    any_ = np.where(random.random(r.size) < 0.1, any_ | np.uint32(255 << 23), any_)
     return np.where(random.random(r.size) < 0.1, any_, r).astype(np.uint32)
 
 
