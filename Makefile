@@ -112,8 +112,9 @@ dist:  ## build sdist and wheel in build/dist, and check what PyPI would show of
 	@$(BIN)/python -m build --no-isolation --outdir build/dist . > build/dist.log 2>&1 || { tail -20 build/dist.log; exit 1; }
 	@$(BIN)/python -m twine check --strict build/dist/*
 
-lint: setup  ## ruff
+lint: setup  ## ruff, and mypy on the types of actcodec/ and golden/
 	@$(BIN)/ruff check .
+	@$(BIN)/mypy
 
 clean:  ## remove build products (.venv stays)
 	rm -rf build .pytest_cache .ruff_cache

@@ -1,6 +1,9 @@
 """AWP, adaptive weight precision: how many bytes Bitpack keeps of a weight (A2DTWP, section II, Algorithm 1)."""
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 STEP = 8  # bits that a layer starts with, and that it gains at a time: N of section V-A
 INTERVALS = {"alexnet": 4000, "vgg": 4000, "resnet": 2000}  # batches
@@ -35,7 +38,7 @@ class Awp:
     Raises ValueError if a parameter is out of range.
     """
 
-    def __init__(self, layers, threshold, interval, start=STEP, step=STEP):
+    def __init__(self, layers: int, threshold: float, interval: int, start: int = STEP, step: int = STEP) -> None:
         for name, value, most in (("layers", layers, None), ("interval", interval, None), ("start", start, 32),
                                   ("step", step, None)):
             if not isinstance(value, int) or value < 1 or (most and value > most):
@@ -45,13 +48,13 @@ class Awp:
         self.threshold, self.interval, self.step = threshold, interval, step
         self.bits = np.full(layers, start)
         self._counts = np.zeros(layers, np.int64)
-        self._norms = None
+        self._norms: np.ndarray | None = None
 
     @property
-    def roundto(self):
+    def roundto(self) -> NDArray[np.int64]:
         return -(-self.bits // 8)
 
-    def update(self, norms):
+    def update(self, norms: ArrayLike) -> NDArray[np.int64]:
         """Takes the l2 norm of each layer's weights after a batch, and returns `roundto` for the next one.
 
         The first batch has none before it and counts for nothing, nor does a change from a norm of zero. Raises
@@ -71,6 +74,6 @@ class Awp:
         return self.roundto
 
 
-def norms(weights):
+def norms(weights: Iterable[ArrayLike]) -> NDArray[np.float64]:
     """l2 norms of a list of arrays, one for each layer."""
     return np.array([np.linalg.norm(np.ravel(w).astype(np.float64)) for w in weights])

@@ -1,6 +1,7 @@
 """Bitpack and Bitunpack: float32 cut to its most significant bytes (A2DTWP, section III)."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 def _check(roundto):
@@ -8,7 +9,7 @@ def _check(roundto):
         raise ValueError(f"RoundTo must be 1, 2, 3 or 4 bytes, not {roundto!r}")
 
 
-def pack(x, roundto):
+def pack(x: ArrayLike, roundto: int) -> NDArray[np.uint8]:
     """The `roundto` most significant bytes of each float32 of `x` (any shape, memory order), without rounding, little
     endian inside, back to back: uint8."""
     _check(roundto)
@@ -16,7 +17,7 @@ def pack(x, roundto):
     return words.view(np.uint8).reshape(-1, 4)[:, 4 - roundto :].reshape(-1)
 
 
-def unpack(content, roundto, count):
+def unpack(content: ArrayLike, roundto: int, count: int) -> NDArray[np.float32]:
     """The first `count` values (float32) of what :func:`pack` gave; the bytes that it dropped are zero.
 
     Raises ValueError if `content` has too few bytes for so many values.

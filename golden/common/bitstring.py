@@ -1,9 +1,10 @@
 """Bit strings out of fields of different widths."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-def packed(words, lengths):
+def packed(words: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Words one behind the other, in bytes whose bits they fill from the most significant one, uint8; zeros at the end.
 
     `words` are uint64, `lengths` (int64) their bits, at most 64; a word has no bit above its length.
@@ -22,7 +23,8 @@ def packed(words, lengths):
     return data.astype(">u8").view(np.uint8)[: -(-size // 8)]
 
 
-def merged(values, lengths, count):
+def merged(values: NDArray[np.uint8], lengths: NDArray[np.uint8],
+           count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Each `count` fields, a power of two, as one word; uint8 values of at most 8 bits, and their lengths. The first
     one is the most significant: words (uint64) and their lengths (int64)."""
     fill = -values.size % count

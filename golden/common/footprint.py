@@ -6,7 +6,10 @@ G; JPEG-ACT, Table II; Gist, section III-A).
 """
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
+
+from actcodec.golden.gist.networks import Graph
 
 CATEGORIES = ("conv and bn", "linear", "masks", "maxima")
 BITS = 1, 4  # of a mask and of the place of a maximum, as Gist's units make them
@@ -16,20 +19,21 @@ class Footprint(NamedTuple):
     """Activations kept by one way of training; `ratio` is normal training's bytes over these."""
 
     name: str
-    bytes: dict  # of each category
+    bytes: Mapping[str, float]  # of each category
     ratio: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         return sum(self.bytes.values())
 
 
-def plain(shape):
+def plain(shape: Sequence[int]) -> int:
     """Bytes of a float32 tensor."""
     return 4 * math.prod(shape)
 
 
-def kept(graph, minibatch, stored=plain, mask=0, maximum=0):
+def kept(graph: Graph, minibatch: int, stored: Callable[[Sequence[int]], float] = plain, mask: int = 0,
+         maximum: int = 0) -> dict[str, float]:
     """Bytes of each category: {category: bytes}, float where a size is one.
 
     `graph` is one of `gist.networks`, `stored(shape)` says how many bytes an input takes, [N, F] or [N, C, H, W];
@@ -39,7 +43,7 @@ def kept(graph, minibatch, stored=plain, mask=0, maximum=0):
     """
     if minibatch < 1:
         raise ValueError(f"minibatch is {minibatch}, must be at least 1")
-    total = dict.fromkeys(CATEGORIES, 0)
+    total: dict[str, float] = dict.fromkeys(CATEGORIES, 0)
     for node in graph:
         source = graph.nodes[node.inputs[0]] if node.inputs else node
         values = minibatch * node.size
@@ -54,7 +58,7 @@ def kept(graph, minibatch, stored=plain, mask=0, maximum=0):
     return total
 
 
-def compared(normal, ways):
+def compared(normal: Mapping[str, float], ways: Mapping[str, Mapping[str, float]]) -> list[Footprint]:
     """A `Footprint` of normal training's bytes and one of each of the others: {name: bytes of each category}."""
     size = sum(normal.values())
     return [Footprint(name, way, size / sum(way.values())) for name, way in {"normal": normal, **ways}.items()]

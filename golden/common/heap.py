@@ -5,7 +5,7 @@ import numpy as np
 LARGEST = (1 << 25) - (1 << 16)  # bytes; glibc learns from what is freed up to 32 MiB
 
 
-def settle():
+def settle() -> None:
     """Makes the C library keep freed memory for the next array.
 
     glibc hands the memory of an array above 128 KiB back to the kernel when it is freed, until one that is larger has

@@ -1,9 +1,10 @@
 """Binarize: one bit for each value of a ReLU's output (Gist, section III; JPEG-ACT, section II-B1, calls it BRC)."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
-def forward(x):
+def forward(x: ArrayLike) -> NDArray[np.uint8]:
     """Mask of the positive values of `x` (any shape, memory order), as bytes.
 
     Bit i (byte i // 8, least significant bit first) is x_i > 0; NaN and -0.0 give 0. The last byte is
@@ -12,7 +13,7 @@ def forward(x):
     return np.packbits(np.ravel(x) > 0, bitorder="little")
 
 
-def backward(dy, mask):
+def backward(dy: np.ndarray, mask: ArrayLike) -> np.ndarray:
     """Gradient through the ReLU: a bit-exact copy of `dy` where the mask's bit is set, +0.0 elsewhere; shape of `dy`.
 
     Raises ValueError if `mask` has not exactly one bit (rounded up to whole bytes) for each value.

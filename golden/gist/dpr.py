@@ -4,6 +4,7 @@ Figure 6)."""
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 PART = 1 << 14  # words at a time: what is computed between stays in a cache
 
@@ -18,20 +19,20 @@ class Format:
     per_word: int  # values in a 32-bit word
 
     @property
-    def width(self):
+    def width(self) -> int:
         return 1 + self.exponent + self.mantissa
 
     @property
-    def bias(self):
+    def bias(self) -> int:
         return (1 << self.exponent - 1) - 1
 
     @property
-    def largest(self):
+    def largest(self) -> float:
         """The largest finite number."""
         return float(np.ldexp(2 - 2.0**-self.mantissa, self.bias))
 
     @property
-    def smallest(self):
+    def smallest(self) -> float:
         """The smallest positive normal number."""
         return float(np.ldexp(1.0, 1 - self.bias))
 
@@ -39,14 +40,14 @@ class Format:
 FORMATS = {"fp16": Format(5, 10, 2), "fp10": Format(5, 4, 3), "fp8": Format(4, 3, 4)}
 
 
-def named(name):
+def named(name: str) -> Format:
     """The format of that name; ValueError if there is none."""
     if name not in FORMATS:
         raise ValueError(f"unknown DPR format {name!r}, legal are {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
-def quantize(x, name):
+def quantize(x: ArrayLike, name: str) -> NDArray[np.uint16]:
     """Codes (uint16, shape of `x`) of the numbers of the format `name` next to float32 values, ties to even.
 
     Rounds as if the exponent had no lower bound; what is then below the smallest normal number becomes zero, and what
@@ -67,7 +68,7 @@ def quantize(x, name):
     return (codes | np.signbit(x).astype(np.int64) << form.width - 1).astype(np.uint16)
 
 
-def dequantize(codes, name):
+def dequantize(codes: ArrayLike, name: str) -> NDArray[np.float32]:
     """The float32 values that codes stand for, all exactly: subnormal numbers and infinity too, and of a NaN its
     mantissa, in the top bits."""
     form = named(name)
@@ -80,7 +81,7 @@ def dequantize(codes, name):
     return (bits | (codes >> form.width - 1 & 1) << 31).astype(np.uint32).view(np.float32)
 
 
-def encode(x, name):
+def encode(x: ArrayLike, name: str) -> NDArray[np.uint8]:
     """The values of `x` (any shape, memory order) as bytes: 2, 3 or 4 codes to a 32-bit word, the first one in the
     least significant bits, words little endian. The last word is filled with zeros."""
     form, x = named(name), np.ravel(x)
@@ -95,7 +96,7 @@ def encode(x, name):
     return words.view(np.uint8)
 
 
-def decode(content, name, count):
+def decode(content: ArrayLike, name: str, count: int) -> NDArray[np.float32]:
     """The first `count` values (float32) of what :func:`encode` gave, or of a longer array of words.
 
     Raises ValueError if `content` has too few bytes for so many values.

@@ -5,11 +5,12 @@ from the window's corner whether that lies in the padding or not.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.common import fadd
 
 
-def size(length, k, stride, padding):
+def size(length: int, k: int, stride: int, padding: int) -> int:
     """Outputs along a dimension of `length` values; ValueError if that is no legal pooling."""
     for name, value, legal in (("k", k, (2, 3)), ("stride", stride, (1, 2, 3)), ("padding", padding, (0, 1))):
         if value not in legal:
@@ -31,25 +32,25 @@ def _padded(x, padding):
     return np.pad(x, [(0, 0)] * (x.ndim - 2) + [(padding, padding)] * 2)
 
 
-def forward(x, k, stride, padding):
+def forward(x: NDArray[np.float32], k: int, stride: int, padding: int) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     """The maxima of the windows of `x`, bit-exact copies, and their places (uint8), both [..., Ho, Wo].
 
     Of equal values, +0.0 and -0.0 among them, the first counts. A NaN is greater than all, the last one as in PyTorch.
     Padding never is a maximum.
     """
-    inside = _padded(np.ones(x.shape[-2:], bool), padding)
+    plane = x.shape[-2:]
+    shape = *x.shape[:-2], *(size(length, k, stride, padding) for length in plane)
+    inside = _padded(np.ones(plane, bool), padding)
     x = _padded(np.asarray(x, np.float32), padding)
-    y = place = None
-    for number, window in _windows((x.shape[-2] - 2 * padding, x.shape[-1] - 2 * padding), k, stride, padding):
+    y, place, begun = np.zeros(shape, np.float32), np.zeros(shape, np.uint8), np.zeros(shape, bool)
+    for number, window in _windows(plane, k, stride, padding):
         value, real = x[window], inside[window]
-        if y is None:
-            y, place, found = value.copy(), np.zeros(value.shape, np.uint8), real.copy()
-        better = real & (~found | (value > y) | np.isnan(value))
-        y, place, found = np.where(better, value, y), np.where(better, np.uint8(number), place), found | real
+        better = real & (~begun | (value > y) | np.isnan(value))
+        y, place, begun = np.where(better, value, y), np.where(better, np.uint8(number), place), begun | real
     return y, place
 
 
-def legal(place, height, width, k, stride, padding):
+def legal(place: ArrayLike, height: int, width: int, k: int, stride: int, padding: int) -> NDArray[np.bool]:
     """Which of `place` [..., Ho, Wo] lie in their window, and not in the padding."""
     inside = _padded(np.ones((height, width), bool), padding)
     result = np.zeros(np.shape(place), bool)
@@ -58,7 +59,8 @@ def legal(place, height, width, k, stride, padding):
     return result
 
 
-def backward(dy, place, height, width, k, stride, padding):
+def backward(dy: ArrayLike, place: np.ndarray, height: int, width: int, k: int, stride: int,
+             padding: int) -> NDArray[np.float32]:
     """Gradient of maps [..., height, width] from that of the outputs, `dy`, and the places of the maxima.
 
     Where windows overlap, gradients are added up in raster order of the outputs, starting from +0.0, by `fadd.add`.
@@ -72,16 +74,16 @@ def backward(dy, place, height, width, k, stride, padding):
     return dx[..., padding : padding + height, padding : padding + width]
 
 
-def pack(place):
+def pack(place: ArrayLike) -> NDArray[np.uint8]:
     """Places as bytes, two in each, the first in the low half; the last byte is filled with zeros."""
     flat = np.ravel(place).astype(np.uint8)
-    flat = np.append(flat, np.zeros(flat.size % 2, np.uint8))
-    return flat[0::2] | flat[1::2] << 4
+    flat = np.pad(flat, (0, flat.size % 2))
+    return flat[0::2] | flat[1::2] << np.uint8(4)
 
 
-def unpack(packed, count):
+def unpack(packed: ArrayLike, count: int) -> NDArray[np.uint8]:
     """Undoes `pack` for `count` places; ValueError if `packed` has another number of bytes than these need."""
-    packed = np.asarray(packed, np.uint8)
-    if packed.size != -(-count // 2):
-        raise ValueError(f"the map has {packed.size} bytes, {count} places need {-(-count // 2)}")
-    return np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)[:count]
+    pairs = np.asarray(packed, np.uint8)
+    if pairs.size != -(-count // 2):
+        raise ValueError(f"the map has {pairs.size} bytes, {count} places need {-(-count // 2)}")
+    return np.stack([pairs & 15, pairs >> 4], axis=1).reshape(-1)[:count]

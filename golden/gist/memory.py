@@ -3,13 +3,14 @@ Memory Footprint Ratios of the paper's figures 8, 10, 13 and 17.
 """
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from actcodec.golden.gist import schedule
-from actcodec.golden.gist.networks import NETWORKS
-from actcodec.golden.gist.schedule import BASELINE, CATEGORIES, IMMEDIATE, LOSSLESS, Options
+from actcodec.golden.gist.networks import NETWORKS, Graph
+from actcodec.golden.gist.schedule import BASELINE, CATEGORIES, IMMEDIATE, LOSSLESS, Options, Schedule
 
 __all__ = ["MINIBATCH", "SMALLEST_DPR", "Footprint", "dynamic", "evaluate", "lives", "share", "static"]
 
@@ -19,16 +20,16 @@ SMALLEST_DPR = {"alexnet": "fp8", "overfeat": "fp8", "inception-v1": "fp10", "vg
                 "resnet-50": "fp16"}
 
 
-def lives(plan):
+def lives(plan: Schedule) -> dict[str, tuple[int, int]]:
     """Dict of data structure: (first, last) index of the steps that name it; it is live in both and in between."""
-    spans = {}
+    spans: dict[str, tuple[int, int]] = {}
     for i, step in enumerate(plan.steps):
         for name in (*step.reads, *step.writes):
             spans[name] = spans.get(name, (i,))[0], i
     return spans
 
 
-def share(plan, apart=()):
+def share(plan: Schedule, apart: Collection[str] = ()) -> list[list[str]]:
     """CNTK's sharing: a list of groups of names whose lives do not overlap, the largest member first.
 
     Data structures are taken from the largest to the smallest; each goes to the smallest group that is free for its
@@ -37,11 +38,12 @@ def share(plan, apart=()):
     spans = lives(plan)
     alone = [[name] for name in spans if name in apart]
     together = sorted((name for name in spans if name not in apart), key=lambda name: -plan.sizes[name])
-    shared, busy = [], []  # smallest group first; busy has a bit for each step
+    shared: list[list[str]] = []  # smallest group first
+    busy: list[int] = []  # a bit for each step
     for name in together:
         first, last = spans[name]
         life = (2 << last) - (1 << first)
-        fits = next((i for i, taken in enumerate(busy) if not taken & life), None)
+        fits = next((i for i, steps in enumerate(busy) if not steps & life), None)
         if fits is None:
             shared.insert(0, [name])
             busy.insert(0, life)
@@ -51,7 +53,7 @@ def share(plan, apart=()):
     return alone + shared[::-1]
 
 
-def static(plan, share_stashed=True):
+def static(plan: Schedule, share_stashed: bool = True) -> dict[str, int]:
     """Bytes of each category with static allocation. A group counts as what its largest member is.
 
     Without `share_stashed` it is the paper's investigation baseline: stashed maps, encoded or not, share with nothing.
@@ -63,7 +65,7 @@ def static(plan, share_stashed=True):
     return dict(total)
 
 
-def dynamic(plan):
+def dynamic(plan: Schedule) -> dict[str, int]:
     """Bytes of each category in the step where most bytes are live, if each is allocated and freed when it must be."""
     spans = lives(plan)
     change = np.zeros((len(CATEGORIES), len(plan.steps) + 1), np.int64)
@@ -81,15 +83,15 @@ class Footprint:
 
     figure: int
     name: str
-    bytes: dict  # of each category
+    bytes: dict[str, int]  # of each category
     mfr: float
 
     @property
-    def total(self):
+    def total(self) -> int:
         return sum(self.bytes.values())
 
 
-def evaluate(graph, minibatch, dpr, sparsity=None):
+def evaluate(graph: Graph, minibatch: int, dpr: str, sparsity: Mapping[str, float] | None = None) -> list[Footprint]:
     """The bars of figures 8 (end to end), 10 (lossless) and 13 (DPR) on the investigation baseline, and 17 (dynamic).
 
     `dpr` is the smallest format that keeps the network's accuracy. `sparsity` is that of schedule.build.

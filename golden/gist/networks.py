@@ -13,7 +13,9 @@ Stride and padding only shape the output and are not kept.
 """
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["NETWORKS", "OPS", "POOLS", "Graph", "Node"]
 
@@ -27,13 +29,13 @@ class Node:
 
     name: str
     op: str
-    inputs: tuple
-    shape: tuple
+    inputs: tuple[str, ...]
+    shape: tuple[int, ...]
     weights: int = 0
     window: int = 1
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Output values for one sample."""
         return math.prod(self.shape)
 
@@ -45,32 +47,33 @@ class Graph:
     an input that does not exist, or shapes that do not fit.
     """
 
-    def __init__(self, name, shape=(3, 224, 224)):
+    def __init__(self, name: str, shape: Sequence[int] = (3, 224, 224)) -> None:
         self.name = name
-        self.nodes = {}
+        self.nodes: dict[str, Node] = {}
         self.add("input", "input", (), shape)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes.values())
 
     @property
-    def weights(self):
+    def weights(self) -> int:
         return sum(node.weights for node in self)
 
-    def consumers(self):
+    def consumers(self) -> dict[str, list[str]]:
         """Names of the nodes that read each node's output, in the order of execution."""
-        readers = {name: [] for name in self.nodes}
+        readers: dict[str, list[str]] = {name: [] for name in self.nodes}
         for node in self:
             for source in node.inputs:
                 readers[source].append(node.name)
         return readers
 
-    def shape(self, name):
+    def shape(self, name: str) -> tuple[int, ...]:
         if name not in self.nodes:
             raise ValueError(f"no layer {name!r} in {self.name}")
         return self.nodes[name].shape
 
-    def add(self, name, op, inputs, shape, weights=0, window=1):
+    def add(self, name: str, op: str, inputs: Iterable[str], shape: Sequence[int], weights: int = 0,
+            window: int = 1) -> str:
         if op not in OPS:
             raise ValueError(f"op of {name!r} is {op!r}, must be one of {', '.join(OPS)}")
         if name in self.nodes:
@@ -80,65 +83,66 @@ class Graph:
         self.nodes[name] = Node(name, op, tuple(inputs), tuple(shape), weights, window)
         return name
 
-    def conv(self, x, name, channels, kernel, stride=1, pad=0, groups=1, bias=True):
+    def conv(self, x: str, name: str, channels: int, kernel: int, stride: int = 1, pad: int = 0, groups: int = 1,
+             bias: bool = True) -> str:
         depth, height, width = self.shape(x)
         if depth % groups or channels % groups:
             raise ValueError(f"{name!r} cannot split {depth} to {channels} channels into {groups} groups")
         shape = channels, *((edge + 2 * pad - kernel) // stride + 1 for edge in (height, width))
         return self.add(name, "conv", [x], shape, channels * (depth // groups * kernel**2 + bias))
 
-    def maxpool(self, x, name, kernel, stride=1, pad=0, ceil=True):
+    def maxpool(self, x: str, name: str, kernel: int, stride: int = 1, pad: int = 0, ceil: bool = True) -> str:
         """Max pooling; `ceil` keeps a last window that is not full, as Caffe does."""
         depth, *edges = self.shape(x)
         spans = [edge + 2 * pad - kernel + (stride - 1) * ceil for edge in edges]
         return self.add(name, "maxpool", [x], (depth, *(span // stride + 1 for span in spans)), window=kernel)
 
-    def avgpool(self, x, name):
+    def avgpool(self, x: str, name: str) -> str:
         """Average over the whole map."""
         return self.add(name, "avgpool", [x], (self.shape(x)[0], 1, 1))
 
-    def fc(self, x, name, channels):
+    def fc(self, x: str, name: str, channels: int) -> str:
         return self.add(name, "fc", [x], (channels, 1, 1), channels * (math.prod(self.shape(x)) + 1))
 
-    def relu(self, x, name):
+    def relu(self, x: str, name: str) -> str:
         return self.add(name, "relu", [x], self.shape(x))
 
-    def bn(self, x, name):
+    def bn(self, x: str, name: str) -> str:
         return self.add(name, "bn", [x], self.shape(x), 2 * self.shape(x)[0])
 
-    def lrn(self, x, name):
+    def lrn(self, x: str, name: str) -> str:
         return self.add(name, "lrn", [x], self.shape(x))
 
-    def dropout(self, x, name):
+    def dropout(self, x: str, name: str) -> str:
         return self.add(name, "dropout", [x], self.shape(x))
 
-    def softmax(self, x, name="loss"):
+    def softmax(self, x: str, name: str = "loss") -> str:
         """Softmax and cross entropy: keeps the probabilities, and starts the backward pass."""
         return self.add(name, "softmax", [x], self.shape(x))
 
-    def concat(self, inputs, name):
+    def concat(self, inputs: Sequence[str], name: str) -> str:
         shapes = [self.shape(x) for x in inputs]
         if len({shape[1:] for shape in shapes}) != 1:
             raise ValueError(f"{name!r} cannot join maps of shapes {shapes}")
         return self.add(name, "concat", inputs, (sum(shape[0] for shape in shapes), *shapes[0][1:]))
 
-    def sum(self, inputs, name):
+    def sum(self, inputs: Sequence[str], name: str) -> str:
         shapes = [self.shape(x) for x in inputs]
         if len(set(shapes)) != 1:
             raise ValueError(f"{name!r} cannot add maps of shapes {shapes}")
         return self.add(name, "sum", inputs, shapes[0])
 
-    def conv_relu(self, x, suffix, channels, kernel, **parameters):
+    def conv_relu(self, x: str, suffix: int | str, channels: int, kernel: int, **parameters: Any) -> str:
         return self.relu(self.conv(x, f"conv{suffix}", channels, kernel, **parameters), f"relu{suffix}")
 
-    def classifier(self, x, widths, first):
+    def classifier(self, x: str, widths: Sequence[int], first: int) -> None:
         """Fully connected layers, all but the last with ReLU and dropout, then softmax."""
         for i, width in enumerate(widths[:-1], first):
             x = self.dropout(self.relu(self.fc(x, f"fc{i}", width), f"relu{i}"), f"drop{i}")
         self.softmax(self.fc(x, f"fc{first + len(widths) - 1}", widths[-1]))
 
 
-def alexnet(lrn=False):
+def alexnet(lrn: bool = False) -> Graph:
     """AlexNet (Krizhevsky et al., 2012), 224x224 padded by 2, both GPUs' halves in one map.
 
     `lrn` adds the local response normalisation between ReLU and pooling. Gist's runs had none there: Binarize alone
@@ -156,7 +160,7 @@ def alexnet(lrn=False):
     return g
 
 
-def nin():
+def nin() -> Graph:
     """Network in Network for ImageNet (Lin et al., 2013, as its authors trained it)."""
     g = Graph("nin")
     x = "input"
@@ -173,7 +177,7 @@ def nin():
     return g
 
 
-def overfeat():
+def overfeat() -> Graph:
     """Overfeat, the fast model (Sermanet et al., 2013)."""
     g = Graph("overfeat")
     x = g.maxpool(g.conv_relu("input", 1, 96, 11, stride=4), "pool1", 2, 2)
@@ -184,7 +188,7 @@ def overfeat():
     return g
 
 
-def vgg16():
+def vgg16() -> Graph:
     """VGG16 (Simonyan and Zisserman, 2014), configuration D."""
     g = Graph("vgg16")
     x = "input"
@@ -203,7 +207,7 @@ INCEPTION = {  # 1x1, 3x3 reduce, 3x3, 5x5 reduce, 5x5, pool projection
     "5a": (256, 160, 320, 32, 128, 128), "5b": (384, 192, 384, 48, 128, 128)}
 
 
-def inception_v1():
+def inception_v1() -> Graph:
     """Inception-v1, GoogLeNet (Szegedy et al., 2015, table 1), without the two auxiliary classifiers."""
     g = Graph("inception-v1")
     x = g.conv_relu("input", 1, 64, 7, stride=2, pad=3)
@@ -223,7 +227,7 @@ def inception_v1():
     return g
 
 
-def resnet50(late=False, wide=1):
+def resnet50(late: bool = False, wide: int = 1) -> Graph:
     """ResNet-50 (He et al., 2015): stride in the first 1x1 convolution of a bottleneck, projections at each stage.
 
     With `late` the stride is in the 3x3 convolution, as PyTorch's model has it. `wide` multiplies the channels inside
@@ -231,8 +235,8 @@ def resnet50(late=False, wide=1):
     """
     g = Graph("resnet-50" if wide == 1 else f"wrn-50-{wide}")
 
-    def conv_bn(x, suffix, *parameters, **options):
-        return g.bn(g.conv(x, f"conv{suffix}", *parameters, **options, bias=False), f"bn{suffix}")
+    def conv_bn(x, suffix, channels, kernel, **options):
+        return g.bn(g.conv(x, f"conv{suffix}", channels, kernel, bias=False, **options), f"bn{suffix}")
 
     x = g.maxpool(g.relu(conv_bn("input", 1, 64, 7, stride=2, pad=3), "relu1"), "pool1", 3, 2, 1, ceil=False)
     for stage, (width, blocks) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3)), 2):

@@ -22,10 +22,11 @@ In place (section III-C): a ReLU writes over its input. Its backward pass writes
 every schedule, the baseline's too; docs/gist-memory.md says why.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from actcodec.golden.gist import dpr, ssdc
-from actcodec.golden.gist.networks import POOLS
+from actcodec.golden.gist.networks import POOLS, Graph, Node
 
 __all__ = ["BASELINE", "CATEGORIES", "LOSSLESS", "SPARSITY", "Options", "Schedule", "Step", "build",
            "category", "dense_bytes", "map_bytes", "mask_bytes", "sparsities", "ssdc_bytes"]
@@ -51,7 +52,7 @@ class Options:
     dpr: str | None = None
     decode: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.dpr is not None:
             dpr.named(self.dpr)
 
@@ -65,46 +66,46 @@ class Step:
     """One operation; `reads` and `writes` name data structures."""
 
     name: str
-    reads: list
-    writes: list
+    reads: list[str]
+    writes: list[str]
 
 
 @dataclass
 class Schedule:
     """Steps in order, and the size in bytes and the category of each data structure they name."""
 
-    steps: list = field(default_factory=list)
-    sizes: dict = field(default_factory=dict)
-    categories: dict = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    categories: dict[str, str] = field(default_factory=dict)
 
-    def data(self, name, size, category):
+    def data(self, name: str, size: int, category: str) -> str:
         self.sizes[name] = size
         self.categories[name] = category
         return name
 
 
-def mask_bytes(values):
+def mask_bytes(values: int) -> int:
     """Binarize: one bit a value."""
     return -(-values // 8)
 
 
-def map_bytes(outputs):
+def map_bytes(outputs: int) -> int:
     """Positions of the maxima: four bits an output of the pooling."""
     return -(-outputs // 2)
 
 
-def dense_bytes(values, form=None):
+def dense_bytes(values: int, form: str | None = None) -> int:
     """Float32, or whole 32-bit words of a DPR format."""
     return 4 * -(-values // (dpr.named(form).per_word if form else 1))
 
 
-def ssdc_bytes(values, sparsity, form=None):
+def ssdc_bytes(values: int, sparsity: float, form: str | None = None) -> int:
     """Narrow CSR: the non-zero values, a byte of column each, two bytes of count for each row."""
     nonzero = values - round(sparsity * values)
     return dense_bytes(nonzero, form) + nonzero + 2 * -(-values // ssdc.ROW)
 
 
-def category(graph, readers, node):
+def category(graph: Graph, readers: Mapping[str, Sequence[str]], node: Node) -> str:
     """Of a node's output if it is stashed; `readers` is graph.consumers()."""
     ops = {graph.nodes[name].op for name in readers[node.name]}
     if node.op == "relu" and ops and ops.issubset(POOLS):
@@ -114,7 +115,7 @@ def category(graph, readers, node):
     return OTHER
 
 
-def sparsities(graph, default=SPARSITY, layers=None):
+def sparsities(graph: Graph, default: float = SPARSITY, layers: Mapping[str, float] | None = None) -> dict[str, float]:
     """Share of zeros in each layer's output: `default` after a ReLU, unless `layers` has another for its name.
 
     A k x k max pooling takes s to s ** k: zeros lie in runs, so this is between s (all of a window zero or none) and
@@ -127,7 +128,7 @@ def sparsities(graph, default=SPARSITY, layers=None):
     for share in (default, *layers.values()):
         if not 0 <= share <= 1:
             raise ValueError(f"sparsity is {share}, must be 0 to 1")
-    result = {}
+    result: dict[str, float] = {}
     for node in graph:
         inputs = [(result[name], graph.nodes[name].size) for name in node.inputs]
         if node.name in layers:
@@ -142,7 +143,8 @@ def sparsities(graph, default=SPARSITY, layers=None):
     return result
 
 
-def build(graph, minibatch, options=BASELINE, sparsity=None):
+def build(graph: Graph, minibatch: int, options: Options = BASELINE,
+          sparsity: Mapping[str, float] | None = None) -> Schedule:
     """The Schedule of one training step of `graph` on `minibatch` samples.
 
     `sparsity` maps layers to shares of zeros (default: sparsities(graph)). The input, weights and their gradients, and
@@ -154,7 +156,7 @@ def build(graph, minibatch, options=BASELINE, sparsity=None):
 
 
 class _Builder:
-    def __init__(self, graph, minibatch, options, sparsity):
+    def __init__(self, graph: Graph, minibatch: int, options: Options, sparsity: Mapping[str, float]) -> None:
         self.graph, self.minibatch, self.options, self.sparsity = graph, minibatch, options, sparsity
         self.readers = graph.consumers()
         self.categories = {node.name: category(graph, self.readers, node) for node in graph}
@@ -168,7 +170,8 @@ class _Builder:
         self.maps = {name: only[name] if options.inplace and name in only and name not in self.stashed else name
                      for name in graph.nodes}
         self.schedule = Schedule()
-        self.encoded, self.decoded = {}, set()
+        self.encoded: dict[str, str] = {}
+        self.decoded: set[str] = set()
         layers = [node for node in graph if node.op != "input"]
         for node in layers:
             self.declare(node)

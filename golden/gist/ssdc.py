@@ -9,6 +9,7 @@ DPR: what is zero is decided before, so a value that DPR rounds to zero stays.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.gist import dpr
 
@@ -24,7 +25,7 @@ class Encoded(NamedTuple):
     counts: np.ndarray  # uint16, little endian: non-zero values, one for each row
 
 
-def encode(x, form=None):
+def encode(x: ArrayLike, form: str | None = None) -> Encoded:
     """The arrays of `x` (float32, any shape); `form` names one of DPR's formats, or is None for values in full."""
     bits = np.ascontiguousarray(x, "<f4").reshape(-1).view("<u4")
     counts = np.empty(-(-bits.size // ROW), "<u2")
@@ -40,7 +41,7 @@ def encode(x, form=None):
     return Encoded(dpr.encode(values, form) if form else values, columns, counts)
 
 
-def places(encoded, length, form=None):
+def places(encoded: Encoded, length: int, form: str | None = None) -> NDArray[np.int64]:
     """Where the values of `encoded` stand among the `length` values of the tensor: ascending integers.
 
     Raises ValueError if the arrays do not fit together: if a row counts more values than it has room for, if its
@@ -76,7 +77,7 @@ def _places(encoded, length, form):
         yield own, found
 
 
-def decode(encoded, length, form=None):
+def decode(encoded: Encoded, length: int, form: str | None = None) -> NDArray[np.float32]:
     """The `length` values (float32) of which `encode` made the arrays; the reverse of it, but that -0.0 is now +0.0.
 
     Raises ValueError as `places` does.

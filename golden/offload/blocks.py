@@ -6,9 +6,11 @@ tiles also at the bottom, and the last block of the other modes at its end.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 LANES = 8
 BLOCK = 64
@@ -25,29 +27,29 @@ class View(NamedTuple):
     tileable: bool  # whether the DCT applies: W >= 8 and at least 8 rows (JPEG-ACT, Table II)
 
     @property
-    def tiles_per_row(self):
+    def tiles_per_row(self) -> int:
         """Tiles side by side, which is also the sectors of a row."""
         return -(-self.width // LANES)
 
     @property
-    def padded_width(self):
+    def padded_width(self) -> int:
         return LANES * self.tiles_per_row
 
     @property
-    def channel(self):
+    def channel(self) -> NDArray[np.int64]:
         """Channel (index of the scale) of every row."""
         return self.channel_of(slice(0, self.rows))
 
-    def channel_of(self, rows):
+    def channel_of(self, rows: slice) -> NDArray[np.int64]:
         """Channel of each of these rows, a slice."""
         return np.arange(rows.start, rows.stop) // self.height % self.channels
 
-    def blocks(self, tiled):
+    def blocks(self, tiled: bool) -> int:
         """Number of blocks."""
         return -(-self.rows // LANES) * self.tiles_per_row if tiled else -(-self.rows * self.tiles_per_row // LANES)
 
 
-def view(shape):
+def view(shape: Sequence[int]) -> View:
     """View of a tensor of `shape`, NCHW or [N, F] (which counts as [N, F, 1, 1]).
 
     Raises ValueError for any other number of dimensions and for an empty tensor.
@@ -75,7 +77,7 @@ def _tall(tiled):
     return LANES if tiled else 1
 
 
-def pieces(view, tiled, first, last):
+def pieces(view: View, tiled: bool, first: int, last: int) -> Iterator[tuple[slice, slice, slice]]:
     """The rectangles that the blocks from `first` to before `last` cut out of the view, in their order.
 
     Each is whole rows of tiles (of sectors, if not tiled), or a part of one such row: (rows, columns, values), slices
@@ -96,7 +98,7 @@ def pieces(view, tiled, first, last):
         at += count
 
 
-def fill(values, x, tiled):
+def fill(values: np.ndarray, x: np.ndarray, tiled: bool) -> None:
     """Puts the rows of a rectangle into its values, as `pieces` gives both."""
     tall = _tall(tiled)
     x = _padded(x, tall)
@@ -104,7 +106,7 @@ def fill(values, x, tiled):
     values.reshape(tiles.shape)[:] = tiles
 
 
-def drain(values, x, tiled):
+def drain(values: np.ndarray, x: np.ndarray, tiled: bool) -> None:
     """The reverse of `fill`."""
     tall = _tall(tiled)
     tiles = -(-x.shape[1] // LANES)
@@ -112,7 +114,7 @@ def drain(values, x, tiled):
     x[:] = rows[: x.shape[0], : x.shape[1]]
 
 
-def split(x, view, tiled):
+def split(x: ArrayLike, view: View, tiled: bool) -> np.ndarray:
     """Blocks of a tensor: `x` of any dtype, in memory order, to [n, 8, 8] (tiled) or [n, 64]."""
     x, n = np.reshape(x, (view.rows, view.width)), view.blocks(tiled)
     values = np.zeros(n * BLOCK, x.dtype)
@@ -121,7 +123,7 @@ def split(x, view, tiled):
     return values.reshape((n, LANES, LANES) if tiled else (n, BLOCK))
 
 
-def join(blocks, view, tiled):
+def join(blocks: np.ndarray, view: View, tiled: bool) -> np.ndarray:
     """The reverse of `split`: [rows, width], the padding dropped."""
     values, x = blocks.reshape(-1), np.empty((view.rows, view.width), blocks.dtype)
     for rows, columns, place in pieces(view, tiled, 0, view.blocks(tiled)):
@@ -129,7 +131,7 @@ def join(blocks, view, tiled):
     return x
 
 
-def order(view, tiled):
+def order(view: View, tiled: bool) -> NDArray[np.int64]:
     """Order in which sectors pass the sector port of a CDU: indices into the sectors in memory order.
 
     In DCT mode sectors are counted with the padding at the bottom, so index // tiles_per_row may be `view.rows` or
@@ -146,6 +148,6 @@ def order(view, tiled):
     return sector[np.broadcast_to(tile < n, sector.shape)]
 
 
-def sectors(x, view, tiled):
+def sectors(x: ArrayLike, view: View, tiled: bool) -> np.ndarray:
     """Sectors of a tensor as they pass the sector port of a CDU: [n, 8], dtype of `x`."""
     return _padded(np.reshape(x, (view.rows, view.width)), _tall(tiled)).reshape(-1, LANES)[order(view, tiled)]

@@ -2,18 +2,19 @@
 order")."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from actcodec.golden.offload.blocks import GROUP, LANES, order
+from actcodec.golden.offload.blocks import GROUP, LANES, View, order
 from actcodec.golden.offload.memory.traffic import BEAT, Places
 
 
-def blocks(view, tiled, cdus):
+def blocks(view: View, tiled: bool, cdus: int) -> NDArray[np.int64]:
     """Blocks of each CDU: [cdus]. Groups of four go to the CDUs in turn."""
     block = np.arange(view.blocks(tiled))
     return np.bincount(block // GROUP % cdus, minlength=cdus)
 
 
-def places(view, tiled, base, stride, cdus=1, cdu=0):
+def places(view: View, tiled: bool, base: int, stride: int, cdus: int = 1, cdu: int = 0) -> Places:
     """Places of the sectors of CDU `cdu`, eight for each of its blocks.
 
     `base` is the byte address of the first value, `stride` the bytes from row to row. Padding has no words; its address

@@ -9,6 +9,7 @@ needs, and the slot, of two, that keeps the line of scales with it.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.offload.blocks import LANES
 
@@ -29,7 +30,7 @@ class Places(NamedTuple):
 class Beats(NamedTuple):
     """Beats in the order of memory accesses: their index, whether they are lines of scales, whose sector's they are."""
 
-    index: np.ndarray
+    index: np.ndarray  # type: ignore[assignment] # tuple has a method of that name, which nobody needs
     scale: np.ndarray
     sector: np.ndarray
 
@@ -41,7 +42,7 @@ def _before(values, chosen):
     return np.where(position < 0, -1, values[position])
 
 
-def beats(places, scales=None, gather=True):
+def beats(places: Places, scales: int | None = None, gather: bool = True) -> Beats:
     """Beats of `places`, in order.
 
     A sector touches the beat of its first value and that of its last one, unless it is the one touched last before.
@@ -63,7 +64,7 @@ def beats(places, scales=None, gather=True):
     return Beats(index[chosen], kind[chosen], sector[chosen])
 
 
-def bursts(beats):
+def bursts(beats: Beats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Address and number of beats of the longest bursts: beats one behind the other that lie in the same 256 bytes.
 
     A line of scales is a burst of its own.
@@ -80,13 +81,13 @@ def _words(places):
     return np.asarray(places.address)[:, None] // WORD + lane, lane < np.asarray(places.words)[:, None]
 
 
-def gather(memory, places):
+def gather(memory: NDArray[np.uint32], places: Places) -> NDArray[np.uint32]:
     """Sectors, uint32 [n, 8], read from a memory of uint32 words; zeros where a sector has no value."""
     index, there = _words(places)
     return np.where(there, memory[np.where(there, index, 0)], np.uint32(0))
 
 
-def scatter(memory, places, sectors):
+def scatter(memory: NDArray[np.uint32], places: Places, sectors: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The memory after the sectors were written to their places."""
     index, there = _words(places)
     result = memory.copy()
@@ -94,6 +95,6 @@ def scatter(memory, places, sectors):
     return result
 
 
-def scales(memory, places, table):
+def scales(memory: NDArray[np.uint32], places: Places, table: int) -> NDArray[np.uint32]:
     """The scale of each sector, uint32 [n], from the table at address `table`."""
     return memory[table // WORD + np.asarray(places.channel)]

@@ -1,6 +1,9 @@
 """Collector and splitter: the streams of several CDUs as one payload (JPEG-ACT, section III-G, figure 15)."""
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.offload.blocks import GROUP
 
@@ -9,7 +12,7 @@ MAX_CDUS = 8
 TURN = 8  # bytes that a stream without blocks moves when it is its turn
 
 
-def order(blocks, cdus):
+def order(blocks: int, cdus: int) -> NDArray[np.int64]:
     """Numbers of the blocks in the order of the payload; int64 [blocks].
 
     Group g (four consecutive blocks) is CDU g mod `cdus`'s; of every run of `cdus` groups come first the blocks 0, then
@@ -22,7 +25,8 @@ def order(blocks, cdus):
     return number[number < blocks]
 
 
-def reorder(payload, sizes, source):
+def reorder(payload: NDArray[np.uint8], sizes: NDArray[np.int64],
+            source: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Blocks picked from a payload in the order `source` (indices of blocks): their payload and their sizes."""
     starts = np.cumsum(sizes) - sizes
     picked = sizes[source]
@@ -30,7 +34,8 @@ def reorder(payload, sizes, source):
     return payload[np.repeat(offset, picked) + np.arange(picked.sum())], picked
 
 
-def interleave(payload, sizes, cdus):
+def interleave(payload: NDArray[np.uint8], sizes: NDArray[np.int64],
+               cdus: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Collector: from blocks in ascending order (payload, uint8, and the size of each in bytes) to the payload's order.
 
     Returns payload and sizes in the new order. Blocks follow each other with no padding.
@@ -39,13 +44,14 @@ def interleave(payload, sizes, cdus):
     return (payload, sizes) if cdus == 1 else reorder(payload, sizes, source)
 
 
-def deinterleave(payload, sizes, cdus):
+def deinterleave(payload: NDArray[np.uint8], sizes: NDArray[np.int64],
+                 cdus: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Splitter: the reverse of `interleave`; `sizes` are in the payload's order, as `zvc.sizes` finds them."""
     source = np.argsort(order(sizes.size, cdus))
     return (payload, sizes) if cdus == 1 else reorder(payload, sizes, source)
 
 
-def packets(payload):
+def packets(payload: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The payload as the DMA gets it: uint8 [packets, 128], the last one padded with zeros."""
     return np.pad(payload, (0, -payload.size % PACKET)).reshape(-1, PACKET)
 
@@ -56,7 +62,7 @@ def _turns(lengths):
     return np.argsort(np.concatenate([np.arange(n) for n in turns]), kind="stable")
 
 
-def weave(streams):
+def weave(streams: Sequence[bytes]) -> bytes:
     """Collector: the streams of several CDUs (bytes), which have no blocks, as one payload.
 
     CDUs take turns of 8 bytes. The last turn of each is filled up with zeros; from then on it is left out.
@@ -65,7 +71,7 @@ def weave(streams):
     return np.frombuffer(filled, np.uint8).reshape(-1, TURN)[_turns([len(data) for data in streams])].tobytes()
 
 
-def unweave(payload, lengths):
+def unweave(payload: bytes, lengths: Sequence[int]) -> list[bytes]:
     """Splitter: the streams of `lengths` bytes in such a payload, which may end too soon, or go on: a list of bytes."""
     source = _turns(lengths)
     size = TURN * source.size
