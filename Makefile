@@ -17,7 +17,7 @@ endif
 benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
-.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs stale dist lint clean
+.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs site stale dist lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -99,8 +99,14 @@ docs: setup  ## write recorded figures, and ratios of all modes, into the docume
 	@$(BIN)/python -m docs.ratios
 	@$(BIN)/python -m docs.measured
 	@$(BIN)/python -m docs.records
+	@$(BIN)/python -m docs.pictures
 	@if $(BIN)/python -c "import torch" 2> /dev/null; then $(BIN)/python -m docs.training; \
 	    else echo "docs/training.md is left as it is: its figures need PyTorch, which make train installs"; fi
+
+site:  ## build the documentation in build/site, and look at every page of it in Chromium (SHOTS=1: pictures of them)
+	@scripts/setup.sh site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@$(BIN)/python -m docs.browse build/site $(if $(filter-out 0,$(SHOTS)),build/shots)
 
 stale:  ## list the recorded proofs, mutants and netlists whose unit or bench has changed since
 	@scripts/setup.sh synth

@@ -28,7 +28,8 @@ need "command -v perl" perl
 locks=()
 for word in "$@"; do
     case $word in
-    bench | dist | site) locks+=("requirements-$word.lock") ;;
+    bench | dist) locks+=("requirements-$word.lock") ;;
+    site) locks+=(requirements-site.lock); need "command -v chromium || command -v google-chrome" chromium ;;
     judges) locks+=(requirements-judges.lock requirements-torch.lock) ;;
     synth) locks+=(requirements-synth.lock); need "command -v sta" opensta ;;
     torch) locks+=(requirements-torch.lock) ;;

@@ -75,6 +75,14 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     A context around the forward pass, or a decorator of the function that does it; the backward pass may be inside or
     outside. What is tensor for tensor compressed is decided by rules: the first that matches counts.
 
+    A tensor is compressed if it is float32, float16 or bfloat16, belongs to the graph (weights, pictures and buffers do
+    not) and has a rule. Tensors that share memory are kept once. Under ``torch.utils.checkpoint`` its inputs are
+    compressed, and what it recomputes is not. Warns, once, if a pass saved tensors and none was compressed, and of a
+    rule for a layer that the model does not have.
+
+    Raises ValueError for a preset, rule or option that cannot be, and for a model in ``DataParallel``, whose threads
+    hooks do not reach, or compiled, whose graphs save tensors of their own.
+
     Parameters
     ----------
     model : torch.nn.Module
@@ -96,14 +104,6 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         one; set it when training is resumed.
     **options
         Those of the modes: ``dqt="optH"``, ``signs=True``.
-
-    A tensor is compressed if it is float32, float16 or bfloat16, belongs to the graph (weights, pictures and buffers do
-    not) and has a rule. Tensors that share memory are kept once. Under ``torch.utils.checkpoint`` its inputs are
-    compressed, and what it recomputes is not. Warns, once, if a pass saved tensors and none was compressed, and of a
-    rule for a layer that the model does not have.
-
-    Raises ValueError for a preset, rule or option that cannot be, and for a model in ``DataParallel``, whose threads
-    hooks do not reach, or compiled, whose graphs save tensors of their own.
     """
 
     def __init__(self, model, preset="jpeg-act", *, rules=None, engine="torch", min_values=4096, error_every=100,

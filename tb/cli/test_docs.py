@@ -6,7 +6,7 @@ import re
 import pytest
 
 from actcodec.bench.run import report
-from docs import measured, rates, ratios, records, tables
+from docs import measured, pictures, rates, ratios, records, site, tables
 from tb.cli.test_bench import fake
 
 RECORDED = json.loads((tables.ROOT / "synth/baseline.json").read_text())
@@ -124,7 +124,38 @@ def test_the_readme_says_of_an_array_what_its_code_prints(tmp_path, monkeypatch,
     assert capsys.readouterr().out == printed
 
 
-@pytest.mark.parametrize("path", sorted([*tables.ROOT.glob("*.md"), *tables.ROOT.glob("docs/*.md")]),
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_pictures_are_up_to_date(name):
+    assert (pictures.FOLDER / f"{name}.svg").read_text() == pictures.PICTURES[name]().svg(), "run make docs"
+
+
+def test_a_treemap_fills_its_place():
+    found = pictures.squarify([6, 6, 4, 3, 2, 2, 1], 10, 20, 600, 400)
+    assert sum(width * height for *_, width, height in found) == pytest.approx(600 * 400)
+    assert [round(width * height / 10000) for *_, width, height in found] == [6, 6, 4, 3, 2, 2, 1]
+    assert max(max(width / height, height / width) for *_, width, height in found) < 4
+    assert sum(size for _, parts in pictures.areas(RECORDED) for size in parts.values()) == pytest.approx(
+        RECORDED["accelerator"]["area"])
+
+
+def test_every_page_has_its_place_on_the_site():
+    """mkdocs.yml has a line for each, in the shelf it belongs to."""
+    named = re.findall(r"([\w/-]+\.md)$", (tables.ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    pages = {str(path.relative_to(tables.ROOT / "docs")) for path in (tables.ROOT / "docs").rglob("*.md")}
+    assert sorted(named) == sorted(pages), "nav of mkdocs.yml"
+
+
+def test_the_site_reads_what_is_written_for_github():
+    text = ("Two things\n- one\n  of them\n- two\n1. no list\n\n<!-- x -->\n| a |\n|---|\nISCA\n2020. Not a list,\n"
+            "[formats.md](../formats.md#dct), [there](../../rtl/x.py), [records/](records)\n```\nsh\n- as it is\n```")
+    assert site.readable(text, 1, {"formats.md": "Formats"}) == (
+        "Two things\n\n- one\n  of them\n- two\n1. no list\n\n<!-- x -->\n\n| a |\n|---|\nISCA\n2020. Not a list,\n"
+        "[Formats](../formats.md#dct), there, records/\n```\nsh\n- as it is\n```")
+    assert site.titles([{"Start": "index.md"}, {"How": [{"DCT": "dct.md"}]}]) == {"index.md": "Start", "dct.md": "DCT"}
+    assert site.on_page_content("a :func:<code>~a.b.modes</code>", None, None, None) == "a <code>modes</code>"
+
+
+@pytest.mark.parametrize("path", sorted([*tables.ROOT.glob("*.md"), *tables.ROOT.glob("docs/**/*.md")]),
                          ids=lambda path: path.name)
 def test_links_lead_somewhere(path):
     """Files that are there, and headings in them, as GitHub writes them."""
