@@ -17,7 +17,7 @@ endif
 benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
-.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs site stale dist lint clean
+.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs figures site stale dist lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -98,6 +98,7 @@ docs: setup  ## write recorded figures, and ratios of all modes, into the docume
 	@$(BIN)/python -m docs.rates $(BENCH)
 	@$(BIN)/python -m docs.ratios
 	@$(BIN)/python -m docs.measured
+	@$(BIN)/python -m docs.readme
 	@$(BIN)/python -m docs.records
 	@$(BIN)/python -m docs.pictures
 	@if $(BIN)/python -c "import torch" 2> /dev/null; then $(BIN)/python -m docs.training; \
@@ -108,9 +109,14 @@ site:  ## build the documentation in build/site, and look at every page of it in
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@$(BIN)/python -m docs.browse build/site $(if $(filter-out 0,$(SHOTS)),build/shots)
 
-stale:  ## list the recorded proofs, mutants and netlists whose unit or bench has changed since
+figures:  ## measure again every recorded figure of something that has changed since, and only these (ONLY=areas); resumes
+	@scripts/setup.sh bench synth
+	@$(BIN)/python -m docs.figures $(ONLY) --jobs=$(JOBS)
+	@$(MAKE) --no-print-directory docs
+
+stale:  ## list the recorded figures of what has changed since, which make docs then marks (ONLY=, CHECK=1: fail)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m docs.records --stale
+	@$(BIN)/python -m docs.figures $(ONLY) $(if $(filter-out 0,$(CHECK)),--check,--stale)
 
 dist:  ## build sdist and wheel in build/dist, and check what PyPI would show of them
 	@scripts/setup.sh dist

@@ -2,7 +2,15 @@
 
 import re
 
-__all__ = ["renewed"]
+__all__ = ["legend", "renewed"]
+
+
+def legend(lines, stale):
+    """The lines of a table, and, if it is stale, one below that says so."""
+    yield from lines
+    if stale:
+        yield ""
+        yield "† All of it was measured on an earlier version ([figures](records.md#figures))."
 
 
 def renewed(text, tables):

@@ -1,6 +1,6 @@
 """``make docs``: tables that take long, or packages of others, to measure, from ``docs/records/measured.json``.
 
-``python -m docs.measured`` writes them into ``docs/ratios.md``, and an excerpt into the README; what measures one,
+``python -m docs.measured`` writes them into ``docs/ratios.md``; what measures one,
 :mod:`docs.beside` or :mod:`docs.quantizers`, records it first.
 """
 
@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from actcodec.golden.jpegact import steps
-from docs import marks
+from actcodec.synth.records import stamp
+from docs import figures, marks
 from docs.ratios import DOCUMENT
 
-__all__ = ["DOCUMENT", "HEADS", "README", "RECORD", "excerpt", "record", "recorded", "renewed", "rounded"]
+__all__ = ["DOCUMENT", "HEADS", "RECORD", "record", "recorded", "renewed", "rounded"]
 
 RECORD = Path(__file__).parent / "records/measured.json"
-README = Path(__file__).parents[1] / "README.md"
 HEADS = {
     "beside": ("tensors", "equal", "as", "ZVC", "nibble", "rice", "`comet`", "SZ3, default", "SZ3, best",
                "cuSZ, codes alone", "zfp"),
@@ -32,8 +32,10 @@ def recorded():
 def record(table, rows):
     """Records a table, and writes it into the document."""
     found = recorded() | {table: rounded(rows)}
+    keys = found.pop("keys", {}) | {table: {"key": figures.sections("measured")[table], **stamp()}}
     parts = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
              for name, rows in sorted(found.items())]
+    parts.append(f' "keys": {json.dumps(keys)}')
     RECORD.write_text("{\n" + ",\n".join(parts) + "\n}\n")
     main()
 
@@ -52,32 +54,14 @@ def lines(table, rows):
         yield f"| {' | '.join(f'{cell:.2f}' if isinstance(cell, float) else cell for cell in row)} |"
 
 
-def yardstick(record):
-    """The README's table: the paper's code, ours, and others, at the same errors."""
-    div = 3 + steps.DEAD_ZONES.index(1)
-    yield "| L2 error of | ZVC, the paper's | `nibble` | `rice` | `rice`, `--quantizer div` | SZ3 | zfp |"
-    yield "|---|---:|---:|---:|---:|---:|---:|"
-    for table in ("optL", "optH"):
-        zvc, nibble, rice = (next(row for row in record["quantizers"] if row[:2] == [table, coder])
-                             for coder in ("zvc", "nibble", "rice"))
-        zfp = next(row[-1] for row in record["beside"] if row[:3] == ["dense", "L2 error", table])
-        numbers = (zvc[2], nibble[2], rice[2], rice[div], rice[-1], zfp)
-        yield f"| {table} | {' | '.join(f'{number:.2f}' for number in numbers)} |"
-
-
-def renewed(text, found):
+def renewed(text, found, stale=()):
     """The document with the tables of a record."""
-    return marks.renewed(text, {table: partial(lines, table, found[table]) for table in HEADS})
-
-
-def excerpt(text, record):
-    """The README with its table."""
-    return marks.renewed(text, {"yardstick": partial(yardstick, record)})
+    return marks.renewed(text, {table: partial(marks.legend, lines(table, found[table]), table in stale)
+                                for table in HEADS})
 
 
 def main():
-    DOCUMENT.write_text(renewed(DOCUMENT.read_text(), recorded()))
-    README.write_text(excerpt(README.read_text(), recorded()))
+    DOCUMENT.write_text(renewed(DOCUMENT.read_text(), recorded(), figures.marked()["measured"]))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from actcodec import codecs
 from actcodec.bench.cycles import DENSE, PAPER, SHOWN
-from docs import marks
+from actcodec.synth.records import stamp
+from docs import figures, marks
 
 __all__ = ["DOCUMENTS", "RECORD", "recorded", "renewed", "taken"]
 
@@ -37,6 +38,8 @@ def taken(record, folder):
     """A record with what ``make bench`` left in a folder: rates of :data:`SHOWN` CDUs, offload rates of compression."""
     report = json.loads((folder / "report.json").read_text())
     new = deepcopy(record)
+    taken_now = [section for section, rows in (("rates", "rates"), ("offload", "offload"), ("streams", "streamed"),
+                                               ("coders", "coding")) if report[rows]]
     for one in report["rates"]:
         if one["cdus"] == SHOWN:
             rates = new["rates"].setdefault(one["mode"], {way: {} for way in WAYS})
@@ -58,10 +61,13 @@ def taken(record, folder):
         found["symbols"] = round(one["symbols"], 2)
         found["cycles"].setdefault(str(one["coders"]), [None, None])[one["decompress"]] = round(one["steady"], 3)
     if (speed := folder / "speed.json").exists():
+        taken_now.append("speed")
         new["speed"] = {one["name"]: [round(one["ratio"], 3), round(one["error"], 5), round(one["compress"]),
                                       round(one["decompress"]),
                                       round(max(one["memory_compress"], one["memory_decompress"]), 2), one["better"]]
                         for one in json.loads(speed.read_text())}
+    today = figures.sections("bench")
+    new["keys"] = record.get("keys", {}) | {section: {"key": today[section], **stamp()} for section in taken_now}
     return new
 
 
@@ -141,17 +147,19 @@ def recorded():
     return json.loads(RECORD.read_text())
 
 
-def renewed(text, name, record):
+def renewed(text, name, record, stale=()):
     """The document of that name with the tables of a record."""
-    return marks.renewed(text, {table: partial(lines, record) for table, lines in DOCUMENTS[name].items()})
+    return marks.renewed(text, {table: partial(marks.legend, lines(record), table in stale)
+                                for table, lines in DOCUMENTS[name].items()})
 
 
 def main(folder=None):
     if folder:
         RECORD.write_text(text(taken(recorded(), Path(folder))))
+    stale = figures.marked()["bench"]
     for name in DOCUMENTS:
         path = ROOT / name
-        path.write_text(renewed(path.read_text(), name, recorded()))
+        path.write_text(renewed(path.read_text(), name, recorded(), stale))
 
 
 def text(record):

@@ -1,27 +1,29 @@
 """``make docs``: the page of records, ``docs/records.md``, from ``docs/records/*.json``.
 
-``python -m docs.records --stale`` (``make stale``) lists the entries whose subject has changed since: its key is not
-the recorded one, or none was recorded.
+Which entries are stale is said by :mod:`docs.figures`.
 """
 
-import json
-import sys
 from collections import Counter
 from pathlib import Path
 
-from actcodec.synth import baseline, catalogue, fpga, mutate, records
+from actcodec.synth import records
 from actcodec.synth.mutate import COLUMNS, cells
 from actcodec.units import UNITS
+from docs import figures
 
-__all__ = ["DOCUMENT", "page", "stale"]
+__all__ = ["DOCUMENT", "page"]
 
 DOCUMENT = Path(__file__).parent / "records.md"
 HEAD = """# Records
 
 Results that take long to obtain, rendered by `make docs` from the files in [records/](records), which have more
-detail. An entry there has a key of the content that was examined, `null` where it was not recorded; `make stale` lists
-those whose subject has changed since. The methods are described in [verification.md](verification.md) and
-[synthesis.md](synthesis.md).
+detail. The methods are described in [verification.md](verification.md) and [synthesis.md](synthesis.md).
+"""
+FIGURES = """
+## Figures
+Each figure is recorded with a key of what it was measured on: the RTL, the flow, its tools, the bench or the data.
+`make figures` measures again what has another key now, or none, and only that; `make stale` lists it. Until then tables
+mark it with †.
 """
 PROOFS = """
 ## Proofs
@@ -117,6 +119,13 @@ def soak(record):
             (kind, *(number(one[what].get(kind)) for one in some.values())) for kind in kinds), range(1, 1 + len(some)))
 
 
+def stale(marked):
+    yield from table(("figures", "recorded", "with mark", "which"), (
+        (kind.title, number(len(kind.recorded())), number(len(marked[name])),
+         "all" if len(marked[name]) == len(kind.recorded()) else ", ".join(marked[name])) for name, kind in
+        figures.KINDS.items()), (1, 2))
+
+
 def synthesis(record):
     for topic, rows in record.items():
         yield f"### {topic[0].upper()}{topic[1:]}"
@@ -126,46 +135,12 @@ def synthesis(record):
 
 def page():
     """The document."""
-    parts = [HEAD]
+    parts = [HEAD, FIGURES + "\n" + "\n".join(stale(figures.marked())) + "\n"]
     for text, function in ((PROOFS, proofs), (MUTANTS, mutants), (NETLISTS, netlists), (SOAK, soak),
                            (SYNTHESIS, synthesis)):
         parts.append(text + "\n" + "\n".join(function(records.read(function.__name__))).rstrip() + "\n")
     return "".join(parts)
 
 
-def stale(record, key):
-    """The subjects of a record that have another key now; ``key`` gives that of a subject."""
-    return [name for name, one in record.items() if one.get("key") != key(name, one)]
-
-
-def show():
-    """Prints what is stale of proofs, mutants, netlists and their figures; elaborates everything that was examined."""
-    from formal.catalogue import key as proved  # needs Yosys, which make docs does without
-
-    jobs = {job.label: job for job in catalogue.jobs(catalogue.NAMES)}
-
-    def placed(name, _):
-        return fpga.key(jobs[name].name, jobs[name].text, jobs[name].texts)
-
-    def mapped(name, _):
-        return catalogue.key(jobs[name])
-
-    for title, record, key in (
-            ("proofs", records.read("proofs"), lambda name, one: one["properties"] and proved(name)),
-            ("mutants", records.read("mutants"),
-             lambda name, one: mutate.key(mutate.SUBJECTS[name], one["mutants"], one["seed"])),
-            ("netlists", records.read("netlists"), mapped), ("synth/baseline.json", baseline.read(), mapped),
-            ("synth/fpga.json", json.loads(fpga.RECORD.read_text()), placed)):
-        names = stale(record, key)
-        unknown = [name for name in names if record[name].get("key") is None]
-        print(f"{title}: {len(names)} of {len(record)} are stale, or their key is not known", flush=True)
-        for what, some in (("stale", [name for name in names if name not in unknown]), ("not known", unknown)):
-            if some:
-                print(f"  {what}: {', '.join(some)}", flush=True)
-
-
 if __name__ == "__main__":
-    if "--stale" in sys.argv[1:]:
-        show()
-    else:
-        DOCUMENT.write_text(page())
+    DOCUMENT.write_text(page())

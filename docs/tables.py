@@ -1,9 +1,11 @@
-"""``make docs``: the figures in the documents' tables, from ``synth/baseline.json`` and ``synth/fpga.json``.
+"""``make docs``: the figures in the documents' tables, from ``synth/baseline.json``, ``synth/fpga.json`` and
+``docs/records/power.json``.
 
 ``python -m docs.tables`` writes areas, flip-flops, slacks and ratios into the tables between the lines ``<!-- figures
 -->`` and ``<!-- /figures -->``; with ``--check`` it only tells whether they are up to date. What a row is called says
 which records it adds up; everything else in a table stays as it is. ``docs/synthesis.md`` has two tables more: ``fpga``
-has a row for each unit that was placed, ``late`` one for each that does not meet the clock.
+has a row for each unit that was placed, ``late`` one for each that does not meet the clock. What is stale, by
+:mod:`docs.figures`, has a mark.
 """
 
 import json
@@ -11,13 +13,13 @@ import re
 import sys
 from pathlib import Path
 
-from docs import marks
+from docs import figures, marks
 
-__all__ = ["DOCUMENTS", "PLACED", "ROWS", "late", "placed", "renewed"]
+__all__ = ["DOCUMENTS", "PLACED", "POWER", "ROWS", "fpga", "late", "marked", "placed", "power", "powered", "renewed"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/units.md")
-PLACED = "docs/synthesis.md"
+PLACED, POWER = "docs/synthesis.md", "docs/power.md"
 BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 # Rows that are not called after one record: {first cell: {record: how many}}.
 ROWS = {
@@ -43,17 +45,22 @@ ROWS = {
 }
 
 
+def marked(text, stale):
+    """The text of a figure with a mark if it is stale, and without one otherwise."""
+    return text.replace(figures.MARK, "") + (figures.MARK if stale else "")
+
+
 def records(cell, recorded):
     """[(record, how many)] of the row with that first cell. Raises ValueError for one that nothing is recorded of."""
     named = re.match(r"`(\w+)`", cell)
     found = ROWS.get(cell) or ({named[1]: 1} if named else {})
     if not found or not set(found) <= set(recorded):
         raise ValueError(f"no figures are recorded for the row {cell!r}")
-    return [(recorded[label], count) for label, count in found.items()]
+    return [(recorded[label] | {"label": label}, count) for label, count in found.items()]
 
 
-def row(header, cells, recorded):
-    """The cells of a row with the figures of today."""
+def row(header, cells, recorded, stale):
+    """The cells of a row with what is recorded; the first figure has the mark of all that are ``stale``."""
     parts = records(cells[0], recorded)
     area = sum(record["area"] * count for record, count in parts)
     memories = sum(record.get("macros", 0) * count for record, count in parts)
@@ -64,70 +71,111 @@ def row(header, cells, recorded):
     if paper:
         new["ratio"] = f"{area / int(paper):.2f}"
     # what follows a number is not recorded
-    return [re.sub(r"^[-+]?[\d,.]+", new[name], cell) if name in new and cell else cell
-            for name, cell in zip(header, cells, strict=True)]
+    cells = [re.sub(r"^[-+]?[\d,.]+", new[name], cell) if name in new and cell else cell
+             for name, cell in zip(header, cells, strict=True)]
+    area = header.index("area")
+    cells[area] = marked(cells[area], any(record["label"] in stale for record, _ in parts))
+    return cells
 
 
 def split(line):
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def table(lines, recorded):
-    """A table's lines with the figures of today."""
+def table(lines, recorded, stale):
+    """A table's lines with what is recorded."""
     header = [cell.split(",")[0] for cell in split(lines[0])]
     for line in lines[2:]:
         cells = split(line)
-        yield line if (new := row(header, cells, recorded)) == cells else "| " + " | ".join(new) + " |"
+        yield line if (new := row(header, cells, recorded, stale)) == cells else "| " + " | ".join(new) + " |"
 
 
-def renewed(text, recorded):
-    """A document with the figures of today. Raises ValueError for a row that nothing is recorded of."""
+def renewed(text, recorded, stale=()):
+    """A document with what is recorded, and marks on what is ``stale``. Raises ValueError for a row that nothing is
+    recorded of."""
     pieces = re.split(f"({re.escape(BEGIN)}\n.*?{re.escape(END)})", text, flags=re.DOTALL)
     for i, piece in enumerate(pieces):
         if piece.startswith(BEGIN):
             lines = piece.splitlines()
             body = [line for line in lines if line.startswith("|")]
             start = lines.index(body[0])
-            lines[start + 2 : start + len(body)] = table(body, recorded)
+            lines[start + 2 : start + len(body)] = table(body, recorded, stale)
             pieces[i] = "\n".join(lines)
     return "".join(pieces)
 
 
-def fpga(found):
+def fpga(found, stale=()):
     """The lines of the FPGA's table."""
     yield "| unit | LUTs | flip-flops | multipliers | MHz |"
     yield "|---|---:|---:|---:|---:|"
     for label, one in found.items():
-        yield f"| {label} | {one['luts']:,} | {one['flops']:,} | {one['dsps']} | {one['fmax']:.0f} |"
+        luts = marked(format(one["luts"], ","), label in stale)
+        yield f"| {label} | {luts} | {one['flops']:,} | {one['dsps']} | {one['fmax']:.0f} |"
 
 
-def late(recorded):
+def late(recorded, stale=()):
     """The lines of the table of what does not meet the clock."""
     yield "| unit | area, um² | slack, ps | recipe |"
     yield "|---|---:|---:|---|"
     for label, one in recorded.items():
         if one["slack"] < 0:
-            yield f"| {label} | {one['area']:,.0f} | {one['slack']} | `{one['recipe']}` |"
+            area = marked(format(one["area"], ",.0f"), label in stale)
+            yield f"| {label} | {area} | {one['slack']} | `{one['recipe']}` |"
 
 
-def placed(text, recorded):
+def placed(text, recorded, stale=None):
     """docs/synthesis.md with what is recorded of the FPGA, and of units that do not meet the clock."""
-    return marks.renewed(text, {"fpga": lambda: fpga(json.loads((ROOT / "synth/fpga.json").read_text())),
-                                "late": lambda: late(recorded)})
+    stale = stale or {"fpga": (), "areas": ()}
+    return marks.renewed(text, {
+        "fpga": lambda: fpga(json.loads((ROOT / "synth/fpga.json").read_text()), stale["fpga"]),
+        "late": lambda: late(recorded, stale["areas"])})
+
+
+# Rows of the table of power: {first cell: {record: how many}}, all of a CDU's modes apart from what is idle.
+WATTS = {
+    "SFPR (paper 34.3)": {"sfpr": 1}, "alignment buffer": {"align": 1}, "DCT (paper 273.4)": {"dct": 1},
+    "SH, `quantize`": {"quantize": 1}, "CDU in a lane": {"cdu (in a lane)": 1}, "lane": {"lane": 1},
+    "collector, 4 CDUs": {"collector": 1}, "splitter, 4 CDUs": {"splitter": 1},
+    "tensor_plan, 4 CDUs": {"tensor_plan": 1},
+    "4 CDUs, collector, splitter (paper: 1,360)": {"cdu (in a lane)": 4, "collector": 1, "splitter": 1},
+    "4 lanes, collector, splitter, plan": {"lane": 4, "collector": 1, "splitter": 1, "tensor_plan": 1},
+}
+IDLE = {("collector, 4 CDUs", "decompress"), ("splitter, 4 CDUs", "compress")}
+
+
+def power(found, stale=()):
+    """The lines of the table of power."""
+    yield "| mW | compress | decompress |"
+    yield "|---|---:|---:|"
+    for name, parts in WATTS.items():
+        cells = []
+        for way in ("compress", "decompress"):
+            total = sum(count * found[label][way] for label, count in parts.items())
+            text = f"{total:,.1f}" if len(parts) == 1 else f"{total:,.0f}"
+            cells.append(marked(text, set(parts) & set(stale)) + ", idle" * ((name, way) in IDLE))
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def powered(text, found, stale=()):
+    """docs/power.md with what is recorded."""
+    return marks.renewed(text, {"power": lambda: power(found, stale)})
 
 
 def main(check):
     recorded = json.loads((ROOT / "synth/baseline.json").read_text())
-    stale = []
-    for name, function in [*((name, renewed) for name in DOCUMENTS), (PLACED, placed)]:
+    watts = json.loads((ROOT / "docs/records/power.json").read_text())
+    stale, differ = figures.marked(), []
+    for name, function in [*((name, lambda text: renewed(text, recorded, stale["areas"])) for name in DOCUMENTS),
+                           (PLACED, lambda text: placed(text, recorded, stale)),
+                           (POWER, lambda text: powered(text, watts, stale["power"]))]:
         before = (ROOT / name).read_text()
-        after = function(before, recorded)
+        after = function(before)
         if after != before:
-            stale.append(name)
+            differ.append(name)
             if not check:
                 (ROOT / name).write_text(after)
-    if check and stale:
-        sys.exit(f"figures differ from the records in synth: {', '.join(stale)}; run make docs")
+    if check and differ:
+        sys.exit(f"figures differ from the records in synth: {', '.join(differ)}; run make docs")
 
 
 if __name__ == "__main__":

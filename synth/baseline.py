@@ -26,7 +26,7 @@ KEPT = ("area", "sequential", "flops", "slack", "recipe")
 
 def read(path=PATH):
     """{label: {area and sequential in um2, flops, slack in ps, recipe; macros in um2, if it has such; key of the job
-    in the catalogue, if that is known}}; nothing without a file."""
+    in the catalogue, if that is known; date and commit}}; nothing without a file."""
     return json.loads(path.read_text()) if path.exists() else {}
 
 
@@ -125,7 +125,9 @@ def command(units, renew, search, parts, threads):
         if not renew:
             faults += compare(recorded, figures)
         elif not faults:
-            write(others | record(figures, {job.label: key(job) for job in work}), PATH)
+            measured = records.stamp()
+            write(others | {label: one | measured for label, one in record(
+                figures, {job.label: key(job) for job in work}).items()}, PATH)
             for sentence in late(recorded, figures):
                 console.print(f"{sentence}: SEARCH=1 tries the others", soft_wrap=True)
         console.print(f"{len(figures)} mapped in {monotonic() - start:.0f} s")

@@ -21,6 +21,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from actcodec.synth import records
 from actcodec.synth.catalogue import MAPPED, jobs
 from actcodec.synth.console import close, progress
 from actcodec.synth.flow import netlist, yosys
@@ -183,7 +184,7 @@ def record(found, keys, path=RECORD):
     kept = json.loads(path.read_text()) if path.exists() else {}
     for label, one in found.items():
         kept[label] = {name: value for name, value in asdict(one).items() if name != "seconds"}
-        kept[label]["key"] = keys[label]
+        kept[label] |= {"key": keys[label], **records.stamp()}
     lines = [f" {json.dumps(label)}: {json.dumps(one)}" for label, one in kept.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

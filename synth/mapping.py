@@ -8,8 +8,8 @@ from time import monotonic
 import click
 from rich.console import Console
 
-from actcodec.synth import baseline, fpga, power, report
-from actcodec.synth.catalogue import BY_NAME, MAPPED, NAMES, jobs, run
+from actcodec.synth import baseline, fpga, power, records, report
+from actcodec.synth.catalogue import BY_NAME, MAPPED, NAMES, jobs, key, run
 from actcodec.synth.console import Mapping, close, progress
 from actcodec.synth.library import SynthesisError
 
@@ -21,7 +21,8 @@ from actcodec.synth.library import SynthesisError
 @click.option("--search", is_flag=True, help="Try all recipes, not only the one recorded in baseline.json.")
 @click.option("--power/--no-power", "powered", default=None,
               help="Measure power, too; by default only when all is mapped.")
-def command(units, threads, search, powered):
+@click.option("--renew", is_flag=True, help="With --power: record it in docs/records/power.json.")
+def command(units, threads, search, powered, renew):
     """Maps UNITs (default: all that does not take long) to Nangate45 and prints area and timing beside the paper's
     tables.
 
@@ -60,6 +61,11 @@ def command(units, threads, search, powered):
             raise error
     done = [(job, *result) for job, result in zip(work, results, strict=True) if not isinstance(result, Exception)]
     powers = {label: result for label, result in powers.items() if isinstance(result, dict)}
+    if renew and powered:
+        measured_on = records.stamp()
+        records.renew("power", {job.label: {"key": key(job), **measured_on, **{
+            direction: round(one.total, 1) for direction, one in powers[job.label].items()}}
+            for job in work if powers.get(job.label)})
     rows = report.whole([
         report.Row(job.label, job.paper, figures, fpga.recall(job.name, job.text, parts=job.texts),
                    powers.get(job.label, {})) for job, figures, _, _ in done])

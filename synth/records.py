@@ -5,9 +5,11 @@ An entry is stale once its subject has another key.
 """
 
 import json
+import subprocess
+from datetime import date
 from pathlib import Path
 
-__all__ = ["FOLDER", "read", "renew", "text"]
+__all__ = ["FOLDER", "read", "renew", "stamp", "text"]
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "records"
 
@@ -16,6 +18,16 @@ def read(name):
     """{subject: its entry}; nothing without a file."""
     path = Path(FOLDER, f"{name}.json")
     return json.loads(path.read_text()) if path.exists() else {}
+
+
+def stamp():
+    """When and on which commit a figure is measured; without git, on none."""
+    try:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=FOLDER.parent, text=True,
+                                capture_output=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = ""
+    return {"date": date.today().isoformat(), "commit": commit}
 
 
 def text(record):

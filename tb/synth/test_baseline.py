@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from actcodec.synth import baseline
+from actcodec.synth import baseline, records
 from actcodec.synth.baseline import compare, history, read, recipes, record, strangers, write
 from actcodec.synth.library import SynthesisError
 
@@ -186,4 +186,4 @@ def test_some_units_alone(path, recorded, command):
     assert command({"dct": Figures()}, "--parts")[0] == 0
     assert command({"dct": Figures(area=2000.0)}, "dct")[0] == 1
     assert command({"dct": Figures(area=2000.0)}, "dct", "--renew")[0] == 0
-    assert read(path) == recorded | {"dct": recorded["dct"] | {"area": 2000.0, "key": "key of dct"}}
+    assert read(path) == recorded | {"dct": recorded["dct"] | {"area": 2000.0, "key": "key of dct", **records.stamp()}}

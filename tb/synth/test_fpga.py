@@ -8,7 +8,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
-from actcodec.synth import fpga
+from actcodec.synth import fpga, records
 from actcodec.synth.flow import netlist
 from actcodec.synth.fpga import fit, recall
 from actcodec.synth.library import SynthesisError
@@ -158,6 +158,6 @@ def test_figures_are_recorded_beside_those_of_others(tmp_path):
     for label, luts in (("dct", 5), ("zvc", 7), ("dct", 6)):
         fpga.record({label: fpga.Fit(luts, 2, 0, 1, 99.5, 3.0)}, {label: f"key of {label}"}, path)
     found = json.loads(path.read_text())
-    assert found == {label: {"luts": luts, "flops": 2, "dsps": 0, "brams": 1, "fmax": 99.5, "key": f"key of {label}"}
-                     for label, luts in (("dct", 6), ("zvc", 7))}
+    assert found == {label: {"luts": luts, "flops": 2, "dsps": 0, "brams": 1, "fmax": 99.5, "key": f"key of {label}",
+                             **records.stamp()} for label, luts in (("dct", 6), ("zvc", 7))}
     assert list(found) == ["dct", "zvc"]

@@ -1,0 +1,228 @@
+"""``make figures``: measures again what was measured on something else than what is there now, and nothing else.
+
+Each recorded figure has the key of what it was measured on. ``python -m docs.figures`` runs for each kind of figure the
+command that records it, with the units whose key is another one now; what these commands have done before they remember
+by content, so that an interrupted run goes on. ``--stale`` (``make stale``) lists these units, and writes them into
+``docs/records/stale.json``, from which ``make docs`` marks tables. ``--check``, of CI, fails if a figure is stale and
+has no mark, or is in the README.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from docs import content
+
+__all__ = ["KINDS", "MARK", "PATH", "Kind", "changed", "marked", "outdated", "sections"]
+
+PATH = content.ROOT / "docs/records/stale.json"
+MARK = "†"
+SAMPLE = "actcodec/data/resnet20.npz"
+LANES = (SAMPLE, "rtl/common", "rtl/offload", "rtl/jpegact", "rtl/comet", "rtl/division", "actcodec/driver.py",
+         "actcodec/sim", "actcodec/bench/cycles.py")
+OTHERS = (SAMPLE, "docs/beside.py", "requirements-bench.lock")
+PAPER = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
+SOURCES = {
+    "bench": {**dict.fromkeys(("rates", "offload"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
+              "coders": (LANES, ("jpeg-base",)), "speed": ((SAMPLE, "golden", "actcodec/bench/speed.py"), ())},
+    "measured": {"beside": (OTHERS, ("jpeg-act", "sfpr-zvc", "comet")),
+                 "quantizers": ((*OTHERS, "docs/quantizers.py"), ("jpeg-act",))},
+}
+"""What sections of records depend on: {record: {section: (places, modes whose streams count)}}."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Figures that one command records."""
+
+    title: str
+    recorded: Callable  # {label: key, or None where it is not known}
+    today: Callable  # of labels: {label: key}
+    commands: Callable  # of labels: [arguments of Python]
+    quick: bool = False  # whether keys take less than a second
+
+
+def read(path):
+    return json.loads((content.ROOT / path).read_text())
+
+
+def keys(path):
+    return {label: one.get("key") for label, one in read(path).items()}
+
+
+def orders():
+    """{label: name on the command line} of all that is mapped; lanes come with an accelerator."""
+    from actcodec.synth import catalogue
+
+    found = {}
+    for name in catalogue.NAMES:
+        for label, (_, unit, parameters) in catalogue.orders([name]).items():
+            found.setdefault(label, name)
+            if unit.name == "accelerator":
+                found.setdefault(catalogue._lane(parameters)[1], name)
+    return found
+
+
+def jobs(labels):
+    """The jobs of these labels, by label; nothing else is elaborated."""
+    from actcodec.synth import catalogue
+
+    names = sorted({name for label, name in orders().items() if label in labels})
+    if not names:
+        return {}
+    known = catalogue.orders(names)
+    wanted = [(unit.name, parameters) for label, (_, unit, parameters) in known.items()
+              if label in labels or (unit.name == "accelerator" and catalogue._lane(parameters)[1] in labels)]
+    return {job.label: job for job in catalogue.jobs(
+        names, lambda unit, parameters: (unit.name, parameters) in wanted) if job.label in labels}
+
+
+def mapped(labels):
+    from actcodec.synth import catalogue
+
+    return {label: catalogue.key(job) for label, job in jobs(labels).items()}
+
+
+def placed(labels):
+    from actcodec.synth import fpga
+
+    return {label: fpga.key(job.name, job.text, job.texts) for label, job in jobs(labels).items()}
+
+
+def mutated(labels):
+    from actcodec.synth import mutate
+
+    entries = read("docs/records/mutants.json")
+    return {label: mutate.key(mutate.SUBJECTS[label], entries[label]["mutants"], entries[label]["seed"])
+            for label in labels if label in mutate.SUBJECTS}
+
+
+def proved(labels):
+    from formal.catalogue import key, proofs
+
+    return {label: key(label) for label in labels if label in proofs()}
+
+
+def synth(command, *options, unit=False):
+    """Commands of ``actcodec.synth`` for labels; with ``unit`` they know units alone, not their variants."""
+    def commands(labels):
+        names = {orders().get(label, label) for label in labels}
+        if unit:
+            names = {label.split(" ")[0] for label in labels}
+        return [["-m", "actcodec.synth", command, *sorted(names), *options]]
+    return commands
+
+
+def formal(labels):
+    entries = read("docs/records/proofs.json")
+    return [["-m", "formal", *sorted({entries[label]["unit"].split(" ")[0] for label in labels}), "--renew"]]
+
+
+def sections(record):
+    """{section: key of today} of a record that is measured on sources."""
+    return {section: content.key(*places, modes=modes) for section, (places, modes) in SOURCES[record].items()}
+
+
+def measured_on(record):
+    """{section: its recorded key} of one."""
+    return {section: read(f"docs/records/{record}.json").get("keys", {}).get(section, {}).get("key")
+            for section in SOURCES[record]}
+
+
+KINDS = {
+    "areas": Kind("areas and slacks", lambda: keys("synth/baseline.json"), mapped, synth("baseline", "--renew")),
+    "fpga": Kind("FPGA", lambda: keys("synth/fpga.json"), placed, synth("fpga", "--renew", unit=True)),
+    "power": Kind("power", lambda: keys("docs/records/power.json"), mapped, synth("map", "--power", "--renew")),
+    "netlists": Kind("netlists", lambda: keys("docs/records/netlists.json"), mapped, synth("gates", "--renew")),
+    "mutants": Kind("mutants", lambda: keys("docs/records/mutants.json"), mutated, lambda labels: [
+        ["-m", "actcodec.synth", "mutate", *sorted(labels), "--renew"]]),
+    "proofs": Kind("proofs", lambda: {label: one["key"] for label, one in read("docs/records/proofs.json").items()
+                                      if one["properties"]}, proved, formal),
+    "bench": Kind("rates", lambda: measured_on("bench"), lambda _: sections("bench"), lambda _: [
+        ["-m", "actcodec", "bench", "--output", "build/bench"], ["-m", "docs.rates", "build/bench"]], quick=True),
+    "measured": Kind("ratios beside others", lambda: measured_on("measured"), lambda _: sections("measured"),
+                     lambda labels: [["-m", f"docs.{label}"] for label in sorted(labels)], quick=True),
+}
+"""The kinds of figures, in the order in which they are measured."""
+
+
+def outdated(kind):
+    """The labels whose figures were measured on something else, or nobody knows on what."""
+    recorded = kind.recorded()
+    known = {label for label, key in recorded.items() if key is not None}
+    today = kind.today(known) if known else {}
+    return sorted(label for label, key in recorded.items() if key is None or today.get(label) != key)
+
+
+def marked():
+    """{kind: labels} as tables have them: those that are slow to compute by the file, the others as they are now."""
+    kept = json.loads(PATH.read_text()) if PATH.exists() else {}
+    return {name: outdated(kind) if kind.quick else kept.get(name, []) for name, kind in KINDS.items()}
+
+
+def changed(names):
+    """{kind: labels} that are stale now, printed as they are found."""
+    found = {}
+    for name in names:
+        found[name] = outdated(KINDS[name])
+        print(f"{KINDS[name].title}: {len(found[name])} of {len(KINDS[name].recorded())} are stale, or nobody knows on "
+              f"what they were measured{': ' if found[name] else ''}{', '.join(found[name])}", flush=True)
+    return found
+
+
+def write(found):
+    """Into the file, what is slow to compute."""
+    kept = json.loads(PATH.read_text()) if PATH.exists() else {}
+    kept |= {name: labels for name, labels in found.items() if not KINDS[name].quick}
+    PATH.write_text("{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(labels)}" for name, labels in sorted(
+        kept.items())) + "\n}\n")
+
+
+def check(found):
+    """What is wrong, a sentence each."""
+    kept = marked()
+    for name, labels in found.items():
+        if fresh := sorted(set(labels) - set(kept[name])):
+            yield f"{KINDS[name].title} without a mark: {', '.join(fresh)}; run make stale docs"
+    if MARK in (content.ROOT / "README.md").read_text():
+        yield "README.md has figures that were measured on something else; run make figures"
+
+
+def measure(names, jobs):
+    """Measures what is stale, kind by kind. Returns the commands that failed."""
+    failed = []
+    for name in names:
+        start, labels = monotonic(), outdated(KINDS[name])
+        if not labels:
+            continue
+        print(f"{KINDS[name].title}: {', '.join(labels)}", flush=True)
+        for command in KINDS[name].commands(labels):
+            threads = ["--jobs", str(jobs)] if command[1] in ("actcodec.synth", "formal") else []
+            if subprocess.run([sys.executable, *command, *threads], cwd=content.ROOT, check=False).returncode:
+                failed.append(" ".join(command))
+        print(f"{KINDS[name].title}: {monotonic() - start:.0f} s", flush=True)
+        write({name: outdated(KINDS[name])})
+    return failed
+
+
+def main(arguments):
+    options = [word for word in arguments if word.startswith("--")]
+    jobs = next((word.partition("=")[2] for word in options if word.startswith("--jobs=")), "2")
+    names = [word for word in arguments if not word.startswith("--")] or list(KINDS)
+    if unknown := [name for name in names if name not in KINDS]:
+        sys.exit(f"no figures {unknown[0]!r}; there are {', '.join(KINDS)}")
+    if "--check" in options:
+        wrong = list(check(changed(names)))
+    elif "--stale" in options:
+        wrong = write(changed(names))
+    else:
+        wrong = [f"failed: {command}" for command in measure(names, jobs)]
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
