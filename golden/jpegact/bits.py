@@ -3,12 +3,14 @@
 Blocks are coded a few thousand at a time, so that what is computed between stays in a cache.
 """
 
+from collections.abc import Callable, Sequence
 from enum import IntFlag
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from actcodec.golden.offload.blocks import BLOCK, LANES
+from actcodec.golden.offload.blocks import BLOCK, LANES, Payload
 
 MOST = 65  # bytes of a block
 WORDS = 10  # of 64 bits, that it takes, and what shifts out of it
@@ -34,7 +36,7 @@ class Recovered(NamedTuple):
     excess: int  # bytes that follow the last block
 
 
-def integers(name, values, count, largest):
+def integers(name: str, values: ArrayLike, count: int, largest: int) -> tuple[int, ...]:
     """`values` as a tuple of `count` ints, 0 to `largest`; ValueError if they are anything else."""
     values = tuple(np.asarray(values).tolist())
     if len(values) != count or any(type(v) is not int or not 0 <= v <= largest for v in values):
@@ -42,20 +44,20 @@ def integers(name, values, count, largest):
     return values
 
 
-def word(value, size):
+def word(value: int, size: int) -> int:
     """`value` if it is an int of `size` bits without a sign; ValueError if not."""
     if type(value) is not int or not 0 <= value < 1 << size:
         raise ValueError(f"word of a table is {value!r}, legal are integers of {size} bits")
     return value
 
 
-def check(table, kind):
+def check(table: object, kind: type) -> None:
     """Raises ValueError unless `table` is a table of that kind."""
     if not isinstance(table, kind):
         raise ValueError(f"table is {table!r}, has to be a {kind.__module__.split('.')[-1]}.{kind.__name__}")
 
 
-def bytes_of(blocks):
+def bytes_of(blocks: ArrayLike) -> NDArray[np.uint8]:
     """Blocks of int8 or uint8, [n, 64] or [n, 8, 8] (line by line), as uint8 [n, 64]; ValueError for anything else."""
     blocks = np.asarray(blocks)
     if blocks.dtype not in (np.int8, np.uint8):
@@ -65,22 +67,22 @@ def bytes_of(blocks):
     return np.ascontiguousarray(blocks).view(np.uint8).reshape(-1, BLOCK)
 
 
-def fold(x, straight):
+def fold(x: NDArray[np.uint8], straight: bool) -> np.ndarray:
     """u of bytes x: 0, 1, 2, 3, ... for 0, -1, 1, -2, ..., and 255 for -128; if straight x as it is."""
     return x if straight else x << 1 ^ -(x >> 7)
 
 
-def unfold(u, straight):
+def unfold(u: NDArray[np.uint8], straight: bool) -> np.ndarray:
     """The bytes x that `fold` makes u of."""
     return u if straight else u >> 1 ^ -(u & 1)
 
 
-def length(values):
+def length(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Bits that values (uint8) need, 0 to 8."""
     return _LENGTHS[values]
 
 
-def pairs(values, widths):
+def pairs(values: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Neighbours along the last axis as one field, the even one in the low bits: values and widths.
 
     `values` has a type that is full at most; that of the result has twice its size, or is uint64.
@@ -89,14 +91,14 @@ def pairs(values, widths):
     return values[..., ::2] | values[..., 1::2].astype(wide) << widths[..., ::2], widths[..., ::2] + widths[..., 1::2]
 
 
-def merged(values, widths):
+def merged(values: np.ndarray, widths: np.ndarray) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """All fields along the last axis, 64 bits at most, as one: uint64 values and widths."""
     while values.shape[-1] > 1:
         values, widths = pairs(values, widths)
     return values[..., 0].astype(np.uint64), widths[..., 0].astype(np.uint64)
 
 
-def join(fields, widths):
+def join(fields: NDArray[np.uint64], widths: NDArray[np.uint64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Fields one after another, in blocks of whole bytes: payload (uint8) and the size of each block in bytes (int64).
 
     Both arguments are uint64 [m, n], for m fields of at most 64 bits of n blocks of at most 65 bytes; fields have no
@@ -116,7 +118,7 @@ def join(fields, widths):
     return data[np.arange(8 * WORDS) < sizes[:, None]], sizes
 
 
-def window(words, offset):
+def window(words: NDArray[np.uint64], offset: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """64 bits from bit `offset` (uint64, [n] or [m, n]) of n rows of words (uint64 [n, WORDS]); zeros behind a row."""
     offset = np.minimum(offset, 64 * (WORDS - 1) - 1)
     place, down = (offset >> 6).astype(np.intp) + np.arange(0, words.size, WORDS), offset & 63
@@ -124,7 +126,7 @@ def window(words, offset):
     return words[place] >> down | words[place + 1] << 1 << 63 - down
 
 
-def padding(words, end):
+def padding(words: NDArray[np.uint64], end: NDArray[np.uint64]) -> NDArray[np.bool]:
     """Whether a bit between bit `end` of a block and the end of that byte is set."""
     return window(words, end) & (np.uint64(1) << (-end & 7)) - 1 != 0
 
@@ -133,20 +135,23 @@ def _parts(n):
     return range(0, max(n, 1), PART)
 
 
-def encode(blocks, code):
+def encode(blocks: ArrayLike,
+           code: Callable[[NDArray[np.uint8]], tuple[np.ndarray, np.ndarray]]
+           ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Payload and sizes of `blocks`; code(x) gives fields and widths, as `join` takes them, of blocks x (uint8)."""
     x = bytes_of(blocks)
     parts = [join(*code(x[i : i + PART])) for i in _parts(len(x))]
-    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+    payloads, sizes = zip(*parts, strict=True)
+    return np.concatenate(payloads), np.concatenate(sizes)
 
 
-def measure(blocks, length):
+def measure(blocks: ArrayLike, length: Callable[[NDArray[np.uint8]], np.ndarray]) -> NDArray[np.int64]:
     """Sizes of `blocks` in a payload; length(x) gives the bytes that follow the first one."""
     x = bytes_of(blocks)
     return np.concatenate([1 + length(x[i : i + PART]).astype(np.int64) for i in _parts(len(x))])
 
 
-def _array(payload):
+def _array(payload: Payload) -> np.ndarray:
     return payload if isinstance(payload, np.ndarray) else np.frombuffer(payload, np.uint8)
 
 
@@ -165,7 +170,7 @@ def _starts(payload, n, step):
     return np.array(starts, np.int64)
 
 
-def sizes(payload, n, step, legal):
+def sizes(payload: Payload, n: int, step: Sequence[int], legal: NDArray[np.bool]) -> NDArray[np.int64]:
     """Sizes in bytes (int64) of the n blocks of a payload; `step` and `legal` tell size and legality for a first byte.
 
     Raises ValueError for a first byte that is not legal, and if blocks and payload do not end together.
@@ -180,7 +185,8 @@ def sizes(payload, n, step, legal):
     return np.diff(starts)
 
 
-def recover(payload, n, step, legal, take):
+def recover(payload: Payload, n: int, step: Sequence[int], legal: NDArray[np.bool],
+            take: Callable[[NDArray[np.uint64]], tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Recovered:
     """What n blocks of any payload hold: Recovered.
 
     take(words) gives the bytes x (uint8 [m, 64]) of m blocks, and whether their lengths and paddings are wrong. Words
@@ -206,10 +212,10 @@ def recover(payload, n, step, legal, take):
     return Recovered(blocks.view(np.int8), faults, max(end - int(starts[-1]), 0))
 
 
-def whole(recovered):
+def whole(recovered: Recovered) -> NDArray[np.int8]:
     """The blocks of a payload without a fault; ValueError for one with a fault, which names the first."""
     for block in np.flatnonzero(recovered.faults)[:1]:
-        faults = ", ".join(fault.name.lower() for fault in Fault if fault & int(recovered.faults[block]))
+        faults = ", ".join(str(fault.name).lower() for fault in Fault if fault & int(recovered.faults[block]))
         raise ValueError(f"block {block} of the payload is malformed: {faults}")
     if recovered.excess:
         raise ValueError(f"{recovered.excess} bytes follow the payload's last block")

@@ -3,16 +3,22 @@
 A CDU does what the stages of a mode do, one after another: `Path` has them, and one loop each way is all of it.
 """
 
+from collections.abc import Iterable, Mapping
 from io import BytesIO
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.common import heap
-from actcodec.golden.jpegact.path import Coder, Plain
+from actcodec.golden.jpegact.path import Coder, Plain, Stage
 from actcodec.golden.offload import blocks
+from actcodec.golden.offload.blocks import View
 from actcodec.golden.offload.wire import stream
 
 PART = 2048  # blocks at a time, about: what is computed between stays in a cache
+NO_SETTINGS: Mapping[str, int] = MappingProxyType({})
 FITTED = 16  # parts of a tensor, at most, that settings are fitted to
 
 
@@ -22,22 +28,24 @@ class Path:
     Scales, where the first stage takes them, are one for each channel: `k` to compress, `r` to decompress.
     """
 
-    def __init__(self, stages, tiled):
+    def __init__(self, stages: Iterable[Stage], tiled: bool) -> None:
         stages = list(stages)
         self.tiled = tiled
         dtypes = [stage.dtype for stage in stages if stage.dtype]
-        self.coder = stages.pop() if stages and isinstance(stages[-1], Coder) else Plain((dtypes or [np.float32])[-1])
-        self.scaling = stages.pop(0) if stages and hasattr(stages[0], "quantize") else None
+        coded = bool(stages) and isinstance(stages[-1], Coder)
+        self.coder: Any = stages.pop() if coded else Plain((dtypes or [np.float32])[-1])
+        self.scaling: Any = stages.pop(0) if stages and hasattr(stages[0], "quantize") else None
         self.stages = stages
 
-    def settings(self, **options):
+    def settings(self, **options: Any) -> dict[str, int]:
         """The settings that follow from a mode's options. Raises ValueError for values that are not legal."""
-        settings = {}
+        settings: dict[str, int] = {}
         for stage in (*self.stages, self.coder):
             settings |= stage.settings(**options)
         return settings
 
-    def fit(self, rows, view, k, settings, signs=False):
+    def fit(self, rows: NDArray[np.float32], view: View, k: np.ndarray | None, settings: Mapping[str, int],
+            signs: bool = False) -> dict[str, int]:
         """`settings`, and those that fit these rows, or a part of them if they are many. Arguments as in
         `to_payload`."""
         settings = dict(settings)
@@ -51,7 +59,8 @@ class Path:
             samples = [stage.forward(x, settings) for x in samples]
         return settings
 
-    def gather(self, x, view, k, part, signs=False):
+    def gather(self, x: NDArray[np.float32], view: View, k: Any, part: slice,
+               signs: bool = False) -> np.ndarray:
         """Blocks of rows `x`: [n, 8, 8] where they are tiles, else [n, 64]."""
         values = np.zeros((part.stop - part.start) * blocks.BLOCK, self.scaling.dtype if self.scaling else np.float32)
         for rows, columns, place in blocks.pieces(view, self.tiled, part.start, part.stop):
@@ -61,7 +70,8 @@ class Path:
             blocks.fill(values[place], piece, self.tiled)
         return values.reshape(self._shape(part))
 
-    def scatter(self, values, view, r, part, x):
+    def scatter(self, values: np.ndarray, view: View, r: Any, part: slice,
+                x: NDArray[np.float32]) -> None:
         """The reverse of `gather`, into rows `x`."""
         values = values.reshape(-1)
         for rows, columns, place in blocks.pieces(view, self.tiled, part.start, part.stop):
@@ -77,7 +87,8 @@ class Path:
         n = part.stop - part.start
         return (n, blocks.LANES, blocks.LANES) if self.tiled else (n, blocks.BLOCK)
 
-    def to_payload(self, rows, view, k=None, settings=None, cdus=1, signs=False):
+    def to_payload(self, rows: NDArray[np.float32], view: View, k: np.ndarray | None = None,
+                   settings: Mapping[str, int] = NO_SETTINGS, cdus: int = 1, signs: bool = False) -> bytes:
         """The payload (bytes) of `rows`, float32, through any View, as `cdus` CDUs make it together.
 
         With `signs`, no positive value becomes 0 under a scale (see `sfpr.quantize`). Raises TypeError for other rows,
@@ -92,10 +103,12 @@ class Path:
             x = self.gather(rows, view, k, part, signs)
             for stage in self.stages:
                 x = stage.forward(x, settings)
-            payload.write(stream.interleave(*self.coder.encode(x, settings), cdus)[0])
+            coded, sizes = self.coder.encode(x, settings)
+            payload.write(stream.interleave(coded, sizes, cdus)[0])
         return payload.getvalue()
 
-    def from_payload(self, payload, view, r=None, settings=None, cdus=1):
+    def from_payload(self, payload: bytes, view: View, r: np.ndarray | None = None,
+                     settings: Mapping[str, int] = NO_SETTINGS, cdus: int = 1) -> NDArray[np.float32]:
         """The reverse of `to_payload`: rows, float32 [rows, width].
 
         Raises ValueError if the payload's masks, or lengths, do not add up to its length, and for a malformed block:
@@ -104,12 +117,12 @@ class Path:
         heap.settle()
         n = view.blocks(self.tiled)
         sizes = self.coder.sizes(payload, n)
-        payload = np.frombuffer(payload, np.uint8)
+        data = np.frombuffer(payload, np.uint8)
         rows, at = np.empty((view.rows, view.width), np.float32), 0
         for part in parts(n, cdus):
             end = at + int(sizes[part].sum())
             try:
-                x = self.coder.decode(*stream.deinterleave(payload[at:end], sizes[part], cdus), self._shape(part),
+                x = self.coder.decode(*stream.deinterleave(data[at:end], sizes[part], cdus), self._shape(part),
                                       settings)
             except ValueError as error:
                 raise ValueError(f"{error}, from block {part.start} on" if part.start else str(error)) from error
@@ -120,7 +133,7 @@ class Path:
         return rows
 
 
-def parts(n, cdus):
+def parts(n: int, cdus: int) -> list[slice]:
     """Numbers of consecutive blocks that are coded together: all CDUs have finished as many groups before and after."""
     run = blocks.GROUP * cdus
     step = max(PART // run, 1) * run

@@ -8,6 +8,7 @@ limit of float32; those of the second passes under 2^53.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 FRACTION_BITS = 6  # of the coefficients that `forward` gives
 COEFFICIENT_MIN, COEFFICIENT_MAX = -2048, 2047  # the inverse saturates to this first
@@ -42,7 +43,7 @@ _BUTTERFLY = np.block([[_EVEN, np.eye(4)], [_EVEN[::-1], -np.eye(4)[::-1]]])
 
 # Half up would lift every pixel by 1/128 on average, more than IEEE 1180 allows; half a step less for the mirrored
 # half of a row makes the mean error vanish.
-_PIXEL_HALF = np.repeat(np.float32([32, 31]), 4)
+_PIXEL_HALF = np.repeat(np.array([32, 31], np.float32), 4)
 
 
 def _along_rows(matrix):
@@ -77,7 +78,7 @@ def _transposed(x, dtype):
     return x.swapaxes(-1, -2).astype(dtype, order="C")
 
 
-def forward(blocks):
+def forward(blocks: NDArray[np.int8]) -> NDArray[np.int32]:
     """2-D DCT-II of int8 blocks [..., 8, 8]: int32 coefficients [..., 8, 8], vertical frequency first.
 
     A coefficient is the orthonormal one times 2^FRACTION_BITS; it fits 17 bits (signed). First pass along the rows,
@@ -87,7 +88,7 @@ def forward(blocks):
     return _transposed(_pass(_transposed(x, np.float64), _FORWARD, _DROP[1]), np.int32)
 
 
-def inverse(coefficients):
+def inverse(coefficients: np.ndarray) -> NDArray[np.int8]:
     """Inverse of integer coefficients [..., 8, 8] (no fraction bits): int8 [..., 8, 8].
 
     Coefficients saturate to [-2048, 2047] first, results to [-128, 127]. First pass along the columns (results fit 18

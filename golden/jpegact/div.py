@@ -5,8 +5,10 @@ before they went to powers of two, as its authors published them with their code
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.jpegact.dct import FRACTION_BITS
 from actcodec.golden.jpegact.quantize import TABLES as _SHIFTED
@@ -37,14 +39,14 @@ TABLES = _SHIFTED | {
 }
 
 
-def table(name):
+def table(name: str) -> NDArray[np.int64]:
     """Quantization table (DQT values, [8, 8], vertical frequency first) of that name; ValueError if there is none."""
     if name not in TABLES:
         raise ValueError(f"unknown DQT {name!r}, legal are {', '.join(TABLES)}, or a table of 64 values")
     return TABLES[name]
 
 
-def divisors(dqt):
+def divisors(dqt: ArrayLike) -> NDArray[np.uint8]:
     """A table's values as DIV takes them: uint8 [8, 8].
 
     `dqt` holds 64 whole numbers, 1 to 255, of any type. Raises ValueError for anything else.
@@ -64,26 +66,26 @@ class Table:
 
     divisors: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "divisors", divisors(self.divisors))
 
     @property
-    def word(self):
+    def word(self) -> int:
         """The table in 512 bits: the value of row r and column c in bits 64r + 8c + 7 : 64r + 8c."""
         return int.from_bytes(self.divisors.tobytes(), "little")
 
     @classmethod
-    def of(cls, word):
+    def of(cls, word: int) -> Self:
         """The table of a word."""
         return cls(np.frombuffer(word.to_bytes(64, "little"), np.uint8))
 
 
-def reciprocal(d):
+def reciprocal(d: ArrayLike) -> NDArray[np.int32]:
     """m = ceil(2^19 / D), int32, 2056 to 2^19: what the hardware multiplies by."""
     return -(-(2**RECIPROCAL_BITS) // np.asarray(d, np.int32))
 
 
-def quantize(coefficients, d):
+def quantize(coefficients: NDArray[np.int32], d: ArrayLike) -> NDArray[np.int8]:
     """q = clip(floor(C / D + 1/2), -128, 127), int8, of the fixed-point coefficients of `dct.forward`.
 
     d, 1 to 255, broadcasts to the coefficients [..., 8, 8]. Rounds half up, so D = 2^s gives what `quantize.shift`
@@ -96,6 +98,6 @@ def quantize(coefficients, d):
     return np.clip((v * reciprocal(d) + 2**10) >> RECIPROCAL_BITS, -128, 127).astype(np.int8)
 
 
-def dequantize(q, d):
+def dequantize(q: ArrayLike, d: ArrayLike) -> NDArray[np.int32]:
     """C = q * D, int32 without fraction bits: -32640 to 32385, which `dct.inverse` saturates."""
     return np.asarray(q, np.int32) * np.asarray(d, np.int32)

@@ -14,12 +14,14 @@ DQT[0], which carries the mean, stays 8 (a shift of 3) as in the paper, unless t
 """
 
 from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.jpegact import dct, quantize, sfpr
 from actcodec.golden.offload import blocks
@@ -40,7 +42,7 @@ class Sample(NamedTuple):
     power: float  # mean square of the tensor's values
 
     @property
-    def share(self):
+    def share(self) -> float:
         """Tiles of the tensor for each one that is here."""
         return self.tiles / len(self.weights)
 
@@ -56,14 +58,14 @@ class Counts:
     errors: np.ndarray  # [8 shifts, 8, 8], squared and relative, summed over tensors
     rest: float
 
-    def __add__(self, other):
+    def __add__(self, other: "Counts") -> "Counts":
         return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
 
-    def error(self, shifts):
+    def error(self, shifts: NDArray[np.uint8]) -> np.ndarray:
         """Relative error of the tensors under tables of shifts, [..., 8, 8]."""
         return np.sqrt((_pick(self.errors, shifts) + self.rest) / self.tensors)
 
-    def size(self, shifts):
+    def size(self, shifts: NDArray[np.uint8]) -> np.ndarray:
         """Bytes of the payloads under ZVC and tables of shifts, [..., 8, 8]."""
         return blocks.BLOCK // 8 * self.tiles + _pick(self.nonzeros, shifts)
 
@@ -91,7 +93,7 @@ def _pick(costs, shifts):
     return costs[shifts, row, column].sum(axis=(-2, -1))
 
 
-def sample(x, most=None):
+def sample(x: NDArray[np.float32], most: int | None = None) -> Sample:
     """Sample of a float32 tensor; of more than `most` tiles only as many, at equal distances.
 
     A tile that lies in several channels has the mean of their weights, and its padding none. Raises ValueError for a
@@ -121,7 +123,7 @@ def _quantized(sample):
     return np.stack([quantize.shift(sample.coefficients, s) for s in range(SHIFTS)])
 
 
-def count(sample):
+def count(sample: Sample) -> Counts:
     """Counts of a Sample."""
     q = _quantized(sample)
     lost = sample.coefficients / 2.0**dct.FRACTION_BITS - np.stack([quantize.unshift(v, s) for s, v in enumerate(q)])
@@ -129,12 +131,12 @@ def count(sample):
     return Counts(1, 4 * sample.values, sample.tiles, sample.share * np.count_nonzero(q, axis=1), errors, sample.rest)
 
 
-def total(samples):
+def total(samples: Iterable[Sample]) -> Counts:
     """Counts of several samples."""
     return reduce(add, map(count, samples))
 
 
-def frontier(counts, first=FIRST):
+def frontier(counts: Counts, first: int | None = FIRST) -> Frontier:
     """The tables that are best for ZVC: Frontier.
 
     Each has the least size + weight * squared error for some weight, which every frequency decides by itself. The
@@ -155,14 +157,15 @@ def frontier(counts, first=FIRST):
     return Frontier(shifts, counts.nbytes / counts.size(shifts), counts.error(shifts))
 
 
-def reaches(errors, ratios, error, ratio):
+def reaches(errors: np.ndarray, ratios: np.ndarray, error: float | None, ratio: float | None) -> NDArray[np.bool]:
     """Where an error is at most `error`, or a ratio at least `ratio`; ValueError unless one of the two is given."""
     if (error is None) == (ratio is None):
         raise ValueError("either the error or the ratio has to be given")
     return errors <= error if ratio is None else ratios >= ratio
 
 
-def missed(errors, ratios, error, ratio):
+def missed(errors: Collection[float] | np.ndarray, ratios: Collection[float] | np.ndarray, error: float | None,
+           ratio: float | None) -> ValueError:
     limit = f"an error of {error}" if ratio is None else f"a ratio of {ratio}"
     return ValueError(
         f"no table has {limit}: errors are {min(errors):.4g} to {max(errors):.4g}, "
@@ -170,7 +173,8 @@ def missed(errors, ratios, error, ratio):
     )
 
 
-def best(counts, error=None, ratio=None, first=FIRST):
+def best(counts: Counts, error: float | None = None, ratio: float | None = None,
+         first: int | None = FIRST) -> NDArray[np.uint8]:
     """The table of `frontier` with the highest ratio for an error, or the lowest error for a ratio: uint8 [8, 8].
 
     Raises ValueError unless one of the two is given, and if no table reaches it.
@@ -182,7 +186,8 @@ def best(counts, error=None, ratio=None, first=FIRST):
     return shifts[reached[0 if ratio is None else -1]]
 
 
-def descend(samples, coder, error=None, ratio=None, first=FIRST):
+def descend(samples: Sequence[Sample], coder: Any, error: float | None = None, ratio: float | None = None,
+            first: int | None = FIRST) -> Found:
     """A table for `coder` (the module `nibble` or `rice`), and the coder's own tables: Found.
 
     As `best`, on the real sizes of the samples' tiles, which are no sums over frequencies. Starts from the table of

@@ -4,10 +4,13 @@ It weighs the entropy of the quantized values against the error, for divisors of
 mean, stays 8. Samples are those of `dqt`, whose searches find better tables of powers of two.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.jpegact import dct
-from actcodec.golden.jpegact.dqt import FIRST
+from actcodec.golden.jpegact.dqt import FIRST, Sample
 
 
 def _quotients(c, divisors):
@@ -44,7 +47,7 @@ def _with_slopes(sample, divisors, alpha, difference):
     return now, _objective(_entropy(every - counts[0] + counts[1]), mse - errors[0] + errors[1], alpha) - now
 
 
-def objective(samples, divisors, alpha):
+def objective(samples: Sequence[Sample], divisors: ArrayLike, alpha: float) -> float:
     """O of the paper (equation 12) for a table of divisors [8, 8]: the mean over `samples`.
 
     (1 - alpha) * 10 * H + alpha * 10000 * L2, with H the entropy of all quantized values of a tensor in bits. Equation
@@ -54,7 +57,8 @@ def objective(samples, divisors, alpha):
     return float(np.mean([_with_slopes(s, np.asarray(divisors), alpha, 0)[0] for s in samples]))
 
 
-def gradient_descent(samples, alpha, start=8.0, steps=60, rate=128.0, difference=5.0):
+def gradient_descent(samples: Sequence[Sample], alpha: float, start: float = 8.0, steps: int = 60, rate: float = 128.0,
+                     difference: float = 5.0) -> NDArray[np.float64]:
     """The paper's search: divisors, float64 [8, 8], 1 to 255, by gradient descent on `objective`.
 
     Gradients are forward differences of 5, and DQT[0] is 8. The rate is the paper's 2.0 for the mean over frequencies,

@@ -5,12 +5,15 @@ it was not fitted to. Samples are those of `dqt`.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.jpegact import dct, dqt, steps
+from actcodec.golden.jpegact.dqt import Sample
 from actcodec.golden.offload import blocks
 
 
@@ -23,13 +26,13 @@ class Found(NamedTuple):
     error: float
 
 
-def floors(samples):
+def floors(samples: Sequence[Sample]) -> NDArray[np.uint8]:
     """The smallest steps with which no coefficient clips, in quarters: uint8 [8, 8]."""
     largest = np.max([np.abs(s.coefficients).max(axis=0) for s in samples], axis=0)
     return np.clip(-(-largest * 4 // (127 << dct.FRACTION_BITS)), steps.LEAST, steps.MOST).astype(np.uint8)
 
 
-def measured(samples, coder, quarters, dead_zone):
+def measured(samples: Sequence[Sample], coder: Any, quarters: NDArray[np.uint8], dead_zone: int) -> Found:
     """The Found of a table: the ratio of all samples, with the coder's tables fitted to each, and the root of the mean
     of their squared relative errors. `coder` is the module `nibble` or `rice`, None for ZVC."""
     return Found(quarters, dead_zone, _ratio(samples, coder, quarters, dead_zone), _error(samples, quarters, dead_zone))
@@ -56,7 +59,7 @@ def _ratio(samples, coder, quarters, dead_zone):
     return sum(4 * s.values for s in samples) / size
 
 
-def best(samples, coder=None, error=None, ratio=None):
+def best(samples: Sequence[Sample], coder: Any = None, error: float | None = None, ratio: float | None = None) -> Found:
     """The Found with the highest ratio for an error, or the lowest error for a ratio, in some seconds.
 
     Ratio and error rise with the step, so that bisection finds it in each dead zone. Raises ValueError unless one of
@@ -69,10 +72,11 @@ def best(samples, coder=None, error=None, ratio=None):
         def reaches(step, at=at):
             return bool(dqt.reaches(at(step).error, at(step).ratio, error, ratio))
 
-        if ratio is None:  # the last one, or else the first
-            place = bisect_left(every, True, key=lambda step, reaches=reaches: not reaches(step)) - 1
-        else:
-            place = bisect_left(every, True, key=reaches)
+        def misses(step, reaches=reaches):
+            return not reaches(step)
+
+        # for an error the last step that has it, or else the first; for a ratio the first
+        place = bisect_left(every, True, key=misses) - 1 if ratio is None else bisect_left(every, True, key=reaches)
         tried += [at(every[0]), at(every[-1])]
         if 0 <= place < len(every):
             found.append(at(every[place]))

@@ -8,6 +8,7 @@ libjpeg would write of these coefficients, byte for byte.
 import struct
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.jpegact import dct, div, huffman, rle, sfpr
 from actcodec.golden.jpegact.zigzag import ZIGZAG
@@ -21,7 +22,7 @@ def _segment(marker, *parts):
     return struct.pack(">BBH", 0xFF, marker, 2 + len(body)) + body
 
 
-def write(q, dqt, tiles):
+def write(q: NDArray[np.int8], dqt: ArrayLike, tiles: int) -> bytes:
     """A JPEG file (bytes) of the quantized coefficients `q` (int8 [n, 64] or [n, 8, 8], vertical frequency first).
 
     They are tiles in raster order, `tiles` side by side; the picture is 8 * tiles wide and 8 * n / tiles high. `dqt`
@@ -48,7 +49,7 @@ def write(q, dqt, tiles):
     ])  # fmt: skip
 
 
-def quantized(x, dqt):
+def quantized(x: NDArray[np.float32], dqt: ArrayLike) -> NDArray[np.int8]:
     """DIV's coefficients of a float32 tensor (NCHW), int8 [n, 8, 8]: SFPR, DCT, division by the table `dqt`.
 
     Raises TypeError unless `x` is a float32 array, ValueError for another table, and for a shape that has no tiles (W <
@@ -63,7 +64,7 @@ def quantized(x, dqt):
     return div.quantize(dct.forward(blocks.split(y, view, tiled=True)), div.divisors(dqt))
 
 
-def files(x, dqt="jpeg80"):
+def files(x: NDArray[np.float32], dqt: ArrayLike | str = "jpeg80") -> list[bytes]:
     """A float32 tensor (NCHW) as JPEG files (a list of bytes), from its first rows to its last.
 
     A picture has the tensor's N * C * H rows below each other, padded with zeros to tiles of 8 x 8; what is above LIMIT

@@ -18,10 +18,14 @@ that have vertical frequency first, encode `tiles.swapaxes(1, 2)`.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.jpegact import bits
+from actcodec.golden.jpegact.bits import Recovered
+from actcodec.golden.offload.blocks import Payload
 
 GROUPS = 16
 RAW = 64  # the length of a raw block
@@ -58,24 +62,24 @@ class Table:
     family: tuple[int, ...]
     straight: bool = False  # u is the value as an unsigned byte
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "base", bits.integers("base", self.base, GROUPS, 7))
         object.__setattr__(self, "family", bits.integers("family", self.family, GROUPS, 3))
         object.__setattr__(self, "straight", bool(self.straight))
 
     @property
-    def widths(self):
+    def widths(self) -> NDArray[np.uint8]:
         """Widths of all groups and codes, uint8 [16, 4]."""
         return _widths(np.array(self.base), np.array(self.family))
 
     @property
-    def word(self):
+    def word(self) -> int:
         """The table in 81 bits: base in bits 5g + 2 : 5g, family in 5g + 4 : 5g + 3 of group g, straight in bit 80."""
         entries = zip(self.base, self.family, strict=True)
         return sum((b | f << 3) << 5 * g for g, (b, f) in enumerate(entries)) | self.straight << 80
 
     @classmethod
-    def of(cls, word):
+    def of(cls, word: int) -> Self:
         """The table of a word; all words of 81 bits are legal. ValueError for anything else."""
         entries = [bits.word(word, 81) >> 5 * g & 31 for g in range(GROUPS)]
         return cls(tuple(v & 7 for v in entries), tuple(v >> 3 for v in entries), word >> 80 == 1)
@@ -131,7 +135,7 @@ def _fields(x, table):
     return np.vstack([head, lines.T]), np.vstack([np.where(coded, np.uint64(40), np.uint64(8)), widths.T])
 
 
-def encode(blocks, table):
+def encode(blocks: ArrayLike, table: Table) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Compress `blocks` (int8 or uint8, [n, 64] or [n, 8, 8]): the payload (uint8) and the sizes in bytes (int64).
 
     Raises ValueError for another type or shape and unless `table` is a Table.
@@ -140,13 +144,13 @@ def encode(blocks, table):
     return bits.encode(blocks, lambda x: _fields(x, table))
 
 
-def measure(blocks, table):
+def measure(blocks: ArrayLike, table: Table) -> NDArray[np.int64]:
     """The sizes that `encode` gives, without the payload."""
     bits.check(table, Table)
     return bits.measure(blocks, lambda x: _plan(x, table)[3])
 
 
-def sizes(payload, n):
+def sizes(payload: Payload, n: int) -> NDArray[np.int64]:
     """Sizes in bytes (int64) of the `n` blocks that follow each other in `payload`, which needs no table.
 
     The payload is bytes or an array of uint8. Raises ValueError for a length byte of 1 to 3 or above 64, and unless the
@@ -173,7 +177,7 @@ def _take(words, table):
     return x, coded & (end + 7 >> 3 != 1 + length), coded & bits.padding(words, end)
 
 
-def recover(payload, n, table):
+def recover(payload: Payload, n: int, table: Table) -> Recovered:
     """`n` blocks of any payload, malformed ones included: bits.Recovered.
 
     Every block gives 64 values, and the next one starts where its length says. Faults of a block are a header of 1 to 3
@@ -185,7 +189,7 @@ def recover(payload, n, table):
     return bits.recover(payload, n, _STEP, _LEGAL, lambda words: _take(words, table))
 
 
-def decode(payload, n, table):
+def decode(payload: Payload, n: int, table: Table) -> NDArray[np.int8]:
     """The `n` blocks (int8 [n, 64]) in `payload`; the reverse of `encode`.
 
     The payload is bytes or an array of uint8. Raises ValueError for a malformed payload, as `recover` tells, and unless
@@ -194,7 +198,7 @@ def decode(payload, n, table):
     return bits.whole(recover(payload, n, table))
 
 
-def counts(blocks, straight=False):
+def counts(blocks: ArrayLike, straight: bool = False) -> NDArray[np.int64]:
     """How many groups of each place need each width: int64 [16, 9]. Counts of several tensors may be added.
 
     Blocks that are all zero do not count: they have a byte under any table. Raises ValueError as `encode` does.
@@ -206,7 +210,7 @@ def counts(blocks, straight=False):
     return np.bincount(place.reshape(-1), minlength=9 * GROUPS).reshape(GROUPS, 9)
 
 
-def best(counts, straight=False):
+def best(counts: NDArray[np.int64], straight: bool = False) -> Table:
     """The Table for groups with these `counts`: for each place the cheapest of the 32 entries.
 
     An entry costs the width of each group in nibbles, and MISFIT where none is enough. Raises ValueError unless
@@ -222,6 +226,6 @@ def best(counts, straight=False):
     return Table(base[entry], family[entry], straight)
 
 
-def fit(blocks, straight=False):
+def fit(blocks: ArrayLike, straight: bool = False) -> Table:
     """The Table for `blocks`, by their `counts`; raises ValueError as `encode` does."""
     return best(counts(blocks, straight), straight)

@@ -4,26 +4,30 @@ A stage works on consecutive blocks: int8 or float32 [n, 64], or [n, 8, 8] in a 
 numbers that hardware has in its registers, by name. `Stage` and `Coder` say what a stage can define.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from actcodec.golden.gist import binarize
 from actcodec.golden.jpegact import dct, div, nibble, quantize, rice, rle, sfpr, steps, zvc
-from actcodec.golden.offload.blocks import BLOCK
+from actcodec.golden.offload.blocks import BLOCK, Payload
 
 
 class Stage:
     """Passes blocks on as they are."""
 
-    dtype = None  # of the values that it gives, if it is another one
+    dtype: DTypeLike | None = None  # of the values that it gives, if it is another one
 
-    def settings(self, **options):
+    def settings(self, **options: Any) -> dict[str, int]:
         """The settings that follow from a mode's options alone."""
         return {}
 
-    def forward(self, x, settings):
+    def forward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         return x
 
-    def backward(self, x, settings):
+    def backward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         return x
 
 
@@ -32,15 +36,16 @@ class Coder(Stage):
 
     shortest = 1  # bytes of a block
 
-    def encode(self, x, settings):
+    def encode(self, x: np.ndarray, settings: Mapping[str, int]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Payload (uint8) of blocks, one after another, and the bytes of each."""
         raise NotImplementedError
 
-    def decode(self, payload, sizes, shape, settings):
+    def decode(self, payload: NDArray[np.uint8], sizes: NDArray[np.int64], shape: tuple[int, ...],
+               settings: Mapping[str, int]) -> np.ndarray:
         """The blocks of a payload, as an array of ``shape``. Raises ValueError for a malformed block."""
         raise NotImplementedError
 
-    def sizes(self, payload, n):
+    def sizes(self, payload: bytes, n: int) -> NDArray[np.int64]:
         """Bytes of each of the n blocks of a payload. Raises ValueError where they do not add up to its length."""
         raise NotImplementedError
 
@@ -64,63 +69,67 @@ class Whole(Stage):
 class Dct(Stage):
     """DCT and iDCT."""
 
-    def forward(self, x, settings):
+    def forward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         return dct.forward(x)
 
-    def backward(self, x, settings):
+    def backward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         return dct.inverse(x)
 
 
 class Shift(Stage):
     """SH; the table of shifts is called ``table``."""
 
-    def settings(self, dqt="optL", **options):
+    def settings(self, dqt: ArrayLike | str = "optL", **options: Any) -> dict[str, int]:
         return {"table": quantize.word(quantize.shifts(quantize.table(dqt) if isinstance(dqt, str) else dqt))}
 
-    def forward(self, x, settings):
+    def forward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         return quantize.shift(x.reshape(-1, BLOCK), quantize.of_word(settings["table"]).reshape(-1)).reshape(x.shape)
 
-    def backward(self, x, settings):
+    def backward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         return quantize.unshift(x, quantize.of_word(settings["table"]))
 
 
 class Steps(Stage):
     """DIV in quarters, with a dead zone."""
 
-    def settings(self, dqt="optL", dead_zone=0, **options):
+    def settings(self, dqt: ArrayLike | str = "optL", dead_zone: int = 0, **options: Any) -> dict[str, int]:
         steps.check(dead_zone)
         quarters = steps.steps(steps.table(dqt) if isinstance(dqt, str) else dqt)
         return {"steps": steps.word(quarters), "dead_zone": dead_zone}
 
-    def forward(self, x, settings):
+    def forward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         quarters = steps.of_word(settings["steps"]).reshape(-1)
         return steps.quantize(x.reshape(-1, BLOCK), quarters, settings["dead_zone"]).reshape(x.shape)
 
-    def backward(self, x, settings):
+    def backward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         return steps.dequantize(x, steps.of_word(settings["steps"]))
 
 
 class Divide(Stage):
     """DIV."""
 
-    def settings(self, dqt="jpeg80", **options):
-        return {"divisors": div.Table(div.table(dqt) if isinstance(dqt, str) else dqt).word}
+    def settings(self, dqt: ArrayLike | str = "jpeg80", **options: Any) -> dict[str, int]:
+        return {"divisors": div.Table(div.table(dqt) if isinstance(dqt, str) else np.asarray(dqt)).word}
 
-    def forward(self, x, settings):
+    def forward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         return div.quantize(x, div.Table.of(settings["divisors"]).divisors)
 
-    def backward(self, x, settings):
+    def backward(self, x: np.ndarray, settings: Mapping[str, int]) -> np.ndarray:
         return div.dequantize(x, div.Table.of(settings["divisors"]).divisors)
 
 
 class Fixed(Coder):
     """Blocks that all have the same size."""
 
-    def encode(self, x, settings):
+    def bytes(self, x: np.ndarray) -> NDArray[np.uint8]:
+        """The payload of blocks."""
+        raise NotImplementedError
+
+    def encode(self, x: np.ndarray, settings: Mapping[str, int]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         payload = self.bytes(x)
         return payload, self.sizes(payload, x.size // BLOCK)
 
-    def sizes(self, payload, n):
+    def sizes(self, payload: Payload, n: int) -> NDArray[np.int64]:
         if len(payload) != n * self.shortest:
             raise ValueError(f"payload has {len(payload)} bytes, {n} blocks have {n * self.shortest}")
         return np.full(n, self.shortest)
@@ -129,14 +138,15 @@ class Fixed(Coder):
 class Plain(Fixed):
     """What ends a path without a coder: values of ``dtype`` as they are."""
 
-    def __init__(self, dtype):
+    def __init__(self, dtype: DTypeLike) -> None:
         self.item = np.dtype(dtype)
         self.shortest = BLOCK * self.item.itemsize
 
-    def bytes(self, x):
+    def bytes(self, x: np.ndarray) -> NDArray[np.uint8]:
         return x.reshape(-1).view(np.uint8)
 
-    def decode(self, payload, sizes, shape, settings):
+    def decode(self, payload: NDArray[np.uint8], sizes: NDArray[np.int64], shape: tuple[int, ...],
+               settings: Mapping[str, int]) -> np.ndarray:
         return payload.view(self.item).reshape(shape)
 
 
@@ -145,10 +155,11 @@ class Binarize(Fixed):
 
     shortest = BLOCK // 8
 
-    def bytes(self, x):
+    def bytes(self, x: np.ndarray) -> NDArray[np.uint8]:
         return binarize.forward(x)
 
-    def decode(self, payload, sizes, shape, settings):
+    def decode(self, payload: NDArray[np.uint8], sizes: NDArray[np.int64], shape: tuple[int, ...],
+               settings: Mapping[str, int]) -> np.ndarray:
         return np.unpackbits(payload, bitorder="little").astype(np.float32).reshape(shape)
 
 
@@ -156,25 +167,28 @@ class Zvc(Coder):
     """ZVC of ``item``, for values of ``restored``."""
 
     shortest = zvc.MASK
+    item: np.dtype
+    restored: DTypeLike
 
-    def encode(self, x, settings):
+    def encode(self, x: np.ndarray, settings: Mapping[str, int]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         return zvc.encode(x.view(self.item).reshape(-1, BLOCK))
 
-    def decode(self, payload, sizes, shape, settings):
+    def decode(self, payload: NDArray[np.uint8], sizes: NDArray[np.int64], shape: tuple[int, ...],
+               settings: Mapping[str, int]) -> np.ndarray:
         return zvc.expand(payload, sizes, self.item).view(self.restored).reshape(shape)
 
-    def sizes(self, payload, n):
+    def sizes(self, payload: bytes, n: int) -> NDArray[np.int64]:
         return zvc.sizes(payload, n, self.item.itemsize)
 
 
 class Zvc8(Zvc):
-    item, restored = np.dtype(np.uint8), np.int8
+    item, restored = np.dtype(np.uint8), np.dtype(np.int8)
 
 
 class Zvc32(Zvc):
     """cDMA+."""
 
-    item, restored = np.dtype(np.uint32), np.float32
+    item, restored = np.dtype(np.uint32), np.dtype(np.float32)
 
 
 class Rle(Coder):
@@ -182,13 +196,14 @@ class Rle(Coder):
 
     shortest = 2
 
-    def encode(self, x, settings):
+    def encode(self, x: np.ndarray, settings: Mapping[str, int]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         return rle.encode(x)
 
-    def decode(self, payload, sizes, shape, settings):
+    def decode(self, payload: NDArray[np.uint8], sizes: NDArray[np.int64], shape: tuple[int, ...],
+               settings: Mapping[str, int]) -> np.ndarray:
         return rle.decode(payload, len(sizes)).reshape(shape)
 
-    def sizes(self, payload, n):
+    def sizes(self, payload: bytes, n: int) -> NDArray[np.int64]:
         return rle.sizes(payload, n)
 
 
@@ -196,7 +211,10 @@ class Planes(Coder):
     """A ``code`` in bit planes, with a table under the name ``table``. Tiles pass it column by column, as they leave
     the DCT."""
 
-    def fit(self, x, settings):
+    code: Any  # the module
+    table: str
+
+    def fit(self, x: np.ndarray, settings: Mapping[str, int]) -> dict[str, int]:
         """The table under which these blocks are smallest. Values that are no coefficients may have no sign: they get
         a straight table where that is smaller."""
         if x.ndim == 3:
@@ -204,21 +222,22 @@ class Planes(Coder):
         tables = [self.code.fit(x, straight) for straight in (False, True)]
         return {self.table: min(tables, key=lambda table: int(self.code.measure(x, table).sum())).word}
 
-    def encode(self, x, settings):
+    def encode(self, x: np.ndarray, settings: Mapping[str, int]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         return self.code.encode(self._lines(x), self._table(settings))
 
-    def decode(self, payload, sizes, shape, settings):
+    def decode(self, payload: NDArray[np.uint8], sizes: NDArray[np.int64], shape: tuple[int, ...],
+               settings: Mapping[str, int]) -> np.ndarray:
         x = self.code.decode(payload, len(sizes), self._table(settings)).reshape(shape)
         return x.swapaxes(1, 2) if x.ndim == 3 else x
 
-    def sizes(self, payload, n):
+    def sizes(self, payload: bytes, n: int) -> NDArray[np.int64]:
         return self.code.sizes(payload, n)
 
     def _table(self, settings):
         return self.code.Table.of(settings[self.table])
 
     @staticmethod
-    def _lines(x):
+    def _lines(x: np.ndarray) -> np.ndarray:
         return x.swapaxes(1, 2).reshape(-1, BLOCK) if x.ndim == 3 else x
 
 

@@ -1,6 +1,7 @@
 """SH, the shift quantizer, and the quantization tables (JPEG-ACT, section III-F, equations 6 and 7; section IV)."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.jpegact import dct
 
@@ -39,14 +40,14 @@ TABLES = {
 }
 
 
-def table(name):
+def table(name: str) -> NDArray[np.int64]:
     """Quantization table (DQT values, [8, 8], vertical frequency first) of that name; ValueError if there is none."""
     if name not in TABLES:
         raise ValueError(f"unknown DQT {name!r}, legal are {', '.join(TABLES)}, or a table of 64 values")
     return TABLES[name]
 
 
-def shifts(dqt):
+def shifts(dqt: ArrayLike) -> NDArray[np.uint8]:
     """log2 of a table's values, rounded to the nearest integer and at most 7: uint8 [8, 8].
 
     `dqt` holds 64 finite numbers, 1 or more. Raises ValueError for anything else.
@@ -60,17 +61,17 @@ def shifts(dqt):
     return np.minimum(np.rint(np.log2(dqt.reshape(8, 8), dtype=np.float64)), 7).astype(np.uint8)
 
 
-def word(shifts):
+def word(shifts: NDArray[np.uint8]) -> int:
     """A table of shifts in 192 bits: that of row r and column c in bits 24r + 3c + 2 : 24r + 3c."""
     return sum(int(s) << 3 * k for k, s in enumerate(shifts.reshape(-1)))
 
 
-def of_word(word):
+def of_word(word: int) -> NDArray[np.uint8]:
     """The shifts of a word, uint8 [8, 8]."""
     return np.array([word >> 3 * k & 7 for k in range(64)], np.uint8).reshape(8, 8)
 
 
-def shift(coefficients, s):
+def shift(coefficients: NDArray[np.int32], s: ArrayLike) -> NDArray[np.int8]:
     """q = clip(floor(C / 2^s + 1/2), -128, 127), int8, of the fixed-point coefficients of `dct.forward`.
 
     s, 0 to 7, broadcasts to the coefficients [..., 8, 8]. This is the only rounding between C and q.
@@ -81,6 +82,6 @@ def shift(coefficients, s):
     return np.clip(q, -128, 127, out=q).astype(np.int8)
 
 
-def unshift(q, s):
+def unshift(q: ArrayLike, s: ArrayLike) -> NDArray[np.int32]:
     """C = q * 2^s, int32 without fraction bits: -16384 to 16256, which `dct.inverse` saturates."""
     return np.asarray(q, np.int32) << np.asarray(s, np.int32)

@@ -33,11 +33,14 @@ that have vertical frequency first, encode `tiles.swapaxes(1, 2)`.
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.jpegact import bits
-from actcodec.golden.offload.blocks import BLOCK, LANES
+from actcodec.golden.jpegact.bits import Recovered
+from actcodec.golden.offload.blocks import BLOCK, LANES, Payload
 
 GROUPS = 16
 DIAGONALS = 15
@@ -81,7 +84,7 @@ class Table:
     e: tuple[int, ...] = USUAL
     straight: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "k", bits.integers("k", self.k, DIAGONALS, 7))
         object.__setattr__(self, "flags", *bits.integers("flags", [self.flags], 1, GROUPS))
         object.__setattr__(self, "e", bits.integers("e", self.e, 4, 7))
@@ -90,13 +93,13 @@ class Table:
             raise ValueError(f"e is {self.e}, has to ascend")
 
     @property
-    def word(self):
+    def word(self) -> int:
         """The table in 64 bits: k in bits 44:0, three each, flags in 49:45, e in 61:50, straight in bit 62, 0 in 63."""
         k, e = (sum(v << 3 * i for i, v in enumerate(values)) for values in (self.k, self.e))
         return k | self.flags << 45 | e << 50 | self.straight << 62
 
     @classmethod
-    def of(cls, word):
+    def of(cls, word: int) -> Self:
         """The table of a word. Raises ValueError if it has none: flags above 16, e that do not ascend, bit 63 set."""
         values = [bits.word(word, 63) >> 3 * i & 7 for i in range(DIAGONALS)]
         return cls(tuple(values), word >> 45 & 31, tuple(word >> 50 + 3 * i & 7 for i in range(4)), word >> 62 == 1)
@@ -150,7 +153,7 @@ def _fields(x, table):
     return fields, widths
 
 
-def encode(blocks, table):
+def encode(blocks: ArrayLike, table: Table) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Compress `blocks` (int8 or uint8, [n, 64] or [n, 8, 8]): the payload (uint8) and the sizes in bytes (int64).
 
     Raises ValueError for another type or shape and unless `table` is a Table.
@@ -159,14 +162,14 @@ def encode(blocks, table):
     return bits.encode(blocks, lambda x: _fields(x, table))
 
 
-def measure(blocks, table):
+def measure(blocks: ArrayLike, table: Table) -> NDArray[np.int64]:
     """The sizes that `encode` gives, without the payload."""
     bits.check(table, Table)
     length = bits.measure(blocks, lambda x: _plan(x, table)[-1])
     return length + (length == 1 + RAW)  # 63 stands for 64 bytes
 
 
-def sizes(payload, n):
+def sizes(payload: Payload, n: int) -> NDArray[np.int64]:
     """Sizes in bytes (int64) of the `n` blocks that follow each other in `payload`, which needs no table.
 
     The payload is bytes or an array of uint8. Raises ValueError for a first byte with L of 0 or 63 and i other than 0,
@@ -185,7 +188,7 @@ def _take(words, table):
     end = np.full(n, 8 + table.flags, np.uint64)
 
     upto = np.cumsum(4 * shown, axis=1, dtype=np.uint8)
-    group = (bits.window(words, end)[:, None] >> upto - 4 * shown).astype(np.uint8) & 15 * shown
+    group: np.ndarray = (bits.window(words, end)[:, None] >> upto - 4 * shown).astype(np.uint8) & 15 * shown
     plane = group[:, ::2] | group[:, 1::2] << 4
     end += upto[:, -1]
     c = np.unpackbits(plane, axis=1, bitorder="little")
@@ -212,7 +215,7 @@ def _take(words, table):
     return x, coded & (end + 7 >> 3 != 1 + length), coded & bits.padding(words, end)
 
 
-def recover(payload, n, table):
+def recover(payload: Payload, n: int, table: Table) -> Recovered:
     """`n` blocks of any payload, malformed ones included: bits.Recovered.
 
     Every block gives 64 values, and the next one starts where its first byte says. Faults of a block are a header (L of
@@ -224,7 +227,7 @@ def recover(payload, n, table):
     return bits.recover(payload, n, _STEP, _LEGAL, lambda words: _take(words, table))
 
 
-def decode(payload, n, table):
+def decode(payload: Payload, n: int, table: Table) -> NDArray[np.int8]:
     """The `n` blocks (int8 [n, 64]) in `payload`; the reverse of `encode`.
 
     The payload is bytes or an array of uint8. Raises ValueError for a malformed payload, as `recover` tells, and unless
@@ -247,10 +250,10 @@ def _recommended(parameters, straight):
     k, (flags,), e = np.split(parameters, [DIAGONALS, DIAGONALS + 1])
     k = np.clip(k, 0, 7)
     e = np.sort(np.clip(e, 0, min(7, 8 - k[1:].max())))
-    return Table(k, np.clip(flags, 0, GROUPS), e, straight)
+    return Table(tuple(k), np.clip(flags, 0, GROUPS), tuple(e), straight)
 
 
-def fit(blocks, straight=False, most=4096):
+def fit(blocks: ArrayLike, straight: bool = False, most: int = 4096) -> Table:
     """The Table under which `blocks` are smallest, as far as descent finds it, in 0.1 to 0.3 s.
 
     Starts from k = log2(0.69 * mean of u), takes every step of one parameter that makes the payload smaller, and ends

@@ -21,11 +21,12 @@ Neither has stuffed bytes (T.81, section B.1.1.5): no marker can occur where the
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.common import bitstring
 from actcodec.golden.jpegact.huffman import EOB, K3, K5, ZRL
 from actcodec.golden.jpegact.zigzag import ZIGZAG
-from actcodec.golden.offload.blocks import BLOCK
+from actcodec.golden.offload.blocks import BLOCK, Payload
 
 FRAMINGS = ("block", "stream")
 DC = ("none", "pred")
@@ -54,11 +55,11 @@ def _check(framing, dc="none"):
         raise ValueError(f"dc is {dc!r}, legal are {' and '.join(DC)}")
 
 
-def _array(payload):
+def _array(payload: Payload) -> np.ndarray:
     return payload if isinstance(payload, np.ndarray) else np.frombuffer(payload, np.uint8)
 
 
-def encode(blocks, framing="block", dc="none"):
+def encode(blocks: ArrayLike, framing: str = "block", dc: str = "none") -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Compress `blocks` (int8, [n, 64] or [n, 8, 8], row-major with vertical frequency first): the payload (uint8) and
     the size of each block (int64), in bytes with its length byte where framing is "block", in bits where "stream".
 
@@ -108,7 +109,7 @@ def encode(blocks, framing="block", dc="none"):
     return bitstring.packed(word, length), size
 
 
-def symbols(blocks):
+def symbols(blocks: ArrayLike) -> NDArray[np.int64]:
     """How many codes each of `blocks` (as in `encode`) has: DC, a code for each other value and for each 16 zeros in
     front of one, and EOB: int64 [n]."""
     values = np.asarray(blocks).reshape(-1, BLOCK)[:, ZIGZAG]
@@ -130,13 +131,13 @@ def _frames(payload, n):
     """Bits at which the codes of each of `n` blocks start and end in framing "block", and where the last one ends in
     bytes by the lengths alone; blocks that the payload does not reach are empty.
     """
-    data, size, places, place = payload.tobytes(), payload.size, [], 0
+    data, size, places = payload.tobytes(), payload.size, [0]
     for _ in range(n):
-        places.append(place)
-        place += 1 + data[place] if place < size else 1
-    places.append(place)
-    places = np.array(places, np.int64)
-    return 8 * np.minimum(places[:-1] + 1, payload.size), 8 * np.minimum(places[1:], payload.size), place
+        place = places[-1]
+        places.append(place + (1 + data[place] if place < size else 1))
+    starts = np.minimum(np.array(places, np.int64) + 1, payload.size)
+    ends = np.minimum(places, payload.size)
+    return 8 * starts[:-1], 8 * ends[1:], places[-1]
 
 
 def _walk(payload, n):
@@ -225,7 +226,7 @@ def _sound(payload, n, framing, dc="none"):
     return blocks, bits - starts
 
 
-def sizes(payload, n, framing="block"):
+def sizes(payload: Payload, n: int, framing: str = "block") -> NDArray[np.int64]:
     """Sizes (int64), as `encode` gives them, of the `n` blocks in `payload`: in bytes where framing is "block", which
     needs nothing but the length bytes, in bits where it is "stream".
 
@@ -242,7 +243,7 @@ def sizes(payload, n, framing="block"):
     return 1 + (ends - starts) // 8
 
 
-def decode(payload, n, framing="block", dc="none"):
+def decode(payload: Payload, n: int, framing: str = "block", dc: str = "none") -> NDArray[np.int8]:
     """The `n` blocks (int8 [n, 64]) in `payload`; the reverse of `encode`.
 
     The payload is bytes or an array of uint8. Raises ValueError for damage, as far as codes show it (see `salvage`), if
@@ -253,7 +254,7 @@ def decode(payload, n, framing="block", dc="none"):
     return _sound(_array(payload), n, framing, dc)[0]
 
 
-def salvage(payload, n, framing="block", dc="none"):
+def salvage(payload: Payload, n: int, framing: str = "block", dc: str = "none") -> Salvaged:
     """Salvaged: what a decoder in hardware makes of `n` blocks, which has to go on after damage.
 
     An error of a block is a code in no table (categories above 8 are in none), a run beyond coefficient 63 (after ZRL a

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.offload import blocks
 
@@ -49,19 +50,19 @@ def _bfloat16(x):
     return (bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000).view(np.float32)
 
 
-def reciprocal(k):
+def reciprocal(k: NDArray[np.float32]) -> NDArray[np.float32]:
     """r = float32(1 / k), rounded to nearest even; 0 where k is 0."""
     return np.divide(1, k, out=np.zeros_like(k), where=k != 0)
 
 
-def compressing(words):
+def compressing(words: NDArray[np.uint32]) -> NDArray[np.float64]:
     """k of any words (uint32) of a table of scales, as the hardware reads them: float64, since Inf and NaN are numbers
     like all others there. The upper half of a word is a bfloat16 number whose sign does not count, 0 if subnormal."""
     exponent, fraction = (words >> 23 & 0xFF).astype(np.int64), (words >> 16 & 0x7F).astype(np.int64)
     return np.where(exponent > 0, np.ldexp(128.0 + fraction, exponent - 134), 0.0)
 
 
-def decompressing(words):
+def decompressing(words: NDArray[np.uint32]) -> NDArray[np.float32]:
     """r of any words (uint32) of a table of scales, as the hardware reads them: float32, without a sign, 0 if
     subnormal, infinite with an exponent of 255."""
     bits = words & _MAGNITUDE
@@ -85,7 +86,7 @@ def _largest(x, view):
     return np.where(most < _NORMAL, 0, most).astype(np.uint32).view(np.float32)
 
 
-def scales(x):
+def scales(x: NDArray[np.float32]) -> Scales:
     """Scales of a float32 tensor (NCHW or [N, F]): k and r of shape (channels,).
 
     k = bfloat16(float32(144 / m)), at most 2^126, where m is the largest magnitude of the channel; Inf and NaN do not
@@ -113,7 +114,7 @@ def _rounded(x, k):
     return y if normal is x else np.where(np.isinf(x), np.where(np.signbit(x), -np.inf, np.inf), y)
 
 
-def quantize(x, k, signs=False):
+def quantize(x: NDArray[np.float32], k: ArrayLike, signs: bool = False) -> NDArray[np.int8]:
     """y = clip(rne(x * k), -128, 127), int8, shape of `x`.
 
     x is float32; k is one scale, one for each channel (axis 1 of x), or anything that broadcasts to x. The exact
@@ -128,20 +129,21 @@ def quantize(x, k, signs=False):
     return np.where((y == 0) & (_normal(x) > 0), np.int8(1), y) if signs else y
 
 
-def counts(x, k):
+def counts(x: NDArray[np.float32], k: ArrayLike) -> Counts:
     """NaNs of `x`, and values that `quantize` clips (rne(x * k) outside [-128, 127]; Inf counts, NaN does not)."""
     y = _rounded(x, k)
     return Counts(int(np.count_nonzero(np.isnan(x))), int(np.count_nonzero((y < -128) | (y > 127))))
 
 
-def dequantize(y, r):
+def dequantize(y: NDArray[np.int8], r: ArrayLike) -> NDArray[np.float32]:
     """x* = float32(y * r), float32, shape of `y` (int8).
 
     r as k in `quantize`, or infinite. The exact product is rounded once, to nearest even. A result below the normal
     numbers is +0.0, and so is every zero; scales that `scales` gives yield none but zeros, and never overflow.
     """
-    r = _along(r, y)
+    scale = _along(r, y)
     with np.errstate(over="ignore", invalid="ignore"):
-        x = y * r + 0.0  # there is no -0.0 then; 0 times infinity is NaN so far
+        x = y * scale + 0.0  # there is no -0.0 then; 0 times infinity is NaN so far
         x = x.astype(np.float32)
-    return x if np.all((r == 0) | ((r >= _TINY) & (r < np.inf))) else np.where(np.abs(x) >= _TINY, x, np.float32(0))
+    normal = np.all((scale == 0) | ((scale >= _TINY) & (scale < np.inf)))
+    return x if normal else np.where(np.abs(x) >= _TINY, x, np.float32(0))

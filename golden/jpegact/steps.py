@@ -7,16 +7,18 @@ little error, and saves more bytes than a coarser step does for the same error.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.jpegact.dct import FRACTION_BITS
-from actcodec.golden.jpegact.div import TABLES, table  # noqa: F401 - the tables with names are the same
+from actcodec.golden.jpegact.div import TABLES as TABLES
+from actcodec.golden.jpegact.div import table as table  # the tables with names are the same
 
 LEAST, MOST = 2, 255  # quarters of a step
 DEAD_ZONES = range(4)
 RECIPROCAL_BITS = 7  # fraction bits of a reciprocal
 
 
-def steps(dqt):
+def steps(dqt: ArrayLike) -> NDArray[np.uint8]:
     """A table's values as the quantizer takes them, in quarters: uint8 [8, 8].
 
     `dqt` holds 64 finite numbers of any type, 0.5 or more, or one for all frequencies. Each is taken to the nearest
@@ -31,23 +33,23 @@ def steps(dqt):
     return np.full((8, 8), quarters) if dqt.size == 1 else quarters.reshape(8, 8)
 
 
-def word(quarters):
+def word(quarters: NDArray[np.uint8]) -> int:
     """A table in 512 bits: the step of row r and column c in bits 64r + 8c + 7 : 64r + 8c."""
     return int.from_bytes(quarters.tobytes(), "little")
 
 
-def of_word(word):
+def of_word(word: int) -> NDArray[np.uint8]:
     """The table of a word, uint8 [8, 8]."""
     return np.frombuffer(word.to_bytes(64, "little"), np.uint8).reshape(8, 8)
 
 
-def check(dead_zone):
+def check(dead_zone: int) -> None:
     """Raises ValueError unless the dead zone is one."""
     if dead_zone not in DEAD_ZONES:
         raise ValueError(f"dead_zone is {dead_zone!r}, must be {DEAD_ZONES[0]} to {DEAD_ZONES[-1]}")
 
 
-def reciprocal(quarters):
+def reciprocal(quarters: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """m and s, int32: 2 / Q is nearly m / 2^s. m has 8 bits, 128 to 254: half of 2^s / Q, rounded to the nearest."""
     q = np.asarray(quarters, np.int32)
     far = np.frexp(q - 1.0)[1]  # Q <= 2^far < 2Q
@@ -55,7 +57,7 @@ def reciprocal(quarters):
     return ((2 << s) + (q >> 1)) // q, s
 
 
-def quantize(coefficients, quarters, dead_zone):
+def quantize(coefficients: ArrayLike, quarters: ArrayLike, dead_zone: int) -> NDArray[np.int8]:
     """Nearly q = sign(C) * floor(|C| / step + 1/2 - z / 16), clipped to int8, of the fixed-point coefficients of
     `dct.forward`.
 
@@ -70,6 +72,6 @@ def quantize(coefficients, quarters, dead_zone):
     return np.clip((x * m + offset) >> s, -128, 127).astype(np.int8)
 
 
-def dequantize(q, quarters):
+def dequantize(q: ArrayLike, quarters: ArrayLike) -> NDArray[np.int32]:
     """C = floor(q * step + 1/2), int32 without fraction bits: -8160 to 8096, which `dct.inverse` saturates."""
     return (np.asarray(q, np.int32) * np.asarray(quarters, np.int32) + 2) >> 2

@@ -9,8 +9,9 @@ from struct import Struct
 from struct import error as StructError
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from actcodec.golden.offload.blocks import BLOCK
+from actcodec.golden.offload.blocks import BLOCK, Payload
 
 MASK = BLOCK // 8  # bytes
 ITEMS = (1, 4)  # bytes of an item
@@ -23,11 +24,11 @@ def _check(item):
         raise ValueError(f"items have {item} bytes, legal are 1 and 4")
 
 
-def _array(payload):
+def _array(payload: Payload) -> np.ndarray:
     return payload if isinstance(payload, np.ndarray) else np.frombuffer(payload, np.uint8)
 
 
-def encode(blocks):
+def encode(blocks: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Compress `blocks` ([n, 64] or [n, 8, 8]): the payload (uint8) and the size of each block in bytes (int64).
 
     Items are of any type of 1 or 4 bytes and count by their bits, so the float -0.0 is not zero. Raises ValueError for
@@ -52,7 +53,7 @@ def _population(mask):
     return np.bitwise_count(mask.view("<u8")).reshape(-1).astype(np.int64)
 
 
-def sizes(payload, n, item=1):
+def sizes(payload: Payload, n: int, item: int = 1) -> NDArray[np.int64]:
     """Sizes in bytes (int64) of the `n` blocks, of items of `item` bytes, that follow each other in `payload`.
 
     The payload is bytes or an array of uint8. Raises ValueError if it is not exactly as long as its masks say, and
@@ -75,9 +76,9 @@ def sizes(payload, n, item=1):
     return np.array(found, np.int64)
 
 
-def expand(payload, sizes, dtype=np.uint8):
+def expand(payload: NDArray[np.uint8], sizes: NDArray[np.int64], dtype: DTypeLike = np.uint8) -> np.ndarray:
     """The blocks ([n, 64]) of items of `dtype` in `payload` (uint8), whose `sizes` in bytes are known and right."""
-    dtype, n = np.dtype(dtype), len(sizes)
+    n, dtype = len(sizes), np.dtype(dtype)
     masks = payload[(np.cumsum(sizes) - sizes)[:, None] + np.arange(MASK)]
     nonzero = np.flatnonzero(np.unpackbits(masks, bitorder="little").view(bool))
     items = payload.view(dtype.newbyteorder("<"))
@@ -89,7 +90,7 @@ def expand(payload, sizes, dtype=np.uint8):
     return blocks.reshape(n, BLOCK)
 
 
-def decode(payload, n, dtype=np.uint8):
+def decode(payload: Payload, n: int, dtype: DTypeLike = np.uint8) -> np.ndarray:
     """The `n` blocks ([n, 64]) of items of `dtype` (of 1 or 4 bytes) in `payload`; the reverse of `encode`.
 
     The payload is bytes or an array of uint8. Raises ValueError if it is not exactly as long as its masks say, and for

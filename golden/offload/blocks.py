@@ -16,6 +16,8 @@ LANES = 8
 BLOCK = 64
 GROUP = 4  # blocks that the 256-byte alignment buffer holds
 
+Payload = bytes | np.ndarray  # of uint8
+
 
 class View(NamedTuple):
     """A tensor seen as a 2-D array; no data moves."""
