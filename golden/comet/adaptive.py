@@ -15,15 +15,17 @@ sigma = g_rms * eb * sqrt(N * P * R / 3), which also gives the coefficient a, fo
 """
 
 import math
+from collections.abc import Iterable, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.comet import prequantise
 
 RESERVE = 0.05  # share of the memory that `batch` leaves free
 
 
-def momentum(before, now, alpha, beta):
+def momentum(before: ArrayLike, now: ArrayLike, alpha: float, beta: float) -> NDArray[np.float64]:
     """Equation 2 as printed: the momentum of gradients `before` (of the last iteration) and `now`.
 
     For training without momentum; where a framework has one, its own is used.
@@ -31,7 +33,7 @@ def momentum(before, now, alpha, beta):
     return alpha * np.asarray(before) + beta * np.asarray(now)
 
 
-def calibrate(P, gradients):
+def calibrate(P: int, gradients: ArrayLike) -> float:
     """The coefficient a of equation 3 with which the error of the weights' gradients has the wanted sigma.
 
     a = sqrt(P / 3) * g_rms / L_average: 0.72 * sqrt(P) for normally distributed gradients. `P` is the number of
@@ -44,7 +46,7 @@ def calibrate(P, gradients):
     return math.sqrt(P / 3 * np.mean(g**2)) / float(np.mean(g))
 
 
-def batch(memory, fixed, sample, ratio, maximum):
+def batch(memory: float, fixed: float, sample: float, ratio: float, maximum: int) -> int:
     """The largest batch, a power of two and at most `maximum`, that needs no more than 95 % of `memory` (bytes).
 
     `fixed` bytes are needed in any case, `sample` for each sample before compression, which has had `ratio` so far.
@@ -71,9 +73,10 @@ class Adaptive:
     ValueError for a parameter that is not positive, a W that is no int, and a `change` below 1.
     """
 
-    def __init__(self, layers, a, fraction=0.01, window=1000, change=2.0):
+    def __init__(self, layers: Iterable[str], a: Mapping[str, float] | float, fraction: float = 0.01,
+                 window: int = 1000, change: float = 2.0) -> None:
         layers = tuple(layers)
-        self.a = dict(a) if hasattr(a, "keys") else dict.fromkeys(layers, a)
+        self.a: dict[str, float] = dict(a) if isinstance(a, Mapping) else dict.fromkeys(layers, a)
         if missing := set(layers) - set(self.a):
             raise ValueError(f"a has no coefficient for {', '.join(map(str, missing))}")
         for name, value in (("fraction", fraction), ("window", window), *(("a", self.a[layer]) for layer in layers)):
@@ -87,11 +90,12 @@ class Adaptive:
         self.bounds = dict.fromkeys(layers)
         self.interval = self._next = window
 
-    def due(self, iteration):
+    def due(self, iteration: int) -> bool:
         """Whether statistics have to be taken in `iteration`."""
         return iteration >= self._next
 
-    def update(self, iteration, momentum, loss, batch, density):
+    def update(self, iteration: int, momentum: Mapping[str, ArrayLike], loss: Mapping[str, ArrayLike], batch: int,
+               density: Mapping[str, float]) -> dict[str, float | None]:
         """Sets the bounds by equations 1 and 3; returns them, {layer: bound or None}.
 
         `momentum`, `loss` and `density` have for each layer the momentum of its weights, the gradient of the loss at

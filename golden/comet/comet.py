@@ -1,14 +1,19 @@
 """The whole codec: a tensor to the streams of n CDUs, and back (COMET, section 3.4 and figure 3, phase 4)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.comet import huffman, lorenzo, prequantise
 from actcodec.golden.comet.book import SYMBOLS, Book, build, cost, histogram, information
 from actcodec.golden.comet.huffman import Error
 from actcodec.golden.comet.interleave import interleave
+from actcodec.golden.comet.lorenzo import Config
+from actcodec.golden.offload.blocks import View
 from actcodec.golden.offload.wire import stream
 
 
@@ -22,16 +27,17 @@ class Encoded:
     book: Book
     streams: tuple[bytes, ...]  # one for each CDU
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         prequantise.check(self.s)
         stream.order(0, len(self.streams))
 
     @property
-    def payload_bytes(self):
+    def payload_bytes(self) -> int:
         return sum(map(len, self.streams))
 
 
-def compress(x, eb, config=None, book=None, cdus=1, view=None):
+def compress(x: NDArray[np.float32], eb: float, config: Config | None = None, book: Book | None = None, cdus: int = 1,
+             view: View | None = None) -> Encoded:
     """Compress a float32 tensor (NCHW or [N, F]) so that no finite value is off by more than `eb`: Encoded.
 
     A `view` takes the place of the shape, for a lane's descriptor, which may have any rows: `x` is what lies in them.
@@ -47,7 +53,8 @@ def compress(x, eb, config=None, book=None, cdus=1, view=None):
     if not (config and book):
         config, book = choose(x, s, [config] if config else None, book, view)
     x = np.reshape(x, -1)
-    own = [[] for _ in range(cdus)]  # symbols, places of outliers, their values: of each CDU, in parts
+    # symbols, places of outliers, their values: of each CDU, in parts
+    own: list[list[tuple[np.ndarray, ...]]] = [[] for _ in range(cdus)]
     sizes = [0] * cdus
     for part, owner in _owned(shape, config, cdus):
         q, outliers = prequantise.quantize(x[part.values], s)
@@ -61,12 +68,12 @@ def compress(x, eb, config=None, book=None, cdus=1, view=None):
             sizes[cdu] += symbols.size
     streams = []
     while own:
-        steps = huffman.sparse_steps(*(np.concatenate(pieces) for pieces in zip(*own.pop(0), strict=True)), book)
-        streams.append(interleave(*steps))
+        symbols, places, floats = (np.concatenate(pieces) for pieces in zip(*own.pop(0), strict=True))
+        streams.append(interleave(*huffman.sparse_steps(symbols, places, floats, book)))
     return Encoded(s, config, book, tuple(streams))
 
 
-def decompress(encoded, shape):
+def decompress(encoded: Encoded, shape: Sequence[int] | View) -> tuple[NDArray[np.float32], Error]:
     """The float32 tensor of `shape`, or of a `View`'s rows, that an Encoded is of, and an Error.
 
     Of a finite value comes the nearest multiple of the step (+0.0 for both zeros), of an outlier its bits. Streams may
@@ -77,12 +84,14 @@ def decompress(encoded, shape):
     config, cdus = encoded.config, len(encoded.streams)
     result = np.empty(math.prod(lorenzo.dimensions(shape)), np.float32)
     decoded, error, at = [], Error(0), [0] * cdus
-    counts = sum(np.bincount(owner, minlength=cdus) for _, owner in _owned(shape, config, cdus)) if cdus > 1 else [
-        result.size]
+    counts = np.array([0] * cdus if cdus > 1 else [result.size])
+    if cdus > 1:
+        for _, owner in _owned(shape, config, cdus):
+            counts += np.bincount(owner, minlength=cdus)
     for data, count in zip(encoded.streams, counts, strict=True):
-        *values, found = huffman.sparse_decode(data, int(count), encoded.book)
-        decoded.append(values)
-        error |= found
+        symbols, places, floats, own_error = huffman.sparse_decode(data, int(count), encoded.book)
+        decoded.append((symbols, places, floats))
+        error |= own_error
 
     for part, owner in _owned(shape, config, cdus):
         own, outliers = result[part.values], []
@@ -107,7 +116,8 @@ def _owned(shape, config, cdus):
         first += part.groups
 
 
-def choose(x, s, configs=None, book=None, view=None):
+def choose(x: NDArray[np.float32], s: float, configs: Sequence[Config] | None = None, book: Book | None = None,
+           view: View | None = None) -> tuple[Config, Book]:
     """The configuration whose book costs least for `x` (float32) at step `s`, and that book, of all values' symbols.
 
     `configs` are those to choose from, by default all of `lorenzo.CONFIGS` that the shape can have: tiled ones need
@@ -127,13 +137,14 @@ def choose(x, s, configs=None, book=None, view=None):
     return cheapest([counts[config] for config in configs], configs, book)
 
 
-def cheapest(counts, configs, book=None):
+def cheapest(counts: Sequence[np.ndarray], configs: Sequence[Config], book: Book | None = None) -> tuple[Config, Book]:
     """The configuration whose symbols, of these histograms, cost least in a book of their own, or in `book`, and the
     book; of equals the first one."""
-    least, best = [information(n) * (1 - 1e-9) for n in counts], None
+    least = [information(n) * (1 - 1e-9) for n in counts]
+    best: Any = None
     for place in np.argsort(least, kind="stable"):
         if best and least[place] > best[0]:
             break  # nor are the others any better
         own = book or build(counts[place])
-        best = min(best or (np.inf,), (cost(own, counts[place]), place, own), key=lambda found: found[:2])
+        best = min(best or (np.inf,), (cost(own, counts[place]), place, own), key=lambda one: one[:2])
     return configs[best[1]], best[2]

@@ -7,16 +7,18 @@ has some bits of a code already. This goes on to the next escape, whose raw step
 step by step, and so are rounds in which escapes are too close.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain, islice
 from operator import length_hint
 
 import numpy as np
+from numpy.typing import NDArray
 
-from actcodec.golden.comet.book import MAX_LENGTH
+from actcodec.golden.comet.book import MAX_LENGTH, Book
 from actcodec.golden.comet.interleave import LANES
 
-ESCAPE_BYTES = np.repeat(np.uint8([1, 2, 6]), [224, 16, 16])  # by the first one
+ESCAPE_BYTES = np.repeat(np.array([1, 2, 6], np.uint8), [224, 16, 16])  # by the first one
 _HELD = 3  # bytes that have all bits that a lane holds
 _AHEAD = 8 * _HELD + 2  # rounds that a lane knows of, at most
 _STOP = 1 << LANES  # in the calendar, behind the bits of the lanes
@@ -25,7 +27,7 @@ _SMALL = 1 << 11  # rounds that take longer by bytes than by steps if the tables
 _PART = 1 << 13  # rounds at a time: what they have in lists is far more than what becomes of it
 
 
-def escape_window(book):
+def escape_window(book: Book) -> int:
     """The first 8-bit window that begins with the escape's code; so do all above."""
     return 256 - (1 << 8 - book.length[-1])
 
@@ -68,7 +70,8 @@ def _tables(book):
     number[parts] = np.arange(parts.size)
     following = np.where(part > 0, number[part], parts.size + wait - 9)
 
-    tables, data, same = [[] for _ in range(states)], windows.tobytes(), {}
+    tables: list[list] = [[] for _ in range(states)]
+    data, same = windows.tobytes(), {}  # type: bytes, dict[bytes, bytes]
     columns = (array.reshape(-1).tolist() for array in (following, begun, ended, stop))
     entries = [(tables[state], n, same.setdefault(own := data[8 * i : 8 * i + m], own), escape)
                for i, (state, n, m, escape) in enumerate(zip(*columns, strict=True))]
@@ -84,6 +87,10 @@ class _Lane:
     those of its steps, in pieces (bytes)."""
 
     __slots__ = ("bit", "end", "state", "windows")
+    bit: int
+    end: int
+    state: list
+    windows: list[bytes | bytearray]
 
     def leave(self, last, length):
         """Ends a run behind the code of round `last`. Returns the window of that, and as bits again what the lane has
@@ -98,7 +105,7 @@ class _Lane:
         return known[size - 1], bits << more | part ^ 1 << more, count + more
 
 
-def windows(source, rounds, book):
+def windows(source: Iterator[int], rounds: int, book: Book) -> Iterator[NDArray[np.uint8]]:
     """The next 8 bits of each lane in each step, uint8 [steps, 8], in parts of whole rounds; behind a code, bits may be
     0 instead. `source` is an iterator over the stream's bytes that does not end."""
     if not rounds:
@@ -150,7 +157,7 @@ def windows(source, rounds, book):
         if begin < rounds:
             ask[begin : begin + _AHEAD] = [0] * min(_AHEAD, len(ask) - begin)
             ask[max(begin, min(kept + _PART, rounds) - 1)] |= _STOP
-            first = []
+            first: list[tuple[_Lane, int]] = []
             for lane, bits, size in zip(lanes, held, left, strict=True):
                 lane.state, lane.end = _tables(book)[8 * _HELD - size], begin
                 first += ((lane, byte) for byte in (bits & (1 << size) - 1).to_bytes(_HELD, "big"))

@@ -16,8 +16,9 @@ import enum
 import itertools
 
 import numpy as np
+from numpy.typing import NDArray
 
-from actcodec.golden.comet.book import SYMBOLS
+from actcodec.golden.comet.book import SYMBOLS, Book
 from actcodec.golden.comet.deinterleave import ESCAPE_BYTES, escape_window, windows
 from actcodec.golden.comet.interleave import LANES
 
@@ -32,7 +33,8 @@ class Error(enum.Flag):
     EXCESS = enum.auto()  # bytes were left
 
 
-def steps(u, outliers, x, book):
+def steps(u: np.ndarray, outliers: NDArray[np.bool], x: NDArray[np.float32],
+          book: Book) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """What the lanes give: values and lengths in bits, both uint8 [steps, 8].
 
     `u` are a stream's symbols, `outliers` says which of them stand for an outlier, whose bits are those of `x`
@@ -42,7 +44,8 @@ def steps(u, outliers, x, book):
     return sparse_steps(np.asarray(u), places, np.asarray(x)[places], book)
 
 
-def sparse_steps(u, places, x, book):
+def sparse_steps(u: np.ndarray, places: NDArray[np.int64], x: NDArray[np.float32],
+                 book: Book) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """The same, where `places` are the indices of outliers, in ascending order, and `x` their values."""
     code = np.full(SYMBOLS, book.length[-1] << 8 | book.code[-1], np.uint16)  # of each symbol: its length, its value
     code[: book.U] = book.length[:-1] << 8 | book.code[:-1]
@@ -88,7 +91,8 @@ def _steps(u, places, x, U, code):
     return steps
 
 
-def symbols(steps, book):
+def symbols(steps: tuple[np.ndarray, np.ndarray],
+            book: Book) -> tuple[NDArray[np.uint16], NDArray[np.bool], NDArray[np.float32]]:
     """Symbols (uint16), outliers (bool) and their values (float32, 0 for all others) of the values and lengths that the
     lanes gave, what filled up the last round included: the reverse of the function `steps`."""
     values, lengths = steps
@@ -102,7 +106,8 @@ def _dense(u, places, floats):
     return u, outliers, x
 
 
-def decode(stream, count, book):
+def decode(stream: bytes, count: int,
+           book: Book) -> tuple[NDArray[np.uint16], NDArray[np.bool], NDArray[np.float32], Error]:
     """`count` symbols (uint16), outliers (bool), their values (float32, 0 for all others) of a stream (bytes), and an
     Error. All symbols come in any case: a stream that ends early goes on as zero bytes.
     """
@@ -110,7 +115,8 @@ def decode(stream, count, book):
     return *_dense(*values), error
 
 
-def sparse_decode(stream, count, book):
+def sparse_decode(stream: bytes, count: int,
+                  book: Book) -> tuple[NDArray[np.uint16], NDArray[np.int64], NDArray[np.float32], Error]:
     """The same with places (indices) of the outliers, in ascending order, and their values alone."""
     rest, missing, size = iter(bytes(stream)), itertools.count(), 0
     parts = [(np.zeros(0, np.uint16), np.zeros(0, np.int64), np.zeros(0, np.float32))]

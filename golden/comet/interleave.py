@@ -8,13 +8,14 @@ their order follows from the codes.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.common import bitstring
 
 LANES = 8
 
 
-def demands(lengths):
+def demands(lengths: NDArray[np.uint8]) -> NDArray[np.bool]:
     """Which lanes ask for a byte in each step: bool, shape of `lengths` ([steps, 8], bits that each step takes).
 
     A lane that holds h bits asks if h < 16, so it has had 2 + ceil(taken / 8) bytes when the step ends, where `taken`
@@ -34,7 +35,7 @@ def _demands(lengths):
     return asks
 
 
-def interleave(values, lengths):
+def interleave(values: NDArray[np.uint8], lengths: NDArray[np.uint8]) -> bytes:
     """The stream (bytes) of what the lanes give: `values` in [steps, 8], each of 1 to 8 bits (`lengths`).
 
     A lane's bit string has the first bit in a byte's top bit, and zeros behind its end. The bytes asked for in the last

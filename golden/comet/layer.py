@@ -5,9 +5,12 @@ pass of its own)."""
 import operator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.comet import comet, lorenzo, prequantise
-from actcodec.golden.comet.book import build, histogram, spread
+from actcodec.golden.comet.book import Book, build, histogram, spread
+from actcodec.golden.comet.comet import Encoded
+from actcodec.golden.comet.lorenzo import Config
 
 
 class Layer:
@@ -19,14 +22,17 @@ class Layer:
     whether the last one was looked at. Raises ValueError unless `again` is at least 1.
     """
 
-    def __init__(self, again=1000):
+    def __init__(self, again: int = 1000) -> None:
         self.again = operator.index(again)
         if self.again < 1:
             raise ValueError(f"again must be at least 1, not {again}")
-        self.config = self.book = self.fresh = self._known = None
+        self.config: Config | None = None
+        self.book: Book | None = None
+        self.fresh: bool | None = None
+        self._known: tuple[float, list[Config]] | None = None
         self._since = 0
 
-    def compress(self, x, eb, cdus=1):
+    def compress(self, x: NDArray[np.float32], eb: float, cdus: int = 1) -> Encoded:
         """As `comet.compress`."""
         s = prequantise.step(eb)
         known = s, lorenzo.legal(x.shape)
@@ -36,12 +42,12 @@ class Layer:
             self._known, self._since = known, 0
         encoded = comet.compress(x, eb, self.config, self.book, cdus)
         self._since += 1
-        self.book = build(spread(self._bins(x, s, cdus)))
+        self.book = build(spread(self._bins(x, s, encoded.config, cdus)))
         return encoded
 
-    def _bins(self, x, s, cdus):
+    def _bins(self, x, s, config, cdus):
         """What the histogram units of all CDUs have counted."""
         q, _ = prequantise.quantize(x, s)
-        u = lorenzo.residuals(q, q.shape, self.config)
-        owner = lorenzo.groups(q.shape, self.config.tiled) % cdus
+        u = lorenzo.residuals(q, q.shape, config)
+        owner = lorenzo.groups(q.shape, config.tiled) % cdus
         return np.sum([histogram(u[owner == cdu], sampled=True) for cdu in range(cdus)], axis=0)

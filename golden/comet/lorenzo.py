@@ -10,12 +10,15 @@ another as one row where they are whole sectors. Where they are not, padding is 
 a row has no neighbour.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.offload import blocks
+from actcodec.golden.offload.blocks import View
 
 GROUP = blocks.GROUP * blocks.BLOCK
 SECTORS = GROUP // blocks.LANES  # of a group
@@ -32,7 +35,7 @@ class Config:
     vertical: bool  # predict from above
     signed: bool  # whether small negative residuals have small symbols; if not, they have the largest
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.vertical and not self.tiled:
             raise ValueError("a configuration that predicts vertically has to be tiled")
 
@@ -47,7 +50,7 @@ CONFIGS = {
 }
 
 
-def seen(shape, tiled):
+def seen(shape: Sequence[int] | View, tiled: bool) -> View:
     """The view of a shape in a layout; flat, of one row wherever that makes no difference.
 
     Raises ValueError for a shape that has no view, and for a tiled one of no tiles (W < 8 or N * C * H < 8).
@@ -57,7 +60,7 @@ def seen(shape, tiled):
         if not view.tileable:
             raise ValueError(f"shape {tuple(shape)} has no tiles: W and N * C * H have to be at least 8")
         return view
-    if view is shape and view.width % blocks.LANES:
+    if isinstance(shape, View) and view.width % blocks.LANES:
         return view
     return blocks.View(1, view.rows * view.width, 1, 1, False)
 
@@ -66,18 +69,18 @@ def _view(shape):
     return shape if isinstance(shape, blocks.View) else blocks.view(shape)
 
 
-def legal(shape):
+def legal(shape: Sequence[int] | View) -> list[Config]:
     """The configurations of `CONFIGS` that tensors of a shape can have."""
     tiles = _view(shape).tileable
     return [config for config in CONFIGS.values() if tiles or not config.tiled]
 
 
-def dimensions(shape):
+def dimensions(shape: Sequence[int] | View) -> tuple[int, ...]:
     """Those of a tensor: a shape itself, or rows and width of a View."""
     return tuple(shape[:2]) if isinstance(shape, blocks.View) else tuple(shape)
 
 
-def order(shape, tiled):
+def order(shape: Sequence[int] | View, tiled: bool) -> NDArray[np.int64]:
     """Indices, in memory order, of the values of a tensor in coding order. Raises as `seen` does."""
     view = seen(shape, tiled)
     return _order(view) if tiled else np.arange(view.rows * view.width)
@@ -93,7 +96,7 @@ def _number(view, tiled, row, column):
     return row // (blocks.LANES if tiled else 1) * view.tiles_per_row + column // blocks.LANES
 
 
-def groups(shape, tiled):
+def groups(shape: Sequence[int] | View, tiled: bool) -> NDArray[np.int64]:
     """Number of the group of each value in coding order. Raises as `seen` does."""
     first, found = 0, []
     for part in parts(shape, tiled):
@@ -114,7 +117,7 @@ class Part(NamedTuple):
     groups: int  # how many there are
 
 
-def parts(shape, tiled):
+def parts(shape: Sequence[int] | View, tiled: bool) -> Iterator[Part]:
     """A tensor of `shape` in Parts. Raises as `seen` does."""
     view = seen(shape, tiled)
     if view.rows == 1:
@@ -164,7 +167,7 @@ def _sums(d, joined):
     return total - np.repeat(before, np.diff(first, append=len(d)), axis=0)
 
 
-def residuals(q, shape, config):
+def residuals(q: ArrayLike, shape: Sequence[int] | View, config: Config) -> NDArray[np.uint16]:
     """Symbols u (uint16, 0 to 4095) of the integers q (-2048 to 2047) of a tensor of `shape`, in coding order.
 
     Modulo 2^12, with 0 for a neighbour that does not exist: v = q - q(above), d = v - v(left), each only where its
@@ -178,7 +181,7 @@ def residuals(q, shape, config):
     return u
 
 
-def symbols(q, part, config):
+def symbols(q: np.ndarray, part: Part, config: Config) -> NDArray[np.uint16]:
     """Symbols of a Part's integers, in memory order."""
     d = _wrapped(_differences(q, part, config))
     return (d << 1 ^ d >> 15 if config.signed else d & _MODULUS - 1).view(np.uint16)
@@ -189,7 +192,7 @@ def _wrapped(d):
     return d << 4 >> 4
 
 
-def restore(u, shape, config):
+def restore(u: ArrayLike, shape: Sequence[int] | View, config: Config) -> NDArray[np.int16]:
     """Integers q (int16, -2048 to 2047, of `shape`, or of a view's rows) of symbols u in coding order: the reverse of
     `residuals`. Raises as `seen` does.
     """
@@ -199,7 +202,7 @@ def restore(u, shape, config):
     return result.reshape(dimensions(shape))
 
 
-def integers(u, part, config):
+def integers(u: ArrayLike, part: Part, config: Config) -> NDArray[np.int16]:
     """Integers of a Part, in memory order, of its symbols in coding order."""
     d, u = np.zeros(part.shape, np.int16), np.asarray(u).view(np.int16)
     d.reshape(-1)[slice(u.size) if part.order is None else part.order] = u >> 1 ^ -(u & 1) if config.signed else u

@@ -9,6 +9,7 @@ with no tolerance, and a zero stays zero: the paper's filter of small values fin
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 LARGEST = 2047  # of |q|
 LARGEST_STEP = 2.0**112  # 2047 of them are still finite
@@ -17,7 +18,7 @@ _BITS = 8
 PART = 1 << 16  # values at a time: what is computed between stays in a cache
 
 
-def step(eb):
+def step(eb: float) -> float:
     """s, the largest number with 8 significant bits that is at most 2 * eb, and at most 2^112; a float.
 
     `eb` is the absolute error bound, 2^-126 or more; s / 2 is the bound that holds. Raises ValueError for a smaller
@@ -29,13 +30,13 @@ def step(eb):
     return math.ldexp(math.floor(math.ldexp(fraction, _BITS)), exponent - _BITS)
 
 
-def check(s):
+def check(s: float) -> None:
     """Raises ValueError unless `s` is a step: 8 significant bits, 2^-125 to 2^112."""
     if not SMALLEST_STEP <= s <= LARGEST_STEP or math.ldexp(math.frexp(s)[0], _BITS) % 1:
         raise ValueError(f"step is {s}, legal are numbers of 8 significant bits from 2^-125 to 2^112")
 
 
-def tensor(x):
+def tensor(x: ArrayLike) -> NDArray[np.float32]:
     """`x` as an array. Raises TypeError unless it is float32."""
     x = np.asarray(x)
     if x.dtype != np.float32:
@@ -43,7 +44,7 @@ def tensor(x):
     return x
 
 
-def quantize(x, s):
+def quantize(x: ArrayLike, s: float) -> tuple[NDArray[np.int16], NDArray[np.bool]]:
     """q = sign(x) * floor(|x| / s + 1/2) of real numbers, int16, and whether x is an outlier, bool; shapes of `x`.
 
     x is float32. Outliers are NaN, infinities, and what would be beyond 2047 either way; their q is 0. Raises TypeError
@@ -72,7 +73,7 @@ def _quantize(x, s):
     return quotient.astype(np.int16), outliers
 
 
-def dequantize(q, s):
+def dequantize(q: ArrayLike, s: float) -> NDArray[np.float32]:
     """x* = q * s, float32, exactly; shape of `q` (integers, -2048 to 2047). q = 0 gives +0.0.
 
     Raises ValueError for a step that is none.

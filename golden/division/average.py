@@ -1,13 +1,15 @@
 """Average pooling: the LFC of a segment, and the base that is stored (DIVISION, section 4.1)."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.division import view as views
+from actcodec.golden.division.view import Segments, View
 
 OFFSETS = ("mean", "min")
 
 
-def exact(y, segments, lfc=True, offset="mean"):
+def exact(y: np.ndarray, segments: Segments, lfc: bool = True, offset: str = "mean") -> NDArray[np.int64]:
     """What is taken off the values of each segment, before rounding, in 64ths: int64 [segments].
 
     `y` has integers, [blocks, 8, 8]. The offset is the mean over the front of a segment (see `view.segments`), or the
@@ -29,12 +31,13 @@ def exact(y, segments, lfc=True, offset="mean"):
     return np.add.reduceat(rows.reshape(-1), segments.start, dtype=np.int64) << 6 - segments.a - segments.c
 
 
-def level(y, segments, lfc=True, offset="mean"):
+def level(y: np.ndarray, segments: Segments, lfc: bool = True, offset: str = "mean") -> NDArray[np.int64]:
     """L of each segment, int64: `exact` rounded to an integer, half up."""
     return exact(y, segments, lfc, offset) + 32 >> 6
 
 
-def bases(y, view, delta, lfc=True, offset="mean", segments=None):
+def bases(y: NDArray[np.int8], view: View, delta: NDArray[np.int8], lfc: bool = True, offset: str = "mean",
+          segments: Segments | None = None) -> NDArray[np.int8]:
     """What is stored of each segment: int8 [segments], L + delta of its plane, clipped.
 
     `y` is int8 [blocks, 8, 8], `delta` int8 [planes], the smallest HFC of each plane; so decoding needs neither delta

@@ -6,14 +6,18 @@ payload: shape, bits and k travel with the tensor's owner.
 """
 
 import math
+from collections.abc import Sequence
 from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.division import average, dither
 from actcodec.golden.division import view as views
 from actcodec.golden.division.parts import parts
+from actcodec.golden.division.table import Table
+from actcodec.golden.division.view import View
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload.blocks import GROUP, LANES
 
@@ -29,7 +33,8 @@ class Encoded(NamedTuple):
     saturated: int  # values that SFPR clips, Inf among them
 
 
-def quantize(y, base, noise, bits):
+def quantize(y: np.ndarray, base: NDArray[np.int8], noise: NDArray[np.uint8],
+             bits: int) -> tuple[NDArray[np.uint8], np.ndarray]:
     """Codes of `bits`, uint8, of integers y, each with its base and its noise (see `dither.noise`), and t.
 
     t = y - base + noise in units of 2^-F steps, int16; what is not 0 to 63 is clipped.
@@ -38,18 +43,18 @@ def quantize(y, base, noise, bits):
     return (np.clip(t, 0, 63) >> 6 - bits).astype(np.uint8), t
 
 
-def dequantize(codes, base, bits):
+def dequantize(codes: NDArray[np.uint8], base: NDArray[np.int8], bits: int) -> NDArray[np.int8]:
     """y' = base + code * 2^F, int8. A table that `table.table` made keeps it within 127."""
     return np.minimum(base + (codes.astype(np.int16) << 6 - bits), 127).astype(np.int8)
 
 
-def pack(codes, bits):
+def pack(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """Codes [..., 8] as bytes [..., bits]: the first lane in the lowest bits of the first byte."""
     word = np.bitwise_or.reduce(codes.astype("<u4") << (bits * _LANE).astype(np.uint32), axis=-1, keepdims=True)
     return word.view(np.uint8)[..., :bits]
 
 
-def unpack(packed, bits):
+def unpack(packed: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """The reverse of `pack`."""
     word = np.zeros((*packed.shape[:-1], 4), np.uint8)
     word[..., :bits] = packed
@@ -68,14 +73,14 @@ def _bytes(segments, bits):
     return np.concatenate([_begins(segments)[..., None], np.ones((*segments.segment.shape, bits), bool)], axis=2)
 
 
-def block_sizes(view, bits):
+def block_sizes(view: View, bits: int) -> NDArray[np.int64]:
     """Bytes of each block of a payload, int64. Raises ValueError for other bits."""
     dither.check(bits)
     bases = [np.count_nonzero(_begins(segments), axis=1) for _, segments, *_ in parts(view)]
     return LANES * bits + np.concatenate(bases)
 
 
-def size(shape, bits):
+def size(shape: Sequence[int] | View, bits: int) -> int:
     """Bytes of the payload of a tensor of `shape` (or a View); its table takes two bytes more for each plane.
 
     Raises ValueError for a shape that has no view, and for other bits.
@@ -100,8 +105,9 @@ def _scale(k, view):
     return np.where(exponent > 0, np.ldexp(128.0 + (bits & 127), exponent - 134), 0.0)
 
 
-def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="mean", view=None,
-           signs=False):
+def encode(x: NDArray[np.float32], table: Table, bits: int = 2, seed: int = 0, lfc: bool = True,
+           rounding: str = "stochastic", offset: str = "mean", view: View | None = None,
+           signs: bool = False) -> Encoded:
     """Compress a float32 tensor (2 to 5 dimensions, see `view.view`) with codes of `bits`, 1 to 4: Encoded.
 
     `table` has k and delta of each plane, `table.table`'s of the same tensor, bits, `lfc` and `offset` if nothing is to
@@ -143,7 +149,7 @@ def encode(x, table, bits=2, seed=0, lfc=True, rounding="stochastic", offset="me
     return Encoded(payload.getvalue(), clipped, nans, saturated)
 
 
-def decode(payload, k, shape, bits=2):
+def decode(payload: bytes, k: NDArray[np.float32], shape: Sequence[int] | View, bits: int = 2) -> NDArray[np.float32]:
     """The float32 tensor of `shape` in a payload (bytes) of codes of `bits`; `k` is the table's. A View in place of the
     shape gives its rows.
 
@@ -160,13 +166,13 @@ def decode(payload, k, shape, bits=2):
     return restore(payload, r, view, bits).reshape(shape)
 
 
-def restore(payload, r, view, bits=2):
+def restore(payload: bytes, r: NDArray[np.float32], view: View, bits: int = 2) -> NDArray[np.float32]:
     """The rows, float32 [rows, width], of a View in a payload (bytes) of the right length. `r`, finite, is what the
     values of each plane are multiplied by."""
     data, x, at = np.frombuffer(payload, np.uint8), np.empty((view.rows, view.width), np.float32), 0
     for part, segments, planes, rows in parts(view):
         there = _bytes(segments, bits)
-        length = np.count_nonzero(there)
+        length = int(np.count_nonzero(there))
         content = np.zeros(there.shape, np.uint8)
         content[there] = data[at : at + length]
         base = content.reshape(-1, 1 + bits)[segments.start, 0].view(np.int8)

@@ -7,7 +7,9 @@ four blocks can be started by itself, and the result does not depend on how many
 """
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from actcodec.golden.division.view import View
 from actcodec.golden.offload.blocks import GROUP, LANES
 
 BITS = (1, 2, 3, 4)
@@ -22,7 +24,7 @@ def _integer(value, low, high):
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and low <= value <= high
 
 
-def check(bits, seed=0, rounding="stochastic"):
+def check(bits: int, seed: int = 0, rounding: str = "stochastic") -> None:
     """Raises ValueError unless `bits`, of a code, is an int, 1 to 4, `seed` one of 32 bits, `rounding` a legal one."""
     if not _integer(bits, BITS[0], BITS[-1]):
         raise ValueError(f"bits is {bits!r}, legal are the integers {BITS[0]} to {BITS[-1]}")
@@ -37,7 +39,7 @@ def _rotated(x, left):
     return (x << np.uint32(left) | x >> np.uint32(16 - left)) & _LOW
 
 
-def mix(seed, group):
+def mix(seed: ArrayLike, group: ArrayLike) -> NDArray[np.uint32]:
     """Hash of seeds and numbers of groups, uint32, broadcast: eight rounds of Speck's kind on two halves of 16 bits."""
     seed, group = np.asarray(seed, np.uint32), np.asarray(group, np.uint32)
     keys = seed & _LOW, seed >> np.uint32(16)
@@ -48,7 +50,7 @@ def mix(seed, group):
     return a << np.uint32(16) | b
 
 
-def phases(groups, seed):
+def phases(groups: NDArray[np.int64], seed: int) -> NDArray[np.uint8]:
     """Random numbers of the even and of the odd lanes, uint8 [groups, 32, 2], 0 to 31, for each row of each group.
 
     `groups` has the groups' numbers over the whole tensor; void rows have random numbers as well.
@@ -63,12 +65,12 @@ def phases(groups, seed):
     return np.stack([rows.T & 31, rows.T >> np.uint32(5) & 31], axis=2).astype(np.uint8)
 
 
-def thresholds(phases, bits):
+def thresholds(phases: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """What is added in each lane, uint8 [..., 8], from its row's `phases`, [..., 2]: 0 to 2^(6 - bits) - 1."""
     return (np.tile(phases, LANES // 2) ^ LANE) >> np.uint8(bits - 1)
 
 
-def noise(view, bits, seed=0, rounding="stochastic", group=0):
+def noise(view: View, bits: int, seed: int = 0, rounding: str = "stochastic", group: int = 0) -> NDArray[np.uint8]:
     """R, what is added to each value before it is cut to a code of `bits`: uint8 [blocks, 8, 8].
 
     `group` is the number of the first group of blocks. Rounding to nearest adds half a step everywhere: half up.

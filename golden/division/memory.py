@@ -2,10 +2,14 @@
 F, G and P), beside what the paper measured (table 1a).
 """
 
+from collections.abc import Sequence
+
 from actcodec.golden.common import footprint
+from actcodec.golden.common.footprint import Footprint
 from actcodec.golden.division import codec, paper
 from actcodec.golden.division import view as views
 from actcodec.golden.gist import networks
+from actcodec.golden.gist.networks import Graph
 
 NETWORKS = {"resnet-50": lambda: networks.resnet50(late=True), "wrn-50-2": lambda: networks.resnet50(late=True, wide=2)}
 # GB of activations at each minibatch, as the paper measured them on ImageNet; None: out of memory.
@@ -18,18 +22,18 @@ TABLE_1A = {
 }  # fmt: skip
 
 
-def stored(shape, bits=2):
+def stored(shape: Sequence[int], bits: int = 2) -> int:
     """Bytes of a tensor of `shape`: its payload and two bytes of k for each plane. Raises as `codec.size`."""
     return codec.size(shape, bits) + 2 * views.view(shape).planes
 
 
-def block_ratio(n, bits=2):
+def block_ratio(n: int, bits: int = 2) -> float:
     """The counterpart of theorem 3A here: ratio of a conv-BN-ReLU block of planes of n x n values."""
     # Eight planes: flat blocks then end where a plane does.
     return 8 * 9 * n * n / (2 * stored((1, 8, n, n), bits) + n * n)
 
 
-def evaluate(graph, minibatch, bits=2):
+def evaluate(graph: Graph, minibatch: int, bits: int = 2) -> list[Footprint]:
     """Three of `Footprint`: normal training, DIVISION with the terms of appendix P (block 8), and DIVISION here.
 
     Raises ValueError for a minibatch below 1 and for other bits.
@@ -40,6 +44,6 @@ def evaluate(graph, minibatch, bits=2):
     })  # fmt: skip
 
 
-def appendix(graph, minibatch, bits=2):
+def appendix(graph: Graph, minibatch: int, bits: int = 2) -> dict[str, float]:
     """Bytes of each category with the terms of appendix P; the place of a maximum is an int8 there."""
     return footprint.kept(graph, minibatch, lambda shape: paper.cached_bytes(shape, 8, bits), 1, 8)

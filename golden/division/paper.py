@@ -5,10 +5,12 @@ Efficient Training via Dual Activation Precision*, ICML 2023. A tensor is [N, F]
 [N, C, D, H, W].
 """
 
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 class Cached(NamedTuple):
@@ -41,7 +43,7 @@ def _bfloat16(x):
     return (bits + half + (bits >> np.uint64(45) & one) >> np.uint64(45) << np.uint64(45)).view(np.float64)
 
 
-def pool(x, block):
+def pool(x: np.ndarray, block: int) -> NDArray[np.float64]:
     """Average pooling: windows of `block`, or of the whole axis where that is shorter (footnote 5); stride the same.
 
     An axis of n values gives floor(n / block) means (appendix D.1); the rest is in none.
@@ -54,14 +56,14 @@ def pool(x, block):
     return x
 
 
-def upsample(x, shape):
+def upsample(x: np.ndarray, shape: Sequence[int]) -> NDArray[np.float64]:
     """Nearest interpolation: index i of n values takes floor(i * means / n)."""
     for axis in range(2, x.ndim):
         x = np.take(x, np.arange(shape[axis]) * x.shape[axis] // shape[axis], axis)
     return x
 
 
-def compress(x, block=8, bits=2, rng=None):
+def compress(x: ArrayLike, block: int = 8, bits: int = 2, rng: np.random.Generator | None = None) -> Cached:
     """Cached of a tensor: equation 9, with the stochastic rounding of `rng`, a NumPy generator (default: a new one).
 
     HFC is taken against the LFC as it is cached, in bfloat16. Step and delta stay float64, so that the rounding is
@@ -82,14 +84,14 @@ def compress(x, block=8, bits=2, rng=None):
     return Cached(lfc, codes.reshape(shape), step, delta)
 
 
-def decompress(cached):
+def decompress(cached: Cached) -> NDArray[np.float64]:
     """The tensor, float64: equation 10."""
     codes = cached.codes.reshape(_planes(cached.codes.shape))
     x = upsample(cached.lfc, codes.shape) + (cached.step * codes + cached.delta)
     return x.reshape(cached.codes.shape)
 
 
-def cached_bytes(shape, block=8, bits=2):
+def cached_bytes(shape: Sequence[int], block: int = 8, bits: int = 2) -> float:
     """Bytes of a Cached by the terms of appendix P: two for each of a plane's means, `bits` a value, four a plane.
 
     As there, a plane of n values in d dimensions has n / min(block^d, n) means, which need not be an integer.
@@ -100,19 +102,19 @@ def cached_bytes(shape, block=8, bits=2):
     return n * c * (2 * plane / min(block ** len(edges), plane) + bits * plane / 8 + 4)
 
 
-def theorem_cnn(n, block=8, bits=2):
+def theorem_cnn(n: int, block: int = 8, bits: int = 2) -> float:
     """Theorem 3A (equation 54): ratio of a conv-BN-ReLU block of planes of n x n values."""
     _check(block, bits)
     return 9 / (4 / min(block**2, n**2) + bits / 4 + 8 / n**2 + 1 / 8)
 
 
-def theorem_mlp(n, block=8, bits=2):
+def theorem_mlp(n: int, block: int = 8, bits: int = 2) -> float:
     """Theorem 3B (equation 56): ratio of a linear-ReLU block of n features."""
     _check(block, bits)
     return 5 / (2 / min(block, n) + bits / 8 + 4 / n + 1 / 8)
 
 
-def spectrum(x, share):
+def spectrum(x: ArrayLike, share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """lambda^L and lambda^H of each plane, float64 [N, C] (theorem 3.1): norms of its frequencies below and above W.
 
     W is `share` times the edge, rounded, at least 1; the DCT is orthonormal, so that norms are those of the LFC and the

@@ -3,10 +3,11 @@
 import numpy as np
 
 from actcodec.golden.division import codec
+from actcodec.golden.division.view import View
 from actcodec.golden.offload.wire import stream
 
 
-def interleave(payload, view, bits, cdus):
+def interleave(payload: bytes, view: View, bits: int, cdus: int) -> bytes:
     """The payload (bytes) of a View's tensor in the order in which `cdus` CDUs give it: their blocks in turn.
 
     Raises ValueError unless `cdus` is an int, 1 to 8.
@@ -15,7 +16,7 @@ def interleave(payload, view, bits, cdus):
     return stream.interleave(data, codec.block_sizes(view, bits), cdus)[0].tobytes()
 
 
-def deinterleave(payload, view, bits, cdus):
+def deinterleave(payload: bytes, view: View, bits: int, cdus: int) -> bytes:
     """The reverse of `interleave`."""
     sizes = codec.block_sizes(view, bits)[stream.order(view.blocks, cdus)]
     return stream.deinterleave(np.frombuffer(payload, np.uint8), sizes, cdus)[0].tobytes()

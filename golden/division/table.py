@@ -7,10 +7,12 @@ other values may clip.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.division import average, dither
 from actcodec.golden.division import view as views
 from actcodec.golden.division.parts import parts
+from actcodec.golden.division.view import View
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload.blocks import LANES
 
@@ -26,7 +28,7 @@ class Table(NamedTuple):
     delta: np.ndarray  # int8
 
 
-def bfloat16_down(x):
+def bfloat16_down(x: NDArray[np.float64]) -> NDArray[np.float32]:
     """The largest bfloat16 not above each positive normal number, at most 2^126; float32."""
     x = np.minimum(np.asarray(x, np.float64), np.float64(sfpr.LARGEST))
     return (x.view(np.uint64) & _DOWN).view(np.float64).astype(np.float32)
@@ -37,7 +39,8 @@ def _quotient(numerator, divisor):
     return np.divide(numerator, divisor, out=np.full(divisor.shape, np.inf), where=divisor != 0)
 
 
-def table(x, bits=2, lfc=True, offset="mean", view=None):
+def table(x: NDArray[np.float32], bits: int = 2, lfc: bool = True, offset: str = "mean",
+          view: View | None = None) -> Table:
     """Table for a float32 tensor: the finest steps with which no value clips and decoding never saturates.
 
     k starts at the smaller one of (64 - 2^F) / (largest - smallest HFC) and (128 - 2^F) / (largest magnitude), rounded
@@ -89,7 +92,7 @@ def _table(x, view, segments, bits, lfc, offset):
         k.view(np.uint32)[wide] -= 1 << 16
 
 
-def auto(x, bits=2, offset="mean"):
+def auto(x: np.ndarray, bits: int = 2, offset: str = "mean") -> tuple[Table, bool]:
     """Table for a float32 tensor, and whether to encode it with an LFC.
 
     Without, where the planes are flat and have fewer than 8 sectors (delta is offset enough), and where it gives the
@@ -103,6 +106,6 @@ def auto(x, bits=2, offset="mean"):
     return (plain, False) if cost(plain.k) < cost(pooled.k) else (pooled, True)
 
 
-def cost(k):
+def cost(k: NDArray[np.float32]) -> float:
     """The sum of the squares of all steps."""
     return np.square(sfpr.reciprocal(k.astype(np.float64))).sum()

@@ -6,12 +6,15 @@ view, so in one plane, is a segment and has one average: all of a tile, or up to
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.blocks import LANES
+from actcodec.golden.offload.blocks import View as JpegactView
 
 FLAT = 9  # values that a plane, or a sample, needs to be rows of its own: more than a sector
 
@@ -32,26 +35,26 @@ class View(NamedTuple):
     height: int
 
     @property
-    def sectors(self):
+    def sectors(self) -> int:
         """Of a row: T of the RTL."""
         return -(-self.width // LANES)
 
     @property
-    def tail(self):
+    def tail(self) -> int:
         """Values in the last sector of a row, 1 to 8."""
         return self.width - LANES * (self.sectors - 1)
 
     @property
-    def blocks(self):
+    def blocks(self) -> int:
         return -(-self.rows * self.sectors // LANES)
 
     @property
-    def plane(self):
+    def plane(self) -> NDArray[np.int64]:
         """Plane of every row."""
         return np.arange(self.rows) // self.height % self.planes
 
     @property
-    def jpegact(self):
+    def jpegact(self) -> JpegactView:
         """The same rows as JPEG-ACT's view, for what both methods share."""
         return blocks.View(self.rows, self.width, self.planes, self.height, self.tiled)
 
@@ -76,17 +79,17 @@ class Segments(NamedTuple):
     start: np.ndarray
 
     @property
-    def exists(self):
+    def exists(self) -> NDArray[np.bool]:
         """Whether there is a value in each lane: bool [blocks, 8, 8]."""
         return np.arange(LANES) < self.values[..., None]
 
     @property
-    def averaged(self):
+    def averaged(self) -> NDArray[np.bool]:
         """Whether the average is over it."""
         return np.arange(LANES) < self.front[..., None]
 
 
-def view(shape):
+def view(shape: Sequence[int] | View) -> View:
     """View of a tensor of `shape`: [N, F], [N, C, L], [N, C, H, W] or [N, C, D, H, W].
 
     [N, F] counts as [N, 1, 1, F], [N, C, L] as [N, C, 1, L], [N, C, D, H, W] as [N, C, D * H, W]. Planes of H x W are
@@ -121,7 +124,7 @@ def _checked(view):
     return view
 
 
-def of(x, seen=None):
+def of(x: np.ndarray, seen: View | None = None) -> View:
     """View of a float32 tensor: `seen`, or that of its shape.
 
     Raises TypeError for any other tensor, ValueError as `view`, and for another number of values than `seen` has.
@@ -133,7 +136,7 @@ def of(x, seen=None):
     return view(x.shape if seen is None else seen)
 
 
-def segments(view):
+def segments(view: View) -> Segments:
     """Segments of a View.
 
     An average is over a power of two of values, so that it is a shift. Tiled, it is over the first 2^c of the columns
@@ -163,17 +166,17 @@ def segments(view):
     return Segments(row, sector, segment, values, front, plane, a, c, start)
 
 
-def split(x, view):
+def split(x: np.ndarray, view: View) -> np.ndarray:
     """Blocks of a tensor: `x` of any dtype, in memory order, to [blocks, 8, 8]; zeros where there is no value."""
     return blocks.split(x, view.jpegact, view.tiled).reshape(-1, LANES, LANES)
 
 
-def join(x, view):
+def join(x: np.ndarray, view: View) -> np.ndarray:
     """The reverse of `split`: [rows, width], the padding dropped."""
     return blocks.join(x, view.jpegact, view.tiled)
 
 
-def planewise(ufunc, x, view):
+def planewise(ufunc: np.ufunc, x: np.ndarray, view: View) -> np.ndarray:
     """`ufunc`, np.minimum or np.maximum, over the values of each plane, of `x` [rows, width]: [planes]. Planes without
     a row have 0."""
     whole = view.rows // view.height
@@ -186,6 +189,6 @@ def planewise(ufunc, x, view):
     return result
 
 
-def order(view):
+def order(view: View) -> NDArray[np.int64]:
     """Order in which sectors pass the sector port of a CDU: indices into the sectors in memory order."""
     return blocks.order(view.jpegact, view.tiled)
