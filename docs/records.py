@@ -17,7 +17,8 @@ DOCUMENT = Path(__file__).parent / "records.md"
 HEAD = """# Records
 
 Results that take long to obtain, rendered by `make docs` from the files in [records/](records), which have more
-detail. The methods are described in [verification.md](verification.md) and [synthesis.md](synthesis.md).
+detail; [synthesis.json](records/synthesis.json) there has what was tried to make units smaller and faster. The methods
+are described in [verification.md](verification.md) and [synthesis.md](synthesis.md).
 """
 FIGURES = """
 ## Figures
@@ -48,11 +49,6 @@ SOAK = """
 beats, noise, holes in `tkeep`, or null beats. Runs with *descriptors of shapes*, as the driver writes them, are older,
 and their seeds now stand for others.
 """
-SYNTHESIS = """
-## Synthesis
-What was tried, written by hand: areas in um2, slack in ps at 1.455 GHz, mostly by one recipe, at the time of the
-change. The figures of today are in [units.md](units.md).
-"""
 
 
 def table(head, body, right=()):
@@ -66,24 +62,29 @@ def number(value):
     return "" if value is None else f"{value:,}"
 
 
-def proofs(record):
+def called(name, label, stale):
+    """A name in a table, with a mark if what is recorded of that label is stale."""
+    return f"`{name}`" + figures.MARK * (label in stale)
+
+
+def proofs(record, stale):
     units, count = {}, Counter()
-    for one in sorted(record.values(), key=lambda one: one["unit"]):
+    for label, one in sorted(record.items(), key=lambda item: item[1]["unit"]):
         for name, status, method, *_ in one["properties"] or ():
-            units.setdefault(name, {}).setdefault(method, []).append(one["unit"])
+            units.setdefault(name, {}).setdefault(method, []).append(called(one["unit"], label, stale))
             count[status] += 1
     yield from table(("property", "how", "units"), (
-        (name if k == 0 else "", method, "; ".join(f"`{unit}`" for unit in some))
+        (name if k == 0 else "", method, "; ".join(some))
         for name, methods in sorted(units.items()) for k, (method, some) in enumerate(sorted(methods.items()))))
     left = [f"`{name}`" for name, one in sorted(record.items()) if one["properties"] is None]
     yield f"\n{count['proved']} properties are proved for any time, {count['bounded']} for so many cycles."
     yield f"Not run: {', '.join(left) or 'none'}."
 
 
-def mutants(record):
-    done = [f"`{name}`" for name, one in sorted(record.items()) if not one["survived"]]
+def mutants(record, stale):
+    done = [called(name, name, stale) for name, one in sorted(record.items()) if not one["survived"]]
     yield from table(("unit", *COLUMNS, "survivors"), (
-        (f"`{name}`", *cells(one), "; ".join(f"{number}: {text or 'not examined'}"
+        (called(name, name, stale), *cells(one), "; ".join(f"{number}: {text or 'not examined'}"
                                              for number, text in one["survived"].items()))
         for name, one in sorted(record.items()) if one["survived"]), range(1, 8))
     total = Counter()
@@ -93,10 +94,10 @@ def mutants(record):
     yield f"{total['equivalent']:,} are equivalent. None survived of {', '.join(done)}."
 
 
-def netlists(record):
+def netlists(record, stale):
     numbers = {name: [number(one.get(key)) for key in ("tests", "functions", "cycles")] for name, one in record.items()}
     yield from table(("unit", "tests", "functions", "cycles", "remark"), (
-        (f"`{name}`", *numbers[name], one.get("note", "")) for name, one in sorted(record.items())
+        (called(name, name, stale), *numbers[name], one.get("note", "")) for name, one in sorted(record.items())
         if any(numbers[name])), range(1, 4))
     for note in sorted({one["note"] for name, one in record.items() if not any(numbers[name])}):
         some = [f"`{name}`" for name, one in sorted(record.items()) if not any(numbers[name]) and one["note"] == note]
@@ -106,7 +107,7 @@ def netlists(record):
     yield f"\nNothing is recorded of {', '.join(left) or 'no unit'}."
 
 
-def soak(record):
+def soak(record, _):
     yield from table(("run", "what", "million cycles", "tensors", "faults"), (
         (f"`{name}`", one.get("note") or "; ".join(one["key"]), f"{one['cycles'] / 1e6:.1f}" if one["cycles"] else "",
          number(one["tensors"]), number(sum(one["faults"].values()))) for name, one in sorted(record.items())),
@@ -119,26 +120,20 @@ def soak(record):
             (kind, *(number(one[what].get(kind)) for one in some.values())) for kind in kinds), range(1, 1 + len(some)))
 
 
-def stale(marked):
+def overview(marked):
     yield from table(("figures", "recorded", "with mark", "which"), (
         (kind.title, number(len(kind.recorded())), number(len(marked[name])),
          "all" if len(marked[name]) == len(kind.recorded()) else ", ".join(marked[name])) for name, kind in
         figures.KINDS.items()), (1, 2))
 
 
-def synthesis(record):
-    for topic, rows in record.items():
-        yield f"### {topic[0].upper()}{topic[1:]}"
-        yield from table(("", "change", "effect"), rows)
-        yield ""
-
-
 def page():
     """The document."""
-    parts = [HEAD, FIGURES + "\n" + "\n".join(stale(figures.marked())) + "\n"]
-    for text, function in ((PROOFS, proofs), (MUTANTS, mutants), (NETLISTS, netlists), (SOAK, soak),
-                           (SYNTHESIS, synthesis)):
-        parts.append(text + "\n" + "\n".join(function(records.read(function.__name__))).rstrip() + "\n")
+    marked = figures.marked()
+    parts = [HEAD, FIGURES + "\n" + "\n".join(overview(marked)) + "\n"]
+    for text, function in ((PROOFS, proofs), (MUTANTS, mutants), (NETLISTS, netlists), (SOAK, soak)):
+        parts.append(text + "\n" + "\n".join(
+            function(records.read(function.__name__), marked.get(function.__name__, ()))).rstrip() + "\n")
     return "".join(parts)
 
 
