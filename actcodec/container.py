@@ -9,8 +9,9 @@ import struct
 import zlib
 
 from actcodec import codecs
-from actcodec.codecs.compressed import CRC, DTYPES, HEADER, MAGIC, MOST_DIMENSIONS, VERSION, Compressed, view
+from actcodec.codecs.compressed import CRC, DTYPES, HEADER, MAGIC, MOST_DIMENSIONS, VERSION, WORDS, Compressed, view
 from actcodec.files import UserError, reading, replacing
+from actcodec.golden.offload.memory.formats import HALVES
 
 __all__ = ["MAGIC", "VERSION", "ContainerError", "pack", "read", "unpack", "write"]
 
@@ -36,7 +37,10 @@ def unpack(data):
     # From here on only a file made wrong on purpose, or by a broken writer, can fail.
     _, _, code, cdus, kind, payload_bytes = HEADER.unpack_from(data)
     (mode, told), dtype, dimensions = codecs.by_code(code), kind >> 4, kind & 15
-    if not mode or dtype >= len(DTYPES) or not 1 <= dimensions <= MOST_DIMENSIONS:
+    types = dict(enumerate(DTYPES))
+    if mode and mode.halves:
+        types |= {code + WORDS: name for code, name in types.items() if name in HALVES}
+    if not mode or dtype not in types or not 1 <= dimensions <= MOST_DIMENSIONS:
         raise ContainerError(f"invalid header: mode {code}, type {dtype}, {dimensions} dimensions")
     shared = mode.option("cdus")
     try:
@@ -52,7 +56,8 @@ def unpack(data):
         side = rest.take(mode.model.side_bytes(seen, **options), "side information")
         payload = rest.take(payload_bytes, "payload")
         rest.end()
-        compressed = Compressed(mode.name, shape, payload, options, side, list(DTYPES)[dtype])
+        compressed = Compressed(mode.name, shape, payload, options, side, types[dtype],
+                                wide=bool(mode.halves) and dtype < len(DTYPES) and types[dtype] in HALVES)
         compressed.check()
     except ValueError as error:
         raise ContainerError(f"invalid: {error}") from error

@@ -7,6 +7,7 @@ from actcodec import codecs, tensors
 from actcodec.codecs.compressed import view
 from actcodec.extras import INSTALL, missing
 from actcodec.files import UserError
+from actcodec.golden.offload.memory.formats import HALVES
 
 __all__ = ["ENGINES", "announcing", "compress", "decompress", "prepare"]
 
@@ -24,8 +25,10 @@ def compress(engine, x, mode, **options):
     settings = mode.option_values(options)
     values, dtype = tensors.taken(x)
     values = values.reshape(view(x.shape))
+    if mode.halves and dtype in HALVES:
+        values, settings = tensors.words(x).reshape(values.shape), settings | {"dtype": dtype}
     if engine == "rtl":
-        with simulator(mode) as rtl:
+        with simulator(mode, dtype) as rtl:
             compressed, cycles = rtl.compress(values, mode, **settings)
     else:
         compressed, cycles = mode.model.compress(values, **settings), None
@@ -36,7 +39,7 @@ def decompress(engine, compressed):
     """``(array, cycles)``, as :func:`compress`. Raises ValueError where the payload contradicts itself."""
     mode, cycles = codecs.find(compressed.mode), None
     if engine == "rtl":
-        with simulator(mode) as rtl:
+        with simulator(mode, compressed.seen.dtype) as rtl:
             values, cycles = rtl.decompress(compressed.seen)
     else:
         values = mode.model.decompress(compressed.seen)
@@ -51,11 +54,13 @@ def prepare(modes=()):
 
 
 @contextmanager
-def simulator(mode=None):
+def simulator(mode=None, dtype="float32"):
     """The module that simulates ``mode``, imported only now; its errors (no compiler, a package that is missing) become
     the user's."""
     if mode and "rtl" not in mode.engines:
         raise UserError(f"mode {mode.name} has no hardware; use the golden engine")
+    if mode and mode.halves and dtype in HALVES:
+        raise UserError(f"mode {mode.name} has no hardware for {dtype}; use the golden engine")
     try:
         if mode and not mode.format:
             from actcodec.sim import stream_engine as rtl

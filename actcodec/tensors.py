@@ -3,9 +3,10 @@
 import numpy as np
 
 from actcodec.codecs.compressed import DTYPES, view
+from actcodec.golden.offload.memory import formats
 from actcodec.metrics import relative_error
 
-__all__ = ["dtype_name", "loss", "restored", "taken"]
+__all__ = ["dtype_name", "loss", "restored", "taken", "words"]
 
 
 def dtype_name(dtype):
@@ -31,8 +32,8 @@ def taken(x):
         raise TypeError("tensor is a masked array, and nothing here keeps a mask: give x.filled(value) or x.data")
     name = dtype_name(x.dtype)
     view(x.shape)
-    if name == "bfloat16":
-        return (np.ascontiguousarray(x).view("<u2").astype(np.uint32) << 16).view(np.float32), name
+    if name in formats.HALVES:
+        return formats.widen(words(x), name), name
     with np.errstate(over="ignore"):
         values = np.ascontiguousarray(x, np.float32)
     if name == "float64" and (beyond := np.isfinite(x) & ~np.isfinite(values)).any():
@@ -41,15 +42,22 @@ def taken(x):
     return values, name
 
 
+def words(x):
+    """The words of an array of 16-bit values, contiguous, uint16."""
+    order = "<" if x.dtype.kind == "V" else x.dtype.byteorder
+    return np.ascontiguousarray(x).view(np.dtype(np.uint16).newbyteorder(order)).astype(np.uint16, copy=False)
+
+
 def restored(values, shape, dtype):
-    """The reverse of :func:`taken`: an array of that shape and type, rounded to nearest even where it has fewer bits
-    than float32."""
+    """The reverse of :func:`taken`, or of :func:`words`: an array of that shape and type, rounded as hardware does."""
     values = values.reshape(shape)
+    if dtype in formats.HALVES:
+        values = values if values.dtype == np.uint16 else formats.narrow(values, dtype)
     if dtype == "bfloat16":
         from ml_dtypes import bfloat16
 
-        return values.astype(bfloat16)
-    return values.astype(dtype, copy=False)
+        return values.view(bfloat16)
+    return values.view(np.float16) if dtype == "float16" else values.astype(dtype, copy=False)
 
 
 def loss(x):

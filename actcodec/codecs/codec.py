@@ -15,7 +15,8 @@ __all__ = ["Codec", "LaneCodec", "LanePayload"]
 
 
 class Codec:
-    """The model of a :class:`~actcodec.codecs.mode.Mode`. Tensors are float32, of 2 or 4 dimensions, in C order."""
+    """The model of a :class:`~actcodec.codecs.mode.Mode`. Tensors are float32, of 2 or 4 dimensions, in C order; or, of
+    a mode with ``halves`` and a ``dtype`` of 16 bits, its words, uint16."""
 
     def __init__(self, mode):
         self.mode = mode
@@ -37,11 +38,11 @@ class Codec:
         """Bytes of payload and side information, or None unless the shape alone decides."""
         return None
 
-    def check(self, compressed):
+    def check(self, compressed, **more):
         """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
-        without decompressing."""
+        without decompressing. ``more`` goes to :meth:`size`."""
         c = compressed
-        size = self.size(c.shape, **c.options)
+        size = self.size(c.shape, **more, **c.options)
         if size is not None and c.payload_bytes != size - len(c.side):
             raise ValueError(f"payload has {c.payload_bytes} bytes, mode {c.mode} asks for {size - len(c.side)}")
 
@@ -70,6 +71,7 @@ class LanePayload:
     settings: dict[str, int]
     cdus: int
     lengths: tuple[int, ...] = ()  # bytes of each lane's stream, in a mode whose payload is streams
+    dtype: str = "float32"  # of the tensor in memory
 
     @property
     def view(self):
@@ -126,17 +128,17 @@ class LaneCodec(Codec):
         return self.path.from_payload(payload, view, r, settings, cdus)
 
     # ----------------------------------------------------------------------------------------------- of the user's mode
-    def plan(self, x, **options):
+    def plan(self, x, dtype="float32", **options):
         """The lane's mode that compresses a tensor, by a value for each option; and what :meth:`fit` gives."""
-        lane = effective(self.mode.variant(options), x.shape)
+        lane = effective(self.mode.variant(options), x.shape, dtype)
         return lane, *lane.model.fit(x, **options)
 
-    def compress(self, x, cdus=1, **options):
-        lane, words, settings = self.plan(x, **options)
+    def compress(self, x, cdus=1, dtype="float32", **options):
+        lane, words, settings = self.plan(x, dtype, **options)
         view = lane.model.view(x.shape)
         rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
         payload, lengths = lane.model.encode(rows, view, words, settings, cdus, options.get("signs", False))
-        return self.pack(LanePayload(lane, x.shape, payload, scales(words), settings, cdus, lengths), **options)
+        return self.pack(LanePayload(lane, x.shape, payload, scales(words), settings, cdus, lengths, dtype), **options)
 
     def decompress(self, compressed):
         c = self.unpack(compressed)
@@ -152,13 +154,13 @@ class LaneCodec(Codec):
         side = b"" if c.scales is None else (c.scales.view(np.uint32) >> 16).astype("<u2").tobytes()  # bfloat16s, exact
         side += b"".join(c.settings[setting.name].to_bytes(setting.bytes, "little")
                          for setting in file_settings(c.mode))
-        return Compressed(mode.name, c.shape, c.payload, options | implied | {"cdus": c.cdus}, side)
+        return Compressed(mode.name, c.shape, c.payload, options | implied | {"cdus": c.cdus}, side, c.dtype)
 
     def unpack(self, compressed):
         """The reverse of :meth:`pack`. Raises ValueError for what cannot be."""
         c = compressed
         variant = self.mode.variant(c.options)
-        lane = effective(variant, c.shape)
+        lane = effective(variant, c.shape, c.dtype)
         if lane is not variant and by_code(lane.code)[0]:  # which has files of its own
             raise ValueError(f"shape {c.shape} is too small for mode {c.mode}")
         at = self._scale_bytes(c.shape, lane)
@@ -173,14 +175,14 @@ class LaneCodec(Codec):
                 raise ValueError(f"{setting.name} is {number:#x}, legal is: {limit.text}")
             settings[setting.name] = number
             at += setting.bytes
-        return LanePayload(lane, c.shape, c.payload, k, settings, c.cdus)
+        return LanePayload(lane, c.shape, c.payload, k, settings, c.cdus, dtype=c.dtype)
 
     def side_bytes(self, shape, **options):
         lane = self._lane(shape, **options)
         return self._scale_bytes(shape, lane) + sum(setting.bytes for setting in file_settings(lane))
 
-    def size(self, shape, **options):
-        lane = self._lane(shape, **options)
+    def size(self, shape, dtype="float32", **options):
+        lane = self._lane(shape, dtype, **options)
         if lane.format.shortest != lane.format.longest:
             return None
         count = lane.model.view(shape).blocks(lane.tiled)
@@ -188,7 +190,7 @@ class LaneCodec(Codec):
 
     def check(self, compressed):
         c = self.unpack(compressed)  # first: a shape that its mode cannot have makes any length wrong
-        super().check(compressed)
+        super().check(compressed, dtype=compressed.dtype)
         least = c.mode.model.path.coder.shortest
         if not c.blocks * least <= c.payload_bytes <= c.blocks * c.mode.format.longest:
             raise ValueError(f"a payload of {c.payload_bytes} bytes cannot hold {c.blocks} blocks of mode "
@@ -202,8 +204,8 @@ class LaneCodec(Codec):
         view = c.view
         return sfpr.counts(np.reshape(x, (view.rows, view.width)), c.scales[view.channel, None]).saturated
 
-    def _lane(self, shape, **options):
-        return effective(self.mode.variant(options), shape)
+    def _lane(self, shape, dtype="float32", **options):
+        return effective(self.mode.variant(options), shape, dtype)
 
     @staticmethod
     def _scale_bytes(shape, lane):

@@ -5,11 +5,16 @@ import struct
 from dataclasses import dataclass, field, replace
 
 from actcodec.codecs.registry import find
+from actcodec.golden.offload.memory.formats import HALVES
 
-__all__ = ["CRC", "DTYPES", "HEADER", "MAGIC", "MOST_DIMENSIONS", "VERSION", "Compressed", "view"]
+__all__ = ["CRC", "DTYPES", "HEADER", "MAGIC", "MOST_DIMENSIONS", "VERSION", "WORDS", "Compressed",
+           "view"]
 
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
 """Types that a tensor may have, in the order of their codes in a file, and the bytes of a value."""
+
+WORDS = 3
+"""What is added to a type's code in a file where the payload has words of the tensor's own 16 bits."""
 
 MOST_DIMENSIONS = 5
 
@@ -56,6 +61,7 @@ class Compressed:
     options: dict = field(default_factory=dict)  # a value for each option of the mode that files keep
     side: bytes = field(default=b"", repr=False)  # scales and the like, which the mode's model understands
     dtype: str = "float32"
+    wide: bool = False  # words of float32 although the tensor has 16 bits: a file of earlier versions
 
     def __post_init__(self):
         view(self.shape)
@@ -79,8 +85,13 @@ class Compressed:
 
     @property
     def seen(self):
-        """Itself as a model sees it: a float32 tensor with the shape of :func:`view`."""
-        return replace(self, shape=view(self.shape), dtype="float32")
+        """Itself as a model sees it: a tensor with the shape of :func:`view`, float32 unless :attr:`halves`."""
+        return replace(self, shape=view(self.shape), dtype=self.dtype if self.halves else "float32")
+
+    @property
+    def halves(self):
+        """Whether the payload has words of the tensor's own 16 bits."""
+        return self.dtype in HALVES and not self.wide and bool(find(self.mode).halves)
 
     @property
     def cdus(self):
@@ -104,7 +115,7 @@ class Compressed:
         """Everything in front of the payload in the .act file (:mod:`actcodec.container`)."""
         mode = find(self.mode)
         code = mode.variant(self.options).code
-        kind = list(DTYPES).index(self.dtype) << 4 | len(self.shape)
+        kind = list(DTYPES).index(self.dtype) + (WORDS if self.halves else 0) << 4 | len(self.shape)
         parts = [HEADER.pack(MAGIC, VERSION, code, self.cdus, kind, len(self.payload)),
                  struct.pack(f"<{len(self.shape)}I", *self.shape)]
         parts += [option.pack(self.options[option.name]) for option in mode.written(self.options)]

@@ -128,8 +128,12 @@ DIVIDED = replace(
     SHIFTED, name="jpeg-act-div", code=33, stages=(*TILES, stage("steps", *STEPPED), ZVC8),
     options=(STEPS, *SHIFTED.options[1:]), torch="", demo_cases=())
 
+# Of 16-bit tensors. Hosts and files have the codes of raw and zvc.
+RAW16 = Mode("raw-16", 62, (stage("halves", format=BlockFormat("fixed", 16)),))
+ZVC16 = Mode("zvc-16", 63, (stage("zvc16", format=BlockFormat("mask", 16)),))
+
 MODES = (
-    Mode("raw", 0, (), torch=TORCH, options=(CDUS,), demo_cases=RELU,
+    Mode("raw", 0, (), halves=RAW16, torch=TORCH, options=(CDUS,), demo_cases=RELU,
          summary="as it is", tensors="anything", source=f"{PAPER}, section III-G"),
     Mode("sfpr", 1, (SFPR,), torch=TORCH,
          options=(SIGNS, CDUS), lossy=True, demo_cases=DENSE, summary="8 bits a value, scaled by channel",
@@ -140,7 +144,7 @@ MODES = (
     Mode("brc", 4, (stage("binarize", format=BlockFormat("fixed", 1)),), torch=TORCH, options=(CDUS,), lossy=True,
          demo_cases=RELU, summary="keeps only whether x > 0", tensors="ReLU to anything else",
          relu=True, source=f"{PAPER}, section II-B1"),
-    Mode("zvc", 5, (stage("zvc32", format=BlockFormat("mask", 32)),), torch=TORCH, options=(CDUS,),
+    Mode("zvc", 5, (stage("zvc32", format=BlockFormat("mask", 32)),), halves=ZVC16, torch=TORCH, options=(CDUS,),
          demo_cases=RELU, summary="cDMA+: words that are not zero, and a mask", tensors="ReLU, dropout", relu=True,
          source=f"{PAPER}, section II-B4, and cDMA (Rhu et al., HPCA 2018)"),
     Mode("jpeg-base", 20,

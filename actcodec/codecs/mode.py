@@ -71,6 +71,9 @@ class Mode:
     streams: Streams | None = field(default=None, repr=False, compare=False, kw_only=True)  # if there is no lane
     steady: bool = _software(True)  # in a lane, no tensor takes more cycles than others of its size
     fallback: str = _software("")  # the mode of tensors that have no tiles
+    # What a lane does in its place with a tensor of 16 bits, whose words it moves as they are; None: values are widened
+    # to float32. Hosts and files have the code of the mode itself.
+    halves: "Mode | None" = field(default=None, repr=False, compare=False, kw_only=True)
     demo_cases: tuple[tuple[str, dict], ...] = _software()  # for "dense" or "ReLU" tensors, with these options
     # To the user values of some options, for hardware and in files modes with names and codes of their own: pairs of
     # {option: value}, where an option that is not named has its default, and the mode that does it. Of several with the

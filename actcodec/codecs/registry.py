@@ -1,5 +1,7 @@
 """The modes that there are, by names and codes."""
 
+from actcodec.golden.offload.memory.formats import HALVES
+
 __all__ = ["MODES", "by_code", "codes", "effective", "find", "lane_modes", "options", "register", "unregister"]
 
 MODES = {}
@@ -10,8 +12,8 @@ def register(*modes):
     """Adds modes. Raises ValueError for a name or a code that another mode has, or no file can have, and for an option
     that means something else in another mode; what has a class of its own may be another class there."""
     for mode in modes:
-        others = _with_variants(MODES.values())
-        for one in _with_variants([mode]):
+        others = _with_halves(MODES.values())
+        for one in _with_halves([mode]):
             if taken := [other.name for other in others if one.name == other.name or one.code == other.code]:
                 raise ValueError(f"mode {one.name} has the name or the code {one.code} of mode {taken[0]}")
             if not 0 <= one.code < 256:
@@ -59,6 +61,10 @@ def _with_variants(modes):
     return [one for mode in modes for one in (mode, *(variant for _, variant in mode.variants))]
 
 
+def _with_halves(modes):
+    return [one for mode in _with_variants(modes) for one in (mode, mode.halves) if one]
+
+
 def options():
     """The options of all modes by name; one that several modes have takes whatever any of them does, so that a value
     is for the mode to check."""
@@ -78,6 +84,9 @@ def lane_modes(*names):
     return tuple(legal[name] for name in dict.fromkeys(names or legal))
 
 
-def effective(mode, shape):
-    """The lane's mode that a tensor of ``shape`` gets: the one that ``mode`` falls back to where there are no tiles."""
+def effective(mode, shape, dtype="float32"):
+    """The lane's mode that a tensor of ``shape`` and type gets: the one that ``mode`` falls back to where there are no
+    tiles, or has for words of 16 bits."""
+    if mode.halves and dtype in HALVES:
+        return mode.halves
     return lane_modes(mode.fallback)[0] if mode.tiled and not mode.model.view(shape).tileable else mode

@@ -30,7 +30,7 @@ class Path:
 
     def __init__(self, stages: Iterable[Stage], tiled: bool) -> None:
         stages = list(stages)
-        self.tiled = tiled
+        self.tiled, self.rows = tiled, np.dtype(stages[0].rows if stages else np.float32)
         dtypes = [stage.dtype for stage in stages if stage.dtype]
         coded = bool(stages) and isinstance(stages[-1], Coder)
         self.coder: Any = stages.pop() if coded else Plain((dtypes or [np.float32])[-1])
@@ -62,7 +62,7 @@ class Path:
     def gather(self, x: NDArray[np.float32], view: View, k: Any, part: slice,
                signs: bool = False) -> np.ndarray:
         """Blocks of rows `x`: [n, 8, 8] where they are tiles, else [n, 64]."""
-        values = np.zeros((part.stop - part.start) * blocks.BLOCK, self.scaling.dtype if self.scaling else np.float32)
+        values = np.zeros((part.stop - part.start) * blocks.BLOCK, self.scaling.dtype if self.scaling else self.rows)
         for rows, columns, place in blocks.pieces(view, self.tiled, part.start, part.stop):
             piece = x[rows, columns]
             if self.scaling:
@@ -87,15 +87,16 @@ class Path:
         n = part.stop - part.start
         return (n, blocks.LANES, blocks.LANES) if self.tiled else (n, blocks.BLOCK)
 
-    def to_payload(self, rows: NDArray[np.float32], view: View, k: np.ndarray | None = None,
+    def to_payload(self, rows: np.ndarray, view: View, k: np.ndarray | None = None,
                    settings: Mapping[str, int] = NO_SETTINGS, cdus: int = 1, signs: bool = False) -> bytes:
-        """The payload (bytes) of `rows`, float32, through any View, as `cdus` CDUs make it together.
+        """The payload (bytes) of `rows`, float32 (uint16 in modes of 16-bit words), through any View, as `cdus` CDUs
+        make it together.
 
         With `signs`, no positive value becomes 0 under a scale (see `sfpr.quantize`). Raises TypeError for other rows,
         ValueError unless `cdus` is an int, 1 to 8.
         """
-        if rows.dtype != np.float32:
-            raise TypeError(f"tensor is {rows.dtype}, has to be a float32 array")
+        if rows.dtype != self.rows:
+            raise TypeError(f"tensor is {rows.dtype}, has to be a {self.rows} array")
         stream.order(0, cdus)  # checks
         payload = BytesIO()  # grows in place, and hands out what it has without a copy
         heap.settle()
@@ -108,8 +109,8 @@ class Path:
         return payload.getvalue()
 
     def from_payload(self, payload: bytes, view: View, r: np.ndarray | None = None,
-                     settings: Mapping[str, int] = NO_SETTINGS, cdus: int = 1) -> NDArray[np.float32]:
-        """The reverse of `to_payload`: rows, float32 [rows, width].
+                     settings: Mapping[str, int] = NO_SETTINGS, cdus: int = 1) -> np.ndarray:
+        """The reverse of `to_payload`: rows of the same type, [rows, width].
 
         Raises ValueError if the payload's masks, or lengths, do not add up to its length, and for a malformed block:
         which one, counted in the tensor's part that the message names.
@@ -118,7 +119,7 @@ class Path:
         n = view.blocks(self.tiled)
         sizes = self.coder.sizes(payload, n)
         data = np.frombuffer(payload, np.uint8)
-        rows, at = np.empty((view.rows, view.width), np.float32), 0
+        rows, at = np.empty((view.rows, view.width), self.rows), 0
         for part in parts(n, cdus):
             end = at + int(sizes[part].sum())
             try:

@@ -18,6 +18,7 @@ from actcodec.golden.offload.blocks import BLOCK, Payload
 class Stage:
     """Passes blocks on as they are."""
 
+    rows: DTypeLike = np.float32  # what a tensor has, if the stage comes first
     dtype: DTypeLike | None = None  # of the values that it gives, if it is another one
 
     def settings(self, **options: Any) -> dict[str, int]:
@@ -56,6 +57,12 @@ class Sfpr(Stage):
     dtype = np.int8
     quantize = staticmethod(sfpr.quantize)
     dequantize = staticmethod(sfpr.dequantize)
+
+
+class Halves(Stage):
+    """Words of 16 bits as they are."""
+
+    rows = dtype = np.uint16
 
 
 class Align(Stage):
@@ -189,6 +196,13 @@ class Zvc32(Zvc):
     """cDMA+."""
 
     item, restored = np.dtype(np.uint32), np.dtype(np.float32)
+
+
+class Zvc16(Zvc):
+    """cDMA+ of words of 16 bits."""
+
+    rows = restored = np.uint16
+    item = np.dtype(np.uint16)
 
 
 class Rle(Coder):

@@ -1,8 +1,8 @@
 """ZVC, zero value compression (JPEG-ACT, sections II-B4 and III-F, figure 4).
 
 A block of 64 items becomes an 8-byte mask, bit i (byte i // 8, least significant bit first) set where item i is not
-zero, and the non-zero items in ascending order. Items are bytes, or the 4-byte words (little endian) of cDMA+, where
-zero means that all bits are.
+zero, and the non-zero items in ascending order. Items are bytes, or the words of 2 or 4 bytes (little endian) of cDMA+,
+where zero means that all bits are.
 """
 
 from struct import Struct
@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from actcodec.golden.offload.blocks import BLOCK, Payload
 
 MASK = BLOCK // 8  # bytes
-ITEMS = (1, 4)  # bytes of an item
+ITEMS = (1, 2, 4)  # bytes of an item
 
 _MASK = Struct("<Q").unpack_from
 
 
 def _check(item):
     if item not in ITEMS:
-        raise ValueError(f"items have {item} bytes, legal are 1 and 4")
+        raise ValueError(f"items have {item} bytes, legal are 1, 2 and 4")
 
 
 def _array(payload: Payload) -> np.ndarray:
@@ -31,8 +31,8 @@ def _array(payload: Payload) -> np.ndarray:
 def encode(blocks: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Compress `blocks` ([n, 64] or [n, 8, 8]): the payload (uint8) and the size of each block in bytes (int64).
 
-    Items are of any type of 1 or 4 bytes and count by their bits, so the float -0.0 is not zero. Raises ValueError for
-    another type or shape.
+    Items are of any type of 1, 2 or 4 bytes and count by their bits, so the float -0.0 is not zero. Raises ValueError
+    for another type or shape.
     """
     blocks = np.asarray(blocks)
     n, item = len(blocks), blocks.dtype.itemsize
@@ -57,7 +57,7 @@ def sizes(payload: Payload, n: int, item: int = 1) -> NDArray[np.int64]:
     """Sizes in bytes (int64) of the `n` blocks, of items of `item` bytes, that follow each other in `payload`.
 
     The payload is bytes or an array of uint8. Raises ValueError if it is not exactly as long as its masks say, and
-    unless `item` is 1 or 4.
+    unless `item` is 1, 2 or 4.
     """
     _check(item)
     data = payload if isinstance(payload, bytes) else _array(payload).tobytes()
@@ -91,7 +91,7 @@ def expand(payload: NDArray[np.uint8], sizes: NDArray[np.int64], dtype: DTypeLik
 
 
 def decode(payload: Payload, n: int, dtype: DTypeLike = np.uint8) -> np.ndarray:
-    """The `n` blocks ([n, 64]) of items of `dtype` (of 1 or 4 bytes) in `payload`; the reverse of `encode`.
+    """The `n` blocks ([n, 64]) of items of `dtype` (of 1, 2 or 4 bytes) in `payload`; the reverse of `encode`.
 
     The payload is bytes or an array of uint8. Raises ValueError if it is not exactly as long as its masks say, and for
     a type of another size.

@@ -15,6 +15,7 @@ import pytest
 import actcodec
 from actcodec import api, codecs, container, metrics
 from actcodec.golden.jpegact import sfpr
+from actcodec.golden.offload.memory import formats
 from tb import reference
 
 ROOT = Path(__file__).parents[2]
@@ -48,14 +49,44 @@ def test_a_tensor_of_any_type_is_its_float32_and_comes_back_as_it_was(tmp_path, 
     x = tensor((2, 3, 8, 9)).astype(dtype)
     compressed = actcodec.compress(x, mode, engine="golden")
     plain = actcodec.compress(x.astype(np.float32), mode)
-    assert (compressed.payload, compressed.side, compressed.options) == (plain.payload, plain.side, plain.options)
-    assert compressed.ratio == pytest.approx(plain.ratio * np.dtype(dtype).itemsize / 4)
+    assert (compressed.side, compressed.options) == (plain.side, plain.options)
+    if mode in ("raw", "zvc") and np.dtype(dtype).itemsize == 2:  # in words of its own
+        half = np.count_nonzero(x.view(np.uint16)) if mode == "zvc" else 64 * 12
+        masks = 8 * 12 if mode == "zvc" else 0
+        assert (compressed.payload_bytes, plain.payload_bytes) == (masks + 2 * half, masks + 4 * half)
+    else:
+        assert compressed.payload == plain.payload
+        assert compressed.ratio == pytest.approx(plain.ratio * np.dtype(dtype).itemsize / 4)
     assert actcodec.save(tmp_path / "x.act", compressed) == compressed.nbytes == (tmp_path / "x.act").stat().st_size
     y = actcodec.decompress(actcodec.load(tmp_path / "x.act"))
     assert (y.dtype, y.shape) == (np.dtype(dtype), x.shape)
     np.testing.assert_array_equal(y, actcodec.decompress(plain).astype(dtype))
     if not codecs.MODES[mode].lossy:
         np.testing.assert_array_equal(y, x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:2], ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("mode", ["raw", "zvc"])
+def test_words_of_16_bits_are_kept_bit_for_bit(mode, dtype):
+    """NaNs that are not quiet and -0.0 among them; of both byte orders, and in any memory order."""
+    every = np.arange(1 << 16, dtype=np.uint16).reshape(4, 2, 64, 128)
+    for x in (every.view(dtype), every.view(dtype).transpose(0, 2, 1, 3)):
+        y = actcodec.decompress(actcodec.compress(x, mode, cdus=3))
+        assert y.dtype == np.dtype(dtype)
+        np.testing.assert_array_equal(y.view(np.uint16), np.ascontiguousarray(x).view(np.uint16))
+    swapped = np.arange(512, dtype=">u2").view(">f2").reshape(8, 64)
+    y = actcodec.decompress(actcodec.compress(swapped, mode))
+    assert y.dtype.isnative
+    np.testing.assert_array_equal(y.view(np.uint16), np.arange(512).reshape(8, 64))
+
+
+def test_what_a_mode_gives_back_is_rounded_once_as_hardware_does():
+    x = np.array([[65504.0, -65504.0, 6e-8, np.nan, np.inf, 1, 0, 3e-8]] * 8, np.float16)
+    compressed = actcodec.compress(x, "comet", error_bound=16.0)
+    np.testing.assert_array_equal(
+        actcodec.decompress(compressed).view(np.uint16),
+        formats.narrow(actcodec.decompress(actcodec.compress(x.astype(np.float32), "comet", error_bound=16.0)),
+                       "float16"))
 
 
 @pytest.mark.filterwarnings("error")

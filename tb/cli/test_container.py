@@ -6,7 +6,8 @@ import zlib
 import numpy as np
 import pytest
 
-from actcodec import codecs, container, engines
+import actcodec
+from actcodec import codecs, container, engines, tensors
 from actcodec.codecs.compressed import Compressed
 from actcodec.container import ContainerError, pack, unpack
 from actcodec.golden.jpegact import sfpr
@@ -59,6 +60,36 @@ def test_layout_is_the_documented_one():
     assert data == sealed(b"\x89ACT" + bytes([1, 3, 3, 4]) + len(c.payload).to_bytes(8, "little")
                           + struct.pack("<4I", 2, 2, 4, 9) + b"\x04optH" + shifts.to_bytes(24, "little")
                           + struct.pack("<2H", *words) + c.payload)
+
+
+@pytest.mark.parametrize("mode", ["raw", "zvc"])
+@pytest.mark.parametrize("dtype, old, new", [("float16", 1, 4), ("bfloat16", 2, 5)])
+def test_words_of_16_bits_have_a_type_of_their_own_and_files_of_before_stay_readable(mode, dtype, old, new):
+    """Earlier versions wrote these tensors in words of float32, which a file may have still."""
+    x = tensors.restored(tensor((2, 3, 7, 13)), (2, 3, 7, 13), dtype)
+    c = actcodec.compress(x, mode, cdus=3)
+    data = pack(c)
+    assert data[7] == new << 4 | 4
+    assert pack(unpack(data)) == data
+    wide = pack(actcodec.compress(tensors.taken(x)[0], mode, cdus=3))
+    wide = sealed(wide[:7] + bytes([old << 4 | 4]) + wide[8:-4])
+    before = unpack(wide)
+    assert pack(before) == wide
+    assert (before.dtype, before.length) == (dtype, c.length)
+    for one in (c, before, unpack(data)):
+        np.testing.assert_array_equal(actcodec.decompress(one).view(np.uint16), x.view(np.uint16))
+    if mode == "raw":  # the lengths of the one are wrong in the other
+        for kind, other in ((old, data), (new, wide)):
+            with pytest.raises(ContainerError, match="invalid: payload has"):
+                unpack(sealed(other[:7] + bytes([kind << 4 | 4]) + other[8:-4]))
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode not in ("raw", "zvc")])
+def test_other_modes_have_no_words_of_16_bits(mode):
+    data = pack(compressed((1, 1, 8, 8), mode))
+    for kind in (4, 5, 6, 15):
+        with pytest.raises(ContainerError, match=f"invalid header: mode {CODES[mode]}, type {kind}"):
+            unpack(sealed(data[:7] + bytes([kind << 4 | 4]) + data[8:-4]))
 
 
 @pytest.mark.parametrize("mode", CODES)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import actcodec
-from actcodec import codecs, container
+from actcodec import codecs, container, tensors
 
 FILES = Path(__file__).parent / "files"
 DIGESTS = Path(__file__).parent / "digests.json"
@@ -76,6 +76,10 @@ def cases():
             for shape in SHAPES if len(given) < 4 or given.get("cdus") == 3 else SHAPES[:2]:
                 yield f"{mode.name} {words} {'x'.join(map(str, shape))}", tensor(shape), mode.name, given
             yield f"{mode.name} {words} extremes", extremes(), mode.name, given
+    for form in ("float16", "bfloat16"):
+        for mode in ("raw", "sfpr", "zvc"):
+            for name, x in {"2x3x7x13": tensor((2, 3, 7, 13)), "extremes": extremes()}.items():
+                yield f"{mode} cdus=3 {name} {form}", tensors.restored(x, x.shape, form), mode, {"cdus": 3}
 
 
 def digest(array):

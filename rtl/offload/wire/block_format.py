@@ -7,7 +7,7 @@ __all__ = ["MASK", "VALUES", "BlockFormat"]
 VALUES = 64  # of a block
 ROWS = 8  # in which a block passes between a lane and the collector or splitter
 MASK = 8  # bytes
-LEGAL = {"fixed": range(1, 33), "mask": (8, 32), "counted": (8, 18), "segment": range(1, 8),
+LEGAL = {"fixed": range(1, 33), "mask": (8, 16, 32), "counted": (8, 18), "segment": range(1, 8),
          "segments": range(1, 8), "stream": (8,)}  # rows of each kind
 
 
@@ -35,9 +35,9 @@ class BlockFormat:
     Raises
     ------
     ValueError
-        If ``kind`` is none of these, or ``row`` is not what that kind can have: 1 to 32 if fixed, 8 or 32 with a
-        mask, 8 or 18 if counted, 1 to 7 with segments, 8 of a stream; or ``bits`` is not 8, or 6 if counted in rows of
-        8.
+        If ``kind`` is none of these, or ``row`` is not what that kind can have: 1 to 32 if fixed, 8, 16 or 32 with
+        a mask, 8 or 18 if counted, 1 to 7 with segments, 8 of a stream; or ``bits`` is not 8, or 6 if counted in rows
+        of 8.
     """
 
     kind: str
