@@ -49,10 +49,11 @@ home="Python $version in $(pwd -P)"
 wanted="$home $(cat requirements.lock pyproject.toml scripts/setup.sh | sha256sum)"
 found=$(cat $stamp 2>/dev/null || true)
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
+# Python compiles what it imports; all of it beforehand would take half of the set-up's time.
 if [ "$found" != "$wanted" ]; then
     echo "setup: installing the locked Python packages into .venv"
     [[ "$found" = "$home "* && -x .venv/bin/python ]] || "$python" -m venv --clear .venv
-    pip install -r requirements.lock
+    pip install --no-compile -r requirements.lock
     pip install --no-deps --no-build-isolation -e .
     # cocotb loads Python into the simulator as a shared library, which Debian packages on its own.
     need ".venv/bin/python -c 'from find_libpython import find_libpython; assert find_libpython()'" "libpython$version"
@@ -63,6 +64,6 @@ fi
 for lock in ${locks[@]+"${locks[@]}"}; do
     cmp -s "$lock" ".venv/$lock" && continue
     echo "setup: installing the packages of $lock"
-    pip install --no-deps --retries 1 -r "$lock"
+    pip install --no-compile --no-deps --retries 1 -r "$lock"
     cp "$lock" .venv/
 done

@@ -67,6 +67,31 @@ def test_what_is_stale_without_a_mark_or_in_the_readme_fails(monkeypatch, tmp_pa
     assert [text.split(" ")[0] for text in figures.check(found)] == ["README.md"]
 
 
+def test_what_is_stale_is_measured_again_and_nothing_else(monkeypatch, tmp_path):
+    """A command of one kind records, that of another fails, and a third has nothing to do."""
+    def recorded(name):
+        return lambda: json.loads((tmp_path / f"{name}.json").read_text())
+
+    def command(name):
+        return lambda labels: [["-c", "import json; from pathlib import Path; "
+                                f"path = Path({f'{name}.json'!r}); known = json.loads(path.read_text()); "
+                                f"path.write_text(json.dumps(known | dict.fromkeys({labels!r}, '1')))"
+                                if name != "bad" else f"raise SystemExit({labels!r})"]]
+
+    records = {"good": {"dct": "1", "zvc": "0"}, "bad": {"rice": None}, "current": {"fadd": "1"}}
+    for name, record in records.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    monkeypatch.setattr(figures, "KINDS", {name: figures.Kind(
+        name, recorded(name), lambda labels: dict.fromkeys(labels, "1"), command(name)) for name in records})
+    monkeypatch.setattr(figures, "PATH", tmp_path / "stale.json")
+    monkeypatch.setattr(figures.content, "ROOT", tmp_path)
+    failed, = figures.measure(list(records), 2)
+    assert "['rice']" in failed
+    assert recorded("good")() == {"dct": "1", "zvc": "1"}
+    assert figures.marked() == {"good": [], "bad": ["rice"], "current": []}
+    assert json.loads(figures.PATH.read_text()) == {"bad": ["rice"], "good": []}
+
+
 def test_every_figure_has_a_key_or_a_mark():
     """What needs elaboration is compared with the sources by make stale CHECK=1, which CI runs."""
     marked = figures.marked()
