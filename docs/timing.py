@@ -14,6 +14,7 @@ from amaranth.sim import Simulator
 
 from actcodec.codecs import MODES
 from actcodec.driver import Driver, Plain, run
+from actcodec.rtl.a2dtwp.bitpack import Bitpack
 from actcodec.rtl.gist.binarize import Binarize
 from actcodec.units import UNITS
 
@@ -149,26 +150,25 @@ def story(world):
         yield
 
 
-def binarize():
-    """The ports of a unit alone, cycle by cycle, with pauses at both: Binarize."""
-    dut, rows, sectors = Binarize(), [], deque(enumerate((0x01, 0x80, 0xFF, 0x3C), 1))
+def alone(dut, beats, shown, idle, stall, cycles):
+    """The ports of a unit with streams ``i`` and ``o``, cycle by cycle, with pauses at both in these cycles. ``beats``
+    are what comes in: what it is called, and the fields of its payload; ``shown`` calls what goes out by its name."""
+    rows, beats = [], deque(beats)
 
     async def bench(ctx):
-        for cycle in range(11):
-            valid = bool(sectors) and cycle not in (0, 3)
+        for cycle in range(cycles):
+            valid = bool(beats) and cycle not in idle
             ctx.set(dut.i.valid, valid)
-            if valid:
-                bits = sectors[0][1]
-                ctx.set(dut.i.payload.data, [ONE * (bits >> k & 1) for k in range(8)])
-                ctx.set(dut.i.payload.last, len(sectors) == 1)
-            ctx.set(dut.o.ready, cycle not in (5, 6))
+            for field, value in beats[0][1].items() if valid else ():
+                ctx.set(getattr(dut.i.payload, field), value)
+            ctx.set(dut.o.ready, cycle not in stall)
             rows.append({
                 "i__valid": ctx.get(dut.i.valid), "i__ready": ctx.get(dut.i.ready),
-                "i__payload": f"sector {sectors[0][0]}" if sectors else "",
+                "i__payload": beats[0][0] if beats else "",
                 "o__valid": ctx.get(dut.o.valid), "o__ready": ctx.get(dut.o.ready),
-                "o__payload": f"{ctx.get(dut.o.payload.bits):#04x}"})
+                "o__payload": shown(ctx, dut.o.payload)})
             if valid and rows[-1]["i__ready"]:
-                sectors.popleft()
+                beats.popleft()
             await ctx.tick()
 
     simulator = Simulator(dut)
@@ -176,6 +176,20 @@ def binarize():
     simulator.add_testbench(bench)
     simulator.run()
     return rows
+
+
+def binarize():
+    """Binarize: a bit for each positive value."""
+    sectors = (0x01, 0x80, 0xFF, 0x3C)
+    beats = [(f"sector {k}", {"data": [ONE * (bits >> n & 1) for n in range(8)], "last": k == len(sectors)})
+             for k, bits in enumerate(sectors, 1)]
+    return alone(Binarize(), beats, lambda ctx, payload: f"{ctx.get(payload.bits):#04x}", (0, 3), (5, 6), 11)
+
+
+def bitpack():
+    """Bitpack to one byte of each value, which needs four sectors for one."""
+    beats = [(f"sector {k}", {"data": [k << 24] * 8, "count": 8, "last": k == 6}) for k in range(1, 7)]
+    return alone(Bitpack(), beats, lambda ctx, payload: f"{ctx.get(payload.count)} bytes", (0, 3), (7,), 12)
 
 
 def label(field, value):
@@ -260,6 +274,7 @@ def diagrams():
                       {"s_axil_w": ["data"], "m_axi_0_ar": ["len"], "m_axi_0_r": ["last"],
                        "m_axis_t": ["keep", "last"]}, ["busy"]),
         "unit": draw("A unit: Binarize", binarize(), {"i__": ["payload"], "o__": ["payload"]}),
+        "bitpack": draw("Bitpack, one byte of each value", bitpack(), {"i__": ["payload"], "o__": ["payload"]}),
     }
 
 
