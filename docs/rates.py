@@ -35,8 +35,11 @@ LONG = (
 
 
 def taken(record, folder):
-    """A record with what ``make bench`` left in a folder: rates of :data:`SHOWN` CDUs, offload rates of compression."""
-    report = json.loads((folder / "report.json").read_text())
+    """A record with what ``make bench`` left in a folder: rates of :data:`SHOWN` CDUs, offload rates of compression. Of
+    what ``actcodec.bench.speed`` leaves alone there are no rates."""
+    report = dict.fromkeys(("rates", "offload", "streamed", "coding"), ())
+    if (rates := folder / "report.json").exists():
+        report = json.loads(rates.read_text())
     new = deepcopy(record)
     taken_now = [section for section, rows in (("rates", "rates"), ("offload", "offload"), ("streams", "streamed"),
                                                ("coders", "coding")) if report[rows]]

@@ -39,6 +39,7 @@ class Way:
     settings: tuple[str, ...] = ()  # inputs that stand
     decompress: int | None = None
     starts: bool = False  # there is a pulse `start` before each tensor, when the one before has left
+    blocks: bool = False  # a tensor has eight beats for each block
 
 
 WAYS = (
@@ -51,6 +52,15 @@ WAYS = (
     Way("rounds", "walk", "sectors_o", 3, ("last", "edges.last"), ("rounds_i",), idle=("sectors_i",), decompress=1),
     Way("places", "i", "o", 9, ("last", "last"), starts=True),
     Way("reconstruct", "i", "o", 3, ("edges.last", "last"), settings=("step",)),
+    Way("div", "i", "o", 9, ("last", "last"), settings=("decompress", "table")),
+    Way("steps", "i", "o", 9, ("last", "last"), settings=("decompress", "table", "dead_zone")),
+    *(Way(unit, i, o, patience, ("last", "last"), idle=idle, settings=settings, decompress=decompress,
+          starts=unit != "zvc", blocks=True)
+      for unit, settings, *ways in (("zvc", ("straight",), 12, 12), ("nibble", ("table",), 14, 8),
+                                    ("rice", ("table",), 24, 24))
+      for decompress, (i, o, idle, patience) in enumerate((("i", "chunks", ("rows",), ways[0]),
+                                                           ("rows", "o", ("i",), ways[1])))),
+    Way("beat_planner", "i", "o", 6, ("last", "burst.last"), settings=("scaled", "gather", "table")),
 )
 
 
@@ -77,6 +87,10 @@ def ends(component, way):
     edges = getattr(i.p, "edges", i.p)
     if "count" in edges.shape().members:
         h.assume(edges.count <= 8)
+    if way.blocks:
+        row = Signal(3, name="row")
+        m.d.sync += row.eq(row + comes)
+        h.assume(~i.valid | ~first | (row == 7))
     # Tensors follow one another, until one is the last.
     closing, owed, warm = Signal(name="closing"), Signal(4, name="owed"), Signal(range(WARM + 1), name="warm")
     h.assume(~i.valid | (~closing & (warm == WARM)))

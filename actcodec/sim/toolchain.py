@@ -94,7 +94,7 @@ def made(path, make, *arguments, what=None):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path.with_suffix(".lock"), "w") as lock:
             if not _lock(lock):
-                _announce(f"waiting for another process, which is building {what or path.stem}")
+                _announce(f"waiting for another process, which is building {what or path.stem.partition('-')[0]}")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
                 if what:

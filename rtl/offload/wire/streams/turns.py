@@ -85,20 +85,20 @@ class Turns(wiring.Component):
         spots = [(spot << count)[: SLOTS + 1] for count in counts]
         inside = [(one[:SLOTS] & self.slots).any() for one in spots]
         last = [(one[:SLOTS] & final).any() for one in spots]
-        ends = Signal(self.cdus)  # a lane's slot is the packet's last one
+        closing = Signal(self.cdus)  # a lane's slot is the packet's last one
         able = 1
         for c in range(self.cdus):
             able &= ~pending[c] | self.able[c]
             before = counted(pending[:c])
             m.d.comb += [self.at[c].eq(choose(zip(before, spots, strict=False))),
-                         ends[c].eq(choose(zip(before, last, strict=False))),
+                         closing[c].eq(choose(zip(before, last, strict=False))),
                          # Whoever is before it has a slot if it has one.
                          self.moves[c].eq(pending[c] & able & choose(zip(before, inside, strict=False)))]
         moved = counted(self.moves)
         following = choose(zip(moved, spots, strict=True))
         m.d.comb += [
             self.after.eq(choose((one, (done + count)[: len(done)]) for count, one in enumerate(moved))),
-            self.whole.eq((spot & Cat(~self.slots[0], final)).any() | (self.moves & ends).any()),
+            self.whole.eq((spot & Cat(~self.slots[0], final)).any() | (self.moves & closing).any()),
             self.left.eq(self.open & ~(self.moves & self.ends)),
             rest.eq(pending & ~self.moves),
         ]
