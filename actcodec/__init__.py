@@ -11,10 +11,12 @@
 docs/api.md has the rest. Importing this package imports nothing else; a function brings NumPy.
 """
 
+from typing import Any
+
 __all__ = ["Compressed", "Evaluation", "__version__", "compress", "decompress", "evaluate", "load", "modes", "save"]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'actcodec' has no attribute {name!r}")
     if name == "__version__":
@@ -29,5 +31,5 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

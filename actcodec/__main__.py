@@ -3,30 +3,31 @@
 import os
 import signal
 import sys
+from typing import Any, NoReturn
 
 __all__ = ["main"]
 
 INTERRUPTED, TERMINATED = 130, 143
 
 
-def interrupt(*_):
+def interrupt(*_: object) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # one is enough: nothing disturbs the clearing up
     raise KeyboardInterrupt
 
 
-def terminate(*_):
+def terminate(*_: object) -> NoReturn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(TERMINATED)
 
 
-def main():
+def main() -> None:
     """Runs the command line. An interrupt or a termination ends it with one line at any moment, while modules are
     imported too, and leaves nothing behind."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
         signal.signal(signal.SIGTERM, terminate)
-    code = INTERRUPTED
+    code: Any = INTERRUPTED
     try:
         try:
             from actcodec.cli import main as command

@@ -2,14 +2,19 @@
 
 import warnings
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from actcodec import codecs, container, engines, metrics, tensors
 from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.mode import Mode
 
 __all__ = ["Compressed", "Evaluation", "compress", "decompress", "evaluate", "load", "measured", "modes", "save"]
 
 
-def compress(array, mode, *, engine="golden", **options):
+def compress(array: np.ndarray, mode: str, *, engine: str = "golden", **options: Any) -> Compressed:
     """Compresses an array.
 
     Parameters
@@ -51,7 +56,7 @@ def compress(array, mode, *, engine="golden", **options):
     return compressed
 
 
-def decompress(compressed, *, engine="golden"):
+def decompress(compressed: Compressed, *, engine: str = "golden") -> np.ndarray:
     """The array of a :class:`Compressed`, of the shape and type that it had. Raises TypeError for anything else,
     ValueError for a payload that contradicts itself.
 
@@ -66,7 +71,7 @@ def decompress(compressed, *, engine="golden"):
     return engines.decompress(engine, compressed)[0]
 
 
-def save(path, compressed):
+def save(path: str | Path, compressed: Compressed) -> int:
     """Writes an .act file, in one piece, and returns how many bytes it has. Raises TypeError for anything but a
     :class:`Compressed`, ValueError for one that contradicts itself, ``actcodec.files.UserError`` if it cannot be
     written."""
@@ -74,7 +79,7 @@ def save(path, compressed):
     return container.write(path, compressed)
 
 
-def load(path):
+def load(path: str | Path) -> Compressed:
     """The :class:`Compressed` in an .act file. Raises ``actcodec.container.ContainerError`` for anything else, OSError
     as ``open`` does.
 
@@ -89,7 +94,7 @@ def load(path):
     return container.read(path)
 
 
-def modes():
+def modes() -> dict[str, Mode]:
     """All modes by name; each has ``summary``, ``tensors`` (what it is for), ``source``, ``lossy``, ``options``,
     ``engines``.
 
@@ -116,7 +121,7 @@ class Evaluation:
     saturated: int  # values beyond what the mode can express, infinities included
 
 
-def evaluate(array, mode, *, engine="golden", **options):
+def evaluate(array: np.ndarray, mode: str, *, engine: str = "golden", **options: Any) -> Evaluation:
     """Compresses an array and decompresses it again: an :class:`Evaluation`. Parameters and exceptions are those of
     :func:`compress`; the error is that against the array as it was given, so it has the rounding of float64 in it.
 
@@ -132,7 +137,7 @@ def evaluate(array, mode, *, engine="golden", **options):
     return replace(found, options=asked | found.options)
 
 
-def measured(array, compressed):
+def measured(array: np.ndarray, compressed: Compressed) -> Evaluation:
     """The :class:`Evaluation` of an array that has been compressed already."""
     c, mode = compressed, codecs.find(compressed.mode)
     found = metrics.errors(_as_floats(array), _as_floats(engines.decompress("golden", c)[0]))

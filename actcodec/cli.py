@@ -5,6 +5,7 @@ Each command is a file of ``actcodec/commands/``, imported when it is asked for.
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -24,19 +25,19 @@ class Interrupted(Exception):
 class Commands(click.Group):
     """The commands by name; says what is wrong in one line instead of several and a traceback."""
 
-    def list_commands(self, ctx):
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx, name):
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return import_module(f"actcodec.commands.{name}").command if name in COMMANDS else None
 
-    def make_context(self, *args, **kwargs):
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
             return super().make_context(*args, **kwargs)
         except BrokenPipeError:
             sys.exit(0)
 
-    def invoke(self, ctx):
+    def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
@@ -44,11 +45,11 @@ class Commands(click.Group):
         except BrokenPipeError:
             sys.exit(0)  # whoever read the output has had enough, which click takes for a failure
 
-    def main(self, *args, standalone_mode=True, **kwargs):
+    def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **kwargs)
+            return super().main(*args, standalone_mode=False, **kwargs)  # type: ignore[call-overload]
         try:
-            sys.exit(super().main(*args, standalone_mode=False, **kwargs) or 0)
+            sys.exit(super().main(*args, standalone_mode=False, **kwargs) or 0)  # type: ignore[call-overload]
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
         except (click.Abort, Interrupted):
@@ -67,14 +68,14 @@ class Commands(click.Group):
             self.fail("not enough memory")
         sys.exit(2)
 
-    def fail(self, message, code=2):
+    def fail(self, message: object, code: int = 2) -> None:
         click.echo(f"actcodec: error: {' '.join(str(message).split())}", err=True)
         sys.exit(code)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(package_name="actcodec", prog_name="actcodec")
-def main():
+def main() -> None:
     """Compress the activations of a neural network as the hardware does, and take the hardware away as Verilog.
 
     \b

@@ -7,6 +7,7 @@ wrong tensor. What would not be read is not written.
 
 import struct
 import zlib
+from pathlib import Path
 
 from actcodec import codecs
 from actcodec.codecs.compressed import CRC, DTYPES, HEADER, MAGIC, MOST_DIMENSIONS, VERSION, WORDS, Compressed, view
@@ -20,7 +21,7 @@ class ContainerError(UserError):
     """The bytes are no .act file, or a damaged one, or one of another version."""
 
 
-def pack(compressed):
+def pack(compressed: Compressed) -> bytes:
     """The bytes of the .act file of a :class:`~actcodec.codecs.compressed.Compressed`. Raises ValueError for one that
     contradicts itself."""
     compressed.check()
@@ -28,7 +29,7 @@ def pack(compressed):
     return data + CRC.pack(zlib.crc32(data))
 
 
-def unpack(data):
+def unpack(data: bytes) -> Compressed:
     """The :class:`~actcodec.codecs.compressed.Compressed` in the bytes of an .act file. Raises
     :class:`ContainerError`."""
     check_header(data)
@@ -67,21 +68,21 @@ def unpack(data):
 class Reader:
     """Takes the fields of a file one after another, and none that is longer than what is left."""
 
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
 
-    def take(self, size, what):
+    def take(self, size: int, what: str) -> bytes:
         if size > len(self.data) - self.position:
             raise ContainerError(f"ends within its {what}")
         self.position += size
         return self.data[self.position - size:self.position]
 
-    def end(self):
+    def end(self) -> None:
         if self.position != len(self.data):
             raise ContainerError(f"has {len(self.data) - self.position} bytes more than its header says")
 
 
-def check_header(data):
+def check_header(data: bytes) -> None:
     """Raises :class:`ContainerError` unless ``data`` starts like an .act file of this version."""
     if data[:len(MAGIC)] != MAGIC:
         raise ContainerError("not an .act file")
@@ -89,7 +90,7 @@ def check_header(data):
         raise ContainerError(f"an .act file of version {data[len(MAGIC)]}; this actcodec reads version {VERSION}")
 
 
-def write(path, compressed):
+def write(path: Path | str, compressed: Compressed) -> int:
     """Writes the .act file ``path`` in one piece; returns its bytes' number. Raises as :func:`pack` does."""
     data = pack(compressed)
     with replacing(path) as file:
@@ -97,7 +98,7 @@ def write(path, compressed):
     return len(data)
 
 
-def read(path):
+def read(path: Path | str) -> Compressed:
     """The ``Compressed`` in the .act file ``path``. Raises :class:`ContainerError`, OSError as ``open`` does."""
     try:
         with reading(path) as file:

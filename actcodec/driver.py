@@ -7,10 +7,12 @@ has the registers. Needs NumPy, for the scales, but no Amaranth.
 The stream belongs to the DMA engine: what takes the payload, or gives it, has to be at work when a tensor starts.
 """
 
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from actcodec import codecs
 from actcodec.rtl.offload.control.limits import check
@@ -43,17 +45,17 @@ class Memory(Protocol):
 class Plain:
     """Makes a :class:`Bus` or :class:`Memory` of an object whose ``read`` and ``write`` are ordinary functions."""
 
-    def __init__(self, inner):
+    def __init__(self, inner: Any) -> None:
         self.inner = inner
 
-    async def read(self, *arguments):
+    async def read(self, *arguments: Any) -> Any:
         return self.inner.read(*arguments)
 
-    async def write(self, *arguments):
+    async def write(self, *arguments: Any) -> None:
         self.inner.write(*arguments)
 
 
-def run(coroutine):
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """The result of a coroutine that never has to wait, as those of a driver on :class:`Plain` interfaces.
 
     Raises RuntimeError if it waits after all.
@@ -69,7 +71,7 @@ def run(coroutine):
 class AcceleratorError(RuntimeError):
     """The accelerator ended a tensor with an error; ``code`` is an ``ErrorCode``."""
 
-    def __init__(self, code):
+    def __init__(self, code: int) -> None:
         self.code = code
         name = getattr(code, "name", "which this driver does not know")
         super().__init__(f"the accelerator reports error {int(code)}, {name}")
@@ -95,12 +97,13 @@ class Driver:
     32 bytes; only the modes that scale need it.
     """
 
-    def __init__(self, bus, memory, wait=None):
+    def __init__(self, bus: Any, memory: Any, wait: Callable[[], Any] | None = None) -> None:
         self.bus, self.memory, self.wait = bus, memory, wait
-        self.cdus = self.modes = self.address_width = None
+        self.cdus = self.address_width = 0
+        self.modes: tuple[str, ...] = ()
 
     @classmethod
-    async def open(cls, bus, memory, wait=None):
+    async def open(cls, bus: Any, memory: Any, wait: Callable[[], Any] | None = None) -> Self:
         """Looks whether there is an accelerator that this driver knows, and what it can do.
 
         ``wait`` is a coroutine function without arguments. It is awaited before each look at the status while a tensor
@@ -119,10 +122,11 @@ class Driver:
         return self
 
     # ------------------------------------------------------------------------------------------------------ registers
-    async def get(self, *names, sizes=None):
+    async def get(self, *names: str, sizes: Mapping[str, int] | None = None) -> list[int]:
         """The values of that name, as a list; every word is read once. ``sizes`` tells of which values only so many
         bits are there."""
-        words, values = {}, dict.fromkeys(names, 0)
+        words: dict[int, int] = {}
+        values = dict.fromkeys(names, 0)
         for bits in BITS:
             if bits.name in values and bits.part < (sizes or {}).get(bits.name, VALUES[bits.name].width):
                 if bits.address not in words:
@@ -130,11 +134,11 @@ class Driver:
                 values[bits.name] |= (words[bits.address] >> bits.low & (1 << bits.width) - 1) << bits.part
         return [values[name] for name in names]
 
-    async def put(self, sizes=None, /, **values):
+    async def put(self, sizes: Mapping[str, int] | None = None, /, **values: int) -> None:
         """Writes all words that hold any of these values; what else is in them becomes 0. ``sizes`` tells of which
         values only so many bits are to be written. Raises ValueError for a value that does not fit, before anything is
         written."""
-        words = {}
+        words: dict[int, int] = {}
         for name, value in values.items():
             if not 0 <= value < 1 << VALUES[name].width:
                 raise ValueError(f"{name} is {value}, has to fit {VALUES[name].width} bits")
@@ -146,8 +150,10 @@ class Driver:
             await self.bus.write(address, word)
 
     # -------------------------------------------------------------------------------------------------------- tensors
-    async def compress(self, address, shape, mode, *, signs=False, options=None, settings=None, scales=None,
-                       scale_table=None, stride=None):
+    async def compress(self, address: int, shape: Sequence[int], mode: Any, *, signs: bool = False,
+                       options: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None,
+                       scales: ArrayLike | None = None,
+                       scale_table: int | None = None, stride: int | None = None) -> Result:
         """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
         A mode of tiles falls back where the tensor has none. With ``signs``, no positive value becomes 0 under a scale.
@@ -169,8 +175,10 @@ class Driver:
         k = None if words is None else (words & np.uint32(0xFFFF0000)).view(np.float32)
         return await self._tensor(mode, job, k, words, settings, scale_table)
 
-    async def decompress(self, address, shape, mode, *, scales=None, settings=None, lengths=(), scale_table=None,
-                         stride=None):
+    async def decompress(self, address: int, shape: Sequence[int], mode: Any, *, scales: ArrayLike | None = None,
+                         settings: Mapping[str, int] | None = None, lengths: Sequence[int] = (),
+                         scale_table: int | None = None,
+                         stride: int | None = None) -> Result:
         """Decompresses the stream into the room for a float32 tensor of ``shape`` at ``address``; :class:`Result`.
 
         ``mode`` (falling back as in :meth:`compress`), ``scales`` (k), ``settings`` and ``lengths`` are those of the
@@ -187,19 +195,19 @@ class Driver:
             job |= {"lengths_in": sum(int(length) << LENGTH * k for k, length in enumerate(lengths))}
         return await self._tensor(mode, job, scales, back, settings, scale_table)
 
-    async def histogram(self):
+    async def histogram(self) -> list[int]:
         """What the lanes' codecs counted in the last tensor, which was compressed in a mode whose payload is streams:
         a list of 32 numbers, those of all lanes together."""
-        found = []
+        counts = []
         for number in range(1 << VALUES["bin"].width):
             await self.put(bin=number)
             counted = 0
             while not counted:
                 count, counted = await self.get("count", "counted")
-            found.append(count)
-        return found
+            counts.append(count)
+        return counts
 
-    async def reset(self):
+    async def reset(self) -> None:
         """Soft reset: gives up whatever is under way, and returns when the accelerator is at rest. A frame that waits
         at the stream is left for the next tensor; docs/integration.md says how to be rid of it."""
         await self.put(reset=1)
@@ -260,9 +268,9 @@ class Driver:
             done, error, clipped = await self.get("done", "error", "clipped")
         await self.put(done_pending=1, error_pending=1)
         if error:
-            raise AcceleratorError(ErrorCode(error) if error in iter(ErrorCode) else error)
+            raise AcceleratorError(ErrorCode(error) if error in list(map(int, ErrorCode)) else error)
         counters = dict(zip(COUNTERS, await self.get(*COUNTERS), strict=True))
-        lengths = ()
+        lengths: tuple[int, ...] = ()
         if mode.format.endless and not job["decompress"]:
             together, = await self.get("lengths_out", sizes={"lengths_out": LENGTH * self.cdus})
             lengths = tuple(together >> LENGTH * k & (1 << LENGTH) - 1 for k in range(self.cdus))

@@ -2,13 +2,15 @@
 
 import gc
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = ["flat", "module", "modules", "rare_collection", "verilog"]
 
 
 @contextmanager
-def rare_collection():
+def rare_collection() -> Iterator[None]:
     """While this is open, Python looks for garbage rarely. Elaboration makes millions of objects that live until its
     end; half of its time would go into looking through them again and again."""
     before = gc.get_threshold()
@@ -20,7 +22,7 @@ def rare_collection():
 
 
 @rare_collection()
-def module(component, name):
+def module(component: Any, name: str) -> tuple[str, dict[str, Any]]:
     """The Verilog of a component as the module ``name``; and, by the names of their modules, the components that it has
     several of and calls shared, which are left out."""
     from amaranth.back.verilog import convert
@@ -37,13 +39,13 @@ def module(component, name):
     return head + text, parts.components
 
 
-def modules(component, name):
+def modules(component: Any, name: str) -> dict[str, str]:
     """The Verilog of a component by its modules' names: itself first, then each part that it has several of, once."""
     text, parts = module(component, name)
     return {name: text} | {other: text for part in parts for other, text in modules(parts[part], part).items()}
 
 
-def verilog(component, name):
+def verilog(component: Any, name: str) -> str:
     """The Verilog of a component as a string. The module is called ``name``; a stream ``i`` becomes ``i__payload``,
     ``i__valid`` and ``i__ready``. What the component has several of and calls shared is written once, as a module
     ``name_part``. What the design asks of its surroundings stands at the top."""
@@ -51,7 +53,7 @@ def verilog(component, name):
 
 
 @rare_collection()
-def flat(component, name):
+def flat(component: Any, name: str) -> str:
     """The same, all of it merged into one module."""
     from amaranth._toolchain.yosys import find_yosys
     from amaranth.back import rtlil

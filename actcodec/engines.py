@@ -1,10 +1,15 @@
 """The two engines behind one pair of functions: ``golden`` is the NumPy model, ``rtl`` simulates the hardware."""
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from actcodec import codecs, tensors
-from actcodec.codecs.compressed import view
+from actcodec.codecs.compressed import Compressed, view
+from actcodec.codecs.mode import Mode
 from actcodec.extras import INSTALL, missing
 from actcodec.files import UserError
 from actcodec.golden.offload.memory.formats import HALVES
@@ -14,28 +19,29 @@ __all__ = ["ENGINES", "announcing", "compress", "decompress", "prepare"]
 ENGINES = ("golden", "rtl")
 
 
-def compress(engine, x, mode, **options):
+def compress(engine: str, x: np.ndarray, mode: str, **options: Any) -> tuple[Compressed, Any]:
     """``(compressed, cycles)``; cycles is None where nothing was simulated. Both engines return the same
     ``compressed``.
 
     ``x`` is an array as :func:`actcodec.tensors.taken` takes it, ``options`` are those of the mode. Raises TypeError
     and ValueError for what cannot be.
     """
-    mode = codecs.find(mode)
-    settings = mode.option_values(options)
+    one = codecs.find(mode)
+    settings = one.option_values(options)
+    values: np.ndarray
     values, dtype = tensors.taken(x)
     values = values.reshape(view(x.shape))
-    if mode.halves and dtype in HALVES:
+    if one.halves and dtype in HALVES:
         values, settings = tensors.words(x).reshape(values.shape), settings | {"dtype": dtype}
     if engine == "rtl":
-        with simulator(mode, dtype) as rtl:
-            compressed, cycles = rtl.compress(values, mode, **settings)
+        with simulator(one, dtype) as rtl:
+            compressed, cycles = rtl.compress(values, one, **settings)
     else:
-        compressed, cycles = mode.model.compress(values, **settings), None
+        compressed, cycles = one.model.compress(values, **settings), None
     return replace(compressed, shape=x.shape, dtype=dtype), cycles
 
 
-def decompress(engine, compressed):
+def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:
     """``(array, cycles)``, as :func:`compress`. Raises ValueError where the payload contradicts itself."""
     mode, cycles = codecs.find(compressed.mode), None
     if engine == "rtl":
@@ -46,7 +52,7 @@ def decompress(engine, compressed):
     return tensors.restored(values, compressed.shape, compressed.dtype), cycles
 
 
-def prepare(modes=()):
+def prepare(modes: Iterable[Mode] = ()) -> None:
     """Builds the simulated hardware of a lane with these ``modes``, of all of them without, unless it was built
     before."""
     with simulator() as rtl:
@@ -54,7 +60,7 @@ def prepare(modes=()):
 
 
 @contextmanager
-def simulator(mode=None, dtype="float32"):
+def simulator(mode: Mode | None = None, dtype: str = "float32") -> Iterator[Any]:
     """The module that simulates ``mode``, imported only now; its errors (no compiler, a package that is missing) become
     the user's."""
     if mode and "rtl" not in mode.engines:
@@ -63,9 +69,11 @@ def simulator(mode=None, dtype="float32"):
         raise UserError(f"mode {mode.name} has no hardware for {dtype}; use the golden engine")
     try:
         if mode and not mode.format:
-            from actcodec.sim import stream_engine as rtl
+            from actcodec.sim import stream_engine
+            rtl: Any = stream_engine
         else:
-            from actcodec.sim import rtl_engine as rtl
+            from actcodec.sim import rtl_engine
+            rtl = rtl_engine
         try:
             yield rtl
         except rtl.SimulationError as error:
@@ -77,7 +85,7 @@ def simulator(mode=None, dtype="float32"):
 
 
 @contextmanager
-def announcing(engine, listener):
+def announcing(engine: str, listener: Callable[[str], None]) -> Iterator[None]:
     """Has ``listener`` told, in a line of text, before hardware is built for an engine."""
     if engine != "rtl":
         yield

@@ -1,5 +1,6 @@
 """What to install for a Python package that is missing."""
 
+
 __all__ = ["INSTALL", "missing"]
 
 INSTALL = {
@@ -11,8 +12,8 @@ INSTALL = {
 """What pip calls it that brings a package, by the name under which the package is imported."""
 
 
-def missing(name):
+def missing(name: str | None) -> str:
     """One line that says which package a missing module ``name`` is of, and how to install it."""
-    package = name.split(".")[0]
+    package = (name or "").split(".")[0]
     how = f": pip install '{INSTALL[package]}'" if package in INSTALL else ""
     return f"this needs the Python package {package}{how}"

@@ -6,8 +6,10 @@ import os
 import secrets
 import shutil
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -28,14 +30,14 @@ class UserError(Exception):
     """Something that the user can put right. The command line shows it as one line and exits with code 2."""
 
 
-def is_standard(path, number):
+def is_standard(path: str | Path, number: int) -> bool:
     """Whether ``path`` means the standard input (``number`` 0) or output (1)."""
     names = ("stdin", "stdout")
     return str(path) in ("-", f"/dev/{names[number]}", f"/dev/fd/{number}", f"/proc/self/fd/{number}")
 
 
 @contextmanager
-def reading(path):
+def reading(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file open for reading; ``-`` is the standard input. Raises OSError as ``open`` does."""
     if is_standard(path, 0):
         yield sys.stdin.buffer
@@ -44,7 +46,7 @@ def reading(path):
             yield file
 
 
-def array_in(data):
+def array_in(data: bytes) -> np.ndarray:
     """The array in the bytes of a .npy file, not copied. Raises all sorts of exceptions for damaged ones."""
     file = io.BytesIO(data)
     header = np.lib.format
@@ -57,7 +59,7 @@ def array_in(data):
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
-def read_array(path):
+def read_array(path: str | Path) -> np.ndarray:
     """The array in the .npy file ``path``. Raises :class:`UserError` when there is none, OSError as ``open`` does."""
     with reading(path) as file:
         magic = file.read(6)
@@ -70,12 +72,12 @@ def read_array(path):
         raise UserError(f"{path}: not a readable .npy file: {error}") from error
 
 
-def read_tensor(path):
+def read_tensor(path: str | Path) -> np.ndarray:
     """The tensor in a .npy file, which a mode can take. Raises :class:`UserError` for anything else."""
     return checked(path, read_array(path))
 
 
-def checked(name, x):
+def checked(name: str | Path, x: np.ndarray) -> np.ndarray:
     """An array that is a tensor; ``name`` is for the error. Raises :class:`UserError`."""
     try:
         dtype_name(x.dtype)
@@ -85,21 +87,23 @@ def checked(name, x):
     return x
 
 
-def write_array(file, x):
+def write_array(file: BinaryIO, x: np.ndarray) -> None:
     """Writes an array as .npy. ``np.save`` loses what the system says of a full disk."""
     x = np.ascontiguousarray(x).reshape(x.shape)
     np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(x))
     file.write(x.view(np.uint8).reshape(-1).data if x.size else b"")
 
 
-def read_dqt(path):
+def read_dqt(path: str | Path) -> tuple[str, np.ndarray, dict[str, Any]]:
     """The DQT in ``path`` as ``(name, table, options)``: float64 [8, 8], vertical frequency first, and what the file
     says of ``quantizer`` and ``dead_zone``.
 
     The file is a .npy of 64 numbers or text: 64 numbers with white space or commas between, ``#`` starts a comment. A
     line of text ``quantizer div`` says what the numbers are for, ``dead_zone 2`` what goes with them. The name is the
     file's, cut to :data:`NAME_LIMIT` printable characters. Raises :class:`UserError`, OSError as ``open`` does."""
-    path, options = Path(path), {}
+    path = Path(path)
+    options: dict[str, Any] = {}
+    values: Any
     if path.suffix == ".npy":
         values = read_array(path).ravel()
         if values.dtype.kind not in "iuf":
@@ -124,7 +128,7 @@ def read_dqt(path):
     return name, values.reshape(8, 8), options
 
 
-def check_folder(path):
+def check_folder(path: str | Path) -> None:
     """Raises :class:`UserError` unless ``path`` is a folder that can be written, or can become one."""
     there = Path(path).absolute()
     while not there.exists():
@@ -136,7 +140,7 @@ def check_folder(path):
 
 
 @contextmanager
-def replacing(path):
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file open for writing that becomes ``path`` only when the block ends well; on any exception, an
     interrupt included, ``path`` stays as it was and nothing is left beside it. ``-`` is the standard output; if nobody
     reads that to the end, the program ends there, with exit code 1."""

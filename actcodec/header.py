@@ -1,7 +1,9 @@
 """What stands at the top of the Verilog that is taken away, and what names its modules can have."""
 
 import re
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 __all__ = ["RESERVED", "check_name", "command", "header", "written"]
 
@@ -21,7 +23,7 @@ WORDS = """
 RESERVED = frozenset(WORDS.split())
 
 
-def check_name(name):
+def check_name(name: str) -> str:
     """``name`` if a module can be called so. Raises ValueError otherwise."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in RESERVED:
         raise ValueError(f"name is {name!r}, legal are Verilog's identifiers: letters, digits and _, no digit first, "
@@ -29,14 +31,14 @@ def check_name(name):
     return name
 
 
-def written(value):
+def written(value: object) -> str:
     """A parameter as one types it."""
     if not isinstance(value, tuple):
         return str(value)
     return ",".join(map(str, value))
 
 
-def command(unit, name, parameters):
+def command(unit: str, name: str, parameters: Mapping[str, Any]) -> str:
     """The command that makes a unit with these parameters."""
     words = ["actcodec verilog", unit]
     for key, value in parameters.items():
@@ -48,7 +50,7 @@ def command(unit, name, parameters):
     return " ".join([*words, *([f"--name {name}"] if name != unit else [])])
 
 
-def header(unit, summary, name, parameters):
+def header(unit: str, summary: str, name: str, parameters: Mapping[str, Any]) -> str:
     """Comments: licence, version, unit, parameters, and the command."""
     try:
         made = version("actcodec")

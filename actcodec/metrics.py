@@ -8,14 +8,14 @@ import numpy as np
 __all__ = ["Errors", "errors", "psnr", "relative_error"]
 
 
-def relative_error(x, recovered):
+def relative_error(x: np.ndarray, recovered: np.ndarray) -> float:
     """Relative L2 error ``|recovered - x| / |x|`` in float64; 0 if both are equal, infinite if only ``x`` is 0."""
     error = np.linalg.norm((recovered.astype(np.float64) - x.astype(np.float64)).ravel())
     norm = np.linalg.norm(x.astype(np.float64).ravel())
     return float(error / norm) if norm else (math.inf if error else 0.0)
 
 
-def psnr(x, recovered):
+def psnr(x: np.ndarray, recovered: np.ndarray) -> float:
     """Peak signal to noise ratio in dB; the peak is the range of ``x``, max - min. Infinite where both are equal, minus
     infinity where the error is not finite or there is no range."""
     mse = np.mean((recovered.astype(np.float64) - x.astype(np.float64)) ** 2)
@@ -36,7 +36,7 @@ class Errors:
     infinities: int
 
 
-def errors(x, recovered):
+def errors(x: np.ndarray, recovered: np.ndarray) -> Errors:
     """:class:`Errors` of what became of ``x``. Without any finite value there is no error."""
     with np.errstate(invalid="ignore"):  # signalling NaNs
         x, y = (np.asarray(values).astype(np.float64).ravel() for values in (x, recovered))

@@ -4,6 +4,9 @@ numcodecs finds it by its entry point. What it stores for a chunk is an .act fil
 format 3 take :mod:`actcodec.zarr`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numcodecs.abc import Codec
 from numcodecs.compat import ensure_bytes, ndarray_copy
@@ -13,7 +16,7 @@ from actcodec import api, codecs, container
 __all__ = ["Actcodec", "plain"]
 
 
-def plain(options):
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as JSON has them: a quantization table that is an array becomes a list."""
     return {name: np.asarray(value).ravel().tolist() if isinstance(value, np.ndarray) else value
             for name, value in options.items()}
@@ -33,23 +36,23 @@ class Actcodec(Codec):
 
     codec_id = "actcodec"
 
-    def __init__(self, mode, **options):
+    def __init__(self, mode: str, **options: Any) -> None:
         codecs.find(mode).option_values(options)  # checks
         self.mode, self.options = mode, plain(options)
 
-    def encode(self, buf):
+    def encode(self, buf: Any) -> bytes:
         x = np.asarray(buf)
         if not x.dtype.isnative or not x.flags.c_contiguous:
             raise ValueError(f"a chunk of type {x.dtype.str} and strides {x.strides} is not in C order, and in the "
                              "machine's byte order")
         return container.pack(api.compress(x, self.mode, **self.options))
 
-    def decode(self, buf, out=None):
+    def decode(self, buf: Any, out: Any = None) -> Any:
         return ndarray_copy(api.decompress(container.unpack(ensure_bytes(buf))), out)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"id": self.codec_id, "mode": self.mode, **self.options}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         return f"Actcodec({self.mode!r}{options})"

@@ -1,6 +1,7 @@
 """Pictures: matplotlib without a screen, and files that appear in one piece."""
 
 from pathlib import Path
+from typing import Any
 
 from actcodec.files import UserError, replacing
 
@@ -9,7 +10,7 @@ __all__ = ["form", "pyplot", "write"]
 FORMS = ("png", "svg", "pdf")
 
 
-def form(target):
+def form(target: str | Path) -> str:
     """The form that a picture's name asks for; PNG if it has no ending. Raises :class:`~actcodec.files.UserError`."""
     found = Path(target).suffix[1:].lower() or FORMS[0]
     if found not in FORMS:
@@ -17,7 +18,7 @@ def form(target):
     return found
 
 
-def pyplot():
+def pyplot() -> Any:
     """``matplotlib.pyplot``, which then needs no screen."""
     import matplotlib
 
@@ -27,7 +28,7 @@ def pyplot():
     return plt
 
 
-def write(figure, target):
+def write(figure: Any, target: str | Path) -> None:
     """Writes a figure to ``target``, or leaves that as it was, and closes the figure. Raises as :func:`form` does."""
     try:
         with replacing(target) as file:

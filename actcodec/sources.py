@@ -2,6 +2,9 @@
 
 import os
 import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +13,7 @@ from actcodec.files import UserError, checked, is_standard, read_tensor
 __all__ = ["split", "tensor", "tensors"]
 
 
-def tensors(text, say):
+def tensors(text: str, say: Callable[[str], None]) -> list[tuple[str, np.ndarray]]:
     """``[(name, array)]`` of a file, or of the one array of ``file:name``. What is no tensor is left out of a file with
     several, and ``say`` told. Raises :class:`UserError`, OSError as ``open`` does."""
     path, wanted = split(text)
@@ -37,7 +40,7 @@ def tensors(text, say):
     return found
 
 
-def tensor(text, say):
+def tensor(text: str, say: Callable[[str], None]) -> np.ndarray:
     """The array of a file that has one, or of ``file:name``. Raises as :func:`tensors` does, and :class:`UserError` for
     a file with several."""
     found = tensors(text, say)
@@ -47,7 +50,7 @@ def tensor(text, say):
     return found[0][1]
 
 
-def split(text):
+def split(text: str) -> tuple[str, str | None]:
     """``(file, name)`` of ``file:name``, unless a file is called so; the name may be None."""
     if os.path.exists(text) or is_standard(text, 0):
         return text, None
@@ -57,7 +60,7 @@ def split(text):
     return (path + colon[:-1], name) if colon else (text, None)
 
 
-def npz(path):
+def npz(path: str | Path) -> dict[str, np.ndarray]:
     with open(path, "rb") as file:  # for an error that has its name
         if not zipfile.is_zipfile(file):
             raise UserError(f"{path}: not a .npz file")
@@ -68,7 +71,7 @@ def npz(path):
         raise UserError(f"{path}: not a readable .npz file: {error}") from error
 
 
-def pt(path):
+def pt(path: str | Path) -> dict[str, np.ndarray]:
     with open(path, "rb"):
         pass
     import torch
@@ -80,7 +83,7 @@ def pt(path):
     return dict(flat("", content, torch))
 
 
-def flat(name, content, torch):
+def flat(name: str, content: Any, torch: Any) -> Iterator[tuple[str, np.ndarray]]:
     """The tensors inside of dictionaries and lists, with names like ``layers.0.weight``."""
     if isinstance(content, torch.Tensor):
         x = content.detach()

@@ -1,6 +1,10 @@
 """Arrays of the types that a tensor may have, as the float32 that the modes work on, and back."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from actcodec.codecs.compressed import DTYPES, view
 from actcodec.golden.offload.memory import formats
@@ -9,7 +13,7 @@ from actcodec.metrics import relative_error
 __all__ = ["dtype_name", "loss", "restored", "taken", "words"]
 
 
-def dtype_name(dtype):
+def dtype_name(dtype: np.dtype) -> str:
     """The name in ``DTYPES`` of a NumPy dtype, of either byte order. bfloat16 is that of ml_dtypes, or the two bytes
     without a type that NumPy finds in its place in a .npy file. Raises TypeError."""
     if dtype.kind == "V" and dtype.itemsize == 2 and not dtype.names:
@@ -20,7 +24,7 @@ def dtype_name(dtype):
     return name
 
 
-def taken(x):
+def taken(x: ArrayLike) -> tuple[NDArray[np.float32], str]:
     """``(values, dtype)``: a contiguous float32 array of the shape of ``x``, and the name of the type that ``x`` has.
 
     float16 and bfloat16 stay what they are, float64 is rounded. Raises TypeError for anything but an array of such a
@@ -42,13 +46,13 @@ def taken(x):
     return values, name
 
 
-def words(x):
+def words(x: np.ndarray) -> NDArray[np.uint16]:
     """The words of an array of 16-bit values, contiguous, uint16."""
-    order = "<" if x.dtype.kind == "V" else x.dtype.byteorder
+    order: Any = "<" if x.dtype.kind == "V" else x.dtype.byteorder
     return np.ascontiguousarray(x).view(np.dtype(np.uint16).newbyteorder(order)).astype(np.uint16, copy=False)
 
 
-def restored(values, shape, dtype):
+def restored(values: np.ndarray, shape: Sequence[int], dtype: str) -> np.ndarray:
     """The reverse of :func:`taken`, or of :func:`words`: an array of that shape and type, rounded as hardware does."""
     values = values.reshape(shape)
     if dtype in formats.HALVES:
@@ -60,7 +64,7 @@ def restored(values, shape, dtype):
     return values.view(np.float16) if dtype == "float16" else values.astype(dtype, copy=False)
 
 
-def loss(x):
+def loss(x: np.ndarray) -> str | None:
     """What is lost when an array becomes float32, as text, or None."""
     if dtype_name(x.dtype) != "float64":
         return None

@@ -6,6 +6,7 @@ pytest is to run for units, or for other files in tb/.
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from actcodec.codecs import JPEG_ACT, JPEG_ACT_CODED, PAPERS
@@ -59,11 +60,11 @@ OFFLOAD = (
          by_name=("1 CDU, all modes", "independent memory")),
 )
 
-UNITS = {}
+UNITS: dict[str, Unit] = {}
 """The units by their names: those of each paper, then those that serve all of them."""
 
 
-def register(*units):
+def register(*units: Unit) -> None:
     """Adds units. Raises ValueError for a name that another one has."""
     for unit in units:
         if unit.name in UNITS:
@@ -74,7 +75,7 @@ def register(*units):
 register(*(unit for paper in PAPERS for unit in paper.units()), *COMMON, *OFFLOAD)
 
 
-def benches(names):
+def benches(names: Sequence[str]) -> list[str]:
     """What pytest runs for ``names``, from the root of a checkout on: for a unit, or a variant (``cdu-in-a-lane``), its
     bench; for any other NAME the files tb/.../test_NAME.py; for FOLDER/NAME one of them whose NAME is that of a unit.
 
@@ -97,13 +98,13 @@ def benches(names):
     return list(dict.fromkeys(node for name in names for node in known[name]))
 
 
-def write(folder):
+def write(folder: str | Path) -> None:
     """Writes the Verilog of every unit, with its default parameters, into ``folder``, and accelerators of one lane and
     of four as ``actcodec_n1`` and ``actcodec_n4``. Files are named after their modules."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    units = [(unit.name, unit, {}) for unit in UNITS.values() if unit.name != "accelerator"]
-    for name, unit, parameters in units + [(f"actcodec_n{n}", UNITS["accelerator"], {"cdus": n}) for n in LANES]:
+    jobs: list[tuple[str, Unit, dict]] = [(name, unit, {}) for name, unit in UNITS.items() if name != "accelerator"]
+    for name, unit, parameters in jobs + [(f"actcodec_n{n}", UNITS["accelerator"], {"cdus": n}) for n in LANES]:
         text = unit.verilog(name, **parameters)
         part = folder / f"{name}.part"
         part.write_text(text)

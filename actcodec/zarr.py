@@ -6,6 +6,7 @@ Zarr finds it by its entry point when it reads such an array. What it stores for
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from zarr.abc.codec import ArrayBytesCodec
 
@@ -25,16 +26,16 @@ class Actcodec(ArrayBytesCodec):
 
     is_fixed_size = False
 
-    def __init__(self, mode, **options):
+    def __init__(self, mode: str, **options: Any) -> None:
         codecs.find(mode).option_values(options)  # checks
         object.__setattr__(self, "mode", mode)
         object.__setattr__(self, "options", plain(options))
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         return cls(**data["configuration"])
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         return {"name": "actcodec", "configuration": {"mode": self.mode, **self.options}}
 
     async def _encode_single(self, chunk_array, chunk_spec):
@@ -47,6 +48,6 @@ class Actcodec(ArrayBytesCodec):
         x = await asyncio.to_thread(api.decompress, compressed)
         return chunk_spec.prototype.nd_buffer.from_numpy_array(x.reshape(chunk_spec.shape))
 
-    def compute_encoded_size(self, input_byte_length, chunk_spec):
+    def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         # What Zarr expects of a codec whose size is not fixed.
         raise NotImplementedError("how many bytes a chunk takes depends on its values")

@@ -7,9 +7,12 @@ payload and tensor is compared with the golden model's on the way.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec import codecs
 from actcodec.demo import sample
@@ -56,7 +59,7 @@ class Rate:
     steady: float  # cycles a block of that CDU between its first and its last beat at the side of memory
 
     @property
-    def total(self):
+    def total(self) -> float:
         """Cycles a block and CDU with everything: start, latency of memory, end."""
         return self.cycles / self.blocks
 
@@ -109,22 +112,22 @@ class Streamed:
     cycles: tuple  # to compress and to decompress: the accelerator's counter, from its start to its end
 
     @property
-    def rates(self):
+    def rates(self) -> tuple[float, ...]:
         """Sectors a cycle and CDU."""
         return tuple(8 * self.blocks / cycles for cycles in self.cycles)
 
 
-def measured():
+def measured() -> list[str]:
     """The modes whose rates are measured: those of a lane that no tensor slows down."""
     return [name for name, mode in codecs.MODES.items() if mode.format and mode.steady]
 
 
-def lossy_streams():
+def lossy_streams() -> list[str]:
     """The modes of lanes without blocks that can be asked for an error."""
     return [name for name, mode in codecs.MODES.items() if mode.format and mode.format.endless and mode.option("l2")]
 
 
-def masked(ratio):
+def masked(ratio: int) -> tuple[str, float]:
     """The mode that compresses any tensor to 1/ratio if enough of it is zero, and which share of it is not zero then:
     of those with a mask the one with the shortest items, unless these are too short."""
     found = [mode for mode in codecs.MODES.values() if mode.format and mode.format.kind == "mask" and not mode.tiled]
@@ -135,14 +138,14 @@ def masked(ratio):
     raise ValueError(f"no mode makes tensors {ratio} times smaller")
 
 
-def shape(width, cdus):
+def shape(width: int, cdus: int) -> tuple[int, int, int, int]:
     """A tensor that is as long as it has to be; [N, C, H, W]."""
     planes = math.ceil(4 * GROUPS * cdus / (width / 8 * math.ceil(width / 8)))
     channels = min(planes, CHANNELS.get(width, 64))
     return math.ceil(planes / channels), channels, width, width
 
 
-def sparse(size, zeros, seed=0):
+def sparse(size: Sequence[int], zeros: float, seed: int = 0) -> NDArray[np.float32]:
     """A tensor of which that share is zero."""
     rng = np.random.default_rng(seed)
     x = np.abs(rng.normal(size=size)).astype(np.float32) + np.float32(0.1)
@@ -150,7 +153,8 @@ def sparse(size, zeros, seed=0):
     return x
 
 
-def simulate(x, name, dqt, cdus, decompress, **options):
+def simulate(x: np.ndarray, name: str, dqt: str | None, cdus: int, decompress: bool,
+             **options: Any) -> tuple[dict[str, int], dict[str, Any], Any]:
     """One tensor one way in a lane's mode: (counters, traffic, golden's compressed tensor). Raises SimulationError if a
     bit differs."""
     from actcodec.sim.rtl_engine import SimulatedHost, SimulationError
@@ -175,7 +179,7 @@ def simulate(x, name, dqt, cdus, decompress, **options):
     return result.counters, host.simulator.traffic(), stored
 
 
-def measure(mode, decompress, width, cdus, x=None):
+def measure(mode: str, decompress: bool, width: int, cdus: int, x: np.ndarray | None = None) -> Rate:
     """:class:`Rate` of ``x``, or of noise that is long enough."""
     x = sparse(shape(width, cdus), 0.5) if x is None else x
     counters, traffic, compressed = simulate(x, mode, "optL", cdus, decompress, latency=LATENCY)
@@ -186,7 +190,7 @@ def measure(mode, decompress, width, cdus, x=None):
     return Rate(mode, decompress, width, cdus, x.shape, most, counters["cycles"], steady)
 
 
-def code(dqt, coders, decompress):
+def code(dqt: str, coders: int, decompress: bool) -> Coding:
     """:class:`Coding` of the sample's dense tensors."""
     blocks = cycles = symbols = 0
     for x in (x for name, x in sample().items() if not name.startswith("ReLU")):
@@ -197,7 +201,7 @@ def code(dqt, coders, decompress):
     return Coding(dqt, coders, decompress, symbols / blocks, cycles / blocks)
 
 
-def share(mode, decompress, width, cdus):
+def share(mode: str, decompress: bool, width: int, cdus: int) -> Shared:
     """:class:`Shared` of noise."""
     _, traffic, _ = simulate(sparse(shape(width, cdus), 0.5), mode, "optL", cdus, decompress, latency=LATENCY,
                              shared=True)
@@ -207,7 +211,7 @@ def share(mode, decompress, width, cdus):
     return Shared(mode, decompress, width, cdus, beats, beats / span)
 
 
-def streamed(mode, name, error, cdus):
+def streamed(mode: str, name: str, error: float, cdus: int) -> Streamed:
     """:class:`Streamed` of a tensor of the sample."""
     from actcodec import container, engines
     from actcodec.sim.toolchain import SimulationError
@@ -222,7 +226,7 @@ def streamed(mode, name, error, cdus):
     return Streamed(mode, name, error, cdus, golden.ratio, there.blocks, (there.cycles, back.cycles))
 
 
-def offload(name, tensors, cdus, decompress):
+def offload(name: str, tensors: Sequence[tuple[np.ndarray, str, str]], cdus: int, decompress: bool) -> Offload:
     """:class:`Offload` of [(tensor, mode, dqt)]."""
     before = after = cycles = 0
     for x, mode, dqt in tensors:
@@ -231,12 +235,12 @@ def offload(name, tensors, cdus, decompress):
     return Offload(name, decompress, cdus, before / after, cycles, before / cycles * CLOCK)
 
 
-def batch(x):
+def batch(x: np.ndarray) -> np.ndarray:
     """A tensor of the sample, repeated to :data:`BATCH` images."""
     return np.tile(x, (BATCH // len(x), 1, 1, 1))
 
 
-def real(policy):
+def real(policy: str) -> list[tuple[np.ndarray, str, str]]:
     """The sample's tensors, as [(tensor, mode, dqt)]: the method's choice of modes (Table II). Behind its first word, a
     ``policy`` has the name of a DQT, and maybe that of a coder. With DENSE at its end, ReLUs' are left out."""
     found, (dense, relus, dqt) = [], choice(policy)
@@ -247,14 +251,14 @@ def real(policy):
     return found
 
 
-def choice(policy):
+def choice(policy: str) -> tuple[str, ...]:
     """The modes of dense tensors and of ReLUs', and the DQT."""
     method, dqt, coder = (*policy.removesuffix(DENSE).split(), None, None)[:3]
     options = {"coder": coder} if coder else {}
     return *(codecs.find(name).variant(options).name for name in codecs.METHODS[method]), dqt or "optL"
 
 
-def fixed(ratio):
+def fixed(ratio: int) -> list[tuple[np.ndarray, str, str]]:
     """A synthetic tensor that is compressed to 1/ratio, as [(tensor, mode, dqt)]."""
     mode, share = masked(ratio)
     return [(sparse(SYNTHETIC, 1 - share, ratio), mode, "optL")]
@@ -265,5 +269,5 @@ POLICIES = ("cDMA+", "JPEG-BASE jpeg80",
             *(f"JPEG-ACT optH{coder}{DENSE}" for coder in ("", " nibble", " rice")))
 
 
-def offload_by_name(name, cdus, decompress):
+def offload_by_name(name: str, cdus: int, decompress: bool) -> Offload:
     return offload(name, real(name) if name in POLICIES else fixed(int(name.split("x")[0])), cdus, decompress)

@@ -1,5 +1,9 @@
 """The picture of ``actcodec bench``: rates of the CDUs, and the effective offload rate beside the paper's."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from actcodec.bench.cycles import CLOCK, FIXED, PAPER, PCIE, SECTOR, SHOWN
@@ -16,7 +20,7 @@ COLOURS = {"cDMA+": "#66a182", "JPEG-BASE jpeg80": "#1d7d74", "JPEG-ACT optL": "
 PAPER_COLOURS = {"cDMA+": "#66a182", "JPEG-BASE": "#1d7d74", "SFPR": "#9a6fb0", "JPEG-ACT": "#8c1c34"}
 
 
-def draw(rates, offloads, path):
+def draw(rates: Sequence[Any], offloads: Sequence[Any], path: str | Path) -> None:
     """Draws the results of :func:`actcodec.bench.run.run` into the PNG ``path``."""
     plt = pyplot()
     plt.rcParams.update({"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": QUIET,
@@ -34,12 +38,12 @@ def draw(rates, offloads, path):
     write(figure, path)
 
 
-def title(axis, text, below):
+def title(axis: Any, text: str, below: str) -> None:
     axis.set_title(f"{text}\n", loc="left", fontsize=13, weight="bold")
     axis.text(0, 1.02, below, transform=axis.transAxes, color=QUIET, fontsize=9)
 
 
-def draw_rates(axis, rates):
+def draw_rates(axis: Any, rates: Sequence[Any]) -> None:
     """Fraction of the limit for each mode, direction and width."""
     rates = [r for r in rates if r.cdus == SHOWN]
     widths = sorted({r.width for r in rates})
@@ -57,7 +61,7 @@ def draw_rates(axis, rates):
     title(axis, "Sectors a cycle and CDU", f"Steady state, {SHOWN} CDUs; the limit is 1.")
 
 
-def lines(axis, offloads, name, **style):
+def lines(axis: Any, offloads: Sequence[Any], name: str, **style: Any) -> None:
     """The offload rates of tensors called ``name`` by the number of CDUs, compressing and (dotted) back."""
     for back in (False, True):
         found = sorted((o.cdus, o.rate) for o in offloads if (o.name, o.decompress) == (name, back))
@@ -65,7 +69,7 @@ def lines(axis, offloads, name, **style):
                                                 **({"linestyle": ":", "label": None} if back else {})})
 
 
-def draw_numbers(axis, offloads):
+def draw_numbers(axis: Any, offloads: Sequence[Any]) -> None:
     """Rate by the number of CDUs."""
     cdus = np.linspace(1, 8, 141)
     for ratio in FIXED:
@@ -84,7 +88,7 @@ def draw_numbers(axis, offloads):
           f"DMA engine of {PCIE} GB/s, {CLOCK} GHz. Dotted: decompression. Grey: limits.")
 
 
-def draw_ratios(axis, offloads):
+def draw_ratios(axis: Any, offloads: Sequence[Any]) -> None:
     """Rate by compression ratio, with four CDUs."""
     ratios = np.linspace(1, 17, 161)
     for cdus in (1, 2, SHOWN):

@@ -4,9 +4,12 @@ fast the golden model is beside others (:mod:`actcodec.bench.speed`)."""
 import json
 import os
 import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -58,7 +61,7 @@ OFFLOAD = (1, 2, 3, 4, 6, 8)  # for offload
 SHARED = {"modes": codecs.JPEG_ACT, "widths": (28, 32, 33, 224), "numbers": (1, SHOWN)}
 
 
-def jobs(quick):
+def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
     """What to simulate: [(function, arguments)], the longest ones first."""
     widths, numbers = ((8, 28, 224), (1, SHOWN)) if quick else (tuple(CHANNELS), NUMBERS)
     found = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in measured()
@@ -81,16 +84,16 @@ def jobs(quick):
     return sorted(found, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
 
 
-def cdus_of(job):
+def cdus_of(job: tuple[Callable[..., Any], tuple]) -> int:
     function, arguments = job
     return 1 if function is code else arguments[1 if function is offload_by_name else 3]
 
 
-def modes(name):
+def modes(name: str) -> set[str]:
     return set(choice(name)[:2]) if name in POLICIES else {masked(int(name[:-1]))[0]}
 
 
-def builds(todo):
+def builds(todo: Iterable[tuple[Callable[..., Any], tuple]]) -> list[Any]:
     """The simulators that these jobs need, as ``accelerator.prepare`` takes them: CDUs, modes, coders."""
     from actcodec.sim.accelerator import configuration
 
@@ -104,7 +107,7 @@ def builds(todo):
 
 
 @contextmanager
-def workers():
+def workers() -> Iterator[Any]:
     """A process for each processor. An interrupt of the user is the parent's, who ends them."""
     pool = ProcessPoolExecutor(os.cpu_count(), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
     try:
@@ -117,7 +120,7 @@ def workers():
     pool.shutdown()
 
 
-def run(output, quick=False):
+def run(output: str | Path, quick: bool = False) -> None:
     """Measures everything, prints tables, and leaves ``report.json``, ``bench.png`` and what
     :mod:`actcodec.bench.speed` leaves in the folder ``output``."""
     from actcodec.bench import speed
@@ -144,7 +147,8 @@ def run(output, quick=False):
     speed.run(output, quick)
 
 
-def report(rates, shared, offloads, streamed, codings, output):
+def report(rates: Sequence[Any], shared: Sequence[Any], offloads: Sequence[Any], streamed: Sequence[Any],
+           codings: Sequence[Any], output: str | Path) -> None:
     """Prints the tables and leaves the files."""
     from actcodec.bench.plot import draw
 

@@ -9,21 +9,24 @@ mode jpeg-act, so that ratios can be compared; both have wheels for Python 3.11 
 import json
 import multiprocessing
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pysz
 import scipy.fft
 import zfpy
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from actcodec import codecs
+from actcodec.codecs.mode import Mode
 from actcodec.demo import sample
 from actcodec.golden.jpegact import quantize
 from actcodec.metrics import relative_error
@@ -63,14 +66,14 @@ class Speed:
     knob: float | None = None
 
 
-def golden(mode, **options):
+def golden(mode: Mode, **options: Any) -> Method:
     """A mode of the registry; of several tables, its name has the table's as well."""
     values = mode.option_values(options)
     return Method(" ".join([mode.name, *options.values()]), lambda x, knob: mode.model.compress(x, **values),
                   mode.model.decompress, lambda c: c.payload_bytes + len(c.side))
 
 
-def float_compress(x, knob, dqt="optL"):
+def float_compress(x: NDArray[np.float32], knob: float | None, dqt: str = "optL") -> tuple[Any, ...]:
     """Scale, DCT, quantization and zero removal of JPEG-ACT as one writes them down in floating point."""
     scale = 127 / np.maximum(np.abs(x).max(axis=(0, 2, 3), keepdims=True), np.float32(1e-30))
     tiles = np.rint(x * scale).reshape(-1, 8, x.shape[3] // 8, 8).transpose(0, 2, 1, 3)
@@ -79,7 +82,7 @@ def float_compress(x, knob, dqt="optL"):
     return x.shape, scale, np.packbits(values != 0), values[values != 0], table
 
 
-def float_decompress(compressed):
+def float_decompress(compressed: Any) -> NDArray[np.float32]:
     shape, scale, mask, nonzero, table = compressed
     values = np.zeros(int(np.prod(shape)), np.float32)
     values[np.unpackbits(mask).view(bool)] = nonzero
@@ -88,21 +91,21 @@ def float_decompress(compressed):
     return np.clip(np.rint(rows), -128, 127).reshape(shape) / scale
 
 
-def float_size(compressed):
+def float_size(compressed: Any) -> int:
     return compressed[1].nbytes + compressed[2].nbytes + compressed[3].nbytes
 
 
-def largest(x):
+def largest(x: NDArray[np.float32]) -> float:
     return max(float(np.abs(x).max()), np.finfo(np.float32).tiny)
 
 
-def sz_compress(x, knob):
+def sz_compress(x: NDArray[np.float32], knob: float) -> tuple[Any, ...]:
     config = pysz.szConfig(x.shape)
     config.errorBoundMode, config.absErrorBound = pysz.szErrorBoundMode.ABS, knob * largest(x)
     return pysz.sz.compress(x, config)[0], x.shape
 
 
-def lossy(name, dqt):
+def lossy(name: str, dqt: str) -> Method:
     """zfp or SZ3 with the error that jpeg-act has under that table."""
     same = f"jpeg-act {dqt}"
     if name == "zfp":
@@ -112,7 +115,7 @@ def lossy(name, dqt):
                   lambda c: c[0].nbytes, same, True)
 
 
-def float_pipeline(dqt):
+def float_pipeline(dqt: str) -> Method:
     return Method(f"scipy.fft, {dqt}", partial(float_compress, dqt=dqt), float_decompress, float_size,
                   f"jpeg-act {dqt}", True)
 
@@ -123,7 +126,7 @@ METHODS = {method.name: method for method in (
     *(float_pipeline(dqt) for dqt in DQTS), *(lossy(name, dqt) for name in ("zfp", "SZ3") for dqt in DQTS))}
 
 
-def quality(method, tensors, knob=None):
+def quality(method: Method, tensors: Sequence[NDArray[np.float32]], knob: float | None = None) -> tuple[float, float]:
     """Ratio and error on tensors."""
     before = after = 0
     errors = []
@@ -134,7 +137,7 @@ def quality(method, tensors, knob=None):
     return before / after, float(np.sqrt(np.mean(np.square(errors))))
 
 
-def search(method, tensors, error):
+def search(method: Method, tensors: Sequence[NDArray[np.float32]], error: float) -> float:
     """The largest tolerance found that keeps the error."""
     low, high = 1e-6, 1.0
     for _ in range(STEPS):
@@ -143,7 +146,7 @@ def search(method, tensors, error):
     return low
 
 
-def tensor(size):
+def tensor(size: int) -> NDArray[np.float32]:
     """A dense tensor of about that many bytes, [N, C, H, W], from the sample; made in place."""
     x = np.concatenate([x for name, x in sample().items() if name.startswith("conv") and x.shape[2] == 32])
     big = np.empty((max(size // (4 * 64 * 56 * 56), 1), 64, 56, 56), np.float32)
@@ -157,14 +160,14 @@ class Memory:
     """The most memory of this process since the last call of ``forget``; Linux tells, others 0."""
 
     @staticmethod
-    def forget():
+    def forget() -> None:
         try:
             Path("/proc/self/clear_refs").write_text("5")
         except OSError:
             return
 
     @staticmethod
-    def now(field="VmHWM"):
+    def now(field: str = "VmHWM") -> int:
         try:
             status = Path("/proc/self/status").read_text()
         except OSError:
@@ -172,7 +175,7 @@ class Memory:
         return 1024 * next((int(line.split()[1]) for line in status.splitlines() if line.startswith(f"{field}:")), 0)
 
 
-def speed(name, size, knob=None):
+def speed(name: str, size: int, knob: float | None = None) -> tuple[tuple[float, float], tuple[float, float]]:
     """MB/s there and back, and memory over the tensor's, of the method of that name."""
     method = METHODS[name]
     method.decompress(method.compress(np.zeros((1, 64, 56, 56), np.float32), knob))  # what is loaded when first used
@@ -192,7 +195,8 @@ def speed(name, size, knob=None):
     return there, measured(method.decompress, compressed)[1]
 
 
-def compare(size, progress=lambda name: None, names=tuple(METHODS)):
+def compare(size: int, progress: Callable[[str], Any] = lambda name: None,
+            names: Iterable[str] = tuple(METHODS)) -> list[Speed]:
     """:class:`Speed` of the methods of these names, which hold those that others are compared with."""
     tensors, results = list(sample().values()), {}
     context = multiprocessing.get_context("spawn")
@@ -208,7 +212,7 @@ def compare(size, progress=lambda name: None, names=tuple(METHODS)):
     return list(results.values())
 
 
-def better(result, results):
+def better(result: Speed, results: Sequence[Speed]) -> list[str]:
     """In what a rival is better than our mode that it is compared with: words."""
     method = METHODS[result.name]
     own = next((r for r in results if r.name == method.same), None)
@@ -221,7 +225,7 @@ def better(result, results):
     return [word for word, gain in words if gain > MARGIN]
 
 
-def speed_table(results):
+def speed_table(results: Sequence[Speed]) -> Any:
     table = Table("method", *(f"{word}" for word in ("ratio", "error", "comp.", "decomp.", "memory", "better in")),
                   title="The golden model beside others: ratio and relative L2 error on the sample,\n"
                         "MB/s of CPU time, and memory over the tensor's on a large tensor")
@@ -232,7 +236,7 @@ def speed_table(results):
     return table
 
 
-def draw(results, path):
+def draw(results: Sequence[Speed], path: str | Path) -> None:
     """Ratio against error, and speed both ways, into a PNG."""
     figure, (left, right) = pyplot().subplots(1, 2, figsize=(14, 5.5), dpi=100, layout="constrained")
     for r in results:
@@ -256,7 +260,7 @@ def draw(results, path):
     write(figure, path)
 
 
-def report(results, output):
+def report(results: Sequence[Speed], output: str | Path) -> None:
     """Prints the table and leaves ``speed.json`` and ``speed.png`` in the folder ``output``."""
     output.mkdir(parents=True, exist_ok=True)
     console = Console()
@@ -267,7 +271,7 @@ def report(results, output):
     console.print(f"Report: {output / 'speed.json'}, picture: {output / 'speed.png'}", soft_wrap=True, markup=False)
 
 
-def run(output, quick=False):
+def run(output: str | Path, quick: bool = False) -> None:
     """Measures, prints, and writes."""
     with Console(stderr=True).status("measuring the golden model and others") as status:
         results = compare(QUICK if quick else SIZE, lambda name: status.update(f"measured {name}"))

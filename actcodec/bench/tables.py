@@ -1,5 +1,8 @@
 """The tables of ``actcodec bench``."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from rich import box
 from rich.table import Table
 
@@ -10,7 +13,8 @@ __all__ = ["coding_table", "number_table", "offload_table", "rate_table", "share
 TIGHT = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}  # tables that fit into 80 columns
 
 
-def share_table(title, rates, column, columns, share):
+def share_table(title: str, rates: Sequence[Any], column: str, columns: Sequence[str],
+                share: Callable[[Any], Any]) -> Any:
     """A row for each mode and direction; ``share`` makes a number of all rates of a column."""
     table = Table("mode", "", *map(str, columns), title=title, **TIGHT)
     for mode in dict.fromkeys(r.mode for r in rates):
@@ -21,7 +25,7 @@ def share_table(title, rates, column, columns, share):
     return table
 
 
-def rate_table(rates):
+def rate_table(rates: Sequence[Any]) -> Any:
     """By width, with :data:`SHOWN` CDUs."""
     found = [r for r in rates if r.cdus == SHOWN]
     totals = [r.total for r in found]
@@ -30,7 +34,7 @@ def rate_table(rates):
     return share_table(title, found, "width", sorted({r.width for r in found}), lambda cell: f"{cell[0].steady:.2f}")
 
 
-def number_table(rates):
+def number_table(rates: Sequence[Any]) -> Any:
     """By the number of CDUs: the slowest and the fastest width."""
     def share(cell):
         return "-".join(f"{8 / pick(r.steady for r in cell):.3f}" for pick in (max, min))
@@ -39,7 +43,7 @@ def number_table(rates):
                        "the worst and the best width", rates, "cdus", sorted({r.cdus for r in rates}), share)
 
 
-def shared_table(shared):
+def shared_table(shared: Sequence[Any]) -> Any:
     """By width and the number of CDUs."""
     columns = sorted({(s.cdus, s.width) for s in shared})
     found = {(s.mode, s.decompress, s.cdus, s.width): s.used for s in shared}
@@ -52,7 +56,7 @@ def shared_table(shared):
     return table
 
 
-def coding_table(codings):
+def coding_table(codings: Sequence[Any]) -> Any:
     """By the number of coders."""
     numbers = sorted({c.coders for c in codings})
     found = {(c.dqt, c.decompress, c.coders): c for c in codings}
@@ -67,7 +71,7 @@ def coding_table(codings):
     return table
 
 
-def offload_table(offloads):
+def offload_table(offloads: Sequence[Any]) -> Any:
     """By the number of CDUs."""
     numbers = sorted({o.cdus for o in offloads})
     found = {(o.name, o.decompress, o.cdus): o for o in offloads}
@@ -85,7 +89,7 @@ def offload_table(offloads):
     return table
 
 
-def stream_table(streamed):
+def stream_table(streamed: Sequence[Any]) -> Any:
     """By tensor, error and the number of CDUs."""
     columns = sorted({(a.error, a.cdus) for a in streamed})
     found = {(a.mode, a.tensor, a.error, a.cdus): a for a in streamed}

@@ -15,7 +15,7 @@ MODES = tuple(
     for kept in (1, 2, 3))
 
 
-def units():
+def units() -> tuple[Unit, ...]:
     """The hardware."""
     return (
         Unit("bitpack", "a2dtwp.bitpack:Bitpack", "top bits of each value, packed", {"widths": (8, 16, 24, 32)},

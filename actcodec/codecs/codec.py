@@ -1,9 +1,12 @@
 """What a mode does to tensors, in NumPy: :class:`Codec`, and :class:`LaneCodec`, which the stages of a lane make."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.mode import Mode, import_object
@@ -18,27 +21,27 @@ class Codec:
     """The model of a :class:`~actcodec.codecs.mode.Mode`. Tensors are float32, of 2 or 4 dimensions, in C order; or, of
     a mode with ``halves`` and a ``dtype`` of 16 bits, its words, uint16."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: Any) -> None:
         self.mode = mode
 
-    def compress(self, x, **options):
+    def compress(self, x: NDArray[np.float32], **options: Any) -> Compressed:
         """The :class:`~actcodec.codecs.compressed.Compressed` of a tensor, with a value for each of the mode's
         options."""
         raise NotImplementedError
 
-    def decompress(self, compressed):
+    def decompress(self, compressed: Compressed) -> np.ndarray:
         """The tensor. Raises ValueError for a payload that contradicts itself."""
         raise NotImplementedError
 
-    def side_bytes(self, shape, **options):
+    def side_bytes(self, shape: Sequence[int], **options: Any) -> int:
         """Bytes of side information; of the options, those that a file has."""
         return 0
 
-    def size(self, shape, **options):
+    def size(self, shape: Sequence[int], **options: Any) -> int | None:
         """Bytes of payload and side information, or None unless the shape alone decides."""
         return None
 
-    def check(self, compressed, **more):
+    def check(self, compressed: Compressed, **more: Any) -> None:
         """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
         without decompressing. ``more`` goes to :meth:`size`."""
         c = compressed
@@ -46,15 +49,15 @@ class Codec:
         if size is not None and c.payload_bytes != size - len(c.side):
             raise ValueError(f"payload has {c.payload_bytes} bytes, mode {c.mode} asks for {size - len(c.side)}")
 
-    def saturated(self, x, compressed):
+    def saturated(self, x: NDArray[np.float32], compressed: Compressed) -> int:
         """How many values are beyond what the mode can express."""
         return 0
 
-    def facts(self, compressed):
+    def facts(self, compressed: Compressed) -> dict[str, Any]:
         """What else ``actcodec info`` shows of a file."""
         return {}
 
-    def beside(self, network, graph, minibatch, **options):
+    def beside(self, network: str, graph: Any, minibatch: int, **options: Any) -> Iterable[tuple[str, Any]]:
         """What ``actcodec mfr`` shows beside it: pairs of a name, and bytes in all or of each category of
         ``golden/common/footprint.py``."""
         return ()
@@ -74,15 +77,15 @@ class LanePayload:
     dtype: str = "float32"  # of the tensor in memory
 
     @property
-    def view(self):
+    def view(self) -> Any:
         return self.mode.model.view(self.shape)
 
     @property
-    def blocks(self):
+    def blocks(self) -> int:
         return self.view.blocks(self.mode.tiled)
 
     @property
-    def payload_bytes(self):
+    def payload_bytes(self) -> int:
         """Without what fills up the streams' last turns."""
         return sum(self.lengths) if self.lengths else len(self.payload)
 
@@ -96,56 +99,60 @@ class LaneCodec(Codec):
     smallest = sfpr.SMALLEST  # scale that is not 0
 
     @cached_property
-    def path(self):
+    def path(self) -> Any:
         return cdu.Path([import_object(stage.model)() for stage in self.mode.stages], self.mode.tiled)
 
     # ----------------------------------------------------------------------------------------- of the lane's own mode
-    def view(self, shape):
+    def view(self, shape: Sequence[int]) -> Any:
         """How the mode sees a tensor: :class:`actcodec.golden.offload.blocks.View`."""
         return blocks.view(shape)
 
-    def settings(self, **options):
+    def settings(self, **options: Any) -> dict[str, int]:
         """A number for each setting that follows from options; a DQT of shifts is ``table``."""
         plain = {name: getattr(value, "table", value) for name, value in options.items() if value is not None}
         return self.path.settings(**plain)
 
-    def fit(self, x, signs=False, **options):
+    def fit(self, x: NDArray[np.float32], signs: bool = False,
+            **options: Any) -> tuple[NDArray[np.uint32] | None, dict[str, int]]:
         """What software decides on for a tensor: the words of the scale table, uint32, or None; the settings."""
         settings, view = self.settings(**options), self.view(x.shape)
         k = sfpr.scales(x).k if self.mode.scaled else None
         settings = self.path.fit(np.reshape(x, (view.rows, view.width)), view, k, settings, signs)
         return None if k is None else k.view(np.uint32), settings
 
-    def encode(self, rows, view, words, settings, cdus, signs=False):
+    def encode(self, rows: np.ndarray, view: Any, words: Any, settings: Mapping[str, int],
+               cdus: int, signs: bool = False) -> tuple[bytes, tuple[int, ...]]:
         """What lanes make of ``rows``, float32, through any view, with any words in the scale table: the payload, and
         the lengths of its streams, if it has some."""
         k = sfpr.compressing(words) if self.mode.scaled else None
         return self.path.to_payload(rows, view, k, settings, cdus, signs), ()
 
-    def decode(self, payload, view, words, settings, cdus, lengths=()):
+    def decode(self, payload: bytes, view: Any, words: Any, settings: Mapping[str, int],
+               cdus: int, lengths: Sequence[int] = ()) -> np.ndarray:
         """The rows of a payload, with any words in the scale table. Raises ValueError for a malformed payload."""
         r = sfpr.decompressing(words) if self.mode.scaled else None
         return self.path.from_payload(payload, view, r, settings, cdus)
 
     # ----------------------------------------------------------------------------------------------- of the user's mode
-    def plan(self, x, dtype="float32", **options):
+    def plan(self, x: NDArray[np.float32], dtype: str = "float32",
+             **options: Any) -> tuple[Any, NDArray[np.uint32] | None, dict[str, int]]:
         """The lane's mode that compresses a tensor, by a value for each option; and what :meth:`fit` gives."""
         lane = effective(self.mode.variant(options), x.shape, dtype)
         return lane, *lane.model.fit(x, **options)
 
-    def compress(self, x, cdus=1, dtype="float32", **options):
+    def compress(self, x: NDArray[np.float32], cdus: int = 1, dtype: str = "float32", **options: Any) -> Compressed:
         lane, words, settings = self.plan(x, dtype, **options)
         view = lane.model.view(x.shape)
         rows = np.ascontiguousarray(x).reshape(view.rows, view.width)
         payload, lengths = lane.model.encode(rows, view, words, settings, cdus, options.get("signs", False))
         return self.pack(LanePayload(lane, x.shape, payload, scales(words), settings, cdus, lengths, dtype), **options)
 
-    def decompress(self, compressed):
+    def decompress(self, compressed: Compressed) -> np.ndarray:
         c = self.unpack(compressed)
         words = None if c.scales is None else sfpr.reciprocal(c.scales).view(np.uint32)
         return c.mode.model.decode(c.payload, c.view, words, c.settings, c.cdus, c.lengths).reshape(c.shape)
 
-    def pack(self, c, **options):
+    def pack(self, c: LanePayload, **options: Any) -> Compressed:
         """The ``Compressed`` of a :class:`LanePayload`. Its mode is a fallback of this one, if files have that."""
         mode, implied = by_code(c.mode.code)
         mode = mode or self.mode
@@ -156,7 +163,7 @@ class LaneCodec(Codec):
                          for setting in file_settings(c.mode))
         return Compressed(mode.name, c.shape, c.payload, options | implied | {"cdus": c.cdus}, side, c.dtype)
 
-    def unpack(self, compressed):
+    def unpack(self, compressed: Compressed) -> LanePayload:
         """The reverse of :meth:`pack`. Raises ValueError for what cannot be."""
         c = compressed
         variant = self.mode.variant(c.options)
@@ -177,26 +184,26 @@ class LaneCodec(Codec):
             at += setting.bytes
         return LanePayload(lane, c.shape, c.payload, k, settings, c.cdus, dtype=c.dtype)
 
-    def side_bytes(self, shape, **options):
+    def side_bytes(self, shape: Sequence[int], **options: Any) -> int:
         lane = self._lane(shape, **options)
         return self._scale_bytes(shape, lane) + sum(setting.bytes for setting in file_settings(lane))
 
-    def size(self, shape, dtype="float32", **options):
+    def size(self, shape: Sequence[int], dtype: str = "float32", **options: Any) -> int | None:
         lane = self._lane(shape, dtype, **options)
         if lane.format.shortest != lane.format.longest:
             return None
         count = lane.model.view(shape).blocks(lane.tiled)
         return count * lane.format.longest + self.side_bytes(shape, **options)
 
-    def check(self, compressed):
+    def check(self, compressed: Compressed, **more: Any) -> None:
         c = self.unpack(compressed)  # first: a shape that its mode cannot have makes any length wrong
         super().check(compressed, dtype=compressed.dtype)
         least = c.mode.model.path.coder.shortest
-        if not c.blocks * least <= c.payload_bytes <= c.blocks * c.mode.format.longest:
+        if not c.blocks * least <= c.payload_bytes <= c.blocks * c.mode.format.longest:  # type: ignore[union-attr]
             raise ValueError(f"a payload of {c.payload_bytes} bytes cannot hold {c.blocks} blocks of mode "
                              f"{compressed.mode}")
 
-    def saturated(self, x, compressed):
+    def saturated(self, x: NDArray[np.float32], compressed: Compressed) -> int:
         """Values that SFPR clips."""
         c = self.unpack(compressed)
         if c.scales is None:
@@ -204,19 +211,19 @@ class LaneCodec(Codec):
         view = c.view
         return sfpr.counts(np.reshape(x, (view.rows, view.width)), c.scales[view.channel, None]).saturated
 
-    def _lane(self, shape, dtype="float32", **options):
+    def _lane(self, shape: Sequence[int], dtype: str = "float32", **options: Any) -> Any:
         return effective(self.mode.variant(options), shape, dtype)
 
     @staticmethod
-    def _scale_bytes(shape, lane):
+    def _scale_bytes(shape: Sequence[int], lane: Any) -> int:
         return 2 * lane.model.view(shape).channels if lane.scaled else 0
 
 
-def scales(words):
+def scales(words: NDArray[np.uint32] | None) -> NDArray[np.float32] | None:
     """The k in words of a scale table; what else is in them is the mode's."""
     return None if words is None else (words & np.uint32(0xFFFF0000)).view(np.float32)
 
 
-def file_settings(lane):
+def file_settings(lane: Any) -> list[Any]:
     """The settings that files have; the others follow from options."""
     return [setting for setting in lane.settings if setting.stored]

@@ -52,7 +52,7 @@ FLAT = replace(
 MODES = (replace(TILED, variants=(({}, FLAT),)),)
 
 
-def units():
+def units() -> tuple[Unit, ...]:
     """The hardware."""
     return (
         Unit("places", "comet.places:Places", "places of sectors ahead, and how many rounds they begin"),

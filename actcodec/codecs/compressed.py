@@ -2,7 +2,9 @@
 
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from actcodec.codecs.registry import find
 from actcodec.golden.offload.memory.formats import HALVES
@@ -25,7 +27,7 @@ HEADER = struct.Struct("<4sBBBBQ")  # magic, version, mode, CDUs, type and dimen
 CRC = struct.Struct("<I")
 
 
-def view(shape):
+def view(shape: Sequence[int]) -> tuple[int, ...]:
     """The shape that a model is given for a tensor of ``shape``: [N, C, H, W], or [N, F]. No data moves.
 
     Raises ValueError for a shape that no file can have.
@@ -63,7 +65,7 @@ class Compressed:
     dtype: str = "float32"
     wide: bool = False  # words of float32 although the tensor has 16 bits: a file of earlier versions
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         view(self.shape)
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype is {self.dtype!r}, legal are {', '.join(DTYPES)}")
@@ -73,7 +75,7 @@ class Compressed:
         object.__setattr__(self, "options", {option.name: settings[option.name] for option in mode.options
                                              if option.stored})
 
-    def check(self):
+    def check(self) -> None:
         """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
         without decompressing."""
         model, seen = find(self.mode).model, self.seen
@@ -84,34 +86,34 @@ class Compressed:
         model.check(seen)
 
     @property
-    def seen(self):
+    def seen(self) -> Self:
         """Itself as a model sees it: a tensor with the shape of :func:`view`, float32 unless :attr:`halves`."""
         return replace(self, shape=view(self.shape), dtype=self.dtype if self.halves else "float32")
 
     @property
-    def halves(self):
+    def halves(self) -> bool:
         """Whether the payload has words of the tensor's own 16 bits."""
         return self.dtype in HALVES and not self.wide and bool(find(self.mode).halves)
 
     @property
-    def cdus(self):
+    def cdus(self) -> int:
         return self.options.get("cdus", 1)
 
     @property
-    def length(self):
+    def length(self) -> int:
         """Values of the tensor."""
         return math.prod(self.shape)
 
     @property
-    def tensor_bytes(self):
+    def tensor_bytes(self) -> int:
         """Bytes of the tensor."""
         return DTYPES[self.dtype] * self.length
 
     @property
-    def payload_bytes(self):
+    def payload_bytes(self) -> int:
         return len(self.payload)
 
-    def head(self):
+    def head(self) -> bytes:
         """Everything in front of the payload in the .act file (:mod:`actcodec.container`)."""
         mode = find(self.mode)
         code = mode.variant(self.options).code
@@ -122,16 +124,16 @@ class Compressed:
         return b"".join([*parts, self.side])
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of the whole file: header, options and side information count too."""
         return len(self.head()) + len(self.payload) + CRC.size
 
     @property
-    def ratio(self):
+    def ratio(self) -> float:
         """Bytes of the tensor over bytes of the payload."""
         return self.tensor_bytes / self.payload_bytes if self.payload else math.inf
 
     @property
-    def ratio_with_side(self):
+    def ratio_with_side(self) -> float:
         """Bytes of the tensor over bytes of the whole file."""
         return self.tensor_bytes / self.nbytes

@@ -30,7 +30,7 @@ SETTINGS = (
 AVERAGE = Stage("actcodec.rtl.division.path:average", settings=SETTINGS)
 
 
-def stages(bits, tiled):
+def stages(bits: int, tiled: bool) -> tuple[Stage, ...]:
     """Codes of so many ``bits``, in blocks that are tiles, or eight sectors in memory's order."""
     return SFPR, AVERAGE, ALIGN, Stage("actcodec.rtl.division.path:codes", tiled=tiled,
                                        format=BlockFormat("segment" if tiled else "segments", bits))
@@ -44,11 +44,11 @@ TILED = Mode(
     tensors="inputs of conv, bn, linear", source=f"{PAPER}, section 4", demo_cases=(("dense", {}), ("ReLU", {})))
 
 
-def lane(bits, tiled, code):
+def lane(bits: int, tiled: bool, code: int) -> Mode:
     """Another mode of the lane."""
     name = "division" if bits == BITS.default else f"division-{bits}"
-    names = {"name": name, "fallback": f"{name}-flat"} if tiled else {"name": f"{name}-flat", "fallback": ""}
-    return replace(TILED, code=code, stages=stages(bits, tiled), demo_cases=(), **names)
+    own, fallback = (name, f"{name}-flat") if tiled else (f"{name}-flat", "")
+    return replace(TILED, name=own, fallback=fallback, code=code, stages=stages(bits, tiled), demo_cases=())
 
 
 MODES = (replace(TILED, variants=(
@@ -59,7 +59,7 @@ LANE = (TILED.name, *(mode.name for _, mode in MODES[0].variants))
 """The modes of the lane."""
 
 
-def units():
+def units() -> tuple[Unit, ...]:
     """The hardware. In a CDU, one of them counts the rows for both directions."""
     return (
         Unit("division_encode", "division.encode:Encode", "DIVISION behind SFPR: averages, and codes for the rest",

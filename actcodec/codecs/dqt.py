@@ -1,8 +1,11 @@
 """The quantization tables of modes jpeg-act, with either quantizer, and jpeg-base, as an option has them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.golden.jpegact import div, quantize, steps
 
@@ -22,12 +25,12 @@ class Source:
     error: str | None = None
 
     @property
-    def options(self):
+    def options(self) -> dict[str, Any]:
         """What the file says of other options."""
         return self.file[2] if self.file else {}
 
     @property
-    def number(self):
+    def number(self) -> float | None:
         try:
             return float(self.text)
         except ValueError:
@@ -47,31 +50,38 @@ class Table:
     name: str
     numbers: np.ndarray
 
-    least = 1
+    least: ClassVar[float] = 1
+    # Of each kind of table:
+    bits: ClassVar[int]  # of a number
+    named: ClassVar[Any]  # golden's module, with the tables that have a name
+    numbers_of: ClassVar[Any]
+    quantizer: ClassVar[str | None]
+    purpose: ClassVar[str]  # what it is for, in messages
+    one: ClassVar[str]  # why a single number is none
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.name.isprintable() or len(self.name.encode()) > 255:
             raise ValueError(f"name of the DQT is {self.name!r}, must be printable and have at most 255 bytes")
         n = self.numbers
         if not isinstance(n, np.ndarray) or n.shape != (8, 8) or n.dtype != np.uint8:
             raise ValueError("a DQT needs a table of 8 x 8 numbers, uint8")
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.name)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
             return self.name == other
         return type(other) is type(self) and self.name == other.name and np.array_equal(self.numbers, other.numbers)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.name)
 
     @classmethod
-    def check(cls, value):
+    def check(cls, value: Any) -> Any:
         """Of a name of the paper's tables, or of 64 numbers."""
         if isinstance(value, cls):
             return value
@@ -84,7 +94,7 @@ class Table:
         return cls("custom", cls.numbers_of(value))
 
     @staticmethod
-    def read(text):
+    def read(text: str) -> Source:
         """The :class:`Source` of ``text``, read once. Raises :class:`~actcodec.files.UserError`."""
         from actcodec.files import read_dqt
 
@@ -96,7 +106,7 @@ class Table:
             return Source(text, error=error.strerror)
 
     @classmethod
-    def parse(cls, source):
+    def parse(cls, source: Any) -> Any:
         """Of a name, or of a file; ``source`` is a :class:`Source` or its text. Raises
         :class:`~actcodec.files.UserError`."""
         from actcodec.files import UserError
@@ -121,14 +131,14 @@ class Table:
         except ValueError as error:
             raise UserError(f"{source.text}: {error}") from error
 
-    def pack(self):
+    def pack(self) -> bytes:
         """Length of the name, name, and the numbers, row-major, least significant bit first."""
         name = self.name.encode()
         bits = self.numbers.reshape(64, 1) >> np.arange(self.bits, dtype=np.uint8) & 1
         return bytes([len(name)]) + name + np.packbits(bits.ravel(), bitorder="little").tobytes()
 
     @classmethod
-    def unpack(cls, take):
+    def unpack(cls, take: Callable[[int, str], bytes]) -> Any:
         name = take(take(1, "DQT's name")[0], "DQT's name").decode()
         bits = np.unpackbits(np.frombuffer(take(8 * cls.bits, "DQT"), np.uint8), bitorder="little")
         weights = 1 << np.arange(cls.bits, dtype=np.uint8)
@@ -138,21 +148,21 @@ class Table:
 class Dqt(Table):
     """Of jpeg-act: the numbers are shifts, log2 of its values, 0 to 7."""
 
-    bits, named, quantizer, purpose = 3, quantize, "sh", "for quantizer sh"
+    bits, named, quantizer, purpose = 3, quantize, "sh", "for quantizer sh"  # type: ignore[misc]
     one = "a step for all frequencies needs quantizer div"
     numbers_of = staticmethod(quantize.shifts)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if np.any(self.numbers > 7):
             raise ValueError("a DQT of jpeg-act needs shifts, 0 to 7")
 
     @property
-    def shifts(self):
+    def shifts(self) -> NDArray[np.uint8]:
         return self.numbers
 
     @property
-    def table(self):
+    def table(self) -> NDArray[np.float64]:
         """Its values, powers of two: float64 [8, 8]."""
         return 2.0**self.numbers
 
@@ -160,39 +170,39 @@ class Dqt(Table):
 class Divisors(Table):
     """Of jpeg-base: the numbers are its values, 1 to 255."""
 
-    bits, named, quantizer, purpose = 8, div, None, "for jpeg-base"
+    bits, named, quantizer, purpose = 8, div, None, "for jpeg-base"  # type: ignore[misc]
     one = "jpeg-base needs 64 of them"
     numbers_of = staticmethod(div.divisors)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if not np.all(self.numbers):
             raise ValueError("a DQT of jpeg-base needs values of 1 to 255")
 
     @property
-    def table(self):
+    def table(self) -> NDArray[np.uint8]:
         return self.numbers
 
 
 class Steps(Table):
     """Of jpeg-act with quantizer div: the numbers are quarters of a step, 2 to 255. One step may stand for all."""
 
-    bits, named, least, quantizer, purpose = 8, steps, steps.LEAST / 4, "div", "for quantizer div"
+    bits, named, least, quantizer, purpose = 8, steps, steps.LEAST / 4, "div", "for quantizer div"  # type: ignore[misc]
     numbers_of = staticmethod(steps.steps)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if np.any(self.numbers < steps.LEAST):
             raise ValueError(f"a DQT of steps needs quarters, {steps.LEAST} to {steps.MOST}")
 
     @classmethod
-    def check(cls, value):
+    def check(cls, value: Any) -> Any:
         if not isinstance(value, Table | str) and np.ndim(value) == 0:
             return cls(f"{value:g}", cls.numbers_of(value))
         return super().check(value)
 
     @classmethod
-    def parse(cls, source):
+    def parse(cls, source: Any) -> Any:
         from actcodec.files import UserError
 
         source = cls.read(source) if isinstance(source, str) else source
@@ -204,6 +214,6 @@ class Steps(Table):
             raise UserError(f"--dqt {source.text}: {error}") from error
 
     @property
-    def table(self):
+    def table(self) -> NDArray[np.float64]:
         """Its steps: float64 [8, 8]."""
         return self.numbers / 4

@@ -1,6 +1,8 @@
 """Gist (Jain et al., ISCA 2018): encodings of a flat tensor, each by a pair of stream units."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from actcodec.codecs.jpegact import CDUS, TORCH
 from actcodec.codecs.mode import Mode, Streams
@@ -14,11 +16,11 @@ GIST = "actcodec.torch.gist"
 FORMATS = {"fp16": 0, "fp10": 1, "fp8": 2}  # by the codes of rtl/common/minifloat.py
 
 
-def model(name):
+def model(name: str) -> str:
     return f"actcodec.codecs.models.gist:{name}"
 
 
-def streams(module, encoder, decoder, **inputs):
+def streams(module: Sequence[str], encoder: str, decoder: str, **inputs: Any) -> Streams:
     return Streams(f"actcodec.rtl.gist.{module[0]}:{encoder}", f"actcodec.rtl.gist.{module[-1]}:{decoder}",
                    tuple(inputs.items()))
 
@@ -44,7 +46,7 @@ MODES = (
 )
 
 
-def units():
+def units() -> tuple[Unit, ...]:
     """The hardware."""
     return (
         Unit("binarize", "gist.binarize:Binarize", "one bit for each positive value"),

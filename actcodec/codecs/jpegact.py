@@ -1,6 +1,8 @@
 """JPEG-ACT (Evans, Liu, Aamodt, ISCA 2020), with cDMA+ (Rhu et al., HPCA 2018) as it appears there."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from actcodec.codecs.mode import Mode, Option, Setting, Stage
 from actcodec.codecs.unit import Paper, Unit
@@ -41,17 +43,17 @@ SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReL
 CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
                choices=("zvc", "nibble", "rice"))
 
-def every(entry):
+def every(entry: int) -> int:
     """A table of 64 bytes that are all the same, as a number."""
     return int.from_bytes(bytes([entry] * 64), "little")
 
 
-def nibble_table(base, family, straight):
+def nibble_table(base: Sequence[int], family: int, straight: int) -> int:
     """A table of the nibble code as a number: a base for each of 16 groups, one family for all."""
     return sum((b | family << 3) << 5 * g for g, b in enumerate(base)) | straight << 80
 
 
-def rice_table(k, flags, e, straight):
+def rice_table(k: Sequence[int], flags: int, e: Sequence[int], straight: int) -> int:
     """A table of the Rice code as a number."""
     return (sum(one << 3 * d for d, one in enumerate(k)) | flags << 45
             | sum(one << 50 + 3 * j for j, one in enumerate(e)) | straight << 62)
@@ -80,14 +82,14 @@ STEPPED = (
     Setting("dead_zone", 2, 608, meaning="when compressing, magnitudes round up from 1/2 + this/16", stored=False),
 )
 TABLES = ("optL", "optH", "jpeg80", "jpeg60")
-DENSE = (("dense", {}),)
-RELU = (("ReLU", {}),)
+DENSE: tuple[tuple[str, dict], ...] = (("dense", {}),)
+RELU: tuple[tuple[str, dict], ...] = (("ReLU", {}),)
 
 # JPEG-ACT's modes with another coder in ZVC's place
 JPEG_ACT_CODED = {coder: ("sfpr", f"sfpr-{coder}", f"jpeg-act-{coder}", "brc") for coder in SETTINGS}
 
 
-def stage(name, *settings, **properties):
+def stage(name: str, *settings: Any, **properties: Any) -> Stage:
     """A stage of rtl/jpegact/path.py and golden/jpegact/path.py, of the same name in both."""
     return Stage(f"actcodec.rtl.jpegact.path:{name}", f"actcodec.golden.jpegact.path:{name.title()}",
                  settings=settings, **properties)
@@ -101,14 +103,14 @@ CODERS = {"nibble": stage("nibble", SETTINGS["nibble"], format=BlockFormat("coun
           "rice": stage("rice", SETTINGS["rice"], format=BlockFormat("counted", 8, bits=6))}
 
 
-def coded(name, codes, mode, **values):
+def coded(name: str, codes: Iterable[int], mode: Mode, **values: Any) -> Iterator[tuple[dict[str, Any], Mode]]:
     """Variants of a mode with ZVC, by ``values`` of its options, that have another coder in ZVC's place; their names
     begin with ``name``."""
     for (coder, one), code in zip(CODERS.items(), codes, strict=True):
         if not mode.tiled:
             one = replace(one, settings=(replace(SETTINGS[coder], default=STRAIGHT[coder]),))
         yield values | {"coder": coder}, replace(
-            mode, name=f"{name}-{coder}", code=code, stages=(*mode.stages[:-1], one),
+            mode, name=f"{name}-{coder}", code=code, stages=(*(mode.stages or ())[:-1], one),
             fallback=mode.fallback and f"sfpr-{coder}", torch="", demo_cases=())
 
 
@@ -174,7 +176,7 @@ ROWS = (
 )
 
 
-def units():
+def units() -> tuple[Unit, ...]:
     """The hardware."""
     return (
         Unit("sfpr", "jpegact.sfpr:Sfpr", "SFPR, eight processing elements, both directions", paper="SFPR"),

@@ -1,7 +1,9 @@
 """What the registry knows of a mode. Data alone: what takes long to import is named, and found when it is needed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from typing import Any
 
 from actcodec.codecs.option import Option
 from actcodec.codecs.stage import Stage
@@ -14,13 +16,13 @@ LANE = 64  # codes below may be a lane's
 WORDS = BlockFormat("fixed", 32)  # a block of float32 values
 
 
-def import_object(name):
+def import_object(name: object) -> Any:
     """What a name like ``package.module`` or ``package.module:object`` stands for, imported only now. Anything that is
     no string is returned as it is."""
     if not isinstance(name, str):
         return name
-    module, _, attribute = name.partition(":")
-    module = import_module(module)
+    place, _, attribute = name.partition(":")
+    module = import_module(place)
     return getattr(module, attribute) if attribute else module
 
 
@@ -80,7 +82,7 @@ class Mode:
     # same values the first one does it, and the others are fallbacks. An option's class may be another in a variant.
     variants: tuple[tuple[dict, "Mode"], ...] = _software()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Mode {self.name}, code {self.code}>"
 
     # ------------------------------------------------------------------------------------------ what the stages say
@@ -117,7 +119,7 @@ class Mode:
         return any(stage.shifts for stage in self.stages or ())
 
     @property
-    def model(self):
+    def model(self) -> Any:
         """The :class:`~actcodec.codecs.codec.Codec`; None if a mode of benches has none."""
         golden = self.golden or ("actcodec.codecs.codec:LaneCodec" if self.stages is not None else None)
         return golden and import_object(golden)(self)
@@ -125,12 +127,12 @@ class Mode:
     # ------------------------------------------------------------------------------------------------- the options
 
     @property
-    def parameter(self):
+    def parameter(self) -> Any:
         """:attr:`parameters` as a dictionary."""
         return dict(self.parameters)
 
     @property
-    def engines(self):
+    def engines(self) -> tuple[str, ...]:
         """The names of the engines that have the mode."""
         return ("golden", "rtl") if self.stages is not None or self.streams else ("golden",)
 
@@ -140,13 +142,13 @@ class Mode:
         return {name: self.option(name).default for values, _ in self.variants for name in values}
 
     @property
-    def file_modes(self):
+    def file_modes(self) -> tuple[tuple[dict[str, Any], Any], ...]:
         """Itself and those :attr:`variants` that values of options can select, which are what files can have: pairs as
         there."""
         ways = (({}, self), *self.variants)
         return tuple((values, one) for values, one in ways if self.variant(self.variant_options | values) is one)
 
-    def variant(self, given) -> "Mode":
+    def variant(self, given: Mapping[str, Any]) -> "Mode":
         """The mode that does it for these values of options: itself, or one of the :attr:`variants`. Raises ValueError
         if none does."""
         defaults = self.variant_options
@@ -157,21 +159,21 @@ class Mode:
         raise ValueError(f"mode {self.name} has no " + " with ".join(f"{name} {value}" for name, value in
                                                                       wanted.items()))
 
-    def written(self, given) -> tuple[Option, ...]:
+    def written(self, given: Mapping[str, Any]) -> tuple[Option, ...]:
         """The options that have a field of their own in a file, with these values of others: not those that the code
         tells."""
         return tuple(self.own(option.name, given) for option in self.options
                      if option.stored and option.name not in {"cdus", *self.variant_options})
 
-    def own(self, name, given) -> Option:
+    def own(self, name: str, given: Mapping[str, Any]) -> Option:
         """The option of that name as the variant for these values of others has it, whose class may be another."""
         return self.variant(given).option(name) or self.option(name)
 
-    def option(self, name) -> Option | None:
+    def option(self, name: str) -> Any:
         """The option of that name, or None."""
         return next((option for option in self.options if option.name == name), None)
 
-    def option_values(self, given) -> dict:
+    def option_values(self, given: Mapping[str, Any]) -> dict:
         """A value for each option: the ``given`` one, or its default where that is None. Raises ValueError for an
         option that the mode does not have, for a value that is not legal, for several that exclude each other, for
         values of which no variant has all, and for one that needs another value of another option; without that, such

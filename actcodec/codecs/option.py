@@ -2,8 +2,10 @@
 
 import operator
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import Any, Self
 
 __all__ = ["Option"]
 
@@ -24,16 +26,16 @@ class Option:
     """
 
     name: str
-    type: type | str
-    default: object
+    type: Any  # int, float, bool, str; or the place of a class of its own
+    default: Any
     help: str
-    range: tuple | None = None
-    choices: tuple | None = None
+    range: Any = None  # the least and the largest number
+    choices: Any = None
     metavar: str = ""  # on the command line
     stored: bool = True  # in files: False for what only compression has to know
-    needs: tuple | None = None  # the name of another option and the value that gives this one a meaning
+    needs: tuple[str, object] | None = None  # the name of another option and the value that gives this one a meaning
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         limits = {int: (self.range is None) != (self.choices is None), float: self.range and self.choices is None,
                   str: self.choices and self.range is None}
         if not limits.get(self.type, self.range is None and self.choices is None):
@@ -46,12 +48,12 @@ class Option:
             self.check(self.default)
 
     @property
-    def own(self):
+    def own(self) -> Any:
         """The class of an option that has one of its own."""
         module, _, name = self.type.partition(":")
         return getattr(import_module(module), name)
 
-    def union(self, other):
+    def union(self, other: Self) -> Self:
         """An option of that name and type that takes what either of two does; of numbers with a range and with choices,
         the range that has them all."""
         stored = self.stored or other.stored
@@ -63,7 +65,7 @@ class Option:
         return replace(self, range=(min(ends), max(ends)), choices=None, stored=stored)
 
     @property
-    def legal(self):
+    def legal(self) -> str:
         """What values it takes, as text."""
         if self.range:
             low, high = self.range
@@ -72,7 +74,7 @@ class Option:
             return ", ".join(map(str, self.choices))
         return "true or false" if self.type is bool else self.metavar
 
-    def check(self, value):
+    def check(self, value: Any) -> Any:
         """``value`` as this option has it. Raises ValueError."""
         if isinstance(self.type, str):
             return self.own.check(value)
@@ -116,7 +118,7 @@ class Option:
                         if -1 << bits - 1 <= low and high < 1 << bits - 1)
         return next(code for code, bits in (("<B", 8), ("<H", 16), ("<I", 32), ("<Q", 64)) if high < 1 << bits)
 
-    def pack(self, value):
+    def pack(self, value: Any) -> bytes:
         """The bytes of a value in a file."""
         if isinstance(self.type, str):
             return value.pack()
@@ -124,7 +126,7 @@ class Option:
             return bytes([self.choices.index(value)])
         return struct.pack({int: lambda: self._format, float: lambda: "<d", bool: lambda: "<?"}[self.type](), value)
 
-    def unpack(self, take):
+    def unpack(self, take: Callable[[int, str], bytes]) -> Any:
         """The reverse of :meth:`pack`; ``take(size, what)`` gives the next bytes of the file. Raises ValueError."""
         if isinstance(self.type, str):
             return self.own.unpack(take)

@@ -1,14 +1,19 @@
 """The modes that there are, by names and codes."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from actcodec.codecs.mode import Mode
+from actcodec.codecs.option import Option
 from actcodec.golden.offload.memory.formats import HALVES
 
 __all__ = ["MODES", "by_code", "codes", "effective", "find", "lane_modes", "options", "register", "unregister"]
 
-MODES = {}
+MODES: dict[str, Mode] = {}
 """The modes by their names, in the order of their codes."""
 
 
-def register(*modes):
+def register(*modes: Mode) -> None:
     """Adds modes. Raises ValueError for a name or a code that another mode has, or no file can have, and for an option
     that means something else in another mode; what has a class of its own may be another class there."""
     for mode in modes:
@@ -29,20 +34,20 @@ def register(*modes):
             MODES[known.name] = MODES.pop(known.name)
 
 
-def unregister(*names):
+def unregister(*names: str) -> None:
     """Takes modes out again; for tests."""
     for name in names:
         del MODES[name]
 
 
-def find(name):
+def find(name: str) -> Mode:
     """The mode of that name. Raises ValueError."""
     if name not in MODES:
         raise ValueError(f"unknown mode {name!r}, legal are {', '.join(MODES)}")
     return MODES[name]
 
 
-def by_code(code):
+def by_code(code: int) -> tuple[Mode | None, dict[str, Any]]:
     """The mode that has this code, itself or by one of the variants that files can have, and the values of options that
     the code implies; None and nothing if there is none."""
     for mode in MODES.values():
@@ -52,7 +57,7 @@ def by_code(code):
     return None, {}
 
 
-def codes():
+def codes() -> dict[int, tuple[Mode, dict[str, Any]]]:
     """{code: the mode that has it}, variants among them, in the order of the codes."""
     return {mode.code: mode for mode in sorted(_with_variants(MODES.values()), key=lambda mode: mode.code)}
 
@@ -65,17 +70,17 @@ def _with_halves(modes):
     return [one for mode in _with_variants(modes) for one in (mode, mode.halves) if one]
 
 
-def options():
+def options() -> dict[str, Option]:
     """The options of all modes by name; one that several modes have takes whatever any of them does, so that a value
     is for the mode to check."""
-    known = {}
+    known: dict[str, Option] = {}
     for mode in MODES.values():
         for option in mode.options:
             known[option.name] = known[option.name].union(option) if option.name in known else option
     return known
 
 
-def lane_modes(*names):
+def lane_modes(*names: str) -> tuple[Mode, ...]:
     """The modes of these names that a lane can have, as units take them, variants among them; all without names. Raises
     ValueError for a name that no lane's mode has."""
     legal = {mode.name: mode for mode in _with_variants(MODES.values()) if mode.stages is not None}
@@ -84,7 +89,7 @@ def lane_modes(*names):
     return tuple(legal[name] for name in dict.fromkeys(names or legal))
 
 
-def effective(mode, shape, dtype="float32"):
+def effective(mode: Mode, shape: Sequence[int], dtype: str = "float32") -> Mode:
     """The lane's mode that a tensor of ``shape`` and type gets: the one that ``mode`` falls back to where there are no
     tiles, or has for words of 16 bits."""
     if mode.halves and dtype in HALVES:

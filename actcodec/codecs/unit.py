@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
+from typing import Any
 
 from actcodec.codecs.registry import lane_modes
 from actcodec.elaboration import verilog
@@ -34,7 +35,7 @@ def _format(name):
     if name.upper() not in Format.__members__:
         legal = ", ".join(Format.__members__).lower()
         raise ValueError(f"formats must be one or more of {legal}, not {name!r}")
-    return Format[name.upper()]
+    return Format.__members__[name.upper()]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Unit:
     numbers and words."""
 
     name: str
-    hardware: Callable | str  # the class, or its place in actcodec.rtl, as "gist.dpr:DprEncode"
+    hardware: Callable[..., Any] | str  # the class, or its place in actcodec.rtl, as "gist.dpr:DprEncode"
     summary: str
     parameters: dict = field(default_factory=dict)
     paper: str | None = None  # the row of the paper's tables that it stands beside
@@ -57,22 +58,22 @@ class Unit:
     bench: str = ""
 
     @property
-    def type(self):
+    def type(self) -> type:
         """The class, imported only now."""
         return _class(self.hardware)
 
     @property
-    def modules(self):
+    def modules(self) -> tuple[str, ...]:
         """The names of the modules of its class and of its codec's; nothing is imported."""
         return tuple(f"actcodec.rtl.{place.partition(':')[0]}" if isinstance(place, str) else place.__module__
                      for place in (self.hardware, self.codec) if place)
 
     @property
-    def component(self):
+    def component(self) -> Callable[..., Any]:
         """What makes an instance: the class, or a partial of it."""
         return partial(self.type, codec=_class(self.codec)) if self.codec else self.type
 
-    def resolved(self, **overrides):
+    def resolved(self, **overrides: Any) -> dict[str, Any]:
         """The default parameters but for ``overrides``, as the class takes them; ``modes`` and ``formats`` are given by
         their names, modes also as "all" that a lane can have. Raises ValueError for a name that none has."""
         parameters = {**self.parameters, **overrides}
@@ -83,19 +84,19 @@ class Unit:
             parameters["formats"] = tuple(map(_format, parameters["formats"]))
         return parameters
 
-    def build(self, **overrides):
+    def build(self, **overrides: Any) -> Any:
         """An instance with the parameters of :meth:`resolved`."""
         return self.component(**self.resolved(**overrides))
 
     @property
-    def bench_node(self):
+    def bench_node(self) -> str:
         """What pytest calls its bench, from the root of a checkout on: a file, or a test of it."""
         module = self.hardware if isinstance(self.hardware, str) else self.hardware.__module__.split(".rtl.")[-1]
         place, *tests = (self.bench or module.partition(":")[0].replace(".", "/")).split("::")
         folder, _, name = place.rpartition("/")
         return "::".join([f"tb/{folder}/test_{name}.py", *tests])
 
-    def verilog(self, name=None, **overrides):
+    def verilog(self, name: str | None = None, **overrides: Any) -> str:
         """The Verilog of such an instance, with a header. All its modules' names begin with ``name``, which is the
         unit's by default, so units with other parameters may be in one design under other names. Raises ValueError
         for a name that is no identifier, and as the unit does."""

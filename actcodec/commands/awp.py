@@ -1,9 +1,11 @@
 """``actcodec awp``."""
 
 import json
+from collections.abc import Sequence
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 
 from actcodec import sources
@@ -24,7 +26,8 @@ from actcodec.golden.a2dtwp.awp import INTERVALS, STEP, THRESHOLDS, Awp, norms
 @click.option("--start", type=click.IntRange(1, 32), default=STEP, help="Bits at first.")
 @click.option("--step", type=click.IntRange(1), default=STEP, help="Bits gained at a time.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-def command(files, network, threshold, interval, start, step, as_json):
+def command(files: Sequence[str], network: str, threshold: float | None, interval: int | None, start: int, step: int,
+            as_json: bool) -> None:
     """Show how many bytes of each layer's weights A2DTWP's Bitpack would keep, batch after batch (Algorithm 1).
 
     FILES are either one table of l2 norms, a row a batch and a column a layer (.npy, or text with white space or commas
@@ -61,7 +64,7 @@ def command(files, network, threshold, interval, start, step, as_json):
     console.print(table)
 
 
-def read(files):
+def read(files: Sequence[str]) -> tuple[list[str], NDArray[np.float64]]:
     """Names of the layers, and their norms, float64 [batches, layers]. Raises :class:`UserError`."""
     if len(files) == 1 and not files[0].endswith((".npz", ".pt", ".pth")):
         table = norms_table(files[0])
@@ -73,7 +76,7 @@ def read(files):
     return list(found[0]), np.array([norms(list(weights.values())) for weights in found])
 
 
-def norms_table(path):
+def norms_table(path: str) -> NDArray[np.float64]:
     if path.endswith(".npy"):
         (_, table), = sources.tensors(path, say)
     else:

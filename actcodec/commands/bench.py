@@ -10,7 +10,7 @@ from actcodec import engines
 @click.command("bench")
 @click.option("--output", metavar="DIR", default="build/bench", help="Folder for report.json and bench.png.")
 @click.option("--quick", is_flag=True, help="Fewer widths and numbers of CDUs.")
-def command(output, quick):
+def command(output: str, quick: bool) -> None:
     """Measure the simulated accelerator in exact cycles: rate by mode, width and CDUs, and effective offload rate.
 
     \b

@@ -1,13 +1,18 @@
 """What several commands share: options that come from the registry, checks of files, lines that are printed."""
 
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from actcodec import codecs, engines, plotting
+from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.mode import Mode
+from actcodec.codecs.option import Option
 from actcodec.files import UserError, is_standard
 
 __all__ = ["ModeCommand", "check_picture", "check_target", "engine_option", "mode_text", "papers", "progress_bar",
@@ -22,11 +27,11 @@ class ModeCommand(click.Command):
     """A command with ``--mode`` and an option for each of the modes' options, as the registry has them when it runs;
     its help lists the modes. ``several``: each of them may be given more than once."""
 
-    def __init__(self, *args, several=False, **kwargs):
+    def __init__(self, *args: Any, several: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.several = several
 
-    def get_params(self, ctx):
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         mode = click.Option(["--mode"], type=click.Choice(list(codecs.MODES)), metavar="MODE",
                             required=not self.several, multiple=self.several, help="How to compress; see below.")
         options = [self.option(option) for option in codecs.options().values()]
@@ -37,7 +42,7 @@ class ModeCommand(click.Command):
         finally:
             self.params = own
 
-    def option(self, option):
+    def option(self, option: Option) -> click.Option:
         """An option of modes as one of the command line; without a default, so that what was given shows."""
         names = [option.name, f"--{option.name.replace('_', '-')}"]
         having = {}  # modes by what they take, but for those that leave no choice
@@ -61,7 +66,7 @@ class ModeCommand(click.Command):
         metavar = "|".join(sorted(words, key=str.isupper))  # FILE comes last
         return click.Option(names, type=kind, metavar=metavar or None, **more)
 
-    def format_options(self, ctx, formatter):
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)
         for paper, modes in papers().items():
             with formatter.section(f"Modes of {paper}" if paper else "Modes"):
@@ -69,7 +74,7 @@ class ModeCommand(click.Command):
                                     for mode in modes])
 
 
-def takers(name):
+def takers(name: str) -> Iterator[tuple[Mode, Option]]:
     """Modes that have the option of that name, and it; once more if a variant of the mode has another."""
     for mode in codecs.MODES.values():
         if own := mode.option(name):
@@ -77,7 +82,7 @@ def takers(name):
             yield from ((mode, one) for one in {one.legal: one for one in (own, *variants)}.values())
 
 
-def papers():
+def papers() -> dict[str, list[Mode]]:
     """The modes of each paper, by its name."""
     found = {}
     for mode in codecs.MODES.values():
@@ -85,7 +90,7 @@ def papers():
     return found
 
 
-def settings(mode, given, quiet=True):
+def settings(mode: str, given: Mapping[str, float | str | None], quiet: bool = True) -> dict[str, Any]:
     """The values of options that ``mode`` has among those ``given`` on the command line, and of those that a file among
     them names. Raises :class:`UserError`. Options that the mode does not have change nothing, which is told unless
     ``quiet``."""
@@ -124,7 +129,7 @@ def _spelling(text):
     return text
 
 
-def check_target(target, source):
+def check_target(target: str, source: str) -> None:
     """Refuses what cannot be written before any work is done for it."""
     if is_standard(target, 1):
         return
@@ -136,7 +141,7 @@ def check_target(target, source):
         raise UserError(f"{target}: input and output are the same file")
 
 
-def check_picture(target):
+def check_picture(target: str) -> None:
     """Refuses a picture that cannot be drawn before any work is done for it, without matplotlib, too."""
     check_target(target, "")
     plotting.form(target)
@@ -144,7 +149,7 @@ def check_picture(target):
 
 
 @contextmanager
-def progress_bar(engine, quiet, what):
+def progress_bar(engine: str, quiet: bool, what: str) -> Iterator[Callable[[str], None]]:
     """Says what is built for an engine. On a terminal a bar moves beside ``what``, with the time that it takes; the
     function that this yields changes the text."""
     console = Console(stderr=True)
@@ -159,17 +164,17 @@ def progress_bar(engine, quiet, what):
             yield lambda text: progress.update(task, description=text)
 
 
-def say(text, quiet=False):
+def say(text: str, quiet: bool = False) -> None:
     """A line on stderr."""
     if not quiet:
         click.echo(text, err=True)
 
 
-def shape_text(shape):
+def shape_text(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape))
 
 
-def mode_text(compressed):
+def mode_text(compressed: Compressed) -> str:
     """The mode, and the names of its table and its variant if it has any; numbers are left out."""
     mode = codecs.find(compressed.mode)
     names = [str(value) for name, value in compressed.options.items()
@@ -177,7 +182,7 @@ def mode_text(compressed):
     return " ".join([compressed.mode, *names])
 
 
-def report(target, text, cycles):
+def report(target: str, text: str, cycles: Any) -> None:
     """The line after a command that went well; on stderr if the result itself went to the standard output."""
     speed = f", {cycles.cycles_per_block:.2f} cycles per block" if cycles else ""
     to_output = is_standard(target, 1)

@@ -1,8 +1,11 @@
 """``actcodec compress``."""
 
+from typing import Any
+
 import click
 
 from actcodec import api, container, engines, files, sources, tensors
+from actcodec.api import Evaluation
 from actcodec.commands.common import (
     ModeCommand,
     check_target,
@@ -22,7 +25,7 @@ from actcodec.commands.common import (
 @click.argument("target", metavar="OUT.act")
 @engine_option
 @quiet_option
-def command(source, target, mode, engine, quiet, **options):
+def command(source: str, target: str, mode: str, engine: str, quiet: bool, **options: Any) -> None:
     """Compress the tensor in IN: float16, bfloat16, float32 or float64, of 1 to 5 dimensions.
 
     IN is a .npy, or an array in a .npz, as file.npz:name, or, with PyTorch, in a .pt, as file.pt:name. A file may be
@@ -57,12 +60,12 @@ def command(source, target, mode, engine, quiet, **options):
                    f"({found.ratio_with_side:.2f} with side information), {error_text(found)}", cycles)
 
 
-def error_text(found):
+def error_text(found: Evaluation) -> str:
     """The error of an ``Evaluation``."""
     return f"error {found.relative_error:.4g}" if found.relative_error else "no error"
 
 
-def warn(found, size):
+def warn(found: Evaluation, size: int) -> None:
     """Says what a tensor has that a mode cannot express."""
     counts = {"NaN": found.nans, "infinite": found.infinities, "saturated": found.saturated}
     if any(counts.values()):

@@ -20,7 +20,7 @@ from actcodec.files import replacing, write_array
 @click.argument("target", metavar="OUT.npy")
 @engine_option
 @quiet_option
-def command(source, target, engine, quiet):
+def command(source: str, target: str, engine: str, quiet: bool) -> None:
     """Decompress IN.act to the tensor OUT.npy, of the type that it had.
 
     A file may be `-`, the standard input or output.

@@ -9,7 +9,7 @@ import click
 @click.option("--output", metavar="DIR", default="build", help="Folder for the picture, demo.png.")
 @click.option("--all", "everything", is_flag=True,
               help="Simulate the hardware of every mode; builds for some five minutes the first time.")
-def command(output, everything):
+def command(output: str, everything: bool) -> None:
     """Compress real activations of a ResNet-20 and bring them back.
 
     The modes of the paper's accelerator run in simulated hardware, and every bit is compared with the NumPy model; the

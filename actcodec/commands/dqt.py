@@ -1,12 +1,17 @@
 """``actcodec dqt``."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec import api, sources, tensors
 from actcodec.codecs.compressed import view
 from actcodec.commands.common import check_picture, check_target, quiet_option, say
 from actcodec.files import UserError, is_standard, replacing
+from actcodec.golden.jpegact.dqt import Sample
 
 MOST = 4096  # tiles of a tensor that a search looks at
 MARGIN = 1e-6  # by which a search is asked for more than a table that nearest has
@@ -26,7 +31,8 @@ MARGIN = 1e-6  # by which a search is asked for more than a table that nearest h
               help="Where to write it. [default: standard output]")
 @click.option("--plot", metavar="FILE", help="Draw the best tables of ZVC, and this one; .png, .svg or .pdf.")
 @quiet_option
-def command(files, error, ratio, alpha, coder, quantizer, target, plot, quiet):
+def command(files: Sequence[str], error: float | None, ratio: float | None, alpha: float | None, coder: str,
+            quantizer: str, target: str, plot: str | None, quiet: bool) -> None:
     """Find a quantization table for mode jpeg-act that suits tensors: the smallest payload for an error, or the
     smallest error for a ratio.
 
@@ -70,7 +76,7 @@ def command(files, error, ratio, alpha, coder, quantizer, target, plot, quiet):
         say(f"{click.format_filename(target)}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}", quiet)
 
 
-def sampled(name, x):
+def sampled(name: str, x: NDArray[np.float32]) -> Sample:
     from actcodec.golden.jpegact import dqt
 
     try:
@@ -79,7 +85,8 @@ def sampled(name, x):
         raise UserError(f"{name}: {error}") from error
 
 
-def fit(found, samples, coder, quantizer, error, ratio, alpha):
+def fit(found: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer: str, error: float | None,
+        ratio: float | None, alpha: float | None) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
     """The table, the options that belong to it, and the ratio and error of all tensors with it, measured by the codec.
 
     A search sees some tiles and knows SFPR's error only as a constant. Where all tensors miss what was asked for, it is
@@ -108,12 +115,13 @@ def fit(found, samples, coder, quantizer, error, ratio, alpha):
     return max(best, key=lambda one: one[2][0] if ratio is None else -one[2][1])
 
 
-def reaches(reached, error, ratio):
+def reaches(reached: tuple[float, float], error: float | None, ratio: float | None) -> bool:
     """Whether ratio and error are what was asked for; without a limit anything is."""
     return (error is None or reached[1] <= error) and (ratio is None or reached[0] >= ratio)
 
 
-def search(samples, coder, quantizer, error, ratio, alpha):
+def search(samples: Sequence[Sample], coder: str, quantizer: str, error: float | None, ratio: float | None,
+           alpha: float | None) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
     """A table, float64 [8, 8], the options that belong to it, and the ratio and error that the samples have with it."""
     from actcodec.golden.jpegact import dqt, dqt_gradient, dqt_steps, nibble, quantize, rice
 
@@ -131,7 +139,7 @@ def search(samples, coder, quantizer, error, ratio, alpha):
     return 2.0**shifts, {"quantizer": "sh"}, (counts.nbytes / counts.size(shifts), counts.error(shifts))
 
 
-def named(found, coder, error, ratio):
+def named(found: Sequence[Any], coder: str, error: float | None, ratio: float | None) -> list[Any]:
     """Those of the tables with names that reach the error or the ratio, as :func:`fit` returns one."""
     from actcodec.golden.jpegact import quantize
 
@@ -140,7 +148,7 @@ def named(found, coder, error, ratio):
     return [one for one in each if reaches(one[2], error, ratio)]
 
 
-def measured(found, table, options):
+def measured(found: Sequence[Any], table: Any, options: Mapping[str, Any]) -> tuple[float, float]:
     """The ratio of all tensors, and the root mean square of their relative errors, by the codec itself."""
     each = [(x.nbytes, api.evaluate(x, "jpeg-act", dqt=table, **options)) for _, x in found]
     ratio = sum(size for size, _ in each) / sum(size / one.ratio for size, one in each)

@@ -1,12 +1,16 @@
 """The picture of ``actcodec dqt``: the best tables for ZVC, those with names, and the one that was found."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from actcodec.golden.jpegact import dqt, quantize
+from actcodec.golden.jpegact.dqt import Sample
 from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
 
 
-def draw(samples, found, target):
+def draw(samples: Sequence[Sample], found: Any, target: str) -> None:
     """``found`` is the ratio, the error and the coder of a table."""
     figure, axes = pyplot().subplots(figsize=(8, 5.5), dpi=110, layout="constrained")
     counts = dqt.total(samples)

@@ -4,10 +4,13 @@ import csv
 import io
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby, product, zip_longest
+from typing import Any
 
 import click
+import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
@@ -25,7 +28,8 @@ FIELDS = ("ratio", "ratio_with_side", "relative_error", "psnr", "largest_error",
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values instead of the table.")
 @click.option("--plot", metavar="FILE", help="Draw ratio against error; .png, .svg or .pdf.")
-def command(files, mode, every, as_json, as_csv, plot, **options):
+def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: bool, as_csv: bool, plot: str | None,
+            **options: Any) -> None:
     """Compress tensors in several modes, and show ratio and error of each.
 
     FILES are .npy, .npz (all arrays, or one as file.npz:name) and, with PyTorch, .pt (all tensors, or file.pt:name);
@@ -67,7 +71,7 @@ def command(files, mode, every, as_json, as_csv, plot, **options):
         show(rows)
 
 
-def ways(mode, options):
+def ways(mode: str, options: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
     """Every combination of the options given that the mode has: [(label, mode, options)]."""
     own = {option.name: options[option.name] for option in codecs.find(mode).options if options[option.name]}
     found = []
@@ -77,7 +81,7 @@ def ways(mode, options):
     return found
 
 
-def row(name, x, mode, label, options):
+def row(name: str, x: np.ndarray, mode: str, label: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """What came of a tensor, as a dictionary."""
     try:
         found = api.evaluate(x, mode, **options)
@@ -91,13 +95,13 @@ def row(name, x, mode, label, options):
     return {"tensor": name, "shape": list(x.shape), "dtype": str(x.dtype), "bytes": x.nbytes, "label": label, **facts}
 
 
-def finite(facts):
+def finite(facts: Mapping[str, Any]) -> dict[str, Any]:
     """JSON has no infinity."""
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in facts.items()}
 
 
-def comma_separated(rows):
+def comma_separated(rows: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["tensor", "shape", "dtype", "label", "mode", *FIELDS])
@@ -107,18 +111,18 @@ def comma_separated(rows):
     return text.getvalue()
 
 
-def number(value, form):
+def number(value: float, form: str) -> str:
     return "-" if not math.isfinite(value) else "0" if not value else format(value, form)
 
 
-def cells(one):
+def cells(one: Mapping[str, Any]) -> tuple[str, ...]:
     """A row of the table, but for the tensor."""
     return (one["label"], f"{one['ratio']:.2f}", f"{one['ratio_with_side']:.2f}", number(one["relative_error"], ".3g"),
             number(one["psnr"], ".1f"), number(one["largest_error"], ".3g"), str(one["nans"] + one["infinities"]),
             str(one["saturated"]))
 
 
-def show(rows):
+def show(rows: Sequence[Mapping[str, Any]]) -> None:
     """Prints a table, and the ratio of all tensors together if there are several."""
     table = Table("tensor", "mode", box=None, header_style="bold", pad_edge=False)
     for name in ("ratio", "with\nside", "rel. L2\nerror", "PSNR\ndB", "largest\nerror", "NaN,\nInf", "satu-\nrated"):

@@ -1,5 +1,8 @@
 """The picture of ``actcodec evaluate``: ratio against error."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from actcodec.plotting import pyplot, write
@@ -9,7 +12,7 @@ __all__ = ["draw"]
 QUIET = "#8a8a8a"
 
 
-def draw(rows, target):
+def draw(rows: Sequence[Mapping[str, Any]], target: str) -> None:
     """A small mark for each tensor and way of compressing, a large one, named, for all tensors of a way together."""
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(9, 6), dpi=110, layout="constrained")

@@ -13,7 +13,7 @@ from actcodec.console import Console
 @click.command("info")
 @click.argument("source", metavar="IN.act")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(source, as_json):
+def command(source: str, as_json: bool) -> None:
     """Show what is in IN.act.
 
     ratio is the tensor's bytes over the payload's; ratio_with_side counts the whole file.

@@ -17,7 +17,7 @@ DQT = codecs.find("jpeg-base").option("dqt")
 @click.option("--dqt", metavar=DQT.metavar, default=DQT.default,
               help="Quantization table: a name, or a file of 64 whole numbers, 1 to 255.")
 @quiet_option
-def command(source, target, dqt, quiet):
+def command(source: str, target: str, dqt: str, quiet: bool) -> None:
     """Write what jpeg-base keeps of the tensor in IN, which is one of `compress`, as a grayscale picture.
 
     It is baseline JPEG, which any viewer opens: feature maps one below the other, N*C*H rows of W values, each channel

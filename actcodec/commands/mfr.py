@@ -1,6 +1,7 @@
 """``actcodec mfr``."""
 
 import json
+from collections.abc import Sequence
 
 import click
 
@@ -28,7 +29,8 @@ from actcodec.golden.gist.networks import NETWORKS
 @click.option("--ratio", type=click.FloatRange(1), help="With --codec: of modes whose ratio depends on the values.")
 @click.option("--plot", metavar="FILE", help="Draw stacked bars; .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of networks.")
-def command(network, minibatch, sparsity, dpr, codec, options, ratio, plot, as_json):
+def command(network: Sequence[str], minibatch: int | None, sparsity: Sequence[str], dpr: str | None, codec: str | None,
+            options: Sequence[str], ratio: float | None, plot: str | None, as_json: bool) -> None:
     """Show the memory that training NETWORK takes, and what Gist's encodings, or a codec, leave of it.
 
     NETWORK is alexnet, nin, overfeat, vgg16, inception-v1, resnet-50, or all; with --codec also wrn-50-2. MFR is the

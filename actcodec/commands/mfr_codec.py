@@ -1,10 +1,13 @@
 """``actcodec mfr --codec``: the activations that a network keeps when a mode compresses its dense ones."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from rich.table import Table
 
 from actcodec import codecs, files
+from actcodec.codecs.mode import Mode
 from actcodec.console import Console
 from actcodec.golden.common import footprint
 from actcodec.golden.division import memory
@@ -37,7 +40,8 @@ class Result:
     ways: list
 
 
-def evaluate(names, codec, minibatch=None, given=(), ratio=None):
+def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, given: Sequence[str] = (),
+             ratio: float | None = None) -> list[Any]:
     """A :class:`Result` for each of the networks ``names`` with the mode ``codec``. ``given`` are texts NAME=VALUE,
     options of the mode; ``ratio`` is that of tensors whose size is no matter of shape. Raises
     :class:`files.UserError`."""
@@ -66,7 +70,7 @@ def evaluate(names, codec, minibatch=None, given=(), ratio=None):
     return results
 
 
-def settings(mode, given):
+def settings(mode: Mode, given: Sequence[str]) -> dict[str, Any]:
     """A value for each option that files keep."""
     found = {}
     for text in given:
@@ -83,13 +87,13 @@ def settings(mode, given):
     return {name: value for name, value in mode.option_values(found).items() if mode.option(name).stored}
 
 
-def facts(results):
+def facts(results: Sequence[Any]) -> list[dict[str, Any]]:
     """What ``--json`` prints: a dict for each network."""
     return [asdict(result) | {"options": {name: value if isinstance(value, int | float) else str(value)
                                           for name, value in result.options.items()}} for result in results]
 
 
-def show(results):
+def show(results: Sequence[Any]) -> None:
     """Prints a table for each network."""
     console = Console(highlight=False)
     for result in results:

@@ -1,8 +1,10 @@
 """``actcodec mfr``: Gist's Memory Footprint Ratios as tables, JSON and stacked bars."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from statistics import fmean
+from typing import Any
 
 from rich.table import Table
 
@@ -27,7 +29,7 @@ class Result:
     bars: list
 
 
-def parse_sparsity(words):
+def parse_sparsity(words: Sequence[str]) -> tuple[float, dict[str, float]]:
     """``0.7`` and ``relu1=0.6`` to a default and a dict of layers. Raises :class:`files.UserError`."""
     default, layers = schedule.SPARSITY, {}
     for word in words:
@@ -43,7 +45,8 @@ def parse_sparsity(words):
     return default, layers
 
 
-def evaluate(names, minibatch=None, dpr=None, sparsity=()):
+def evaluate(names: Sequence[str], minibatch: int | None = None, dpr: str | None = None,
+             sparsity: Sequence[str] = ()) -> list[Any]:
     """A :class:`Result` for each of the networks ``names``, with the paper's minibatch and DPR format unless given."""
     default, layers = parse_sparsity(sparsity)
     results = []
@@ -58,13 +61,13 @@ def evaluate(names, minibatch=None, dpr=None, sparsity=()):
     return results
 
 
-def facts(results):
+def facts(results: Sequence[Any]) -> list[dict[str, Any]]:
     """What ``--json`` prints: a dict for each network."""
     return [{**asdict(result), "bars": [{**asdict(bar), "total": bar.total} for bar in result.bars]}
             for result in results]
 
 
-def show(results):
+def show(results: Sequence[Any]) -> None:
     """Prints a table for each network, and one of all their ratios if there are several."""
     console = Console(highlight=False)
     for result in results:
@@ -83,7 +86,7 @@ def show(results):
         console.print(summary(results))
 
 
-def summary(results):
+def summary(results: Sequence[Any]) -> Any:
     table = Table("MFR", "lossless", "lossless\n+ DPR", "dynamic", "dynamic,\nlossless", "dynamic,\n+ DPR",
                   "nothing\ndecoded", box=None, header_style="bold")
     align(table)
@@ -94,7 +97,7 @@ def summary(results):
     return table
 
 
-def align(table):
+def align(table: Any) -> None:
     """Names to the left, numbers to the right, neither broken."""
     for column in table.columns:
         column.no_wrap = True
@@ -102,15 +105,15 @@ def align(table):
         column.justify = "right"
 
 
-def two_lines(name):
+def two_lines(name: str) -> str:
     return name.replace("/Pool-", "/Pool-\n").replace(" ", "\n")
 
 
-def gigabytes(size):
+def gigabytes(size: float) -> str:
     return f"{size / 1e9:.3f}"
 
 
-def draw(results, target):
+def draw(results: Sequence[Any], target: str) -> None:
     """Draws a panel of stacked bars for each network into ``target``, a .png, .svg or .pdf."""
     columns = min(2, len(results))
     rows = -(-len(results) // columns)
@@ -125,7 +128,7 @@ def draw(results, target):
     plotting.write(figure, target)
 
 
-def draw_network(panel, result):
+def draw_network(panel: Any, result: Any) -> None:
     """Bars of one network, grouped by figure, the MFR on each."""
     groups = [bar.figure for bar in result.bars]
     places = [i + list(FIGURES).index(figure) for i, figure in enumerate(groups)]

@@ -1,6 +1,8 @@
 """``actcodec modes``."""
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
 import click
 from rich.table import Table
@@ -14,7 +16,7 @@ from actcodec.console import Console
 @click.command("modes")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of modes.")
 @click.option("--codes", "as_codes", is_flag=True, help="Print the codes of modes, and which are free.")
-def command(as_json, as_codes):
+def command(as_json: bool, as_codes: bool) -> None:
     """List the modes: what each is for, what it does, its options and where it comes from.
 
     \b
@@ -47,7 +49,7 @@ def command(as_json, as_codes):
         console.print(table, "")
 
 
-def spans(numbers):
+def spans(numbers: Iterable[int]) -> str:
     """Numbers as text: "16 to 19, 23"."""
     runs = []
     for number in sorted(numbers):
@@ -58,7 +60,7 @@ def spans(numbers):
     return ", ".join(f"{first} to {last}" if last > first else f"{first}" for first, last in runs) or "none"
 
 
-def facts(mode):
+def facts(mode: Any) -> dict[str, Any]:
     """A mode as JSON has it."""
     options = [{"name": option.name, "default": option.default, "range": option.range, "choices": option.choices,
                 "help": option.help} for option in mode.options]

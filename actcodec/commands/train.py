@@ -18,7 +18,8 @@ from actcodec.console import Console
               "tcp://10.0.0.1:8786, in place of processes here; --data is where they look.")
 @click.option("--plot", metavar="FILE", help="Draw the curves of losses; .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
-def command(sweep, data, results, jobs, scheduler, plot, as_json):
+def command(sweep: str, data: str, results: str, jobs: int, scheduler: str | None, plot: str | None,
+            as_json: bool) -> None:
     """Train small ResNets on CIFAR-10 with their activations compressed, and show what becomes of the accuracy.
 
     SWEEP.toml says which networks, presets and seeds; docs/training/ has examples. A run whose result is there is not

@@ -8,7 +8,7 @@ from actcodec.header import written
 
 
 @click.command("units")
-def command():
+def command() -> None:
     """List the units of the hardware.
 
     \b

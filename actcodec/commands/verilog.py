@@ -2,11 +2,14 @@
 
 import inspect
 import re
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
 from actcodec.codecs import MODES, lane_modes
+from actcodec.codecs.unit import Unit
 from actcodec.files import UserError, replacing
 from actcodec.header import written
 
@@ -16,10 +19,10 @@ class Words(click.ParamType):
 
     name = "word,word,..."
 
-    def __init__(self, default):
+    def __init__(self, default: Sequence[Any]) -> None:
         self.kind = type(default[0])
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, tuple):
             return value
         words = [word.strip() for word in value.split(",") if word.strip()]
@@ -32,24 +35,25 @@ class Words(click.ParamType):
 class Verilog(click.Group):
     """The units of ``actcodec.units.UNITS`` as commands. The catalogue is imported only when it is asked for."""
 
-    def list_commands(self, ctx):
+    def list_commands(self, ctx: click.Context) -> list[str]:
         from actcodec.units import UNITS
 
         return list(UNITS)
 
-    def get_command(self, ctx, name):
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         from actcodec.units import UNITS
 
         return unit_command(UNITS[name]) if name in UNITS else None
 
-    def resolve_command(self, ctx, args):
+    def resolve_command(self, ctx: click.Context,
+                        args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             raise UserError(f"unknown unit {name!r}; there are {', '.join(self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
 
-def unit_command(unit):
+def unit_command(unit: Unit) -> click.Command:
     """The command that prints the Verilog of ``unit``."""
 
     def convert(output_path, module, **parameters):
@@ -75,7 +79,7 @@ def unit_command(unit):
                               f"  actcodec verilog {unit.name} -o {unit.name}.v")
 
 
-def documented(component):
+def documented(component: Callable[..., Any]) -> dict[str, tuple[str, str]]:
     """{parameter: (its type, what it means)}, as the docstring of its class has them, or that of the ``codec`` that it
     is passed on to."""
     inner = documented(component.keywords["codec"]) if "codec" in getattr(component, "keywords", {}) else {}
@@ -97,19 +101,19 @@ def documented(component):
     return inner | {name: (kind, plain(" ".join(text), module)) for name, (kind, text) in found.items()}
 
 
-def described(component):
+def described(component: Callable[..., Any]) -> dict[str, str]:
     """{parameter: what it means, in one line}."""
     meaning = {name: text for name, (_, text) in documented(component).items()}
     return meaning | ({"modes": "Modes that are built in, of those below."} if "modes" in meaning else {})
 
 
-def choices(component):
+def choices(component: Callable[..., Any]) -> dict[str, list[str]]:
     """{parameter: its values, in their order}, of those whose type is a set such as ``{"shared", "independent"}``."""
     found = {name: re.search(r"{(.*)}", kind) for name, (kind, _) in documented(component).items()}
     return {name: re.findall(r'"([^"]+)"', match[1]) for name, match in found.items() if match}
 
 
-def modes_explained():
+def modes_explained() -> str:
     """The end of the help of units with modes: what each is, and which one it needs beside it."""
     modes = {mode.name: mode for mode in lane_modes()}
     meaning = {}
@@ -127,7 +131,7 @@ def modes_explained():
     return "\n".join(["\b", "Modes:", *lines, f"  {'all':{width}}  all of these"])
 
 
-def plain(text, module):
+def plain(text: str, module: Any) -> str:
     """Text of a docstring without its markup, and with the values of its constants, which are ``module``'s or have
     their place."""
     def value(match):
@@ -139,7 +143,7 @@ def plain(text, module):
     return re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text).replace("``", "")
 
 
-def parameter_option(name, default, meaning, legal=None):
+def parameter_option(name: str, default: Any, meaning: str, legal: Sequence[str] | None = None) -> click.Option:
     """A parameter of a unit as an option; the type of its default is its type, unless there are ``legal`` values."""
     option = "--" + name.replace("_", "-")
     if legal and isinstance(default, str):

@@ -1,6 +1,9 @@
 """The demo's picture: channels before and after, the error, and ratio against error."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,24 +20,24 @@ DISTANCES = (14, 24, 36, 52)  # of a name from its mark, in points
 DIRECTIONS = 16
 
 
-def family(result):
+def family(result: Any) -> str:
     """What results have in common that differ in the quantization table alone: the mode, and its other options."""
     return " ".join([result.mode, *(str(value) for name, value in result.options.items() if name != "dqt")])
 
 
-def colours(results):
+def colours(results: Sequence[Any]) -> dict[str, str]:
     """{family: colour}."""
     palette = cycle(colour for name in COLOURS for colour in pyplot().get_cmap(name).colors)
     return dict(zip(dict.fromkeys(map(family, results)), palette, strict=False))
 
 
-def shown(results):
+def shown(results: Sequence[Any]) -> Iterator[tuple[Any, int]]:
     """What the picture has channels of: for each kind the first tensor by JPEG-ACT's way, and how many channels."""
     for mode, count in zip(METHODS["JPEG-ACT"], SHOWN, strict=True):
         yield next(r for r in results if r.mode == mode), count
 
 
-def draw(results, path):
+def draw(results: Sequence[Any], path: str | Path) -> None:
     """Draws ``results`` of :func:`actcodec.demo.run.run` into the PNG ``path``."""
     plt = pyplot()
     plt.rcParams.update({"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": QUIET,
@@ -48,7 +51,7 @@ def draw(results, path):
     write(figure, path)
 
 
-def draw_channels(figure, results):
+def draw_channels(figure: Any, results: Sequence[Any]) -> None:
     """A few channels of two tensors, in three rows: before, after, error."""
     chosen = list(shown(results))
     columns = [(result, channel) for result, count in chosen for channel in liveliest(result.before[0], count)]
@@ -72,12 +75,12 @@ def draw_channels(figure, results):
         first += count
 
 
-def liveliest(channels, count):
+def liveliest(channels: Sequence[np.ndarray], count: int) -> list[int]:
     """The numbers of the channels that vary most, in ascending order."""
     return sorted(np.argsort([c.std() for c in channels])[-count:])
 
 
-def draw_ratios(axes, results):
+def draw_ratios(axes: Any, results: Sequence[Any]) -> None:
     """A small mark for every tensor and way of compressing; a large one, named, for all tensors of a kind together. A
     line joins those that differ in the table alone: what a coder makes of any error."""
     lossless = min(r.relative_error for r in results if r.relative_error) / 3  # where a logarithmic axis puts "none"
@@ -116,7 +119,7 @@ def draw_ratios(axes, results):
     place(axes, names, obstacles)
 
 
-def annotate(axes, text, mark, colour, size):
+def annotate(axes: Any, text: str, mark: Any, colour: str, size: float) -> Any:
     """A name for a mark, which :func:`place` moves; a thin line leads to it from the mark."""
     from matplotlib.patheffects import withStroke
 
@@ -126,7 +129,7 @@ def annotate(axes, text, mark, colour, size):
                          arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 5})
 
 
-def place(axes, names, obstacles):
+def place(axes: Any, names: Iterable[Any], obstacles: Any) -> None:
     """Moves each name, the longest first, to where it hides least of ``obstacles`` (x, y and half a width in pixels)
     and of the names before it, inside of the axes and close to its mark."""
     from matplotlib.text import Text

@@ -1,7 +1,10 @@
 """``actcodec demo``: real activations, compressed and brought back; simulated hardware beside the golden model."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -21,13 +24,13 @@ KINDS = ("dense", "ReLU")
 WIDE = 120  # columns of a terminal that have room for what modes do
 
 
-def runs():
+def runs() -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """What each kind of tensor is compressed with, as the modes declare: {kind: [(mode, options)]}."""
     return {kind: [(mode.name, dict(options)) for mode in MODES.values() for shown, options in mode.demo_cases
                    if shown == kind] for kind in KINDS}
 
 
-def simulated(mode, options):
+def simulated(mode: str, options: Mapping[str, Any]) -> bool:
     """Whether the paper's CDU has the mode, with these options."""
     return find(mode).variant(options).name in JPEG_ACT
 
@@ -48,19 +51,19 @@ class Result:
     equal: bool = True  # whether file and tensor equal golden's, bit for bit
 
     @property
-    def relative_error(self):
+    def relative_error(self) -> float:
         return metrics.relative_error(self.before, self.after)
 
     @property
-    def psnr(self):
+    def psnr(self) -> float:
         return metrics.psnr(self.before, self.after)
 
     @property
-    def label(self):
+    def label(self) -> str:
         return " ".join([self.mode, *map(str, self.options.values())])
 
 
-def measure(tensor, kind, x, mode, options, simulated):
+def measure(tensor: str, kind: str, x: np.ndarray, mode: str, options: dict[str, Any], simulated: bool) -> Result:
     """The :class:`Result` of one tensor in one mode; by the golden model alone unless it is ``simulated``."""
     golden, _ = engines.compress("golden", x, mode, **options)
     expected, _ = engines.decompress("golden", golden)
@@ -73,7 +76,7 @@ def measure(tensor, kind, x, mode, options, simulated):
                   container.pack(compressed) == container.pack(golden) and after.tobytes() == expected.tobytes())
 
 
-def run(output, everything=False):
+def run(output: str | Path, everything: bool = False) -> bool:
     """Compresses the sample and brings it back, prints a table and leaves ``demo.png`` in the folder ``output``, which
     is made only then.
 
@@ -138,7 +141,7 @@ class Total:
     latency: str  # the smallest to the largest
 
 
-def totals(results):
+def totals(results: Sequence[Any]) -> list[Total]:
     """A :class:`Total` for each kind and way of compressing."""
     def of(some):
         before, after = (np.concatenate([getattr(r, when).reshape(-1) for r in some]) for when in ("before", "after"))
@@ -155,7 +158,7 @@ def totals(results):
     return [of([r for r in results if (r.kind, r.label) == way]) for way in ways]
 
 
-def table(totals, width):
+def table(totals: Iterable[Total], width: int) -> Any:
     """The totals, a row each, in ``width`` columns of a terminal; what a mode does, where there is room for it."""
     table = Table(title="Activations of a ResNet-20, compressed and brought back", box=box.SIMPLE_HEAD,
                   padding=(0, 1, 0, 0), pad_edge=False)

@@ -1,9 +1,11 @@
 """The simulated accelerator: which modes share one, and the library that simulates it."""
 
 import dataclasses
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from actcodec.codecs import PAPERS, Mode, lane_modes
 from actcodec.sim import build
@@ -25,13 +27,13 @@ class Accelerator:
     address_width: int = 40
     coders: int = 4
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (f"{self.cdus} x {'+'.join(self.modes)}, {self.memory} memory, {self.outstanding} beats, "
                 f"{self.address_width} bits")
 
 
 @cache
-def library(accelerator):
+def library(accelerator: Accelerator) -> Path:
     """The shared library that simulates an :class:`Accelerator` in its environment, built unless it is kept."""
     hardware = dataclasses.asdict(accelerator)
     cdus = hardware.pop("cdus")
@@ -48,7 +50,7 @@ def library(accelerator):
                         "-DINTERRUPT=__SYM__interrupt")
 
 
-def declared(mode):
+def declared(mode: Mode) -> list[Any]:
     """What hardware knows of a mode."""
     return [getattr(mode, field.name) for field in dataclasses.fields(mode) if field.compare]
 
@@ -64,7 +66,7 @@ def _elaborated(name, unit, parameters, what):
     return build.without_initial_values(text)
 
 
-def configurations():
+def configurations() -> tuple[tuple[str, ...], ...]:
     """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
     paper's CDU; those whose first setting is the same; and those of 18 and of 32. Modes that others
     register are in none."""
@@ -77,12 +79,12 @@ def configurations():
     return tuple(tuple(found[key]) for key in sorted(found))
 
 
-def configuration(mode):
+def configuration(mode: str) -> tuple[str, ...]:
     """The one of :func:`configurations` that has ``mode``; a mode that none has is built by itself."""
     return next((modes for modes in configurations() if mode in modes), (mode,))
 
 
-def prepare(cdus=1, chosen=None, **hardware):
+def prepare(cdus: int = 1, chosen: Iterable[Any] | None = None, **hardware: Any) -> None:
     """Builds whatever is not kept yet of the ``chosen`` ones of :func:`configurations`, all of them without, so that a
     caller can show that it takes a while. ``hardware`` are other parameters of :class:`Accelerator`."""
     for modes in chosen or configurations():

@@ -8,8 +8,10 @@ itself is kept as well, by the sources that make it, since most changes of these
 import os
 import re
 import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from actcodec.elaboration import module
 from actcodec.sim.imports import files
@@ -26,7 +28,8 @@ TOP = "Vtop"
 FEW = 1 << 19  # bytes of C++ that are compiled at once: the headers of several files would take longer
 
 
-def elaborated(name, build, modules, *known, what=None):
+def elaborated(name: str, build: Callable[[], str], modules: Iterable[str], *known: Any,
+               what: str | None = None) -> str:
     """The Verilog of the component that ``build()`` returns as the module ``name``, without its parts. It is kept by
     what is ``known`` of the component and by the files of ``modules`` and of all that they import."""
     path = cache_folder() / f"{name}-{key(name, known, files=files(__name__, *modules))}.v"
@@ -42,14 +45,15 @@ def _elaborate(folder, name, build):
     return path
 
 
-def without_initial_values(text):
+def without_initial_values(text: str) -> str:
     """Verilog whose flip-flops and memories begin with what Verilator's context says: zeros unless somebody asks for
     random bits. What needs a value has a reset."""
     text = re.sub(r"^(  reg (?:\[\S+\] )?(?:\\\S+ |\w+)) = \d+'[hd]\w+;", r"\1;", text, flags=re.MULTILINE)
     return re.sub(r"^  initial begin\n(?:    [\w\\$]+ ?\[\d+\] = \d+'h0+;\n)+  end\n", "", text, flags=re.MULTILINE)
 
 
-def compiled(design, level=FAST, arguments=(), control="", what=None):
+def compiled(design: Mapping[str, str], level: str = FAST, arguments: Sequence[str] = (), control: str = "",
+             what: Mapping[str, str] | None = None) -> list[Path]:
     """Folders with the objects of a design, first the top's, which has its header ``Vtop.h``, too.
 
     ``level`` is how hard the compiler tries for the top, ``arguments`` and ``control`` (a file's text) are Verilator's
@@ -112,7 +116,7 @@ def _options(traced):
             f"-DVM_TRACE_VCD={int(traced)}", "-DVM_TRACE_FST=0"]
 
 
-def runtime(traced=False):
+def runtime(traced: bool = False) -> Path:
     """A folder with the objects of Verilator's own parts, and with its headers as ``headers.h``, precompiled: most
     units are shorter."""
     return made(cache_folder() / f"verilated-{key(COMPILE, RUNTIME, FAST, SLOW, traced)}", _make_runtime, traced)
@@ -144,7 +148,8 @@ def _vpi():
     return made(cache_folder() / f"verilated_vpi-{key(COMPILE, FAST)}.o", make)
 
 
-def linked(name, objects, sources, *options, library=None, traced=False):
+def linked(name: str, objects: Sequence[Path], sources: Sequence[Path], *options: Any, library: Path | None = None,
+           traced: bool = False) -> Path:
     """The file ``name``, a shared library or a program: compiled objects, and ``sources`` in C++ around them, which
     the compiler gets with ``options``. ``library``, a shared one, is looked for only when the program starts."""
     headers = [header for source in sources for header in sorted(source.parent.glob("*.h"))]

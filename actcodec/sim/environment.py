@@ -5,11 +5,12 @@ import ctypes
 import math
 from dataclasses import astuple, dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from actcodec.sim.accelerator import library
+from actcodec.sim.accelerator import Accelerator, library
 from actcodec.sim.toolchain import SimulationError, uninterrupted
 
 __all__ = ["KINDS", "PATTERNS", "Broken", "Environment", "MemoryBehaviour", "Traffic"]
@@ -86,7 +87,8 @@ class Environment:
     answer is an error.
     """
 
-    def __init__(self, accelerator, seed, size=1 << 20, origin=0, owned=True):
+    def __init__(self, accelerator: Accelerator, seed: int, size: int = 1 << 20, origin: int = 0,
+                 owned: bool = True) -> None:
         self.accelerator, self.origin = accelerator, origin
         self.bytes, self.owner = np.zeros(size, np.uint8), np.zeros(size, np.uint8) if owned else None
         self._library = _functions(library(accelerator))
@@ -96,58 +98,59 @@ class Environment:
             accelerator.outstanding, accelerator.memory == "shared")
         self.check()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_environment", None):
             self._library.environment_destroy(self._environment)
 
     def _call(self, name, *arguments):
         return getattr(self._library, f"environment_{name}")(self._environment, *arguments)
 
-    def check(self):
+    def check(self) -> None:
         """Raises :class:`Broken` if a rule was broken."""
         if what := self._call("verdict"):
             raise Broken(f"the simulated accelerator, {what.decode()}")
 
     # ----------------------------------------------------------------------------------------------- all that is around
-    def begin(self, memory, seed=0, sink=0, source=0, host=0, rate=math.inf):
+    def begin(self, memory: Any, seed: int = 0, sink: int = 0, source: int = 0, host: int = 0,
+              rate: float = math.inf) -> None:
         """How memory, streams and host behave from now on; while all is at rest. Streams carry up to ``rate`` bytes a
         cycle in each direction."""
         fields = np.array(astuple(memory), np.int64)
         self._call("begin", fields.ctypes.data, sink, source, host, rate, seed)
 
-    def reset(self):
+    def reset(self) -> None:
         """``rst``, at any moment."""
         self._call("reset")
 
-    def phase(self, phase):
+    def phase(self, phase: int) -> None:
         """What the accelerator is to do. IDLE: nothing, and nothing may be left to do; EITHER: nobody knows."""
         self._call("phase", phase)
         self.check()
 
-    def give_up(self):
+    def give_up(self) -> None:
         """A soft reset is on its way."""
         self._call("give_up")
 
     @property
-    def cycle(self):
+    def cycle(self) -> int:
         return self._look(0)
 
     @property
-    def interrupt(self):
+    def interrupt(self) -> bool:
         return bool(self._look(1))
 
     @property
-    def sent(self):
+    def sent(self) -> bool:
         """Whether all frames that were given to :meth:`send` have been taken."""
         return bool(self._look(2))
 
     @property
-    def begun(self):
+    def begun(self) -> bool:
         """Whether a frame has been taken in part."""
         return bool(self._look(3))
 
     @property
-    def failures(self):
+    def failures(self) -> tuple[int, int]:
         """Answers with errors that lanes have got: to reads, to writes."""
         return self._look(4), self._look(5)
 
@@ -156,7 +159,7 @@ class Environment:
         return int(self._state[index])
 
     # --------------------------------------------------------------------------------------------------------- the host
-    def access(self, write, address, value=0, strobes=15):
+    def access(self, write: bool, address: int, value: int = 0, strobes: int = 15) -> tuple[int, int]:
         """An access to a register: (response, word)."""
         word = ctypes.c_uint32(value)
         response = self._call("access", int(write), address, strobes, ctypes.byref(word))
@@ -165,19 +168,19 @@ class Environment:
             raise Broken(f"the register at {address:#x} of the simulated accelerator does not answer")
         return response, word.value
 
-    def read(self, address):
+    def read(self, address: int) -> int:
         """As the driver's bus."""
         response, word = self.access(False, address)
         if response:
             raise Broken(f"reading {address:#x} of the simulated accelerator is answered with {response}")
         return word
 
-    def write(self, address, value):
+    def write(self, address: int, value: int) -> None:
         """As the driver's bus."""
         if response := self.access(True, address, value)[0]:
             raise Broken(f"writing {address:#x} of the simulated accelerator is answered with {response}")
 
-    def run(self, cycles=1 << 40):
+    def run(self, cycles: int = 1 << 40) -> bool:
         """Runs for some cycles, or until the interrupt, which gives True."""
         outcome = uninterrupted(self._call, "run", cycles, PATIENCE)
         self.check()
@@ -186,13 +189,13 @@ class Environment:
         return outcome == INTERRUPTED
 
     # --------------------------------------------------------------------------------------------------------- streams
-    def send(self, data, keep, last):
+    def send(self, data: NDArray[np.uint8], keep: NDArray[np.uint8], last: NDArray[np.bool]) -> None:
         """Has the DMA engine send beats: uint8 [beats, 128] of bytes and of which of them count, bool [beats]."""
         data, keep = np.ascontiguousarray(data, np.uint8), np.ascontiguousarray(keep, np.uint8)
         last = np.ascontiguousarray(last, np.uint8)
         self._call("send", len(last), data.ctypes.data, keep.ctypes.data, last.ctypes.data)
 
-    def take(self):
+    def take(self) -> bytes | None:
         """The oldest frame that has come, as bytes, or None."""
         size = self._call("take", None)
         if size < 0:
@@ -201,7 +204,7 @@ class Environment:
         self._call("take", frame)
         return frame.raw[:size]
 
-    def traffic(self):
+    def traffic(self) -> dict[str, Any]:
         """What has passed since the start: {"read": [...], "written": [...], "sent": ..., "received": ...}, beats of
         memory for each CDU, packets of the streams, each as :class:`Traffic`."""
         found = np.zeros((self.accelerator.cdus, 4, 3), np.int64)

@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["files"]
 
 
-def files(*modules):
+def files(*modules: str) -> list[Path]:
     """The files of these modules and of all that these import, directly or not, from the packages that they lie in."""
     roots, found, todo = {_root(name) for name in modules}, {}, set(modules)
     while todo:

@@ -3,13 +3,18 @@
 What drives it is the driver of real hardware (driver.py); only memory, DMA engine and bus are simulated with it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.codecs import find
 from actcodec.codecs.codec import LanePayload
-from actcodec.driver import AcceleratorError, Driver, Plain, run
+from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.mode import Mode
+from actcodec.driver import AcceleratorError, Driver, Plain, Result, run
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import configuration, prepare
 from actcodec.sim.simulator import Simulator
@@ -32,7 +37,7 @@ class Cycles:
     saturated: int = 0
 
     @property
-    def cycles_per_block(self):
+    def cycles_per_block(self) -> float:
         return self.cycles / self.blocks
 
 
@@ -42,7 +47,7 @@ class SimulatedHost:
     ``options`` go to :class:`~actcodec.sim.simulator.Simulator`.
     """
 
-    def __init__(self, shape, mode, cdus, **options):
+    def __init__(self, shape: Sequence[int], mode: str, cdus: int, **options: Any) -> None:
         self.shape, self.cdus = shape, cdus
         self.size = 4 * int(np.prod(shape))
         self.table = -(-self.size // 32) * 32  # of scales, behind the tensor
@@ -55,13 +60,13 @@ class SimulatedHost:
 
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
-    def compress(self, x, mode, **job):
+    def compress(self, x: NDArray[np.float32], mode: str, **job: Any) -> tuple[Result, bytes]:
         """The driver's result, and the payload. ``job`` are other parameters of the driver's."""
         self.simulator.bytes[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
         result = self._run(self.driver.compress(0, self.shape, mode, scale_table=self.table, **job))
         return result, self.simulator.take()
 
-    def decompress(self, stored):
+    def decompress(self, stored: LanePayload) -> tuple[Result, np.ndarray]:
         """The driver's result, and the tensor of a :class:`~actcodec.codecs.codec.LanePayload`."""
         c = stored
         self.simulator.send(c.payload)
@@ -77,7 +82,7 @@ class SimulatedHost:
                 raise ValueError(str(error)) from error
             raise SimulationError(str(error)) from error
 
-    def cycles(self, result, stored, decompressing):
+    def cycles(self, result: Result, stored: LanePayload, decompressing: bool) -> Cycles:
         """:class:`Cycles` of the tensor that was done last, the first one of this host."""
         passed = self.simulator.traffic()
         out = passed["written"] if decompressing else [passed["sent"]]
@@ -91,17 +96,17 @@ class SimulatedHost:
 class Contents:
     """The driver's view of an array."""
 
-    def __init__(self, array):
+    def __init__(self, array: NDArray[np.uint8]) -> None:
         self.array = array
 
-    def read(self, address, size):
+    def read(self, address: int, size: int) -> bytes:
         return self.array[address : address + size].tobytes()
 
-    def write(self, address, data):
+    def write(self, address: int, data: bytes) -> None:
         self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
 
 
-def compress(x, mode, cdus=1, **options):
+def compress(x: NDArray[np.float32], mode: Mode, cdus: int = 1, **options: Any) -> tuple[Compressed, Cycles]:
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
     lane, words, settings = mode.model.plan(x, **options)
     host = SimulatedHost(x.shape, lane.name, cdus)
@@ -110,7 +115,7 @@ def compress(x, mode, cdus=1, **options):
     return mode.model.pack(stored, **options), host.cycles(result, stored, False)
 
 
-def decompress(compressed):
+def decompress(compressed: Compressed) -> tuple[np.ndarray, Cycles]:
     """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`). Raises ValueError for a payload
     that ends too soon or goes on too long, and for a malformed block."""
     stored = find(compressed.mode).model.unpack(compressed)

@@ -1,6 +1,8 @@
 """A simulated accelerator whose environment is polite: nothing limits but what it is asked to."""
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +23,14 @@ class Simulator(Environment):
     :class:`~actcodec.sim.accelerator.Accelerator`.
     """
 
-    def __init__(self, modes, cdus, size, latency=20, rate=math.inf, shared=False, **hardware):
+    def __init__(self, modes: Iterable[str], cdus: int, size: int, latency: int = 20, rate: float = math.inf,
+                 shared: bool = False, **hardware: Any) -> None:
         super().__init__(Accelerator(cdus, modes, **hardware), 0, -(-size // 32) * 32, owned=False)
         self.begin(MemoryBehaviour(KINDS.index("shared" if shared else "independent"), fair=ROTATION, latency=latency,
                                    early=0 if shared else 1 << 20), rate=rate)
         self.phase(EITHER)
 
-    def send(self, payload):
+    def send(self, payload: bytes) -> None:
         """Has the DMA engine send ``payload`` as a frame."""
         beats = max(-(-len(payload) // PACKET), 1)
         data, keep = np.zeros((2, beats, PACKET), np.uint8)

@@ -1,11 +1,13 @@
 """The rtl engine of modes without a lane: a simulation of the pair of stream units that the mode declares."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.codecs import find, import_object
 from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.mode import Mode
 from actcodec.sim.rtl_engine import Cycles
 from actcodec.sim.streams import SimulationError, payloads, run
 
@@ -25,7 +27,7 @@ class Beats(NamedTuple):
     words: int  # of 32 bits
 
     @classmethod
-    def of(cls, shape):
+    def of(cls, shape: Any) -> Self:
         """Of a payload's layout. A plain number has neither count nor last."""
         try:
             fields = dict(iter(shape))
@@ -36,7 +38,7 @@ class Beats(NamedTuple):
         places = [fields[name].offset if name in fields else None for name in ("count", "last")]
         return cls(data.width // 8, data.width // 8 // elements, *places, -(-shape.size // 32))
 
-    def carry(self, content):
+    def carry(self, content: bytes) -> NDArray[np.uint32]:
         """The beats of a tensor's bytes; at least one."""
         content = np.frombuffer(content, np.uint8)
         beats = max(-(-content.size // self.size), 1)
@@ -50,7 +52,7 @@ class Beats(NamedTuple):
                 words[:, place // 32] |= np.asarray(value, np.uint32) << np.uint32(place % 32)
         return words
 
-    def content(self, beats):
+    def content(self, beats: NDArray[np.uint32]) -> bytes:
         """The reverse of :meth:`carry`. Raises :class:`SimulationError` unless the last beat is the tensor's last."""
         ends = np.arange(len(beats)) == len(beats) - 1
         size = self.size * len(beats)
@@ -65,7 +67,7 @@ class Beats(NamedTuple):
         return beats.astype("<u4").view(np.uint8)[:, : self.size].tobytes()[:size]
 
 
-def compress(x, mode, **options):
+def compress(x: NDArray[np.float32], mode: Mode, **options: Any) -> tuple[Compressed, Cycles]:
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
     unit = import_object(mode.streams.encoder)
     inputs, outputs = ({name: Beats.of(shape) for name, shape in shapes.items()} for shapes in payloads(unit))
@@ -84,7 +86,7 @@ def compress(x, mode, **options):
     return compressed, _cycles(done, compressed)
 
 
-def decompress(compressed):
+def decompress(compressed: Compressed) -> tuple[np.ndarray, Cycles]:
     """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`)."""
     c, mode = compressed, find(compressed.mode)
     unit = import_object(mode.streams.decoder)

@@ -3,11 +3,13 @@ around it. A library for each component, cached."""
 
 import ctypes
 import warnings
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.sim import build
 from actcodec.sim.toolchain import SimulationError, uninterrupted
@@ -54,7 +56,7 @@ def _ports(component):
     return found
 
 
-def payloads(unit):
+def payloads(unit: type) -> tuple[dict[str, Any], dict[str, Any]]:
     """The shapes of the payloads of a component's streams, by name: (inputs, outputs)."""
     found = {}, {}
     for name, member in unit().signature.members.items():
@@ -80,7 +82,7 @@ def _library(unit):
     return function, _ports(component)
 
 
-def run(unit, inputs, outputs, **constants):
+def run(unit: type, inputs: Mapping[str, NDArray[np.uint32]], outputs: Mapping[str, int], **constants: Any) -> Run:
     """Runs one tensor through a new ``unit()``.
 
     Parameters

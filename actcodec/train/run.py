@@ -8,6 +8,7 @@ import warnings
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 __all__ = ["DEFAULTS", "checked", "keep", "known", "name", "run", "span", "train", "trained"]
 
@@ -25,7 +26,7 @@ AHEAD = {"cpu": 1, "cuda": 32}  # steps whose pictures are moved at once; on a G
 TESTED = {"cpu": 500, "cuda": 5000}  # pictures at once
 
 
-def checked(configuration):
+def checked(configuration: dict[str, Any]) -> dict[str, Any]:
     """A whole configuration. Raises ValueError for one that cannot be."""
     from actcodec.torch import Schedule, preset
     from actcodec.torch.golden import ENGINES
@@ -74,34 +75,34 @@ def _check_control(configuration):
             raise ValueError(f"{key} is {configuration[key]!r}: {error}") from error
 
 
-def steps(configuration):
+def steps(configuration: dict[str, Any]) -> dict[int, Any]:
     return {int(step): options for step, options in configuration["schedule"].items()}
 
 
-def span(steps):
+def span(steps: int) -> int:
     """Steps of a point of the curve of losses."""
     return max(steps // POINTS, 1)
 
 
-def name(configuration):
+def name(configuration: dict[str, Any]) -> str:
     """The name of the file of a run."""
     key = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()[:10]
     return f"{configuration['network']}-{configuration['preset']}-{configuration['seed']}-{key}.json"
 
 
-def run(configuration, data, results):
+def run(configuration: dict[str, Any], data: str | Path, results: str | Path) -> dict[str, Any]:
     """The result of a run: that in the folder ``results``, if it is there, or it is trained now and put there. ``data``
     is the folder of the pictures. Raises ValueError."""
     return known(configuration, results) or keep(trained(configuration, data), results)
 
 
-def known(configuration, results):
+def known(configuration: dict[str, Any], results: str | Path) -> dict[str, Any] | None:
     """The result of a run that is in a folder, or None."""
     path = Path(results) / name(checked(configuration))
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def keep(result, results):
+def keep(result: dict[str, Any], results: str | Path) -> dict[str, Any]:
     """Puts a result into a folder, and returns it."""
     path = Path(results) / name(result["configuration"])
     temporary = path.with_suffix(".new")
@@ -110,7 +111,7 @@ def keep(result, results):
     return result
 
 
-def trained(configuration, data):
+def trained(configuration: dict[str, Any], data: str | Path) -> dict[str, Any]:
     """The result of a run that is trained now."""
     configuration = checked(configuration)
     return {"configuration": configuration, **train(configuration, _tensors(str(data), configuration["device"]))}
@@ -154,7 +155,7 @@ def _moved(pictures, random):
     return padded[which, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
-def train(configuration, data):
+def train(configuration: dict[str, Any], data: Any) -> dict[str, Any]:
     """Trains, and tests: accuracies in per cent, means of the losses along the way, ratios of the last step, seconds
     (of processor time on the CPU); what ``Adaptive`` has as its history; and the bytes that ``Awp`` sends of a weight
     of each layer, whenever one of them changes, with the step they begin with. ``data`` lies on the device."""
@@ -212,14 +213,14 @@ def train(configuration, data):
             **({"bounds": control.history} if control else {}), **({"precision": precision} if weights else {})}
 
 
-def ratios(report):
+def ratios(report: Any) -> dict[str, float]:
     """By the kinds of what was compressed."""
     kinds = dict.fromkeys(row.kind for row in report.rows)
     return {kind: sum(row.nbytes for row in report.rows if row.kind == kind)
             / sum(row.packed for row in report.rows if row.kind == kind) for kind in kinds}
 
 
-def accuracy(model, data, count, weights=None):
+def accuracy(model: Any, data: Any, count: int, weights: Any = None) -> Any:
     """Of the first pictures of the test, in per cent: a tensor, which on a GPU may still be on its way. ``weights`` are
     an :class:`~actcodec.torch.Awp`, if there is one."""
     import torch

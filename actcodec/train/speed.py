@@ -8,6 +8,8 @@ steps also played back as a CUDA graph, as ``actcodec train`` does. The tensors 
 import json
 import time
 import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import click
 import numpy as np
@@ -27,7 +29,7 @@ BATCH, VALUES = 128, 128 * 16 * 32 * 32
 ROUNDS, LEAST = 3, 0.5  # the best of so many times, of so many seconds
 
 
-def best(function, device):
+def best(function: Callable[[], Any], device: str) -> float:
     """Seconds of a call."""
     cuda = device == "cuda"
     clock = time.perf_counter if cuda else time.process_time
@@ -44,7 +46,7 @@ def best(function, device):
     return min(found)
 
 
-def sample():
+def sample() -> dict[str, np.ndarray]:
     """{kind: float32 [128, 16, 32, 32]}."""
     found = {}
     for x in demo.sample().values():
@@ -53,12 +55,12 @@ def sample():
     return {kind: np.tile(x, (-(-BATCH // len(x)), 1, 1, 1))[:BATCH] for kind, x in found.items()}
 
 
-def kind(mode):
+def kind(mode: str) -> str:
     """Of the tensor that a mode is measured with: "relu" if it is for no others."""
     return "relu" if registry.find(mode).relu else "dense"
 
 
-def codecs(device, engines, modes=()):
+def codecs(device: str, engines: Iterable[str], modes: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
     """Rows (mode, engine, device, million values a second there and back) of the ``modes``, or all that torch has."""
     tensors = {kind: torch.from_numpy(x) for kind, x in sample().items()}
     for mode in modes or [name for name, mode in registry.MODES.items() if mode.torch]:
@@ -74,7 +76,8 @@ def codecs(device, engines, modes=()):
                        "values": VALUES / best(there_and_back, where) / 1e6}
 
 
-def steps(device, engines, presets=(), networks=("resnet8", "resnet20")):
+def steps(device: str, engines: Iterable[str], presets: Iterable[str] = (),
+          networks: Iterable[str] = ("resnet8", "resnet20")) -> Iterator[dict[str, Any]]:
     """Rows (network, preset, engine, seconds of a step, and on a GPU of one that is played back) of the ``presets``, or
     of all."""
     x, y = torch.randn(BATCH, 3, 32, 32, device=device), torch.randint(0, 10, (BATCH,), device=device)
@@ -106,7 +109,7 @@ def steps(device, engines, presets=(), networks=("resnet8", "resnet20")):
 @click.option("--engine", "engines", multiple=True, type=click.Choice(["golden", "torch", "compiled"]),
               default=("golden", "torch"), help="May be given again. Compiling takes minutes on a CPU.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines as they come in place of tables.")
-def main(device, engines, as_json):
+def main(device: str, engines: Sequence[str], as_json: bool) -> None:
     """Measure codecs and steps of training."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")

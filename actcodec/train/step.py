@@ -1,5 +1,8 @@
 """A step of training: the forward and the backward pass of a batch."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import torch
 from torch.nn import functional as F
 
@@ -8,7 +11,7 @@ __all__ = ["step"]
 TRIALS = 3  # before a step is captured, as CUDA's libraries choose and allocate at first
 
 
-def step(model, compress, shape):
+def step(model: Any, compress: Any, shape: Sequence[int]) -> Callable[..., Any]:
     """A function of pictures of ``shape`` and their classes: it leaves gradients in the model, and returns the loss.
 
     On CUDA it is captured once as a graph, and played back from then on: the thousands of launches of a small network

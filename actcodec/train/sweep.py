@@ -12,8 +12,10 @@
 
 import multiprocessing
 import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 from actcodec.files import UserError
 from actcodec.train.run import DEFAULTS, checked, keep, known, trained
@@ -23,7 +25,7 @@ __all__ = ["jobs", "read", "work"]
 OWN = ("networks", "seeds", "presets")
 
 
-def read(path):
+def read(path: str | Path) -> list[tuple[str, dict[str, Any]]]:
     """[(label, configuration)] of a file. Raises :class:`~actcodec.files.UserError`."""
     try:
         return jobs(tomllib.loads(Path(path).read_text()))
@@ -31,7 +33,7 @@ def read(path):
         raise UserError(f"{path}: {error}") from error
 
 
-def jobs(sweep):
+def jobs(sweep: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """[(label, configuration)] of what such a file says, all presets of a seed before the next one. Raises
     ValueError."""
     common = {key: value for key, value in sweep.items() if key not in OWN}
@@ -47,7 +49,8 @@ def jobs(sweep):
             for seed in range(seeds) for label, way in presets.items()]
 
 
-def work(todo, data, results, processes=1, scheduler=None):
+def work(todo: Iterable[tuple[str, dict[str, Any]]], data: str | Path, results: str | Path, processes: int = 1,
+         scheduler: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """The results of jobs as (label, result), as they come. What is in the folder ``results`` is not trained again.
 
     With the address of a ``scheduler`` of Dask its workers train, one run a thread of each, and need ``data`` where

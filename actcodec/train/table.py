@@ -2,7 +2,10 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 from rich.table import Table
 
@@ -11,7 +14,7 @@ from actcodec.console import Console
 __all__ = ["draw", "show", "summary"]
 
 
-def summary(results):
+def summary(results: Sequence[Any]) -> list[dict[str, Any]]:
     """A row for each network and label, of [(label, result)]: dictionaries with ``accuracy``, its ``deviation`` and the
     half width of its 95 % ``interval`` (Student's t; both None for one seed), ``runs``, ``diverged``, ``ratio`` and
     ``loss``, the mean of the last points of the curves."""
@@ -31,14 +34,14 @@ def summary(results):
     return rows
 
 
-def interval(deviation, count):
+def interval(deviation: float, count: int) -> float:
     """Half of the 95 % confidence interval of a mean."""
     from scipy.stats import t
 
     return float(t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
 
 
-def show(rows):
+def show(rows: Iterable[Mapping[str, Any]]) -> None:
     """Prints the table."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("network", "preset"):
@@ -54,7 +57,7 @@ def show(rows):
     Console(width=120, highlight=False).print(table)
 
 
-def draw(results, target):
+def draw(results: Sequence[Any], target: str | Path) -> None:
     """Draws the curves of losses, and of accuracies where the test was made along the way, a colour for each label;
     .png, .svg or .pdf. A run that diverged ends early, and has no part in the means."""
     from actcodec.plotting import pyplot, write

@@ -63,7 +63,7 @@ def upsample(x: np.ndarray, shape: Sequence[int]) -> NDArray[np.float64]:
     return x
 
 
-def compress(x: ArrayLike, block: int = 8, bits: int = 2, rng: np.random.Generator | None = None) -> Cached:
+def compress(x: ArrayLike, block: int = 8, bits: int = 2, rng: "np.random.Generator | None" = None) -> Cached:
     """Cached of a tensor: equation 9, with the stochastic rounding of `rng`, a NumPy generator (default: a new one).
 
     HFC is taken against the LFC as it is cached, in bfloat16. Step and delta stay float64, so that the rounding is

@@ -6,14 +6,20 @@ vertical, 3 signed); seven of the code book; for several CDUs eight of each one'
 
 import math
 import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.codecs.codec import LaneCodec, LanePayload
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.registry import lane_modes
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.book import Book
+from actcodec.golden.comet.comet import Encoded
+from actcodec.golden.comet.huffman import Error
+from actcodec.golden.comet.lorenzo import Config
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.wire import stream
 
@@ -29,7 +35,7 @@ UNPREDICTED = ("none+", "none")  # symbols without and with a sign; the cheaper 
 class Comet(LaneCodec):
     """A tensor's values decide between the mode and its variant without tiles."""
 
-    def view(self, shape):
+    def view(self, shape: Sequence[int]) -> Any:
         """Without tiles, the tensor as one row, or, where that makes no difference, as rows of one sector. Raises
         ValueError where neither fits a descriptor."""
         if self.mode.tiled:
@@ -43,7 +49,8 @@ class Comet(LaneCodec):
         return blocks.View(1, size, 1, 1, False)
 
     # ----------------------------------------------------------------------------------------- of the lane's own mode
-    def fit(self, x, signs=False, **options):
+    def fit(self, x: NDArray[np.float32], signs: bool = False,
+            **options: Any) -> tuple[NDArray[np.uint32] | None, dict[str, int]]:
         """The settings of the cheapest predictor that the lane's mode has; no scales."""
         values = self.mode.option_values(options)
         values.pop("cdus")
@@ -51,36 +58,39 @@ class Comet(LaneCodec):
         eb, config, book = chosen(x, **values, among=among)
         return None, settings(prequantise.step(eb), config, book)
 
-    def encode(self, rows, view, words, settings, cdus, signs=False):
+    def encode(self, rows: np.ndarray, view: Any, words: NDArray[np.uint32] | None, settings: Mapping[str, int],
+               cdus: int, signs: bool = False) -> tuple[bytes, tuple[int, ...]]:
         e = self.encoded(settings)
         streams = comet.compress(rows, e.s / 2, e.config, e.book, cdus, view).streams
         return stream.weave(streams), tuple(map(len, streams))
 
-    def decode(self, payload, view, words, settings, cdus, lengths=()):
+    def decode(self, payload: bytes, view: Any, words: NDArray[np.uint32] | None, settings: Mapping[str, int],
+               cdus: int, lengths: Sequence[int] = ()) -> np.ndarray:
         return restored(self.encoded(settings, stream.unweave(payload, lengths)), view)
 
-    def encoded(self, settings, streams=(b"",)):
+    def encoded(self, settings: Mapping[str, int], streams: Sequence[bytes] = (b"",)) -> Encoded:
         """Golden's ``Encoded`` of these numbers."""
         config = lorenzo.Config(self.mode.tiled, *(bool(settings[name]) for name in FLAGS[1:]))
         book = Book.from_bytes(settings["counts"].to_bytes(7, "little"))
         return comet.Encoded(float(np.uint32(settings["step"] << 16).view(np.float32)), config, book, tuple(streams))
 
     # ----------------------------------------------------------------------------------------------- of the user's mode
-    def plan(self, x, cdus=1, **options):
+    def plan(self, x: NDArray[np.float32], dtype: str = "float32", cdus: int = 1,
+             **options: Any) -> tuple[Any, NDArray[np.uint32] | None, dict[str, int]]:
         eb, config, book = chosen(x, **options)
         return self._of(config), None, settings(prequantise.step(eb), config, book)
 
-    def compress(self, x, cdus, **options):
+    def compress(self, x: NDArray[np.float32], cdus: int = 1, dtype: str = "float32", **options: Any) -> Compressed:
         eb, config, book = chosen(x, **options)
         return self._packed(x.shape, comet.compress(x, eb, config, book, cdus))
 
-    def decompress(self, compressed):
+    def decompress(self, compressed: Compressed) -> np.ndarray:
         return restored(unpacked(compressed), compressed.shape)
 
-    def pack(self, c, **options):
+    def pack(self, c: LanePayload, **options: Any) -> Compressed:
         return self._packed(c.shape, c.mode.model.encoded(c.settings, stream.unweave(c.payload, c.lengths)))
 
-    def unpack(self, compressed):
+    def unpack(self, compressed: Compressed) -> LanePayload:
         e, c = unpacked(compressed), compressed
         return LanePayload(self._of(e.config), c.shape, stream.weave(e.streams), None, settings(e.s, e.config, e.book),
                       c.cdus, tuple(map(len, e.streams)))
@@ -97,37 +107,37 @@ class Comet(LaneCodec):
             side += struct.pack(f"<{cdus}Q", *map(len, encoded.streams))
         return Compressed(self.mode.name, shape, b"".join(encoded.streams), {"cdus": cdus}, side)
 
-    def side_bytes(self, shape, cdus=1, **options):
+    def side_bytes(self, shape: Sequence[int], cdus: int = 1, **options: Any) -> int:
         return HEAD + (8 * cdus if cdus > 1 else 0)
 
-    def size(self, shape, **options):
+    def size(self, shape: Sequence[int], dtype: str = "float32", **options: Any) -> int | None:
         return None
 
-    def check(self, compressed):
+    def check(self, compressed: Compressed, **more: Any) -> None:
         unpacked(compressed)
         if compressed.length > PER_BYTE * compressed.payload_bytes:
             raise ValueError(f"a payload of {compressed.payload_bytes} bytes cannot hold {compressed.length} values")
 
-    def saturated(self, x, compressed):
+    def saturated(self, x: NDArray[np.float32], compressed: Compressed) -> int:
         return 0
 
-    def facts(self, compressed):
+    def facts(self, compressed: Compressed) -> dict[str, Any]:
         e = unpacked(compressed)
         names = [name for name, config in lorenzo.CONFIGS.items() if config == e.config]
         return {"error_bound": e.s / 2, "predictor": names[0] if names else str(e.config),
                 "code_lengths": list(e.book.counts)}
 
 
-def restored(encoded, shape):
+def restored(encoded: Encoded, shape: Sequence[int]) -> NDArray[np.float32]:
     """The values of an ``Encoded``. Raises ValueError for streams that end early or go on."""
     x, error = comet.decompress(encoded, shape)
     if error:
-        what = "end early" if comet.Error.SHORT in error else "have bytes left"
+        what = "end early" if Error.SHORT in error else "have bytes left"
         raise ValueError(f"the streams {what}")
     return x
 
 
-def unpacked(compressed):
+def unpacked(compressed: Compressed) -> Encoded:
     """Golden's ``Encoded``. Raises ValueError for side information that cannot be."""
     c = compressed
     step, flags = struct.unpack_from("<HB", c.side)
@@ -145,7 +155,8 @@ def unpacked(compressed):
     return comet.Encoded(s, config, Book.from_bytes(c.side[3:HEAD]), streams)
 
 
-def chosen(x, error_bound, relative_bound, l2, predictor, among=()):
+def chosen(x: NDArray[np.float32], error_bound: float | None, relative_bound: float | None, l2: float | None,
+           predictor: str, among: Sequence[Config] = ()) -> tuple[float, Config, Book]:
     """What software decides: bound, predictor and book. Raises ValueError if the predictor is none of those ``among``
     which it may choose."""
     eb = bound(x, error_bound, relative_bound, l2)
@@ -155,34 +166,35 @@ def chosen(x, error_bound, relative_bound, l2, predictor, among=()):
     return eb, *comet.choose(x, prequantise.step(eb), found)
 
 
-def configs(shape, predictor):
+def configs(shape: Sequence[int], predictor: str) -> list[Config]:
     """Golden's configurations of a predictor, of which the cheapest one is taken."""
     names = UNPREDICTED if predictor == "none" else (predictor,)
     return lorenzo.legal(shape) if predictor == "auto" else [lorenzo.CONFIGS[name] for name in names]
 
 
-def bfloat16(s):
+def bfloat16(s: float) -> int:
     """The bits of a step, which is one."""
     return int(np.float32(s).view(np.uint32) >> 16)
 
 
-def bound(x, error_bound, relative_bound, l2):
+def bound(x: NDArray[np.float32], error_bound: float | None, relative_bound: float | None, l2: float | None) -> float:
     """The absolute error bound, of which one is given. Raises ValueError where it would be too small for a step."""
     if error_bound is not None:
         return error_bound
     with np.errstate(invalid="ignore"):
         low, high = float(x.min()), float(x.max())
-    if l2 is None and math.isfinite(low - high):
+    if relative_bound is not None and math.isfinite(low - high):
         return range_bound(low, high, relative_bound)
     finite = x[np.isfinite(x)]
     if not finite.any():
         return 1.0
-    if l2 is not None:
-        return l2_bound(np.abs(finite[finite != 0], dtype=np.float64), l2)
-    return range_bound(float(finite.min()), float(finite.max()), relative_bound)
+    if relative_bound is not None:
+        return range_bound(float(finite.min()), float(finite.max()), relative_bound)
+    assert l2 is not None
+    return l2_bound(np.abs(finite[finite != 0], dtype=np.float64), l2)
 
 
-def range_bound(low, high, relative_bound):
+def range_bound(low: float, high: float, relative_bound: float) -> float:
     """The error bound of values from ``low`` to ``high``, as a share of that range; of one number: a share of that."""
     if low == high == 0:
         return 1.0  # zeros stay what they are with any bound
@@ -193,7 +205,7 @@ def range_bound(low, high, relative_bound):
     return eb
 
 
-def l2_bound(values, error):
+def l2_bound(values: NDArray[np.float64], error: float) -> float:
     """Half of the largest step that keeps the relative L2 error of magnitudes (float64) within ``error``; found by
     bisection, as if the error rose with every step, which it nearly does."""
     limit = error * np.linalg.norm(values)
@@ -221,7 +233,7 @@ def l2_bound(values, error):
     return step(low) / 2
 
 
-def settings(s, config, book):
+def settings(s: float, config: Config, book: Book) -> dict[str, int]:
     """A number for each setting of a lane's mode."""
     flags = {name: int(getattr(config, name)) for name in FLAGS if name != "tiled"}
     return {"step": bfloat16(s), **flags, "counts": int.from_bytes(book.to_bytes(), "little")}

@@ -1,10 +1,16 @@
 """DIVISION: ``golden/division``. Side information are the scales k of the planes, as bfloat16."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec.codecs.codec import LaneCodec, scales
+from actcodec.codecs.compressed import Compressed
 from actcodec.golden.division import codec, memory, stream, table
 from actcodec.golden.division import view as views
+from actcodec.golden.division.codec import Encoded
 from actcodec.golden.jpegact import sfpr
 
 __all__ = ["Division"]
@@ -16,36 +22,44 @@ class Division(LaneCodec):
     smallest = np.finfo(np.float32).tiny
 
     @property
-    def bits(self):
+    def bits(self) -> int:
         return self.mode.format.row
 
-    def view(self, shape):
+    def view(self, shape: Sequence[int]) -> Any:
         return views.view(shape).jpegact
 
-    def settings(self, seed=0, rounding="stochastic", offset="mean", **options):
+    def settings(self, seed: int = 0, rounding: str = "stochastic", offset: str = "mean",
+                 **options: Any) -> dict[str, int]:
         return {"seed": seed, "minimum": int(offset == "min"), "nearest": int(rounding == "nearest")}
 
-    def fit(self, x, lfc="auto", offset="mean", **options):
+    def fit(self, x: NDArray[np.float32], signs: bool = False, lfc: str = "auto", offset: str = "mean",
+            **options: Any) -> tuple[NDArray[np.uint32] | None, dict[str, int]]:
         if lfc == "auto":
-            planes, lfc = table.auto(x, self.bits, offset)
+            planes, averaged = table.auto(x, self.bits, offset)
         else:
-            planes, lfc = table.table(x, self.bits, lfc == "on", offset), lfc == "on"
+            averaged = lfc == "on"
+            planes = table.table(x, self.bits, averaged, offset)
         words = planes.k.view(np.uint32) | planes.delta.view(np.uint8)
-        return words, self.settings(offset=offset, **options) | {"lfc": int(lfc)}
+        return words, self.settings(offset=offset, **options) | {"lfc": int(averaged)}
 
-    def encode(self, rows, view, words, settings, cdus, signs=False):
+    def encode(self, rows: np.ndarray, view: Any, words: Any, settings: Mapping[str, int], cdus: int,
+               signs: bool = False) -> tuple[bytes, tuple[int, ...]]:
         encoded, planes = self.encoded(rows, view, words, settings, signs), self.planes(view)
         return stream.interleave(encoded.payload, planes, self.bits, cdus), ()
 
-    def encoded(self, rows, view, words, settings, signs=False):
+    def encoded(self, rows: np.ndarray, view: Any, words: Any, settings: Mapping[str, int],
+                signs: bool = False) -> Encoded:
         """Golden's ``Encoded`` of rows, with the counts of what was clipped."""
         planes = self.planes(view)
-        k, delta = scales(words)[: planes.planes], words[: planes.planes].astype(np.uint8).view(np.int8)
+        words = words[: planes.planes]
+        k, delta = scales(words), words.astype(np.uint8).view(np.int8)
+        assert k is not None
         return codec.encode(rows, table.Table(k, delta), self.bits, settings["seed"], bool(settings["lfc"]),
                             "nearest" if settings["nearest"] else "stochastic",
                             "min" if settings["minimum"] else "mean", planes, signs)
 
-    def decode(self, payload, view, words, settings, cdus, lengths=()):
+    def decode(self, payload: bytes, view: Any, words: Any, settings: Mapping[str, int], cdus: int,
+               lengths: Sequence[int] = ()) -> np.ndarray:
         planes = self.planes(view)
         expected = codec.size(planes, self.bits)
         if len(payload) != expected:
@@ -54,19 +68,20 @@ class Division(LaneCodec):
         payload = stream.deinterleave(payload, planes, self.bits, cdus)
         return codec.restore(payload, sfpr.decompressing(words)[: planes.planes], planes, self.bits)
 
-    def planes(self, view):
+    def planes(self, view: Any) -> Any:
         """DIVISION's view of the same rows; channels that no row has do not matter."""
         planes = min(view.channels, -(-view.rows // view.height))
         return views.View(self.mode.tiled, view.rows, view.width, planes, view.height)
 
-    def size(self, shape, **options):
+    def size(self, shape: Sequence[int], dtype: str = "float32", **options: Any) -> int:
         return codec.size(shape, self._lane(shape, **options).format.row) + self.side_bytes(shape, **options)
 
-    def check(self, compressed):
+    def check(self, compressed: Compressed, **more: Any) -> None:
         super(LaneCodec, self).check(compressed)
         self.unpack(compressed)
 
-    def beside(self, network, graph, minibatch, bits, **options):
+    def beside(self, network: str, graph: Any, minibatch: int, bits: int = 2,
+               **options: Any) -> Iterable[tuple[str, Any]]:
         """What the paper has to compare with."""
         yield "DIVISION, appendix P", memory.appendix(graph, minibatch, bits)
         if bits == 2 and minibatch in memory.MINIBATCHES:
