@@ -188,8 +188,8 @@ def binarize():
 
 def bitpack():
     """Bitpack to one byte of each value, which needs four sectors for one."""
-    beats = [(f"sector {k}", {"data": [k << 24] * 8, "count": 8, "last": k == 6}) for k in range(1, 7)]
-    return alone(Bitpack(), beats, lambda ctx, payload: f"{ctx.get(payload.count)} bytes", (0, 3), (7,), 12)
+    beats = [(f"{k}", {"data": [k << 24] * 8, "count": 8, "last": k == 6}) for k in range(1, 7)]
+    return alone(Bitpack(), beats, lambda ctx, payload: f"{ctx.get(payload.count)} B", (0, 3), (7,), 12)
 
 
 def label(field, value):
