@@ -1,8 +1,8 @@
 """COMET in torch, bit-equal to ``golden/comet`` (COMET, section 3.4).
 
-Kept are the integers of prequantisation, two bytes a value: what comes back depends on nothing else. Prediction and
-codes only decide how many bytes the streams have. They are counted, exactly: a code's length for each symbol, what
-escapes add, and what interleaving adds.
+Kept are the integers of prequantisation, in four, eight or sixteen bits each, and a bit for each where zeros are left
+out: what comes back depends on nothing else. Prediction and codes only decide how many bytes the streams have. They are
+counted, exactly: a code's length for each symbol, what escapes add, and what interleaving adds.
 """
 
 import numpy as np
@@ -19,6 +19,7 @@ from actcodec.golden.offload import blocks
 from actcodec.torch import sfpr
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
+from actcodec.torch.packing import Sparse, packed_codes, sparse, unpacked_bits, unpacked_codes
 
 __all__ = ["Comet"]
 
@@ -44,13 +45,14 @@ class Comet:
         q, outside = self._function(quantized)(x.view(-1), torch.tensor(s, dtype=torch.float64, device=x.device))
         kept = outside.nonzero().view(-1)
         size = sum(self._sizes(q, kept, shape, cdus))
-        data, held = (q, s, kept, x.view(-1)[kept]), 2 * q.numel() + 12 * kept.numel()
+        narrow, bits = narrowed(q)
+        data, held = (narrow, bits, s, kept, x.view(-1)[kept]), narrow.nbytes + 12 * kept.numel()
         return Packed(self.mode.name, tuple(x.shape), data, size, self.mode.model.side_bytes(shape, cdus), held)
 
     def decode(self, packed):
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
-        q, s, kept, values = packed.data
-        x = q.float().mul_(s)  # 11 by 8 bits: exact
+        narrow, bits, s, kept, values = packed.data
+        x = widened(narrow, bits, torch.Size(packed.shape).numel()).float().mul_(s)  # 11 by 8 bits: exact
         return x.index_put_((kept,), values).view(packed.shape)
 
     def _bound(self, x):
@@ -78,6 +80,29 @@ class Comet:
         escapes = kept.numel() or counts[configs.index(config)][book.U:].any()
         for rounds in streams(u, shape, config.tiled, cdus):
             yield size(rounds, code, escape if escapes else None)
+
+
+def narrowed(q):
+    """Flat int16 in the least bytes: :class:`~actcodec.torch.packing.Sparse`, and the bits of its values."""
+    low, high = map(int, torch.aminmax(q)) if q.numel() else (0, 0)
+    bits = 4 if low >= -8 and high < 8 else 8 if low >= -128 and high < 128 else 16
+    if bits == 16:
+        return sparse(q), bits
+    found = sparse(q.to(torch.int8))
+    if bits == 4:
+        dense = q.numel() // 2 <= found.values.numel() // 2 + -(-q.numel() // 8)  # of four bits, zeros may be less
+        values = q.to(torch.int8) if dense else found.values
+        found = Sparse(None if dense else found.bits, packed_codes((values & 15).view(torch.uint8), 4))
+    return found, bits
+
+
+def widened(found, bits, count):
+    """The reverse."""
+    if bits != 4:
+        return found.dense(count)
+    number = count if found.bits is None else int(unpacked_bits(found.bits, count).sum())
+    values = unpacked_codes(found.values, 4, number).view(torch.int8)
+    return Sparse(found.bits, (values ^ 8) - 8).dense(count)
 
 
 def quantized(x, s):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 import weakref
 from collections import Counter
@@ -12,61 +11,15 @@ from fnmatch import fnmatchcase
 import torch
 from torch.nn.parameter import is_lazy
 
-from actcodec.codecs.compressed import MOST_DIMENSIONS
 from actcodec.torch import rules as ruling
 from actcodec.torch import saved
+from actcodec.torch.entry import Entry, Form, serves
 from actcodec.torch.golden import ENGINES, codec
-from actcodec.torch.operations import RECURRENT, RELU, Operations
+from actcodec.torch.needs import SHAPE, Bit, Noise, Places
+from actcodec.torch.operations import Operations
 from actcodec.torch.report import Account, Meter, Report, Row
 
 __all__ = ["Compress"]
-
-
-class Entry:
-    """A tensor that is kept, once for all operations that save it."""
-
-    def __init__(self, tensor, kind, row):
-        self.kind, self.row, self.users, self.given = kind, row, 0, 0
-        self.shape, self.stride, self.dtype = tensor.shape, tensor.stride(), tensor.dtype
-        self.fills = saved.fills(self.shape, self.stride)
-        self.codec = self.packed = self.version = self.decoded = self.account = None
-
-    def keep(self, tensor):
-        """As it is. The detached tensor does not hold the graph that it is part of, and shares its version."""
-        self.codec, self.packed, self.version = None, tensor.detach(), tensor._version
-
-    def encode(self, tensor, chosen):
-        """Compressed."""
-        start = time.perf_counter()
-        values = tensor.detach().resolve_neg().float().contiguous()
-        self.codec, self.packed, self.decoded = chosen, chosen.encode(values.view(seen(values.shape))), None
-        self.row.compressed(self.packed, chosen, time.perf_counter() - start)
-
-    def decode(self):
-        values = self.codec.decode(self.packed).view(self.shape).to(self.dtype)
-        if values.stride() != self.stride and self.fills:
-            values = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=values.device).copy_(values)
-        return values
-
-    def restore(self, shape, stride):
-        """The tensor as one of its users saw it. As long as others are to come, it is not decoded again."""
-        if self.codec is None:
-            if self.packed._version != self.version:
-                raise RuntimeError(f"a tensor of shape {tuple(shape)} needed for gradient computation was changed in "
-                                   f"place: it is at version {self.packed._version}, expected {self.version}")
-            return self.seen(self.packed, shape, stride)
-        values, start = self.decoded, time.perf_counter()
-        if values is None:
-            values = self.decode()
-            self.row.decode_seconds += time.perf_counter() - start
-        self.given += 1
-        self.decoded = values if self.given % self.users else None
-        return self.seen(values, shape, stride)
-
-    def seen(self, values, shape, stride):
-        """Values as another user sees the same memory."""
-        same = (values.shape, values.stride()) == (shape, stride) or not self.fills
-        return values if same else values.as_strided(shape, stride)
 
 
 class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
@@ -74,6 +27,10 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     A context around the forward pass, or a decorator of the function that does it; the backward pass may be inside or
     outside. What is tensor for tensor compressed is decided by rules: the first that matches counts.
+
+    Where a backward pass needs less than values, less is kept, whatever the mode: a bit of a value for ReLU, ReLU6,
+    hardtanh, clamp, leaky ReLU, threshold and dropout, if the rule for ``mask`` loses anything; four for the place of a
+    maximum, if there is a rule for ``pool``; nothing of the input of a max pooling, if there are rules.
 
     A tensor is compressed if it is float32, float16 or bfloat16, belongs to the graph (weights, pictures and buffers do
     not) and has a rule. Tensors that share memory are kept once. Under ``torch.utils.checkpoint`` its inputs are
@@ -89,16 +46,18 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         It is not changed. Its layers name the rows of the report; functional calls count as their layer's.
     preset : str
         A column of JPEG-ACT's Table II (``none``, ``cdma``, ``gist``, ``gist-fp16``, ``gist-fp10``, ``gist-fp8``,
-        ``sfpr``, ``jpeg-act``), or any mode of the registry, for all activations.
+        ``sfpr``, ``jpeg-base``, ``jpeg-act``), or ``division-paper`` or ``comet-paper``, which are what these papers
+        do, or any mode of the registry, for all activations.
     rules : list
         In its place: what :func:`~actcodec.torch.rule` makes.
     engine : str
-        ``torch`` counts the bytes of the payload without making it, and keeps a byte or two a value; ``compiled`` does
-        the same through ``torch.compile``; ``golden`` makes the real payload, slowly. Gradients and sizes are the same.
+        ``torch`` counts the bytes of the payload, and holds as many or little more; ``compiled`` does the same through
+        ``torch.compile``; ``golden`` makes the real payload, slowly. Gradients and sizes are the same.
     min_values : int
         Smaller tensors are left as they are.
     error_every : int
-        Passes from one measurement of the error to the next, which decodes everything once more; 0 for never.
+        Passes from one measurement of the error to the next, which decodes everything once more, in float64; 0 for
+        never.
     schedule : Schedule
         Options by the number of the pass, such as :func:`~actcodec.torch.optl5h`. ``step`` is the number of the next
         one; set it when training is resumed.
@@ -106,7 +65,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         Those of the modes: ``dqt="optH"``, ``signs=True``.
     """
 
-    def __init__(self, model, preset="jpeg-act", *, rules=None, engine="torch", min_values=4096, error_every=100,
+    def __init__(self, model, preset="jpeg-act", *, rules=None, engine="torch", min_values=4096, error_every=0,
                  schedule=None, **options):
         super().__init__(self._pack, self._unpack)
         if engine not in ENGINES:
@@ -136,6 +95,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         else:
             self.rules = ruling.with_options(self.rules, options)
         self._codecs = [one.mode and codec(one.mode, one.options, self.engine) for one in self.rules]
+        self._bits = codec(ruling.ONE_BIT[0], {}, self.engine)  # for masks whose rule is lossy
         layers = [name for name, _ in self.model.named_modules()]
         for one in self.rules:
             if not any(fnmatchcase(name, one.layer) for name in layers):
@@ -161,10 +121,9 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         """The layer that saved a tensor first, and its values as the backward pass will have them; None for a tensor
         that was not saved."""
         entry = self._entries.get(saved.key(tensor))
-        if entry is None or entry.row is None:
+        if entry is None or entry.row is None or None not in entry.forms:
             return None
-        return entry.row.layer, tensor if entry.codec is None else entry.seen(entry.decode(), tensor.shape,
-                                                                              tensor.stride())
+        return entry.row.layer, entry.seen(entry.forms[None].values(entry), tensor.shape, tensor.stride())
 
     # --------------------------------------------------------------------------------------------------------- context
     def __enter__(self):
@@ -240,42 +199,47 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if not saved.plain(tensor):
             self._left[f"of class {type(tensor).__name__}, sparse, nested or without data"] += 1
             return tensor.detach()
-        entry = self._entries.get(key := saved.key(tensor))
+        need, entry = self._operations.need(tensor), self._entries.get(key := saved.key(tensor))
         if entry is None:
-            self._entries[key] = entry = self._new(tensor)
-        elif entry.kind == "mask":  # and its ReLU has saved it already
-            entry.kind = entry.row.kind = "relu"
-            self._keep(entry, entry.seen(tensor.detach(), entry.shape, entry.stride))
-        entry.users += 1
-        return entry, tensor.shape, tensor.stride()
+            self._entries[key] = entry = self._new(tensor, need)
+        if entry.row is None:
+            need = None
+        elif need not in entry.forms:
+            need = self._keep(entry, need, tensor)
+        if need in entry.forms:
+            entry.forms[need].users += 1
+        return entry, need, tensor.shape, tensor.stride()
 
     @torch.no_grad()
     def _unpack(self, packed):
         return packed if isinstance(packed, torch.Tensor) else packed[0].restore(*packed[1:])
 
-    def _new(self, tensor):
+    def _new(self, tensor, need):
         """The entry of a tensor that is not kept yet."""
         if saved.storage(tensor) in self._parameters:
             entry = Entry(tensor, "other", None)
-            entry.keep(tensor)
+            entry.forms[None] = Form(tensor)
             return entry
-        kind, memory = "other", tensor.untyped_storage().nbytes()
+        memory = tensor.untyped_storage().nbytes()
         size = min(tensor.nbytes, memory)  # less, where it was expanded
-        if self._operations.running in RECURRENT and tensor.dtype is torch.uint8:
+        large = tensor.numel() >= max(self.min_values, 1) and size == tensor.nbytes
+        if self._operations.recurrent and tensor.dtype is torch.uint8:
             kind = "workspace"
+        elif isinstance(need, Noise) and large:
+            kind = "mask"
+        elif isinstance(need, Places) and large:
+            kind = "index"
         elif why := self._unfit(tensor, size):
+            kind = "other"
             self._left[why] += 1
         else:
             kind = saved.kind(tensor)
-            if kind == "relu" and self._operations.running in RELU:
-                kind = "mask"
         entry = Entry(tensor, kind, self._row(tensor, kind))
         if tensor.requires_grad:  # a view keeps all of it alive
             entry.account = Account(self._meter, saved.storage(tensor), memory)
         else:  # a picture may be a view of the data set, which is there anyway
             entry.account = Account(self._meter, saved.key(tensor), size)
         weakref.finalize(entry, entry.account.close).atexit = False
-        self._keep(entry, tensor)
         return entry
 
     def _unfit(self, tensor, size):
@@ -288,23 +252,56 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             return f"of fewer than {max(self.min_values, 1)} values"
         return "" if size == tensor.nbytes else "expanded"
 
-    def _keep(self, entry, tensor):
-        """Keeps a tensor as the rules say."""
-        chosen = next((codec for rule, codec in zip(self.rules, self._codecs, strict=True)
-                       if rule.matches(entry.kind, entry.row.layer, entry.shape)), None)
-        if chosen is None:
-            if entry.kind in ruling.KINDS:
-                self._left[f"of kind {entry.kind} without a rule"] += 1
-            entry.row.left(tensor)
-            entry.keep(tensor)
-            entry.account.keep()
-            return
-        self._compressed = True
-        if chosen is not entry.codec:  # that of a mask may serve all
-            entry.encode(tensor, chosen)
-            if self._measured and chosen.mode.name not in ruling.ONE_BIT:
-                entry.row.error = relative_error(entry.decode(), tensor)
-        entry.account.pack(entry.row.held)
+    def _keep(self, entry, need, tensor):
+        """Keeps a tensor for what is needed of it, as the rules say, and returns by which of its forms."""
+        if entry.kind in ruling.KINDS and need is SHAPE and self.rules:
+            self._compressed = True
+            entry.row.update(entry)
+            return SHAPE
+        values = entry.forms.get(None)
+        if entry.kind in ("other", "workspace") or need is SHAPE or (values and serves(values, need)):
+            need = None
+        if need not in entry.forms:
+            tensor = entry.seen(tensor.detach(), entry.shape, entry.stride)
+            entry.forms[need] = form = self._form(entry, need, tensor)
+            entry.row.encode_seconds += 0 if form.kept else form.seconds
+            if need is None:
+                self._share(entry, form, tensor)
+                if self._measured and form.codec:
+                    entry.row.error = relative_error(form.values(entry), tensor)
+            if form.kept and entry.kind in ruling.KINDS:
+                self._left[f"of kind {'mask' if need else entry.kind} without a rule"] += 1
+            self._compressed |= not form.kept
+            entry.row.update(entry)
+            entry.account.hold(any(form.kept for form in entry.forms.values()),
+                               sum(form.packed.held for form in entry.forms.values() if not form.kept))
+        return need
+
+    def _form(self, entry, need, tensor):
+        """A new form of a tensor."""
+        if isinstance(need, Places):
+            return Form(tensor, None, need if self._chosen("pool", entry) else None)
+        if need is None:
+            mask = entry.kind == "mask"  # of a dropout, and somebody asks for more than its bits
+            return Form(tensor, self._chosen(entry.kind, entry) if entry.kind in ruling.KINDS and not mask else None)
+        chosen = self._chosen("mask", entry)
+        if chosen is not None and chosen.mode.lossy:
+            return Form(tensor, chosen if chosen.mode.name in ruling.ONE_BIT else self._bits, need)
+        return Form(tensor, chosen if tensor.is_floating_point() else None)  # for values, which serve as well
+
+    def _share(self, entry, values, tensor):
+        """Those that need a bit get the values, now that they are there, if these tell it; else the bit itself."""
+        for need, form in list(entry.forms.items()):
+            if isinstance(need, Bit) and serves(values, need):
+                entry.replace(need, None)
+            elif isinstance(need, Bit) and form.kept:
+                entry.forms[need] = Form(tensor, self._bits, need)
+                entry.forms[need].users = form.users
+
+    def _chosen(self, kind, entry):
+        """The codec that the rules have for a kind of tensor; None for none."""
+        return next((codec for rule, codec in zip(self.rules, self._codecs, strict=True)
+                     if rule.matches(kind, entry.row.layer, entry.shape)), None)
 
     def _row(self, tensor, kind):
         """The row of the report for the next tensor of this layer."""
@@ -312,7 +309,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         number = self._ordinals[layer]
         self._ordinals[layer] += 1
         row = self._rows.setdefault((layer, number), Row(layer))
-        row.seen(tensor, kind)
+        row.begin(tensor, kind)
         return row
 
 
@@ -343,12 +340,3 @@ class Return(Call):
     def __call__(self, module, arguments, output):
         if self._compress is not None and not torch.compiler.is_compiling():
             self._compress._return(module, arguments, output)
-
-
-def seen(shape):
-    """A shape that codecs take: those of more dimensions lose the ones in the middle, a single number is a row."""
-    if not shape:
-        return torch.Size((1,))
-    if len(shape) <= MOST_DIMENSIONS:
-        return shape
-    return torch.Size((*shape[:3], shape[3:-1].numel(), shape[-1]))

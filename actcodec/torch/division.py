@@ -1,6 +1,6 @@
 """DIVISION in torch, in integers, bit-equal to ``golden/division`` (DIVISION, sections 4.1 and 4.2).
 
-Kept is what decoding gives before its last multiplication, a byte a value. The bytes of the payload follow from the
+Kept are the codes, as many in a byte as fit, and the level of each segment. The bytes of the payload follow from the
 shape.
 """
 
@@ -19,6 +19,7 @@ from actcodec.golden.offload.blocks import GROUP, LANES
 from actcodec.torch import sfpr
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
+from actcodec.torch.packing import packed_codes, unpacked_codes
 
 __all__ = ["Division"]
 
@@ -95,15 +96,17 @@ class Division:
         k, delta, lfc = self._table(x.view(view.planes, -1), view, segments)
         found = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
         random = noise(view, bits, o["seed"], o["rounding"], x.device)  # 32 steps, which take minutes to compile
-        q = self._function(coded)(x, view, segments, found, delta, random, (bits, lfc, o["offset"]))
-        side = 2 * view.planes
-        return Packed(self.mode.name, tuple(x.shape), (q, found), codec.size(shape, bits), side,
-                      q.numel() + 8 * view.planes)
+        code, base = self._function(coded)(x, view, segments, found, delta, random, (bits, lfc, o["offset"]))
+        code = packed_codes(code, bits)
+        return Packed(self.mode.name, tuple(x.shape), (code, base, found, bits), codec.size(shape, bits),
+                      2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes)
 
     def decode(self, packed):
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
-        q, found = packed.data
+        code, base, found, bits = packed.data
         view = views.view(seen(packed.shape))
+        code = unpacked_codes(code, bits, 64 * view.blocks).view(-1, LANES, LANES)
+        q = self._function(level)(code, base, view, self._segments[view, code.device], bits)
         return self._function(sfpr.dequantize)(q, view.jpegact, found).view(packed.shape)
 
     def _table(self, x, view, segments):
@@ -214,12 +217,17 @@ def noise(view, bits, seed, rounding, device):
 
 
 def coded(x, view, segments, found, delta, random, way):
-    """Flat int8: what decoding makes of the codes of a tensor, by its table and with a :func:`noise`. ``way`` is (bits,
-    lfc, offset)."""
+    """Codes of a tensor, by its table and with a :func:`noise`, flat uint8, and the level of each segment, int8
+    [segments, 1]. ``way`` is (bits, lfc, offset)."""
     bits, lfc, offset = way
     y = split(sfpr.quantize(x, view.jpegact, found), view).to(torch.int16)
-    level = exact(y.to(torch.int32), segments, lfc, offset) + 32 >> 6
-    base = (level + delta[segments.plane][:, None]).clamp(-128, 127).to(torch.int16)
-    base = segments.spread(base)
-    code = (y - base + random).clamp(0, 63) >> 6 - bits
-    return join((base + (code << 6 - bits)).clamp(max=127).to(torch.int8), view)
+    mean = exact(y.to(torch.int32), segments, lfc, offset) + 32 >> 6
+    base = (mean + delta[segments.plane][:, None]).clamp(-128, 127).to(torch.int16)
+    code = (y - segments.spread(base) + random).clamp(0, 63) >> 6 - bits
+    return code.to(torch.uint8).reshape(-1), base.to(torch.int8)
+
+
+def level(code, base, view, segments, bits):
+    """Flat int8 of what :func:`coded` gave, its codes as [blocks, 8, 8]."""
+    base = segments.spread(base.to(torch.int16))
+    return join((base + (code.to(torch.int16) << 6 - bits)).clamp(max=127).to(torch.int8), view)

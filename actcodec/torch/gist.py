@@ -1,7 +1,7 @@
 """Gist's DPR and SSDC in torch, in integers, bit-equal to ``golden/gist`` (Gist, section III-A).
 
-Kept is a code for each value, in one or two bytes; of SSDC in full, the values. The bytes of the payload, which packs
-codes into words and leaves zeros out, are counted.
+Codes are kept in words, as in the payload; of SSDC, values or codes that are not zero, and a bit for each value instead
+of their columns. The bytes of the payload are counted.
 """
 
 import torch
@@ -10,6 +10,7 @@ from actcodec import codecs
 from actcodec.golden.gist import dpr, ssdc
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
+from actcodec.torch.packing import Sparse, joined, packed_words, part_of, sparse, unpacked_bits, unpacked_words
 
 __all__ = ["Dpr", "Ssdc", "dequantize", "quantize"]
 
@@ -18,6 +19,7 @@ INFINITE = 0x7F800000
 QUIET = 0x7FC00000
 FRACTION = 23  # bits of a float32
 BIAS = 127
+WORD = 32
 
 
 def bits(number):
@@ -50,13 +52,6 @@ def dequantize(codes, exponent, mantissa):
     return (value | sign).view(torch.float32)
 
 
-def nonzero(x):
-    """The values with +0.0 for zeros of both signs, and how many are not zero."""
-    value = x.view(torch.int32)
-    zero = value & MAGNITUDE == 0
-    return torch.where(zero, 0, value).view(torch.float32), zero.numel() - torch.count_nonzero(zero)
-
-
 class Dpr:
     """One of the modes ``dpr-*``, through ``torch.compile`` if ``compile``. Raises ValueError."""
 
@@ -69,21 +64,51 @@ class Dpr:
 
     def encode(self, x):
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor."""
-        form, count, side, data = self.form and dpr.named(self.form), x.numel(), 0, x
+        form, count, side, zeros = self.form and dpr.named(self.form), x.numel(), 0, None
         if self.sparse:
-            data, count = self._function(nonzero)(x)
-            side = 8
+            zeros, side = sparse(x), 8
+            count = torch.count_nonzero(x)
         size = 4 * ((count + form.per_word - 1) // form.per_word) if form else 4 * count
         if self.sparse:
             size = size + count + 2 * -(-x.numel() // ssdc.ROW)
+        data = zeros.values if self.sparse else x.view(-1)
+        bits = zeros.bits if self.sparse else None
+        if self.sparse and bits is None:  # all of them, in a copy: no zero comes back negative
+            data = torch.where(data == 0, 0, data)
         if form:
-            data = self._function(quantize)(data, form.exponent, form.mantissa)
-        return Packed(self.mode.name, tuple(x.shape), data, size, side, data.numel() * data.element_size())
+            data = self._codes(data, form)
+        held = data.nbytes + (0 if bits is None else bits.nbytes)
+        return Packed(self.mode.name, tuple(x.shape), (data, bits), size, side, held)
+
+    def _codes(self, x, form):
+        """Codes of flat values, in parts, as they are kept."""
+        parts = []
+        step = part_of(x) // 12 * 12  # whole words
+        for i in range(0, x.numel(), step) or (0,):
+            codes = self._function(quantize)(x[i:i + step], form.exponent, form.mantissa)
+            parts.append(packed_words(codes, form.width) if WORD % form.width else codes)
+        return joined(parts)
+
+    def _values(self, data, form, count):
+        """The reverse."""
+        x = torch.empty(count, dtype=torch.float32, device=data.device)
+        step = part_of(x) // 12 * 12
+        for i in range(0, count, step):
+            n = min(step, count - i)
+            if WORD % form.width:
+                codes = unpacked_words(data[i // form.per_word:-(-(i + n) // form.per_word)], form.width, n)
+            else:
+                codes = data[i:i + n]
+            x[i:i + n] = self._function(dequantize)(codes, form.exponent, form.mantissa)
+        return x
 
     def decode(self, packed):
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
-        form = self.form and dpr.named(self.form)
-        return self._function(dequantize)(packed.data, form.exponent, form.mantissa) if form else packed.data
+        form, (data, bits) = self.form and dpr.named(self.form), packed.data
+        count = torch.Size(packed.shape).numel()
+        if form:
+            data = self._values(data, form, count if bits is None else int(unpacked_bits(bits, count).sum()))
+        return Sparse(bits, data).dense(count).view(packed.shape)
 
 
 class Ssdc(Dpr):

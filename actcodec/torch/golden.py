@@ -28,8 +28,9 @@ class Golden:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
 
     def encode(self, x):
-        """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
-        compressed, _ = engines.compress("golden", x.cpu().numpy(), self.mode.name, **self.options)
+        """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions; bools are 0
+        and 1."""
+        compressed, _ = engines.compress("golden", x.float().cpu().numpy(), self.mode.name, **self.options)
         side, data = len(compressed.side), (compressed, x.device)
         return Packed(compressed.mode, tuple(x.shape), data, compressed.payload_bytes, side,
                       compressed.payload_bytes + side)

@@ -1,8 +1,8 @@
 """JPEG-ACT's modes in torch, and Gist's Binarize, which is brc without padding: int32 arithmetic, the same on CPU and
 CUDA, and bit-equal to golden.
 
-What is kept is what is cheap to keep: a byte a value where golden has a payload with a mask, or JPEG's codes. How many
-bytes the payload would have is counted, exactly.
+What is kept is about the payload: bits and values that are not 0 where golden has a mask, and in place of JPEG's codes.
+How many bytes the payload would have is counted, exactly.
 """
 
 import torch
@@ -13,12 +13,9 @@ from actcodec.golden.offload import blocks
 from actcodec.torch import quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
+from actcodec.torch.packing import Sparse, capturing, packed_bits, sparse, unpacked_bits
 
 __all__ = ["Lane"]
-
-SPREAD = 0x0101010101010101  # times a byte: eight copies
-PICK = 0x8040201008040201 - (1 << 64)  # of copy i, bit i
-GATHER = sum(1 << 56 - 7 * i for i in range(8))  # times eight bytes of 0 or 1: bit i of the top byte is byte i
 
 
 class Lane:
@@ -42,11 +39,15 @@ class Lane:
         size = form.shortest * view.blocks(mode.tiled) if form else -(-x.numel() // 8)
         counted = form is not None and form.kind == "mask"
         if keeps_bits(mode):
-            return self._packed(mode, x, packed_bits(x), size)
+            data = packed_bits(x)
+            return Packed(mode.name, tuple(x.shape), (data, None), size, 0, data.nbytes)
         if not mode.scaled:
             if counted:
                 size += form.item * torch.count_nonzero(x.view(torch.int32))
-            return self._packed(mode, x, x.detach(), size, x._version)
+                if not capturing(x) and int(size) < x.nbytes:
+                    q = sparse(x, negative_zero=True)
+                    return Packed(mode.name, tuple(x.shape), (q, None), size, 0, q.nbytes)
+            return Packed(mode.name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes)
         found = sfpr.scales(x, view, self._function(sfpr.magnitudes))
         way = quantize.shift if mode.shifts else quantize.divide
         q, count = self._function(coded)(x, view, found, self.options.get("signs", False), way,
@@ -55,30 +56,32 @@ class Lane:
             size += form.item * count
         elif form.kind == "counted":
             size += runlength.size(q)
-        return self._packed(mode, x, q, size, found)
+        if form.kind in ("mask", "counted"):
+            q = sparse(q)
+        channels = len(found.k)
+        return Packed(mode.name, tuple(x.shape), (q, found), size, 2 * channels, q.nbytes + 8 * channels)
 
     def decode(self, packed):
         """The float32 tensor of a :class:`Packed`."""
         mode, view = codecs.find(packed.mode), blocks.view(seen(packed.shape))
         q, found = packed.data
         if keeps_bits(mode):
-            x = unpacked_bits(q, packed.shape)
+            x = unpacked_bits(q, torch.Size(packed.shape).numel()).float()
         elif not mode.scaled:
-            if q._version != found:
+            if found is None:
+                x = q.dense(torch.Size(packed.shape).numel())
+            elif q._version != found:
                 raise RuntimeError(f"a tensor of shape {packed.shape} that mode {mode.name} keeps was changed in place "
                                    f"after it was saved (version {q._version}, not {found})")
-            x = q
+            else:
+                x = q
         else:
+            if isinstance(q, Sparse):
+                q = q.dense(64 * view.blocks(True) if mode.tiled else torch.Size(packed.shape).numel())
+                q = q.view(8, 8, -1) if mode.tiled else q
             way = quantize.unshift if mode.shifts else quantize.multiply
             x = self._function(decoded)(q, view, found, way, self._table(mode, q.device))
         return x.view(packed.shape)
-
-    @staticmethod
-    def _packed(mode, x, q, size, found=None):
-        """``found`` are the scales; of a tensor that is kept as it is, its version."""
-        channels = len(found.k) if mode.scaled else 0
-        side, held = 2 * channels, q.numel() * q.element_size() + 8 * channels
-        return Packed(mode.name, tuple(x.shape), (q, found), size, side, held)
 
     def _table(self, mode, device):
         """Shifts or divisors, int32 [8, 8, 1]; None where there are no tiles."""
@@ -108,16 +111,3 @@ def coded(x, view, found, signs, way, table, counted):
 def decoded(q, view, found, way, table):
     """Flat float32 values of what :func:`coded` gave."""
     return sfpr.dequantize(q if table is None else tiles.restored(q, view, way, table), view, found)
-
-
-def packed_bits(x):
-    """x > 0 as bytes, least significant bit first."""
-    bits = (x > 0).view(-1)
-    bits = torch.nn.functional.pad(bits, (0, -bits.numel() % 8))
-    return (bits.view(torch.int64) * GATHER).bitwise_right_shift_(56).to(torch.uint8)
-
-
-def unpacked_bits(q, shape):
-    """1.0 where a bit is set, 0.0 elsewhere."""
-    bits = (q.to(torch.int64) * SPREAD).bitwise_and_(PICK).view(torch.uint8) != 0
-    return bits[:torch.Size(shape).numel()].float()

@@ -1,36 +1,137 @@
-"""Which PyTorch function runs at this moment, which says what a tensor is saved for."""
+"""Which PyTorch function runs at this moment, and what it needs of the tensors that it saves."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["RECURRENT", "RELU", "Operations"]
+from actcodec.torch.needs import SHAPE, Bit, Need, Noise, Places
 
-RELU = frozenset({torch.relu, torch.relu_, torch.Tensor.relu, torch.Tensor.relu_, F.relu})
+__all__ = ["Operations"]
+
+RELU = Bit(0, None, 1, 0, nan=True)
 RECURRENT = frozenset({torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu})
 
 
-class Operations(TorchFunctionMode):
-    """A context in which :attr:`running` is the function of :data:`RELU` or :data:`RECURRENT` that runs, else None.
+def _relu(input, inplace=False):
+    return RELU
 
-    What autograd saves meanwhile is saved by that function. The graph does not tell: a node can be asked what it has
-    saved, but a checkpoint answers by computing it once more. Compilers trace through.
+
+def _relu6(input, inplace=False):
+    return _hardtanh(input, 0.0, 6.0)
+
+
+def _hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    return Bit(min_val, max_val, (min_val + max_val) / 2, math.inf)
+
+
+def _leaky_relu(input, negative_slope=0.01, inplace=False):
+    return Bit(0, None, 1, -1)
+
+
+def _threshold(input, threshold, value, inplace=False):
+    return Bit(threshold, None, math.inf, -math.inf, nan=True)
+
+
+def _clamp(input, min=None, max=None):
+    if isinstance(min, Tensor) or isinstance(max, Tensor) or (min is None and max is None):
+        return None
+    inside = math.inf if max is None else -math.inf if min is None else (min + max) / 2
+    return Bit(min, max, inside, math.nan, closed=True)
+
+
+def _clamp_min(input, min):
+    return _clamp(input, min)
+
+
+def _clamp_max(input, max):
+    return _clamp(input, None, max)
+
+
+def _dropout(input, p=0.5, training=True, inplace=False):
+    return Noise()
+
+
+def _dropout_of_torch(input, p, train):
+    return Noise()
+
+
+def _pair(value):
+    return (value, value) if isinstance(value, int) else (*value, *value)[:2]
+
+
+def _max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    kernel = _pair(kernel_size)
+    return Places(tuple(input.shape[-2:]), kernel, _pair(stride) if stride else kernel, _pair(padding), _pair(dilation))
+
+
+def _methods(names: str, function: Callable[..., Need | None]) -> dict[Callable[..., Any], Callable[..., Need | None]]:
+    """For functions of torch and of tensors, where there are any of these names."""
+    return {getattr(where, name): function for where in (torch, Tensor) for name in names.split()
+            if hasattr(where, name)}
+
+
+NEEDS = {
+    F.relu: _relu, **_methods("relu relu_", _relu), F.relu6: _relu6,
+    F.hardtanh: _hardtanh, F.hardtanh_: _hardtanh,
+    F.leaky_relu: _leaky_relu, F.leaky_relu_: _leaky_relu,
+    F.threshold: _threshold, F.threshold_: _threshold, **_methods("threshold threshold_", _threshold),
+    **_methods("clamp clamp_ clip clip_", _clamp), **_methods("clamp_min clamp_min_", _clamp_min),
+    **_methods("clamp_max clamp_max_", _clamp_max),
+    F.dropout: _dropout, torch.dropout: _dropout_of_torch, torch.dropout_: _dropout_of_torch,
+    F.max_pool2d: _max_pool2d, torch.max_pool2d: _max_pool2d,
+} | dict.fromkeys(RECURRENT, lambda *arguments: None)
+"""What these functions need, by a function of their arguments."""
+
+
+class Operations(TorchFunctionMode):
+    """A context that knows which function of :data:`NEEDS` runs. What autograd saves meanwhile is saved by it.
+
+    The graph does not tell: a node can be asked what it has saved, but a checkpoint answers by computing it once more.
+    Compilers trace through.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.running: Callable[..., Any] | None = None
+        self._running: tuple[Callable[..., Any], Any, Any] | None = None
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.compiler.is_compiling() or (func not in RELU and func not in RECURRENT):
-            return func(*args, **(kwargs or {}))
-        self.running = func
+        kwargs = kwargs or {}
+        if torch.compiler.is_compiling() or func not in NEEDS:
+            return func(*args, **kwargs)
+        outer, self._running = self._running, (func, args, kwargs)
         try:
-            return func(*args, **(kwargs or {}))
+            return func(*args, **kwargs)
         finally:
-            self.running = None
+            self._running = outer
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether it is a recurrent network's, all of it."""
+        return self._running is not None and self._running[0] in RECURRENT
+
+    def need(self, tensor: Tensor) -> Need | None:
+        """What it needs of a tensor that is being saved; None for its values."""
+        if self._running is None:
+            return None
+        function, args, kwargs = self._running
+        need = NEEDS[function](*args, **kwargs)
+        if isinstance(need, Bit):
+            known = need.closed or tensor.dtype in (torch.float32, torch.float64) or all(
+                bound is None or torch.tensor(bound, dtype=tensor.dtype).item() == bound
+                for bound in (need.low, need.high))  # else it depends on the device how a bound is rounded
+            return need if known and tensor.is_floating_point() else None
+        if isinstance(need, Places):
+            if tensor.dtype is torch.int64:
+                return need if need.fits else None
+            return SHAPE if tensor.is_floating_point() else None
+        if isinstance(need, Noise):
+            given = args[0] if args else kwargs["input"]
+            return need if not tensor.requires_grad and tensor.shape == given.shape else None
+        return None

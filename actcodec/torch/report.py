@@ -12,6 +12,7 @@ from rich.table import Table
 __all__ = ["Account", "Meter", "Report", "Row"]
 
 LEFT = "-"  # in place of a mode: kept as it is
+NOTHING = "nothing"  # is kept of it: only its shape is asked for
 OTHER = ("other", "workspace")  # kinds of what is no activation
 
 
@@ -23,6 +24,7 @@ class Row:
     kind: str = ""
     mode: str = LEFT
     table: str = ""  # the quantization table, if there is one
+    mask: str = ""  # the mode of the bits that are kept beside the values
     shape: tuple[int, ...] = ()
     dtype: str = ""
     nbytes: int = 0  # before
@@ -34,21 +36,32 @@ class Row:
     decode_seconds: float = 0.0
     passes: int = 0
 
-    def seen(self, tensor, kind):
+    def begin(self, tensor, kind):
+        """Another pass has such a tensor."""
         self.kind, self.shape, self.dtype = kind, tuple(tensor.shape), str(tensor.dtype).partition(".")[2]
-        self.nbytes = tensor.nbytes
+        self.nbytes, self.mode, self.mask, self.table = tensor.nbytes, LEFT, "", ""
+        self.payload = self.side = self.held = 0
         self.passes += 1
 
-    def left(self, tensor):
-        self.mode, self.table, self.error = LEFT, "", 0.0
-        self.payload, self.side, self.held = tensor.nbytes, 0, tensor.nbytes
-
-    def compressed(self, packed, codec, seconds):
-        self.payload, self.side, self.held = packed.payload, packed.side, packed.held
-        asked = packed.mode == codec.mode.name  # it did not fall back
-        self.mode = codec.mode.variant(codec.options).name if asked else packed.mode
-        self.table = str(codec.options["dqt"]) if asked and "dqt" in codec.options else ""
-        self.encode_seconds += seconds
+    def update(self, entry):
+        """It is kept in the forms of an :class:`~actcodec.torch.entry.Entry`."""
+        packed = [form.packed for form in entry.forms.values() if not form.kept]
+        left = self.nbytes if any(form.kept for form in entry.forms.values()) else 0
+        self.payload = sum((one.payload for one in packed), left)
+        self.side = sum(one.side for one in packed)
+        self.held = sum((one.held for one in packed), left)
+        values = entry.forms.get(None)
+        masks = [form for need, form in entry.forms.items() if need is not None and not form.kept]
+        self.mask = masks[0].mode if masks and values else ""
+        if values is None and entry.kind not in OTHER and entry.kind != "index" and entry.forms:
+            self.kind = "mask"
+        elif entry.kind != "mask":
+            self.kind = entry.kind
+        main = values or (masks[0] if masks else None)
+        self.mode = NOTHING if not entry.forms else LEFT if main is None or main.kept else main.mode
+        self.table = main.table if main is not None and not main.kept else ""
+        if values is None or values.kept:
+            self.error = 0.0 if values else None
 
     @property
     def packed(self):
@@ -57,12 +70,12 @@ class Row:
 
     @property
     def ratio(self):
-        return self.nbytes / self.packed if self.packed else 1.0
+        return self.nbytes / self.packed if self.packed else math.inf if self.nbytes else 1.0
 
     def facts(self):
         """As a dictionary of numbers and words."""
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
-        return facts | {"payload": int(self.payload), "packed": self.packed, "ratio": self.ratio,
+        return facts | {"payload": int(self.payload), "packed": self.packed, "ratio": finite(self.ratio),
                         "error": finite(self.error)}
 
 
@@ -94,28 +107,25 @@ class Account:
     for it, others perhaps as well."""
 
     def __init__(self, meter, memory, size):
-        self._meter, self._without, self._with = meter, (memory, size), None
+        self._meter, self._without, self._with = meter, (memory, size), []
         meter.add(0, *self._without)
 
-    def keep(self):
-        """It is kept as it is."""
-        self._change(self._without)
-
-    def pack(self, size):
-        """It is kept as so many bytes of its own."""
-        self._change((object(), size))
+    def hold(self, memory, size):
+        """It is kept as it is, if ``memory``, and as so many bytes of its own."""
+        held = [self._without] if memory else []
+        self._change(held + [(object(), size)] if size else held)
 
     def close(self):
         """It is not kept any more."""
-        self._change(None)
+        self._change([])
         self._meter.drop(0, *self._without)
 
     def _change(self, held):
-        if self._with:
-            self._meter.drop(1, *self._with)
+        for one in self._with:
+            self._meter.drop(1, *one)
         self._with = held
-        if held:
-            self._meter.add(1, *held)
+        for one in held:
+            self._meter.add(1, *one)
 
 
 class Report:
@@ -167,8 +177,9 @@ class Report:
             table.add_column(name, justify="right", no_wrap=True)
         layer = None
         for row in self.rows:
-            table.add_row("" if row.layer == layer else row.layer or "(model)", row.kind,
-                          f"{row.mode} {row.table}".strip(), "x".join(map(str, row.shape)), size(row.nbytes),
+            modes = f"{row.mode} {row.table}".strip() + (f" + {row.mask}" if row.mask else "")
+            table.add_row("" if row.layer == layer else row.layer or "(model)", row.kind, modes,
+                          "x".join(map(str, row.shape)), size(row.nbytes),
                           size(row.packed), f"{row.ratio:.2f}", "-" if row.error is None else f"{row.error:.4f}",
                           *(f"{1000 * seconds / row.passes:.1f}" for seconds in (row.encode_seconds,
                                                                                 row.decode_seconds)))

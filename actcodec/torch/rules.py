@@ -9,8 +9,9 @@ __all__ = ["KINDS", "ONE_BIT", "PRESETS", "Rule", "names", "preset", "rule", "wi
 
 KINDS = {
     "dense": "output of a convolution, a sum, a norm, anything without a kind of its own",
-    "mask": "output of a ReLU that nothing but the ReLU itself saves: it asks for x > 0 alone",
-    "relu": "output of a ReLU that another operation saves, too",
+    "mask": "what an operation saves for one bit of each value alone, such as the x > 0 of a ReLU: a rule whose mode "
+            "loses more gets that bit, exactly",
+    "relu": "output of a ReLU, ReLU6 or clamp at 0, whose values another operation saves",
     "pool": "output of a pooling",
     "dropout": "output of a dropout, or another product",
     "softmax": "output of a softmax or its logarithm",
@@ -96,8 +97,13 @@ PRESETS = {
     "sfpr": lambda: (rule("sfpr"),),
     "jpeg-base": lambda: _jpeg("jpeg-base", "sfpr"),
     "jpeg-act": lambda: _jpeg("jpeg-act", "sfpr-zvc"),
+    # inputs of convolutions, norms and linear layers, always less a mean; bits for the rest (appendix G)
+    "division-paper": lambda: (rule("brc", kind="mask"), rule("division", lfc="on")),
+    # inputs of convolutions; what norms need is computed again there, and here left as it is (section 3.4)
+    "comet-paper": lambda: (rule("brc", kind="mask"), rule("comet", kind=SPARSE)),
 }
-"""The columns of JPEG-ACT's Table II. Besides them every mode of the registry is a preset, for all activations."""
+"""The columns of JPEG-ACT's Table II, and what DIVISION and COMET do in their papers. Besides them every mode of the
+registry is a preset, for all activations."""
 
 
 def names():

@@ -3,7 +3,9 @@
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-__all__ = ["FLOATS", "fills", "key", "kind", "of_leaf", "plain", "storage"]
+from actcodec.codecs.compressed import MOST_DIMENSIONS
+
+__all__ = ["FLOATS", "fills", "key", "kind", "of_leaf", "plain", "shape_of", "storage"]
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 """Types that are compressed. float64 is what checks of gradients ask for."""
@@ -12,6 +14,7 @@ FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 SAME_VALUES = ("Alias", "AsStrided", "Clone", "Expand", "Permute", "ReshapeAlias", "Select", "Slice", "Split",
                "Squeeze", "T", "ToCopy", "Transpose", "Truncate", "UnsafeView", "Unsqueeze", "View")
 KINDS = {"Relu": "relu", "LogSoftmax": "softmax", "Softmax": "softmax", "NativeDropout": "dropout", "Mul": "dropout"}
+LOWEST = {"Hardtanh": "_saved_min_val", "Clamp": "_saved_min", "ClampMin": "_saved_min"}  # numbers, no tensors
 
 
 def _operation(node):
@@ -36,7 +39,10 @@ def of_leaf(tensor):
 def kind(tensor):
     """One of the kinds of :data:`actcodec.torch.rules.KINDS`, but "mask", by the operation that made a tensor. An
     operation that is not known makes "dense"."""
-    operation = _operation(_producer(tensor))
+    node = _producer(tensor)
+    operation = _operation(node)
+    if operation in LOWEST:  # all below 0 became 0
+        return "relu" if getattr(node, LOWEST[operation]) == 0 else "dense"
     return "pool" if "Pool" in operation else KINDS.get(operation, "dense")
 
 
@@ -69,3 +75,12 @@ def key(tensor):
     place = (storage(tensor), tensor._version, tensor.storage_offset(), tensor.dtype, tensor.is_conj(), tensor.is_neg())
     shape = tuple(tensor.shape)
     return (*place, tensor.numel()) if fills(shape, tensor.stride()) else (*place, shape, tensor.stride())
+
+
+def shape_of(shape: torch.Size) -> torch.Size:
+    """A shape that codecs take: those of more dimensions lose the ones in the middle, a single number is a row."""
+    if not shape:
+        return torch.Size((1,))
+    if len(shape) <= MOST_DIMENSIONS:
+        return shape
+    return torch.Size((*shape[:3], shape[3:-1].numel(), shape[-1]))

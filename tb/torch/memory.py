@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ class Memory(NamedTuple):
 
 def measured(function: Callable[[], Any]) -> Memory:
     """Calls a function of the CPU."""
+    gc.collect()  # else what was there before may go meanwhile
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         result = function()
     events = [event for event in profiler.profiler.kineto_results.events() if event.name() == "[memory]"]

@@ -94,7 +94,7 @@ def test_the_rules_before_are_for_all_others(device):
     steps(model, compress, control, optimizer, WINDOW + 1)
     rows = compress.report().rows
     assert {row.mode for row in rows if row.kind == "relu"} == {"comet"}
-    assert {row.mode for row in rows if row.kind in ("dense", "mask")} == {"sfpr"}
+    assert {row.mode for row in rows if row.kind in ("dense", "mask")} == {"sfpr", "brc"}
     assert not any(hook for module in model.modules() for hook in (module._forward_hooks, module._backward_hooks))
 
 

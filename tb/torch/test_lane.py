@@ -134,10 +134,9 @@ def test_lengths_of_jpeg_codes_are_goldens(device):
             rle.encode(blocks[part].astype(np.int8))[0]) - len(blocks[part])
 
 
-@pytest.mark.parametrize("mode", ["raw", "zvc"])
-def test_what_is_kept_as_it_is_must_not_be_changed_in_place(mode, device):
+def test_what_is_kept_as_it_is_must_not_be_changed_in_place(device):
     x = torch.ones(8, 8, device=device)
-    one = lane.Lane(mode)
+    one = lane.Lane("raw")
     packed = one.encode(x)
     x.add_(1)
     with pytest.raises(RuntimeError, match="changed in place after it was saved"):

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 import actcodec.torch as at
 from actcodec.torch import rules
-from actcodec.torch.compress import Entry
+from actcodec.torch.entry import Form
 from tb.torch.models import gradients, kinds, lossless, pictures, small
 
 pytestmark = [pytest.mark.filterwarnings("ignore:mode .* has no torch version"), pytest.mark.usefixtures("device")]
@@ -203,15 +203,16 @@ def test_a_graph_without_a_backward_pass_is_given_back(name):
 
 def test_a_tensor_is_decoded_once_and_not_kept(monkeypatch):
     decoded = []
-    decode = Entry.decode
-    monkeypatch.setattr(Entry, "decode", lambda entry: decoded.append(entry.row.layer) or decode(entry))
+    values = Form.values
+    monkeypatch.setattr(Form, "values", lambda form, entry: (None if form.kept else decoded.append(entry.row.layer))
+                        or values(form, entry))
     model = small()
     compress = at.Compress(model, "jpeg-act", min_values=1, error_every=0)
     x, y = pictures()
     with compress:
         loss = F.cross_entropy(model(x), y)
-    packed = sum(row.mode != "-" for row in compress.report().rows)
+    packed = sum((row.mode != "-") + bool(row.mask) for row in compress.report().rows)
     for passes in (1, 2):
         loss.backward(retain_graph=True)
         assert len(decoded) == passes * packed
-        assert {entry.decoded for entry in compress._entries.values()} == {None}
+        assert {form.cache for entry in compress._entries.values() for form in entry.forms.values()} == {None}

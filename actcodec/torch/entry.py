@@ -1,0 +1,112 @@
+"""A tensor that autograd saves, as it is kept for the operations that saved it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+from actcodec.torch import saved
+from actcodec.torch.needs import SHAPE, Bit, Need
+
+__all__ = ["Entry", "Form", "serves"]
+
+
+class Form:
+    """One way to keep a tensor: by a ``codec``, for what is ``need``ed of it or for its values; or, without a codec, as
+    it is."""
+
+    def __init__(self, tensor: torch.Tensor, codec: Any = None, need: Need | None = None) -> None:
+        self.codec, self.need = codec, need
+        self.users = self.reads = 0
+        self.cache: torch.Tensor | None = None
+        start = time.perf_counter()
+        if codec is None and need is None:
+            # detached it does not hold the graph that it is part of, and shares its version
+            self.packed, self.version = tensor.detach(), tensor._version
+        elif need is None:
+            values = tensor.detach().resolve_neg().float().contiguous()
+            self.packed = codec.encode(values.view(saved.shape_of(values.shape)))
+        else:
+            self.packed = need.encode(codec, tensor)
+        self.seconds = time.perf_counter() - start
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is the tensor as it is."""
+        return self.codec is None and self.need is None
+
+    @property
+    def mode(self) -> str:
+        """The name of what it is kept by."""
+        if self.codec is None:
+            return self.packed.mode
+        mode = self.codec.mode
+        # it may have fallen back
+        return mode.variant(self.codec.options).name if self.packed.mode == mode.name else self.packed.mode
+
+    @property
+    def table(self) -> str:
+        """Its quantization table, if there is one."""
+        options = {} if self.codec is None else self.codec.options
+        return str(options["dqt"]) if "dqt" in options and self.packed.mode == self.codec.mode.name else ""
+
+    def values(self, entry: Entry) -> torch.Tensor:
+        """The tensor of an entry as its backward passes will have it."""
+        if self.kept:
+            return self.packed
+        values = self.need.decode(self.codec, self.packed) if self.need else self.codec.decode(self.packed)
+        values = values.view(entry.shape).to(entry.dtype)
+        if values.stride() != entry.stride and entry.fills:
+            values = torch.empty_strided(entry.shape, entry.stride, dtype=entry.dtype,
+                                         device=values.device).copy_(values)
+        return values
+
+
+class Entry:
+    """A tensor that is kept, once for all operations that need the same of it: ``forms`` by what they need, None being
+    its values."""
+
+    def __init__(self, tensor: torch.Tensor, kind: str, row: Any) -> None:
+        self.kind, self.row = kind, row
+        self.shape, self.stride, self.dtype, self.device = tensor.shape, tensor.stride(), tensor.dtype, tensor.device
+        self.fills = saved.fills(self.shape, self.stride)
+        self.forms: dict[Need | None, Form] = {}
+        self.account: Any = None
+
+    def replace(self, old: Need, new: Need | None) -> None:
+        """Those that need ``old`` get what is there for ``new``."""
+        self.forms[new].users += self.forms.pop(old).users
+
+    def restore(self, need: Need | None, shape: torch.Size, stride: tuple[int, ...]) -> torch.Tensor:
+        """The tensor as one of its users saw it. As long as others are to come, it is not decoded again."""
+        form = self.forms.get(need) or self.forms.get(None)
+        if form is None or (need is SHAPE and not form.kept):
+            return torch.empty_strided(shape, stride, dtype=self.dtype, device=self.device).zero_()
+        if form.kept:
+            if form.packed._version != form.version:
+                raise RuntimeError(f"a tensor of shape {tuple(shape)} needed for gradient computation was changed in "
+                                   f"place: it is at version {form.packed._version}, expected {form.version}")
+            return self.seen(form.packed, shape, stride)
+        values, start = form.cache, time.perf_counter()
+        if values is None:
+            values = form.values(self)
+            self.row.decode_seconds += time.perf_counter() - start
+        form.reads += 1
+        form.cache = values if form.reads % form.users else None
+        return self.seen(values, shape, stride)
+
+    def seen(self, values: torch.Tensor, shape: torch.Size, stride: tuple[int, ...]) -> torch.Tensor:
+        """Values as another user sees the same memory."""
+        same = (values.shape, values.stride()) == (shape, stride) or not self.fills
+        return values if same else values.as_strided(shape, stride)
+
+
+def serves(values: Form, need: Need | None) -> bool:
+    """Whether values, as they are kept, tell a bit exactly. With ``signs`` no positive value becomes 0."""
+    if not isinstance(need, Bit):
+        return need is None
+    if values.codec is None or not values.codec.mode.lossy:
+        return True
+    return need.sign and bool(values.codec.options.get("signs")) and not values.codec.mode.tiled

@@ -1,0 +1,121 @@
+"""Tensors in as few bytes as their payload has, by a few operations each: bits, narrow codes, and zeros left out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch.nn import functional as F
+
+__all__ = ["Sparse", "capturing", "packed_bits", "packed_codes", "packed_words", "sparse", "unpacked_bits",
+           "unpacked_codes", "unpacked_words"]
+
+SPREAD = 0x0101010101010101  # times a byte: eight copies
+PICK = 0x8040201008040201 - (1 << 64)  # of copy i, bit i
+GATHER = sum(1 << 56 - 7 * i for i in range(8))  # times eight bytes of 0 or 1: bit i of the top byte is byte i
+
+
+def packed_bits(x: torch.Tensor) -> torch.Tensor:
+    """Whether each value is above 0, in bytes, least significant bit first."""
+    x = x.view(-1)
+    out = torch.empty(-(-x.numel() // 8), dtype=torch.uint8, device=x.device)
+    part = part_of(x)
+    for i in range(0, x.numel(), part):
+        bits = x[i:i + part] > 0
+        bits = F.pad(bits, (0, -bits.numel() % 8)) if bits.numel() % 8 else bits
+        out[i // 8:(i + part) // 8] = (bits.view(torch.int64) * GATHER).bitwise_right_shift_(56)
+    return out
+
+
+def part_of(x: torch.Tensor) -> int:
+    """Values at a time, where temporaries are several times as large."""
+    return 1 << 26 if x.is_cuda else 1 << 17
+
+
+def unpacked_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
+    """That many bools."""
+    out = torch.empty(8 * bits.numel(), dtype=torch.bool, device=bits.device)
+    part = part_of(bits) // 8
+    for i in range(0, bits.numel(), part):
+        spread = (bits[i:i + part].to(torch.int64) * SPREAD).bitwise_and_(PICK)
+        torch.ne(spread.view(torch.uint8), 0, out=out[8 * i:8 * (i + part)])
+    return out[:count]
+
+
+def packed_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
+    """Flat codes of 1, 2, 4 or 8 bits (uint8), in bytes."""
+    data = F.pad(codes, (0, -codes.numel() % (8 // bits)))
+    while bits < 8:
+        data = data[::2] | data[1::2] << bits
+        bits *= 2
+    return data
+
+
+def unpacked_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
+    """The reverse."""
+    width = 8
+    while width > bits:
+        width //= 2
+        data = torch.stack([data & (1 << width) - 1, data >> width], 1).view(-1)
+    return data[:count]
+
+
+def packed_words(codes: torch.Tensor, width: int) -> torch.Tensor:
+    """Flat codes of ``width`` bits (int16), as many in each int32 as fit."""
+    count = 32 // width
+    data = F.pad(codes, (0, -codes.numel() % count)).view(-1, count).to(torch.int32) & (1 << width) - 1
+    words = data[:, 0].clone()
+    for i in range(1, count):
+        words |= data[:, i] << width * i
+    return words
+
+
+def unpacked_words(words: torch.Tensor, width: int, count: int) -> torch.Tensor:
+    """The reverse; bits above ``width`` are 0."""
+    codes = [(words >> width * i & (1 << width) - 1).to(torch.int16) for i in range(32 // width)]
+    return torch.stack(codes, 1).view(-1)[:count]
+
+
+class Sparse(NamedTuple):
+    """A tensor without its zeros: a bit for each value, and those that are not 0. Or, without ``bits``, all of them,
+    where there are too few zeros for that to be less."""
+
+    bits: torch.Tensor | None
+    values: torch.Tensor
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + (0 if self.bits is None else self.bits.nbytes)
+
+    def dense(self, count: int) -> torch.Tensor:
+        """All of its values, flat."""
+        if self.bits is None:
+            return self.values
+        out = torch.zeros(count, dtype=self.values.dtype, device=self.values.device)
+        return out.masked_scatter_(unpacked_bits(self.bits, count), self.values)
+
+
+def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
+    """Of a contiguous tensor; of floats, whether a negative zero is kept. While a CUDA graph is captured, which cannot
+    know how many there are, all values are kept."""
+    x = x.view(-1)
+    numbers = x.view(torch.int32) if negative_zero else x
+    if capturing(x):
+        return Sparse(None, x)
+    bits, parts, part = [], [], part_of(x)
+    for i in range(0, x.numel(), part):
+        mask = numbers[i:i + part] != 0
+        bits.append(packed_bits(mask))
+        parts.append(x[i:i + part].masked_select(mask))
+    found = Sparse(joined(bits), joined(parts))
+    return found if found.nbytes < x.nbytes else Sparse(None, x)
+
+
+def joined(parts: list[torch.Tensor]) -> torch.Tensor:
+    """Of a single one no copy is made."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def capturing(x: torch.Tensor) -> bool:
+    """Whether a CUDA graph is being captured that works on a tensor."""
+    return x.is_cuda and torch.cuda.is_current_stream_capturing()
