@@ -110,6 +110,12 @@ class Huffman(wiring.Component):
     short: Out(1)
 
     def elaborate(self, platform):
+        """The trick is a code whose lengths never fall with the symbol: then a symbol's code is the symbol plus a
+        constant of its length, and its length follows from seven comparisons with limits, in both directions. What a
+        lane holds is the same 22 flip-flops for both: a symbol that waits when compressing, the next bits of the stream
+        when decompressing. There, a step is a loop of one cycle, from window through length to shifted window; the
+        length therefore stays one-hot, and arrives as the select of the shift."""
+
         m = Module()
         m.submodules.unpacker = unpacker = Unpacker(1, LANES, LANES)
         # Readiness comes far, and decides about every bit of the lanes.

@@ -63,6 +63,14 @@ class SsdcDecode(wiring.Component):
     error: Out(Error)
 
     def elaborate(self, platform):
+        """Columns are a list, sectors are wanted dense. The trick is a sliding window of 16 entries, two pieces of 8,
+        that contains all entries of a sector wherever they begin. Each cycle compares the upper five bits of all 16
+        columns with the sector's number, and makes a mask of the lower three; the matching entries are done with
+        (``pending``), and when the first piece is used up (``match[7]``), the second takes its place. Order is checked
+        between neighbours when a piece arrives (``falls``), so no comparison of columns is in the loop. A mask is
+        judged a cycle after it was found, and only then takes its values from the unpacker: one that is wrong, and all
+        after it, take none."""
+
         m = Module()
         m.submodules.values = values = Unpacker(4, 32, 32)
         m.submodules.columns = columns = Split(8)

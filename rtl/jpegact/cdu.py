@@ -138,6 +138,12 @@ class Cdu(wiring.Component):
         super().__init__(ports)
 
     def elaborate(self, platform):
+        """A mode is a list of stages, so a link between two ports is asked for once per mode and direction. The trick
+        is to collect all of them first, in ``links``: equal links merge into one, with the set of directions and modes
+        that use it, and ``chosen`` turns each distinct set into one register, which is set when a tensor starts. The
+        multiplexers come last, with one select bit for each distinct link instead of a comparison of the mode for
+        each."""
+
         if self.packed:
             return packed(self, Cdu(self.modes, packed=False, coders=self.coders))
         m = Module()

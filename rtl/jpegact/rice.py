@@ -55,6 +55,12 @@ class Rice(Coder):
         super().__init__(TABLE, COMPRESS, DECOMPRESS, opens=2)
 
     def elaborate(self, platform):
+        """A block passes twice: its planes cannot be written before e is known, and e needs every class. So lines move
+        through the store at one per step, a first pass finds classes, the smallest e and the length at its entry, and a
+        second pass a block behind it makes fields, in the same number of steps, so that both are busy with different
+        blocks. Phases are one-hot and belong to the lines, not to a state machine: when something moves, all of it
+        moves by a line."""
+
         m = Module()
         source, empty = self.rows, self.empty
         decompress, straight = self.decompress, self.table[62]

@@ -48,6 +48,9 @@ def halves(parts, counts, when):
 def planes(parts, store, beat, flags, flagged, decoded, rows):
     """Takes P0, P1 and P2 apart, into ``decoded``; ``rows`` are three registers for the rows that may have them.
     Returns what these take and when, where mantissas begin, and the first words."""
+    # A plane has bits only for values whose bit in the plane before is set, so where a row's bits begin is the number
+    # of ones so far. These are three accumulators (`place0` to `place2`), each a few steps behind the one before; where
+    # the next plane begins is the sum of all ones, counted in parallel over the block, long before the last row.
     rows0, rows1, rows2 = rows
     present, presence = Signal(5, reset_less=True), Signal(16, reset_less=True)
     begin1, begin2 = Signal(7, reset_less=True), Signal(8, reset_less=True)
@@ -100,6 +103,10 @@ def mantissas(parts, unit, block, begin_of_mantissas, heads, line, halves):
     ``oldest``; whether it is ``raw``, ``zero`` or, at the output, ``plain_out``; the line's ``widths``, and later those
     that it really has (``sizes``) and their sums (``pair_sizes``, ``half_sizes``).
     """
+    # Mantissas follow one another at any bit, a line of up to 64 bits per step, and the words that contain them arrive
+    # a variable number of steps earlier. Two registers (`cur`, `nxt`) are a window of 128 bits, of which a line is cut
+    # by a turn with one-hot digits; `moved[6]`, the carry of the place, pulls the next word, from where the one-hot
+    # `tap` follows it through the store. Within a line, halves, quarters and lanes are cut by the sums of their widths.
     m = parts.m
     # Words in the unit.store that have not been read: where the next one is, and how many.
     tap, rest_words = Signal(LINES, reset_less=True), Signal(3, reset_less=True)

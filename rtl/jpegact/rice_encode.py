@@ -13,6 +13,8 @@ __all__ = ["Length", "chunks", "classes", "first_byte", "mantissas", "merged", "
 
 def classes(parts, line, k, straight):
     """Of a line: whether classes are at least 1, 2 and 3, by lanes, and for which e an escape is too large."""
+    # Division by 2^k is three levels of multiplexers, one for each bit of k. The trick is in q: classes only tell 0, 1,
+    # 2 and more, and escapes whether the quotient reaches 2^e + 3, so a few ORs of q's bits replace every comparison.
     found, beyond = [[], [], []], 0
     for lane in range(8):
         u = line.word_select(lane, 8)
@@ -98,6 +100,8 @@ def merged(parts, low, high, size):
 def _append(parts, whole, field, count, first, start):
     """What becomes of a register ``whole`` to which ``count`` bits are appended in each step; with ``first`` it begins
     anew, at ``start``. Returns that, where it ends, and where it will."""
+    # Appending at any bit without a wide shifter: three bits of the place shift the field finely, the others select the
+    # byte in which it is ORed into the register, which is zero there.
     size = len(whole)
     end = Signal(range(size + 1), reset_less=True, name="end")
     place = parts.wire(Mux(first, start, end)[: len(end)])
@@ -134,6 +138,9 @@ def chunks(parts, phase, first, coded, coming, sections, ends, lines, sizes, siz
     each. ``lines``: the latest one first, with their ``sizes``, of which ``size`` is that of the one that comes next.
     ``coded``: the block has planes, ``coming``: the next one. ``field`` keeps what has been joined; returns what it
     becomes, and a chunk and its bytes."""
+    # Fields of three kinds and any width become bytes in two steps, each with one shifter. First two fields are joined:
+    # the second is turned by the size of the first, which is known a step ahead. Then the pair is put behind the up to
+    # seven bits that the chunk before has left over.
     # The size of the first of two fields is known a step ahead.
     lead, digits = Signal(7, reset_less=True), Digits([2, 2, 3], 65, "lead", init=None)
     begins = [phase[7], phase[0] & coded, phase[1] & coded, phase[2] & coded]

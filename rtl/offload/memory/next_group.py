@@ -70,6 +70,13 @@ class NextGroup(wiring.Component):
                           "o": Out(stream.Signature(group_layout(address_width)))})
 
     def elaborate(self, platform):
+        """Dividing a position by tiles, height and channels is avoided by adding distances that are already reduced, so
+        that one conditional subtraction suffices. It takes one adder three cycles: sum; less the modulus; plus the
+        modulus again if that was negative, or plus zero. The state machine names what is being advanced, ``phase``
+        (one-hot) which of the three cycles it is, and ``modular`` the control bits of all of them. All of these control
+        bits are registered (``decided``, then ``do``), so that the adder's operands are selected directly by
+        flip-flops. Addresses are added beside it, by a second adder in the same three cycles."""
+
         m = Module()
         geometry, o = self.geometry, self.o.p
         group, unit = geometry.group, geometry.unit

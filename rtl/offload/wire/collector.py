@@ -50,6 +50,11 @@ class Gatherer(wiring.Component):
                           "again": In(1), "first": In(1), "tail": In(1), "begun": Out(1)})
 
     def elaborate(self, platform):
+        """Eight chunks of any length become one contiguous block without a barrel shifter of the block's width. A chunk
+        is only rotated within the width of a row; ``at`` says, one-hot, in which row's width it begins, and ``below``
+        which lanes have wrapped into the next one. Every byte of the block has its own write enable. No byte is masked:
+        garbage after the end of a chunk is overwritten by the next chunk, and after the last one nobody looks."""
+
         m = Module()
         sizes, granule = self.sizes, self.sizes.granule
         unit, fine = 8 * granule, granule.bit_length() - 1
@@ -133,6 +138,11 @@ class Filler(wiring.Component):
                           "o": Out(stream.Signature(chunk_layout(PACKET)))})
 
     def elaborate(self, platform):
+        """The same trick as in the gatherer, a level up: a piece is rotated to its place in the packet and written over
+        whatever lies after the pieces before it. A piece that crosses the end of the packet is used twice: its front
+        completes the packet that leaves, bypassing the register, and its back is written to the front of the register
+        in the same cycle. Rotating zeros without a piece pads the last packet."""
+
         m = Module()
 
         # From here on, all is counted in granules.
@@ -239,6 +249,11 @@ class Collector(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """``ready`` would have to ripple from the packet through the choice of a CDU to every byte of its block. It
+        does not: which piece is next is decided a cycle ahead, one-hot per CDU (``pick``), as if every piece were
+        taken. When one is not, its block still stands in its register, except for the head, which the next block's
+        first chunk may have overwritten; so only the head is saved (``kept``) and shown again."""
+
         m = Module()
         sizes, piece = self.sizes, self.sizes.piece
         m.submodules.turns = turns = RoundRobin(sizes.cdus)

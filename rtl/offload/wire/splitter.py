@@ -94,6 +94,13 @@ class Splitter(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """Blocks follow each other at any byte, and a block's length is in its own mask or first byte. Three tricks let
+        a piece move every cycle. The place of the next piece is kept as digits, one-hot, so that the window into the
+        stream is a few levels of AND-OR; the mask has selects of its own (``look_mask``), which are known a cycle
+        earlier. The length is never added up alone: population counts, fixed part and the block's place go into one
+        carry-save tree, whose two outputs are added digit by digit, with the carry as the last select. And since a
+        piece is never longer than a packet, one bit (``crosses``) tells whether the next packet is needed."""
+
         m = Module()
         sizes = self.sizes
         mode = Chosen(sizes.modes, self.mode)
