@@ -132,18 +132,18 @@ def evaluate(array: np.ndarray, mode: str, *, engine: str = "golden", **options:
     '23.1, 21.1, 0.0410, 38.5 dB'
     """
     _check_engine(engine)
-    found = measured(array, engines.compress(engine, array, mode, **options)[0])
-    asked = codecs.find(mode).option_values(options) if found.mode == mode else {}
-    return replace(found, options=asked | found.options)
+    result = measured(array, engines.compress(engine, array, mode, **options)[0])
+    values = codecs.find(mode).option_values(options) if result.mode == mode else {}
+    return replace(result, options=values | result.options)
 
 
 def measured(array: np.ndarray, compressed: Compressed) -> Evaluation:
     """The :class:`Evaluation` of an array that has been compressed already."""
     c, mode = compressed, codecs.find(compressed.mode)
-    found = metrics.errors(_as_floats(array), _as_floats(engines.decompress("golden", c)[0]))
+    errors = metrics.errors(_as_floats(array), _as_floats(engines.decompress("golden", c)[0]))
     saturated = mode.model.saturated(tensors.taken(array)[0].reshape(c.seen.shape), c.seen)
-    return Evaluation(c.mode, c.options, c.ratio, c.ratio_with_side, found.relative_error, found.psnr,
-                      found.largest_error, found.nans, found.infinities, saturated)
+    return Evaluation(c.mode, c.options, c.ratio, c.ratio_with_side, errors.relative_error, errors.psnr,
+                      errors.largest_error, errors.nans, errors.infinities, saturated)
 
 
 def _as_floats(array):

@@ -37,7 +37,7 @@ def unpack(data: bytes) -> Compressed:
         raise ContainerError("truncated or altered: the CRC-32 does not match")
     # From here on only a file made wrong on purpose, or by a broken writer, can fail.
     _, _, code, cdus, kind, payload_bytes = HEADER.unpack_from(data)
-    (mode, told), dtype, dimensions = codecs.by_code(code), kind >> 4, kind & 15
+    (mode, implied), dtype, dimensions = codecs.by_code(code), kind >> 4, kind & 15
     types = dict(enumerate(DTYPES))
     if mode and mode.halves:
         types |= {code + WORDS: name for code, name in types.items() if name in HALVES}
@@ -52,7 +52,7 @@ def unpack(data: bytes) -> Compressed:
     shape = struct.unpack(f"<{dimensions}I", rest.take(4 * dimensions, "shape"))
     try:
         seen = view(shape)
-        options = {option.name: option.unpack(rest.take) for option in mode.written(told)} | told
+        options = {option.name: option.unpack(rest.take) for option in mode.written(implied)} | implied
         options |= {"cdus": cdus} if shared else {}
         side = rest.take(mode.model.side_bytes(seen, **options), "side information")
         payload = rest.take(payload_bytes, "payload")

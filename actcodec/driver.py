@@ -162,12 +162,12 @@ class Driver:
         uint32. Without either the tensor is read, and what fits it is computed by the mode's ``options``, or their
         defaults. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
-        asked = mode
+        name = mode
         mode, job = self._job(address, shape, mode, False, stride)
         job |= {"signs": int(signs)}
         if (mode.scaled and scales is None) or ((mode.settings or mode.shifts) and settings is None):
             x = (await self._rows(address, mode.model.view(shape), job["stride"])).reshape(shape)
-            words, fitted = mode.model.fit(x, signs=signs, **_options(asked, options or {}))
+            words, fitted = mode.model.fit(x, signs=signs, **_options(name, options or {}))
             scales, settings = words if scales is None else scales, fitted if settings is None else settings
         words = None if scales is None else np.ascontiguousarray(scales)
         if words is not None and words.dtype != np.uint32:
@@ -279,8 +279,8 @@ class Driver:
 
 def _options(name, options):
     """A value for each option of a lane's mode, if users can ask for it."""
-    asked, implied = codecs.by_code(codecs.lane_modes(name)[0].code)
-    values = asked.option_values(implied | options) if asked else options
+    mode, implied = codecs.by_code(codecs.lane_modes(name)[0].code)
+    values = mode.option_values(implied | options) if mode else options
     return {name: value for name, value in values.items() if name not in ("cdus", "signs")}
 
 

@@ -53,10 +53,10 @@ def command(unit: str, name: str, parameters: Mapping[str, Any]) -> str:
 def header(unit: str, summary: str, name: str, parameters: Mapping[str, Any]) -> str:
     """Comments: licence, version, unit, parameters, and the command."""
     try:
-        made = version("actcodec")
+        release = version("actcodec")
     except PackageNotFoundError:  # the sources alone
-        made = "(not installed)"
+        release = "(not installed)"
     values = ", ".join(f"{key} {written(value)}" for key, value in parameters.items()) or "none"
     return "".join(f"// {line}\n" for line in (
         f"{name}: {summary}", "Copyright (c) 2026, the actcodec authors", "SPDX-License-Identifier: BSD-2-Clause",
-        f"Made by actcodec {made} from unit {unit}; parameters: {values}", f"  {command(unit, name, parameters)}"))
+        f"Made by actcodec {release} from unit {unit}; parameters: {values}", f"  {command(unit, name, parameters)}"))

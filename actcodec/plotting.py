@@ -12,10 +12,10 @@ FORMS = ("png", "svg", "pdf")
 
 def form(target: str | Path) -> str:
     """The form that a picture's name asks for; PNG if it has no ending. Raises :class:`~actcodec.files.UserError`."""
-    found = Path(target).suffix[1:].lower() or FORMS[0]
-    if found not in FORMS:
+    suffix = Path(target).suffix[1:].lower() or FORMS[0]
+    if suffix not in FORMS:
         raise UserError(f"{target}: no picture is called so; take .png, .svg or .pdf")
-    return found
+    return suffix
 
 
 def pyplot() -> Any:

@@ -27,27 +27,27 @@ def tensors(text: str, say: Callable[[str], None]) -> list[tuple[str, np.ndarray
         if wanted not in arrays:
             raise UserError(f"{path}: has no {wanted!r}; there are {', '.join(arrays) or 'none'}")
         return [(wanted, checked(text, arrays[wanted]))]
-    found, notes = [], []
+    result, notes = [], []
     for name, x in arrays.items():
         try:
-            found.append((name or os.path.basename(path), checked(f"{path}:{name}", x)))
+            result.append((name or os.path.basename(path), checked(f"{path}:{name}", x)))
         except UserError as error:
             notes.append(f"note: left out {error}")
-    if not found:
+    if not result:
         raise UserError(f"{path}: has no tensor that a mode can take")
     for note in notes:
         say(note)
-    return found
+    return result
 
 
 def tensor(text: str, say: Callable[[str], None]) -> np.ndarray:
     """The array of a file that has one, or of ``file:name``. Raises as :func:`tensors` does, and :class:`UserError` for
     a file with several."""
-    found = tensors(text, say)
-    if len(found) > 1:
-        raise UserError(f"{text}: has {len(found)} tensors; give one, as {text}:{found[0][0]}; there are "
-                        f"{', '.join(name for name, _ in found)}")
-    return found[0][1]
+    arrays = tensors(text, say)
+    if len(arrays) > 1:
+        raise UserError(f"{text}: has {len(arrays)} tensors; give one, as {text}:{arrays[0][0]}; there are "
+                        f"{', '.join(name for name, _ in arrays)}")
+    return arrays[0][1]
 
 
 def split(text: str) -> tuple[str, str | None]:

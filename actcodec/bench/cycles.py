@@ -130,8 +130,8 @@ def lossy_streams() -> list[str]:
 def masked(ratio: int) -> tuple[str, float]:
     """The mode that compresses any tensor to 1/ratio if enough of it is zero, and which share of it is not zero then:
     of those with a mask the one with the shortest items, unless these are too short."""
-    found = [mode for mode in codecs.MODES.values() if mode.format and mode.format.kind == "mask" and not mode.tiled]
-    for mode in sorted(found, key=lambda mode: mode.format.item):
+    masks = [mode for mode in codecs.MODES.values() if mode.format and mode.format.kind == "mask" and not mode.tiled]
+    for mode in sorted(masks, key=lambda mode: mode.format.item):
         share = (4 * VALUES / ratio - MASK) / (VALUES * mode.format.item)
         if share <= 1:
             return mode.name, share
@@ -159,8 +159,8 @@ def simulate(x: np.ndarray, name: str, dqt: str | None, cdus: int, decompress: b
     bit differs."""
     from actcodec.sim.rtl_engine import SimulatedHost, SimulationError
 
-    asked = codecs.lane_modes(name)[0]
-    mode, chosen = codecs.by_code(asked.code)  # a fallback may be the hardware's alone, with a code that no file has
+    variant = codecs.lane_modes(name)[0]
+    mode, chosen = codecs.by_code(variant.code)  # a fallback may be the hardware's alone, with a code that no file has
     tables = {"dqt": dqt} if any(option.name == "dqt" for option in mode.options) else {}
     chosen = mode.option_values(chosen | tables | {"cdus": cdus})
     whole = mode.model.compress(x, **chosen)
@@ -243,12 +243,12 @@ def batch(x: np.ndarray) -> np.ndarray:
 def real(policy: str) -> list[tuple[np.ndarray, str, str]]:
     """The sample's tensors, as [(tensor, mode, dqt)]: the method's choice of modes (Table II). Behind its first word, a
     ``policy`` has the name of a DQT, and maybe that of a coder. With DENSE at its end, ReLUs' are left out."""
-    found, (dense, relus, dqt) = [], choice(policy)
+    tensors, (dense, relus, dqt) = [], choice(policy)
     for name, x in sample().items():
         relu = name.startswith("ReLU")
         if not (relu and policy.endswith(DENSE)):
-            found.append((batch(x), relus if relu else dense, dqt))
-    return found
+            tensors.append((batch(x), relus if relu else dense, dqt))
+    return tensors
 
 
 def choice(policy: str) -> tuple[str, ...]:

@@ -48,8 +48,8 @@ def draw_rates(axis: Any, rates: Sequence[Any]) -> None:
     rates = [r for r in rates if r.cdus == SHOWN]
     widths = sorted({r.width for r in rates})
     rows = [(mode, back) for mode in dict.fromkeys(r.mode for r in rates) for back in (False, True)]
-    found = {(r.mode, r.decompress, r.width): 8 / r.steady for r in rates}
-    shares = np.array([[found[*row, width] for width in widths] for row in rows])
+    by_place = {(r.mode, r.decompress, r.width): 8 / r.steady for r in rates}
+    shares = np.array([[by_place[*row, width] for width in widths] for row in rows])
     axis.imshow(shares, cmap="Blues", vmin=0.8, vmax=1.15, aspect="auto")
     for (y, x), share in np.ndenumerate(shares):
         axis.text(x, y, f"{share:.3f}", ha="center", va="center", fontsize=9)
@@ -64,8 +64,8 @@ def draw_rates(axis: Any, rates: Sequence[Any]) -> None:
 def lines(axis: Any, offloads: Sequence[Any], name: str, **style: Any) -> None:
     """The offload rates of tensors called ``name`` by the number of CDUs, compressing and (dotted) back."""
     for back in (False, True):
-        found = sorted((o.cdus, o.rate) for o in offloads if (o.name, o.decompress) == (name, back))
-        axis.plot(*zip(*found, strict=True), **{"marker": "o", "markersize": 4, **style,
+        points = sorted((o.cdus, o.rate) for o in offloads if (o.name, o.decompress) == (name, back))
+        axis.plot(*zip(*points, strict=True), **{"marker": "o", "markersize": 4, **style,
                                                 **({"linestyle": ":", "label": None} if back else {})})
 
 
@@ -95,12 +95,12 @@ def draw_ratios(axis: Any, offloads: Sequence[Any]) -> None:
         limit = np.minimum(cdus * SECTOR * CLOCK, ratios * PCIE)
         axis.plot(ratios, limit, color=LIMIT, linewidth=4 if cdus == SHOWN else 1, zorder=0)
     for back in (False, True):
-        found = [o for o in offloads if o.cdus == SHOWN and o.decompress == back]
-        synthetic = sorted((o.ratio, o.rate) for o in found if o.name not in COLOURS)
+        bars = [o for o in offloads if o.cdus == SHOWN and o.decompress == back]
+        synthetic = sorted((o.ratio, o.rate) for o in bars if o.name not in COLOURS)
         fill = "none" if back else "full"
         axis.plot(*zip(*synthetic, strict=True), "o", color="#1b6ca8", markersize=6, fillstyle=fill,
                   label=f"synthetic, {'decompression' if back else 'compression'}")
-        for o in found:
+        for o in bars:
             if o.name in COLOURS:
                 axis.plot(o.ratio, o.rate, "s", color=COLOURS[o.name], fillstyle=fill,
                           label=None if back else f"{o.name}, ResNet-20")

@@ -64,9 +64,9 @@ SHARED = {"modes": codecs.JPEG_ACT, "widths": (28, 32, 33, 224), "numbers": (1, 
 def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
     """What to simulate: [(function, arguments)], the longest ones first."""
     widths, numbers = ((8, 28, 224), (1, SHOWN)) if quick else (tuple(CHANNELS), NUMBERS)
-    found = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in measured()
+    every = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in measured()
              for back in (False, True)]
-    found += [(share, (mode, back, width, cdus)) for cdus in SHARED["numbers"] for width in SHARED["widths"]
+    every += [(share, (mode, back, width, cdus)) for cdus in SHARED["numbers"] for width in SHARED["widths"]
               for mode in SHARED["modes"] for back in (False, True) if not quick or (width, cdus) == (32, SHOWN)]
     for cdus in numbers if quick else OFFLOAD:
         names = {"JPEG-ACT optH", "4x", "8x", "12x"}
@@ -76,12 +76,12 @@ def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
             names |= {name for name in POLICIES if name.endswith(DENSE)}
         if cdus == SHOWN:
             names |= {*POLICIES, *(f"{ratio}x" for ratio in RATIOS)}
-        found += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
-    found += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
+        every += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
+    every += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
               for back in (False, True)]
-    found += [(streamed, (mode, name, error, cdus)) for mode in lossy_streams() for name in sample() for error in ERRORS
+    every += [(streamed, (mode, name, error, cdus)) for mode in lossy_streams() for name in sample() for error in ERRORS
               for cdus in (1, SHOWN)]
-    return sorted(found, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
+    return sorted(every, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
 
 
 def cdus_of(job: tuple[Callable[..., Any], tuple]) -> int:
@@ -97,13 +97,13 @@ def builds(todo: Iterable[tuple[Callable[..., Any], tuple]]) -> list[Any]:
     """The simulators that these jobs need, as ``accelerator.prepare`` takes them: CDUs, modes, coders."""
     from actcodec.sim.accelerator import configuration
 
-    found = set()
+    simulators = set()
     for function, arguments in todo:
         names = (modes(arguments[0]) if function is offload_by_name else
                  {JPEG_BASE if function is code else arguments[0]})
         coders = arguments[1] if function is code else 4
-        found |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
-    return sorted(found)
+        simulators |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
+    return sorted(simulators)
 
 
 @contextmanager

@@ -181,14 +181,14 @@ def speed(name: str, size: int, knob: float | None = None) -> tuple[tuple[float,
     method.decompress(method.compress(np.zeros((1, 64, 56, 56), np.float32), knob))  # what is loaded when first used
     before = Memory.now("VmRSS")
     x = tensor(size)
-    given = x.nbytes
+    size_in = x.nbytes
 
     def measured(function, *arguments):
         Memory.forget()
         start = process_time()
         result = function(*arguments)
-        taken = max(process_time() - start, 1e-9)
-        return result, (given / 1e6 / taken, max(Memory.now() - before, 0) / given)
+        seconds = max(process_time() - start, 1e-9)
+        return result, (size_in / 1e6 / seconds, max(Memory.now() - before, 0) / size_in)
 
     compressed, there = measured(method.compress, x, knob)
     del x  # decompression does not have it

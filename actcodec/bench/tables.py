@@ -27,11 +27,11 @@ def share_table(title: str, rates: Sequence[Any], column: str, columns: Sequence
 
 def rate_table(rates: Sequence[Any]) -> Any:
     """By width, with :data:`SHOWN` CDUs."""
-    found = [r for r in rates if r.cdus == SHOWN]
-    totals = [r.total for r in found]
+    rows = [r for r in rates if r.cdus == SHOWN]
+    totals = [r.total for r in rows]
     title = (f"Cycles a block and CDU by width, {SHOWN} CDUs, steady state. Limit: 8.00.\nWith start, end and "
              f"{LATENCY} cycles of latency: {min(totals):.2f} to {max(totals):.2f}")
-    return share_table(title, found, "width", sorted({r.width for r in found}), lambda cell: f"{cell[0].steady:.2f}")
+    return share_table(title, rows, "width", sorted({r.width for r in rows}), lambda cell: f"{cell[0].steady:.2f}")
 
 
 def number_table(rates: Sequence[Any]) -> Any:
@@ -46,26 +46,26 @@ def number_table(rates: Sequence[Any]) -> Any:
 def shared_table(shared: Sequence[Any]) -> Any:
     """By width and the number of CDUs."""
     columns = sorted({(s.cdus, s.width) for s in shared})
-    found = {(s.mode, s.decompress, s.cdus, s.width): s.used for s in shared}
+    used = {(s.mode, s.decompress, s.cdus, s.width): s.used for s in shared}
     table = Table("mode", "", *(f"{cdus} x {width}" for cdus, width in columns), **TIGHT, title=(
         "Beats a cycle at one port to memory for all CDUs (limit: 1), from the first\n"
         "to the last one, by the number of CDUs and the width"))
     for mode, back in dict.fromkeys((s.mode, s.decompress) for s in shared):
         table.add_row(mode, "decompress" if back else "compress",
-                      *(f"{found[mode, back, *column]:.3f}" for column in columns))
+                      *(f"{used[mode, back, *column]:.3f}" for column in columns))
     return table
 
 
 def coding_table(codings: Sequence[Any]) -> Any:
     """By the number of coders."""
     numbers = sorted({c.coders for c in codings})
-    found = {(c.dqt, c.decompress, c.coders): c for c in codings}
+    by_place = {(c.dqt, c.decompress, c.coders): c for c in codings}
     table = Table("table", "codes", "", *map(str, numbers), **TIGHT, title=(
         "Cycles a block in jpeg-base by the number of coders of a CDU, steady state, dense\n"
         "tensors of the sample; codes: of a block, in brackets what was planned for"))
     for dqt, planned in SYMBOLS.items():
         for back in (False, True):
-            row = [found[dqt, back, n] for n in numbers]
+            row = [by_place[dqt, back, n] for n in numbers]
             table.add_row(dqt, f"{row[0].symbols:.1f} ({planned})", "decompress" if back else "compress",
                           *(f"{c.steady:.2f}" for c in row))
     return table
@@ -74,12 +74,12 @@ def coding_table(codings: Sequence[Any]) -> Any:
 def offload_table(offloads: Sequence[Any]) -> Any:
     """By the number of CDUs."""
     numbers = sorted({o.cdus for o in offloads})
-    found = {(o.name, o.decompress, o.cdus): o for o in offloads}
+    by_place = {(o.name, o.decompress, o.cdus): o for o in offloads}
     table = Table("tensors", "ratio", "", *map(str, numbers), **TIGHT, title=(
         f"Effective offload rate by the number of CDUs, GB/s\nat {CLOCK} GHz with a DMA engine of {PCIE} GB/s"))
     for name in [*POLICIES, *(f"{ratio}x" for ratio in RATIOS)]:
         for back in (False, True):
-            row = [found.get((name, back, n)) for n in numbers]
+            row = [by_place.get((name, back, n)) for n in numbers]
             ratio = next(o.ratio for o in row if o)
             table.add_row(name, f"{ratio:.2f}", "decompress" if back else "compress",
                           *(f"{o.rate:.1f}" if o else "" for o in row))
@@ -92,11 +92,11 @@ def offload_table(offloads: Sequence[Any]) -> Any:
 def stream_table(streamed: Sequence[Any]) -> Any:
     """By tensor, error and the number of CDUs."""
     columns = sorted({(a.error, a.cdus) for a in streamed})
-    found = {(a.mode, a.tensor, a.error, a.cdus): a for a in streamed}
+    by_place = {(a.mode, a.tensor, a.error, a.cdus): a for a in streamed}
     table = Table("mode", "tensor", *(f"{error:g}, {cdus}" for error, cdus in columns), **TIGHT, title=(
         "Streams without blocks: sectors a cycle and CDU, compressing/decompressing, from\n"
         "the start to the end, by relative L2 error and the number of CDUs"))
     for names in dict.fromkeys((a.mode, a.tensor) for a in streamed):
-        cells = [found[*names, *column] for column in columns]
+        cells = [by_place[*names, *column] for column in columns]
         table.add_row(*names, *(f"{a.rates[0]:.3f}/{a.rates[1]:.3f}" for a in cells))
     return table

@@ -148,50 +148,50 @@ class Mode:
         ways = (({}, self), *self.variants)
         return tuple((values, one) for values, one in ways if self.variant(self.variant_options | values) is one)
 
-    def variant(self, given: Mapping[str, Any]) -> "Mode":
+    def variant(self, options: Mapping[str, Any]) -> "Mode":
         """The mode that does it for these values of options: itself, or one of the :attr:`variants`. Raises ValueError
         if none does."""
         defaults = self.variant_options
-        wanted = {name: given.get(name, default) for name, default in defaults.items()}
+        wanted = {name: options.get(name, default) for name, default in defaults.items()}
         for values, mode in (({}, self), *self.variants):
             if defaults | values == wanted:
                 return mode
         raise ValueError(f"mode {self.name} has no " + " with ".join(f"{name} {value}" for name, value in
                                                                       wanted.items()))
 
-    def written(self, given: Mapping[str, Any]) -> tuple[Option, ...]:
+    def written(self, options: Mapping[str, Any]) -> tuple[Option, ...]:
         """The options that have a field of their own in a file, with these values of others: not those that the code
         tells."""
-        return tuple(self.own(option.name, given) for option in self.options
+        return tuple(self.own(option.name, options) for option in self.options
                      if option.stored and option.name not in {"cdus", *self.variant_options})
 
-    def own(self, name: str, given: Mapping[str, Any]) -> Option:
+    def own(self, name: str, options: Mapping[str, Any]) -> Option:
         """The option of that name as the variant for these values of others has it, whose class may be another."""
-        return self.variant(given).option(name) or self.option(name)
+        return self.variant(options).option(name) or self.option(name)
 
     def option(self, name: str) -> Any:
         """The option of that name, or None."""
         return next((option for option in self.options if option.name == name), None)
 
-    def option_values(self, given: Mapping[str, Any]) -> dict:
-        """A value for each option: the ``given`` one, or its default where that is None. Raises ValueError for an
+    def option_values(self, options: Mapping[str, Any]) -> dict:
+        """A value for each option: that in ``options``, or its default where that is None. Raises ValueError for an
         option that the mode does not have, for a value that is not legal, for several that exclude each other, for
         values of which no variant has all, and for one that needs another value of another option; without that, such
         an option is None."""
-        if wrong := [name for name in given if not self.option(name)]:
+        if wrong := [name for name in options if not self.option(name)]:
             names = ", ".join(option.name for option in self.options) or "none"
             raise ValueError(f"mode {self.name} has no option {wrong[0]}; its options: {names}")
-        given = {name: value for name, value in given.items() if value is not None}
-        if len(several := [name for name in self.exclusive if name in given]) > 1:
+        options = {name: value for name, value in options.items() if value is not None}
+        if len(several := [name for name in self.exclusive if name in options]) > 1:
             raise ValueError(f"mode {self.name} takes one of {', '.join(self.exclusive)}, not {' and '.join(several)}")
         defaults = {option.name: option.default for option in self.options}
-        values = defaults | (dict.fromkeys(self.exclusive) if several else {}) | given
+        values = defaults | (dict.fromkeys(self.exclusive) if several else {}) | options
         variant_options = {name: self.option(name).check(values[name]) for name in self.variant_options}
         values = {name: None if value is None else self.own(name, variant_options).check(value)
                   for name, value in values.items()}
         for option in self.options:
             if option.needs and values[option.needs[0]] != option.needs[1]:
-                if option.name in given:
+                if option.name in options:
                     raise ValueError(f"{option.name} is {values[option.name]}, which needs "
                                      f"{option.needs[0]} {option.needs[1]}")
                 values[option.name] = None

@@ -19,8 +19,8 @@ def register(*modes: Mode) -> None:
     for mode in modes:
         others = _with_halves(MODES.values())
         for one in _with_halves([mode]):
-            if taken := [other.name for other in others if one.name == other.name or one.code == other.code]:
-                raise ValueError(f"mode {one.name} has the name or the code {one.code} of mode {taken[0]}")
+            if clashes := [other.name for other in others if one.name == other.name or one.code == other.code]:
+                raise ValueError(f"mode {one.name} has the name or the code {one.code} of mode {clashes[0]}")
             if not 0 <= one.code < 256:
                 raise ValueError(f"mode {one.name} has the code {one.code}, must be 0 to 255")
             others.append(one)

@@ -69,11 +69,11 @@ def read(files: Sequence[str]) -> tuple[list[str], NDArray[np.float64]]:
     if len(files) == 1 and not files[0].endswith((".npz", ".pt", ".pth")):
         table = norms_table(files[0])
         return [str(layer) for layer in range(table.shape[1])], table
-    found = [dict(sources.tensors(file, say)) for file in files]
-    for file, weights in zip(files, found, strict=True):
-        if list(weights) != list(found[0]):
+    layers = [dict(sources.tensors(file, say)) for file in files]
+    for file, weights in zip(files, layers, strict=True):
+        if list(weights) != list(layers[0]):
             raise UserError(f"{file}: its layers are not those of {files[0]}")
-    return list(found[0]), np.array([norms(list(weights.values())) for weights in found])
+    return list(layers[0]), np.array([norms(list(weights.values())) for weights in layers])
 
 
 def norms_table(path: str) -> NDArray[np.float64]:

@@ -84,42 +84,43 @@ def takers(name: str) -> Iterator[tuple[Mode, Option]]:
 
 def papers() -> dict[str, list[Mode]]:
     """The modes of each paper, by its name."""
-    found = {}
+    groups = {}
     for mode in codecs.MODES.values():
-        found.setdefault(mode.source.split(", section")[0].split(", Table")[0], []).append(mode)
-    return found
+        groups.setdefault(mode.source.split(", section")[0].split(", Table")[0], []).append(mode)
+    return groups
 
 
-def settings(mode: str, given: Mapping[str, float | str | None], quiet: bool = True) -> dict[str, Any]:
-    """The values of options that ``mode`` has among those ``given`` on the command line, and of those that a file among
-    them names. Raises :class:`UserError`. Options that the mode does not have change nothing, which is told unless
-    ``quiet``."""
-    found, known = {}, codecs.find(mode)
-    given = {name: value for name, value in given.items() if value is not None and value != ()}
-    for name in [name for name in given if not known.option(name)]:
+def settings(mode: str, options: Mapping[str, float | str | None], quiet: bool = True) -> dict[str, Any]:
+    """The values of options that ``mode`` has among ``options``, those of the command line, and of those that a file
+    among them names. Raises :class:`UserError`. Options that the mode does not have change nothing, which is told
+    unless ``quiet``."""
+    values, known = {}, codecs.find(mode)
+    options = {name: value for name, value in options.items() if value is not None and value != ()}
+    for name in [name for name in options if not known.option(name)]:
         say(f"note: mode {mode} has no option --{_spelling(name)}", quiet)
-        del given[name]
+        del options[name]
     origin = {}  # of what a file says, by name
-    for name in list(given):
+    for name in list(options):
         read = isinstance(known.option(name).type, str) and getattr(known.option(name).own, "read", None)
         if read:
-            given[name] = source = read(given[name])
-            more = {other: value for other, value in source.options.items() if other not in given}
+            options[name] = source = read(options[name])
+            more = {other: value for other, value in source.options.items() if other not in options}
             more = {other: value for other, value in more.items() if known.option(other)}
-            given, origin = given | more, origin | dict.fromkeys(more, f"{source.text}: ")
-    for name in sorted(given, key=lambda name: name not in known.variant_options):  # these say which class others have
-        value = given[name]
+            options, origin = options | more, origin | dict.fromkeys(more, f"{source.text}: ")
+    # variant options first: they say which class others have
+    for name in sorted(options, key=lambda name: name not in known.variant_options):
+        value = options[name]
         try:
-            option = known.own(name, found)
+            option = known.own(name, values)
             value = option.type(value) if option.choices else value  # choices are words on the command line
-            found[name] = option.own.parse(value) if isinstance(option.type, str) else option.check(value)
+            values[name] = option.own.parse(value) if isinstance(option.type, str) else option.check(value)
         except ValueError as error:
             raise UserError(f"{origin.get(name, '--')}{_spelling(error)}, for mode {mode}") from error
     try:
-        known.option_values(found)
+        known.option_values(values)
     except ValueError as error:
         raise UserError(_spelling(error)) from error
-    return {name: found[name] for name in given}
+    return {name: values[name] for name in options}
 
 
 def _spelling(text):

@@ -47,7 +47,7 @@ def command(source: str, target: str, mode: str, engine: str, quiet: bool, **opt
         except ValueError as error:
             raise files.UserError(f"{source}: {error}") from error
         step("measuring the error")
-        found = None if quiet else api.measured(x, compressed)
+        evaluation = None if quiet else api.measured(x, compressed)
     container.write(target, compressed)
     if quiet:
         return
@@ -55,18 +55,18 @@ def command(source: str, target: str, mode: str, engine: str, quiet: bool, **opt
         say(f"note: shape {shape_text(x.shape)} has no 8x8 tiles, so {mode} fell back to {compressed.mode}")
     if lost := tensors.loss(x):
         say(f"note: {lost}")
-    warn(found, x.size)
-    report(target, f"{shape_text(x.shape)}, {mode_text(compressed)}, ratio {found.ratio:.2f} "
-                   f"({found.ratio_with_side:.2f} with side information), {error_text(found)}", cycles)
+    warn(evaluation, x.size)
+    report(target, f"{shape_text(x.shape)}, {mode_text(compressed)}, ratio {evaluation.ratio:.2f} "
+                   f"({evaluation.ratio_with_side:.2f} with side information), {error_text(evaluation)}", cycles)
 
 
-def error_text(found: Evaluation) -> str:
+def error_text(evaluation: Evaluation) -> str:
     """The error of an ``Evaluation``."""
-    return f"error {found.relative_error:.4g}" if found.relative_error else "no error"
+    return f"error {evaluation.relative_error:.4g}" if evaluation.relative_error else "no error"
 
 
-def warn(found: Evaluation, size: int) -> None:
+def warn(evaluation: Evaluation, size: int) -> None:
     """Says what a tensor has that a mode cannot express."""
-    counts = {"NaN": found.nans, "infinite": found.infinities, "saturated": found.saturated}
+    counts = {"NaN": evaluation.nans, "infinite": evaluation.infinities, "saturated": evaluation.saturated}
     if any(counts.values()):
         say(f"warning: of {size} values, {', '.join(f'{n} {what}' for what, n in counts.items() if n)}")

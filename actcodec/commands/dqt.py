@@ -59,10 +59,10 @@ def command(files: Sequence[str], error: float | None, ratio: float | None, alph
         raise UserError(f"{target}: the table is text, and would not be read from a .npy file")
     if plot:
         check_picture(plot)
-    found = [(name, tensors.taken(x)[0].reshape(view(x.shape)))
+    named_tensors = [(name, tensors.taken(x)[0].reshape(view(x.shape)))
              for file in files for name, x in sources.tensors(file, say)]
-    samples = [sampled(name, x) for name, x in found]
-    table, options, reached = fit(found, samples, coder, quantizer, error, ratio, alpha)
+    samples = [sampled(name, x) for name, x in named_tensors]
+    table, options, reached = fit(named_tensors, samples, coder, quantizer, error, ratio, alpha)
     text = f"# --coder {coder}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}\n"
     text += "".join(f"{name} {value}\n" for name, value in options.items())
     text += "".join(" ".join(f"{value:3g}" for value in row) + "\n" for row in table)
@@ -85,7 +85,7 @@ def sampled(name: str, x: NDArray[np.float32]) -> Sample:
         raise UserError(f"{name}: {error}") from error
 
 
-def fit(found: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer: str, error: float | None,
+def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer: str, error: float | None,
         ratio: float | None, alpha: float | None) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
     """The table, the options that belong to it, and the ratio and error of all tensors with it, measured by the codec.
 
@@ -100,7 +100,7 @@ def fit(found: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer: 
             if nearest is None:
                 raise UserError(str(wrong)) from wrong
             break
-        reached = measured(found, table, options | {"coder": coder})
+        reached = measured(arrays, table, options | {"coder": coder})
         if reaches(reached, error, ratio):
             best = [(table, options, reached)]
             break
@@ -108,7 +108,7 @@ def fit(found: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer: 
         aim = (min(aim, expected[1]) * error / reached[1] * (1 - MARGIN) if error else
                max(aim, expected[0]) * ratio / reached[0] * (1 + MARGIN))
     if alpha is None and quantizer == "sh":  # small steps may end beside a table that has a name
-        best += named(found, coder, error, ratio)
+        best += named(arrays, coder, error, ratio)
     if not best:
         limit = f"an error of {error}" if error else f"a ratio of {ratio}"
         raise UserError(f"no table has {limit}: the nearest has {nearest[1 if error else 0]:.4g}")
@@ -139,17 +139,17 @@ def search(samples: Sequence[Sample], coder: str, quantizer: str, error: float |
     return 2.0**shifts, {"quantizer": "sh"}, (counts.nbytes / counts.size(shifts), counts.error(shifts))
 
 
-def named(found: Sequence[Any], coder: str, error: float | None, ratio: float | None) -> list[Any]:
+def named(arrays: Sequence[Any], coder: str, error: float | None, ratio: float | None) -> list[Any]:
     """Those of the tables with names that reach the error or the ratio, as :func:`fit` returns one."""
     from actcodec.golden.jpegact import quantize
 
-    each = [(2.0 ** quantize.shifts(quantize.table(name)), {"quantizer": "sh"}, measured(found, name, {"coder": coder}))
-            for name in quantize.TABLES]
+    each = [(2.0 ** quantize.shifts(quantize.table(name)), {"quantizer": "sh"},
+             measured(arrays, name, {"coder": coder})) for name in quantize.TABLES]
     return [one for one in each if reaches(one[2], error, ratio)]
 
 
-def measured(found: Sequence[Any], table: Any, options: Mapping[str, Any]) -> tuple[float, float]:
+def measured(arrays: Sequence[Any], table: Any, options: Mapping[str, Any]) -> tuple[float, float]:
     """The ratio of all tensors, and the root mean square of their relative errors, by the codec itself."""
-    each = [(x.nbytes, api.evaluate(x, "jpeg-act", dqt=table, **options)) for _, x in found]
+    each = [(x.nbytes, api.evaluate(x, "jpeg-act", dqt=table, **options)) for _, x in arrays]
     ratio = sum(size for size, _ in each) / sum(size / one.ratio for size, one in each)
     return ratio, float(np.sqrt(np.mean([one.relative_error**2 for _, one in each])))

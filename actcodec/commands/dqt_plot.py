@@ -10,8 +10,8 @@ from actcodec.plotting import pyplot, write
 __all__ = ["draw"]
 
 
-def draw(samples: Sequence[Sample], found: Any, target: str) -> None:
-    """``found`` is the ratio, the error and the coder of a table."""
+def draw(samples: Sequence[Sample], table: Any, target: str) -> None:
+    """``table`` is the ratio, the error and the coder of a table."""
     figure, axes = pyplot().subplots(figsize=(8, 5.5), dpi=110, layout="constrained")
     counts = dqt.total(samples)
     best = dqt.frontier(counts)
@@ -21,7 +21,7 @@ def draw(samples: Sequence[Sample], found: Any, target: str) -> None:
         point = counts.error(shifts), counts.nbytes / counts.size(shifts)
         axes.plot(*point, "o", color="#8a8a8a")
         axes.annotate(name, point, (6, -10), textcoords="offset points", fontsize=9, color="#8a8a8a")
-    ratio, error, coder = found
+    ratio, error, coder = table
     axes.plot(error, ratio, "*", color="#d1495b", markersize=15, label=f"this one, {coder}: {ratio:.2f} at {error:.4f}")
     axes.set(xlabel="relative L2 error", ylabel="compression ratio", ylim=(0, None))
     axes.grid(color="#e6e6e6")

@@ -74,24 +74,24 @@ def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: boo
 def ways(mode: str, options: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
     """Every combination of the options given that the mode has: [(label, mode, options)]."""
     own = {option.name: options[option.name] for option in codecs.find(mode).options if options[option.name]}
-    found = []
+    result = []
     for values in product(*own.values()):
         chosen = settings(mode, dict(zip(own, values, strict=True)))
-        found.append((" ".join([mode, *map(str, chosen.values())]), mode, chosen))
-    return found
+        result.append((" ".join([mode, *map(str, chosen.values())]), mode, chosen))
+    return result
 
 
 def row(name: str, x: np.ndarray, mode: str, label: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """What came of a tensor, as a dictionary."""
     try:
-        found = api.evaluate(x, mode, **options)
+        evaluation = api.evaluate(x, mode, **options)
     except ValueError as error:
         raise UserError(f"{name}: {error}") from error
-    if found.mode != mode:
-        label = f"{label} ({found.mode})"  # it fell back
-    facts = asdict(found)
+    if evaluation.mode != mode:
+        label = f"{label} ({evaluation.mode})"  # it fell back
+    facts = asdict(evaluation)
     facts["options"] = {key: value if isinstance(value, bool | int | float | None) else str(value)
-                        for key, value in found.options.items()}
+                        for key, value in evaluation.options.items()}
     return {"tensor": name, "shape": list(x.shape), "dtype": str(x.dtype), "bytes": x.nbytes, "label": label, **facts}
 
 

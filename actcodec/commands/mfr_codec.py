@@ -72,7 +72,7 @@ def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, giv
 
 def settings(mode: Mode, given: Sequence[str]) -> dict[str, Any]:
     """A value for each option that files keep."""
-    found = {}
+    values = {}
     for text in given:
         name, equals, value = text.partition("=")
         option = mode.option(name)
@@ -80,11 +80,11 @@ def settings(mode: Mode, given: Sequence[str]) -> dict[str, Any]:
             names = ", ".join(option.name for option in mode.options)
             raise files.UserError(f"--option {text}: must be NAME=VALUE, of {mode.name}'s options {names}")
         try:
-            found[name] = option.type(value) if option.type in (int, float, str) else value
-            mode.option_values(found)
+            values[name] = option.type(value) if option.type in (int, float, str) else value
+            mode.option_values(values)
         except ValueError as error:
             raise files.UserError(f"--option {text}: {error}") from error
-    return {name: value for name, value in mode.option_values(found).items() if mode.option(name).stored}
+    return {name: value for name, value in mode.option_values(values).items() if mode.option(name).stored}
 
 
 def facts(results: Sequence[Any]) -> list[dict[str, Any]]:

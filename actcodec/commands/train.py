@@ -37,16 +37,16 @@ def command(sweep: str, data: str, results: str, jobs: int, scheduler: str | Non
 
     todo = sweeps.read(sweep)
     order = {(label, json.dumps(configuration)): i for i, (label, configuration) in enumerate(todo)}
-    found, console = [], Console(stderr=True)
+    labelled, console = [], Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("training", total=len(todo))
         for label, result in sweeps.work(todo, data, results, jobs, scheduler):
-            found.append((label, result))
+            labelled.append((label, result))
             progress.advance(task)
-    found.sort(key=lambda one: order[one[0], json.dumps(one[1]["configuration"])])
+    labelled.sort(key=lambda one: order[one[0], json.dumps(one[1]["configuration"])])
     if plot:
-        table.draw(found, plot)
-    rows = table.summary(found)
+        table.draw(labelled, plot)
+    rows = table.summary(labelled)
     if as_json:
         click.echo(json.dumps(rows, indent=1))
     else:

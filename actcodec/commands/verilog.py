@@ -83,9 +83,9 @@ def documented(component: Callable[..., Any]) -> dict[str, tuple[str, str]]:
     """{parameter: (its type, what it means)}, as the docstring of its class has them, or that of the ``codec`` that it
     is passed on to."""
     inner = documented(component.keywords["codec"]) if "codec" in getattr(component, "keywords", {}) else {}
-    made = getattr(component, "func", component)
-    lines = inspect.cleandoc(made.__doc__ or "").splitlines()
-    found, names = {}, []
+    base = getattr(component, "func", component)
+    lines = inspect.cleandoc(base.__doc__ or "").splitlines()
+    parameters, names = {}, []
     start = lines.index("Parameters") + 2 if "Parameters" in lines else len(lines)
     for line, below in zip(lines[start:], [*lines[start + 1:], ""], strict=False):
         if below and not below.strip("-"):  # the next section
@@ -93,12 +93,12 @@ def documented(component: Callable[..., Any]) -> dict[str, tuple[str, str]]:
         if line and not line.startswith(" "):
             before, _, kind = line.partition(":")
             names = [name.strip() for name in before.split(",")]
-            found |= {name: (kind.strip(), []) for name in names}
+            parameters |= {name: (kind.strip(), []) for name in names}
         elif line:
             for name in names:
-                found[name][1].append(line.strip())
-    module = inspect.getmodule(made)
-    return inner | {name: (kind, plain(" ".join(text), module)) for name, (kind, text) in found.items()}
+                parameters[name][1].append(line.strip())
+    module = inspect.getmodule(base)
+    return inner | {name: (kind, plain(" ".join(text), module)) for name, (kind, text) in parameters.items()}
 
 
 def described(component: Callable[..., Any]) -> dict[str, str]:
@@ -109,8 +109,8 @@ def described(component: Callable[..., Any]) -> dict[str, str]:
 
 def choices(component: Callable[..., Any]) -> dict[str, list[str]]:
     """{parameter: its values, in their order}, of those whose type is a set such as ``{"shared", "independent"}``."""
-    found = {name: re.search(r"{(.*)}", kind) for name, (kind, _) in documented(component).items()}
-    return {name: re.findall(r'"([^"]+)"', match[1]) for name, match in found.items() if match}
+    matches = {name: re.search(r"{(.*)}", kind) for name, (kind, _) in documented(component).items()}
+    return {name: re.findall(r'"([^"]+)"', match[1]) for name, match in matches.items() if match}
 
 
 def modes_explained() -> str:

@@ -26,8 +26,8 @@ WIDE = 120  # columns of a terminal that have room for what modes do
 
 def runs() -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """What each kind of tensor is compressed with, as the modes declare: {kind: [(mode, options)]}."""
-    return {kind: [(mode.name, dict(options)) for mode in MODES.values() for shown, options in mode.demo_cases
-                   if shown == kind] for kind in KINDS}
+    return {kind: [(mode.name, dict(options)) for mode in MODES.values() for case, options in mode.demo_cases
+                   if case == kind] for kind in KINDS}
 
 
 def simulated(mode: str, options: Mapping[str, Any]) -> bool:

@@ -70,13 +70,13 @@ def configurations() -> tuple[tuple[str, ...], ...]:
     """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
     paper's CDU; those whose first setting is the same; and those of 18 and of 32. Modes that others
     register are in none."""
-    found = {}
+    groups = {}
     for mode in (mode for paper in PAPERS for mode in paper.MODES):
         for one in (mode, *(variant for _, variant in mode.variants)):
             if one.format:
                 first = tuple(setting.name for setting in one.settings[:1])
-                found.setdefault((max(one.format.row, 8), first), []).append(one.name)
-    return tuple(tuple(found[key]) for key in sorted(found))
+                groups.setdefault((max(one.format.row, 8), first), []).append(one.name)
+    return tuple(tuple(groups[key]) for key in sorted(groups))
 
 
 def configuration(mode: str) -> tuple[str, ...]:

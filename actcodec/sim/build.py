@@ -61,11 +61,11 @@ def compiled(design: Mapping[str, str], level: str = FAST, arguments: Sequence[s
     """
     (top, text), *parts = design.items()
     what = what or {}
-    kept = [made(cache_folder() / f"{name}-{key('part', VERILATE, COMPILE, name, part)}", _compile_part, name, part,
+    objects = [made(cache_folder() / f"{name}-{key('part', VERILATE, COMPILE, name, part)}", _compile_part, name, part,
                  what=what.get(name)) for name, part in parts]
     content = key("top", VERILATE, COMPILE, design, level, arguments, control)
-    return [made(cache_folder() / f"{top}-{content}", _compile_top, top, text, kept, level, arguments, control,
-                 what=what.get(top)), *kept]
+    return [made(cache_folder() / f"{top}-{content}", _compile_top, top, text, objects, level, arguments, control,
+                 what=what.get(top)), *objects]
 
 
 def _compile_part(folder, name, text):

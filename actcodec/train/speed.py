@@ -34,7 +34,7 @@ def best(function: Callable[[], Any], device: str) -> float:
     cuda = device == "cuda"
     clock = time.perf_counter if cuda else time.process_time
     function()  # what is compiled or allocated at first
-    found = []
+    times = []
     for _ in range(ROUNDS):
         calls, start = 0, clock()
         while not calls or clock() - start < LEAST:
@@ -42,17 +42,17 @@ def best(function: Callable[[], Any], device: str) -> float:
             calls += 1
             if cuda:
                 torch.cuda.synchronize()
-        found.append((clock() - start) / calls)
-    return min(found)
+        times.append((clock() - start) / calls)
+    return min(times)
 
 
 def sample() -> dict[str, np.ndarray]:
     """{kind: float32 [128, 16, 32, 32]}."""
-    found = {}
+    tensors = {}
     for x in demo.sample().values():
         if x.shape[-1] == 32:
-            found.setdefault("relu" if x.min() >= 0 else "dense", x)
-    return {kind: np.tile(x, (-(-BATCH // len(x)), 1, 1, 1))[:BATCH] for kind, x in found.items()}
+            tensors.setdefault("relu" if x.min() >= 0 else "dense", x)
+    return {kind: np.tile(x, (-(-BATCH // len(x)), 1, 1, 1))[:BATCH] for kind, x in tensors.items()}
 
 
 def kind(mode: str) -> str:
@@ -115,15 +115,15 @@ def main(device: str, engines: Sequence[str], as_json: bool) -> None:
     warnings.simplefilter("ignore")
     for title, rows in (("million values a second, there and back", codecs(device, engines)),
                         ("milliseconds of a step", steps(device, [one for one in engines if one != "golden"]))):
-        found = []
+        lines = []
         for row in rows:
-            found.append(row)
+            lines.append(row)
             if as_json:
                 click.echo(json.dumps(row))
         if as_json:
             continue
-        table = Table(*found[-1], title=title, box=None, title_justify="left")
-        for row in found:
+        table = Table(*lines[-1], title=title, box=None, title_justify="left")
+        for row in lines:
             table.add_row(*(f"{1000 * value if key in ('seconds', 'played') else value:.4g}"
                             if isinstance(value, float) else str(value) for key, value in row.items()))
         Console(width=120, highlight=False).print(table)

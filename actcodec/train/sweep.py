@@ -59,8 +59,8 @@ def work(todo: Iterable[tuple[str, dict[str, Any]]], data: str | Path, results: 
     Path(results).mkdir(parents=True, exist_ok=True)
     rest = []
     for label, configuration in todo:
-        if found := known(configuration, results):
-            yield label, found
+        if result := known(configuration, results):
+            yield label, result
         else:
             rest.append((label, configuration))
     if rest and scheduler:

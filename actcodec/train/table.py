@@ -23,11 +23,11 @@ def summary(results: Sequence[Any]) -> list[dict[str, Any]]:
         groups[result["configuration"]["network"], label].append(result)
     rows = []
     for (network, label), runs in groups.items():
-        found = [one["accuracy"] for one in runs]
-        deviation = stdev(found) if len(found) > 1 else None
+        accuracies = [one["accuracy"] for one in runs]
+        deviation = stdev(accuracies) if len(accuracies) > 1 else None
         losses = [one["losses"][-1] for one in runs if one["converged"]]
-        rows.append({"network": network, "label": label, "runs": len(runs), "accuracy": mean(found),
-                     "deviation": deviation, "interval": deviation and interval(deviation, len(found)),
+        rows.append({"network": network, "label": label, "runs": len(runs), "accuracy": mean(accuracies),
+                     "deviation": deviation, "interval": deviation and interval(deviation, len(accuracies)),
                      "diverged": sum(not one["converged"] for one in runs),
                      "ratio": mean(one["ratio"] for one in runs), "loss": mean(losses) if losses else None,
                      "seconds": mean(one["seconds"] for one in runs)})

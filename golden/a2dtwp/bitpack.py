@@ -26,5 +26,5 @@ def unpack(content: ArrayLike, roundto: int, count: int) -> NDArray[np.float32]:
     content = np.asarray(content, np.uint8)
     if content.size < count * roundto:
         raise ValueError(f"{count} values of {roundto} bytes need {count * roundto} bytes, there are {content.size}")
-    kept = content[: count * roundto].reshape(count, roundto)
-    return np.pad(kept, ((0, 0), (4 - roundto, 0))).reshape(-1).view("<u4").astype(np.uint32).view(np.float32)
+    upper = content[: count * roundto].reshape(count, roundto)
+    return np.pad(upper, ((0, 0), (4 - roundto, 0))).reshape(-1).view("<u4").astype(np.uint32).view(np.float32)

@@ -58,9 +58,9 @@ def _tables(book):
         part, begun = np.where(wait == bit, 1, part), begun + (wait == bit)
         part = np.where(part > 0, 2 * part + (np.arange(256) >> 7 - bit & 1), 0)
         row, byte = np.nonzero((part > 0) & ~inner[part])
-        found = symbol[part[row, byte]]
-        windows[row, byte, ended[row, byte]] = book.code[found] << 8 - book.length[found]
-        escape = (found == book.U) & (stop[row, byte] == 0)
+        entry = symbol[part[row, byte]]
+        windows[row, byte, ended[row, byte]] = book.code[entry] << 8 - book.length[entry]
+        escape = (entry == book.U) & (stop[row, byte] == 0)
         stop[row[escape], byte[escape]] = begun[row[escape], byte[escape]] + 1
         part[row, byte] = 1
         begun[row, byte] += 1
@@ -113,41 +113,41 @@ def windows(source: Iterator[int], rounds: int, book: Book) -> Iterator[NDArray[
     lanes = [_Lane() for _ in range(LANES)]
     for number, lane in enumerate(lanes):
         lane.bit, lane.windows = 1 << number, []
-    held, left, taken = [next(source) for _ in lanes], [8] * LANES, bytearray()  # between runs
+    buffers, left, bytes_in = [next(source) for _ in lanes], [8] * LANES, bytearray()  # between runs
 
     def step(counts):
         """Each lane takes as many bits as its table of `counts` has for its window. Returns the windows."""
         for lane, table in enumerate(counts):
             bits = left[lane]
             if bits < 16:  # the byte is not in the window yet
-                held[lane] = (held[lane] & 0x7FFF) << 8 | next(source)
+                buffers[lane] = (buffers[lane] & 0x7FFF) << 8 | next(source)
                 bits += 8
-            window = held[lane] >> bits - 8 & 0xFF
+            window = buffers[lane] >> bits - 8 & 0xFF
             left[lane] = bits - table[window]
-            taken.append(window)
-        return taken[-LANES:]
+            bytes_in.append(window)
+        return bytes_in[-LANES:]
 
     code = [np.repeat(book.length, 1 << 8 - book.length).tolist()] * LANES
     one, eight, escape_bytes, escaped = [1] * 256, [8] * 256, ESCAPE_BYTES.tolist(), escape_window(book)
 
-    def raw(found):
+    def raw(round_):
         """The raw steps of a round, if any of its windows is an escape."""
-        if max(found) >= escaped:
-            first = step([eight if window >= escaped else one for window in found])
-            number = [escape_bytes[p] if window >= escaped else 0 for p, window in zip(first, found, strict=True)]
+        if max(round_) >= escaped:
+            first = step([eight if window >= escaped else one for window in round_])
+            number = [escape_bytes[p] if window >= escaped else 0 for p, window in zip(first, round_, strict=True)]
             for byte in range(1, max(number)):
                 step([eight if byte < n else one for n in number])
 
     def hand_out():
         """The windows of steps to the lanes."""
         for number, lane in enumerate(lanes):
-            lane.windows.append(taken[number::LANES])
-        taken.clear()
+            lane.windows.append(bytes_in[number::LANES])
+        bytes_in.clear()
 
     asking = [[lane for lane in lanes if mask & lane.bit] for mask in range(_STOP)]
     ask = [0] * (rounds + _AHEAD)  # the calendar: a bit for each lane
     calendar = iter(ask)
-    begin = kept = 0  # the next round, and the first one of this part
+    begin = begin_part = 0  # the next round, and the first one of this part
     single = rounds if rounds < _SMALL else 0  # rounds by steps before the next run
     while begin < rounds:
         for _ in islice(calendar, min(single, rounds - begin)):
@@ -156,14 +156,14 @@ def windows(source: Iterator[int], rounds: int, book: Book) -> Iterator[NDArray[
         hand_out()
         if begin < rounds:
             ask[begin : begin + _AHEAD] = [0] * min(_AHEAD, len(ask) - begin)
-            ask[max(begin, min(kept + _PART, rounds) - 1)] |= _STOP
+            ask[max(begin, min(begin_part + _PART, rounds) - 1)] |= _STOP
             first: list[tuple[_Lane, int]] = []
-            for lane, bits, size in zip(lanes, held, left, strict=True):
+            for lane, bits, size in zip(lanes, buffers, left, strict=True):
                 lane.state, lane.end = _tables(book)[8 * _HELD - size], begin
                 first += ((lane, byte) for byte in (bits & (1 << size) - 1).to_bytes(_HELD, "big"))
-            asked = chain.from_iterable(map(asking.__getitem__, calendar))
+            owners = chain.from_iterable(map(asking.__getitem__, calendar))
             try:
-                for pairs in (first, zip(asked, source, strict=False)):
+                for pairs in (first, zip(owners, source, strict=False)):
                     for lane, byte in pairs:
                         lane.state, begun, ended, stop = lane.state[byte]
                         lane.windows.append(ended)
@@ -173,17 +173,17 @@ def windows(source: Iterator[int], rounds: int, book: Book) -> Iterator[NDArray[
                         ask[end] |= lane.bit
             except IndexError:  # there is no such item of `asking`
                 last = len(ask) - length_hint(calendar) - 1
-            found, held[:], left[:] = zip(*(lane.leave(last, code[0]) for lane in lanes), strict=True)
+            round_, buffers[:], left[:] = zip(*(lane.leave(last, code[0]) for lane in lanes), strict=True)
             for number, lane in enumerate(lanes):
                 if ask[last] & lane.bit:
-                    held[number], left[number] = held[number] << 8 | next(source), left[number] + 8
-            raw(found)
+                    buffers[number], left[number] = buffers[number] << 8 | next(source), left[number] + 8
+            raw(round_)
             hand_out()
             single = 0 if last - begin > _FEW else max(_FEW, 2 * single)
             begin = last + 1
-        if begin >= min(kept + _PART, rounds):
+        if begin >= min(begin_part + _PART, rounds):
             columns = np.frombuffer(b"".join(chain.from_iterable(lane.windows for lane in lanes)), np.uint8)
             yield columns.reshape(LANES, -1).T
             for lane in lanes:
                 lane.windows.clear()
-            kept = begin
+            begin_part = begin

@@ -96,8 +96,8 @@ def symbols(steps: tuple[np.ndarray, np.ndarray],
     """Symbols (uint16), outliers (bool) and their values (float32, 0 for all others) of the values and lengths that the
     lanes gave, what filled up the last round included: the reverse of the function `steps`."""
     values, lengths = steps
-    found = np.asarray(values, np.int64) << 8 - np.asarray(lengths, np.int64)
-    return _dense(*_symbols(found.astype(np.uint8), book))
+    codes = np.asarray(values, np.int64) << 8 - np.asarray(lengths, np.int64)
+    return _dense(*_symbols(codes.astype(np.uint8), book))
 
 
 def _dense(u, places, floats):

@@ -27,9 +27,9 @@ def demands(lengths: NDArray[np.uint8]) -> NDArray[np.bool]:
 
 def _demands(lengths):
     """The same of a lane."""
-    taken = np.cumsum(lengths, dtype=np.uint8)  # modulo 256: a step takes 8 bits at most
-    taken -= lengths.astype(np.uint8)
-    whole = taken + np.uint8(7) >> 3
+    position = np.cumsum(lengths, dtype=np.uint8)  # modulo 256: a step takes 8 bits at most
+    position -= lengths.astype(np.uint8)
+    whole = position + np.uint8(7) >> 3
     asks = np.ones(whole.shape, bool)
     np.not_equal(whole[1:], whole[:-1], out=asks[1:])
     return asks

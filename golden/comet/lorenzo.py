@@ -98,11 +98,11 @@ def _number(view, tiled, row, column):
 
 def groups(shape: Sequence[int] | View, tiled: bool) -> NDArray[np.int64]:
     """Number of the group of each value in coding order. Raises as `seen` does."""
-    first, found = 0, []
+    first, numbers = 0, []
     for part in parts(shape, tiled):
-        found.append(first + part.group)
+        numbers.append(first + part.group)
         first += part.groups
-    return np.concatenate(found)
+    return np.concatenate(numbers)
 
 
 class Part(NamedTuple):
@@ -176,8 +176,8 @@ def residuals(q: ArrayLike, shape: Sequence[int] | View, config: Config) -> NDAr
     """
     u, q = np.empty(np.size(q), np.uint16), np.reshape(q, -1)
     for part in parts(shape, config.tiled):
-        found = symbols(q[part.values], part, config)
-        u[part.values] = found if part.order is None else found[part.order]
+        own = symbols(q[part.values], part, config)
+        u[part.values] = own if part.order is None else own[part.order]
     return u
 
 

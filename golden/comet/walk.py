@@ -54,12 +54,12 @@ def through(view: View, tiled: bool, cdu: int = 0, cdus: int = 1) -> Walk:
     if not tiled:
         n, zeros = np.arange(len(index)), np.zeros(len(index), int)
         joined = (column > 0) | (view.width % LANES == 0)
-        found, group = Walk(count, (n % lorenzo.SECTORS > 0) & joined, zeros > 0, zeros, index), n // lorenzo.SECTORS
+        every, group = Walk(count, (n % lorenzo.SECTORS > 0) & joined, zeros > 0, zeros, index), n // lorenzo.SECTORS
     else:
         tile = row // LANES * view.tiles_per_row + column
         together = view.tiles_per_row if view.tiles_per_row <= 2 else blocks.GROUP
-        found = Walk(count, (column > 0) & (tile % blocks.GROUP > 0), (row % LANES > 0) & (row % view.height > 0),
+        every = Walk(count, (column > 0) & (tile % blocks.GROUP > 0), (row % LANES > 0) & (row % view.height > 0),
                      tile % together, index)
         group = tile // blocks.GROUP
     own = group % cdus == cdu
-    return Walk(*(array[own] for array in found))
+    return Walk(*(array[own] for array in every))

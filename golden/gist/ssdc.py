@@ -47,7 +47,7 @@ def places(encoded: Encoded, length: int, form: str | None = None) -> NDArray[np
     Raises ValueError if the arrays do not fit together: if a row counts more values than it has room for, if its
     columns do not ascend or lie beyond its end, or if an array has another length than the counts ask for.
     """
-    return np.concatenate([np.zeros(0, np.int64), *(found for _, found in _places(encoded, length, form))])
+    return np.concatenate([np.zeros(0, np.int64), *(part for _, part in _places(encoded, length, form))])
 
 
 def _places(encoded, length, form):
@@ -71,10 +71,10 @@ def _places(encoded, length, form):
         part = counts[row : row + PART]
         own = slice(int(ends[row] - counts[row]), int(ends[row + part.size - 1]))
         # Rows ascend, so places ascend exactly if the columns of each row do.
-        found = ROW * np.repeat(np.arange(row, row + part.size), part) + columns[own]
-        if np.any(np.diff(found) <= 0) or (found.size and found[-1] >= length):
+        result = ROW * np.repeat(np.arange(row, row + part.size), part) + columns[own]
+        if np.any(np.diff(result) <= 0) or (result.size and result[-1] >= length):
             raise ValueError("columns do not ascend, or lie beyond the end of a row")
-        yield own, found
+        yield own, result
 
 
 def decode(encoded: Encoded, length: int, form: str | None = None) -> NDArray[np.float32]:
@@ -83,9 +83,9 @@ def decode(encoded: Encoded, length: int, form: str | None = None) -> NDArray[np
     Raises ValueError as `places` does.
     """
     parts, dense, values = _places(encoded, length, form), np.zeros(length, np.float32), None
-    for own, found in parts:
+    for own, where in parts:
         if values is None:  # their number has been checked
             values = dpr.decode(encoded.values, form, len(encoded.columns)) if form else encoded.values
             values = np.asarray(values, "<f4").view(np.uint32)
-        dense.view(np.uint32)[found] = values[own]
+        dense.view(np.uint32)[where] = values[own]
     return dense

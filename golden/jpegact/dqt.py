@@ -78,7 +78,7 @@ class Frontier(NamedTuple):
     errors: np.ndarray  # relative
 
 
-class Found(NamedTuple):
+class Choice(NamedTuple):
     """A table for a coder that has tables of its own."""
 
     shifts: np.ndarray  # uint8 [8, 8]
@@ -187,8 +187,8 @@ def best(counts: Counts, error: float | None = None, ratio: float | None = None,
 
 
 def descend(samples: Sequence[Sample], coder: Any, error: float | None = None, ratio: float | None = None,
-            first: int | None = FIRST) -> Found:
-    """A table for `coder` (the module `nibble` or `rice`), and the coder's own tables: Found.
+            first: int | None = FIRST) -> Choice:
+    """A table for `coder` (the module `nibble` or `rice`), and the coder's own tables: Choice.
 
     As `best`, on the real sizes of the samples' tiles, which are no sums over frequencies. Starts from the table of
     `frontier` that just reaches the error or ratio. A step moves one or two shifts by 1, so that one may gain what the
@@ -244,4 +244,4 @@ def descend(samples: Sequence[Sample], coder: Any, error: float | None = None, r
             if new[0] >= cost[0]:
                 break
             tables, cost = others, new
-    return Found(shifts[order].reshape(8, 8).astype(np.uint8), tables, 1 / cost[0], cost[1] ** 0.5)
+    return Choice(shifts[order].reshape(8, 8).astype(np.uint8), tables, 1 / cost[0], cost[1] ** 0.5)

@@ -73,9 +73,9 @@ def gradient_descent(samples: Sequence[Sample], alpha: float, start: float = 8.0
         each = [_with_slopes(s, divisors, alpha, difference) for s in samples]
         objective, slope = (np.mean(part, axis=0) for part in zip(*each, strict=True))
         if objective < least:
-            least, found, down = objective, divisors, -slope.reshape(8, 8) / difference
+            least, best, down = objective, divisors, -slope.reshape(8, 8) / difference
             down[0, 0] = 0
         else:
             rate /= 2
-        divisors = np.clip(found + rate * down, 1, 255)
-    return found
+        divisors = np.clip(best + rate * down, 1, 255)
+    return best

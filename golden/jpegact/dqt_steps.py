@@ -17,7 +17,7 @@ from actcodec.golden.jpegact.dqt import Sample
 from actcodec.golden.offload import blocks
 
 
-class Found(NamedTuple):
+class Choice(NamedTuple):
     """A table, and what samples come to with it."""
 
     quarters: np.ndarray  # uint8 [8, 8]
@@ -32,10 +32,11 @@ def floors(samples: Sequence[Sample]) -> NDArray[np.uint8]:
     return np.clip(-(-largest * 4 // (127 << dct.FRACTION_BITS)), steps.LEAST, steps.MOST).astype(np.uint8)
 
 
-def measured(samples: Sequence[Sample], coder: Any, quarters: NDArray[np.uint8], dead_zone: int) -> Found:
-    """The Found of a table: the ratio of all samples, with the coder's tables fitted to each, and the root of the mean
+def measured(samples: Sequence[Sample], coder: Any, quarters: NDArray[np.uint8], dead_zone: int) -> Choice:
+    """The Choice of a table: the ratio of all samples, with the coder's tables fitted to each, and the root of the mean
     of their squared relative errors. `coder` is the module `nibble` or `rice`, None for ZVC."""
-    return Found(quarters, dead_zone, _ratio(samples, coder, quarters, dead_zone), _error(samples, quarters, dead_zone))
+    return Choice(quarters, dead_zone, _ratio(samples, coder, quarters, dead_zone),
+                  _error(samples, quarters, dead_zone))
 
 
 def _error(samples, quarters, dead_zone):
@@ -59,13 +60,14 @@ def _ratio(samples, coder, quarters, dead_zone):
     return sum(4 * s.values for s in samples) / size
 
 
-def best(samples: Sequence[Sample], coder: Any = None, error: float | None = None, ratio: float | None = None) -> Found:
-    """The Found with the highest ratio for an error, or the lowest error for a ratio, in some seconds.
+def best(samples: Sequence[Sample], coder: Any = None, error: float | None = None,
+         ratio: float | None = None) -> Choice:
+    """The Choice with the highest ratio for an error, or the lowest error for a ratio, in some seconds.
 
     Ratio and error rise with the step, so that bisection finds it in each dead zone. Raises ValueError unless one of
     the two is given, and if no step reaches it.
     """
-    every, least, found, tried = range(steps.LEAST, steps.MOST + 1), floors(samples), [], []
+    every, least, candidates, tried = range(steps.LEAST, steps.MOST + 1), floors(samples), [], []
     for zone in steps.DEAD_ZONES:
         at = cache(lambda step, zone=zone: measured(samples, coder, np.maximum(least, np.uint8(step)), zone))
 
@@ -79,7 +81,7 @@ def best(samples: Sequence[Sample], coder: Any = None, error: float | None = Non
         place = bisect_left(every, True, key=misses) - 1 if ratio is None else bisect_left(every, True, key=reaches)
         tried += [at(every[0]), at(every[-1])]
         if 0 <= place < len(every):
-            found.append(at(every[place]))
-    if not found:
+            candidates.append(at(every[place]))
+    if not candidates:
         raise dqt.missed([one.error for one in tried], [one.ratio for one in tried], error, ratio)
-    return max(found, key=lambda one: one.ratio if ratio is None else -one.error)
+    return max(candidates, key=lambda one: one.ratio if ratio is None else -one.error)

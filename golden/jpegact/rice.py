@@ -128,20 +128,20 @@ def _plan(x, table):
         w *= some
     planes = [np.packbits(c > above, axis=1, bitorder="little") for above in range(3)]
     group = np.stack([planes[0] & 15, planes[0] >> 4], axis=2).reshape(-1, GROUPS)
-    shown = ((group != 0) | (np.arange(GROUPS) < GROUPS - table.flags)).view(np.uint8)
-    total = table.flags + 4 * shown.sum(axis=1, dtype=np.int64) + w.sum(axis=1, dtype=np.int64)
+    present = ((group != 0) | (np.arange(GROUPS) < GROUPS - table.flags)).view(np.uint8)
+    total = table.flags + 4 * present.sum(axis=1, dtype=np.int64) + w.sum(axis=1, dtype=np.int64)
     total += np.bitwise_count(np.hstack(planes[:2])).sum(axis=1, dtype=np.int64)
     length = total + 7 >> 3
     raw = (need > table.e[3]) | (length > MOST)
     length = np.where(u.any(axis=1), np.where(raw, RAW, length), 0)
-    return mantissa, w, planes, group, shown, i, length
+    return mantissa, w, planes, group, present, i, length
 
 
 def _fields(x, table):
-    mantissa, w, planes, group, shown, i, length = _plan(x, table)
+    mantissa, w, planes, group, present, i, length = _plan(x, table)
     flags = np.packbits(group != 0, axis=1, bitorder="little").view("<u2")[:, 0] >> GROUPS - table.flags
     head = length.astype(np.uint64) | i.astype(np.uint64) << 6 | flags.astype(np.uint64) << 8
-    parts = [(head, np.full(len(x), 8 + table.flags, np.uint64)), bits.merged(group, 4 * shown)]
+    parts = [(head, np.full(len(x), 8 + table.flags, np.uint64)), bits.merged(group, 4 * present)]
     for mask, plane in pairwise(planes):
         parts.append(bits.merged(_PICK[mask, plane], np.bitwise_count(mask)))
     lines = bits.merged(*(part.reshape(-1, LANES, LANES) for part in (mantissa, w)))
@@ -182,13 +182,13 @@ def _take(words, table):
     n, (k, more) = len(words), _spread_k(table)
     first = words[:, 0].astype(np.uint8)
     length = first & 63
-    shown = np.ones((n, GROUPS), np.uint8)
+    present = np.ones((n, GROUPS), np.uint8)
     flag = np.arange(8, 8 + table.flags, dtype=np.uint64)
-    shown[:, GROUPS - table.flags :] = words[:, :1] >> flag & 1
+    present[:, GROUPS - table.flags :] = words[:, :1] >> flag & 1
     end = np.full(n, 8 + table.flags, np.uint64)
 
-    upto = np.cumsum(4 * shown, axis=1, dtype=np.uint8)
-    group: np.ndarray = (bits.window(words, end)[:, None] >> upto - 4 * shown).astype(np.uint8) & 15 * shown
+    upto = np.cumsum(4 * present, axis=1, dtype=np.uint8)
+    group: np.ndarray = (bits.window(words, end)[:, None] >> upto - 4 * present).astype(np.uint8) & 15 * present
     plane = group[:, ::2] | group[:, 1::2] << 4
     end += upto[:, -1]
     c = np.unpackbits(plane, axis=1, bitorder="little")

@@ -78,10 +78,10 @@ def _largest(x, view):
     for i in range(0, len(planes), step):
         for j in range(0, planes.shape[1], _PART):
             bits = planes[i : i + step, j : j + _PART] & _MAGNITUDE  # they rise with the magnitude
-            found = bits.max(axis=1)
-            if found.max() >= _INFINITE:
-                found = np.where(bits < _INFINITE, bits, 0).max(axis=1)
-            np.maximum(most[i : i + step], found, out=most[i : i + step])
+            largest = bits.max(axis=1)
+            if largest.max() >= _INFINITE:
+                largest = np.where(bits < _INFINITE, bits, 0).max(axis=1)
+            np.maximum(most[i : i + step], largest, out=most[i : i + step])
     most = most.reshape(-1, view.channels).max(axis=0)
     return np.where(most < _NORMAL, 0, most).astype(np.uint32).view(np.float32)
 

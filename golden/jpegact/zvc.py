@@ -61,19 +61,19 @@ def sizes(payload: Payload, n: int, item: int = 1) -> NDArray[np.int64]:
     """
     _check(item)
     data = payload if isinstance(payload, bytes) else _array(payload).tobytes()
-    at, end, found, unpack = 0, len(data), [], _MASK
+    at, end, result, unpack = 0, len(data), [], _MASK
     # A block says where the next one starts, so this walk is serial.
     try:
         for _ in range(n):
             (mask,) = unpack(data, at)
             size = MASK + item * mask.bit_count()
-            found.append(size)
+            result.append(size)
             at += size
     except StructError:  # no room for a mask
         at = -1
     if at != end:
         raise ValueError(f"the masks of {n} blocks do not add up to the payload's {end} bytes")
-    return np.array(found, np.int64)
+    return np.array(result, np.int64)
 
 
 def expand(payload: NDArray[np.uint8], sizes: NDArray[np.int64], dtype: DTypeLike = np.uint8) -> np.ndarray:

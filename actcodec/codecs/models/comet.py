@@ -160,10 +160,10 @@ def chosen(x: NDArray[np.float32], error_bound: float | None, relative_bound: fl
     """What software decides: bound, predictor and book. Raises ValueError if the predictor is none of those ``among``
     which it may choose."""
     eb = bound(x, error_bound, relative_bound, l2)
-    found = configs(x.shape, predictor)
-    if among and not (found := [config for config in found if config in among]):
+    candidates = configs(x.shape, predictor)
+    if among and not (candidates := [config for config in candidates if config in among]):
         raise ValueError(f"predictor {predictor} is none of this mode of a lane")
-    return eb, *comet.choose(x, prequantise.step(eb), found)
+    return eb, *comet.choose(x, prequantise.step(eb), candidates)
 
 
 def configs(shape: Sequence[int], predictor: str) -> list[Config]:

@@ -79,8 +79,8 @@ def unweave(payload: bytes, lengths: Sequence[int]) -> list[bytes]:
     turns, known = np.zeros((2, source.size, TURN), np.uint8)
     turns.reshape(-1)[: there.size], known.reshape(-1)[: there.size] = there, 1
     back = np.argsort(source)
-    turns, known, found, at = turns[back].reshape(-1), known[back].reshape(-1), [], 0
+    turns, known, streams, at = turns[back].reshape(-1), known[back].reshape(-1), [], 0
     for length in lengths:
-        found.append(turns[at : at + known[at : at + length].sum()].tobytes())
+        streams.append(turns[at : at + known[at : at + length].sum()].tobytes())
         at += -(-length // TURN) * TURN
-    return found
+    return streams
