@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+from functools import cache
 from pathlib import Path
 
 __all__ = ["ROOT", "key"]
@@ -11,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@cache
 def code(text):
     """A Python file without comments, docstrings and the types of arguments."""
     tree = ast.parse(text)
