@@ -7,6 +7,7 @@ import pytest
 
 from actcodec.bench.run import report
 from docs import content, figures, measured, pictures, rates, ratios, readme, records, site, tables
+from tb.cli.line import succeeds
 from tb.cli.test_bench import fake
 
 RECORDED = json.loads((tables.ROOT / "synth/baseline.json").read_text())
@@ -242,6 +243,16 @@ def test_the_site_reads_what_is_written_for_github():
         "[Formats](../formats.md#dct), there, records/\n```\nsh\n- as it is\n```")
     assert site.titles([{"Start": "index.md"}, {"How": [{"DCT": "dct.md"}]}]) == {"index.md": "Start", "dct.md": "DCT"}
     assert site.on_page_content("a :func:<code>~a.b.modes</code>", None, None, None) == "a <code>modes</code>"
+
+
+def test_the_readme_says_of_verilog_what_its_code_writes(tmp_path, monkeypatch):
+    code, printed = re.search(r"```sh\n(actcodec verilog .*?)```\n\n```text\n(.*?)```", readme.PATH.read_text(),
+                              re.DOTALL).groups()
+    *_, cdu, head = (line.split("#")[0].split() for line in code.splitlines())
+    assert (cdu[0], head) == ("actcodec", ["head", "-1", "cdu.v"])
+    monkeypatch.chdir(tmp_path)
+    succeeds(*cdu[1:])
+    assert (tmp_path / "cdu.v").read_text().splitlines()[0] == printed.strip()
 
 
 @pytest.mark.parametrize("path", sorted([*tables.ROOT.glob("*.md"), *tables.ROOT.glob("docs/**/*.md")]),
