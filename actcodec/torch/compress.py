@@ -16,6 +16,7 @@ from actcodec.torch import saved
 from actcodec.torch.entry import Entry, Form, serves
 from actcodec.torch.golden import ENGINES, codec
 from actcodec.torch.needs import SHAPE, Bit, Noise, Places
+from actcodec.torch.offload import Host
 from actcodec.torch.operations import Operations
 from actcodec.torch.report import Account, Meter, Report, Row
 
@@ -61,12 +62,15 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     schedule : Schedule
         Options by the number of the pass, such as :func:`~actcodec.torch.optl5h`. ``step`` is the number of the next
         one; set it when training is resumed.
+    offload : str
+        ``cpu`` moves payloads to the memory of the host, pinned and on a stream of their own, and brings them back
+        ahead of their use. On the CPU they are copied.
     **options
         Those of the modes: ``dqt="optH"``, ``signs=True``.
     """
 
     def __init__(self, model, preset="jpeg-act", *, rules=None, engine="torch", min_values=4096, error_every=0,
-                 schedule=None, **options):
+                 schedule=None, offload=None, **options):
         super().__init__(self._pack, self._unpack)
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}, must be one of {', '.join(ENGINES)}")
@@ -78,6 +82,9 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             if hasattr(module, "_orig_mod") or module._compiled_call_impl:
                 raise ValueError(f"{what}: a compiled graph saves tensors of its own; give the model before it is "
                                  "compiled")
+        if offload not in (None, "cpu"):
+            raise ValueError(f"offload is {offload!r}, must be None or 'cpu'")
+        self._host = Host() if offload else None
         self.model, self.engine, self.min_values, self.error_every = model, engine, min_values, error_every
         self.schedule, self.step, self._depth, self._handles = schedule, 0, 0, []
         self._operations, self._warned, self._lazy = Operations(), set(), False
@@ -280,14 +287,15 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     def _form(self, entry, need, tensor):
         """A new form of a tensor."""
         if isinstance(need, Places):
-            return Form(tensor, None, need if self._chosen("pool", entry) else None)
+            return Form(tensor, None, need if self._chosen("pool", entry) else None, self._host)
         if need is None:
             mask = entry.kind == "mask"  # of a dropout, and somebody asks for more than its bits
-            return Form(tensor, self._chosen(entry.kind, entry) if entry.kind in ruling.KINDS and not mask else None)
+            chosen = self._chosen(entry.kind, entry) if entry.kind in ruling.KINDS and not mask else None
+            return Form(tensor, chosen, None, self._host)
         chosen = self._chosen("mask", entry)
         if chosen is not None and chosen.mode.lossy:
-            return Form(tensor, chosen if chosen.mode.name in ruling.ONE_BIT else self._bits, need)
-        return Form(tensor, chosen if tensor.is_floating_point() else None)  # for values, which serve as well
+            return Form(tensor, chosen if chosen.mode.name in ruling.ONE_BIT else self._bits, need, self._host)
+        return Form(tensor, chosen if tensor.is_floating_point() else None, None, self._host)  # values serve as well
 
     def _share(self, entry, values, tensor):
         """Those that need a bit get the values, now that they are there, if these tell it; else the bit itself."""
@@ -295,7 +303,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             if isinstance(need, Bit) and serves(values, need):
                 entry.replace(need, None)
             elif isinstance(need, Bit) and form.kept:
-                entry.forms[need] = Form(tensor, self._bits, need)
+                entry.forms[need] = Form(tensor, self._bits, need, self._host)
                 entry.forms[need].users = form.users
 
     def _chosen(self, kind, entry):

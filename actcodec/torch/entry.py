@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from actcodec.torch import saved
 from actcodec.torch.needs import SHAPE, Bit, Need
+from actcodec.torch.offload import Host
 
 __all__ = ["Entry", "Form", "serves"]
 
 
 class Form:
     """One way to keep a tensor: by a ``codec``, for what is ``need``ed of it or for its values; or, without a codec, as
-    it is."""
+    it is. A payload may be at a ``host``."""
 
-    def __init__(self, tensor: torch.Tensor, codec: Any = None, need: Need | None = None) -> None:
+    def __init__(self, tensor: torch.Tensor, codec: Any = None, need: Need | None = None,
+                 host: Host | None = None) -> None:
         self.codec, self.need = codec, need
         self.users = self.reads = 0
         self.cache: torch.Tensor | None = None
@@ -30,6 +33,10 @@ class Form:
             self.packed = codec.encode(values.view(saved.shape_of(values.shape)))
         else:
             self.packed = need.encode(codec, tensor)
+        self.moved = host.take(self.packed) if host is not None and not self.kept else None
+        if self.moved is not None:  # all that stays here are figures
+            self.packed = replace(self.packed, data=None,
+                                  held=self.packed.held if self.moved.device.type == "cpu" else 0)
         self.seconds = time.perf_counter() - start
 
     @property
@@ -56,7 +63,8 @@ class Form:
         """The tensor of an entry as its backward passes will have it."""
         if self.kept:
             return self.packed
-        values = self.need.decode(self.codec, self.packed) if self.need else self.codec.decode(self.packed)
+        packed = self.packed if self.moved is None else self.moved.fetch()
+        values = self.need.decode(self.codec, packed) if self.need else self.codec.decode(packed)
         values = values.view(entry.shape).to(entry.dtype)
         if values.stride() != entry.stride and entry.fills:
             values = torch.empty_strided(entry.shape, entry.stride, dtype=entry.dtype,

@@ -10,6 +10,7 @@ import warnings
 import torch
 
 from actcodec import codecs, engines
+from actcodec.torch.own import Codec, Own
 from actcodec.torch.packed import Packed
 
 __all__ = ["ENGINES", "Golden", "codec"]
@@ -44,7 +45,10 @@ class Golden:
 
 def codec(mode, options, engine="torch"):
     """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", its torch version if it has
-    one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once."""
+    one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once. A
+    :class:`~actcodec.torch.Codec` is what it is."""
+    if isinstance(mode, Codec):
+        return Own(mode)
     lane = codecs.find(mode).variant(codecs.find(mode).option_values(options))
     if engine != "golden" and lane.torch:
         return codecs.import_object(lane.torch)(mode, engine == "compiled", **options)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from actcodec import codecs
+from actcodec.torch.own import Codec, Own
 
 __all__ = ["KINDS", "ONE_BIT", "PRESETS", "Rule", "names", "preset", "rule", "with_options"]
 
@@ -25,9 +26,9 @@ ONE_BIT = ("brc", "binarize")  # right for a mask, wrong for anything that needs
 
 @dataclass(frozen=True)
 class Rule:
-    """A mode, or None to leave a tensor as it is, and which tensors it is for. See :func:`rule`."""
+    """A mode or a codec, or None to leave a tensor as it is, and which tensors it is for. See :func:`rule`."""
 
-    mode: str | None
+    mode: str | Codec | None
     kind: tuple[str, ...] = ACTIVATIONS
     layer: str = "*"
     min_width: int = 0
@@ -44,7 +45,8 @@ def _several(value, kind):
 
 
 def rule(mode, *, kind=ACTIVATIONS, layer="*", min_width=0, dims=(), **options):
-    """A rule: the ``mode`` of the registry with its ``options``, or None to leave a tensor as it is.
+    """A rule: the ``mode`` of the registry with its ``options``, a :class:`~actcodec.torch.Codec` of one's own, or None
+    to leave a tensor as it is.
 
     It holds for a tensor of ``kind`` (one of :data:`KINDS` or several; by default all but softmax), saved inside the
     ``layer`` of that name (a pattern, as ``layer4.*``), at least ``min_width`` wide (its last dimension), of so many
@@ -53,23 +55,30 @@ def rule(mode, *, kind=ACTIVATIONS, layer="*", min_width=0, dims=(), **options):
     kind, dims = _several(kind, str), _several(dims, int)
     if unknown := [name for name in kind if name not in KINDS]:
         raise ValueError(f"kind is {unknown[0]!r}, must be one or more of {', '.join(KINDS)}")
-    if mode is not None:
+    if isinstance(mode, Codec):
+        Own(mode)  # checks
+    if mode is not None and not isinstance(mode, Codec):
         codecs.find(mode).option_values(options)  # checks
         if mode in ONE_BIT and set(kind) != {"mask"}:
             raise ValueError(f"mode {mode} keeps no values: it is for kind 'mask' alone, not {', '.join(kind)}")
     elif options:
-        raise ValueError(f"a rule without a mode has no option {next(iter(options))}")
+        raise ValueError(f"a rule without a mode of the registry has no option {next(iter(options))}")
     return Rule(mode, kind, layer, min_width, dims, options)
+
+
+def _has(one, name):
+    """Whether the mode of a rule has an option."""
+    return isinstance(one.mode, str) and codecs.find(one.mode).option(name) is not None
 
 
 def with_options(rules, options):
     """The same rules, with those ``options`` that the mode of each has. Raises ValueError for one that none has."""
-    known = {name for one in rules if one.mode for name in options if codecs.find(one.mode).option(name)}
+    known = {name for one in rules for name in options if _has(one, name)}
     if unknown := [name for name in options if name not in known]:
         raise ValueError(f"no mode of these rules has an option {unknown[0]}")
     changed = []
     for one in rules:
-        own = {name: value for name, value in options.items() if one.mode and codecs.find(one.mode).option(name)}
+        own = {name: value for name, value in options.items() if _has(one, name)}
         if own:
             codecs.find(one.mode).option_values(own)
         changed.append(replace(one, options=one.options | own))

@@ -59,7 +59,8 @@ def test_a_rule_matches_by_kind_layer_and_shape(options, matches):
 @pytest.mark.parametrize("mode, options, what", [
     ("gif", {}, "unknown mode 'gif'"), ("sfpr", {"kind": "conv"}, "kind is 'conv', must be one or more of dense"),
     ("brc", {}, "mode brc keeps no values: it is for kind 'mask' alone"), ("sfpr", {"dqt": "optL"}, "no option dqt"),
-    ("binarize", {"kind": ("mask", "relu")}, "for kind 'mask' alone"), (None, {"dqt": 1}, "without a mode"),
+    ("binarize", {"kind": ("mask", "relu")}, "for kind 'mask' alone"),
+    (None, {"dqt": 1}, "without a mode of the registry has no option dqt"),
 ])
 def test_rules_are_checked(mode, options, what):
     with pytest.raises(ValueError, match=what):

@@ -1,0 +1,87 @@
+"""Payloads in the memory of the host, and back ahead of their use (JPEG-ACT's own point: its accelerator lies on the
+way there)."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from actcodec.torch.packed import Packed
+
+__all__ = ["Host", "Moved"]
+
+AHEAD = 2  # payloads that are on their way back while another one is decoded
+
+
+class Host:
+    """Takes payloads, one after another, and brings them back in the reverse order. From a GPU they go to pinned
+    memory, on a stream of its own; tensors of the CPU are copied."""
+
+    def __init__(self) -> None:
+        self._last: weakref.ref[Moved] | None = None
+        self._streams: dict[torch.device, Any] = {}
+
+    def take(self, packed: Packed) -> Moved:
+        """Moves a payload away."""
+        moved = Moved(self, packed, self._last)
+        self._last = weakref.ref(moved)
+        return moved
+
+    def stream(self, device: torch.device) -> Any:
+        """Of copies from and to a device."""
+        if device not in self._streams:
+            self._streams[device] = torch.cuda.Stream(device)
+        return self._streams[device]
+
+
+class Moved:
+    """A payload in the memory of the host."""
+
+    def __init__(self, host: Host, packed: Packed, before: weakref.ref[Moved] | None) -> None:
+        self._host, self._before, self._back, self._arrived = host, before, None, None
+        tensors = [one for one in tree_leaves(packed.data) if isinstance(one, torch.Tensor)]
+        self.device = tensors[0].device if tensors else torch.device("cpu")
+        self._packed = replace(packed, data=self._copied(packed.data, torch.device("cpu")))
+
+    def _copied(self, data: Any, device: torch.device) -> Any:
+        """The same on another device, but for what is no tensor."""
+        if self.device.type == "cpu":
+            return tree_map_only(torch.Tensor, torch.clone, data)
+        stream = self._host.stream(self.device)
+        stream.wait_stream(torch.cuda.current_stream(self.device))
+
+        def copied(tensor: torch.Tensor) -> torch.Tensor:
+            out = torch.empty(tensor.shape, dtype=tensor.dtype, device=device, pin_memory=device.type == "cpu")
+            tensor.record_stream(stream) if tensor.is_cuda else None
+            return out.copy_(tensor, non_blocking=True)
+
+        with torch.cuda.stream(stream):
+            data = tree_map_only(torch.Tensor, copied, data)
+            self._arrived = stream.record_event()
+        return data
+
+    def begin(self) -> None:
+        """It will be asked for: on its way, if it is not."""
+        if self._back is None:
+            data = self._packed.data
+            self._back = data if self.device.type == "cpu" else self._copied(data, self.device)
+
+    def fetch(self) -> Packed:
+        """The payload, on its device. Those that went before it are on their way from now on."""
+        self.begin()
+        data, self._back = self._back, None
+        one = self
+        for _ in range(AHEAD):
+            one = one._before and one._before()
+            if one is None:
+                break
+            one.begin()
+        if self.device.type != "cpu":
+            current = torch.cuda.current_stream(self.device)
+            current.wait_event(self._arrived)
+            tree_map_only(torch.Tensor, lambda tensor: tensor.record_stream(current), data)
+        return replace(self._packed, data=data)
