@@ -9,26 +9,27 @@ from tb.judges import oracles
 
 VIEWS = [(shape, False) for shape in oracles.SHAPES]
 VIEWS += [(shape, True) for shape in oracles.SHAPES if blocks.view(shape).tileable]
-LAYOUTS = [(0, 0), (4, 0), (28, 12), (4096, 260)]  # base, bytes between rows
+LAYOUTS = [(0, 0), (1, 0), (7, 3), (1024, 65)]  # base, and what lies between rows, in values
 
 
 @pytest.mark.parametrize("cdus", range(1, 9))
 @pytest.mark.parametrize("shape, tiled", VIEWS)
-def test_the_cdus_together_gather_the_tensor(shape, tiled, cdus):
-    view = blocks.view(shape)
-    x = np.random.default_rng(cdus).integers(1, 1 << 32, (view.rows, view.width), np.uint32)
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
+def test_the_cdus_together_gather_the_tensor(shape, tiled, cdus, dtype):
+    view, size = blocks.view(shape), np.dtype(dtype).itemsize
+    x = np.random.default_rng(cdus).integers(1, np.iinfo(dtype).max, (view.rows, view.width), dtype)
     expected = blocks.sectors(x, view, tiled)
     expected = np.pad(expected, ((0, -len(expected) % 8), (0, 0)))
-    base, gap = LAYOUTS[cdus % len(LAYOUTS)]
-    stride = 4 * view.width + gap
-    content = np.random.default_rng(0).integers(1, 1 << 32, (base + view.rows * stride) // 4 + 8, np.uint32)
-    rows = np.lib.stride_tricks.as_strided(content[base // 4 :], x.shape, (stride, 4))
+    base, gap = (size * words for words in LAYOUTS[cdus % len(LAYOUTS)])
+    stride = size * view.width + gap
+    content = np.random.default_rng(0).integers(1, np.iinfo(dtype).max, (base + view.rows * stride) // size + 8, dtype)
+    rows = np.lib.stride_tricks.as_strided(content[base // size :], x.shape, (stride, size))
     rows[...] = x
 
     counts = address.blocks(view, tiled, cdus)
     assert counts.sum() == view.blocks(tiled)
     for cdu in range(cdus):
-        places = address.places(view, tiled, base, stride, cdus, cdu)
+        places = address.places(view, tiled, base, stride, cdus, cdu, size)
         groups = [expected[start : start + 32] for start in range(32 * cdu, len(expected), 32 * cdus)]
         mine = np.concatenate([expected[:0], *groups])
         assert len(mine) == 8 * counts[cdu]

@@ -11,28 +11,30 @@ from actcodec.golden.offload.memory.traffic import Places
 SHAPES = [(1, 8, 32), (5, 28, 112), (7, 13, 60), (9, 3, 12), (4, 32, 260), (6, 224, 1000)]  # rows, width, stride
 
 
-def rows(count, width, stride, base):
+def rows(count, width, stride, base, size=4):
     """Places of the sectors of an array of rows."""
     row, tile = np.divmod(np.arange(count * -(-width // 8)), -(-width // 8))
     words = np.minimum(width - 8 * tile, 8)
-    return Places(base + row * stride + 32 * tile, words, row // 2, row % 2)
+    return Places(base + row * stride + 8 * size * tile, words, row // 2, row % 2)
 
 
 @pytest.mark.parametrize("base", [0, 4, 28, 4092])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_gather_and_scatter_are_a_strided_view(shape, base):
+@pytest.mark.parametrize("size", [2, 4])
+def test_gather_and_scatter_are_a_strided_view(shape, base, size):
     count, width, stride = shape
+    stride, base = stride * size // 4, base * size // 4
     random = np.random.default_rng(base)
-    words = random.integers(0, 1 << 32, 8192).astype(np.uint32)
-    places = rows(count, width, stride, base)
-    view = np.lib.stride_tricks.as_strided(words[base // 4 :], (count, width), (stride, 4))
+    words = random.integers(0, 1 << 32, 8192).astype(f"u{size}")
+    places = rows(count, width, stride, base, size)
+    view = np.lib.stride_tricks.as_strided(words[base // size :], (count, width), (stride, size))
     padded = np.pad(view, ((0, 0), (0, -width % 8))).reshape(-1, 8)
     assert np.array_equal(traffic.gather(words, places), padded)
 
-    sectors = random.integers(0, 1 << 32, padded.shape).astype(np.uint32)
+    sectors = random.integers(0, 1 << 32, padded.shape).astype(words.dtype)
     after = traffic.scatter(words, places, sectors)
     expected = words.copy()
-    view = np.lib.stride_tricks.as_strided(expected[base // 4 :], (count, width), (stride, 4))
+    view = np.lib.stride_tricks.as_strided(expected[base // size :], (count, width), (stride, size))
     view[...] = sectors.reshape(count, -1)[:, :width]
     assert np.array_equal(after, expected)
 
@@ -50,6 +52,8 @@ def test_beats_are_the_runs_of_equal_beats_of_the_words(places):
     words = [address // 4 + k for address, count in zip(places.address.tolist(), places.words.tolist(), strict=True)
              for k in range(count)]
     assert traffic.beats(places).index.tolist() == [beat for beat, _ in groupby(word // 8 for word in words)]
+    half = places._replace(address=places.address // 2)
+    assert traffic.beats(half, size=2).index.tolist() == [beat for beat, _ in groupby(word // 16 for word in words)]
 
 
 @pytest.mark.parametrize("places", [*(rows(*shape, 20) for shape in SHAPES), *map(anywhere, range(8))])

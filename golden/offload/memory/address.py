@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from actcodec.golden.offload.blocks import GROUP, LANES, View, order
-from actcodec.golden.offload.memory.traffic import BEAT, Places
+from actcodec.golden.offload.memory.traffic import WORD, Places
 
 
 def blocks(view: View, tiled: bool, cdus: int) -> NDArray[np.int64]:
@@ -14,8 +14,9 @@ def blocks(view: View, tiled: bool, cdus: int) -> NDArray[np.int64]:
     return np.bincount(block // GROUP % cdus, minlength=cdus)
 
 
-def places(view: View, tiled: bool, base: int, stride: int, cdus: int = 1, cdu: int = 0) -> Places:
-    """Places of the sectors of CDU `cdu`, eight for each of its blocks.
+def places(view: View, tiled: bool, base: int, stride: int, cdus: int = 1, cdu: int = 0,
+           size: int = WORD) -> Places:
+    """Places of the sectors of CDU `cdu`, eight for each of its blocks, of values of `size` bytes.
 
     `base` is the byte address of the first value, `stride` the bytes from row to row. Padding has no words; its address
     and channel are those of the rows that would follow. Slot 1 are the sectors in the second row of tiles of a group,
@@ -29,4 +30,4 @@ def places(view: View, tiled: bool, base: int, stride: int, cdus: int = 1, cdu: 
     words = np.where(row < view.rows, np.minimum(view.width - LANES * tile, LANES), 0)
     side_by_side = tiled and tiles > 2 and tiles != GROUP
     slot = (row // LANES - group * GROUP // tiles) * side_by_side
-    return Places(base + row * stride + BEAT * tile, words, row // view.height % view.channels, slot)
+    return Places(base + row * stride + LANES * size * tile, words, row // view.height % view.channels, slot)

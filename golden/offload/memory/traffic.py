@@ -2,8 +2,8 @@
 III-C).
 
 A beat is 32 bytes, what a port carries in a cycle; its index is its address over 32. A place is where a sector lies:
-its address, how many float32 values it has (none for padding, which touches no memory), the channel whose scale it
-needs, and the slot, of two, that keeps the line of scales with it.
+its address, how many values it has (none for padding, which touches no memory), the channel whose scale it needs, and
+the slot, of two, that keeps the line of scales with it. A value has `WORD` bytes, or 2 in a tensor of 16 bits.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ LIMIT = 8  # beats of a burst
 
 
 class Places(NamedTuple):
-    """Places of the sectors of a tensor; integers of one length, addresses multiples of 4."""
+    """Places of the sectors of a tensor; integers of one length, addresses multiples of a value's size."""
 
     address: np.ndarray
     words: np.ndarray
@@ -42,8 +42,8 @@ def _before(values, chosen):
     return np.where(position < 0, -1, values[position])
 
 
-def beats(places: Places, scales: int | None = None, gather: bool = True) -> Beats:
-    """Beats of `places`, in order.
+def beats(places: Places, scales: int | None = None, gather: bool = True, size: int = WORD) -> Beats:
+    """Beats of `places`, in order, of values of `size` bytes.
 
     A sector touches the beat of its first value and that of its last one, unless it is the one touched last before.
     With `scales`, the address of the table of scales, a line of it is read in front of the sector where the sector's
@@ -51,7 +51,7 @@ def beats(places: Places, scales: int | None = None, gather: bool = True) -> Bea
     """
     address, words = np.asarray(places.address, np.int64), np.asarray(places.words, np.int64)
     some = words > 0
-    first, last = address // BEAT, (address + WORD * (words - 1)) // BEAT
+    first, last = address // BEAT, (address + size * (words - 1)) // BEAT
     line = np.asarray(places.channel, np.int64) // (BEAT // WORD)
     missing = np.zeros(some.size, bool)
     for slot in (0, 1):
@@ -75,21 +75,21 @@ def bursts(beats: Beats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return index[starts] * BEAT, np.diff(np.append(starts, index.size))
 
 
-def _words(places):
+def _words(places, size):
     """Index of each word of each sector [n, 8] in memory, and which of them there are."""
     lane = np.arange(LANES)
-    return np.asarray(places.address)[:, None] // WORD + lane, lane < np.asarray(places.words)[:, None]
+    return np.asarray(places.address)[:, None] // size + lane, lane < np.asarray(places.words)[:, None]
 
 
-def gather(memory: NDArray[np.uint32], places: Places) -> NDArray[np.uint32]:
-    """Sectors, uint32 [n, 8], read from a memory of uint32 words; zeros where a sector has no value."""
-    index, there = _words(places)
-    return np.where(there, memory[np.where(there, index, 0)], np.uint32(0))
+def gather(memory: np.ndarray, places: Places) -> np.ndarray:
+    """Sectors [n, 8], read from a memory of words, uint32 or uint16; zeros where a sector has no value."""
+    index, there = _words(places, memory.itemsize)
+    return np.where(there, memory[np.where(there, index, 0)], memory.dtype.type(0))
 
 
-def scatter(memory: NDArray[np.uint32], places: Places, sectors: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def scatter(memory: np.ndarray, places: Places, sectors: np.ndarray) -> np.ndarray:
     """The memory after the sectors were written to their places."""
-    index, there = _words(places)
+    index, there = _words(places, memory.itemsize)
     result = memory.copy()
     result[index[there]] = sectors[there]
     return result

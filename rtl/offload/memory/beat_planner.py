@@ -11,24 +11,25 @@ from actcodec.rtl.common.vectors import place_layout
 __all__ = ["BeatPlanner", "masks", "rotate", "step_layout"]
 
 
-def step_layout(address_width):
+def step_layout(address_width, halves=False):
     """A cycle's work on a sector, with at most one beat (:func:`~actcodec.rtl.common.bursts.beat_layout`).
 
     ``scale`` marks the beat of a line of scales. The ``final`` step of a sector comes last; without it, another beat of
     the sector follows. In it ``second`` says that the sector goes on in a second beat, which is then the one of this
-    step. The sector has the words from ``offset`` up to ``end``, counted from the start of its first beat. Its scale is
-    ``word`` of the line in ``slot``.
+    step. The sector has the words from ``offset`` up to ``end``, counted from the start of its first beat: words of 4
+    bytes, or of 2 with ``halves``. Its scale is ``word`` of the line in ``slot``.
     """
-    return data.StructLayout({"burst": beat_layout(address_width), "scale": 1, "final": 1, "second": 1, "offset": 3,
-                              "end": 4, "slot": 1, "word": 3})
+    return data.StructLayout({"burst": beat_layout(address_width), "scale": 1, "final": 1, "second": 1,
+                              "offset": 3 + halves, "end": 4 + halves, "slot": 1, "word": 3})
 
 
 def masks(m, work):
     """Which words of its first beat, and of its second, a sector has."""
-    first, second = Signal(8), Signal(8)
+    count = 1 << len(work.offset)
+    first, second = Signal(count), Signal(count)
     m.d.comb += [
-        first.eq(Cat((work.offset <= k) & (work.end > k) for k in range(8))),
-        second.eq(Cat(work.end > k for k in range(8, 16))),
+        first.eq(Cat((work.offset <= k) & (work.end > k) for k in range(count))),
+        second.eq(Cat(work.end > k for k in range(count, 2 * count))),
     ]
     return first, second
 
@@ -62,6 +63,8 @@ class BeatPlanner(wiring.Component):
     ----------
     address_width : int
         Bits of a byte address.
+    halves : bool
+        There is ``half``.
 
     Ports
     -----
@@ -71,16 +74,19 @@ class BeatPlanner(wiring.Component):
         Whether lines of scales, and the sectors themselves, are touched. Constant during a tensor.
     table : input
         Address over 32 of the table of scales. Constant during a tensor.
+    half : input
+        Values have 2 bytes, so that a beat has two sectors; otherwise 4. Constant during a tensor.
     """
 
-    def __init__(self, address_width=40):
-        self.address_width = address_width
+    def __init__(self, address_width=40, halves=False):
+        self.address_width, self.halves = address_width, bool(halves)
         super().__init__({
             "i": In(stream.Signature(place_layout(address_width))),
-            "o": Out(stream.Signature(step_layout(address_width))),
+            "o": Out(stream.Signature(step_layout(address_width, self.halves))),
             "scaled": In(1),
             "gather": In(1),
             "table": In(address_width - 5),
+            **({"half": In(1)} if halves else {}),
         })
 
     def elaborate(self, platform):
@@ -93,13 +99,16 @@ class BeatPlanner(wiring.Component):
         pipe = Pipeline(m, self.i, entered)
         index = i.address[5:]
         width = len(index)
+        start, words = i.address[1 if self.halves else 2 : 5], i.words
+        if self.halves:
+            words = Mux(self.half, words, words << 1)
         offset, end, some, line, word, slot, last, index, following = pipe.stage(
-            i.address[2:5], (i.address[2:5] + i.words)[:4], i.words != 0, i.channel[3:], i.channel[:3], i.slot, i.last,
+            start, (start + words)[: len(o.end)], i.words != 0, i.channel[3:], i.channel[:3], i.slot, i.last,
             index, (index + 1)[:width])
         pipe.finish()
 
         # Then what the sectors before have left behind.
-        straddles = end > 8
+        straddles = end > (1 << len(o.offset))
         previous, known = Signal(width, reset_less=True), Signal()
         lines = [Signal.like(line, reset_less=True, name=f"line_{k}") for k in range(2)]
         cached = Signal(2)

@@ -35,17 +35,19 @@ def distance_layout(address_width):
                               "line": address_width})
 
 
-def geometry_layout(address_width):
+def geometry_layout(address_width, halves=False):
     """What all CDUs know of a tensor.
 
     ``raster``: the sectors of a group follow each other in memory's order. Otherwise a group is four tiles of a row of
     tiles, as far as it goes, and of the next one, and they pass row by row. ``tiles`` are the sectors of a row, of
     which the last one has ``tail`` values; ``top`` is the highest channel. ``group`` is the distance from one of a
     CDU's groups to its next one, ``unit`` that of the rows (or rows of tiles) that a carry from ``tile`` stands for.
+    ``half``, only with ``halves``: values have 2 bytes, in place of 4.
     """
     return data.StructLayout({
         "raster": 1, "base": address_width, "rows": ROW_BITS, "tiles": TILES, "tail": 4, "stride": 32, "height": SIZE,
-        "top": SIZE, "group": distance_layout(address_width), "unit": distance_layout(address_width)})
+        "top": SIZE, "group": distance_layout(address_width), "unit": distance_layout(address_width)}
+        | ({"half": 1} if halves else {}))
 
 
 def near(value):

@@ -55,6 +55,8 @@ class NextGroup(wiring.Component):
     ----------
     address_width : int
         Bits of a byte address, 32 to 64.
+    halves : bool
+        ``geometry`` has ``half``.
 
     Ports
     -----
@@ -63,10 +65,10 @@ class NextGroup(wiring.Component):
     o : stream of :func:`group_layout`
     """
 
-    def __init__(self, address_width):
-        self.address_width = address_width
+    def __init__(self, address_width, halves=False):
+        self.address_width, self.halves = address_width, bool(halves)
         super().__init__({"load": In(1), "origin": In(distance_layout(address_width)), "start": In(1),
-                          "blocks": In(32), "geometry": In(geometry_layout(address_width)),
+                          "blocks": In(32), "geometry": In(geometry_layout(address_width, halves)),
                           "o": Out(stream.Signature(group_layout(address_width)))})
 
     def elaborate(self, platform):
@@ -139,12 +141,15 @@ class NextGroup(wiring.Component):
                 m.d.sync += count.eq(rest)
 
         # Addresses and rows, digit by digit.
+        along = at.tile << 5  # to a sector from the start of its row, in bytes
+        if self.halves:
+            along = Mux(geometry.half, at.tile << 4, along)
         base, addend, address_sum = (Signal(self.address_width, name=name) for name in ("base", "addend", "sum"))
         m.d.comb += [
             base.eq(Mux(do.to_following, following, Mux(do.to_left, at.left, at.line))),
             addend.eq(either((do.by_group, group.line), (do.by_group_rows, group.left), (do.by_unit, unit.line),
                              (do.by_unit_rows, unit.left), (do.by_base, geometry.base), (do.by_rows, geometry.rows),
-                             (do.by_tile, at.tile << 5), (do.by_stride, geometry.stride))),
+                             (do.by_tile, along), (do.by_stride, geometry.stride))),
         ]
         # The carry chain of an address would be the longest path by far.
         m.d.comb += address_sum.eq(adders.digitwise(m, base, addend, -(-self.address_width // 3), carry=0))

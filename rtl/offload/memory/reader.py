@@ -53,13 +53,15 @@ class Reader(wiring.Component):
     memory : {"shared", "independent"}
         "shared": several masters may have one slave; a FIFO has space for each requested beat. "independent": no other
         master's data ever holds up this one's (docs/integration.md); no FIFO.
+    halves : bool
+        There is ``half``.
 
     Ports
     -----
     ahead, now : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         The same places; those of a tensor come after its ``start`` and end with ``last``.
     sectors : stream of 8 words
-        With ``gather``.
+        With ``gather``. With ``half``, eight values of 2 bytes in the low 128 bits; what is above means nothing.
     scale : stream of words
         With ``scaled``, one for each sector, padding too.
     axi : :class:`~actcodec.rtl.common.axi.Read`
@@ -67,6 +69,8 @@ class Reader(wiring.Component):
         What is read: sectors, scales, both, or nothing. Constant while ``busy``.
     scales : input
         Address of the table of scales, a multiple of 32. Constant while ``busy``.
+    half : input
+        Values have 2 bytes, at addresses that are a multiple of 2: a beat has two sectors. Constant while ``busy``.
     start : input
         A pulse in front of each tensor, while not ``busy``.
     abort : input
@@ -83,11 +87,12 @@ class Reader(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, outstanding=384, memory="shared"):
+    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False):
         check_outstanding(outstanding)
         axi.check_memory(memory)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
-        self._ahead, self._now = BeatPlanner(address_width), BeatPlanner(address_width)
+        self.halves = bool(halves)
+        self._ahead, self._now = BeatPlanner(address_width, halves), BeatPlanner(address_width, halves)
         self._bursts = Bursts(address_width)
         super().__init__({
             "ahead": In(stream.Signature(place_layout(address_width))),
@@ -102,6 +107,7 @@ class Reader(wiring.Component):
             "abort": In(1),
             "busy": Out(1),
             "error": Out(1),
+            **({"half": In(1)} if halves else {}),
         })
 
     def elaborate(self, platform):
@@ -115,6 +121,8 @@ class Reader(wiring.Component):
         for unit, places in ((ahead, self.ahead), (now, self.now)):
             wiring.connect(m, wiring.flipped(places), unit.i)
             m.d.comb += [unit.scaled.eq(self.scaled), unit.gather.eq(self.gather), unit.table.eq(self.scales[5:])]
+            if self.halves:
+                m.d.comb += unit.half.eq(self.half)
         wiring.connect(m, sectors.o, wiring.flipped(self.sectors))
         wiring.connect(m, scale.o, wiring.flipped(self.scale))
         wiring.connect(m, ar.o, wiring.flipped(self.axi.ar))
@@ -156,9 +164,11 @@ class Reader(wiring.Component):
             sectors.i.valid.eq(moves & work.final & self.gather),
             scale.i.valid.eq(moves & work.final & self.scaled),
         ]
-        arrived = [Signal(32, name=f"arrived_{k}") for k in range(8)]
+        count = 16 if self.halves else 8  # words of a beat
+        bits = len(beat) // count
+        arrived = [Signal(bits, name=f"arrived_{k}") for k in range(count)]
         m.d.comb += Cat(arrived).eq(beat)
-        previous = [Signal(32, reset_less=True, name=f"previous_{k}") for k in range(8)]
+        previous = [Signal(bits, reset_less=True, name=f"previous_{k}") for k in range(count)]
         lines = [[Signal(32, reset_less=True, name=f"line_{slot}_{k}") for k in range(8)] for slot in range(2)]
         with m.If(moves & work.burst.beat & ~work.scale):
             m.d.sync += Cat(previous).eq(beat)
@@ -168,14 +178,20 @@ class Reader(wiring.Component):
 
         # A sector of two beats has its first one from before, one of a single beat either has it or gets it now.
         first, second = masks(m, work)
-        new = Signal(8)
-        m.d.comb += new.eq(Mux(work.second, second, first & work.burst.beat.replicate(8)))
-        old = Signal(8)
-        m.d.comb += old.eq(first & (work.second | ~work.burst.beat).replicate(8))
-        merged = [Signal(32, name=f"merged_{k}") for k in range(8)]
-        m.d.comb += [
-            merged[k].eq((arrived[k] & new[k].replicate(32)) | (previous[k] & old[k].replicate(32))) for k in range(8)]
-        m.d.comb += sectors.i.p.as_value().eq(Cat(rotate(m, merged, work.offset)))
+        new = Signal(count)
+        m.d.comb += new.eq(Mux(work.second, second, first & work.burst.beat.replicate(count)))
+        old = Signal(count)
+        m.d.comb += old.eq(first & (work.second | ~work.burst.beat).replicate(count))
+        merged = [Signal(bits, name=f"merged_{k}") for k in range(count)]
+        m.d.comb += [merged[k].eq((arrived[k] & new[k].replicate(bits)) | (previous[k] & old[k].replicate(bits)))
+                     for k in range(count)]
+        if self.halves:  # by words of 4 bytes, and then by 2 bytes, which only sectors of 16 bytes can need
+            pairs = [Cat(merged[2 * k : 2 * k + 2]) for k in range(8)]
+            rotated = Cat(rotate(m, pairs, work.offset[1:]))
+            m.d.comb += sectors.i.p.as_value().eq(
+                Cat(Mux(work.offset[0], rotated[16:144], rotated[:128]), rotated[128:]))
+        else:
+            m.d.comb += sectors.i.p.as_value().eq(Cat(rotate(m, merged, work.offset)))
         words = Signal(data.ArrayLayout(32, 16))
         m.d.comb += [words.as_value().eq(Cat(lines)), scale.i.p.eq(words[Cat(work.word, work.slot)])]
 

@@ -15,14 +15,14 @@ __all__ = ["TensorPlan", "descriptor_layout"]
 DIGITS = 32  # steps of everything that is done bit by bit
 
 
-def descriptor_layout(address_width, whole=False):
-    """A tensor in memory: ``rows`` of ``width`` float32 values, ``stride`` bytes from row to row, the first value at
-    ``base``; ``height`` consecutive rows have one scale, then the next of ``channels`` is used, in turn, from the table
-    at ``scales`` if ``scaled``. ``tiled``: blocks are 8x8 tiles. ``whole``: and each lies in
-    one channel and has eight rows."""
+def descriptor_layout(address_width, whole=False, halves=False):
+    """A tensor in memory: ``rows`` of ``width`` values of 4 bytes, or 2 if ``half``, ``stride`` bytes from row to
+    row, the first value at ``base``; ``height`` consecutive rows have one scale, then the next of ``channels`` is
+    used, in turn, from the table at ``scales`` if ``scaled``. ``tiled``: blocks are 8x8 tiles. ``whole``: and each
+    lies in one channel and has eight rows."""
     return data.StructLayout({"base": address_width, "rows": 32, "width": 32, "stride": 32, "height": 32,
                               "channels": 32, "scales": address_width, "tiled": 1, "scaled": 1}
-                             | ({"whole": 1} if whole else {}))
+                             | ({"whole": 1} if whole else {}) | ({"half": 1} if halves else {}))
 
 
 class TensorPlan(wiring.Component):
@@ -45,6 +45,8 @@ class TensorPlan(wiring.Component):
         Bits of a byte address, 32 to 64.
     ends : bool
         There are ``void`` and ``ending``, and ``descriptor.whole``.
+    halves : bool
+        There are ``descriptor.half`` and ``geometry.half``.
 
     Ports
     -----
@@ -55,10 +57,10 @@ class TensorPlan(wiring.Component):
         Pulse: from here on the other outputs mean something, until the next start.
     error : output
         There is no such tensor: a number that is zero or too large (rows of 31 bits, the others of 24, blocks of 32,
-        the width in whole sectors and the blocks in whole groups), an address or stride that is no multiple of 4, a
-        stride shorter than a row, tiles in less than 8 rows or columns, whole tiles in rows or a height that are no
-        multiple of 8, scales at no multiple of 32, or an end beyond the address space, of the tensor or of the last 32
-        bytes of scales. Then the other outputs mean nothing.
+        the width in whole sectors and the blocks in whole groups), an address or stride that is no multiple of a
+        value's size, a stride shorter than a row, tiles in less than 8 rows or columns, whole tiles in rows or a height
+        that are no multiple of 8, scales at no multiple of 32, or an end beyond the address space, of the tensor or of
+        the last 32 bytes of scales. Then the other outputs mean nothing.
     blocks : output
         All of them.
     layout : output
@@ -82,13 +84,14 @@ class TensorPlan(wiring.Component):
         If ``cdus`` or ``address_width`` is out of range.
     """
 
-    def __init__(self, cdus=4, address_width=40, ends=False):
+    def __init__(self, cdus=4, address_width=40, ends=False, halves=False):
         check_cdus(cdus)
         check_address_width(address_width)
-        self.cdus, self.address_width, self.ends = cdus, address_width, bool(ends)
+        self.cdus, self.address_width, self.ends, self.halves = cdus, address_width, bool(ends), bool(halves)
         super().__init__({
-            "start": In(1), "descriptor": In(descriptor_layout(address_width, ends)), "done": Out(1), "error": Out(1),
-            "blocks": Out(BLOCKS), "layout": Out(2), "geometry": Out(geometry_layout(address_width)),
+            "start": In(1), "descriptor": In(descriptor_layout(address_width, ends, halves)), "done": Out(1),
+            "error": Out(1),
+            "blocks": Out(BLOCKS), "layout": Out(2), "geometry": Out(geometry_layout(address_width, halves)),
             "shares": Out(BLOCKS).array(cdus), "origin": Out(distance_layout(address_width)), "load": Out(cdus),
             **({"void": Out(3), "ending": Out(cdus)} if ends else {})})
 
@@ -99,6 +102,12 @@ class TensorPlan(wiring.Component):
         # The descriptor stands, so that these carries have a cycle for each half.
         tiles, last_tile = (halves(m, width, Const(addend, SIZE))[3:] for addend in (7, -1))
         bands = halves(m, tensor.rows, Const(7, 32))[3:]  # rows of tiles
+        odd = [tensor.base[:2], tensor.stride[:2]]
+        size = width << 2  # bytes of a row
+        if self.halves:
+            odd = [value[0] | (value[1] & ~tensor.half) for value in (tensor.base, tensor.stride)]
+            size = Mux(tensor.half, width << 1, size)
+            m.d.comb += geometry.half.eq(tensor.half)
         few = Signal(4)  # tiles, if the width is below 64
         checked = Signal()
         m.d.comb += [
@@ -115,7 +124,7 @@ class TensorPlan(wiring.Component):
                 *(tensor[name] == 0 for name in ("rows", "width", "height", "channels")),
                 *(tensor[name][SIZE:].any() for name in ("height", "channels")), tensor.width[SIZE:].any(),
                 tensor.width[3:SIZE].all() & tensor.width[:3].any(),
-                tensor.rows[ROW_BITS:], tensor.base[:2], tensor.stride[:2], tensor.stride < (tensor.width[:SIZE] << 2),
+                tensor.rows[ROW_BITS:], *odd, tensor.stride < size,
                 tensor.tiled & ((tensor.width[3:] == 0) | (tensor.rows[3:] == 0)),
                 tensor.scaled & tensor.scales[:5].any(),
                 *([tensor.whole & (tensor.rows[:3] | tensor.height[:3]).any()] if self.ends else [])).any()),
@@ -156,7 +165,7 @@ class TensorPlan(wiring.Component):
         # The end of the tensor's last row but for its width, and then the end of that: each sum has two cycles.
         late, beyond = Signal(), Signal()
         addend = Signal(self.address_width)
-        m.d.comb += addend.eq(Mux(late, width << 2, tensor.base))
+        m.d.comb += addend.eq(Mux(late, size, tensor.base))
         further = digitwise(m, end, addend, -(-self.address_width // 2))
         # The last 32 bytes of scales begin in the address space, or else behind it: only the carry is wanted, and late.
         wraps = Signal()

@@ -20,8 +20,14 @@ GRANTED = 4  # bursts that are complete but for their data
 STORED = 2 * LIMIT  # beats, of a burst that leaves and one that comes
 UNCOUNTED = 2  # bursts that may have been offered since those under way were compared with the limit
 
-_work = data.StructLayout({"beat": 1, "final": 1, "second": 1, "offset": 3, "end": 4, "last": 1})
-_beat = data.StructLayout({"data": data.ArrayLayout(32, 8), "strobe": 8, "last": 1})
+
+def _work_layout(halves):
+    return data.StructLayout({"beat": 1, "final": 1, "second": 1, "offset": 3 + halves, "end": 4 + halves, "last": 1})
+
+
+def _beat_layout(count):
+    """A beat of ``count`` words."""
+    return data.StructLayout({"data": data.ArrayLayout(8 * axi.BEAT // count, count), "strobe": count, "last": 1})
 
 
 class Writer(wiring.Component):
@@ -56,14 +62,18 @@ class Writer(wiring.Component):
     memory : {"shared", "independent"}
         "shared": several masters may have one slave; a burst is stored before it is offered. "independent": no other
         master's data ever holds up this one's (docs/integration.md); no store.
+    halves : bool
+        There is ``half``.
 
     Ports
     -----
     places : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         Those of a tensor come after its ``start`` and end with ``last``.
     sectors : stream of 8 words
-        One for each place, padding too.
+        One for each place, padding too. With ``half``, eight values of 2 bytes in the low 128 bits, whatever is above.
     axi : :class:`~actcodec.rtl.common.axi.Write`
+    half : input
+        Values have 2 bytes, at addresses that are a multiple of 2: a beat has two sectors. Constant while ``busy``.
     start : input
         A pulse in front of each tensor, while not ``busy``.
     abort : input
@@ -80,12 +90,13 @@ class Writer(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, outstanding=384, memory="shared"):
+    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False):
         if not isinstance(outstanding, int) or outstanding < UNCOUNTED + 1:
             raise ValueError(f"outstanding must be at least {UNCOUNTED + 1} bursts, not {outstanding!r}")
         axi.check_memory(memory)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
-        self._beats, self._bursts = BeatPlanner(address_width), Bursts(address_width, window=WINDOW)
+        self.halves = bool(halves)
+        self._beats, self._bursts = BeatPlanner(address_width, halves), Bursts(address_width, window=WINDOW)
         super().__init__({
             "places": In(stream.Signature(place_layout(address_width))),
             "sectors": In(stream.Signature(data.ArrayLayout(32, 8))),
@@ -94,12 +105,16 @@ class Writer(wiring.Component):
             "abort": In(1),
             "busy": Out(1),
             "error": Out(1),
+            **({"half": In(1)} if halves else {}),
         })
 
     def elaborate(self, platform):
         m = Module()
         beats, bursts = self._beats, self._bursts
-        steps = SyncFIFOBuffered(width=_work.size, depth=DEPTH)
+        count = 16 if self.halves else 8  # words of a beat
+        bits = 8 * axi.BEAT // count
+        work_layout, beat_layout = _work_layout(self.halves), _beat_layout(count)
+        steps = SyncFIFOBuffered(width=work_layout.size, depth=DEPTH)
         for name, unit in {"beats": beats, "bursts": bursts, "steps": steps}.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
         # What is here was promised to memory, or is on offer, or (granted) may be.
@@ -107,12 +122,14 @@ class Writer(wiring.Component):
         m.submodules.granted = granted = SyncFIFO(width=burst.size if stores else (LIMIT - 1).bit_length(),
                                                   depth=GRANTED)
         m.submodules.aw = aw = Skid(burst)
-        m.submodules.w = w = Fifo(_beat, STORED, packets=True) if stores else Skid(_beat)
+        m.submodules.w = w = Fifo(beat_layout, STORED, packets=True) if stores else Skid(beat_layout)
         wiring.connect(m, wiring.flipped(self.places), beats.i)
         wiring.connect(m, aw.o, wiring.flipped(self.axi.aw))
+        if self.halves:
+            m.d.comb += beats.half.eq(self.half)
 
         # Bursts, and what is to be done for them.
-        step, entry = beats.o.p, Signal(_work)
+        step, entry = beats.o.p, Signal(work_layout)
         room, offers, offered, answers = (Signal(name=name) for name in ("room", "offers", "offered", "answers"))
         moves, able = Signal(), Signal()  # a beat leaves; nothing but itself is needed for that
         under_way = Signal(range(self.outstanding + 1))
@@ -149,9 +166,9 @@ class Writer(wiring.Component):
         m.d.sync += [offered.eq(offers), under_way.eq(under_way + offered - answers)]
 
         # Data. A beat stays open until the next one begins, or the tensor has ended (closing).
-        work = data.View(_work, steps.r_data)
-        kept = [Signal(32, reset_less=True, name=f"kept_{k}") for k in range(8)]
-        strobe = Signal(8, reset_less=True)
+        work = data.View(work_layout, steps.r_data)
+        kept = [Signal(bits, reset_less=True, name=f"kept_{k}") for k in range(count)]
+        strobe = Signal(count, reset_less=True)
         open_, closing = Signal(), Signal()
         ready, works, emits, begun = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
@@ -165,15 +182,21 @@ class Writer(wiring.Component):
         ]
         first, second = masks(m, work)
         splits = work.final & work.second & ~closing  # what is kept gets its end, and the next beat its beginning
-        completed, stored = Signal(8), Signal(8)
-        m.d.comb += [completed.eq(first & splits.replicate(8)), stored.eq(Mux(splits, second, first))]
+        completed, stored = Signal(count), Signal(count)
+        m.d.comb += [completed.eq(first & splits.replicate(count)), stored.eq(Mux(splits, second, first))]
         sector = [Signal(32, name=f"sector_{k}") for k in range(8)]
         m.d.comb += Cat(sector).eq(self.sectors.p)
-        rotated = rotate(m, sector, (-work.offset)[:3])
+        if self.halves:  # by 2 bytes, which only sectors of 16 bytes can need, and then by words of 4
+            words = Cat(sector)
+            shifted = Cat(Mux(work.offset[0], Cat(words[:16], words[:128]), words[:144]), words[144:])
+            words = Cat(rotate(m, [shifted.word_select(k, 32) for k in range(8)], (-work.offset[1:])[:3]))
+            rotated = [words.word_select(k, bits) for k in range(count)]
+        else:
+            rotated = rotate(m, sector, (-work.offset)[:3])
         with m.If(works):
             m.d.sync += strobe.eq(stored | Mux(work.beat, 0, strobe))
             m.d.sync += [open_.eq(open_ | work.beat), closing.eq(work.last & (open_ | work.beat))]
-            for k in range(8):
+            for k in range(count):
                 with m.If(stored[k]):
                     m.d.sync += kept[k].eq(rotated[k])
         with m.If(closing & moves):
@@ -181,22 +204,22 @@ class Writer(wiring.Component):
         with m.If(self.abort):
             m.d.sync += [open_.eq(0), closing.eq(0)]
 
-        count = Signal(range(LIMIT))  # beats of the burst that have left
+        left = Signal(range(LIMIT), name="count")  # beats of the burst that have left
         m.d.comb += [
             # Giving up, what was offered has to get its beats, and a burst of which some are stored gets the others.
-            begun.eq(count != 0 if stores else 1),
+            begun.eq(left != 0 if stores else 1),
             granted.r_en.eq((moves & last) | (self.abort & ~begun)),
-            last.eq(count == data.View(burst, granted.r_data).length if stores else count == granted.r_data),
-            w.i.p.strobe.eq((strobe | completed) & (~self.abort).replicate(8)),
+            last.eq(left == data.View(burst, granted.r_data).length if stores else left == granted.r_data),
+            w.i.p.strobe.eq((strobe | completed) & (~self.abort).replicate(count)),
             self.axi.w.valid.eq(w.o.valid),
             w.o.ready.eq(self.axi.w.ready),
             self.axi.w.p.data.eq(w.o.p.data.as_value()),
-            self.axi.w.p.strobe.eq(Cat(bit.replicate(4) for bit in w.o.p.strobe)),
+            self.axi.w.p.strobe.eq(Cat(bit.replicate(bits // 8) for bit in w.o.p.strobe)),
             self.axi.w.p.last.eq(w.o.p.last),
         ]
-        m.d.comb += [w.i.p.data[k].eq(Mux(completed[k], rotated[k], kept[k])) for k in range(8)]
+        m.d.comb += [w.i.p.data[k].eq(Mux(completed[k], rotated[k], kept[k])) for k in range(count)]
         with m.If(moves):
-            m.d.sync += count.eq(Mux(last, 0, count + 1))
+            m.d.sync += left.eq(Mux(last, 0, left + 1))
 
         writing = Signal()
         m.d.comb += self.busy.eq(writing | offered | (under_way != 0) | (granted.r_rdy if stores else 0))

@@ -10,9 +10,9 @@ TABLE = 0xA000  # where the table of scales lies; the tensors are in front of it
 CHANNELS = 600
 
 
-def rows(base, width, count, stride=None, height=3, tiled=False):
-    """Sectors of ``count`` rows of ``width`` values, ``stride`` bytes apart; ``tiled`` brings eight rows of up to four
-    tiles after each other, with rows of padding at the bottom."""
+def rows(base, width, count, stride=None, height=3, tiled=False, size=4):
+    """Sectors of ``count`` rows of ``width`` values of ``size`` bytes, ``stride`` bytes apart; ``tiled`` brings eight
+    rows of up to four tiles after each other, with rows of padding at the bottom."""
     tiles = -(-width // 8)
     if tiled:
         row, left, tile = np.meshgrid(np.arange(8), np.arange(0, tiles, 4), np.arange(4), indexing="ij")
@@ -24,26 +24,26 @@ def rows(base, width, count, stride=None, height=3, tiled=False):
         row, tile = np.divmod(np.arange(count * tiles), tiles)
     words = np.where(row < count, np.clip(width - 8 * tile, 0, 8), 0)
     channel = np.minimum(row, count - 1) // height
-    return Places(base + row * (stride or 4 * width) + 32 * tile, words, channel, row // 8 % 2)
+    return Places(base + row * (stride or size * width) + 8 * size * tile, words, channel, row // 8 % 2)
 
 
-def anything(random, count):
+def anything(random, count, size=4):
     """Sectors anywhere, many of them near the one before, of any number of values, with any channel and slot."""
     near = np.cumsum(random.integers(-2, 16, count)) + random.integers(0, 64)
-    word = np.where(random.random(count) < 0.8, near, random.integers(0, TABLE // 4, count)) % (TABLE // 4 - 8)
+    word = np.where(random.random(count) < 0.8, near, random.integers(0, TABLE // size, count)) % (TABLE // size - 8)
     channel = np.cumsum(random.random(count) < 0.3) * random.integers(1, 5)
     channel = np.where(random.random(count) < 0.9, channel % CHANNELS, random.integers(0, CHANNELS, count))
-    return Places(4 * word, random.choice([0, 1, 4, 7, 8, 8, 8, 8], count), channel, random.integers(0, 2, count))
+    return Places(size * word, random.choice([0, 1, 4, 7, 8, 8, 8, 8], count), channel, random.integers(0, 2, count))
 
 
-def some(random, kind):
-    """A tensor of a kind: "rows", "strided", "tiles" or "anything"."""
+def some(random, kind, size=4):
+    """A tensor of a kind, "rows", "strided", "tiles" or "anything", of values of ``size`` bytes."""
     if kind == "anything":
-        return anything(random, int(random.integers(1, 120)))
+        return anything(random, int(random.integers(1, 120)), size)
     width, count = int(random.integers(1, 60)), int(random.integers(1, 12))
-    stride = None if kind == "rows" else 4 * (width + int(random.integers(0, 40)))
-    base = 4 * int(random.integers(0, 4096))
-    return rows(base, width, count, stride, int(random.integers(1, 5)), kind == "tiles")
+    stride = None if kind == "rows" else size * (width + int(random.integers(0, 40)))
+    base = size * int(random.integers(0, 4096))
+    return rows(base, width, count, stride, int(random.integers(1, 5)), kind == "tiles", size)
 
 
 def cases():

@@ -11,7 +11,7 @@ from actcodec.golden.comet import walk
 from actcodec.golden.offload.blocks import View
 from actcodec.golden.offload.memory import address as golden
 from actcodec.rtl.offload.memory.address import AddressGenerator
-from tb.harness import STALLS, Bench, after, parameters, rng, simulate, synthesised
+from tb.harness import STALLS, Bench, after, parameters, regress, rng, simulate, synthesised
 from tb.offload.memory.addresses import Addresses, describe
 
 LATENCY = 20  # of a walk, from start to the first place
@@ -19,12 +19,19 @@ LATENCY = 20  # of a walk, from start to the first place
 
 @pytest.mark.parametrize("cdus, address_width", [(1, 64), (3, synthesised("address_generator", "address_width", 33))])
 def test_address(cdus, address_width):
-    simulate(Addresses(cdus, address_width), __file__, without=[tells_of_neighbours], cdus=cdus, width=address_width)
+    simulate(Addresses(cdus, address_width), __file__, without=[tells_of_neighbours], cdus=cdus, width=address_width,
+             sizes=[4])
+
+
+@pytest.mark.parametrize("cdus, address_width", [(3, 40), *regress((1, 64))])
+def test_address_of_16_bits(cdus, address_width):
+    simulate(Addresses(cdus, address_width, halves=True), __file__, [equals_golden, walks_rows_of_every_width],
+             cdus=cdus, width=address_width, sizes=[2, 2, 4])
 
 
 @pytest.mark.parametrize("cdus", [1, 3])
 def test_neighbours(cdus):
-    simulate(Addresses(cdus, 40, edges=True), __file__, [tells_of_neighbours], cdus=cdus, width=40)
+    simulate(Addresses(cdus, 40, edges=True), __file__, [tells_of_neighbours], cdus=cdus, width=40, sizes=[4])
 
 
 @pytest.mark.parametrize("address_width", [31, 65, 40.0])
@@ -33,11 +40,11 @@ def test_other_address_widths_are_refused(address_width):
         AddressGenerator(address_width)
 
 
-def expect(view, tiled, base, stride, cdus, width):
+def expect(view, tiled, base, stride, cdus, width, size):
     """Of each CDU, what its places mean; golden counts from 0, since addresses may have all 64 bits."""
     result = []
     for cdu in range(cdus):
-        places = golden.places(view, tiled, 0, stride, cdus, cdu)
+        places = golden.places(view, tiled, 0, stride, cdus, cdu, size)
         last = np.arange(places.words.size) == places.words.size - 1
         result.append([(base + a if w else None, w, c, s, e) for a, w, c, s, e in
                        zip(*(part.tolist() for part in (*places, last)), strict=True)])
@@ -49,11 +56,11 @@ def decode(payload, width):
     return (payload & (1 << width) - 1 if words else None, words, high & 0xFFFFFFFF, high >> 32 & 1, bool(high >> 33))
 
 
-async def plan(bench, view, tiled, base, stride):
+async def plan(bench, view, tiled, base, stride, size=4):
     """Starts a tensor and waits until it is planned; the cycles that took."""
     dut, width = bench.dut, parameters()["width"]
     await FallingEdge(bench.clk)
-    dut.descriptor.value = describe(view, tiled, base, stride, width)
+    dut.descriptor.value = describe(view, tiled, base, stride, width, half=size == 2)
     dut.start.value = 1
     for cycle in range(300):
         await RisingEdge(bench.clk)
@@ -64,22 +71,23 @@ async def plan(bench, view, tiled, base, stride):
     raise AssertionError(f"{view}: no plan after 300 cycles")
 
 
-async def check(bench, random, view, tiled, base=0, stride=None, stall="never", clip=None):
-    """One tensor; the cycles of the walks' places. ``clip`` of each walk's places are enough, of that many rows."""
+async def check(bench, random, view, tiled, base=0, stride=None, size=4, stall="never", clip=None):
+    """One tensor of values of ``size`` bytes; the cycles of the walks' places. ``clip`` of each walk's places are
+    enough, of that many rows."""
     cdus, width = parameters()["cdus"], parameters()["width"]
-    stride = stride or 4 * view.width
-    await plan(bench, view, tiled, base, stride)
+    stride = stride or size * view.width
+    await plan(bench, view, tiled, base, stride, size)
     assert bench.dut.error.value == 0, f"{view}"
     if clip:
         places, rows = clip
-        expected = [mine[:places] for mine in expect(view._replace(rows=rows), tiled, base, stride, cdus, width)]
+        expected = [mine[:places] for mine in expect(view._replace(rows=rows), tiled, base, stride, cdus, width, size)]
     else:
-        expected = expect(view, tiled, base, stride, cdus, width)
+        expected = expect(view, tiled, base, stride, cdus, width, size)
     # None of a CDU that has no group: collected, so that a place too many shows.
     run = await bench.run({}, {f"o__{c}": len(mine) for c, mine in enumerate(expected)}, random, stall=stall)
     for c, mine in enumerate(expected):
         bench.equal([decode(payload, width) for payload in run[f"o__{c}"]], mine,
-                    f"{view} tiled={tiled} base={base:x} stride={stride} cdu={c}")
+                    f"{view} tiled={tiled} base={base:x} stride={stride} size={size} cdu={c}")
     if clip:
         await bench.reset()
         return run
@@ -88,7 +96,7 @@ async def check(bench, random, view, tiled, base=0, stride=None, stall="never", 
 
 
 def some(random, largest=1500):
-    """A view, whether tiled, a base and a stride, all of them legal."""
+    """A view, whether tiled, a base, a stride, and bytes of a value, all of them legal."""
     tiled = int(random.integers(2))
     width = int(random.choice([7, 8, 13, 16, 20, 28, 32, 40, 49, 56, 112, 224, int(random.integers(1, 330))]))
     width = max(width, 8) if tiled else width
@@ -98,10 +106,11 @@ def some(random, largest=1500):
     height = int(random.choice([1, 2, 3, 7, 8, 14, 64, 100, rows]))
     channels = int(random.choice([1, 2, 3, 5, 64, 1 << 24])) if random.random() < 0.9 else 7
     channels = min(channels, (1 << 24) - 1)
-    stride = 4 * (width + int(random.choice([0, 0, 1, 8, 1000])))
-    room = (1 << parameters()["width"]) - (rows - 1) * stride - 4 * width
-    base = int(random.choice([0, 4, 28, 4096, 1 << 20])) if random.random() < 0.5 else room
-    return View(rows, width, channels, height, True), tiled, base, stride
+    size = int(random.choice(parameters()["sizes"]))
+    stride = size * (width + int(random.choice([0, 0, 1, 8, 1000])))
+    room = (1 << parameters()["width"]) - (rows - 1) * stride - size * width
+    base = size * int(random.choice([0, 1, 7, 1024, 1 << 18])) if random.random() < 0.5 else room
+    return View(rows, width, channels, height, True), tiled, base, stride, size
 
 
 @cocotb.test
@@ -128,7 +137,9 @@ async def walks_rows_of_every_width(dut):
             width = 8 * tiles - int(random.integers(8)) * (tiles > 1)
             height = int(random.choice([1, 2, 3, 5, 9, 70]))
             view = View(rows, width, int(random.integers(1, 6)), height, True)
-            await check(bench, random, view, tiled, stride=4 * width + 4 * int(random.integers(3)))
+            size = int(random.choice(parameters()["sizes"]))
+            base = size * int(random.integers(16))
+            await check(bench, random, view, tiled, base, size * (width + int(random.integers(3))), size)
             count = view.blocks(tiled)
             seen |= {("last", tiled, count % 4), ("short", tiled, rows % 8 > 0), ("idle", count <= 4 * (cdus - 1))}
             if tiled and tiles > 2 and tiles != 4:
@@ -226,7 +237,7 @@ async def tells_of_neighbours(dut):
     await bench.start()
     cdus, seen = parameters()["cdus"], set()
     for turn in range(90):
-        view, tiled, base, stride = some(random, 400)
+        view, tiled, base, stride, _ = some(random, 400)
         if turn < 40:  # every number of tiles
             tiled, width = 1, max(8 * (turn + 1) - int(random.integers(8)), 8)
             view = view._replace(width=width, rows=max(view.rows * 8 // width, 8 + turn % 3))

@@ -22,7 +22,18 @@ MODES = [(1, 1), (1, 0), (0, 1), (0, 0)]  # gather, scaled
 
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_reader(memory):
-    simulate(Flat(Reader(memory=memory)), __file__, without=[few_reads_outstanding_are_enough], memory=memory)
+    simulate(Flat(Reader(memory=memory)), __file__, without=[few_reads_outstanding_are_enough, *HALVES], memory=memory)
+
+
+@pytest.mark.parametrize("memory", ["shared", *regress("independent")])
+def test_reader_of_16_bits(memory):
+    simulate(Flat(Reader(memory=memory, halves=True)), __file__, HALVES, memory=memory)
+
+
+@pytest.mark.parametrize("memory", regress("shared"))
+def test_reader_of_16_bits_reads_float32(memory):
+    simulate(Flat(Reader(memory=memory, halves=True)), __file__, without=[few_reads_outstanding_are_enough, *HALVES],
+             memory=memory)
 
 
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
@@ -49,24 +60,28 @@ async def begin(dut, gather, scaled):
     await start(dut)
 
 
-def expect(words, places, gather, scaled):
-    """Payloads of both outputs, and the bursts."""
-    sectors = [pack(sector, 32) for sector in golden.gather(words, places)] if gather else []
+def expect(words, places, gather, scaled, size=4):
+    """Payloads of both outputs, and the bursts, of values of ``size`` bytes."""
+    content = words if size == 4 else words.view(np.uint16)
+    sectors = [pack(sector, 8 * size) for sector in golden.gather(content, places)] if gather else []
     scales = golden.scales(words, places, make.TABLE).tolist() if scaled else []
-    address, length = golden.bursts(golden.beats(places, make.TABLE if scaled else None, bool(gather)))
+    address, length = golden.bursts(golden.beats(places, make.TABLE if scaled else None, bool(gather), size))
     return sectors, scales, list(zip(address.tolist(), length.tolist(), strict=True))
 
 
-async def check(bench, memory, random, places, gather=1, scaled=1, idle="never", stall="never", width=40):
+async def check(bench, memory, random, places, gather=1, scaled=1, idle="never", stall="never", width=40, size=4):
     """One tensor: outputs, bursts, and ``busy``."""
+    if size != 4 or hasattr(bench.dut, "half"):
+        bench.dut.half.value = size == 2
     await begin(bench.dut, gather, scaled)
-    sectors, scales, bursts = expect(memory.words, places, gather, scaled)
+    sectors, scales, bursts = expect(memory.words, places, gather, scaled, size)
     before, stream = len(memory.reads), make.payloads(places, width)
     run = await bench.run({"ahead": stream, "now": stream}, {"sectors": len(sectors), "scale": len(scales)}, random,
                           idle, stall)
     await ends(bench.dut)
     bench.equal([burst[:2] for burst in memory.reads[before:]], bursts, f"bursts gather={gather} scaled={scaled}")
-    bench.equal(run["sectors"], sectors, f"sectors gather={gather} scaled={scaled}")
+    got = [sector & (1 << 64 * size) - 1 for sector in run["sectors"]]
+    bench.equal(got, sectors, f"sectors gather={gather} scaled={scaled} size={size}")
     bench.equal(run["scale"], scales, f"scales gather={gather} scaled={scaled}")
     assert memory.idle
     return run
@@ -112,14 +127,14 @@ async def meets_every_case(dut):
     assert wanted <= seen, f"not seen: {wanted - seen}"
 
 
-def steps(places):
+def steps(places, size=4):
     """Cycles that each sector takes: one for each beat that it reads, at least one."""
-    return np.maximum(np.bincount(golden.beats(places).sector, minlength=len(places.words)), 1)
+    return np.maximum(np.bincount(golden.beats(places, size=size).sector, minlength=len(places.words)), 1)
 
 
-def schedule(places):
+def schedule(places, size=4):
     """Cycles of the sectors, from the first one's, if memory has a latency and no other limit."""
-    found, length = golden.beats(places), steps(places)
+    found, length = golden.beats(places, size=size), steps(places, size)
     start, number = np.cumsum(length) - length, np.arange(found.index.size)
     step = start[found.sector] + number - np.searchsorted(found.sector, found.sector)
     # A burst is asked for when a beat does not join it, or after the last step; then its beats come one a cycle.
@@ -149,6 +164,43 @@ async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base):
     else:
         assert np.ptp(got) == got.size - 1
         assert LATENCY < memory.most <= OUTSTANDING
+
+
+@cocotb.test
+@cocotb.parametrize(idle=["never", "half"], stall=["never", "half"])
+async def reads_values_of_2_bytes(dut, idle, stall):
+    """And of 4 in between."""
+    random = rng()
+    pause = {channel: str(random.choice(list(PATTERNS))) for channel in ("ar", "r")}
+    bench, memory = await world(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=pause)
+    for kind in make.KINDS * 2:
+        for gather, scaled in MODES:
+            size = int(random.choice([2, 2, 4]))
+            await check(bench, memory, random, make.some(random, kind, size), gather, scaled, idle, stall, size=size)
+
+
+@cocotb.test
+async def reads_values_of_2_bytes_at_every_place_and_of_every_width(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, latency=5)
+    for offset in range(16):
+        for width in range(1, 18):
+            places = make.rows(0x1C0 + 2 * offset, width, 3, 2 * (width + int(random.integers(0, 17))), size=2)
+            await check(bench, memory, random, places, scaled=0, size=2)
+
+
+@cocotb.test
+@cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 2, 18, 20])
+async def moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency(dut, width, base):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    places = make.rows(0x100 + base, width, 2400 // width * 4, height=1 << 20, size=2)
+    run = await check(bench, memory, random, places, 1, 0, size=2)
+    got = np.array(run.cycles["sectors"])
+    bench.equal((got - got[0]).tolist(), schedule(places, 2), f"cycles, width {width} at {base}")
+    if width % 8 == 0:  # contiguous rows of whole sectors: a beat for two, and one more at most
+        assert np.ptp(got) <= got.size
+        assert sum(length for _, length, _ in memory.reads) <= got.size // 2 + 1
 
 
 @cocotb.test
@@ -321,3 +373,7 @@ async def reads_from_cocotbext_axis_ram(dut, pause):
             bench.equal(run["sectors"], sectors, f"{kind} sectors")
             bench.equal(run["scale"], scales, f"{kind} scales")
             assert dut.error.value == 0
+
+
+HALVES = [reads_values_of_2_bytes, reads_values_of_2_bytes_at_every_place_and_of_every_width,
+          moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency]

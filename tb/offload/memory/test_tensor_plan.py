@@ -25,6 +25,10 @@ def test_plan_of_eight():
     simulate(TensorPlan(cdus, 40), __file__, cdus=cdus, width=40)
 
 
+def test_plan_of_16_bits():
+    simulate(Addresses(3, 40, halves=True), __file__, [equals_integers, finds_what_is_wrong], cdus=3, width=40, size=2)
+
+
 def test_plan_that_tells_the_end():
     simulate(TensorPlan(3, 40, ends=True), __file__, [equals_integers, counts_blocks_of_few_groups], cdus=3, width=40)
 
@@ -37,13 +41,18 @@ def test_parameters_out_of_range_are_refused(arguments):
         TensorPlan(**arguments)
 
 
+def size():
+    """Bytes of a value."""
+    return parameters().get("size", 4)
+
+
 def wrong(view, tiled, base, stride, width, scales=None):
     """Why there is no such tensor: "sight", "size", or None. ``scales`` is None if there are none."""
     if (any(not least <= getattr(view, name) <= most for name, (least, most) in RANGES.items())
-            or base % 4 or stride % 4 or stride < 4 * view.width
+            or base % size() or stride % size() or stride < size() * view.width
             or (tiled and min(view.rows, view.width) < 8) or (scales or 0) % 32):
         return "sight"
-    end = base + (view.rows - 1) * stride + 4 * view.width
+    end = base + (view.rows - 1) * stride + size() * view.width
     end = max(end, 0 if scales is None else -(-(scales + 4 * view.channels) // 32) * 32)
     return "size" if end > 1 << width or view.blocks(tiled) > (1 << 32) - 4 else None
 
@@ -70,7 +79,7 @@ def expect(view, tiled, base, stride, cdus, width):
         origins.append(group(c))
     path = {"raster": int(raster), "base": base, "rows": view.rows, "tiles": tiles, "tail": (view.width - 1) % 8 + 1,
             "stride": stride, "height": view.height, "top": view.channels - 1, "group": group(cdus),
-            "unit": row(1 if raster else 8)}
+            "unit": row(1 if raster else 8)} | ({"half": 1} if size() == 2 else {})
     return {"blocks": count, "layout": min(tiles, 3) - 1, "geometry": path, "shares": shares, "origins": origins}
 
 
@@ -88,7 +97,8 @@ async def check(bench, view, tiled, base, stride, scales=None):
     what = f"{view} tiled={tiled} base={base:#x} stride={stride} scales={scales}"
     await FallingEdge(bench.clk)
     scaled = scales is not None
-    dut.descriptor.value = describe(view, tiled, base, stride, width, scales if scaled else (1 << width) - 1, scaled)
+    dut.descriptor.value = describe(view, tiled, base, stride, width, scales if scaled else (1 << width) - 1, scaled,
+                                     size() == 2)
     dut.start.value = 1
     cycles, origins = 0, []
     await RisingEdge(bench.clk)
@@ -107,7 +117,7 @@ async def check(bench, view, tiled, base, stride, scales=None):
     if cause is None:
         shares = [int(getattr(dut, f"shares__{c}").value) for c in range(cdus)]
         got = {"blocks": int(dut.blocks.value), "layout": int(dut.layout.value),
-               "geometry": fields(geometry_layout(width), int(dut.geometry.value)), "shares": shares,
+               "geometry": fields(geometry_layout(width, size() == 2), int(dut.geometry.value)), "shares": shares,
                "origins": origins}
         if hasattr(dut, "void"):
             got |= {"void": int(dut.void.value), "ending": int(dut.ending.value)}
@@ -142,10 +152,10 @@ async def equals_integers(dut):
             for bits in (31, 24, 24, 24, 16, width))
         if random.random() < 0.3:
             columns = int(random.choice([8, 16, 24, 28, 32, 56, 224]))
-        stride = 4 * (columns + (pad if random.random() < 0.3 else 0))
+        stride = size() * (columns + (pad if random.random() < 0.3 else 0))
         scales = int(random.integers(1 << width, dtype="u8")) & -32 if random.random() < 0.5 else None
         seen.append(await check(bench, View(rows, columns, channels, height, True), int(random.integers(2)),
-                                base & -4, min(stride, 2**32 - 4), scales))
+                                base & -size(), min(stride, 2**32 - size()), scales))
     assert seen.count(None) > 60 and seen.count("size") > 3
 
 
@@ -158,14 +168,15 @@ async def finds_what_is_wrong(dut):
                       2**24 + 8, 2**32 - 1],
             "channels": [0, 1, 2**24 - 1, 2**24, 2**31, 2**32 - 1],
             "height": [0, 1, 2**24 - 1, 2**24, 2**31, 2**32 - 1],
-            "base": [1, 2, 3, 4], "stride": [0, 156, 157, 158, 159, 160, 161, 162, 164, 2**32 - 4]}
+            "base": [1, 2, 3, 4],
+            "stride": [0, *(40 * size() + more for more in (-4, -3, -2, -1, 0, 1, 2, 3, 4)), 2**32 - 4, 2**32 - 2]}
     seen = {}
     for name, values in ends.items():
         for value in values:
             for tiled in (0, 1):
                 case = good | {name: value, "tiled": tiled}
                 if name == "width" and value > 41:
-                    case["stride"] = min(4 * value, 2**32 - 4)
+                    case["stride"] = min(size() * value, 2**32 - 4)
                 view = View(case["rows"], case["width"], case["channels"], case["height"], True)
                 cause = await check(bench, view, tiled, case["base"], case["stride"])
                 seen.setdefault(name, set()).add(cause)
@@ -174,7 +185,7 @@ async def finds_what_is_wrong(dut):
     # The end of the address space, and its neighbours.
     for rows, columns, stride in ((1, 8, 32), (8, 8, 32), (9, 13, 64), (100, 224, 1000), (3, 5, 2**26)):
         for tiled in (0, 1) if min(rows, columns) >= 8 else (0,):
-            last = (1 << width) - (rows - 1) * stride - 4 * columns
+            last = (1 << width) - (rows - 1) * stride - size() * columns
             for base, expected in ((last - 4, None), (last, None), (last + 4, "size"), ((1 << width) - 4, "size")):
                 assert await check(bench, View(rows, columns, 2, 3, True), tiled, base, stride) == expected
     # The largest numbers of blocks. Rows may lie upon each other nowhere, so these need many addresses.

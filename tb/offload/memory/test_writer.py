@@ -19,7 +19,18 @@ LATENCY = 300
 
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_writer(memory):
-    simulate(Flat(Writer(memory=memory)), __file__, without=[few_writes_outstanding_are_enough], memory=memory)
+    simulate(Flat(Writer(memory=memory)), __file__, without=[few_writes_outstanding_are_enough, *HALVES], memory=memory)
+
+
+@pytest.mark.parametrize("memory", ["shared", *regress("independent")])
+def test_writer_of_16_bits(memory):
+    simulate(Flat(Writer(memory=memory, halves=True)), __file__, [*HALVES, gives_up_at_any_moment], memory=memory)
+
+
+@pytest.mark.parametrize("memory", regress("shared"))
+def test_writer_of_16_bits_writes_float32(memory):
+    simulate(Flat(Writer(memory=memory, halves=True)), __file__, without=[few_writes_outstanding_are_enough, *HALVES],
+             memory=memory)
 
 
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
@@ -42,9 +53,9 @@ def same_memory(words, expected, what):
         f"{expected[different[0]]:#x}, got {words[different[0]]:#x}")
 
 
-def bursts_are_golden(bursts, places):
+def bursts_are_golden(bursts, places, size):
     """The bursts are golden's, but for those that were closed because they saw as many steps as a window has."""
-    found = golden.beats(places)
+    found = golden.beats(places, size=size)
     _, length = golden.bursts(found)
     got = np.array(bursts).reshape(-1, 2)
     assert got[:, 1].sum() == found.index.size and (got[:, 1] <= 8).all()
@@ -60,10 +71,16 @@ def bursts_are_golden(bursts, places):
         assert step[starts[k]] - step[starts[k - 1]] >= WINDOW, "a burst ended for no reason"
 
 
-async def check(bench, memory, random, places, idle="never", width=40):
-    """One tensor: memory afterwards, bursts, ``busy``."""
+async def check(bench, memory, random, places, idle="never", width=40, size=4):
+    """One tensor of values of ``size`` bytes: memory afterwards, bursts, ``busy``."""
     sectors = random.integers(0, 1 << 32, (len(places.words), 8)).astype(np.uint32)
-    expected = golden.scatter(memory.words, places, sectors)
+    if size == 4:
+        expected = golden.scatter(memory.words, places, sectors)
+    else:  # the values are the halves of the first four words
+        halves = np.ascontiguousarray(sectors[:, :4]).view(np.uint16)
+        expected = golden.scatter(memory.words.view(np.uint16), places, halves).view(np.uint32)
+    if size != 4 or hasattr(bench.dut, "half"):
+        bench.dut.half.value = size == 2
     before = len(memory.writes)
     await begin(bench.dut)
     run = await bench.run({"places": make.payloads(places, width), "sectors": [pack(sector, 32) for sector in sectors]},
@@ -71,7 +88,7 @@ async def check(bench, memory, random, places, idle="never", width=40):
     await ends(bench.dut)
     assert memory.idle and bench.dut.error.value == 0
     same_memory(memory.words, expected, "memory")
-    bursts_are_golden([burst[:2] for burst in memory.writes[before:]], places)
+    bursts_are_golden([burst[:2] for burst in memory.writes[before:]], places, size)
     return run
 
 
@@ -109,6 +126,43 @@ async def meets_every_case(dut):
               ("end", 1, True), ("end", 2, True)}
     wanted |= {("length", value) for value in range(1, 9)}
     assert wanted <= seen, f"not seen: {wanted - seen}"
+
+
+@cocotb.test
+@cocotb.parametrize(idle=["never", "half"], pause=["never", "half"], order=["any", "address", "data"])
+async def writes_values_of_2_bytes(dut, idle, pause, order):
+    """And of 4 in between."""
+    random = rng()
+    slow = {channel: str(random.choice([pause, "never"])) for channel in ("aw", "w", "b")}
+    bench, memory = await world(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=slow, order=order)
+    for kind in make.KINDS * 2:
+        size = int(random.choice([2, 2, 4]))
+        rests = {port: str(random.choice([idle, "never"])) for port in ("places", "sectors")}
+        await check(bench, memory, random, make.some(random, kind, size), rests, size=size)
+
+
+@cocotb.test
+async def writes_values_of_2_bytes_at_every_place_and_of_every_width(dut):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, latency=5)
+    for offset in range(16):
+        for width in range(1, 18):
+            places = make.rows(0x1C0 + 2 * offset, width, 3, 2 * (width + int(random.integers(0, 17))), size=2)
+            await check(bench, memory, random, places, size=2)
+
+
+@cocotb.test
+@cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 2, 18, 20], stride=[0, 3])
+async def moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency(dut, width, base, stride):
+    random = rng()
+    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    places = make.rows(0x100 + base, width, 1600 // width * 4, 2 * (width + stride), size=2)
+    run = await check(bench, memory, random, places, size=2)
+    steps = np.maximum(np.bincount(golden.beats(places, size=2).sector, minlength=len(places.words)), 1)
+    late = np.array(run.cycles["sectors"]) - np.cumsum(steps)
+    # Nothing waits once the burst with the most steps has been formed, which takes four times as many sectors.
+    assert late.max() <= WINDOW + 4, late.max()
+    assert (late[160:] == late[160]).all(), "no pause once it has begun"
 
 
 @cocotb.test
@@ -262,3 +316,7 @@ async def writes_to_cocotbext_axis_ram(dut, pause):
         await ends(dut)
         same_memory(np.frombuffer(ram.read(0, make.SIZE), np.uint32), words, kind)
         assert dut.error.value == 0
+
+
+HALVES = [writes_values_of_2_bytes, writes_values_of_2_bytes_at_every_place_and_of_every_width,
+          moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency]

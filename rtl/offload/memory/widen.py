@@ -1,0 +1,61 @@
+"""From sectors as they are in memory to float32."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.offload.memory.formats import Format, check_formats, widen
+
+__all__ = ["Widen"]
+
+_sector = data.ArrayLayout(32, 8)
+
+
+class Widen(wiring.Component):
+    """Makes the values of a sector float32, exactly, between a reader and a CDU.
+
+    A sector of a 16-bit format has its eight values in the low 128 bits, whatever is above. ``plain`` leaves them as
+    words of 16 bits, each in the low half of a word of 32, for modes that move words. Zeros stay zeros.
+
+    Throughput: a sector a cycle. Latency: one cycle. Buffering: a sector. Combinational path: ``o.ready`` to
+    ``i.ready``.
+
+    Source: this project; IEEE 754-2019 for the formats.
+
+    Parameters
+    ----------
+    formats : tuple of :class:`~actcodec.rtl.offload.memory.formats.Format`
+        Those of 16 bits that can be widened; float32 always passes.
+
+    Ports
+    -----
+    i, o : stream of 8 words of 32 bits
+    format : input, :class:`~actcodec.rtl.offload.memory.formats.Format`
+    plain : input
+        Both constant while a tensor is under way; ``plain`` has no effect on float32.
+
+    Raises
+    ------
+    ValueError
+        If ``formats`` are not one or more formats of 16 bits.
+    """
+
+    def __init__(self, formats=(Format.BFLOAT16, Format.FLOAT16)):
+        self.formats = check_formats(formats)
+        super().__init__({"i": In(stream.Signature(_sector)), "o": Out(stream.Signature(_sector)),
+                          "format": In(Format), "plain": In(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        pipe = Pipeline(m, self.i, self.o)
+        sector, wide = Value.cast(self.i.p), self.format == Format.FLOAT32
+        words = []
+        for k in range(8):
+            half = sector.word_select(k, 16)
+            value = Mux(self.plain, Cat(half, Const(0, 16)), widen(m, half, self.format, self.formats))
+            words.append(Mux(wide, self.i.p[k], value))
+        (words,) = pipe.stage(Cat(words))
+        m.d.comb += self.o.p.as_value().eq(words)
+        pipe.finish()
+        return m

@@ -1,0 +1,71 @@
+"""Bench of widening: every word of every format in every lane, equal to golden."""
+
+import cocotb
+import numpy as np
+import pytest
+
+from actcodec.golden.offload.memory import formats
+from actcodec.rtl.offload.memory.formats import Format
+from actcodec.rtl.offload.memory.widen import Widen
+from tb.harness import PATTERNS, STALLS, Bench, pack, rng, simulate, unpack
+
+EVERY = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
+LATENCY = 1
+
+
+def test_widen():
+    simulate(Widen(), __file__)
+
+
+@pytest.mark.parametrize("wrong", [(), Format.FLOAT16, (Format.FLOAT32,), (Format.FLOAT16, 2), "float16"])
+def test_other_formats_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"formats must be one or more of .*BFLOAT16, .*FLOAT16, in a tuple, not"):
+        Widen(wrong)
+
+
+def sectors(random, words):
+    """Sectors of eight 16-bit words each, with anything above them."""
+    above = random.integers(0, 1 << 16, (len(words) // 8, 8)).astype(np.uint16)
+    return [pack(sector, 16) for sector in np.hstack([words.reshape(-1, 8), above])]
+
+
+async def check(bench, random, words, form, plain, idle="never", stall="never"):
+    bench.dut.format.value, bench.dut.plain.value = Format[form.upper()].value, plain
+    expected = words.astype(np.uint32) if plain else formats.widen(words, form).view(np.uint32)
+    run = await bench.run({"i": sectors(random, words)}, {"o": len(words) // 8}, random, idle, stall)
+    bench.equal(np.ravel([unpack(sector, 32, 8) for sector in run["o"]]), expected, f"{form} plain={plain}")
+    return run
+
+
+@cocotb.test
+@cocotb.parametrize(form=list(formats.HALVES))
+async def widens_every_word_in_every_lane(dut, form):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for lane in range(8):
+        run = await check(bench, random, np.roll(EVERY, lane), form, 0)
+        assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(run["o"])))
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def equals_golden(dut, idle, stall):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for form in formats.HALVES:
+        for plain in (0, 1):
+            await check(bench, random, random.permutation(EVERY)[:800], form, plain, idle, stall)
+
+
+@cocotb.test
+@cocotb.parametrize(plain=[0, 1])
+async def passes_float32(dut, plain):
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    dut.format.value, dut.plain.value = Format.FLOAT32.value, plain
+    stream = [pack(sector, 32) for sector in random.integers(0, 1 << 32, (500, 8))]
+    run = await bench.run({"i": stream}, {"o": len(stream)}, random, "half", "half")
+    bench.equal(run["o"], stream, "float32")
