@@ -1,6 +1,7 @@
 """COMET's control of the error bounds while a network is trained (COMET, sections 3.1 to 3.4, equations 1 to 3)."""
 
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -44,7 +45,8 @@ class Adaptive:
         ``predicted`` for that one in this step, and the ``measured`` one.
     """
 
-    def __init__(self, compress, optimizer, *, fraction=0.01, window=1000, change=2.0, measure=False):
+    def __init__(self, compress: Any, optimizer: Any, *, fraction: float = 0.01, window: int = 1000,
+                 change: float = 2.0, measure: bool = False) -> None:
         self.compress, self.optimizer, self.measure = compress, optimizer, measure
         self.history, self._rest, self._step, self._found = [], compress.rules, 0, {}
         self._layers, self._calibrated = {}, set()  # which layer saves a convolution's input; those with a coefficient
@@ -56,7 +58,7 @@ class Adaptive:
         compress.watch = self._pass
 
     @property
-    def bounds(self):
+    def bounds(self) -> dict[str, Any]:
         """The error bound of each convolution's input, by its name; None as long as it has none."""
         return dict(self._control.bounds)
 
@@ -88,7 +90,7 @@ class Adaptive:
                                                 module.dilation, module.groups)
             found["measured"] = float(wrong.double().std())
 
-    def update(self):
+    def update(self) -> None:
         """Sets the bounds, if it is time to."""
         self._step += 1
         # A layer that has no gradient, or had none but zeros so far, waits for another look.

@@ -1,6 +1,7 @@
 """A2DTWP: weights that are sent in as many bytes as Algorithm 1 asks for (Zhuang, Malossi, Casas, section II)."""
 
 from contextlib import ContextDecorator
+from typing import Any, Self
 
 import torch
 
@@ -13,15 +14,15 @@ class Truncate(torch.autograd.Function):
     """The upper bytes of float32 values. The gradient passes as it is: the weights that are updated have all bits."""
 
     @staticmethod
-    def forward(ctx, x, roundto):
+    def forward(ctx: Any, x: torch.Tensor, roundto: Any) -> torch.Tensor:
         return truncated(x, roundto)
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         return gradient, None
 
 
-def truncated(x, roundto):
+def truncated(x: torch.Tensor, roundto: int) -> torch.Tensor:
     """What Bitunpack gives of what Bitpack keeps: ``roundto`` bytes of each float32 value, 1 to 4, the others zero."""
     if roundto not in (1, 2, 3, 4):
         raise ValueError(f"roundto is {roundto!r}, must be 1 to 4")
@@ -46,7 +47,8 @@ class Awp(ContextDecorator):
     Raises ValueError for a parameter out of range, a weight of another type, and a model without weights.
     """
 
-    def __init__(self, model, network="resnet", *, threshold=None, interval=None, start=awp.STEP, step=awp.STEP):
+    def __init__(self, model: torch.nn.Module, network: str = "resnet", *, threshold: float | None = None,
+                 interval: int | None = None, start: int = awp.STEP, step: int = awp.STEP) -> None:
         if network not in awp.THRESHOLDS:
             raise ValueError(f"network is {network!r}, must be one of {', '.join(awp.THRESHOLDS)}")
         self.layers = {name: module for name, module in model.named_modules()
@@ -61,23 +63,23 @@ class Awp(ContextDecorator):
         self._depth = 0
 
     @property
-    def roundto(self):
+    def roundto(self) -> dict[str, int]:
         """Bytes that are kept of a weight of each layer, by its name."""
         return dict(zip(self.layers, self._awp.roundto.tolist(), strict=True))
 
     @property
-    def ratio(self):
+    def ratio(self) -> float:
         """Bytes of all layers' weights over those that are sent."""
         sizes = [module._parameters["weight"].numel() for module in self.layers.values()]
         return 4 * sum(sizes) / sum(size * kept for size, kept in zip(sizes, self.roundto.values(), strict=True))
 
     @torch.no_grad()
-    def update(self):
+    def update(self) -> Any:
         """Takes the norms of the weights after a batch, and returns :attr:`roundto` for the next one."""
         self._awp.update([float(module._parameters["weight"].double().norm()) for module in self.layers.values()])
         return self.roundto
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         if not self._depth:
             for module, kept in zip(self.layers.values(), self.roundto.values(), strict=True):
                 # in front of the parameter, which stays where it is, for optimizers and state_dict
@@ -85,7 +87,7 @@ class Awp(ContextDecorator):
         self._depth += 1
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         self._depth -= 1
         if not self._depth:
             for module in self.layers.values():

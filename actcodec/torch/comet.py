@@ -5,6 +5,9 @@ out: what comes back depends on nothing else. Prediction and codes only decide h
 counted, exactly: a code's length for each symbol, what escapes add, and what interleaving adds.
 """
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 import torch
 from torch.nn import functional as F
@@ -33,11 +36,11 @@ class Comet:
 
     waits = True
 
-    def __init__(self, mode, compile=False, **options):
+    def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self._function = compiled if compile else lambda function: function
 
-    def encode(self, x):
+    def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions. Raises ValueError
         where golden does."""
         shape, cdus = seen(x.shape), self.options["cdus"]
@@ -49,7 +52,7 @@ class Comet:
         data, held = (narrow, bits, s, kept, x.view(-1)[kept]), narrow.nbytes + 12 * kept.numel()
         return Packed(self.mode.name, tuple(x.shape), data, size, self.mode.model.side_bytes(shape, cdus), held)
 
-    def decode(self, packed):
+    def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         narrow, bits, s, kept, values = packed.data
         x = widened(narrow, bits, torch.Size(packed.shape).numel()).float().mul_(s)  # 11 by 8 bits: exact
@@ -82,7 +85,7 @@ class Comet:
             yield size(rounds, code, escape if escapes else None)
 
 
-def narrowed(q):
+def narrowed(q: torch.Tensor) -> Any:
     """Flat int16 in the least bytes: :class:`~actcodec.torch.packing.Sparse`, and the bits of its values."""
     low, high = map(int, torch.aminmax(q)) if q.numel() else (0, 0)
     bits = 4 if low >= -8 and high < 8 else 8 if low >= -128 and high < 128 else 16
@@ -96,7 +99,7 @@ def narrowed(q):
     return found, bits
 
 
-def widened(found, bits, count):
+def widened(found: Any, bits: Any, count: int) -> Any:
     """The reverse."""
     if bits != 4:
         return found.dense(count)
@@ -105,7 +108,7 @@ def widened(found, bits, count):
     return Sparse(found.bits, (values ^ 8) - 8).dense(count)
 
 
-def quantized(x, s):
+def quantized(x: torch.Tensor, s: Any) -> tuple[torch.Tensor, ...]:
     """q, int16, of flat float32 values and a step (float64, on their device), and which are outliers, whose q is 0. As
     golden's ``prequantise.quantize``: a quotient of float64 numbers is as good as an exact one."""
     q = torch.empty(x.shape, dtype=torch.int16, device=x.device)
@@ -120,7 +123,7 @@ def quantized(x, s):
     return q, outside
 
 
-def predicted(q, view, config):
+def predicted(q: torch.Tensor, view: Any, config: Any) -> torch.Tensor:
     """Symbols, int16 [n], in memory order, of flat q, by a configuration (tiled, horizontal, vertical, signed). As
     golden's ``lorenzo.residuals``."""
     tiled, horizontal, vertical, signed = config
@@ -139,7 +142,7 @@ def predicted(q, view, config):
     return d.reshape(-1)[:q.numel()]
 
 
-def joined_left(view, device):
+def joined_left(view: Any, device: Any) -> torch.Tensor:
     """1 where a value of a tiled tensor has a left neighbour, 0 elsewhere: int16 [rows, width]."""
     tiles = torch.arange(-(-view.rows // LANES) * view.tiles_per_row, device=device).view(-1, view.tiles_per_row)
     begins = (tiles % blocks.GROUP == 0) | (tiles % view.tiles_per_row == 0)
@@ -149,7 +152,7 @@ def joined_left(view, device):
     return rows.reshape(-1, view.padded_width)[:view.rows, :view.width]
 
 
-def tables(book):
+def tables(book: Any) -> Any:
     """Of each symbol, and of :data:`OUTLIER`: the code's length in bits, and its escape's in bytes; float64, which is
     summed fastest."""
     symbol = np.arange(books.SYMBOLS + 1)
@@ -160,7 +163,7 @@ def tables(book):
     return code, escape
 
 
-def streams(u, shape, tiled, cdus):
+def streams(u: torch.Tensor, shape: Sequence[int], tiled: Any, cdus: int) -> Iterator[Any]:
     """Rounds of each CDU's stream: symbols, int32 [rounds, 8]."""
     view = blocks.view(shape)
     if cdus == 1 and (not tiled or view.rows % LANES == view.width % LANES == 0):
@@ -172,7 +175,7 @@ def streams(u, shape, tiled, cdus):
         yield F.pad(one, (0, -one.numel() % LANES)).int().view(-1, LANES)
 
 
-def size(rounds, code, escape):
+def size(rounds: Any, code: Any, escape: Any) -> Any:
     """Bytes of a stream of these rounds. Without ``escape`` there is none in them.
 
     A lane has had 2 bytes and one for each 8 bits of all steps but the last one (see golden's ``interleave``). In a

@@ -2,6 +2,7 @@
 
 from functools import cache
 from types import FunctionType
+from typing import Any
 
 import torch
 
@@ -11,10 +12,10 @@ __all__ = ["compiled"]
 class Compiled:
     """A function, compiled anew for each kind of arguments: shapes, types, devices, and numbers."""
 
-    def __init__(self, function):
+    def __init__(self, function: Any) -> None:
         self.function, self.versions = function, {}
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         version = self.versions.get(key := _kind(arguments))
         if version is None:
             # of its own, as Dynamo keeps no more than eight versions of the same code
@@ -31,6 +32,6 @@ def _kind(argument):
 
 
 @cache
-def compiled(function):
+def compiled(function: Any) -> Any:
     """The function, compiled when it is called. It has no defaults and no keywords. Nothing is compiled twice."""
     return Compiled(function)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ContextDecorator
 from fnmatch import fnmatchcase
+from typing import Any, Self
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -69,8 +71,9 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         Those of the modes: ``dqt="optH"``, ``signs=True``.
     """
 
-    def __init__(self, model, preset="jpeg-act", *, rules=None, engine="torch", min_values=4096, error_every=0,
-                 schedule=None, offload=None, **options):
+    def __init__(self, model: torch.nn.Module | None, preset: str = "jpeg-act", *, rules: Sequence[Any] | None = None,
+                 engine: str = "torch", min_values: int = 4096, error_every: int = 0,
+                 schedule: Any = None, offload: Any = None, **options: Any) -> None:
         super().__init__(self._pack, self._unpack)
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}, must be one of {', '.join(ENGINES)}")
@@ -92,7 +95,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         self.set(preset, rules=rules, **options)
         self.reset()
 
-    def set(self, preset=None, *, rules=None, **options):
+    def set(self, preset: str | None = None, *, rules: Any = None, **options: Any) -> None:
         """Other rules from the next tensor on: a preset, a list, or the same ones with other options. Raises
         ValueError."""
         if rules is not None:
@@ -109,22 +112,22 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
                 self._warn(f"a rule is for layer {one.layer!r}, and the model has none of that name")
 
     @property
-    def waits(self):
+    def waits(self) -> bool:
         """Whether the CPU waits for a GPU in each pass, as a mode asks it what values are like."""
         return any(one and one.waits for one in self._codecs)
 
-    def reset(self):
+    def reset(self) -> None:
         """Forgets what the report would show."""
         self._rows, self._meter, self._passes = {}, Meter(), 0
         self._entries, self._ordinals, self._layers = weakref.WeakValueDictionary(), Counter(), []
         self._left = Counter()  # what the innermost pass saved and left as it is, and why
 
-    def report(self):
+    def report(self) -> Report:
         """A :class:`~actcodec.torch.report.Report` of the last pass."""
         return Report(list(self._rows.values()), self._meter, self._passes)
 
     @torch.no_grad()
-    def kept(self, tensor):
+    def kept(self, tensor: torch.Tensor) -> Any:
         """The layer that saved a tensor first, and its values as the backward pass will have them; None for a tensor
         that was not saved."""
         entry = self._entries.get(saved.key(tensor))
@@ -133,14 +136,14 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         return entry.row.layer, entry.seen(entry.forms[None].values(entry), tensor.shape, tensor.stride())
 
     # --------------------------------------------------------------------------------------------------------- context
-    def __enter__(self):
+    def __enter__(self) -> Self:
         if not self._depth:
             self._begin()
         self._depth += 1
         super().__enter__()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
         self._depth -= 1
         if not self._depth:
@@ -321,7 +324,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         return row
 
 
-def relative_error(values, exact):
+def relative_error(values: torch.Tensor, exact: torch.Tensor) -> Any:
     """L2, over the tensor; 0 if both are equal."""
     exact = exact.detach().double()
     error = (values.double() - exact).norm()
@@ -331,20 +334,20 @@ def relative_error(values, exact):
 class Call:
     """A hook in front of a module. A copy of the module, made meanwhile, has one that does nothing."""
 
-    def __init__(self, compress=None, name=""):
+    def __init__(self, compress: Any = None, name: str = "") -> None:
         self._compress, self._name = compress, name
 
-    def __call__(self, module, arguments):
+    def __call__(self, module: Any, arguments: Any) -> None:
         if self._compress is not None and not torch.compiler.is_compiling():
             self._compress._call(self._name)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return type(self), ()
 
 
 class Return(Call):
     """A hook behind a module, likewise."""
 
-    def __call__(self, module, arguments, output):
+    def __call__(self, module: Any, arguments: Any, output: Any) -> None:
         if self._compress is not None and not torch.compiler.is_compiling():
             self._compress._return(module, arguments, output)

@@ -54,13 +54,13 @@ def _inverse(c, dim, drop):
                        [a - b for a, b in zip(sums[::-1], odd[::-1], strict=True)], dim)
 
 
-def forward(blocks):
+def forward(blocks: torch.Tensor) -> torch.Tensor:
     """2-D DCT-II of int32 blocks [8, 8, n] of int8 values: int32 coefficients, vertical frequency first, that are the
     orthonormal ones times 2^FRACTION_BITS."""
     return _forward(_forward(blocks, 1, FIRST), 0, SECOND)
 
 
-def inverse(coefficients):
+def inverse(coefficients: torch.Tensor) -> torch.Tensor:
     """Inverse of int32 coefficients [8, 8, n] without fraction bits: int32 values, -128 to 127."""
     x = _inverse(_inverse(coefficients.clamp(*COEFFICIENTS), 0, FIRST), 1, SECOND)
     x[:, :4].add_(32)  # as in golden: half up would lift every pixel, so half of a row has half a step less

@@ -4,7 +4,7 @@ Kept are the codes, as many in a byte as fit, and the level of each segment. The
 shape.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -43,7 +43,7 @@ class Segments(NamedTuple):
     plane: torch.Tensor
 
     @classmethod
-    def of(cls, view, device):
+    def of(cls, view: Any, device: Any) -> Self:
         found = views.segments(view)
 
         def moved(array):
@@ -54,21 +54,21 @@ class Segments(NamedTuple):
         return cls(number, None if whole else moved(found.averaged), None if whole else moved(found.exists),
                    moved((6 - found.a - found.c).astype(np.int32))[:, None], moved(found.plane))
 
-    def sums(self, rows):
+    def sums(self, rows: torch.Tensor) -> torch.Tensor:
         """Of each segment, of integers of each row of each block [blocks, 8]: [segments, 1]."""
         if self.number is None:
             return rows.sum(1, keepdim=True, dtype=rows.dtype)
         total = torch.zeros(len(self.plane) + 1, dtype=rows.dtype, device=rows.device)
         return total.index_add_(0, self.number, rows.view(-1))[:-1, None]
 
-    def least(self, rows):
+    def least(self, rows: torch.Tensor) -> torch.Tensor:
         """Smallest one of each segment, likewise."""
         if self.number is None:
             return rows.amin(1, keepdim=True)
         total = torch.full((len(self.plane) + 1,), torch.iinfo(rows.dtype).max, dtype=rows.dtype, device=rows.device)
         return total.scatter_reduce_(0, self.number, rows.view(-1), "amin")[:-1, None]
 
-    def spread(self, values):
+    def spread(self, values: torch.Tensor) -> torch.Tensor:
         """A number of each segment [segments, 1] for all of its rows, [blocks, 8 or 1, 1]; 0 for void ones."""
         if self.number is None:
             return values[:, None]
@@ -81,12 +81,12 @@ class Division:
 
     waits = True
 
-    def __init__(self, mode, compile=False, **options):
+    def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self._segments = {}  # by view and device
         self._function = compiled if compile else lambda function: function
 
-    def encode(self, x):
+    def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
         shape, o = seen(x.shape), self.options
         view, bits = views.view(shape), o["bits"]
@@ -101,7 +101,7 @@ class Division:
         return Packed(self.mode.name, tuple(x.shape), (code, base, found, bits), codec.size(shape, bits),
                       2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes)
 
-    def decode(self, packed):
+    def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         code, base, found, bits = packed.data
         view = views.view(seen(packed.shape))
@@ -137,18 +137,18 @@ class Division:
             k = torch.where(wide, (k.view(torch.int32) - STEP).view(torch.float32), k)
 
 
-def quotient(numerator, divisor):
+def quotient(numerator: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
     """Of float64 numbers; by 0 it is as good as infinite."""
     return torch.where(divisor == 0, torch.inf, numerator / divisor)
 
 
-def normal(x):
+def normal(x: torch.Tensor) -> torch.Tensor:
     """Subnormal and non-finite numbers count as 0."""
     magnitude = x.abs()
     return torch.where((magnitude >= sfpr.TINY) & (magnitude < torch.inf), x, 0)
 
 
-def split(y, view):
+def split(y: torch.Tensor, view: Any) -> torch.Tensor:
     """Blocks [blocks, 8, 8] of values in memory order."""
     y = F.pad(y.reshape(view.rows, view.width), (0, -view.width % LANES))
     if view.tiled:
@@ -156,14 +156,14 @@ def split(y, view):
     return F.pad(y.view(-1), (0, -y.numel() % LANES**2)).view(-1, LANES, LANES)
 
 
-def join(blocks, view):
+def join(blocks: torch.Tensor, view: Any) -> torch.Tensor:
     """The reverse of :func:`split`: flat."""
     if view.tiled:
         blocks = blocks.view(-1, view.sectors, LANES, LANES).transpose(1, 2)
     return blocks.reshape(-1)[:view.rows * view.sectors * LANES].view(view.rows, -1)[:, :view.width].reshape(-1)
 
 
-def exact(y, segments, lfc, offset):
+def exact(y: torch.Tensor, segments: Any, lfc: bool, offset: str) -> torch.Tensor:
     """What is taken off the integers (int32) of each segment, before rounding, in 64ths: int32 [segments, 1]."""
     if not lfc:
         return torch.zeros_like(segments.shift)
@@ -175,7 +175,7 @@ def exact(y, segments, lfc, offset):
     return segments.sums(front.sum(2, dtype=y.dtype)) << segments.shift
 
 
-def extremes(x, view, segments, scale, way):
+def extremes(x: torch.Tensor, view: Any, segments: Any, scale: Any, way: Any) -> Any:
     """Smallest and largest value of each plane, of values [planes, n] times ``scale`` (float64 [planes]), rounded, less
     the level of its segment; in 64ths, before that is rounded, if ``fine``. ``way`` is (lfc, offset, fine)."""
     lfc, offset, fine = way
@@ -191,12 +191,12 @@ def extremes(x, view, segments, scale, way):
     return torch.aminmax(rest.view(view.planes, -1), dim=1)
 
 
-def rotated(x, left):
+def rotated(x: torch.Tensor, left: int) -> torch.Tensor:
     """16-bit numbers rotated to the left."""
     return (x << left | x >> 16 - left) & LOW
 
 
-def noise(view, bits, seed, rounding, device):
+def noise(view: Any, bits: int, seed: int, rounding: str, device: Any) -> torch.Tensor:
     """What is added to each value before it is cut to a code: int16 [blocks, 8, 8]. As golden's ``dither.noise``."""
     if rounding == "nearest":
         return torch.full((1, 1, 1), 1 << 5 - bits, dtype=torch.int16, device=device)
@@ -216,7 +216,8 @@ def noise(view, bits, seed, rounding, device):
     return (pairs ^ torch.from_numpy(dither.LANE.astype(np.int16)).to(device)) >> bits - 1
 
 
-def coded(x, view, segments, found, delta, random, way):
+def coded(x: torch.Tensor, view: Any, segments: Any, found: Any, delta: torch.Tensor, random: torch.Tensor,
+          way: Any) -> Any:
     """Codes of a tensor, by its table and with a :func:`noise`, flat uint8, and the level of each segment, int8
     [segments, 1]. ``way`` is (bits, lfc, offset)."""
     bits, lfc, offset = way
@@ -227,7 +228,7 @@ def coded(x, view, segments, found, delta, random, way):
     return code.to(torch.uint8).reshape(-1), base.to(torch.int8)
 
 
-def level(code, base, view, segments, bits):
+def level(code: Any, base: Any, view: Any, segments: Any, bits: Any) -> Any:
     """Flat int8 of what :func:`coded` gave, its codes as [blocks, 8, 8]."""
     base = segments.spread(base.to(torch.int16))
     return join((base + (code.to(torch.int16) << 6 - bits)).clamp(max=127).to(torch.int8), view)

@@ -4,6 +4,8 @@ Codes are kept in words, as in the payload; of SSDC, values or codes that are no
 of their columns. The bytes of the payload are counted.
 """
 
+from typing import Any
+
 import torch
 
 from actcodec import codecs
@@ -22,12 +24,12 @@ BIAS = 127
 WORD = 32
 
 
-def bits(number):
+def bits(number: Any) -> Any:
     """Of a float32, as an integer."""
     return int(torch.tensor(number, dtype=torch.float32).view(torch.int32))
 
 
-def quantize(x, exponent, mantissa):
+def quantize(x: torch.Tensor, exponent: int, mantissa: int) -> torch.Tensor:
     """Codes, int16, of float32 values; int8 where a code has eight bits. As golden's ``dpr.quantize``."""
     form = dpr.Format(exponent, mantissa, 1)
     drop, base = FRACTION - mantissa, BIAS - form.bias << mantissa
@@ -41,7 +43,7 @@ def quantize(x, exponent, mantissa):
     return code.to(torch.int8 if form.width == 8 else torch.int16)
 
 
-def dequantize(codes, exponent, mantissa):
+def dequantize(codes: torch.Tensor, exponent: int, mantissa: int) -> torch.Tensor:
     """float32 values of what :func:`quantize` gave; so there are no subnormal numbers, and no infinities."""
     form = dpr.Format(exponent, mantissa, 1)
     magnitude = codes.to(torch.int32) & (1 << form.width - 1) - 1
@@ -57,12 +59,12 @@ class Dpr:
 
     waits = sparse = False
 
-    def __init__(self, mode, compile=False, **options):
+    def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self.form = self.mode.parameter["form"]
         self._function = compiled if compile else lambda function: function
 
-    def encode(self, x):
+    def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor."""
         form, count, side, zeros = self.form and dpr.named(self.form), x.numel(), 0, None
         if self.sparse:
@@ -102,7 +104,7 @@ class Dpr:
             x[i:i + n] = self._function(dequantize)(codes, form.exponent, form.mantissa)
         return x
 
-    def decode(self, packed):
+    def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         form, (data, bits) = self.form and dpr.named(self.form), packed.data
         count = torch.Size(packed.shape).numel()

@@ -6,6 +6,8 @@ waits for a GPU.
 """
 
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -25,10 +27,10 @@ class Golden:
 
     waits = True
 
-    def __init__(self, mode, **options):
+    def __init__(self, mode: str, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
 
-    def encode(self, x):
+    def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions; bools are 0
         and 1."""
         compressed, _ = engines.compress("golden", x.float().cpu().numpy(), self.mode.name, **self.options)
@@ -36,14 +38,14 @@ class Golden:
         return Packed(compressed.mode, tuple(x.shape), data, compressed.payload_bytes, side,
                       compressed.payload_bytes + side)
 
-    def decode(self, packed):
+    def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         compressed, device = packed.data
         values = engines.decompress("golden", compressed)[0]
         return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
 
 
-def codec(mode, options, engine="torch"):
+def codec(mode: str, options: Mapping[str, Any], engine: str = "torch") -> Any:
     """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", its torch version if it has
     one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once. A
     :class:`~actcodec.torch.Codec` is what it is."""

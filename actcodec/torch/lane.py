@@ -5,6 +5,8 @@ What is kept is about the payload: bits and values that are not 0 where golden h
 How many bytes the payload would have is counted, exactly.
 """
 
+from typing import Any
+
 import torch
 
 from actcodec import codecs
@@ -24,12 +26,12 @@ class Lane:
 
     waits = False
 
-    def __init__(self, mode, compile=False, **options):
+    def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self._tables = {}  # by device
         self._function = compiled if compile else lambda function: function
 
-    def encode(self, x):
+    def encode(self, x: torch.Tensor) -> Packed:
         """:class:`Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
         view = blocks.view(seen(x.shape))
         mode = self.mode
@@ -61,7 +63,7 @@ class Lane:
         channels = len(found.k)
         return Packed(mode.name, tuple(x.shape), (q, found), size, 2 * channels, q.nbytes + 8 * channels)
 
-    def decode(self, packed):
+    def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`Packed`."""
         mode, view = codecs.find(packed.mode), blocks.view(seen(packed.shape))
         q, found = packed.data
@@ -94,12 +96,12 @@ class Lane:
         return self._tables[device]
 
 
-def keeps_bits(mode):
+def keeps_bits(mode: str) -> bool:
     """Whether of each value it keeps only that it is positive."""
     return mode.lossy and not mode.scaled
 
 
-def coded(x, view, found, signs, way, table, counted):
+def coded(x: torch.Tensor, view: Any, found: Any, signs: Any, way: Any, table: Any, counted: Any) -> Any:
     """int8 values, or coefficients where there is a ``table``, and how many are not 0, if they are ``counted``. ``way``
     is how coefficients are quantized."""
     q = sfpr.quantize(x, view, found, signs)
@@ -108,6 +110,6 @@ def coded(x, view, found, signs, way, table, counted):
     return q, torch.count_nonzero(q) if counted else None
 
 
-def decoded(q, view, found, way, table):
+def decoded(q: torch.Tensor, view: Any, found: Any, way: Any, table: Any) -> Any:
     """Flat float32 values of what :func:`coded` gave."""
     return sfpr.dequantize(q if table is None else tiles.restored(q, view, way, table), view, found)

@@ -19,6 +19,6 @@ class Packed:
     held: int  # bytes that are in fact in memory
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of payload and side information."""
         return int(self.payload) + self.side

@@ -3,8 +3,10 @@
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -36,14 +38,14 @@ class Row:
     decode_seconds: float = 0.0
     passes: int = 0
 
-    def begin(self, tensor, kind):
+    def begin(self, tensor: Any, kind: str) -> None:
         """Another pass has such a tensor."""
         self.kind, self.shape, self.dtype = kind, tuple(tensor.shape), str(tensor.dtype).partition(".")[2]
         self.nbytes, self.mode, self.mask, self.table = tensor.nbytes, LEFT, "", ""
         self.payload = self.side = self.held = 0
         self.passes += 1
 
-    def update(self, entry):
+    def update(self, entry: Any) -> None:
         """It is kept in the forms of an :class:`~actcodec.torch.entry.Entry`."""
         packed = [form.packed for form in entry.forms.values() if not form.kept]
         left = self.nbytes if any(form.kept for form in entry.forms.values()) else 0
@@ -64,15 +66,15 @@ class Row:
             self.error = 0.0 if values else None
 
     @property
-    def packed(self):
+    def packed(self) -> Any:
         """Bytes of payload and side information."""
         return int(self.payload) + self.side
 
     @property
-    def ratio(self):
+    def ratio(self) -> float | None:
         return self.nbytes / self.packed if self.packed else math.inf if self.nbytes else 1.0
 
-    def facts(self):
+    def facts(self) -> dict[str, Any]:
         """As a dictionary of numbers and words."""
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
         return facts | {"payload": int(self.payload), "packed": self.packed, "ratio": finite(self.ratio),
@@ -82,11 +84,11 @@ class Row:
 class Meter:
     """Bytes that are held now and at the most, and what they would be without compression."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.now, self.peak = [0, 0], [0, 0]  # without, with
         self._users = Counter(), Counter()  # of a memory
 
-    def add(self, side, memory, size):
+    def add(self, side: Any, memory: Any, size: int) -> None:
         """Counts a memory of so many bytes, once however many tensors lie in it; on ``side`` 0 without, 1 with
         compression."""
         self._users[side][memory] += 1
@@ -94,7 +96,7 @@ class Meter:
             self.now[side] += size
             self.peak[side] = max(self.peak[side], self.now[side])
 
-    def drop(self, side, memory, size):
+    def drop(self, side: Any, memory: Any, size: int) -> None:
         """The reverse."""
         self._users[side][memory] -= 1
         if not self._users[side][memory]:
@@ -106,16 +108,16 @@ class Account:
     """What one tensor holds, for a :class:`Meter`: ``memory`` stands for the ``size`` bytes that autograd would keep
     for it, others perhaps as well."""
 
-    def __init__(self, meter, memory, size):
+    def __init__(self, meter: Any, memory: Any, size: int) -> None:
         self._meter, self._without, self._with = meter, (memory, size), []
         meter.add(0, *self._without)
 
-    def hold(self, memory, size):
+    def hold(self, memory: Any, size: int) -> None:
         """It is kept as it is, if ``memory``, and as so many bytes of its own."""
         held = [self._without] if memory else []
         self._change(held + [(object(), size)] if size else held)
 
-    def close(self):
+    def close(self) -> None:
         """It is not kept any more."""
         self._change([])
         self._meter.drop(0, *self._without)
@@ -143,7 +145,7 @@ class Report:
     ================ ===================================================================================================
     """
 
-    def __init__(self, rows, meter, passes):
+    def __init__(self, rows: Sequence[Any], meter: Any, passes: Any) -> None:
         self.rows = [row for row in rows if row.kind not in OTHER]
         self.other = [row for row in rows if row.kind in OTHER]
         self.workspaces = [row for row in rows if row.kind == "workspace"]
@@ -155,7 +157,7 @@ class Report:
                       "encode_seconds": sum(row.encode_seconds for row in self.rows) / max(passes, 1),
                       "decode_seconds": sum(row.decode_seconds for row in self.rows) / max(passes, 1)}
 
-    def to_json(self, path=None):
+    def to_json(self, path: str | Path | None = None) -> Any:
         """Totals and rows as JSON text, which is also written to a ``path``."""
         text = json.dumps({"passes": self.passes, "total": self.total, "rows": [row.facts() for row in self.rows]},
                           indent=1)
@@ -163,13 +165,13 @@ class Report:
             Path(path).write_text(text + "\n")
         return text
 
-    def plot(self, path):
+    def plot(self, path: str | Path) -> None:
         """Draws a bar for each tensor, before and after; .png, .svg or .pdf. Needs Matplotlib."""
         from actcodec.torch.report_plot import draw
 
         draw(self, path)
 
-    def __rich__(self):
+    def __rich__(self) -> Any:
         table = Table(box=None, header_style="bold", pad_edge=False)
         for name in ("layer", "kind", "mode", "shape"):
             table.add_column(name, no_wrap=True)
@@ -189,7 +191,7 @@ class Report:
                       f"{1000 * total['encode_seconds']:.1f}", f"{1000 * total['decode_seconds']:.1f}", style="bold")
         return table
 
-    def __str__(self):
+    def __str__(self) -> str:
         console = Console(width=160, force_terminal=False, color_system=None)
         with console.capture() as capture:
             console.print(self)
@@ -200,12 +202,12 @@ class Report:
                                   f"{', '.join(names[:-1])} and {names[-1]}"])
 
 
-def finite(number):
+def finite(number: Any) -> Any:
     """JSON has neither infinity nor NaN."""
     return number if number is not None and math.isfinite(number) else None
 
 
-def size(count):
+def size(count: int) -> str:
     """Bytes as text."""
     step = 0
     while count >= 1000 and step < 3:

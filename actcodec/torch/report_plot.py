@@ -1,5 +1,8 @@
 """The picture of a report: what each tensor takes, before and after."""
 
+from pathlib import Path
+from typing import Any
+
 from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
@@ -9,7 +12,7 @@ COLOURS = {"dense": "#2f6db3", "relu": "#d98c21", "mask": "#8a5ab5", "pool": "#3
            "softmax": "#777777"}
 
 
-def draw(report, target):
+def draw(report: Any, target: str | Path) -> None:
     """A bar for each row: its bytes in grey, what is left of them in the colour of its kind."""
     rows = report.rows[::-1]
     figure, axes = pyplot().subplots(figsize=(9, 1 + 0.24 * max(len(rows), 4)), dpi=110, layout="constrained")

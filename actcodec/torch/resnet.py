@@ -1,5 +1,7 @@
 """The ResNets of 8 and 20 layers that CIFAR-10 is usually trained with (He et al., CVPR 2016, section 4.2)."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -9,7 +11,7 @@ __all__ = ["Resnet", "resnet8", "resnet20"]
 class Block(nn.Module):
     """Two convolutions around which the input passes: picked out and padded with zeros where its shape changes."""
 
-    def __init__(self, inputs, outputs, stride):
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(outputs)
@@ -19,7 +21,7 @@ class Block(nn.Module):
         self.relu2 = nn.ReLU()
         self.stride, self.more = stride, outputs - inputs
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.bn2(self.conv2(self.relu1(self.bn1(self.conv1(x)))))
         if self.more:
             half = self.more // 2
@@ -31,7 +33,7 @@ class Resnet(nn.Module):
     """6 ``blocks`` + 2 layers for pictures of 3 channels: three stages of so many blocks, of ``width``, twice and four
     times as many channels."""
 
-    def __init__(self, blocks, width=16, classes=10):
+    def __init__(self, blocks: int, width: int = 16, classes: int = 10) -> None:
         super().__init__()
         self.conv = nn.Conv2d(3, width, 3, 1, 1, bias=False)
         self.bn = nn.BatchNorm2d(width)
@@ -45,16 +47,16 @@ class Resnet(nn.Module):
         self.layers = nn.Sequential(*stages)
         self.fc = nn.Linear(inputs, classes)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.layers(self.relu(self.bn(self.conv(x))))
         return self.fc(torch.flatten(x.mean(dim=(2, 3)), 1))
 
 
-def resnet8(**options):
+def resnet8(**options: Any) -> Resnet:
     """Eight layers, 78,000 weights."""
     return Resnet(1, **options)
 
 
-def resnet20(**options):
+def resnet20(**options: Any) -> Resnet:
     """Twenty layers, 270,000 weights."""
     return Resnet(3, **options)

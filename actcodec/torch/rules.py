@@ -1,7 +1,9 @@
 """Which codec a saved tensor gets: kinds, rules, and the presets of the papers."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 from actcodec import codecs
 from actcodec.torch.own import Codec, Own
@@ -35,7 +37,7 @@ class Rule:
     dims: tuple[int, ...] = ()
     options: dict = field(default_factory=dict)
 
-    def matches(self, kind, layer, shape):
+    def matches(self, kind: str, layer: str, shape: Sequence[int]) -> bool:
         return (kind in self.kind and (shape or (1,))[-1] >= self.min_width
                 and (not self.dims or len(shape) in self.dims) and fnmatchcase(layer, self.layer))
 
@@ -44,7 +46,8 @@ def _several(value, kind):
     return (value,) if isinstance(value, kind) else tuple(value)
 
 
-def rule(mode, *, kind=ACTIVATIONS, layer="*", min_width=0, dims=(), **options):
+def rule(mode: Any, *, kind: Sequence[str] | str = ACTIVATIONS, layer: str = "*", min_width: int = 0,
+         dims: Sequence[Any] = (), **options: Any) -> Rule:
     """A rule: the ``mode`` of the registry with its ``options``, a :class:`~actcodec.torch.Codec` of one's own, or None
     to leave a tensor as it is.
 
@@ -71,7 +74,7 @@ def _has(one, name):
     return isinstance(one.mode, str) and codecs.find(one.mode).option(name) is not None
 
 
-def with_options(rules, options):
+def with_options(rules: Sequence[Rule], options: Mapping[str, Any]) -> tuple[Rule, ...]:
     """The same rules, with those ``options`` that the mode of each has. Raises ValueError for one that none has."""
     known = {name for one in rules for name in options if _has(one, name)}
     if unknown := [name for name in options if name not in known]:
@@ -115,12 +118,12 @@ PRESETS = {
 registry is a preset, for all activations."""
 
 
-def names():
+def names() -> list[str]:
     """The presets that there are."""
     return [*PRESETS, *(name for name in codecs.MODES if name not in PRESETS)]
 
 
-def preset(name, **options):
+def preset(name: str, **options: Any) -> tuple[Rule, ...]:
     """The rules of a preset, whose modes have these options as far as they know them. Raises ValueError."""
     if name not in names():
         raise ValueError(f"unknown preset {name!r}, legal are {', '.join(names())}")

@@ -2,6 +2,7 @@
 T.81, section F.1.2), in its framing "block"."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ MAGNITUDES = 129  # of an int8 value, 0 among them
 
 
 @cache
-def tables(device):
+def tables(device: Any) -> Any:
     """Bits of a DC value of each magnitude; and of an AC value of each, after each run of zeros: int32 [129], [63 *
     129]. An AC value of 0 has none of its own."""
     category = np.array([value.bit_length() for value in range(MAGNITUDES)])
@@ -26,7 +27,7 @@ def tables(device):
                  for table in (K3.length[category] + category, codes))
 
 
-def size(q):
+def size(q: torch.Tensor) -> Any:
     """Bytes of the codes of blocks, int8 [8, 8, n], without those that say how long each is: a tensor of one number."""
     rows = q.view(64, -1)
     first, codes = tables(q.device)

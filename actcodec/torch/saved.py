@@ -1,5 +1,8 @@
 """What autograd saves: which tensors are activations, what made them, and which of them are the same memory."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -30,13 +33,13 @@ def _producer(tensor):
     return node
 
 
-def of_leaf(tensor):
+def of_leaf(tensor: torch.Tensor) -> bool:
     """Whether a tensor is a leaf, or a view or a cast of one: a weight, a picture."""
     node = None if tensor.is_leaf else _producer(tensor)
     return node is None or hasattr(node, "variable")  # the node that adds up the gradient of a leaf
 
 
-def kind(tensor):
+def kind(tensor: torch.Tensor) -> str:
     """One of the kinds of :data:`actcodec.torch.rules.KINDS`, but "mask", by the operation that made a tensor. An
     operation that is not known makes "dense"."""
     node = _producer(tensor)
@@ -46,14 +49,14 @@ def kind(tensor):
     return "pool" if "Pool" in operation else KINDS.get(operation, "dense")
 
 
-def plain(tensor):
+def plain(tensor: torch.Tensor) -> bool:
     """Whether a tensor is values in memory, seen through a shape and strides: neither sparse, nested nor without data,
     nor of a class of its own."""
     return (type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
             and not tensor.is_nested and not tensor.is_meta)
 
 
-def fills(shape, stride):
+def fills(shape: Sequence[int], stride: Sequence[int]) -> bool:
     """Whether the values of a tensor fill its memory, in any order of dimensions."""
     expected = 1
     for step, size in sorted(zip(stride, shape, strict=True)):
@@ -64,12 +67,12 @@ def fills(shape, stride):
     return True
 
 
-def storage(tensor):
+def storage(tensor: torch.Tensor) -> Any:
     """What stands for a tensor's memory. While this lives, no other memory is taken for it, as an address would be."""
     return StorageWeakRef(tensor.untyped_storage())
 
 
-def key(tensor):
+def key(tensor: torch.Tensor) -> Any:
     """Equal for tensors of the same values in the same memory, whatever shape they are seen in. An operation in place
     makes another version, and so another key. A view may also say that values are conjugate or negative."""
     place = (storage(tensor), tensor._version, tensor.storage_offset(), tensor.dtype, tensor.is_conj(), tensor.is_neg())

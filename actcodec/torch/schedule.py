@@ -1,6 +1,8 @@
 """Options that change while a network is trained."""
 
 from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any
 
 __all__ = ["Schedule", "optl5h"]
 
@@ -10,18 +12,18 @@ class Schedule:
     "optH"}})``. A step is a pass through a :class:`~actcodec.torch.Compress`. Raises ValueError unless the first step
     is 0 and all are whole numbers."""
 
-    def __init__(self, steps):
+    def __init__(self, steps: Mapping[int, Any]) -> None:
         self.steps = dict(sorted(steps.items()))
         if any(type(step) is not int for step in self.steps) or next(iter(self.steps), None) != 0:
             raise ValueError(f"steps of a schedule are {list(self.steps)}, must be whole numbers from 0 on")
         self._starts = list(self.steps)
 
-    def at(self, step):
+    def at(self, step: int) -> Any:
         """The options of a step."""
         return self.steps[self._starts[bisect_right(self._starts, step) - 1]]
 
 
-def optl5h(steps_per_epoch):
+def optl5h(steps_per_epoch: int) -> Schedule:
     """JPEG-ACT's optL5H (section IV): optL for five epochs, then optH. Raises ValueError unless an epoch has steps."""
     if type(steps_per_epoch) is not int or steps_per_epoch < 1:
         raise ValueError(f"steps_per_epoch is {steps_per_epoch!r}, must be a whole number, 1 or more")

@@ -1,6 +1,6 @@
 """SFPR of torch tensors, bit-equal to ``golden/jpegact/sfpr.py`` (JPEG-ACT, section III-B)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -29,14 +29,14 @@ class Scales(NamedTuple):
     plain: bool
 
 
-def planes(view):
+def planes(view: Any) -> Any:
     """:class:`Planes` of a tensor seen as golden's ``view``."""
     if view.channels == 1:
         return Planes(1, view.rows * view.width, 1)
     return Planes(view.rows // view.height, view.height * view.width, view.channels)
 
 
-def part(x):
+def part(x: torch.Tensor) -> torch.Tensor:
     """Values at a time, about: what a processor's cache holds, or what a GPU needs to be busy; all, where a compiler
     makes one loop of everything."""
     if torch.compiler.is_compiling():
@@ -44,13 +44,13 @@ def part(x):
     return 1 << 26 if x.is_cuda else 1 << 17
 
 
-def magnitudes(x):
+def magnitudes(x: torch.Tensor) -> torch.Tensor:
     """The largest one of each row that is finite."""
     magnitude = x.abs()
     return torch.where(magnitude < torch.inf, magnitude, 0).amax(1)
 
 
-def scales(x, view, magnitudes=magnitudes):
+def scales(x: torch.Tensor, view: Any, magnitudes: torch.Tensor = magnitudes) -> Any:
     """Scales of a contiguous float32 tensor. ``magnitudes`` is that function, or the same compiled."""
     shape, plain = planes(view), False
     x = x.view(shape.rows, shape.length)
@@ -69,7 +69,7 @@ def scales(x, view, magnitudes=magnitudes):
     return Scales(k, r, plain and bool((k <= PLAIN).all()))
 
 
-def quantize(x, view, found, signs=False):
+def quantize(x: torch.Tensor, view: Any, found: Any, signs: bool = False) -> torch.Tensor:
     """int8, flat, of a contiguous float32 tensor and its scales. The product of 24 and 8 bits is exact in float64, so
     that there is one rounding."""
     shape = planes(view)
@@ -87,7 +87,7 @@ def quantize(x, view, found, signs=False):
     return y.view(-1)
 
 
-def dequantize(y, view, found):
+def dequantize(y: torch.Tensor, view: Any, found: Any) -> torch.Tensor:
     """Flat float32 of flat int8. A product of float32 numbers is rounded once."""
     shape = planes(view)
     x = torch.mul(y.view(shape.rows, shape.length), found.r.repeat(shape.rows // shape.channels)[:, None])

@@ -1,6 +1,8 @@
 """DCT and quantization of tensors in 8x8 tiles, bit-equal to ``golden/jpegact/cdu.py`` (JPEG-ACT, sections III-C to
 III-E)."""
 
+from typing import Any
+
 import torch
 
 from actcodec.torch import dct, sfpr
@@ -8,7 +10,7 @@ from actcodec.torch import dct, sfpr
 __all__ = ["restored", "transformed"]
 
 
-def transformed(y, view, quantize, table):
+def transformed(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
     """Quantized coefficients, int8 [8, 8, blocks], of flat int8 values seen as golden's ``view``; ``quantize`` is a
     function of :mod:`actcodec.torch.quantize`, ``table`` its shifts or divisors, int32 [8, 8, 1]."""
     y = y.view(view.rows, view.width)
@@ -23,7 +25,7 @@ def transformed(y, view, quantize, table):
     return q
 
 
-def restored(q, view, dequantize, table):
+def restored(q: torch.Tensor, view: Any, dequantize: Any, table: Any) -> Any:
     """Flat values of what :func:`transformed` gave."""
     y = torch.empty(-(-view.rows // 8), 8, view.tiles_per_row, 8, dtype=torch.int8, device=q.device)
     for rows, place in _rows(y.shape[0], view, q):
