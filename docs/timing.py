@@ -23,7 +23,7 @@ LATENCY = 6  # cycles from an address to the first beat, and from the last beat 
 CONTROL = 0x0C
 
 
-class World:
+class System:
     """What surrounds an accelerator of one lane. :meth:`run` leaves the ports of each cycle in ``rows``."""
 
     def __init__(self):
@@ -112,9 +112,9 @@ class World:
         simulator.run()
 
 
-def story(world):
-    """Compresses, decompresses, and gives a tensor up; the cycles of interest are in ``world.marks``."""
-    marks = world.marks
+def story(system):
+    """Compresses, decompresses, and gives a tensor up; the cycles of interest are in ``system.marks``."""
+    marks = system.marks
 
     def until(happens):
         while not happens((yield)):
@@ -122,29 +122,29 @@ def story(world):
 
     def started():
         yield from until(lambda row: row["s_axil_awvalid"] and row["s_axil_awaddr"] == CONTROL)
-        return len(world.rows) - 1
+        return len(system.rows) - 1
 
     def ended():
         yield from until(lambda row: row["interrupt"])
-        return len(world.rows) - 1
+        return len(system.rows) - 1
 
     yield
-    world.describe("sfpr", 40, 8)
-    world.write(CONTROL, 1)
+    system.describe("sfpr", 40, 8)
+    system.write(CONTROL, 1)
     marks["compress"] = yield from started()
     marks["compressed"] = yield from ended()
-    world.describe("sfpr", 40, 8, decompress=1)
-    world.write(CONTROL, 1)
-    world.frame += [(128, 0), (128, 0), (64, 1)]
+    system.describe("sfpr", 40, 8, decompress=1)
+    system.write(CONTROL, 1)
+    system.frame += [(128, 0), (128, 0), (64, 1)]
     marks["decompress"] = yield from started()
     marks["decompressed"] = yield from ended()
-    world.describe("sfpr", 320, 8)
-    world.shy = 0
-    world.write(CONTROL, 1)
+    system.describe("sfpr", 320, 8)
+    system.shy = 0
+    system.write(CONTROL, 1)
     yield from started()
     yield from until(lambda row: row["m_axis_tvalid"])
     yield from until(lambda row: row["m_axis_tvalid"])
-    world.write(CONTROL, 2)
+    system.write(CONTROL, 2)
     marks["reset"] = yield from started()
     for _ in range(30):
         yield
@@ -245,9 +245,9 @@ def draw(title, rows, channels, signals=(), quiet=6):
 
 def diagrams():
     """WaveJSON by the names of the diagrams."""
-    world = World()
-    world.run(story)
-    rows, marks = world.rows, world.marks
+    system = System()
+    system.run(story)
+    rows, marks = system.rows, system.marks
 
     def first(name, start):
         return next(k for k in range(start, len(rows)) if rows[k][name])

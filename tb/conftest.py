@@ -3,6 +3,7 @@ a cocotb test that no run has."""
 
 import os
 
+import numpy as np
 import pytest
 
 from tb.harness import build, selection
@@ -28,6 +29,14 @@ def pytest_collection_modifyitems(config, items):
         leave_out(config, items, [item for item in items if not netlist.concerns(item)], OTHERS)
     elif not (config.getoption("lf", False) or any("::" in name for name in config.args)):
         items += selection.unused(items)
+
+
+@pytest.fixture
+def random():
+    """A generator of the run's ``SEED``, which a test that fails shows."""
+    seed = int(build.new_seed())
+    print(f"SEED={seed}")
+    return np.random.default_rng(seed)
 
 
 def leave_out(config, items, others, names):

@@ -203,7 +203,7 @@ def filled(dut, size, random, **options):
     return memory
 
 
-async def world(dut, size, random, **options):
+async def started(dut, size, random, **options):
     """A bench, started, and such a memory, under way."""
     bench = Bench(dut)
     await bench.start()

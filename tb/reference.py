@@ -69,11 +69,7 @@ class Compressed:
 
     @property
     def code(self):
-        """The table of the coder, or of DIV; None without."""
-        if self.mode == BASE:
-            return div.Table.of(self.settings["divisors"])
-        coder = CODERS.get(self.mode)
-        return coder and coder.Table.of(self.settings[NAMES[coder]])
+        return code_of(self.mode, self.settings)
 
 
 def of(stored):
@@ -110,6 +106,19 @@ def fit(x, mode, dqt="optL"):
     return compress(x, mode, dqt).code
 
 
-def sizes_of(c):
+def code_of(mode, settings):
+    """The table of the coder, or of DIV; None without."""
+    if mode == BASE:
+        return div.Table.of(settings["divisors"])
+    coder = CODERS.get(mode)
+    return coder and coder.Table.of(settings[NAMES[coder]])
+
+
+def block_sizes(mode, payload, blocks):
     """Bytes of each block, in the payload's order."""
-    return _coders[c.mode].sizes(c.payload, c.blocks)
+    return _coders[mode].sizes(payload, blocks)
+
+
+def sizes_of(c):
+    """The same, of a :class:`Compressed`."""
+    return block_sizes(c.mode, c.payload, c.blocks)

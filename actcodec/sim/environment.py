@@ -58,6 +58,7 @@ class MemoryBehaviour:
     read_errors: int = 0
     write_errors: int = 0
     pauses: int = 0
+    spared: int = 0
 
 
 @cache

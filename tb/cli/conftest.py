@@ -4,6 +4,16 @@ import numpy as np
 import pytest
 
 import actcodec
+from actcodec.codecs import lane_modes
+
+
+@pytest.fixture(autouse=True)
+def one_lane(request, monkeypatch):
+    """``make sim`` compiles one lane, of all modes, which its accelerators share; ``make regress`` those that the rtl
+    engine chooses."""
+    if request.config.option.markexpr == "not regress":
+        every = tuple(mode.name for mode in lane_modes())
+        monkeypatch.setattr("actcodec.sim.rtl_engine.configuration", lambda mode: every if mode in every else (mode,))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from cocotb.triggers import ClockCycles, FallingEdge
 from actcodec.golden.comet import comet, huffman, lorenzo, prequantise
 from actcodec.golden.comet.book import Book, build, histogram
 from actcodec.rtl.comet.comet import Comet
-from tb.comet import world
+from tb.comet import walks
 from tb.comet.test_book import some
 from tb.comet.test_prequantise import bfloat16
 from tb.harness import PATTERNS, STALLS, Bench, after, chunks, pack, rng, simulate
@@ -47,12 +47,12 @@ class Codec(Bench):
     async def compress(self, x, encoded, random, shape=None, **patterns):
         """Compresses a tensor, or the rows of a view, and compares."""
         shape = shape or x.shape
-        walk = world.walk(shape, encoded.config.tiled)
+        walk = walks.walk(shape, encoded.config.tiled)
         payload, = encoded.streams
         beats = chunks(payload, 8)
         run = await self.run(
             {"config": [configuration(0, encoded.s, encoded.config, encoded.book.counts)], "edges": walk.payloads(),
-             "sectors_i": world.lanes(walk.lanes(x.view(np.uint32)), 32)}, {"bytes_o": len(beats)}, random, **patterns)
+             "sectors_i": walks.lanes(walk.lanes(x.view(np.uint32)), 32)}, {"bytes_o": len(beats)}, random, **patterns)
         self.equal(run["bytes_o"], beats, f"stream of {shape}, {encoded.config}, {encoded.book}")
         await self.idle()
         assert self.errors == 0
@@ -60,9 +60,9 @@ class Codec(Bench):
 
     async def decompress(self, payload, shape, encoded, random, **patterns):
         """Decompresses a stream, which may be another than golden's, and compares."""
-        walk = world.walk(shape, encoded.config.tiled)
+        walk = walks.walk(shape, encoded.config.tiled)
         expected, error = comet.decompress(comet.Encoded(encoded.s, encoded.config, encoded.book, (payload,)), shape)
-        lanes = world.lanes(walk.lanes(expected.view(np.uint32)), 32)
+        lanes = walks.lanes(walk.lanes(expected.view(np.uint32)), 32)
         last = len(walk) - 1
         sectors = [lane & (1 << 256) - 1 | int(n) << 256 | (k == last) << 260
                    for k, (lane, n) in enumerate(zip(lanes, walk.count, strict=True))]
@@ -111,27 +111,27 @@ async def goes_both_ways_whatever_the_ports_do(dut, idle, stall):
     bench = await Codec(dut).begin()
     for name, outliers in (("plane", 0.02), ("line", 0.3)):
         x = tensor(random, (1, 1, 9, 21), outliers)
-        await bench.both(x, encoded(random, x, world.CONFIGS[name]), random, idle=idle, stall=stall)
+        await bench.both(x, encoded(random, x, walks.CONFIGS[name]), random, idle=idle, stall=stall)
 
 
 @cocotb.test
-@cocotb.parametrize(name=list(world.CONFIGS))
+@cocotb.parametrize(name=list(walks.CONFIGS))
 async def goes_both_ways_for_all_shapes(dut, name):
     random = rng()
     bench = await Codec(dut).begin()
-    config = world.CONFIGS[name]
-    for shape in world.shapes(random, config.tiled):
+    config = walks.CONFIGS[name]
+    for shape in walks.shapes(random, config.tiled):
         x = tensor(random, shape, random.choice([0, 0.01, 0.5]))
         await bench.both(x, encoded(random, x, config), random)
 
 
 @cocotb.test
-@cocotb.parametrize(name=list(world.CONFIGS))
+@cocotb.parametrize(name=list(walks.CONFIGS))
 async def goes_both_ways_for_any_rows(dut, name):
     random = rng()
     bench = await Codec(dut).begin()
-    config = world.CONFIGS[name]
-    for view in world.views(random, config.tiled):
+    config = walks.CONFIGS[name]
+    for view in walks.views(random, config.tiled):
         x = tensor(random, view[:2], random.choice([0, 0.01, 0.5]))
         await bench.both(x, encoded(random, x, config, view=view), random, view, stall=str(random.choice(STALLS)))
 
@@ -147,7 +147,7 @@ async def gives_the_streams_of_the_contract(dut):
             ("line", [-1, 1, 2, 0, 1, 0, np.inf, 300], "80e0c0e0c080fefc002000000000004b0000000000000000"
              "0000000010000fe000")):
         x = np.array([values], np.float32)
-        one = comet.compress(x, 0.5, world.CONFIGS[config], book)
+        one = comet.compress(x, 0.5, walks.CONFIGS[config], book)
         assert one.streams[0].hex() == text
         await bench.both(x, one, random)
 
@@ -162,7 +162,7 @@ async def survives_outliers_everywhere(dut):
         x = random.integers(0, 1 << 32, shape, dtype=np.uint32) | 0x7F800000
         for part in (1.0, 0.5):
             y = np.where(random.random(shape) < part, x, 0).astype(np.uint32).view(np.float32)
-            one = encoded(random, y, world.CONFIGS[name])
+            one = encoded(random, y, walks.CONFIGS[name])
             for stall in ("never", "half"):
                 await bench.both(y, one, random, stall=stall)
 
@@ -173,7 +173,7 @@ async def ends_streams_that_are_cut_lengthened_or_garbage(dut):
     bench = await Codec(dut).begin()
     for name in ("none+", "plane"):
         x = tensor(random, (1, 1, 9, 19), 0.05)
-        one = encoded(random, x, world.CONFIGS[name])
+        one = encoded(random, x, walks.CONFIGS[name])
         payload, = one.streams
         streams = [payload[:n] for n in (0, 1, 7, 8, 9, 16, len(payload) // 2, len(payload) - 1)]
         streams += [payload + bytes(n) for n in (1, 7, 8, 30, 100)]
@@ -190,10 +190,10 @@ async def starts_again_after_a_reset_at_any_moment(dut):
     bench = await Codec(dut).begin()
     for attempt in range(40):
         x = tensor(random, (1, 1, 9, 37), 0.1)
-        one = encoded(random, x, world.CONFIGS["plane"])
-        walk, back = world.walk(x.shape, True), attempt % 2
+        one = encoded(random, x, walks.CONFIGS["plane"])
+        walk, back = walks.walk(x.shape, True), attempt % 2
         sources = {"bytes_i": chunks(one.streams[0], 8)} if back else {
-            "sectors_i": world.lanes(walk.lanes(x.view(np.uint32)), 32)}
+            "sectors_i": walks.lanes(walk.lanes(x.view(np.uint32)), 32)}
         await bench.run({"config": [configuration(back, one.s, one.config, one.book.counts)],
                          "edges": walk.payloads(), **sources}, {"sectors_o" if back else "bytes_o": None}, random,
                         stall=("never", "half")[attempt % 3 == 0], until=after(int(random.integers(20, 120))))
@@ -206,11 +206,11 @@ async def is_busy_until_the_last_beat_has_left(dut):
     random = rng()
     bench = await Codec(dut).begin()
     x = tensor(random, (1, 1, 9, 21), 0.02)
-    one = encoded(random, x, world.CONFIGS["plane"])
-    walk, beats = world.walk(x.shape, one.config.tiled), chunks(one.streams[0], 8)
+    one = encoded(random, x, walks.CONFIGS["plane"])
+    walk, beats = walks.walk(x.shape, one.config.tiled), chunks(one.streams[0], 8)
     first = await bench.run(
         {"config": [configuration(0, one.s, one.config, one.book.counts)], "edges": walk.payloads(),
-         "sectors_i": world.lanes(walk.lanes(x.view(np.uint32)), 32)}, {"bytes_o": len(beats) - 1}, random)
+         "sectors_i": walks.lanes(walk.lanes(x.view(np.uint32)), 32)}, {"bytes_o": len(beats) - 1}, random)
     for _ in range(100):
         assert dut.busy.value == 1
         await FallingEdge(dut.clk)
@@ -224,7 +224,7 @@ async def refuses_configurations(dut):
     random = rng()
     bench = await Codec(dut).begin()
     good = [1, 1, 1, 1, 1, 1, 1]
-    plane, row = world.CONFIGS["plane"], world.CONFIGS["row"]
+    plane, row = walks.CONFIGS["plane"], walks.CONFIGS["row"]
     flat = configuration(0, 1.0, plane, good) & ~(1 << 17)
     wrong = [flat, configuration(0, 1.0, row, [2, 1, 0, 0, 0, 0, 0]), configuration(0, 1.0, row, [3] + [0] * 6),
              configuration(0, 2.0**-126, row, good), configuration(0, 129 * 2.0**105, row, good),
@@ -247,7 +247,7 @@ async def counts_symbols(dut):
     bench = await Codec(dut).begin()
     for shape, name in (((1, 3, 9, 40), "plane"), ((3, 333), "none+")):
         x = tensor(random, shape, 0.01)
-        one = encoded(random, x, world.CONFIGS[name])
+        one = encoded(random, x, walks.CONFIGS[name])
         await bench.both(x, one, random)
         q, _ = prequantise.quantize(x, one.s)
         expected = histogram(lorenzo.residuals(q, shape, one.config), sampled=True)
@@ -261,7 +261,7 @@ async def takes_a_cycle_a_sector(dut):
     bench = await Codec(dut).begin()
     for name, sectors in (("plane", 160), ("none", 160)):
         x = tensor(random, (1, 2, 16, 40), 0)
-        one = comet.compress(x, 0.5, world.CONFIGS[name], None)
+        one = comet.compress(x, 0.5, walks.CONFIGS[name], None)
         u = lorenzo.residuals(prequantise.quantize(x, one.s)[0], x.shape, one.config)
         book = build(histogram(u), penalty=10**6)
         if u.max() >= book.U:
@@ -288,7 +288,7 @@ async def compresses_and_restores_real_activations(dut):
         x = tensors[name][:1]
         eb = 0.0635 * math.sqrt(float(np.mean(np.square(x, dtype=np.float64))) * 3)
         one = comet.compress(x, eb)
-        sectors = len(world.walk(x.shape, one.config.tiled))
+        sectors = len(walks.walk(x.shape, one.config.tiled))
         first, second = await bench.both(x, one, random)
         for cycles in (first.cycles["sectors_i"], second.cycles["sectors_o"]):
             rate = sectors / (cycles[-1] - cycles[0] + 1)

@@ -6,7 +6,7 @@ from cocotb.triggers import ClockCycles
 
 from actcodec.golden.comet import prequantise
 from actcodec.rtl.comet.dock import Dock
-from tb.comet import world
+from tb.comet import walks
 from tb.comet.test_prequantise import bfloat16, steps, values
 from tb.harness import PATTERNS, SEED, STALLS, after, pack, rng, simulate
 
@@ -15,7 +15,7 @@ def test_dock():
     simulate(Dock(), __file__)
 
 
-class Docks(world.Queues):
+class Docks(walks.Queues):
     shown = "bytes_i"
 
     def __init__(self, dut):
@@ -47,9 +47,9 @@ class Docks(world.Queues):
         _, outliers = prequantise.quantize(words.view(np.float32), s)
         octets = [(flags, row >> 8 * byte & 0xFF) for row, flags in zip(words, outliers, strict=True) if flags.any()
                   for byte in range(4)]
-        run = await self.run({"sectors_i": world.placed(world.lanes(words, 32), edges, 256)},
+        run = await self.run({"sectors_i": walks.placed(walks.lanes(words, 32), edges, 256)},
                              {"forth": len(words), "bytes_o": len(octets)}, random, **patterns)
-        got, flags = world.taken(run["forth"], 32)
+        got, flags = walks.taken(run["forth"], 32)
         assert np.array_equal(flags, outliers), f"outliers at step {s}, SEED={SEED}"
         self.equal(np.where(flags, 0, got).tolist(), np.where(flags, 0, words).tolist(), f"words at step {s}")
         self.equal([payload >> 264 for payload in run["forth"]], edges, "edges")
@@ -66,9 +66,9 @@ class Docks(world.Queues):
             queue[:] = words[outliers[:, lane], lane].view(np.uint8).tolist()
         ends = [int(n) | int(end) << 4 for n, end in zip(counts, last, strict=True)]
         sent = np.where(outliers, random.integers(0, 1 << 32, words.shape), words)
-        run = await self.run({"back": world.placed(world.lanes(sent, 32, outliers), ends, 264)},
+        run = await self.run({"back": walks.placed(walks.lanes(sent, 32, outliers), ends, 264)},
                              {"sectors_o": len(words)}, random, **patterns)
-        self.equal(run["sectors_o"], world.placed(world.lanes(words, 32), ends, 256), "sectors")
+        self.equal(run["sectors_o"], walks.placed(walks.lanes(words, 32), ends, 256), "sectors")
         assert not any(self.queues)
         return run
 
@@ -127,10 +127,10 @@ async def starts_anew_after_reset(dut):
             queue[:] = random.integers(0, 256, 200).tolist()
         if cycles % 2:
             await bench.towards(0)
-            source, sink = {"sectors_i": world.lanes(words, 32)}, {"forth": None, "bytes_o": None}
+            source, sink = {"sectors_i": walks.lanes(words, 32)}, {"forth": None, "bytes_o": None}
         else:
             await bench.towards(1)
-            source, sink = {"back": world.lanes(words, 32, outliers)}, {"sectors_o": None}
+            source, sink = {"back": walks.lanes(words, 32, outliers)}, {"sectors_o": None}
         await bench.run(source, sink, random, until=after(cycles))
         await bench.reset()
         await bench.back(*some(random, 6, 0.1), random)

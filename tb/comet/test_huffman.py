@@ -13,7 +13,7 @@ from actcodec.rtl.comet.book import tables as layout
 from actcodec.rtl.comet.huffman import Huffman, steps
 from actcodec.rtl.comet.payloads import rounds
 from actcodec.rtl.common.packer import chunk_layout
-from tb.comet import world
+from tb.comet import walks
 from tb.comet.books import KINDS, books, tables
 from tb.comet.books import stream as symbols
 from tb.harness import PATTERNS, STALLS, chunks, pack, rng, simulate
@@ -64,7 +64,7 @@ def test_huffman():
     simulate(Coder(), __file__)
 
 
-class Bytes(world.Queues):
+class Bytes(walks.Queues):
     """Gives and takes the bytes of outliers."""
 
     shown = "words_i"
@@ -103,7 +103,7 @@ class Bytes(world.Queues):
         values, lengths = huffman.steps(u, outliers, x, book)
         expected = [pack(map(int, row), 8) | pack(map(int, size - 1), 3) << 64
                     for row, size in zip(values, lengths.astype(int), strict=True)]
-        sent = [*world.lanes(u.reshape(-1, 8), 12, outliers.reshape(-1, 8)), 1 << 104]
+        sent = [*walks.lanes(u.reshape(-1, 8), 12, outliers.reshape(-1, 8)), 1 << 104]
         run = await self.run({"rounds_i": sent}, {"steps_o": len(expected) + 1, "rounds_o": None}, random, **patterns)
         self.equal(run["steps_o"][:-1], expected, f"steps, {book}")
         end = run["steps_o"][-1]
@@ -122,7 +122,7 @@ class Bytes(world.Queues):
         assert huffman.Error.EXCESS not in error
         run = await self.run({"bytes_i": chunks(payload, 8)}, {"rounds_o": count, "steps_o": None}, random, **patterns)
         assert self.dut.busy.value == 0 and not run["steps_o"]
-        got, flags = world.taken(run["rounds_o"], 12)
+        got, flags = walks.taken(run["rounds_o"], 12)
         self.equal(got.reshape(-1).tolist(), u.tolist(), f"symbols, {book}")
         self.equal(flags.reshape(-1).tolist(), outliers.tolist(), "outliers")
         for lane, queue in enumerate(self.taken):
@@ -216,7 +216,7 @@ async def leaves_what_is_behind_the_last_round(dut):
 
         run = await bench.run({"bytes_i": sent}, {"rounds_o": 12}, random, until=ended)
         assert dut.busy.value == 0 and dut.excess.value == 1
-        got, _ = world.taken(run["rounds_o"], 12)
+        got, _ = walks.taken(run["rounds_o"], 12)
         bench.equal(got.reshape(-1).tolist(), huffman.decode(payload, 96, book)[0].tolist(), "symbols")
         await bench.pulse("next")
         await bench.run({"bytes_i": sent[len(run.cycles["bytes_i"]) :]}, {}, random)

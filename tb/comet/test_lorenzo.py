@@ -6,10 +6,10 @@ from cocotb.triggers import ClockCycles
 
 from actcodec.golden.comet import lorenzo
 from actcodec.rtl.comet.lorenzo import Lorenzo
-from tb.comet import world
+from tb.comet import walks
 from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
 
-CONFIGS = {**world.CONFIGS, "all, unsigned": lorenzo.Config(True, True, True, False),
+CONFIGS = {**walks.CONFIGS, "all, unsigned": lorenzo.Config(True, True, True, False),
            "tiled": lorenzo.Config(True, False, False, True)}
 
 
@@ -27,24 +27,24 @@ class Predictor(Bench):
     async def both(self, q, outliers, config, random, view=None, **patterns):
         """Predicts a tensor, or rows of a view, and restores it; returns both runs."""
         shape = view or q.shape
-        walk, u = world.walk(shape, config.tiled), np.zeros(q.size, np.uint16)
+        walk, u = walks.walk(shape, config.tiled), np.zeros(q.size, np.uint16)
         u[lorenzo.order(shape, config.tiled)] = lorenzo.residuals(q, shape, config)
         edges, flags = walk.payloads(), walk.lanes(outliers)
         # Lanes without a value may have anything.
         none = walk.index < 0
         sent = np.where(none, random.integers(-2048, 2048, none.shape), walk.lanes(q))
         await self.configure(config, 0)
-        first = await self.run({"differences_i": world.placed(world.lanes(sent, 12, flags), edges, 104)},
+        first = await self.run({"differences_i": walks.placed(walks.lanes(sent, 12, flags), edges, 104)},
                                {"differences_o": len(walk)}, random, **patterns)
-        got, got_flags = world.taken(first["differences_o"], 12)
+        got, got_flags = walks.taken(first["differences_o"], 12)
         self.equal([payload >> 104 for payload in first["differences_o"]], edges, "edges")
         assert np.array_equal(got_flags, flags)
         self.equal(walk.back(got).tolist(), u.tolist(), f"symbols, {config}, {shape}")
         sent = np.where(none, random.integers(0, 4096, none.shape), walk.lanes(u))
         await self.configure(config, 1)
-        second = await self.run({"sums_i": world.placed(world.lanes(sent, 12, flags), edges, 104)},
+        second = await self.run({"sums_i": walks.placed(walks.lanes(sent, 12, flags), edges, 104)},
                                 {"sums_o": len(walk)}, random, **patterns)
-        got, got_flags = world.taken(second["sums_o"], 12)
+        got, got_flags = walks.taken(second["sums_o"], 12)
         self.equal([payload >> 104 for payload in second["sums_o"]], edges, "edges")
         assert np.array_equal(got_flags, flags)
         self.equal(walk.back((got + 2048) % 4096 - 2048).tolist(), q.reshape(-1).tolist(),
@@ -73,7 +73,7 @@ async def goes_both_ways_for_all_shapes(dut, name):
     random = rng()
     bench = Predictor(dut)
     await bench.start()
-    for shape in world.shapes(random, CONFIGS[name].tiled):
+    for shape in walks.shapes(random, CONFIGS[name].tiled):
         await bench.both(*tensor(random, shape), CONFIGS[name], random)
 
 
@@ -83,7 +83,7 @@ async def goes_both_ways_for_any_rows(dut, name):
     random = rng()
     bench = Predictor(dut)
     await bench.start()
-    for view in world.views(random, CONFIGS[name].tiled):
+    for view in walks.views(random, CONFIGS[name].tiled):
         stall = str(random.choice(STALLS))
         await bench.both(*tensor(random, view[:2]), CONFIGS[name], random, view, stall=stall)
 

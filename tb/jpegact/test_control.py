@@ -41,7 +41,7 @@ def legal(config):
     return not mode.format.segmented or bool(share["sectors"] and 1 <= share["tail"] <= 8)
 
 
-class World:
+class ControlDriver:
     """Drives the control, a tensor after the other."""
 
     def __init__(self, dut, random):
@@ -91,111 +91,111 @@ class World:
 
 
 async def started(dut, random):
-    world = World(dut, random)
-    await world.bench.start()
-    return world
+    driver = ControlDriver(dut, random)
+    await driver.bench.start()
+    return driver
 
 
 @cocotb.test
 async def counts_sectors_and_tells_the_last(dut):
     """In any rhythm. ``short`` and ``malformed`` count only while a tensor is decompressed."""
     random = rng()
-    world = await started(dut, random)
+    driver = await started(dut, random)
     for count, decompress, how in product([1, 2, 3, 4, 5, 8, 33], (0, 1), (0.2, 0.7, 1)):
         one = config(count, decompress=decompress)
-        assert await world.begin(one)
+        assert await driver.begin(one)
         passed, faults = 0, {"short": False, "malformed": False}
         while passed < 8 * count or random.random() < 0.5:
-            world.looks(f"{one}, {passed} sectors", more=int(passed < 8 * count), last=int(passed == 8 * count - 1),
+            driver.looks(f"{one}, {passed} sectors", more=int(passed < 8 * count), last=int(passed == 8 * count - 1),
                         feeding=decompress, start=0, closing=0)
             counted = passed < 8 * count and random.random() < how
             told = {name: random.random() < 0.02 for name in faults}
             faults = {name: so or (told[name] and decompress == 1) for name, so in faults.items()}
-            await world.cycle(counted=counted, excess=random.random() < 0.5, **told)
+            await driver.cycle(counted=counted, excess=random.random() < 0.5, **told)
             passed += counted
-        await world.cycle(counted=0, short=0, malformed=0)
-        await world.end(one, excess=random.random() < 0.5, **faults)
+        await driver.cycle(counted=0, short=0, malformed=0)
+        await driver.end(one, excess=random.random() < 0.5, **faults)
 
 
 @cocotb.test
 async def tells_every_combination_of_faults(dut):
     random = rng()
-    world = await started(dut, random)
+    driver = await started(dut, random)
     for short, malformed, excess in product((0, 1), repeat=3):
-        assert await world.begin(config(1, decompress=1))
+        assert await driver.begin(config(1, decompress=1))
         for told in ({"short": short}, {"malformed": malformed}):
-            await world.cycle(**told)
-        await world.end("faults", short, malformed, excess)
+            await driver.cycle(**told)
+        await driver.end("faults", short, malformed, excess)
 
 
 @cocotb.test
 async def refuses_what_there_cannot_be(dut):
     random = rng()
-    world = await started(dut, random)
+    driver = await started(dut, random)
     begun = 0
     sizes = [*product((0, 1), range(16)), *((1 << bit, 8) for bit in range(LAYOUT["share"].shape["sectors"].width))]
     shares = [SHARE, *({"sectors": sectors, "tail": tail} for sectors, tail in sizes)]
     configs = [config(*some) for some in product((0, 1, 2, 3, 7, 8), range(8), (0, 1), range(4))]
     configs += [config(4, mode, share=share) for mode in range(len(MODES)) for share in shares]
     for one in configs:
-        if await world.begin(one):
+        if await driver.begin(one):
             begun += 1
-            await world.end(one, False, False)
+            await driver.end(one, False, False)
     assert 0 < begun < len(configs)
 
 
 @cocotb.test
 async def recovers_from_a_reset_at_any_moment(dut):
     random = rng()
-    world = await started(dut, random)
+    driver = await started(dut, random)
     for sectors in range(17):
-        assert await world.begin(config(2, decompress=1))
-        await world.cycle(short=1, malformed=1)
+        assert await driver.begin(config(2, decompress=1))
+        await driver.cycle(short=1, malformed=1)
         for _ in range(sectors):
-            await world.cycle(counted=1)
-        await world.cycle(counted=0, short=0, malformed=0, done=sectors % 2)
-        await world.cycle(done=0, left=sectors // 2 % 2)
-        await world.bench.reset()
-        world.looks(f"{sectors} sectors", error=0, more=0)
-        assert await world.begin(config(1))
+            await driver.cycle(counted=1)
+        await driver.cycle(counted=0, short=0, malformed=0, done=sectors % 2)
+        await driver.cycle(done=0, left=sectors // 2 % 2)
+        await driver.bench.reset()
+        driver.looks(f"{sectors} sectors", error=0, more=0)
+        assert await driver.begin(config(1))
         for sector in range(8):
-            world.looks(f"{sectors} sectors, then {sector}", more=1, last=int(sector == 7))
-            await world.cycle(counted=1, left=0)
-        await world.cycle(counted=0)
-        await world.end(f"{sectors} sectors", False, False)
+            driver.looks(f"{sectors} sectors, then {sector}", more=1, last=int(sector == 7))
+            await driver.cycle(counted=1, left=0)
+        await driver.cycle(counted=0)
+        await driver.end(f"{sectors} sectors", False, False)
 
 
 @cocotb.test
 async def every_bit_of_the_count_counts(dut):
     """No tensor of many blocks ends after a few, nor is refused."""
     random = rng()
-    world = await started(dut, random)
+    driver = await started(dut, random)
     counts = [(1 << bit) + more for bit in range(2, 32) for more in range(MANY)]
     for count in [*counts, *((1 << 32) - count for count in counts), *map(int, random.integers(MANY, 1 << 32, 50))]:
         one = config(count)
-        assert await world.begin(one)
+        assert await driver.begin(one)
         for sector in range(8 * MANY if count > MANY else 0):
-            world.looks(f"{one}, {sector} sectors", more=1, last=int(sector == 8 * count - 1))
-            await world.cycle(counted=1)
-        await world.cycle(counted=0)
-        world.looks(one, more=1)
-        await world.end(one, False, False)
+            driver.looks(f"{one}, {sector} sectors", more=1, last=int(sector == 8 * count - 1))
+            await driver.cycle(counted=1)
+        await driver.cycle(counted=0)
+        driver.looks(one, more=1)
+        await driver.end(one, False, False)
 
 
 @cocotb.test
 async def many_blocks_are_counted(dut):
     """Through borrows of the lower half of the count, a sector behind the other."""
-    world = await started(dut, rng())
+    driver = await started(dut, rng())
     for count in (1 << 8, (1 << 12) + 1, 1 << 13):
-        assert await world.begin(config(count))
+        assert await driver.begin(config(count))
         dut.counted.value = 1
         await Timer(2 * (8 * count - 1) - 1, "ns")  # cycles, without a look at each
         await FallingEdge(dut.clk)
-        world.looks(count, more=1, last=1)
-        await world.cycle()
-        world.looks(count, more=0, last=0)
-        await world.cycle(counted=0)
-        await world.end(count, False, False)
+        driver.looks(count, more=1, last=1)
+        await driver.cycle()
+        driver.looks(count, more=0, last=0)
+        await driver.cycle(counted=0)
+        await driver.end(count, False, False)
 
 
 @cocotb.test

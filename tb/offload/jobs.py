@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from actcodec.driver import LENGTH
+from actcodec.golden.jpegact import sfpr
 from tb.offload import draws
 from tb.offload.descriptors import Descriptor, Encoded
 
@@ -37,6 +38,14 @@ class Job:
         """These rows; of scales there are as many as are looked at."""
         words, back = (np.asarray(table, np.uint32) for table in (words, back))
         return cls(descriptor, x, words, back, descriptor.compress(x, words))
+
+    @classmethod
+    def shaped(cls, mode, cdus, x, words=None, settings=None, signs=False):
+        """A tensor of any shape in a lane's mode, with these words of the scale table, and what undoes them."""
+        view, words = mode.model.view(x.shape), np.zeros(0, np.uint32) if words is None else words
+        back = sfpr.reciprocal((words & np.uint32(0xFFFF0000)).view(np.float32)).view(np.uint32)
+        return cls.of(Descriptor(mode, cdus, view.rows, view.width, view.height, view.channels, signs, settings or {}),
+                      np.ascontiguousarray(x).reshape(view.rows, view.width), words, back)
 
     def at(self, address, stride=None, gap=0):
         """The same at a place. ``gap`` bytes, a multiple of 32, are between the tensor and its table of scales."""

@@ -1,70 +1,79 @@
-"""Bench of the accelerator: whole tensors from memory to the stream and back, among cocotbext-axi's models."""
+"""Bench of the accelerator: whole tensors from memory to the stream and back, in the environment of engine and soak,
+which checks every rule of its ports in every cycle; each test compares every byte of memory and stream.
 
-import json
-import os
+``test_accelerator_axi`` has it among models that nobody here wrote.
+"""
+
+from collections import Counter
 from dataclasses import replace
 
-import cocotb
 import numpy as np
 import pytest
-from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
-from cocotbext.axi import AxiResp
 
-from actcodec.codecs import JPEG_ACT, MODES, division, lane_modes
+from actcodec.codecs import JPEG_ACT, division, lane_modes
+from actcodec.driver import run
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.wire import stream
 from actcodec.rtl.jpegact.cdu import Cdu
-from actcodec.rtl.offload.accelerator import Accelerator
+from actcodec.rtl.offload.accelerator import Accelerator as Hardware
 from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
+from actcodec.sim.accelerator import Accelerator
+from actcodec.sim.environment import PATTERNS, SLVERR, MemoryBehaviour
 from tb import reference
-from tb.harness import SEED, parameters, regress, rng, simulate
+from tb.harness import regress
 from tb.jpegact.blocks import recovered
 from tb.offload import draws
-from tb.offload.lanes import stored
-from tb.offload.world import World, tensor
+from tb.offload.jobs import Job
+from tb.offload.lanes import asked, drawn, stored
+from tb.soak import chance
+from tb.soak import run as soak
+from tb.soak.frames import Frame, framed
+from tb.soak.session import Session
 
-ALL = reference.MODES
 COUNTED = ("sfpr", *reference.CODERS, "brc", "jpeg-base")
+WHOLE = [Accelerator(cdus, chance.EVERY) for cdus in (1, 4)]  # of lanes that are compiled once
+OTHERS = [*(Accelerator(cdus, chance.EVERY) for cdus in (2, 3, 8)), Accelerator(3, COUNTED, coders=2),
+          Accelerator(3, ("sfpr-zvc", "jpeg-act", *division.LANE)), Accelerator(2, JPEG_ACT, memory="independent"),
+          Accelerator(3, ("sfpr", *chance.STREAMS))]
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]
+POLITE = MemoryBehaviour()  # never rests
+SIZE = 1 << 17  # bytes of memory
 
 
-def accelerator(cdus, modes, **options):
-    return Accelerator(cdus, lane_modes(*modes), Cdu, **options)
+@pytest.fixture(params=[*WHOLE, *regress(*OTHERS)], ids=lambda it: f"{it.cdus}-{len(it.modes)}-{it.memory}")
+def session(request, random):
+    return Session(request.param, random, size=SIZE)
 
 
-@pytest.mark.parametrize("cdus", [1, 4, *regress(2, 3, 8)])
-def test_accelerator(cdus):
-    tests = [there_and_back, random_tensors_in_changing_modes, *[a_null_beat_may_end_a_frame] * (cdus == 1)]
-    simulate(accelerator(cdus, ALL), __file__, tests, cdus=cdus, modes=ALL)
+def lanes_modes(session):
+    return lane_modes(*session.driver.modes)
 
 
-def test_behaviour():
-    simulate(accelerator(2, ALL), __file__, cdus=2, modes=ALL, without=[
-        there_and_back, random_tensors_in_changing_modes, malformed_blocks_become_an_error])
+def tensor(random, shape, kind="normal"):
+    """A tensor with what a network has, and what it should not have."""
+    x = random.normal(0, 1, shape).astype(np.float32)
+    if kind == "relu":
+        x = np.maximum(x - np.float32(0.5), 0)
+    if kind == "wild":
+        flat = x.reshape(-1)
+        at = random.random(flat.size) < 0.05
+        flat[at] = random.choice(draws.SPECIAL, at.sum())
+        x[:, : x.shape[1] // 2] *= np.float32(1e-20)
+    return x
 
 
-@pytest.mark.regress
-def test_counted_blocks():
-    """Of the coders in place of ZVC, and of JPEG-BASE, on memory that the lanes share."""
-    simulate(accelerator(3, COUNTED, coders=2), __file__, cdus=3, modes=COUNTED, tests=[
-        random_tensors_in_changing_modes, takes_whatever_the_limits_allow_and_nothing_else,
-        malformed_blocks_become_an_error])
-
-
-@pytest.mark.regress
-def test_division():
-    """Blocks with segments, beside JPEG-ACT's."""
-    modes = ("sfpr-zvc", "jpeg-act", *division.LANE)
-    simulate(accelerator(3, modes), __file__, cdus=3, modes=modes, tests=[
-        random_tensors_in_changing_modes, takes_whatever_the_limits_allow_and_nothing_else, *ENDS])
-
-
-@pytest.mark.regress
-def test_independent_memory():
-    simulate(accelerator(2, JPEG_ACT, memory="independent"), __file__, cdus=2, modes=JPEG_ACT,
-             tests=[random_tensors_in_changing_modes, *ENDS])
+def job(session, x, name, gap=0, **given):
+    """A tensor in a mode that users can ask for, as golden plans it, with any options but the ``given`` ones; and that
+    golden's file has the same payload."""
+    random, cdus = session.random, session.driver.cdus
+    mode, options = drawn(random, name, cdus, **given)
+    lane, words, settings = mode.model.plan(x, **options)
+    one = Job.shaped(lane, cdus, x, words, settings, options.get("signs", False))
+    golden = stored(mode.model.compress(x, **options))
+    assert (golden.mode, golden.payload) == (lane, one.payload), f"{name}, {options}, {x.shape}"
+    return one.at(4 * int(random.integers(64)), 4 * one.descriptor.width + gap, 32 * int(random.integers(4)))
 
 
 @pytest.mark.parametrize("wrong, name", [
@@ -72,395 +81,236 @@ def test_independent_memory():
     ({"address_width": 31}, "address_width"), ({"outstanding": 0}, "outstanding"), ({"memory": "common"}, "memory")])
 def test_refuses_wrong_parameters(wrong, name):
     with pytest.raises(ValueError, match=f"{name} must be"):
-        Accelerator(**{"cdus": 4, "modes": lane_modes(*JPEG_ACT), "codec": Cdu, **wrong})
+        Hardware(**{"cdus": 4, "modes": lane_modes(*JPEG_ACT), "codec": Cdu, **wrong})
 
 
-@cocotb.test
-@cocotb.parametrize(mode=ALL)
-async def there_and_back(dut, mode):
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    for k, shape in enumerate(SHAPES):
-        if parameters()["cdus"] > 1 and k % 3 != ALL.index(mode) % 3:
-            continue  # it takes long to simulate: each shape in two of the modes
-        world.pause(("never", "seldom", "half", "bursts")[k % 4])
-        world.latency = (0, 0, 30)[k % 3]
-        x = tensor(random, shape, ("normal", "relu", "wild")[k % 3])
-        await world.round_trip(x, mode, ("optL", "jpeg60")[k % 2])
+# --------------------------------------------------------------------------------------------------------- good tensors
+def test_there_and_back(session):
+    """Every shape in a third of the modes that have blocks, and every mode. Rows may have gaps between them."""
+    random = session.random
+    for number, mode in enumerate(mode for mode in lanes_modes(session) if not mode.format.endless):
+        for k, shape in enumerate(SHAPES):
+            if k % 3 != number % 3 or mode.name not in asked(session.driver.modes):
+                continue
+            chance.around(session)
+            dqt = ("optL", "jpeg60")[k % 2]
+            x = tensor(random, shape, ("normal", "relu", "wild")[k % 3])
+            session.both(job(session, x, mode.name, 4 * int(random.choice([0, 1, 9, 31])), dqt=dqt))
 
 
-@cocotb.test
-async def random_tensors_in_changing_modes(dut):
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    for _ in range(40 if parameters()["cdus"] == 1 else max(15, 3 * len(world.modes))):
-        world.pause(str(random.choice(["never", "seldom", "half", "bursts"])))
-        world.latency = int(random.choice([0, 10, 50]))
-        shape = tuple(int(size) for size in random.integers(1, (3, 6, 20, 40)))
-        if random.random() < 0.5:
-            shape = tuple(int(size) for size in random.integers(1, (3, 12, 12, 12)))
-        x = tensor(random, shape, str(random.choice(["normal", "relu", "wild"])))
-        mode = str(random.choice(world.modes))
-        await world.round_trip(x, mode, str(random.choice(["optL", "optH", "jpeg80"])))
+def test_tensors_in_changing_modes_and_whatever_befalls_them(session):
+    """Of the soak: any descriptors, on any memory; cut and garbled frames, errors of memory, soft and hard resets,
+    refusals, a host that writes what is locked."""
+    for _ in range(2 if session.driver.cdus == 1 else 1):
+        soak.run(session.environment.accelerator, int(session.random.integers(2**63)))
 
 
-@cocotb.test
-async def takes_whatever_the_limits_allow_and_nothing_else(dut):
+def test_takes_whatever_the_limits_allow_and_nothing_else(session):
     """Rows, scales and settings that need not be those of a shape; and the same beyond one limit, which moves nothing,
     neither in memory nor of a frame that waits."""
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    for mode in lane_modes(*parameters()["modes"]):
-        for turn in range(2):
-            world.pause(str(random.choice(["never", "half"])))
-            job = await world.exchange(draws.descriptor(random, mode, world.cdus, most=600))
-            good = job.registers(turn, job.lengths)
-            name, values = draws.illegal(random, good, mode, world.driver.address_width)
-            world.fill()
-            before = world.content.copy()
-            world.send(job.payload)
-            error = await world.begin(mode, values)
-            assert error == ErrorCode.DESCRIPTOR, f"SEED={SEED}: {name} of {values}: {error!r}"
-            await world.quiet()
-            assert np.array_equal(world.content, before) and not world.source.idle(), f"SEED={SEED}: {name} of {values}"
-            assert await world.begin(mode, job.registers(True, job.lengths)) == ErrorCode.NONE and world.source.idle()
+    random = session.random
+    for mode in lanes_modes(session):
+        for turn in range(2 if session.driver.cdus == 1 else 1):
+            chance.around(session)
+            one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400)).at(0x1000)
+            session.both(one)
+            _, values = draws.illegal(random, one.registers(turn, one.lengths), mode, session.driver.address_width)
+            frame = framed(one.payload, random)
+            session.environment.send(frame.data, frame.keep, frame.last)
+            session.refuse(mode, values, ErrorCode.DESCRIPTOR)
+            session.decompress(one, frame, sent=True)
 
 
-@cocotb.test
-async def strides_leave_gaps(dut):
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    for mode in ALL:
-        for shape, stride in (((1, 3, 11, 40), 256), ((2, 3, 7, 13), 60), ((1, 5, 8, 8), 36), ((3, 9), 400)):
-            await world.round_trip(tensor(random, shape), mode, stride=stride)
-
-
-@cocotb.test
-async def counts_what_passes(dut):
+def test_counts_what_passes(session):
     """Cycles, and saturated values and NaNs of all CDUs together; also after a tensor that not all CDUs worked on."""
-    random = rng()
-    world = World(dut, random)
-    await world.start()
+    environment, driver = session.environment, session.driver
+    mode = "sfpr" if "sfpr" in driver.modes else "sfpr-zvc"
     for shape in ((1, 2, 64, 64), (1, 1, 8, 8), (1, 3, 16, 24)):
-        x = tensor(random, shape, "wild")
-        view = blocks.view(shape)
-        compressed, counters = await world.compress(x, "sfpr")
-        product = x.reshape(view.rows, -1) * stored(compressed).scales[view.channel, None]
+        x, view = tensor(session.random, shape, "wild"), blocks.view(shape)
+        environment.begin(POLITE)
+        one = job(session, x, mode)
+        session.compress(one)
+        there = dict(zip(COUNTERS, run(driver.get(*COUNTERS)), strict=True))
+        product = one.x * (one.words & np.uint32(0xFFFF0000)).view(np.float32)[view.channel, None]
         rounded = np.rint(product.astype(np.float64))
-        assert counters["nans"] == np.isnan(x).sum()
-        assert counters["saturated"] == ((rounded > 127) | (rounded < -128)).sum()
-        assert counters["cycles"] > 8 * view.blocks(False) // world.cdus
-    there, back = counters, await world.decompress(compressed)
-    await world.driver.put(decompress=0)
-    assert await world.driver.get("bytes_in", "bytes_out") == [back["bytes_in"], back["bytes_out"]]
-    for side, stalls in (("memory", ("stall_read", "stall_write")), ("stream", ("stall_stream", "stall_stream"))):
-        world.pause("mostly", only=side)
-        _, slow = await world.compress(x, "sfpr")
+        assert there["nans"] == np.isnan(x).sum()
+        assert there["saturated"] == ((rounded > 127) | (rounded < -128)).sum()
+        assert there["cycles"] > 8 * view.blocks(False) // driver.cdus
+    session.decompress(one)
+    back = dict(zip(COUNTERS, run(driver.get(*COUNTERS)), strict=True))
+    run(driver.put(decompress=0))
+    assert run(driver.get("bytes_in", "bytes_out")) == [back["bytes_in"], back["bytes_out"]]
+    mostly = PATTERNS.index("mostly")
+    for memory, stream_, stalls in ((replace(POLITE, pauses=mostly), 0, ("stall_read", "stall_write")),
+                                    (POLITE, mostly, ("stall_stream", "stall_stream"))):
+        environment.begin(memory, 1, stream_, stream_)
+        session.compress(one)
+        slow = dict(zip(COUNTERS, run(driver.get(*COUNTERS)), strict=True))
         assert slow["cycles"] >= there["cycles"] and slow[stalls[0]] > there[stalls[0]] and slow["stall_write"] == 0
-        slow = await world.decompress(compressed)
+        session.decompress(one)
+        slow = dict(zip(COUNTERS, run(driver.get(*COUNTERS)), strict=True))
         assert slow["cycles"] >= back["cycles"] and slow[stalls[1]] > back[stalls[1]]
 
 
-@cocotb.test
-async def cuts_all_paths_but_one(dut):
-    """No port answers another before the next edge, but ``tready`` the rest of its stream."""
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    world.pause("half")
-    inputs = {name: getattr(dut, name) for name in json.loads(os.environ["TB_INPUTS"])}
-    outputs = {name: getattr(dut, name) for name, member in accelerator(world.cdus, ALL).signature.members.items()
-               if name not in inputs}
-    stream = [name for name in inputs if name.startswith("s_axis")]
-    shaken = [[name for name in inputs if name not in stream], *([name] for name in stream)]
-    task = cocotb.start_soon(world.round_trip(tensor(random, (1, 2, 32, 40)), "sfpr-zvc"))
-    answers = set()
-    while not task.done():
-        await FallingEdge(dut.clk)
-        before = {name: int(port.value) for name, port in (inputs | outputs).items()}
-        for names in shaken:
-            for name in names:
-                inputs[name].value = int.from_bytes(random.bytes(128), "little") & (1 << len(inputs[name])) - 1
-            await Timer(50, "ps")
-            answers |= {(names[0] if names[0] in stream else "others", name) for name, port in outputs.items()
-                        if int(port.value) != before[name]}
-            for name in names:
-                inputs[name].value = before[name]
-            await Timer(50, "ps")
-        await ClockCycles(dut.clk, 1 if before["s_axis_tvalid"] else int(random.integers(5, 20)))
-    await task
-    assert {(f"s_axis_{name}", "s_axis_tready") for name in ("tvalid", "tlast")} <= answers, answers
-    assert {output for _, output in answers} == {"s_axis_tready"} and "others" not in dict(answers), answers
-
-
-@cocotb.test
-async def recovers_from_a_soft_reset_at_any_moment(dut):
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    x = tensor(random, (1, 3, 24, 40))
-    payload = {mode: world.golden(x, mode) for mode in world.modes}
-    cut = {"compress": 0, "decompress": 0, "frame": 0, "unbegun": 0}
-    for attempt in range(40):
-        mode, back = str(random.choice(list(payload))), attempt % 2
-        c = stored(payload[mode])
-        world.pause(str(random.choice(["never", "half", "bursts"])))
-        world.latency = int(random.choice([0, 30]))
-        address, table, index = world.place(mode, x.shape)
-        world.fill()
-        before = world.content.copy()
-        if back:
-            work = world.driver.decompress(address, x.shape, mode, scales=c.scales, settings=c.settings,
-                                           scale_table=table)
-            world.send(c.payload)
-        else:
-            work = world.driver.compress(address, x.shape, mode, scale_table=table, scales=np.ones(3, np.float32),
-                                         settings=c.settings)
-        task = cocotb.start_soon(work)
-        while dut.m_axi_0_arvalid.value == 0 and not task.done():
-            await RisingEdge(dut.clk)
-            if back and random.random() < 0.01:
+def test_a_null_beat_may_end_a_frame(session):
+    """In each mode with blocks, behind a payload that fills packets."""
+    random, seen = session.random, 0
+    for mode in (mode for mode in lanes_modes(session) if not mode.format.endless):
+        for _ in range(40):
+            one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus)).at(0x1000)
+            if len(one.payload) % 128 == 0:
                 break
-        await ClockCycles(dut.clk, int(random.integers(1, 300)))
-        cut["decompress" if back else "compress"] += not task.done()
-        task.cancel()
-        await world.driver.reset()
-        await world.quiet()
-        outside = np.ones(world.content.size, bool)
-        outside[index] = False
-        outside[table : table + 64] = False
-        assert np.array_equal(world.content[outside], before[outside]), f"SEED={SEED}: wrote outside of the tensor"
-
-        # A frame that had begun has ended on both sides. One that had not begun is for the next tensor.
-        world.pause("never")
-        world.latency = 0
-        await ClockCycles(dut.clk, c.payload_bytes // 128 + 10)
-        if back and not world.source.idle():
-            cut["unbegun"] += 1
-            await world.decompress(payload[mode], send=False)
-        assert world.source.idle()
-        while not world.sink.empty():
-            cut["frame"] += sum(world.sink.recv_nowait(compact=False).tkeep) < c.payload_bytes
-        await world.round_trip(x, str(random.choice(list(payload))))
-    assert all(cut.values()), f"SEED={SEED}: {cut}"
+        else:
+            continue
+        frame = framed(one.payload, random)
+        null = Frame(np.vstack([frame.data, frame.data[:1]]), np.vstack([frame.keep, np.zeros((1, 128), np.uint8)]))
+        chance.around(session)
+        session.decompress(one, null)
+        session.decompress(one)
+        seen += 1
+    assert seen
 
 
-@cocotb.test
-async def soft_reset_forgets_a_tensor_that_ends_just_then(dut):
-    """Of one that ended before, what is pending stays."""
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    driver, seen = world.driver, []
-    await driver.put(rows=0)  # it ends after a few cycles
-    for delay in range(24):
-        await driver.put(done_pending=1, error_pending=1)
-        await driver.put(start=1)
-        await ClockCycles(dut.clk, delay)
-        await driver.put(reset=1)
-        while (await driver.get("busy"))[0]:
-            pass
-        done, error, *pending = await driver.get("done", "error", "done_pending", "error_pending")
-        assert done == error == 0 and pending in ([0, 0], [1, 1]), f"SEED={SEED}: {delay} cycles: {done}, {pending}"
-        seen.append(pending[0])
-    assert seen == sorted(seen) and {0, 1} == set(seen), seen
-
-
-@cocotb.test
-async def a_frame_that_waits_is_the_next_tensors(dut):
-    """Neither a soft reset nor a tensor that is refused takes it; a tensor of one value disposes of it."""
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    driver = world.driver
-    c = world.golden(tensor(random, (1, 3, 24, 40)), "sfpr-zvc")
-    for size, code in ((c.payload_bytes, ErrorCode.EXCESS), (128, ErrorCode.EXCESS), (9, ErrorCode.EXCESS),
-                       (8, ErrorCode.NONE), (1, ErrorCode.SHORT)):
-        world.send(c.payload[:size])
-        await driver.reset()
-        await driver.put(rows=0, decompress=1)
-        await driver.put(start=1)
-        await world.interrupt()
-        await ClockCycles(dut.clk, 20)
-        assert not world.source.idle() and dut.s_axis_tvalid.value == 1, f"SEED={SEED}: it was taken"
-        await driver.put(done_pending=1, error_pending=1)
-        world.fill()
-        before = world.content.copy()
-        await world.fails(driver.decompress(0x1004, (1, 1), "brc"), code)
-        assert world.source.idle() and dut.s_axis_tvalid.value == 0, f"SEED={SEED}: it is still there"
-        before[0x1004:0x1008] = world.content[0x1004:0x1008]
-        assert np.array_equal(world.content, before), f"SEED={SEED}: wrote outside of one value"
-        await world.decompress(c)
-
-
-@cocotb.test
-async def a_null_beat_may_end_a_frame(dut):
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    for mode in ALL:
-        x = np.abs(tensor(random, (1, 16, 8, 8))) + 1  # without a zero, its payload fills packets
-        if mode == "jpeg-act":
-            x[:] = 0
-        compressed = world.golden(x, mode)
-        assert compressed.payload_bytes % 128 == 0
-        for pause in ("never", "half"):
-            world.pause(pause)
-            await world.decompress(compressed, null=True)
-            await world.decompress(compressed)
-
-
-@cocotb.test
-async def refuses_descriptors_that_make_no_sense(dut):
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    driver = world.driver
-    x = tensor(random, (1, 2, 8, 16))
-    good = {"mode": MODES["jpeg-act"].code, "decompress": 0, "base": 0x1000, "rows": 16, "width": 16, "stride": 64,
-            "height": 8, "channels": 2, "scales": 0x8000}
-    bad = [{"rows": 0}, {"width": 0}, {"stride": 0}, {"stride": 60}, {"stride": 66}, {"base": 0x1002}, {"height": 0},
-           {"channels": 0}, {"width": 7}, {"rows": 7}, {"base": (1 << 40) - 1020}, {"scales": 0x8004},
-           {"scales": (1 << 40) - 32, "channels": 9}, {"width": 1 << 24, "stride": 1 << 26}, {"rows": 1 << 31}]
-    _, counters = await world.compress(tensor(random, (1, 3, 24, 40), "wild"), "sfpr")
-    assert counters["nans"] and counters["saturated"]
-    world.fill()
-    before = world.content.copy()
+# ---------------------------------------------------------------------------------------------------------- bad tensors
+def test_refuses_descriptors_that_make_no_sense(session):
+    random, driver, environment = session.random, session.driver, session.environment
+    good = job(session, tensor(random, (1, 2, 8, 16)), driver.modes[0]).registers(False)
+    mode, = lane_modes(driver.modes[0])
+    end = 1 << driver.address_width
+    bad = [{"rows": 0}, {"width": 0}, {"stride": 0}, {"stride": good["stride"] - 4}, {"stride": good["stride"] + 2},
+           {"base": 0x1002}, {"height": 0}, {"channels": 0}, {"base": end - 1020}, {"rows": 1 << 31},
+           {"width": 1 << 24, "stride": 1 << 26}]
+    if mode.tiled:
+        bad += [{"width": 7}, {"rows": 7}]
+    if mode.scaled:
+        bad += [{"scales": 0x8004}, {"scales": end - 32, "channels": 9}]
     for change in bad:
         for decompress in (0, 1):
-            await driver.put(**{**good, "decompress": decompress, **change})
-            await driver.put(done_pending=1, error_pending=1)
-            await driver.put(start=1)
-            await world.interrupt()
-            done, error, pending = await driver.get("done", "error", "error_pending")
-            assert (done, error, pending) == (1, ErrorCode.DESCRIPTOR, 1), f"{change}: error {error}"
-            cycles, *others = await driver.get(*COUNTERS)
-            assert cycles and not any(others), f"{change}: {others}"
-            await world.quiet()
-    assert np.array_equal(world.content, before)
-    await driver.put(**{**good, "mode": 6})
-    await driver.put(done_pending=1, error_pending=1)
-    await driver.put(start=1)
-    await world.interrupt()
-    assert await driver.get("error") == [ErrorCode.MODE]
-    await world.round_trip(x, "jpeg-act")
-    await driver.put(scales=(1 << 40) - 32)  # of no account
-    await world.round_trip(tensor(random, (1, 9, 8, 8)), "brc")
-    assert (await world.lite.write(0x3C, b"\0\1\0\0")).resp == AxiResp.SLVERR
-    assert await driver.get("base") != [1 << 40]
+            chance.around(session)
+            session.refuse(mode, good | {"decompress": decompress} | change, ErrorCode.DESCRIPTOR)
+    other = next(code for code in range(256) if code not in {one.code for one in lanes_modes(session)})
+    session.refuse(mode, good | {"mode": other}, ErrorCode.MODE)
+    assert environment.access(True, 0x3C, 256)[0] == SLVERR  # of counters, which nobody writes
+    flat = next((one for one in lanes_modes(session) if not one.scaled and not one.tiled), None)
+    if flat and not flat.format.endless:
+        one = Job.draw(random, draws.descriptor(random, flat, driver.cdus)).at(0x1000)
+        session.both(replace(one, table=end - 32))  # of no account
 
 
-@cocotb.test
-@cocotb.parametrize(mode=ALL)
-async def ends_bad_streams_with_their_error(dut, mode):
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    driver = world.driver
-    x = tensor(random, (1, 3, 24, 40), "relu")
-    compressed = world.golden(x, mode)
-    good = reference.of(stored(compressed))
-    payload = np.frombuffer(good.payload, np.uint8)
-    size = payload.size
-    full = -(-size // 128) * 128
-    hole = np.ones(size, int)
-    hole[130] = 0
-    cases = [(payload[: size - 1], None, ErrorCode.SHORT), (payload[:1], None, ErrorCode.SHORT),
-             (payload[: size // 2], None, ErrorCode.SHORT), (payload[:128], None, ErrorCode.SHORT),
-             (np.append(payload, payload[:1]), None, ErrorCode.EXCESS),
-             (np.append(payload, np.zeros(700, np.uint8)), None, ErrorCode.EXCESS),
-             (payload, hole.tolist(), ErrorCode.BEAT)]
-    if size != full:
-        cases.append((np.append(payload, np.zeros(full - size, np.uint8)), None, ErrorCode.EXCESS))
-    if mode in reference.ITEM:  # a mask that promises too much, or too little
-        more, less = payload.copy(), payload.copy()
-        more[:8], less[:8] = 255, 0
-        for wrong in (more, less, random.integers(0, 256, 3 * size).astype(np.uint8)):
-            try:  # wrong masks may add up after all
-                reference.decompress(replace(good, payload=wrong.tobytes()))
-            except ValueError:
-                cases.append((wrong, None, ErrorCode.EXCESS, ErrorCode.SHORT))
-    for k, (content, keep, *codes) in enumerate(cases):
-        world.pause(("never", "half")[k % 2])
-        address, table, index = world.place(mode, x.shape)
-        world.fill()
-        before = world.content.copy()
-        world.send(content, keep)
-        dut._log.info("case %d", k)
-        await world.fails(driver.decompress(address, x.shape, mode, scales=good.scales,
-                                            settings=good.settings, scale_table=table), *codes)
-        outside = np.ones(world.content.size, bool)
-        outside[index] = False
-        if good.scales is not None:
-            outside[table : table + 4 * good.scales.size] = False
-        assert np.array_equal(world.content[outside], before[outside]), f"SEED={SEED} case {k}: wrote outside"
-        await world.source.wait()
-        await world.decompress(compressed)
+def test_ends_bad_streams_with_their_error(session):
+    """Too short, too long, with gaps, with masks that promise too much or too little: in every mode of blocks."""
+    random = session.random
+    for mode in (mode for mode in lanes_modes(session) if not mode.format.endless):
+        chance.around(session)
+        one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=1000)).at(0x1000)
+        payload, size = one.payload, len(one.payload)
+        frames = [payload[: size - 1], payload[:1], payload[: size // 2], payload[:128], payload + payload[:1],
+                  payload + bytes(700), payload + bytes(-size % 128)]
+        if mode.format.head:  # masks
+            frames += [b"\xff" * 8 + payload[8:], bytes(8) + payload[8:], random.bytes(3 * size)]
+        for frame in map(framed, frames, [random] * len(frames)):
+            session.decompress(one, frame)
+        holes = framed(payload, random)
+        holes.keep[0, min(size, 128) // 2] ^= 1
+        session.decompress(one, holes)
+        session.both(one)
 
 
-@cocotb.test
-async def malformed_blocks_become_an_error(dut):
+def test_malformed_blocks_become_an_error(session):
     """Bits of codes and planes: the tensor is golden's, and so is whether there is an error."""
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    ends = set()
-    coded = [mode for mode in parameters()["modes"] if mode in reference.TABLES]
+    random, cdus, ends = session.random, session.driver.cdus, Counter()
+    coded = [mode for mode in lanes_modes(session) if mode.name in reference.TABLES]
     for mode in coded:
-        x = tensor(random, (1, 3, 24, 40), "relu")
-        compressed = world.golden(x, mode)
-        c = reference.of(stored(compressed))
-        sizes = reference.sizes_of(c)
-        for turn in range(8):
-            world.pause(("never", "half")[turn % 2])
-            payload = np.frombuffer(c.payload, np.uint8).copy()
+        while True:
+            one = job(session, tensor(random, (1, 3, 16, 24), "relu"), mode.name)
+            d = one.descriptor
+            code = reference.code_of(mode.name, d.settings)
+            sizes = reference.block_sizes(mode.name, one.payload, d.blocks)
+            if np.any(sizes > 5):
+                break
+        for turn in range(6):
+            chance.around(session)
+            payload = np.frombuffer(one.payload, np.uint8).copy()
             which = int(random.choice(np.flatnonzero(sizes > 5)))
             start = sizes[:which].sum() + 1
             if turn == 1:  # of all ones, which is no code
                 payload[start : start + 4] = 255
             elif turn:
                 payload[start + random.integers(4)] ^= 1 << random.integers(8)
-            again, faults = recovered(mode, stream.deinterleave(payload, sizes, world.cdus)[0], c.blocks, c.code)
-            plain = reference.sizes_of(replace(c, payload=again.tobytes()))
-            like = stream.interleave(again, plain, world.cdus)[0].tobytes()
-            address, table, index = world.place(mode, x.shape)
-            world.fill()
-            world.send(payload)
-            code = ErrorCode.BLOCK if np.any(faults) else ErrorCode.NONE
-            await world.fails(world.driver.decompress(address, x.shape, mode, scales=c.scales,
-                                                      settings=c.settings, scale_table=table), code)
-            expected = reference.decompress(replace(c, payload=like)).view(np.uint8).reshape(-1)
-            assert np.array_equal(world.content[index], expected), f"SEED={SEED} {mode}, turn {turn}"
-            ends.add((mode, code))
-        await world.decompress(compressed)
-    assert ends == {(mode, code) for mode in coded for code in (ErrorCode.NONE, ErrorCode.BLOCK)}
+            again, faults = recovered(mode.name, stream.deinterleave(payload, sizes, cdus)[0], d.blocks, code)
+            plain = reference.block_sizes(mode.name, again.tobytes(), d.blocks)
+            rows = d.decompress(stream.interleave(again, plain, cdus)[0].tobytes(), one.back)
+            end = ErrorCode.BLOCK if np.any(faults) else ErrorCode.NONE
+            session.decompress(one, framed(payload.tobytes(), random), outcome=({end}, rows, np.ones(rows.shape, bool)))
+            ends[mode.name, end] += 1
+        session.both(one)
+    assert set(ends) == {(mode.name, code) for mode in coded for code in (ErrorCode.NONE, ErrorCode.BLOCK)}
 
 
-@cocotb.test
-@cocotb.parametrize(side=["read", "write"])
-async def ends_memory_errors_with_an_error(dut, side):
-    random = rng()
-    world = World(dut, random)
-    await world.start()
-    x = tensor(random, (1, 3, 24, 40))
+@pytest.mark.parametrize("side", ["read", "write"])
+def test_ends_memory_errors_with_an_error(session, side):
+    """Of each lane alone, in every mode."""
+    random, cdus = session.random, session.driver.cdus
     code = ErrorCode.READ if side == "read" else ErrorCode.WRITE
-    for mode in world.modes:
-        for lane in range(world.cdus):
-            compressed, _ = await world.compress(x, mode)
-            world.failing = (side, lane)
-            if side == "read":
-                await world.fails(world.compress(x, mode), code)
-                await world.sink.recv()
-            else:
-                await world.fails(world.decompress(compressed), code)
-            world.failing = None
-            await world.round_trip(x, mode)
+    for name in asked(session.driver.modes):
+        one = job(session, tensor(random, (1, 3, 16, 24)), name)
+        for lane in range(cdus):
+            chance.around(session, (1000, 0) if side == "read" else (0, 1000), spared=(1 << cdus) - 1 - (1 << lane))
+            assert (session.compress if side == "read" else session.decompress)(one) == code
+        chance.around(session)
+        session.both(one)
 
 
-# How a tensor may end too early.
-ENDS = [recovers_from_a_soft_reset_at_any_moment, soft_reset_forgets_a_tensor_that_ends_just_then,
-        ends_memory_errors_with_an_error]
+# --------------------------------------------------------------------------------------------------------- soft resets
+def test_recovers_from_a_soft_reset_at_any_moment(session):
+    random, cut = session.random, Counter()
+    jobs = [job(session, tensor(random, (1, 3, 16, 40)), name) for name in asked(session.driver.modes)]
+    for attempt in range(32):
+        back, one = attempt % 2, jobs[random.integers(len(jobs))]
+        chance.around(session)
+        late = int(random.choice([60, 400, 1500]))  # some before a frame has begun
+        in_time, frame = session.give_up(one, back, int(random.integers(1, late)))
+        cut["decompress" if back else "compress"] += in_time
+        cut["frame"] += bool(frame) and len(frame) < len(one.payload)
+        if back and not session.environment.begun and not session.environment.sent:  # it is for the next tensor
+            cut["unbegun"] += 1
+            chance.around(session)
+            session.decompress(one, framed(one.payload, random), sent=True)
+        session.both(jobs[random.integers(len(jobs))])
+    assert all(cut[name] for name in ("compress", "decompress", "frame", "unbegun")), cut
+
+
+def test_a_soft_reset_forgets_a_tensor_that_ends_just_then(session):
+    """Of one that ended before, what is pending stays."""
+    driver, seen = session.driver, []
+    run(driver.put(rows=0))  # it ends after a few cycles
+    for delay in range(24):
+        run(driver.put(done_pending=1, error_pending=1))
+        run(driver.put(start=1))
+        session.environment.run(delay)
+        run(driver.put(reset=1))
+        while run(driver.get("busy"))[0]:
+            pass
+        done, error, *pending = run(driver.get("done", "error", "done_pending", "error_pending"))
+        assert done == error == 0 and pending in ([0, 0], [1, 1]), f"{delay} cycles: {done}, {pending}"
+        seen.append(pending[0])
+    assert seen == sorted(seen) and {0, 1} == set(seen), seen
+
+
+def test_a_frame_that_waits_is_the_next_tensors(session):
+    """Neither a soft reset nor a tensor that is refused takes it; a tensor of one value disposes of it."""
+    random, driver, environment = session.random, session.driver, session.environment
+    plain = [mode for mode in lanes_modes(session) if not (mode.format.endless or mode.format.segmented or mode.tiled)]
+    mode = min(plain, key=lambda mode: mode.format.longest)
+    other = job(session, tensor(random, (1, 3, 24, 40)), mode.name)
+    small = Job.draw(random, draws.descriptor(random, mode, driver.cdus, (1, 1, 1, 1))).at(0x1004)
+    size = len(small.payload)
+    for length, code in ((len(other.payload), ErrorCode.EXCESS), (128, ErrorCode.EXCESS), (size + 1, ErrorCode.EXCESS),
+                         (size, ErrorCode.NONE), (1, ErrorCode.SHORT)):
+        chance.around(session)
+        frame = framed((small.payload + other.payload)[:length], random)
+        environment.send(frame.data, frame.keep, frame.last)
+        run(driver.reset())
+        session.refuse(mode, small.registers(True) | {"rows": 0}, ErrorCode.DESCRIPTOR)
+        assert session.decompress(small, frame, sent=True) == code
+        session.both(other)

@@ -12,7 +12,7 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
 
-__all__ = ["FEW", "FOUND", "WHOLE", "accelerator", "job", "memory", "pattern", "window"]
+__all__ = ["FEW", "FOUND", "WHOLE", "accelerator", "around", "job", "memory", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
@@ -70,6 +70,16 @@ def memory(random, accelerator, errors=(0, 0)):
         reads=depth(), writes=depth(), early=early, needs=needs, latency=int(random.choice([0, 1, 4, 30, 200])),
         jitter=int(random.choice([0, 0, 5, 100])), read_errors=errors[0], write_errors=errors[1],
         pauses=pattern(random))
+
+
+def around(session, errors=(0, 0), **behaviour):
+    """Memory, streams and host of a session behave in another way, but for what is given of memory's ``behaviour``:
+    memory's, and the patterns of sink, source and host."""
+    random = session.random
+    drawn = replace(memory(random, session.environment.accelerator, errors), **behaviour)
+    patterns = [pattern(random) for _ in range(3)]
+    session.environment.begin(drawn, int(random.integers(2**63)), *patterns)
+    return drawn, patterns
 
 
 def job(random, accelerator, origin, back=False):

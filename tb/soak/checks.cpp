@@ -74,13 +74,13 @@ struct Careless {
 };
 
 // The most general memory of a kind, all of whose answers are looked at; false if it does not end or answers wrongly.
-static bool behaves(const MemoryBehaviour &manners, uint64_t seed) {
+static bool behaves(const MemoryBehaviour &behaviour, uint64_t seed) {
     constexpr int LANES = 3, BURSTS = 40, SIZE = 1 << 16;
     static uint8_t bytes[SIZE], owner[SIZE];
     std::fill(owner, owner + SIZE, TENSOR);
     Verdict verdict;
     Memory memory(verdict, {bytes, owner, 0, SIZE}, LANES);
-    memory.begin(manners, seed);
+    memory.begin(behaviour, seed);
     Random random{seed};
     for (uint8_t &byte : bytes) byte = random.next();
     std::vector<Careless> lanes(LANES);
@@ -127,9 +127,9 @@ static bool behaves(const MemoryBehaviour &manners, uint64_t seed) {
             before[k] = a;
             if (a.rvalid) {
                 if (lane.expected.empty() || lane.expected.front() != a.rdata[0] || a.rresp) return false;
-                if (manners.kind == SHARED && manners.ordered && asked.front() != k) return false;
+                if (behaviour.kind == SHARED && behaviour.ordered && asked.front() != k) return false;
                 lane.expected.pop_front();
-                if (manners.kind == SHARED && manners.ordered) asked.pop_front();
+                if (behaviour.kind == SHARED && behaviour.ordered) asked.pop_front();
             }
             lane.answers += a.bvalid && c.b.ready;
         }
@@ -170,9 +170,9 @@ static bool passes(Kind kind, bool writing) {
     std::fill(owner, owner + sizeof owner, TENSOR);
     Verdict verdict;
     Memory memory(verdict, {bytes, owner, 0, sizeof bytes}, 2);
-    MemoryBehaviour manners{};
-    manners.kind = kind, manners.region = 12, manners.ordered = 1, manners.reads = manners.writes = 9;
-    memory.begin(manners, 1);
+    MemoryBehaviour behaviour{};
+    behaviour.kind = kind, behaviour.region = 12, behaviour.ordered = 1, behaviour.reads = behaviour.writes = 9;
+    memory.begin(behaviour, 1);
     std::vector<Channels> c(2);
     bool passed = false;
     for (int64_t cycle = 0; cycle < 100; cycle++) {

@@ -35,11 +35,8 @@ class Run:
     # --------------------------------------------------------------------------------------------------------- parts
     def around(self, errors=(0, 0)):
         """Memory, streams and host behave in another way."""
-        random, session = self.random, self.session
-        memory = chance.memory(random, self.accelerator, errors)
-        patterns = [chance.pattern(random) for _ in range(3)]
-        session.environment.begin(memory, int(random.integers(2**63)), *patterns)
-        session.polls = random.random() < 0.2
+        memory, patterns = chance.around(self.session, errors)
+        self.session.polls = self.random.random() < 0.2
         self.note(f"{memory}, sink, source and host {patterns}")
 
     def job(self, back=False):
@@ -115,7 +112,8 @@ def _soft_reset(run):
     cycles = int(run.random.integers(1, int(run.random.choice([3, 200, 600, 3000]))))
     run.note(f"soft reset {cycles} cycles after the start, {'de' * back}compress {job}")
     environment = run.session.environment
-    run.count("soft reset" if run.session.give_up(job, back, cycles) else "soft reset behind the end")
+    in_time, _ = run.session.give_up(job, back, cycles)
+    run.count("soft reset" if in_time else "soft reset behind the end")
     if back and not environment.begun and not environment.sent:  # its frame is for the next tensor
         run.around()
         run.decompress(job, "frame kept over a soft reset", sent=True)

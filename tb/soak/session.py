@@ -107,13 +107,14 @@ class Session:
                 same(run(self.driver.histogram()), encoded.histogram, "histogram")
         return code
 
-    def decompress(self, job, frame=None, sent=False, lengths=None):
+    def decompress(self, job, frame=None, sent=False, lengths=None, outcome=None):
         """Has a frame decompressed, that of the tensor if there is none; the error code. ``sent``: it waits at the
-        stream already. ``lengths`` of streams may be wrong ones."""
+        stream already. ``lengths`` of streams may be wrong ones. ``outcome`` is what :func:`expected` would give."""
         environment = self.environment
         frame = frame or framed(job.payload, self.random)
         lengths = lengths or job.lengths
-        codes, rows, sure = expected(frame, job, lengths, 1 if set(self.driver.modes) - {"raw", "zvc"} else 4)
+        granule = 1 if set(self.driver.modes) - {"raw", "zvc"} else 4
+        codes, rows, sure = outcome or expected(frame, job, lengths, granule)
         before = self._prepare(job, job.back)
         if not sent:
             environment.send(frame.data, frame.keep, frame.last)
@@ -132,9 +133,14 @@ class Session:
             self._same_counters(bytes_in=len(frame.bytes), bytes_out=rows.nbytes, nans=0, saturated=0)
         return code
 
+    def both(self, job):
+        """There and back, without an error."""
+        same(self.compress(job), ErrorCode.NONE, "error of compression")
+        same(self.decompress(job), ErrorCode.NONE, "error of decompression")
+
     def give_up(self, job, back, cycles):
-        """Starts a tensor, and a soft reset some cycles later; whether it came before the end. A frame at ``s_axis``
-        that has not begun is left there."""
+        """Starts a tensor, and a soft reset some cycles later: whether it came before the end, and the frame that has
+        left until then, or None. One at ``s_axis`` that has not begun is left there."""
         environment = self.environment
         before, in_time = self._begin(job, back, cycles)
         environment.give_up()
@@ -142,9 +148,11 @@ class Session:
         environment.phase(IDLE)
         same(run(self.driver.get("busy", "done", "error")), [0] * 3, "busy, done and error after a soft reset")
         self._same_memory(before, "memory outside of the tensor", True)
-        while environment.take() is not None:
-            pass
-        return in_time
+        frame = environment.take()
+        if frame is not None and (back or not job.payload.startswith(frame)):
+            raise Broken("a frame that was given up is no part of the payload")
+        same(environment.take(), None, "a second frame")
+        return in_time, frame
 
     def cut_off(self, job, back, cycles):
         """Starts a tensor, and resets everything some cycles later."""

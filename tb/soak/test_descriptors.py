@@ -35,17 +35,13 @@ def job(descriptor, seed=0):
     return Job.draw(np.random.default_rng(seed), descriptor).at(PLACE)
 
 
-def both(session, one):
-    assert session.compress(one) == session.decompress(one) == ErrorCode.NONE
-
-
 @pytest.mark.parametrize("mode", [name for name in MODES if name.startswith("division") and name.endswith("flat")])
 @pytest.mark.parametrize("rows, width", [(7, 8), (8, 8), (9, 1), (33, 5), (64, 8)])
 def test_flat_rows_of_a_sector_or_less_end(session, mode, rows, width):
     """A block then has a base for each of its eight rows, and all of them have to wait for the last one."""
     for height, channels in ((rows, 1), (1, rows), (2, 3)):
         settings = draws.settings(np.random.default_rng(rows), MODES[mode])
-        both(session, job(Descriptor(MODES[mode], CDUS, rows, width, height, channels, settings=settings)))
+        session.both(job(Descriptor(MODES[mode], CDUS, rows, width, height, channels, settings=settings)))
 
 
 @pytest.mark.parametrize("rows, width", [(2, 9), (2, 7), (40, 3), (5, 70), (3, 300)])
@@ -55,7 +51,7 @@ def test_padding_is_nobodys_neighbour(session, rows, width):
     settings = {"step": 0x3F80, "horizontal": 1, "vertical": 0, "signed": 1, "counts": 0x01010101010101}
     one = Job.of(Descriptor(mode, CDUS, rows, width, settings=settings), np.ones((rows, width), np.float32)).at(PLACE)
     assert np.all(one.descriptor.restore(one.payload, one.lengths)[0] == 1)
-    both(session, one)
+    session.both(one)
 
 
 def test_tables_of_rice_that_would_break_a_stream_are_refused(session):
@@ -85,7 +81,7 @@ def test_whatever_the_limits_allow_goes_both_ways(session, mode):
         one = Job.draw(random, draws.descriptor(random, MODES[mode], CDUS)).at(PLACE)
         for back in (False, True):
             assert limits.violated(one.registers(back, one.lengths), MODES[mode], WIDTH) is None
-        both(session, one)
+        session.both(one)
 
 
 @pytest.mark.parametrize("mode", MODES)

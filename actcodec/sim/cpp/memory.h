@@ -31,6 +31,7 @@ struct MemoryBehaviour {
     int64_t latency, jitter;   // cycles, and up to how many more
     int64_t read_errors, write_errors;  // of a thousand bursts
     int64_t pauses;            // a Pattern
+    int64_t spared;            // lanes whose bursts never fail by chance, a bit each
 };
 
 struct Content {
@@ -67,7 +68,7 @@ class Memory {
 
     Verdict &verdict;
     Content content;
-    MemoryBehaviour manners{};
+    MemoryBehaviour behaviour{};
     Random random{0};
     std::vector<Slave> slaves;
     std::vector<Lane> lanes;
@@ -78,7 +79,7 @@ class Memory {
         return address >= content.origin && address - content.origin <= content.size - BEAT;
     }
     int slave(int lane, uint64_t address) const {
-        return manners.kind == INDEPENDENT ? lane : manners.kind == SHARED ? 0 : address >> manners.region & 1;
+        return behaviour.kind == INDEPENDENT ? lane : behaviour.kind == SHARED ? 0 : address >> behaviour.region & 1;
     }
     static uint64_t front(const std::deque<Burst> &bursts) { return bursts.empty() ? ULLONG_MAX : bursts.front().ticket; }
 
@@ -95,15 +96,15 @@ class Memory {
         auto &bursts = s.flows[lane].*kind;
         if (bursts.empty()) return nullptr;
         Burst &burst = bursts.front();
-        if ((manners.ordered || kind == &Flow::writes) && burst.ticket != oldest(s, kind)) return nullptr;
-        if (manners.strict && kind != &Flow::answers
+        if ((behaviour.ordered || kind == &Flow::writes) && burst.ticket != oldest(s, kind)) return nullptr;
+        if (behaviour.strict && kind != &Flow::answers
             && burst.ticket != std::min(oldest(s, &Flow::reads), oldest(s, &Flow::writes))) return nullptr;
         return &burst;
     }
     // The lane whose address a slave takes, of those in `wants`.
     int choose(Slave &s, uint32_t wants) {
         int n = lanes.size();
-        uint64_t first = manners.fair == TURNS ? s.turn : manners.fair == ROTATION ? cycle : random.next();
+        uint64_t first = behaviour.fair == TURNS ? s.turn : behaviour.fair == ROTATION ? cycle : random.next();
         for (int k = 0; k < n; k++)
             if (int lane = (first + k) % n; wants >> lane & 1) return lane;
         return -1;
@@ -116,26 +117,27 @@ class Memory {
             const Channels::Address &a = channels[k].*name;
             bool rests = (writing ? lane.aw : lane.ar).rests(a.valid);
             const auto &order = writing ? lane.answers : lane.reads;
-            if (manners.stalls && a.valid && !order.empty() && order.back() != slave(k, a.address)) continue;
-            if (writing && manners.needs == DATA && !channels[k].w.valid && lane.early.empty()) continue;
-            if (writing && manners.needs == BURST && !lane.bursts) continue;
+            if (behaviour.stalls && a.valid && !order.empty() && order.back() != slave(k, a.address)) continue;
+            if (writing && behaviour.needs == DATA && !channels[k].w.valid && lane.early.empty()) continue;
+            if (writing && behaviour.needs == BURST && !lane.bursts) continue;
             if (!rests) able |= 1u << k;
         }
         for (int k = 0; k < int(slaves.size()); k++) {
             Slave &s = slaves[k];
-            if ((writing ? s.writes : s.reads) >= (writing ? manners.writes : manners.reads)) continue;
+            if ((writing ? s.writes : s.reads) >= (writing ? behaviour.writes : behaviour.reads)) continue;
             uint32_t mine = 0;
             for (int lane = 0; lane < int(lanes.size()); lane++) {
                 const Channels::Address &a = channels[lane].*name;
-                if (manners.kind == INDEPENDENT ? lane == k : a.valid && slave(lane, a.address) == k) mine |= 1u << lane;
+                bool asks = behaviour.kind == INDEPENDENT ? lane == k : a.valid && slave(lane, a.address) == k;
+                if (asks) mine |= 1u << lane;
             }
             mine &= able;
-            if (manners.kind == INDEPENDENT || !manners.narrow) {
+            if (behaviour.kind == INDEPENDENT || !behaviour.narrow) {
                 taken |= mine;
             } else if (int lane = choose(s, mine); lane >= 0) {
                 taken |= 1u << lane;
                 s.turn = lane + 1;
-            } else if (manners.kind == SHARED && able && manners.fair != ROTATION) {  // ready before anybody wants it
+            } else if (behaviour.kind == SHARED && able && behaviour.fair != ROTATION) {  // ready before anybody wants it
                 taken |= 1u << choose(s, able);
             }
         }
@@ -145,7 +147,8 @@ class Memory {
     void accept(int k, const Channels::Address &a, bool writing, Phase phase) {
         Lane &lane = lanes[k];
         int s = slave(k, a.address);
-        bool failing = random.chance(writing ? manners.write_errors : manners.read_errors)
+        bool chance = random.chance(writing ? behaviour.write_errors : behaviour.read_errors);
+        bool failing = (chance && !(behaviour.spared >> k & 1))
                        || (!content.owner && !inside(a.address + a.length * BEAT));
         Burst burst{tickets++, a.address, a.length + 1, cycle + delay(), failing};
         Flow &flow = slaves[s].flows[k];
@@ -155,7 +158,7 @@ class Memory {
         (writing ? lane.writes : lane.reads).push_back(s);
         for (int beat = 0; beat < burst.left && !writing; beat++) readable(k, a.address + beat * BEAT, phase);
     }
-    int64_t delay() { return manners.latency + (manners.jitter ? random.below(manners.jitter + 1) : 0); }
+    int64_t delay() { return behaviour.latency + (behaviour.jitter ? random.below(behaviour.jitter + 1) : 0); }
 
     void readable(int lane, uint64_t address, Phase phase) {
         if (!content.owner) return;
@@ -198,13 +201,14 @@ public:
 
     // Everything begins anew, behind a reset or while all is at rest.
     void begin(const MemoryBehaviour &chosen, uint64_t seed) {
-        manners = chosen;
+        behaviour = chosen;
         random.state = seed;
-        int count = manners.kind == INDEPENDENT ? lanes.size() : manners.kind == SHARED ? 1 : 2;
+        int count = behaviour.kind == INDEPENDENT ? lanes.size() : behaviour.kind == SHARED ? 1 : 2;
         slaves.assign(count, Slave{std::vector<Flow>(lanes.size()), 0, 0, 0});
         for (Lane &lane : lanes) {
             lane = Lane{};
-            for (Pauses *pauses : {&lane.ar, &lane.aw, &lane.w, &lane.r, &lane.b}) pauses->begin(manners.pauses, random);
+            for (Pauses *pauses : {&lane.ar, &lane.aw, &lane.w, &lane.r, &lane.b})
+                pauses->begin(behaviour.pauses, random);
         }
         std::fill(answers.begin(), answers.end(), Answer{});
         failed_reads = failed_writes = 0;
@@ -226,7 +230,7 @@ public:
 
             bool rests = lane.r.rests();
             if (Burst *burst = next(k, lane.reads, &Flow::reads); !answer.rvalid && burst && burst->due <= cycle
-                && !rests && !(manners.single && used >> lane.reads.front() & 1)) {
+                && !rests && !(behaviour.single && used >> lane.reads.front() & 1)) {
                 used |= uint64_t(1) << lane.reads.front();
                 answer.rvalid = true, answer.rlast = burst->left == 1;
                 answer.rresp = burst->failing ? random.chance(500) ? SLVERR : DECERR : OKAY;
@@ -245,8 +249,8 @@ public:
             Lane &lane = lanes[k];
             bool rests = lane.w.rests(channels[k].w.valid), known = !lane.writes.empty();
             answers[k].wready = !rests && (known ? next(k, lane.writes, &Flow::writes)
-                                                     && !(manners.single && used >> lane.writes.front() & 1)
-                                                 : int64_t(lane.early.size()) < manners.early);
+                                                     && !(behaviour.single && used >> lane.writes.front() & 1)
+                                                 : int64_t(lane.early.size()) < behaviour.early);
             if (answers[k].wready && known && channels[k].w.valid) used |= uint64_t(1) << lane.writes.front();
         }
     }

@@ -412,6 +412,3 @@ async def reset_in_the_middle_of_an_access_leaves_nothing(dut):
         await it.read(it.model.words)
         await it.write([(address, 7, 15) for address in sorted(it.model.locked)])
         await it.read(it.model.words)
-
-
-# ------------------------------------------------------------------------------------------------------------ the world

@@ -11,7 +11,7 @@ from cocotbext.axi import AxiRamRead, AxiReadBus
 from actcodec.golden.offload.memory import traffic as golden
 from actcodec.rtl.offload.memory.reader import Reader
 from tb.harness import PATTERNS, STALLS, Bench, after, pack, parameters, regress, rng, simulate
-from tb.memory import Flat, axi_ram, ends, filled, world
+from tb.memory import Flat, axi_ram, ends, filled, started
 from tb.memory import begin as start
 from tb.offload.memory import places as make
 
@@ -92,7 +92,7 @@ async def check(bench, memory, random, places, gather=1, scaled=1, idle="never",
 async def equals_golden(dut, idle, stall):
     random = rng()
     pause = {channel: str(random.choice(list(PATTERNS))) for channel in ("ar", "r")}
-    bench, memory = await world(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=pause)
+    bench, memory = await started(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=pause)
     for kind in make.KINDS:
         for gather, scaled in MODES:
             await check(bench, memory, random, make.some(random, kind), gather, scaled, idle, stall)
@@ -101,7 +101,7 @@ async def equals_golden(dut, idle, stall):
 @cocotb.test
 async def meets_every_case(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random)
+    bench, memory = await started(dut, make.SIZE, random)
     seen = set()
     for places in [*make.cases(), *(make.some(random, kind) for kind in make.KINDS * 8)]:
         beats = golden.beats(places, make.TABLE)
@@ -152,7 +152,7 @@ def schedule(places, size=4):
 @cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 4, 20])
 async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    bench, memory = await started(dut, make.SIZE, random, latency=LATENCY)
     places = make.rows(0x100 + base, width, 2400 // width * 4, height=1 << 20)
     run = await check(bench, memory, random, places, 1, 0)
     got = np.array(run.cycles["sectors"])
@@ -207,7 +207,7 @@ async def moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency(dut, width
 @cocotb.parametrize(latency=[1, 30])
 async def asks_after_four_cycles_and_gives_a_sector_after_one(dut, latency):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=latency)
+    bench, memory = await started(dut, make.SIZE, random, latency=latency)
     for gather, scaled in MODES[:3]:
         await begin(dut, gather, scaled)
         first, before, stream = memory.cycle + 1, len(memory.reads), make.payloads(make.rows(0, 8, 1))
@@ -223,7 +223,7 @@ async def asks_after_four_cycles_and_gives_a_sector_after_one(dut, latency):
 @cocotb.test
 async def asks_for_a_line_of_scales_at_once_however_far_the_next_one_is(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random)
+    bench, memory = await started(dut, make.SIZE, random)
     await begin(dut, 0, 1)
     first, stream = memory.cycle + 1, make.payloads(make.rows(0, 8, 100, height=1 << 20))
     await bench.run({"ahead": stream, "now": stream}, {"scale": 100}, random)
@@ -234,7 +234,7 @@ async def asks_for_a_line_of_scales_at_once_however_far_the_next_one_is(dut):
 @cocotb.test
 async def single_beats_run_at_full_rate_too(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    bench, memory = await started(dut, make.SIZE, random, latency=LATENCY)
     places = make.rows(0, 8, 600, 64, height=1 << 20)
     run = await check(bench, memory, random, places, 1, 0)
     assert np.ptp(run.cycles["sectors"]) == 599
@@ -244,7 +244,7 @@ async def single_beats_run_at_full_rate_too(dut):
 @cocotb.test
 async def padding_costs_no_beat(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random)
+    bench, memory = await started(dut, make.SIZE, random)
     places = make.rows(0, 8, 20, height=1 << 20)
     places.words[3:] = 0
     run = await check(bench, memory, random, places, 1, 0)
@@ -254,7 +254,7 @@ async def padding_costs_no_beat(dut):
 @cocotb.test
 async def reads_no_more_than_may_be_outstanding(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random)
+    bench, memory = await started(dut, make.SIZE, random)
     places = make.rows(0, 8, 1000, height=1 << 20)
     await begin(dut, 1, 0)
     stream = make.payloads(places)
@@ -270,7 +270,7 @@ async def reads_no_more_than_may_be_outstanding(dut):
 async def is_busy_until_the_last_sector_is_on_its_way(dut, held):
     """However long the last steps take to come, or the last sectors to leave, with nothing left to be read."""
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random)
+    bench, memory = await started(dut, make.SIZE, random)
     # Two wait at the output, and the last one for a place there: with a beat of its own, or in that of the one before.
     for places in (make.rows(0x40, 8, 3), make.rows(0x50, 4, 3, 16)):
         stream, (sectors, _, _) = make.payloads(places), expect(memory.words, places, 1, 0)
@@ -290,7 +290,7 @@ async def is_busy_until_the_last_sector_is_on_its_way(dut, held):
 @cocotb.test
 async def few_reads_outstanding_are_enough(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=20)
+    bench, memory = await started(dut, make.SIZE, random, latency=20)
     for kind in make.KINDS * 3:
         for gather, scaled in MODES:
             places = make.some(random, kind)
@@ -301,7 +301,7 @@ async def few_reads_outstanding_are_enough(dut):
 @cocotb.test
 async def flags_each_error_response(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, pause="seldom")
+    bench, memory = await started(dut, make.SIZE, random, pause="seldom")
     places = make.rows(0x40, 20, 8)
     found = golden.beats(places, make.TABLE)
     for index in [*found.index[:12].tolist(), None]:
@@ -318,7 +318,7 @@ async def flags_each_error_response(dut):
 @cocotb.test
 async def gives_up_at_any_moment(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=15)
+    bench, memory = await started(dut, make.SIZE, random, latency=15)
     for turn in range(60):
         memory.latency = int(random.integers(0, 60))
         gather, scaled = MODES[turn % 3]

@@ -11,7 +11,7 @@ from cocotbext.axi import AxiRamWrite, AxiWriteBus
 from actcodec.golden.offload.memory import traffic as golden
 from actcodec.rtl.offload.memory.writer import WINDOW, Writer
 from tb.harness import PATTERNS, SEED, Bench, pack, parameters, regress, rng, simulate
-from tb.memory import Flat, axi_ram, begin, ends, filled, world
+from tb.memory import Flat, axi_ram, begin, ends, filled, started
 from tb.offload.memory import places as make
 
 LATENCY = 300
@@ -97,7 +97,7 @@ async def check(bench, memory, random, places, idle="never", width=40, size=4):
 async def equals_golden(dut, idle, pause, order):
     random = rng()
     slow = {channel: str(random.choice([pause, "never"])) for channel in ("aw", "w", "b")}
-    bench, memory = await world(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=slow, order=order)
+    bench, memory = await started(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=slow, order=order)
     for kind in make.KINDS:
         rests = {port: str(random.choice([idle, "never"])) for port in ("places", "sectors")}
         await check(bench, memory, random, make.some(random, kind), rests)
@@ -106,7 +106,7 @@ async def equals_golden(dut, idle, pause, order):
 @cocotb.test
 async def meets_every_case(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random)
+    bench, memory = await started(dut, make.SIZE, random)
     seen = set()
     for places in [*make.cases(), *(make.some(random, kind) for kind in make.KINDS * 8)]:
         beats = golden.beats(places)
@@ -168,7 +168,7 @@ async def moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency(dut, width
 @cocotb.test
 async def a_tensor_of_padding_writes_nothing(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random)
+    bench, memory = await started(dut, make.SIZE, random)
     for count in (1, 2, 40):
         places = make.rows(0x40, 8, count)
         places.words[:] = 0
@@ -180,7 +180,7 @@ async def a_tensor_of_padding_writes_nothing(dut):
 @cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 4, 20], stride=[0, 3])
 async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base, stride):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    bench, memory = await started(dut, make.SIZE, random, latency=LATENCY)
     places = make.rows(0x100 + base, width, 1600 // width * 4, 4 * (width + stride))
     run = await check(bench, memory, random, places)
     # Once the first burst has been formed nothing waits: a sector takes a cycle for each new beat.
@@ -195,7 +195,7 @@ async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base, stri
 @cocotb.parametrize(offset=[0, 4])
 async def leaves_at_once(dut, offset):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random)
+    bench, memory = await started(dut, make.SIZE, random)
     await begin(dut)
     start, places = memory.cycle + 1, make.rows(offset, 8, 1)
     run = await bench.run({"places": make.payloads(places), "sectors": [0]}, {}, random)
@@ -210,7 +210,7 @@ async def leaves_at_once(dut, offset):
 @cocotb.test
 async def single_beats_run_at_full_rate_too(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    bench, memory = await started(dut, make.SIZE, random, latency=LATENCY)
     run = await check(bench, memory, random, make.rows(0, 8, 600, 64))
     assert np.ptp(run.cycles["sectors"][8:]) == 591 and len(memory.writes) == 600
 
@@ -218,7 +218,7 @@ async def single_beats_run_at_full_rate_too(dut):
 @cocotb.test
 async def writes_no_more_than_may_be_outstanding(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=1200)
+    bench, memory = await started(dut, make.SIZE, random, latency=1200)
     await begin(dut)
     count = 500
     stream = make.payloads(make.rows(0, 8, count, 64))
@@ -229,7 +229,7 @@ async def writes_no_more_than_may_be_outstanding(dut):
 @cocotb.test
 async def few_writes_outstanding_are_enough(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=20)
+    bench, memory = await started(dut, make.SIZE, random, latency=20)
     for kind in make.KINDS * 3:
         await check(bench, memory, random, make.some(random, kind), width=parameters()["width"])
 
@@ -237,7 +237,7 @@ async def few_writes_outstanding_are_enough(dut):
 @cocotb.test
 async def flags_each_error_response(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, pause="seldom")
+    bench, memory = await started(dut, make.SIZE, random, pause="seldom")
     places = make.rows(0x40, 20, 8)
     sectors = random.integers(0, 1 << 32, (len(places.words), 8)).astype(np.uint32)
     stream = {"places": make.payloads(places), "sectors": [pack(sector, 32) for sector in sectors]}
@@ -253,7 +253,7 @@ async def flags_each_error_response(dut):
 @cocotb.parametrize(order=["any", "address", "data"])
 async def gives_up_at_any_moment(dut, order):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, pause={"aw": "half", "w": "half"}, order=order)
+    bench, memory = await started(dut, make.SIZE, random, pause={"aw": "half", "w": "half"}, order=order)
     partial = 0
     for turn in range(50):
         memory.latency = int(random.integers(0, 60))

@@ -36,7 +36,7 @@ class Queues(Bench):
                     queue.pop(0)
 
 
-class World(golden.Walk):
+class PortWalk(golden.Walk):
     """A walk as the ports have it."""
 
     def payloads(self):
@@ -54,7 +54,7 @@ class World(golden.Walk):
 
 def walk(shape, tiled):
     """The walk of a single CDU, of a shape or a view."""
-    return World(*golden.walk(shape, tiled))
+    return PortWalk(*golden.walk(shape, tiled))
 
 
 def lanes(values, width, flags=None):
