@@ -5,7 +5,7 @@ import numpy as np
 from actcodec.driver import LENGTH, Driver, Plain, run
 from actcodec.rtl.offload.control.register_map import BITS, COUNTERS, VALUES, ErrorCode
 from actcodec.rtl.offload.control.setting import width
-from actcodec.sim.environment import COMPRESSING, DECOMPRESSING, IDLE, SLVERR, Broken, Environment
+from actcodec.sim.environment import COMPRESSING, DECOMPRESSING, IDLE, SLVERR, Broken, Environment, MemoryBehaviour
 from tb.soak.frames import expected, framed
 
 __all__ = ["Session"]
@@ -49,8 +49,9 @@ class Session:
         self.open()
 
     def open(self):
-        """As a driver does that has just been loaded."""
+        """As a driver does that has just been loaded; in a polite environment."""
         environment = self.environment
+        environment.begin(MemoryBehaviour())
         self.driver = run(Driver.open(Plain(environment), Plain(Contents(environment)), self._wait))
         same(self.driver.cdus, environment.accelerator.cdus, "CDUs")
         same(set(self.driver.modes), set(environment.accelerator.modes), "modes")
