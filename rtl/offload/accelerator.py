@@ -14,8 +14,8 @@ from actcodec.rtl.offload.control.registers import Registers
 from actcodec.rtl.offload.lane import Lane
 from actcodec.rtl.offload.memory.reader import check_outstanding
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
-from actcodec.rtl.offload.wire.outlet import inlet as make_inlet
-from actcodec.rtl.offload.wire.outlet import outlet
+from actcodec.rtl.offload.wire.packets import collector as make_collector
+from actcodec.rtl.offload.wire.packets import splitter as make_splitter
 from actcodec.rtl.offload.wire.round_robin import PACKET, check_cdus
 from actcodec.rtl.offload.wire.streams.stream_collector import LENGTH
 
@@ -114,12 +114,12 @@ class Accelerator(wiring.Component):
         segmented = any(mode.format.segmented for mode in self.modes)
         streams = bool(of_streams(self.modes))
         m.submodules.plan = plan = ResetInserter(clear)(TensorPlan(self.cdus, self.address_width, ends=segmented))
-        m.submodules.collector = collector = ResetInserter(clear)(outlet(self.cdus, self.modes))
+        m.submodules.collector = collector = ResetInserter(clear)(make_collector(self.cdus, self.modes))
         m.submodules.sender = sender = axis.Sender(PACKET)
         # One module, as readiness goes through both at the end of the splitter's longest path.
         m.submodules.inlet = inlet = Module()
         inlet.submodules.receiver = receiver = axis.Receiver(PACKET)
-        inlet.submodules.splitter = splitter = ResetInserter(clear)(make_inlet(self.cdus, self.modes))
+        inlet.submodules.splitter = splitter = ResetInserter(clear)(make_splitter(self.cdus, self.modes))
         axil.connect(m, self, "s_axil_", registers)
         m.d.comb += self.interrupt.eq(registers.interrupt)
         axis.connect(m, self, "m_axis_", sender.o)

@@ -11,7 +11,7 @@ from actcodec.golden.offload.wire import stream
 from actcodec.rtl.comet.lane import LaneCodec
 from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.control.codecs import Codecs
-from actcodec.rtl.offload.wire.outlet import Inlet, Outlet
+from actcodec.rtl.offload.wire.packets import PacketCollector, PacketSplitter
 from actcodec.rtl.offload.wire.streams.stream_collector import StreamCollector
 from tb.harness import PATTERNS, STALLS, after, chunks, pack, regress, rng, simulate
 from tb.offload.wire import payloads
@@ -29,7 +29,8 @@ def test_soft_reset():
 
 
 @pytest.mark.parametrize("modes", [lane_modes("raw"), (), "raw"], ids=["blocks", "none", "text"])
-@pytest.mark.parametrize("unit", [partial(Outlet, 2), partial(Inlet, 2), partial(Codecs, codec=Cdu), LaneCodec])
+@pytest.mark.parametrize("unit", [partial(PacketCollector, 2), partial(PacketSplitter, 2), partial(Codecs, codec=Cdu),
+                                  LaneCodec])
 def test_units_of_streams_need_a_mode_that_has_them(unit, modes):
     with pytest.raises(ValueError, match="modes must "):
         unit(modes)

@@ -13,17 +13,19 @@ from actcodec.rtl.offload.wire.streams.stream_collector import LENGTH, StreamCol
 from actcodec.rtl.offload.wire.streams.stream_splitter import StreamSplitter
 from actcodec.rtl.offload.wire.streams.turns import TURN
 
-__all__ = ["Inlet", "Outlet", "inlet", "outlet"]
+__all__ = ["PacketCollector", "PacketSplitter", "collector", "splitter"]
 
 
-def outlet(cdus, modes):
-    """A :class:`~actcodec.rtl.offload.wire.collector.Collector`, or an :class:`Outlet` where modes have streams."""
-    return Outlet(cdus, modes) if of_streams(modes) else Collector(cdus, modes)
+def collector(cdus, modes):
+    """A :class:`~actcodec.rtl.offload.wire.collector.Collector`, or a :class:`PacketCollector` where modes have
+    streams."""
+    return PacketCollector(cdus, modes) if of_streams(modes) else Collector(cdus, modes)
 
 
-def inlet(cdus, modes):
-    """A :class:`~actcodec.rtl.offload.wire.splitter.Splitter`, or an :class:`Inlet` where modes have streams."""
-    return Inlet(cdus, modes) if of_streams(modes) else Splitter(cdus, modes)
+def splitter(cdus, modes):
+    """A :class:`~actcodec.rtl.offload.wire.splitter.Splitter`, or a :class:`PacketSplitter` where modes have
+    streams."""
+    return PacketSplitter(cdus, modes) if of_streams(modes) else Splitter(cdus, modes)
 
 
 def _ports(cdus, direction):
@@ -32,7 +34,7 @@ def _ports(cdus, direction):
     return {"streams": lanes, "streamed": In(1), "used": In(cdus), "start": In(1)}
 
 
-class Outlet(wiring.Component):
+class PacketCollector(wiring.Component):
     """A collector of streams, and one of blocks if there are modes that have them. ``streamed`` says which of them has
     the tensor.
 
@@ -93,7 +95,7 @@ class Outlet(wiring.Component):
         return m
 
 
-class Inlet(wiring.Component):
+class PacketSplitter(wiring.Component):
     """A splitter of streams, and one of blocks if there are modes that have them. ``streamed`` says which of them has
     the tensor.
 
@@ -122,7 +124,7 @@ class Inlet(wiring.Component):
     Raises
     ------
     ValueError
-        As :class:`Outlet`.
+        As :class:`PacketCollector`.
     """
 
     def __init__(self, cdus, modes):
