@@ -20,6 +20,7 @@ def test_the_figures_in_the_documents_are_up_to_date(name):
     assert tables.renewed(text, RECORDED, figures.marked()["areas"]) == text, "run make docs"
 
 
+@pytest.mark.regress
 def test_the_ratios_of_all_modes_are_up_to_date():
     text = ratios.DOCUMENT.read_text()
     stale = text.replace("| `raw` | 1.00 |", "| `raw` | 2.00 |")

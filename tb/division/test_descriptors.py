@@ -36,8 +36,9 @@ def job(session, view, mode):
     numbers = {"seed": seed, "lfc": int(way["lfc"]), "minimum": int(way["offset"] == "min"),
                "nearest": int(rounding == "nearest")}
     settings = {setting.name: numbers[setting.name] for setting in mode.settings}
-    one = Job.of(Descriptor(mode, cdus, view.rows, view.width, view.height, view.planes, settings=settings), x,
-                 fitted.k.view(np.uint32) | fitted.delta.view(np.uint8), sfpr.reciprocal(fitted.k).view(np.uint32))
+    which = Descriptor(mode, cdus, view.rows, view.width, view.height, view.planes, settings=settings)
+    words = fitted.k.view(np.uint32) | fitted.delta.view(np.uint8), sfpr.reciprocal(fitted.k).view(np.uint32)
+    one = Job.of(which, x, *(some[: which.scales] for some in words))  # of more planes than rows the first ones
     assert one.payload == stream.interleave(expected.payload, view, bits, cdus)
     assert one.encoded.clipped == (expected.clipped > 0)
     return one.at(4 * int(random.integers(64)), 4 * view.width + 4 * int(random.integers(3)))

@@ -1,11 +1,13 @@
 """The ratios of COMET beside SZ3, zfp and cuSZ's codes that docs/ratios.md has."""
 
 import numpy as np
+import pytest
 
 from actcodec import demo
 from docs import beside, measured
 
 
+@pytest.mark.regress
 def test_what_is_recorded_is_measured_again():
     assert measured.rounded(beside.rows()) == measured.recorded()["beside"], "run python -m docs.beside"
 

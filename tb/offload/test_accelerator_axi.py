@@ -27,7 +27,7 @@ from actcodec.rtl.offload.control.register_map import ErrorCode
 from tb.harness import PATTERNS, SEED, Bench, rng, simulate
 from tb.offload.lanes import drawn, model, stored
 
-CDUS, MODES = 2, ("sfpr-zvc", "jpeg-act", "brc", "comet", "comet-flat")  # of blocks, fixed or not, and of streams
+CDUS, MODES = 2, ("sfpr-zvc", "brc")  # a small lane, with scales, whose blocks vary in length or do not
 SIZE = 1 << 18  # bytes of memory
 TABLE = SIZE // 2  # of scales
 PATIENCE = 200_000  # cycles that a tensor may take
@@ -121,18 +121,18 @@ class System(Bench):
         """Has ``x`` compressed, and compares everything with golden, whose ``Compressed`` it is."""
         mode, options = drawn(self.random, name, CDUS)
         expected = mode.model.compress(x, **options)
-        _, words, settings = mode.model.plan(x, **options)
-        address, index = self.place(name, x.shape)
+        lane, words, settings = mode.model.plan(x, **options)
+        address, index = self.place(lane.name, x.shape)
         self.bytes[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)
         before = self.bytes.copy()
-        result = await self.driver.compress(address, x.shape, name, scale_table=TABLE, scales=words, settings=settings,
-                                            signs=options.get("signs", False))
+        result = await self.driver.compress(address, x.shape, lane.name, scale_table=TABLE, scales=words,
+                                            settings=settings, signs=options.get("signs", False))
         c, frame = stored(expected), await self.sink.recv(compact=False)
         data, keep, what = bytes(frame.tdata), list(frame.tkeep), f"{name} {x.shape}, {options}, SEED={SEED}"
         size = sum(keep)
         assert all(keep[:size]) and len(data) % 128 == 0 and not any(data[size:]), f"{what}: the last packet is wrong"
         self.equal(list(data[:size]), list(c.payload), what)
-        assert (result.mode, result.lengths) == (c.mode.name, c.lengths), what
+        assert result.mode == c.mode.name, what
         assert result.counters["bytes_in"] == x.nbytes and result.counters["bytes_out"] == size, what
         if c.scales is not None:
             before[TABLE : TABLE + c.scales.nbytes] = self.bytes[TABLE : TABLE + c.scales.nbytes]
@@ -149,7 +149,7 @@ class System(Bench):
         if send:
             self.source.send_nowait(AxiStreamFrame(c.payload))
         await self.driver.decompress(address, c.shape, c.mode.name, scales=c.scales, settings=c.settings,
-                                     lengths=c.lengths, scale_table=TABLE)
+                                     scale_table=TABLE)
         if c.scales is not None:
             before[TABLE : TABLE + c.scales.nbytes] = self.bytes[TABLE : TABLE + c.scales.nbytes]
         wrong = np.flatnonzero(self.bytes != before)[:1]
@@ -173,7 +173,7 @@ async def there_and_back(dut):
     random = rng()
     system = await System.started(dut, random)
     for k, shape in enumerate([(1, 3, 11, 40), (3, 2, 9, 24), (2, 40, 1, 1), (1, 5, 8, 8)]):
-        for name in MODES[:-1]:
+        for name in MODES:
             system.pause(("never", "seldom", "half", "bursts")[k])
             system.latency = (0, 0, 30)[k % 3]
             await system.both(random.normal(0, 1, shape).astype(np.float32), name)
@@ -185,16 +185,16 @@ async def recovers_from_errors_of_memory_and_soft_resets(dut):
     system = await System.started(dut, random)
     x = random.normal(0, 1, (1, 3, 24, 40)).astype(np.float32)
     for lane in range(CDUS):
-        compressed = await system.compress(x, "jpeg-act")
+        compressed = await system.compress(x, "sfpr-zvc")
         system.failing = ("read", lane)
-        await system.fails(system.compress(x, "jpeg-act"), ErrorCode.READ)
+        await system.fails(system.compress(x, "sfpr-zvc"), ErrorCode.READ)
         await system.sink.recv()
         system.failing = ("write", lane)
         await system.fails(system.decompress(compressed), ErrorCode.WRITE)
         system.failing = None
         for back in (False, True):
             system.pause("half")
-            task = cocotb.start_soon(system.decompress(compressed) if back else system.compress(x, "jpeg-act"))
+            task = cocotb.start_soon(system.decompress(compressed) if back else system.compress(x, "sfpr-zvc"))
             while dut.m_axi_0_arvalid.value == 0 and not task.done():
                 await RisingEdge(dut.clk)
             await ClockCycles(dut.clk, int(random.integers(1, 100)))
@@ -206,7 +206,7 @@ async def recovers_from_errors_of_memory_and_soft_resets(dut):
                 await system.decompress(compressed, send=False)
             while not system.sink.empty():
                 system.sink.recv_nowait()
-            await system.both(x, MODES[random.integers(4)])
+            await system.both(x, MODES[random.integers(2)])
 
 
 @cocotb.test
@@ -220,7 +220,7 @@ async def cuts_all_paths_but_one(dut):
                if name not in inputs}
     stream = [name for name in inputs if name.startswith("s_axis")]
     shaken = [[name for name in inputs if name not in stream], *([name] for name in stream)]
-    task = cocotb.start_soon(system.both(random.normal(0, 1, (1, 2, 32, 40)).astype(np.float32), "sfpr-zvc"))
+    task = cocotb.start_soon(system.both(random.normal(0, 1, (1, 2, 16, 40)).astype(np.float32), "sfpr-zvc"))
     answers = set()
     while not task.done():
         await FallingEdge(dut.clk)
