@@ -49,11 +49,6 @@ def interpreted(text):
     return made(cache_folder() / f"icarus-{key(text)}", make) / "sim.vvp"
 
 
-def new_seed():
-    """That of a run: ``SEED``, or any."""
-    return os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
-
-
 def simulate(component, file, tests=None, without=(), inside=None, **parameters):
     """Builds ``component`` and runs cocotb tests of the file on it: ``tests``, by default all of them, less those in
     ``without``. ``inside`` says which ones look at signals besides the ports, {test: names}, which a netlist does not
@@ -77,7 +72,7 @@ def simulate(component, file, tests=None, without=(), inside=None, **parameters)
         program = verilated(elaboration.modules(component, "dut"), seen, waves)
     else:
         program = interpreted(elaboration.flat(component, "dut"))
-    seed = new_seed()
+    seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
     names = [test.fullname for one in chosen for test in one.generate_tests() if not gates or netlist.suits(test)]
     run = hashlib.sha256(json.dumps([names, parameters], sort_keys=True).encode()).hexdigest()[:8]
     content = program.parent.name.rpartition("-")[2]
