@@ -172,7 +172,7 @@ async def reads_values_of_2_bytes(dut, idle, stall):
     """And of 4 in between."""
     random = rng()
     pause = {channel: str(random.choice(list(PATTERNS))) for channel in ("ar", "r")}
-    bench, memory = await world(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=pause)
+    bench, memory = await started(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=pause)
     for kind in make.KINDS * 2:
         for gather, scaled in MODES:
             size = int(random.choice([2, 2, 4]))
@@ -182,7 +182,7 @@ async def reads_values_of_2_bytes(dut, idle, stall):
 @cocotb.test
 async def reads_values_of_2_bytes_at_every_place_and_of_every_width(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=5)
+    bench, memory = await started(dut, make.SIZE, random, latency=5)
     for offset in range(16):
         for width in range(1, 18):
             places = make.rows(0x1C0 + 2 * offset, width, 3, 2 * (width + int(random.integers(0, 17))), size=2)
@@ -193,7 +193,7 @@ async def reads_values_of_2_bytes_at_every_place_and_of_every_width(dut):
 @cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 2, 18, 20])
 async def moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency(dut, width, base):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    bench, memory = await started(dut, make.SIZE, random, latency=LATENCY)
     places = make.rows(0x100 + base, width, 2400 // width * 4, height=1 << 20, size=2)
     run = await check(bench, memory, random, places, 1, 0, size=2)
     got = np.array(run.cycles["sectors"])

@@ -134,7 +134,7 @@ async def writes_values_of_2_bytes(dut, idle, pause, order):
     """And of 4 in between."""
     random = rng()
     slow = {channel: str(random.choice([pause, "never"])) for channel in ("aw", "w", "b")}
-    bench, memory = await world(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=slow, order=order)
+    bench, memory = await started(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=slow, order=order)
     for kind in make.KINDS * 2:
         size = int(random.choice([2, 2, 4]))
         rests = {port: str(random.choice([idle, "never"])) for port in ("places", "sectors")}
@@ -144,7 +144,7 @@ async def writes_values_of_2_bytes(dut, idle, pause, order):
 @cocotb.test
 async def writes_values_of_2_bytes_at_every_place_and_of_every_width(dut):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=5)
+    bench, memory = await started(dut, make.SIZE, random, latency=5)
     for offset in range(16):
         for width in range(1, 18):
             places = make.rows(0x1C0 + 2 * offset, width, 3, 2 * (width + int(random.integers(0, 17))), size=2)
@@ -155,7 +155,7 @@ async def writes_values_of_2_bytes_at_every_place_and_of_every_width(dut):
 @cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 2, 18, 20], stride=[0, 3])
 async def moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency(dut, width, base, stride):
     random = rng()
-    bench, memory = await world(dut, make.SIZE, random, latency=LATENCY)
+    bench, memory = await started(dut, make.SIZE, random, latency=LATENCY)
     places = make.rows(0x100 + base, width, 1600 // width * 4, 2 * (width + stride), size=2)
     run = await check(bench, memory, random, places, size=2)
     steps = np.maximum(np.bincount(golden.beats(places, size=2).sector, minlength=len(places.words)), 1)
