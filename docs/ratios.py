@@ -24,6 +24,8 @@ MORE = {
                  *({"coder": name, **dqt} for name in ("nibble", "rice") for dqt in ({}, {"dqt": "optH"})),
                  *({"quantizer": "div", "coder": name, "dqt": 23.5} for name in ("zvc", "nibble", "rice"))],
     "jpeg-base": [{"dqt": name} for name in ("jpeg60", "optL-div", "optH-div")],
+    "mx": [{"format": "e4m3"}, {"format": "e4m3", "rule": "floor"}, {"format": "e5m2"}, {"format": "e3m2"},
+           {"format": "e2m3"}, {"format": "e2m1"}, {"format": "e2m1", "rule": "even"}],
     "comet": [{"relative_bound": 0.001}, {"l2": 0.05}, {"l2": 0.2}],
     "division": [{"bits": 1}, {"bits": 4}, {"rounding": "nearest"}, {"lfc": "on"}, {"lfc": "off"},
                  {"lfc": "on", "offset": "min"}],

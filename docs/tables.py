@@ -29,6 +29,8 @@ ROWS = {
     "`cdu --modes zvc`": {"cdu (cDMA+)": 1},
     "`division_encode` in a CDU": {"division_encode (in a CDU)": 1},
     "`division_decode` in a CDU": {"division_decode (in a CDU)": 1},
+    **{f"`mx_{way}`, {form}": {f"mx_{way} ({form})": 1} for way in ("encode", "decode")
+       for form in ("e4m3", "int8", "e2m1")},
     "`cdu --no-packed`, rice": {"cdu (in a lane, rice)": 1},
     "`cdu --no-packed`, DIVISION": {"cdu (in a lane, DIVISION)": 1},
     "`cdu --no-packed`, JPEG-BASE": {"cdu (in a lane, JPEG-BASE)": 1},

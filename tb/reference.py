@@ -11,7 +11,8 @@ from actcodec.golden.jpegact import div, nibble, quantize, rice, sfpr, steps
 from actcodec.golden.jpegact.path import Planes, Zvc
 
 BASE = "jpeg-base"
-LANE = {mode.name: mode for mode in lane_modes() if not (mode.format.segmented or mode.format.endless)}
+LANE = {mode.name: mode for mode in lane_modes()
+        if not (mode.format.segmented or mode.format.halved or mode.format.endless)}
 LEGAL = tuple(LANE)
 TILED = tuple(name for name, mode in LANE.items() if mode.tiled)
 SCALED = tuple(name for name, mode in LANE.items() if mode.scaled)

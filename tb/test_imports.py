@@ -16,6 +16,7 @@ ALLOWED = {
 }
 # What is about certain modes, and not about all that there are.
 ABOUT = {
+    "mx.py": {"mx"},  # to torchao and back
     "bench/speed.py": {"jpeg-act"},  # the others get its error
     "commands/dqt.py": {"jpeg-act", "zvc"},  # finds its tables; zvc is a coder there
     "commands/jpeg.py": {"jpeg-base"},  # writes its files

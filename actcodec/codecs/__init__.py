@@ -1,6 +1,6 @@
 """The registry of codecs: a file for each paper, which declares its modes as data. Everything else loops over it."""
 
-from actcodec.codecs import a2dtwp, comet, division, gist, jpegact
+from actcodec.codecs import a2dtwp, comet, division, gist, jpegact, mx
 from actcodec.codecs.jpegact import CDMA, JPEG_ACT, JPEG_ACT_CODED, METHODS
 from actcodec.codecs.mode import Mode, Option, Setting, Stage, Streams, import_object
 from actcodec.codecs.registry import MODES, by_code, codes, effective, find, lane_modes, options, register, unregister
@@ -9,7 +9,7 @@ __all__ = ["CDMA", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "PAPERS", "
            "Streams", "by_code", "codes", "effective", "find", "import_object", "lane_modes", "options", "register",
            "unregister"]
 
-PAPERS = (jpegact, gist, a2dtwp, division, comet)
+PAPERS = (jpegact, gist, a2dtwp, division, comet, mx)
 """What is declared: each has ``MODES``; ``units()``, the hardware; and maybe ``ROWS``, what the paper says of it."""
 
 register(*(mode for paper in PAPERS for mode in paper.MODES))

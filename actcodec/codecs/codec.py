@@ -133,6 +133,11 @@ class LaneCodec(Codec):
         r = sfpr.decompressing(words) if self.mode.scaled else None
         return self.path.from_payload(payload, view, r, settings, cdus)
 
+    def counts(self, rows: np.ndarray, view: Any, words: Any, settings: Mapping[str, int]) -> sfpr.Counts:
+        """What hardware counts of rows that it compresses, arguments as in :meth:`encode`: NaNs, and values beyond what
+        the mode can express."""
+        return sfpr.counts(rows, sfpr.compressing(words)[view.channel, None]) if self.mode.scaled else sfpr.Counts(0, 0)
+
     # ----------------------------------------------------------------------------------------------- of the user's mode
     def plan(self, x: NDArray[np.float32], dtype: str = "float32",
              **options: Any) -> tuple[Any, NDArray[np.uint32] | None, dict[str, int]]:
@@ -204,12 +209,9 @@ class LaneCodec(Codec):
                              f"{compressed.mode}")
 
     def saturated(self, x: NDArray[np.float32], compressed: Compressed) -> int:
-        """Values that SFPR clips."""
         c = self.unpack(compressed)
-        if c.scales is None:
-            return 0
-        view = c.view
-        return sfpr.counts(np.reshape(x, (view.rows, view.width)), c.scales[view.channel, None]).saturated
+        words = None if c.scales is None else c.scales.view(np.uint32)
+        return c.mode.model.counts(np.reshape(x, (c.view.rows, c.view.width)), c.view, words, c.settings).saturated
 
     def _lane(self, shape: Sequence[int], dtype: str = "float32", **options: Any) -> Any:
         return effective(self.mode.variant(options), shape, dtype)

@@ -71,7 +71,7 @@ class Cdu(wiring.Component):
         for.
     packed : bool
         False: neither packer nor unpacker; a compressed block is always eight chunks, or eight rows, for a collector
-        and a splitter, which know where it ends. Blocks that are counted or have segments
+        and a splitter, which know where it ends. Blocks that are counted or have halves or segments
         (:mod:`~actcodec.rtl.offload.wire.block_format`) need that.
     coders : int
         Coders of JPEG's codes in mode jpeg-base, 1 to 8, of one symbol per cycle each.
@@ -92,8 +92,8 @@ class Cdu(wiring.Component):
     busy : output
         A tensor is under way.
     error : output, :class:`Error`
-    nans, saturated : output, 32 bits, only with modes that scale
-        Values of this tensor that were no number, or beyond the ends of int8, when it was compressed.
+    nans, saturated : output, 32 bits, only with modes that scale, or whose blocks have halves
+        Values of this tensor that were no number, or beyond what the mode can express, when it was compressed.
     clipped : output, only with modes whose blocks have segments
         When it was compressed, some codes could not reach their values.
     refused : output, only if not ``packed``, with modes whose settings have limits
@@ -102,14 +102,14 @@ class Cdu(wiring.Component):
     Raises
     ------
     ValueError
-        If ``modes`` are not such of a lane, with blocks, or blocks that are counted or have segments are to be packed;
-        if ``coders`` is not 1 to 8.
+        If ``modes`` are not such of a lane, with blocks, or blocks that are counted or have halves or segments are to
+        be packed; if ``coders`` is not 1 to 8.
     """
 
     def __init__(self, modes, packed=True, coders=4):
         check_blocks(modes)
         check_coders(coders)
-        for kind in ("counted", "segmented"):
+        for kind in ("counted", "halved", "segmented"):
             if packed and any(getattr(mode.format, kind) for mode in modes):
                 raise ValueError(f"packed must be False for modes with {kind} blocks, not True")
         self.modes = tuple(modes)
@@ -130,7 +130,9 @@ class Cdu(wiring.Component):
             "error": Out(Error),
         }
         if self.scaled:
-            ports |= {"scales": In(stream.Signature(32)), "nans": Out(32), "saturated": Out(32)}
+            ports |= {"scales": In(stream.Signature(32))}
+        if self.scaled or any(mode.format.halved for mode in modes):
+            ports |= {"nans": Out(32), "saturated": Out(32)}
         if self.segmented:
             ports |= {"clipped": Out(1)}
         if limited(modes) and not packed:
@@ -216,6 +218,9 @@ class Cdu(wiring.Component):
                     source = stage.decompress.source
             link(1, mode_, source, results)
             malformed |= {id(stage.malformed): stage.malformed for stage in path_ if stage.malformed is not None}
+        if hasattr(self, "nans"):
+            m.d.comb += [port.eq(number)
+                         for port, number in zip((self.nans, self.saturated), context.counts, strict=True)]
         m.d.comb += control.malformed.eq(Cat(malformed.values()).any())
         mux = StreamMux(m)
         for source, sink, fields, tensors in links.values():

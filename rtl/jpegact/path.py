@@ -37,14 +37,13 @@ def sfpr(context, here):
         unit.decompress.eq(context.config.decompress),
         unit.signs.eq(context.config.signs),
         unit.clear.eq(context.start),
-        ports.nans.eq(unit.nans),
-        ports.saturated.eq(unit.saturated),
         unit.i.valid.eq(operands.valid & ports.scales.valid),
         operands.ready.eq(unit.i.ready & ports.scales.valid),
         ports.scales.ready.eq(unit.i.ready & operands.valid),
         unit.i.p.scale.eq(ports.scales.p),
         unit.i.p.last.eq(operands.p.last),
     ]
+    context.count(unit.nans, unit.saturated)
     for k in range(8):
         # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
         context.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], ports.sectors_i.p[k][8:]))

@@ -205,6 +205,7 @@ class Lane(wiring.Component):
             self._add_fifo(m, cdu, decompress)
         if cdu.scaled:
             wiring.connect(m, reader.scale, cdu.scales)
+        if hasattr(cdu, "nans"):
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
 
         if hasattr(self, "clipped"):

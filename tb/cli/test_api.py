@@ -219,9 +219,10 @@ def test_evaluation_is_the_textbooks():
         finite = x[np.isfinite(x)].astype(np.float64)
         assert (found.mode, found.ratio, found.ratio_with_side) == (mode, x.nbytes / len(c.payload),
                                                                     x.nbytes / len(container.pack(c)))
-        assert found.relative_error == pytest.approx(np.linalg.norm(y - finite) / np.linalg.norm(finite))
-        assert found.largest_error == np.abs(y - finite).max()
-        assert found.psnr == pytest.approx(metrics.psnr(finite, y))
+        # In mx, a NaN may take its neighbours with it.
+        assert found.relative_error == pytest.approx(np.linalg.norm(y - finite) / np.linalg.norm(finite), nan_ok=True)
+        np.testing.assert_equal(found.largest_error, np.abs(y - finite).max())
+        assert found.psnr == pytest.approx(metrics.psnr(finite, y), nan_ok=True)
         assert (found.nans, found.infinities) == (1, 2)
         expected = {"sfpr": sfpr.counts(x, sfpr.scales(x).k).saturated, "dpr-fp16": 3, "ssdc-fp8": 3, "zvc": 0}
         assert found.saturated == expected.get(mode, found.saturated)

@@ -15,7 +15,8 @@ from actcodec.golden.jpegact import sfpr
 MODES = tuple(codecs.MODES)
 CODES = {"raw": 0, "sfpr": 1, "sfpr-zvc": 2, "jpeg-act": 3, "brc": 4, "zvc": 5, "binarize": 6, "ssdc": 7,
          "ssdc-fp16": 8, "ssdc-fp10": 9, "ssdc-fp8": 10, "dpr-fp16": 11, "dpr-fp10": 12, "dpr-fp8": 13,
-         "bitpack-1": 14, "bitpack-2": 15, "bitpack-3": 16, "jpeg-base": 20, "comet": 21, "division": 22}
+         "bitpack-1": 14, "bitpack-2": 15, "bitpack-3": 16, "jpeg-base": 20, "comet": 21, "division": 22,
+         "mx": 56}
 STREAMS = [mode for mode in CODES if 6 <= CODES[mode] < 20]
 
 

@@ -12,7 +12,6 @@ from actcodec.codecs import Mode
 from actcodec.golden.comet import comet
 from actcodec.golden.division import codec
 from actcodec.golden.division import stream as division
-from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.wire import stream
 from tb.comet.streams import counts, restored
@@ -77,8 +76,7 @@ class Descriptor:
             payload = division.interleave(one.payload, planes, model.bits, self.cdus)
             return Encoded(payload, one.nans, one.saturated, one.clipped > 0)
         payload, _ = model.encode(x, view, words, self.settings, self.cdus, self.signs)
-        scales = sfpr.compressing(words)[view.channel, None] if self.mode.scaled else None
-        return Encoded(payload, *(() if scales is None else sfpr.counts(x, scales)))
+        return Encoded(payload, *model.counts(x, view, words, self.settings))
 
     # ---------------------------------------------------------------------------------------------------- decompressing
     def decompress(self, payload, words=None):

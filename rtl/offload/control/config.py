@@ -94,8 +94,9 @@ class Error(data.Struct):
 
 def rows_layout(size):
     """Payload of a compressed block's rows: up to ``size`` bytes, with anything behind them; of a block with a mask the
-    row's part of it, of a counted block with the first row the first byte, of a block of segments whether the row
-    begins with the byte of one, and otherwise nothing; ``last``."""
+    row's part of it, of a counted block with the first row the first byte, of a block of halves the first half's byte
+    with the first row and the other's with all others, of a block of segments whether the row begins with the byte of
+    one, and otherwise nothing; ``last``."""
     return data.StructLayout({"data": data.ArrayLayout(8, size), "mask": 8, "last": 1})
 
 

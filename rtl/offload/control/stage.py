@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from actcodec.rtl.offload.control import setting
@@ -48,11 +50,20 @@ class StageContext:
         self.m, self.ports, self.config, self.start, self.tiled = m, ports, config, start, tiled
         self.coders = ports.coders
         self.passing = ()
-        self._units = {}
+        self._units, self._counts = {}, {}
 
     def setting(self, name):
         """The bits of the tensor's configuration that a mode declares under that name."""
         return setting.part(self.ports.modes, self.config.settings, name)
+
+    def count(self, nans, saturated):
+        """What a unit counts, once for each of its signals; a unit that the tensor does not pass has zeros."""
+        self._counts[id(nans)] = nans, saturated
+
+    @property
+    def counts(self):
+        """NaNs and saturated values of the tensor."""
+        return [reduce(or_, one) for one in zip(*self._counts.values(), strict=True)]
 
     def add(self, name, build):
         """The submodule ``name``, which ``build`` makes unless it is there."""

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-__all__ = ["MASK", "VALUES", "BlockFormat"]
+__all__ = ["HALVES", "MASK", "VALUES", "BlockFormat"]
 
 VALUES = 64  # of a block
 ROWS = 8  # in which a block passes between a lane and the collector or splitter
 MASK = 8  # bytes
-LEGAL = {"fixed": range(1, 33), "mask": (8, 16, 32), "counted": (8, 18), "segment": range(1, 8),
+HALVES = 2  # bytes
+LEGAL = {"fixed": range(1, 33), "mask": (8, 16, 32), "counted": (8, 18), "halves": range(1, 9), "segment": range(1, 8),
          "segments": range(1, 8), "stream": (8,)}  # rows of each kind
 
 
@@ -26,6 +27,7 @@ class BlockFormat:
     mask     eight bytes of mask, and an item for each bit that is set; an item has ``row / 8`` bytes
     counted  a first byte that says how many bytes follow, at most ``8 * row``: all of it, or the lower 6 of
              its ``bits``, of which all ones stand for 64; they pass in rows of ``row`` bytes
+    halves   a byte for each half of the block, and eight rows of ``row`` bytes
     segment  a byte, and eight rows of ``row`` bytes
     segments the same, where blocks are eight sectors in memory's order: each sector that begins a row of the
              tensor has a byte of its own in front of its ``row`` bytes, as has the block's first one
@@ -36,8 +38,8 @@ class BlockFormat:
     ------
     ValueError
         If ``kind`` is none of these, or ``row`` is not what that kind can have: 1 to 32 if fixed, 8, 16 or 32 with
-        a mask, 8 or 18 if counted, 1 to 7 with segments, 8 of a stream; or ``bits`` is not 8, or 6 if counted in rows
-        of 8.
+        a mask, 8 or 18 if counted, 1 to 8 with halves, 1 to 7 with segments, 8 of a stream; or ``bits`` is not 8, or 6
+        if counted in rows of 8.
     """
 
     kind: str
@@ -76,12 +78,17 @@ class BlockFormat:
     @property
     def head(self):
         """Bytes in front of the first row, which do not count as that row's."""
-        return {"mask": MASK, "counted": 1}.get(self.kind, 0)
+        return {"mask": MASK, "counted": 1, "halves": HALVES}.get(self.kind, 0)
+
+    @property
+    def halved(self):
+        """Whether a block begins with a byte for each of its halves."""
+        return self.kind == "halves"
 
     @property
     def shortest(self):
         """Bytes of the shortest block."""
-        return self.head if self.head else ROWS * self.row + self.segmented
+        return self.head if self.kind in ("mask", "counted") else self.head + ROWS * self.row + self.segmented
 
     @property
     def longest(self):

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.carrysave import add
 from actcodec.rtl.common.onehot_shift import Digits, window
 from actcodec.rtl.offload.control.config import Chosen, config_layout, rows_layout
-from actcodec.rtl.offload.wire.block_format import MASK
+from actcodec.rtl.offload.wire.block_format import HALVES, MASK
 
 __all__ = ["Dispenser", "ones"]
 
@@ -73,7 +73,7 @@ class Dispenser(wiring.Component):
         size, width = sizes.block // granule, sizes.row // granule
         span = 1 << (width - 1).bit_length()
         mode = Chosen(sizes.modes, self.mode)
-        counted = mode(lambda mode: mode.format.counted)
+        counted, halved = (mode(lambda mode, kind=kind: getattr(mode.format, kind)) for kind in ("counted", "halved"))
 
         block = Signal(8 * sizes.block, reset_less=True)
         part = 8 * sizes.piece
@@ -119,7 +119,10 @@ class Dispenser(wiring.Component):
             return Mux(mode(lambda mode: mode.format.segmented), segments, other) if sizes.segmented else other
 
         with m.If(moved):
-            m.d.sync += mask.eq(begun(block[8 : 8 * MASK].word_select(row, 8), mask >> 1))
+            # The other half's byte is the second one of a block, or the last one in front of where others have a mask.
+            other = block[8:16] if sizes.wide else block[8 * MASK - 8 : 8 * MASK]
+            further = block[8 : 8 * MASK].word_select(row, 8)
+            m.d.sync += mask.eq(begun(Mux(halved, other, further) if sizes.halved else further, mask >> 1))
             with m.If(~cut):
                 m.d.sync += row.eq(row + 1)
             with m.If(ends):
@@ -127,7 +130,11 @@ class Dispenser(wiring.Component):
             with m.If(self.o.p.last):
                 m.d.sync += self.waiting.eq(0)
         with m.If(self.load[0]):
-            front = self.piece[:8] if sizes.wide else Mux(counted, self.piece[8 * MASK - 8 : 8 * MASK], self.piece[:8])
+            front = self.piece[:8]
+            if not sizes.wide:
+                front = Mux(counted, self.piece[8 * MASK - 8 : 8 * MASK], front)
+                if sizes.halved:
+                    front = Mux(halved, self.piece[8 * (MASK - HALVES) :][:8], front)
             m.d.sync += [some.eq(1), final.eq(self.final),
                          mask.eq(begun(front, self.begins if sizes.segmented else None))]
         with m.If(self.load.any()):

@@ -59,6 +59,11 @@ class Sizes:
         return any(mode.format.counted for mode in self.modes)
 
     @property
+    def halved(self):
+        """Some blocks begin with a byte for each of their halves."""
+        return any(mode.format.halved for mode in self.modes)
+
+    @property
     def segmented(self):
         """Some blocks have a byte for each segment."""
         return any(mode.format.segmented for mode in self.modes)

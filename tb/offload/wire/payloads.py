@@ -50,7 +50,7 @@ def row_bytes(names):
 def blocks(random, mode, count, kind="any"):
     """Payload (uint8) and sizes of ``count`` random blocks, one after the other in ascending order."""
     form = block_format(mode)
-    if form.kind == "fixed":
+    if form.kind in ("fixed", "halves"):
         sizes = np.full(count, form.longest)
         return random.integers(0, 256, sizes.sum(), np.uint8), sizes
     if form.segmented:
@@ -81,7 +81,8 @@ def follows(first, form):
 
 def split(block, mode, begins=None):
     """A block as eight pairs: a byte of mask (0 if there is none; of a counted block the first byte, with the first
-    row; whether a segment begins there, of which ``begins`` has a bit for each row), and the bytes of that row."""
+    row; of one of halves the first half's byte, and behind it the other's; whether a segment begins there, of which
+    ``begins`` has a bit for each row), and the bytes of that row."""
     form = block_format(mode)
     if form.segmented:
         flags = [k == 0 for k in range(8)] if form.kind == "segment" else begins.tolist()
@@ -89,6 +90,8 @@ def split(block, mode, begins=None):
         return [(int(flag), row.tobytes()) for flag, row in zip(flags, np.split(block, ends[:-1]), strict=True)]
     if form.kind == "fixed":
         return [(0, row.tobytes()) for row in block.reshape(8, -1)]
+    if form.kind == "halves":
+        return [(int(block[min(k, 1)]), row.tobytes()) for k, row in enumerate(block[form.head :].reshape(8, -1))]
     if form.kind == "counted":
         return [(int(block[0]) if k == 0 else 0, block[1 + form.row * k :][: form.row].tobytes()) for k in range(8)]
     mask, words = block[: zvc.MASK], block[zvc.MASK :]

@@ -20,11 +20,13 @@ ALL = reference.MODES
 
 @pytest.mark.parametrize("cdus, modes", [
     (4, JPEG_ACT), (2, (*ALL, "trim", "jpeg-base", "segments")), (3, ("three", "half")),
+    (3, ("mx", "mx-e2m1", "trim")),
     *regress(
         (8, JPEG_ACT), (2, ALL), (4, (*JPEG_ACT, "trim")), (8, ("trim", "sfpr")),
         (4, ("trim", "sfpr-rice", "sfpr-zvc")), (1, ("segments", "narrow")), (4, (*JPEG_ACT, "segment", "segments")),
         (7, ("segments", "narrow", "trim")), (2, ("zvc", "raw", "segment", "segments")), (2, ("segment", "sfpr")),
-        (4, ("jpeg-base", "sfpr")))], ids=ids)
+        (4, ("jpeg-base", "sfpr")),
+        (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc", "segments")))], ids=ids)
 def test_splitter(cdus, modes):
     simulate(Splitter(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
 

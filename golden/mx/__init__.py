@@ -1,0 +1,1 @@
+"""Golden model of OCP's Microscaling formats."""

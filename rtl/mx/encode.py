@@ -1,0 +1,279 @@
+"""MX's encoder: sectors of float32 to blocks of two scales and 64 elements."""
+
+from functools import partial
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common import wires
+from actcodec.rtl.common.onehot_shift import choose
+from actcodec.rtl.common.packer import chunk_layout
+from actcodec.rtl.common.vectors import words
+from actcodec.rtl.mx.element import HALF, NAN, check_elements
+from actcodec.rtl.offload.wire.block_format import HALVES
+
+__all__ = ["LATENCY", "RULES", "Encode"]
+
+RULES = ("rceil", "floor", "even")  # in the order of their codes
+LANES = 8
+STORED = 6  # rows until the scale of the first one is known
+LATENCY = 10  # rows that come in until the first one leaves
+
+
+def _count(bits):
+    """How many of ``bits`` are set, as a balanced tree."""
+    half = len(bits) // 2
+    return _count(bits[:half]) + _count(bits[half:]) if half else bits[0]
+
+
+def _greater(one, other):
+    return Mux(one > other, one, other)
+
+
+class Encode(wiring.Component):
+    """Gives 32 values a scale, the power of two that the rule wants for the greatest of them, and makes an element of
+    each: x / scale, rounded once to nearest, ties to even.
+
+    ::
+
+        sectors -> align -> six rows -> shift -> round -> two rows -> chunks
+                    | greatest of a row, of four rows, scale ^
+
+    No rounding looks at more of a value than its exponent, the bits of an element's mantissa and the one behind them,
+    and whether there are any others: a row of that is all that waits for the scale. An exponent below that of the
+    element's smallest normal number is a shift to the right, so that normal, subnormal and integer elements are one
+    datapath. Both scales of a block leave in front of its first row.
+
+    Throughput: a sector a cycle, 8 cycles a block. Latency: 10 cycles. Buffering: ten rows; a row moves only when
+    another comes in, or after the last one, which flushes the unit. Combinational path: ``chunks.ready`` to
+    ``i.ready``.
+
+    Source: OCP Microscaling Formats (MX) v1.0, sections 5 and 6.3; docs/formats.md.
+
+    Parameters
+    ----------
+    elements : tuple of str
+        Element formats, one or more of those in :data:`~actcodec.rtl.mx.element.FORMATS`.
+
+    Ports
+    -----
+    i : stream of :data:`~actcodec.rtl.common.vectors.words`, float32
+        Eight sectors a block; ``last`` only with the eighth.
+    chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 2 and as many bytes as an element has bits
+        Eight a block, the first one with both scales.
+    format : input
+        Place of the elements' format among ``elements``.
+    rule : input
+        Of the scale: a place in :data:`RULES`. Both constant from before the first sector until the last chunk.
+    clear : input
+        Sets the counters to zero.
+    nans, saturated : output, 32 bits
+        Values that were NaN; and those that became the greatest one because they were beyond it by half a step or more,
+        infinities among them. Complete when a row's chunk has left. Modulo 2**32.
+
+    Raises
+    ------
+    ValueError
+        If ``elements`` are not such.
+    """
+
+    def __init__(self, elements=("int8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1")):
+        self.formats = check_elements(elements)
+        self.width = max(form.width for form in self.formats)
+        super().__init__({
+            "i": In(stream.Signature(words)),
+            "chunks": Out(stream.Signature(chunk_layout(HALVES + self.width))),
+            "format": In(range(max(len(self.formats), 2))), "rule": In(range(len(RULES))),
+            "clear": In(1), "nans": Out(32), "saturated": Out(32),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        i, chunks, self._wire = self.i, self.chunks, partial(wires.wire, m)
+        # The settings stand: where they are decoded costs no time.
+        self._here = [Signal(name=f"is_{form.name}", reset_less=True) for form in self.formats]
+        ceil, even = Signal(reset_less=True), Signal(reset_less=True)
+        m.d.sync += [here.eq(self.format == place if len(self.formats) > 1 else 1)
+                     for place, here in enumerate(self._here)]
+        m.d.sync += [ceil.eq(self.rule == RULES.index("rceil")), even.eq(self.rule == RULES.index("even"))]
+
+        # ---------------------------------------------------------------------------------------------- movement
+        there = Signal(LATENCY)  # rows, from the first register on
+        lasts = Signal(LATENCY)
+        flushing, left = Signal(), Signal()  # the last row is inside; the one at the end has left
+        move, free = Signal(), Signal()
+        phase = Signal(3)  # of the row that comes in
+        m.d.comb += [
+            free.eq(~there[-1] | left | chunks.ready),
+            i.ready.eq(free & ~flushing),
+            move.eq(free & (flushing | i.valid)),
+            chunks.valid.eq(there[-1] & ~left),
+            chunks.p.last.eq(lasts[-1]),
+        ]
+        with m.If(move):
+            m.d.sync += [there.eq(Cat(~flushing, there)), lasts.eq(Cat(i.p.last & ~flushing, lasts)), left.eq(0),
+                         phase.eq(phase + 1)]
+        with m.Elif(chunks.ready):
+            m.d.sync += left.eq(there[-1])
+        with m.If(i.valid & i.ready & i.p.last):
+            m.d.sync += flushing.eq(1)
+        with m.If(flushing & ~there.any()):
+            m.d.sync += [flushing.eq(0), phase.eq(0)]
+
+        def register(value, name):
+            """``value`` a row later."""
+            one = Signal.like(value, name=name, reset_less=True)
+            with m.If(move):
+                m.d.sync += one.eq(value)
+            return one
+
+        # ------------------------------------------------------------------------------------------------- a row
+        lanes = [self._aligned(word) for word in i.p.data]
+        keys = [self._wire(Cat(self._up(fraction, ceil, even), Mux(word[23:31].all(), 0, word[23:31])))
+                for word, (_, _, fraction) in zip(i.p.data, lanes, strict=True)]
+        keys = [register(_greater(*pair), "pair") for pair in zip(keys[::2], keys[1::2], strict=True)]
+        rows = [[register(Cat(*lane), "row") for lane in lanes]]
+        for _ in range(1, STORED):
+            rows.append([register(lane, "row") for lane in rows[-1]])
+        split = [(row[0], row[1:9], row[9:]) for row in rows[0]]
+        nans = [exponent.all() & fraction.any() for _, exponent, fraction in split]
+        greatest = register(_greater(*(self._wire(_greater(*keys[k : k + 2])) for k in (0, 2))), "greatest")
+        nan = register(Cat(nans).any(), "nan")
+
+        # ----------------------------------------------------------------------------------------------- the scale
+        # It is that of the four rows whose last one is the newest of which the greatest is known.
+        most, some = Signal(9, reset_less=True), Signal(reset_less=True)
+        begins, ends = (phase[:2] == (k + 2) % HALF for k in (0, HALF - 1))
+        total, void = Signal(9), Signal()
+        m.d.comb += [total.eq(_greater(greatest, Mux(begins, 0, most))), void.eq(nan | (some & ~begins))]
+        scale, first = (Signal(8, name=name, reset_less=True) for name in ("scale", "first"))
+        offset, hidden = Signal(signed(9), reset_less=True), Signal(reset_less=True)
+        up, exponent = total[0], total[1:]
+        sum_, low, high = Signal(signed(10)), Signal(), Signal()
+        lacks = self._any(lambda form: form.nan is None)
+        m.d.comb += [
+            sum_.eq(exponent - self._constant(lambda form: form.emax) + up),
+            low.eq((sum_ < 0) | ~exponent.any()),
+            high.eq(sum_[:8].all() & ~sum_[8]),
+        ]
+        bias, beyond = (self._constant(value) for value in (lambda form: form.bias, lambda form: form.bias + form.emax))
+        with m.If(move):
+            m.d.sync += [most.eq(total), some.eq(void)]
+            with m.If(ends):
+                m.d.sync += [
+                    scale.eq(Mux(void & lacks, NAN, Mux(low, 0, Cat(sum_[0] & ~high, sum_[1:8])))), first.eq(scale),
+                    # bias - scale, beside the scale and not behind it
+                    offset.eq(Mux(low, bias, beyond - exponent - up + high)),
+                    hidden.eq(void & lacks),
+                ]
+
+        # ---------------------------------------------------------------------------------------------- elements
+        shifted = [self._shift(row[0], row[1:9], row[9:], offset, hidden) for row in rows[-1]]
+        shifted = [[register(value, "shifted") for value in values] for values in shifted]
+        rounded = [self._round(*values) for values in shifted]
+        codes = [register(code, "code") for code, _ in rounded]
+        for _ in range(LATENCY - STORED - 2):
+            codes = [register(code, "code") for code in codes]
+        row = choose((self._any(lambda form, width=width: form.width == width), Cat(code[:width] for code in codes))
+                     for width in sorted({form.width for form in self.formats}))
+        head = Signal()
+        size = self._constant(lambda form: form.width)
+        m.d.comb += [
+            head.eq(phase == LATENCY % 8),
+            chunks.p.data.as_value().eq(Mux(head, Cat(first, scale, row), row)),
+            chunks.p.count.eq(size + Mux(head, HALVES, 0)),
+        ]
+
+        # ---------------------------------------------------------------------------------------------- counters
+        for counter, flags, place in ((self.nans, nans, 0), (self.saturated, [flag for _, flag in rounded], STORED)):
+            step, carry = Signal(4), Signal()  # the upper half follows a cycle late
+            m.d.sync += [step.eq(Mux(move & there[place] & ~self.clear, _count(flags), 0)),
+                         Cat(counter[:16], carry).eq(Mux(self.clear, 0, counter[:16] + step)),
+                         counter[16:].eq(Mux(self.clear, 0, counter[16:] + carry))]
+        return m
+
+    # ------------------------------------------------------------------------------------------- of the format
+    def _any(self, holds):
+        """Whether the function ``holds`` is true of the format."""
+        some = [here for form, here in zip(self.formats, self._here, strict=True) if holds(form)]
+        return Const(len(some) > 0, 1) if len(some) in (0, len(self.formats)) else Cat(some).any()
+
+    def _constant(self, value):
+        """The number that the function ``value`` has for the format."""
+        numbers = {value(form) for form in self.formats}
+        if len(numbers) == 1:
+            return Const(numbers.pop())
+        return choose((self._any(lambda form, number=number: value(form) == number), Const(number, 7))
+                      for number in sorted(numbers))
+
+    def _by_mantissa(self, value):
+        """The Amaranth value that the function ``value`` has for the bits of the format's mantissa."""
+        return choose((self._any(lambda form, bits=bits: form.mantissa == bits), value(bits))
+                      for bits in sorted({form.mantissa for form in self.formats}))
+
+    # ---------------------------------------------------------------------------------------------------- a value
+    def _aligned(self, word):
+        """Sign, exponent, and of the fraction whether there is anything behind an element's guard bit, that bit, and
+        the mantissa in the lowest bits."""
+        most = max(form.mantissa for form in self.formats)
+        tail = self._by_mantissa(lambda bits: word[: 22 - bits].any())
+        return word[31], word[23:31], self._wire(Cat(tail, self._by_mantissa(lambda m: word[22 - m : 23])[: most + 1]))
+
+    def _up(self, fraction, ceil, even):
+        """Whether the rule wants the next scale for such a fraction."""
+        more, guard = fraction[:2].any(), fraction[1]
+        ones = self._by_mantissa(lambda bits: fraction[2 : 2 + bits].all())
+        beyond = ones & more
+        if any(form.name == "e4m3" for form in self.formats):  # whose greatest mantissa is even
+            beyond |= self._any(lambda form: form.name == "e4m3") & fraction[3:5].all() & (fraction[2] | more)
+        return (ceil & beyond) | (even & ones & guard)
+
+    def _shift(self, sign, exponent, fraction, offset, hidden):
+        """Magnitude of the element's code, its guard bit, whether there is anything behind that, sign, and whether it
+        is infinity that saturates."""
+        size, wire = self.width - 1, self._wire
+        field = wire((exponent + offset).as_unsigned())  # 10 bits; the code's exponent, unless it is less than 1
+        beneath = field[9]
+        normal = wire(~beneath & field[:9].any())
+        mantissa, guard, tail = fraction[2:], fraction[1], fraction[0]
+        above = self._by_mantissa(lambda bits: Cat(mantissa[:bits], field[: size - bits]))
+        # Below, the leading one shows, and all moves down: by one place for 0, by two and more for a negative field.
+        whole = wire(Cat(guard, self._by_mantissa(lambda bits: Cat(mantissa[:bits], 1))))
+        lost = tail | whole[0] | (beneath & whole[1])
+        down = wire(Mux(beneath, whole >> 2, whole >> 1))
+        for bit in range(3):
+            by = beneath & ~field[bit]
+            lost |= by & down[: 1 << bit].any()
+            down = wire(Mux(by, down >> (1 << bit), down))
+        down = wire(Mux(beneath & ~field[3:9].all(), 0, down))
+        special = wire(exponent.all())
+        number, infinite = (wire(special & one & ~hidden) for one in (fraction.any(), ~fraction.any()))
+        zero = wire(~exponent.any() | special | hidden)
+        saturates = infinite & self._any(lambda form: form.infinity is None)
+        if any(form.name == "e4m3" for form in self.formats):  # whose largest code but one is NaN's
+            saturates |= (self._any(lambda form: form.name == "e4m3") & normal & ~zero & field[:4].all()
+                          & mantissa[:3].all())
+        code = Mux(zero, 0, Mux(normal, above, down[1:])[:size])
+        code |= Mux(infinite, self._constant(lambda form: form.largest if form.infinity is None else form.infinity), 0)
+        code |= Mux(number, self._constant(lambda form: form.nan or 0), 0)
+        return [code[:size], Mux(normal, guard, down[0]) & ~zero, Mux(normal, tail, lost), sign & ~number & ~hidden,
+                saturates]
+
+    def _round(self, magnitude, guard, tail, sign, saturates):
+        """The code, and whether it is the greatest one because the value was beyond it."""
+        largest = self._constant(lambda form: form.largest)
+        beyond = ((magnitude ^ largest)[: len(magnitude)] == 0) & guard
+        up = guard & (tail | magnitude[0]) & ~beyond
+        if any(form.name == "e4m3" for form in self.formats):
+            clears = self._any(lambda form: form.name == "e4m3") & saturates
+            up &= ~clears
+            magnitude = Cat(magnitude[0] & ~clears, magnitude[1:])
+        # -(n + up) = ~n + (1 - up): one incrementer rounds and negates.
+        negates = sign & self._any(lambda form: form.integer)
+        total = self._wire((Cat(magnitude, 0) ^ negates.replicate(len(magnitude) + 1)) + (up ^ negates))
+        code = choose((self._any(lambda form, width=width: form.width == width and not form.integer),
+                       Cat(total[: width - 1], sign)) for width in {form.width for form in self.formats
+                                                                    if not form.integer})
+        code |= Mux(self._any(lambda form: form.integer), total, 0)
+        return code[: self.width], beyond | saturates

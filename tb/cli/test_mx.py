@@ -1,0 +1,49 @@
+"""Both engines make the same files of MX, and give the same values back."""
+
+import numpy as np
+import pytest
+
+import actcodec
+from actcodec.golden.mx.element import FORMATS
+from tb.harness import SEED
+from tb.mx.tensors import SPECIAL
+
+SHAPES = ((2, 3, 7, 13), (5, 96), (1, 1), (3, 40, 33))
+
+
+def tensor(shape):
+    """Magnitudes of all kinds, and values that are none."""
+    random = np.random.default_rng(SEED)
+    x = (random.standard_normal(shape) * np.exp2(random.integers(-40, 40, shape))).astype(np.float32)
+    some = random.random(shape) < 0.02
+    x[some] = random.choice(SPECIAL, some.sum())
+    return x
+
+
+@pytest.mark.parametrize("form", [pytest.param(form, marks=[] if form in ("int8", "e2m1") else pytest.mark.regress)
+                                  for form in FORMATS])
+def test_files_and_values_are_the_same(form):
+    """Ragged tensors, fewer blocks than lanes; all rules, and scales in either place."""
+    for shape, rule, scales in zip(SHAPES, ("rceil", "floor", "even", "rceil"), ("inline", "apart") * 2, strict=True):
+        x, options = tensor(shape), {"format": form, "rule": rule, "scales": scales, "cdus": 3}
+        golden, rtl = (actcodec.compress(x, "mx", engine=engine, **options) for engine in ("golden", "rtl"))
+        assert (golden.payload, golden.options) == (rtl.payload, rtl.options), (shape, rule)
+        back = [actcodec.decompress(golden, engine=engine).view(np.uint32) for engine in ("golden", "rtl")]
+        np.testing.assert_array_equal(*back)
+
+
+def test_hardware_counts_what_golden_counts_in_eight_cycles_a_block():
+    from actcodec import codecs
+    from actcodec.sim import rtl_engine
+
+    x = np.full((33, 256), 1.9, np.float32)  # as many blocks in each lane
+    x[:, 1::32] = np.nan
+    x[0, 2] = np.inf
+    mode = codecs.find("mx")
+    options = mode.option_values({"format": "e4m3", "rule": "floor", "cdus": 3})
+    _, cycles = rtl_engine.compress(x, mode, **options)
+    assert (cycles.nans, cycles.saturated) == (264, 33 * 256 - 264)
+    _, more = rtl_engine.compress(np.tile(x, (5, 1)), mode, **options)
+    assert more.cycles - cycles.cycles == 8 * (more.blocks - cycles.blocks)
+    back = [rtl_engine.decompress(mode.model.compress(x, **options))[1] for x in (x, np.tile(x, (5, 1)))]
+    assert back[1].cycles - back[0].cycles == 8 * (back[1].blocks - back[0].blocks)
