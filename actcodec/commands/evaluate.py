@@ -55,9 +55,9 @@ def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: boo
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("evaluating", total=len(tensors) * len(todo))
-        for (name, x), (label, asked, chosen) in product(tensors, todo):
+        for (name, x), (label, one_mode, chosen) in product(tensors, todo):
             progress.update(task, description=f"{name}, {label}")
-            rows.append(row(name, x, asked, label, chosen))
+            rows.append(row(name, x, one_mode, label, chosen))
             progress.advance(task)
     if plot:
         from actcodec.commands.evaluate_plot import draw

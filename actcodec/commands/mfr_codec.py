@@ -40,13 +40,13 @@ class Result:
     ways: list
 
 
-def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, given: Sequence[str] = (),
+def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, words: Sequence[str] = (),
              ratio: float | None = None) -> list[Any]:
-    """A :class:`Result` for each of the networks ``names`` with the mode ``codec``. ``given`` are texts NAME=VALUE,
+    """A :class:`Result` for each of the networks ``names`` with the mode ``codec``. ``words`` are texts NAME=VALUE,
     options of the mode; ``ratio`` is that of tensors whose size is no matter of shape. Raises
     :class:`files.UserError`."""
     mode, minibatch = codecs.find(codec), minibatch or MINIBATCH
-    options = settings(mode, given)
+    options = settings(mode, words)
 
     def stored(shape):
         if ratio:
@@ -70,10 +70,10 @@ def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, giv
     return results
 
 
-def settings(mode: Mode, given: Sequence[str]) -> dict[str, Any]:
+def settings(mode: Mode, words: Sequence[str]) -> dict[str, Any]:
     """A value for each option that files keep."""
     values = {}
-    for text in given:
+    for text in words:
         name, equals, value = text.partition("=")
         option = mode.option(name)
         if not option or not equals:

@@ -31,7 +31,7 @@ def colours(results: Sequence[Any]) -> dict[str, str]:
     return dict(zip(dict.fromkeys(map(family, results)), palette, strict=False))
 
 
-def shown(results: Sequence[Any]) -> Iterator[tuple[Any, int]]:
+def examples(results: Sequence[Any]) -> Iterator[tuple[Any, int]]:
     """What the picture has channels of: for each kind the first tensor by JPEG-ACT's way, and how many channels."""
     for mode, count in zip(METHODS["JPEG-ACT"], SHOWN, strict=True):
         yield next(r for r in results if r.mode == mode), count
@@ -53,7 +53,7 @@ def draw(results: Sequence[Any], path: str | Path) -> None:
 
 def draw_channels(figure: Any, results: Sequence[Any]) -> None:
     """A few channels of two tensors, in three rows: before, after, error."""
-    chosen = list(shown(results))
+    chosen = list(examples(results))
     columns = [(result, channel) for result, count in chosen for channel in liveliest(result.before[0], count)]
     axes = figure.subplots(3, len(columns), gridspec_kw={"left": 0.07, "right": 0.985, "top": 0.81, "bottom": 0.03,
                                                          "wspace": 0.06, "hspace": 0.06})

@@ -59,9 +59,9 @@ def _check_control(configuration):
     """Raises ValueError unless what changes from step to step can be made."""
     from actcodec.torch import Adaptive, Awp, Compress, resnet
 
-    made = {"adaptive": lambda **options: Adaptive(Compress(model, "none"), None, measure=True, **options),
+    controls = {"adaptive": lambda **options: Adaptive(Compress(model, "none"), None, measure=True, **options),
             "awp": lambda **options: Awp(model, **options)}
-    for key, make in made.items():
+    for key, make in controls.items():
         if configuration[key] is None:
             continue
         if configuration["device"] == "cuda":
