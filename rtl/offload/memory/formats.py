@@ -69,8 +69,8 @@ def rounding(m, word, form, formats):
         # The bias of float32 is larger by 112: the low bits of the exponent stay, and the top one follows them.
         large = top & (middle.any() | low.all())
         small = ~top & ~(middle.all() & low.any())  # below the smallest normal number
-        # There the significand is shifted by 113 less the exponent, 1 to 11 places; what falls out leaves a one behind.
-        least = ~top & ((middle == 7) | ((middle == 6) & (low[3] | (low[2] & low[1]))))
+        # There the significand is shifted by 113 less the exponent, 1 to 13 places; what falls out leaves a one behind.
+        least = ~top & ((middle == 7) | ((middle == 6) & low[2:].any()))
         places = (1 - low)[:4]
         bits = Cat(mantissa[:12].any(), mantissa[12:], Const(1, 1))
         shifted = Signal(13)
