@@ -86,7 +86,7 @@ def load(path: str | Path) -> Compressed:
     >>> import numpy as np, os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "x.act")
-    ...     save(path, compress(np.ones((2, 8, 8), np.float32), "binarize"))
+    ...     save(path, compress(np.ones((2, 8, 8), np.float32), "brc"))
     ...     load(path).payload
     48
     b'\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff'

@@ -43,7 +43,8 @@ def unpack(data: bytes) -> Compressed:
         types |= {code + WORDS: name for code, name in types.items() if name in HALVES}
     if not mode or dtype not in types or not 1 <= dimensions <= MOST_DIMENSIONS:
         raise ContainerError(f"invalid header: mode {code}, type {dtype}, {dimensions} dimensions")
-    shared = mode.option("cdus")
+    old = dict(mode.old_codes).get(code)
+    shared = None if old else mode.option("cdus")
     try:
         shared.check(cdus) if shared else codecs.Option("cdus", int, 1, "", range=(1, 1)).check(cdus)
     except ValueError:
@@ -57,6 +58,9 @@ def unpack(data: bytes) -> Compressed:
         side = rest.take(mode.model.side_bytes(seen, **options), "side information")
         payload = rest.take(payload_bytes, "payload")
         rest.end()
+        if old:
+            today = codecs.import_object(old)(mode, seen, payload)
+            payload, options, side = today.payload, today.options, today.side
         compressed = Compressed(mode.name, shape, payload, options, side, types[dtype],
                                 wide=bool(mode.halves) and dtype < len(DTYPES) and types[dtype] in HALVES)
         compressed.check()

@@ -68,12 +68,7 @@ def simulator(mode: Mode | None = None, dtype: str = "float32") -> Iterator[Any]
     if mode and mode.halves and dtype in HALVES:
         raise UserError(f"mode {mode.name} has no hardware for {dtype}; use the golden engine")
     try:
-        if mode and not mode.format:
-            from actcodec.sim import stream_engine
-            rtl: Any = stream_engine
-        else:
-            from actcodec.sim import rtl_engine
-            rtl = rtl_engine
+        from actcodec.sim import rtl_engine as rtl
         try:
             yield rtl
         except rtl.SimulationError as error:

@@ -95,7 +95,8 @@ def cdu():
     d.arrow((middle("SFPR"), y), (middle("SFPR"), 32), (middle("ZVC"), 32), (middle("ZVC"), y), both=True)
     d.text((middle("SFPR") + middle("ZVC")) / 2, 24, "sfpr-zvc", "quiet")
     for k, (start, label) in enumerate((
-            ("sectors", "raw; brc: Binarize; zvc: ZVC of words"), ("SFPR", "sfpr"),
+            ("sectors", "raw; bitpack: top bits; dpr: rounding 1 cycle; brc: Binarize; zvc: ZVC of words"),
+            ("SFPR", "sfpr"),
             ("align", "division: averages and codes, 1, 2 or 4 bits"),
             ("DCT", "jpeg-base: DIV 1 cycle, RLE 17 to 73, 10 to 67 cycles"))):
         depth = 290 - 45 * k

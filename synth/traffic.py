@@ -2,8 +2,9 @@
 decompressed.
 
 The sample's first dense tensor goes through simulated RTL: accelerators of one lane and of four in mode ``jpeg-act``
-with table optH, between the memory and the DMA engine of ``actcodec``; the CDU alone; Gist's units. While it does, each
-unit prints its ports in every cycle. A unit is known by its hardware: the RTLIL that it is mapped from.
+with table optH, between the memory and the DMA engine of ``actcodec``; and a ReLU's output one lane in modes of Gist.
+While it does, each unit prints its ports in every cycle. A unit is known by its hardware: the RTLIL that it is mapped
+from.
 """
 
 import fcntl
@@ -85,39 +86,29 @@ def _tensor(name, blocks):
     return np.ascontiguousarray(x[:1, : blocks * 64 // x[0, 0].size])
 
 
-def _accelerator(cdus, blocks, direction):
+def _accelerator(name, mode, options, cdus, blocks, direction):
     from actcodec.codecs import find
     from actcodec.sim.rtl_engine import SimulatedHost
 
-    x, mode = _tensor("conv0", blocks), find(MODE)
-    host = SimulatedHost(x.shape, MODE, cdus)
+    x, mode = _tensor(name, blocks), find(mode)
+    host = SimulatedHost(x.shape, mode.name, cdus)
     if direction == "compress":
-        host.compress(x, MODE, options={"dqt": TABLE})
+        host.compress(x, mode.name, options=options)
     else:
-        host.decompress(mode.model.unpack(mode.model.compress(x, **mode.option_values({"dqt": TABLE, "cdus": cdus}))))
+        host.decompress(mode.model.unpack(mode.model.compress(x, **mode.option_values(options | {"cdus": cdus}))))
 
 
-def _gist(mode, blocks, direction):
-    from actcodec import engines
-
-    x = _tensor("ReLU_layers_0_relu1", blocks)
-    if direction == "compress":
-        engines.compress("rtl", x, mode)
-    else:
-        engines.decompress("rtl", engines.compress("golden", x, mode)[0])
-
-
+JPEG = ("conv0", MODE, {"dqt": TABLE})
+RELU = "ReLU_layers_0_relu1"
 INSIDE = ("accelerator", "lane", "cdu", "sfpr", "align", "dct", "dct8", "transpose", "quantize", "zvc",
           "address_generator", "reader", "writer", "beat_planner", "bursts", "counter")
 ABOVE = ("accelerator", "collector", "splitter", "tensor_plan", "registers")
 # What runs: the units that print, and a function of the direction.
 RUNS = {
-    "lane": (INSIDE, lambda direction: _accelerator(1, 64, direction)),
-    "accelerator": (ABOVE, lambda direction: _accelerator(4, 256, direction)),
-    "binarize": (("binarize", "unbinarize"), lambda direction: _gist("binarize", 32, direction)),
-    "bitpack": (("bitpack", "bitunpack", "packer", "unpacker"), lambda direction: _gist("bitpack-2", 32, direction)),
-    "ssdc": (("ssdc_encode", "ssdc_decode", "dpr_encode", "dpr_decode"),
-             lambda direction: _gist("ssdc-fp8", 32, direction)),
+    "lane": (INSIDE, partial(_accelerator, *JPEG, 1, 64)),
+    "accelerator": (ABOVE, partial(_accelerator, *JPEG, 4, 256)),
+    "binarize": (("binarize", "unbinarize"), partial(_accelerator, RELU, "brc", {}, 1, 32)),
+    "dpr": (("narrow", "widen"), partial(_accelerator, RELU, "dpr-fp8", {}, 1, 32)),
 }
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from actcodec.codecs import effective, lane_modes
 from actcodec.codecs.codec import scales
+from actcodec.codecs.models.flat import Flat
 from actcodec.golden.jpegact import div, nibble, quantize, rice, sfpr, steps
 from actcodec.golden.jpegact.path import Planes, Zvc
 
@@ -22,7 +23,8 @@ CODERS = {name: coder.code for name, coder in _coders.items() if isinstance(code
 ITEM = {name: coder.item for name, coder in _coders.items() if isinstance(coder, Zvc)}  # what ZVC counts
 BLOCK_BYTES = {name: _coders[name].shortest for name, mode in LANE.items() if mode.format.kind == "fixed"}
 TABLES = {name: coder.Table for name, coder in CODERS.items()} | {BASE: div.Table}
-MODES = tuple(name for name in LANE if name not in (*CODERS, *STEPPED, BASE))
+FLAT = tuple(name for name, mode in LANE.items() if isinstance(mode.model, Flat))
+MODES = tuple(name for name in LANE if name not in (*CODERS, *STEPPED, BASE, *FLAT))
 NAMES = {nibble: "nibble_table", rice: "rice_table"}
 
 

@@ -22,7 +22,7 @@ ABOUT = {
     "commands/jpeg.py": {"jpeg-base"},  # writes its files
     "torch/adaptive.py": {"comet"},  # COMET's control
     "torch/compress.py": {"jpeg-act"},  # the preset that is the default
-    "torch/rules.py": {"brc", "binarize", "comet", "division", "sfpr", "sfpr-zvc", "jpeg-act", "jpeg-base", "ssdc",
+    "torch/rules.py": {"brc", "comet", "division", "sfpr", "sfpr-zvc", "jpeg-act", "jpeg-base", "ssdc",
                        "zvc"},  # the presets
 }
 

@@ -2,11 +2,22 @@
 
 from actcodec.codecs import a2dtwp, comet, division, gist, jpegact, mx
 from actcodec.codecs.jpegact import CDMA, JPEG_ACT, JPEG_ACT_CODED, METHODS
-from actcodec.codecs.mode import Mode, Option, Setting, Stage, Streams, import_object
-from actcodec.codecs.registry import MODES, by_code, codes, effective, find, lane_modes, options, register, unregister
+from actcodec.codecs.mode import Mode, Option, Setting, Stage, import_object
+from actcodec.codecs.registry import (
+    MODES,
+    aliases,
+    by_code,
+    codes,
+    effective,
+    find,
+    lane_modes,
+    options,
+    register,
+    unregister,
+)
 
 __all__ = ["CDMA", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "PAPERS", "Mode", "Option", "Setting", "Stage",
-           "Streams", "by_code", "codes", "effective", "find", "import_object", "lane_modes", "options", "register",
+           "aliases", "by_code", "codes", "effective", "find", "import_object", "lane_modes", "options", "register",
            "unregister"]
 
 PAPERS = (jpegact, gist, a2dtwp, division, comet, mx)

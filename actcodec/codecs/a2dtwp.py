@@ -1,17 +1,16 @@
 """A2DTWP (Zhuang, Malossi, Casas): Bitpack, for weights."""
 
-from actcodec.codecs.gist import UNSHARED
-from actcodec.codecs.mode import Mode, Streams
+from actcodec.codecs.gist import top
+from actcodec.codecs.jpegact import CDUS
+from actcodec.codecs.mode import Mode
 from actcodec.codecs.unit import Unit
 
 __all__ = ["MODES", "units"]
 
 MODES = tuple(
-    Mode(f"bitpack-{kept}", 13 + kept, golden="actcodec.codecs.models.a2dtwp:Bitpack", options=(UNSHARED,), lossy=True,
-         parameters=(("roundto", kept),), summary=f"the top {8 * kept} bits of each value", tensors="weights",
-         source="A2DTWP (Zhuang, Malossi, Casas), section III",
-         streams=Streams("actcodec.rtl.a2dtwp.bitpack:Bitpack", "actcodec.rtl.a2dtwp.bitunpack:Bitunpack",
-                         (("width", kept - 1),)))
+    Mode(f"bitpack-{kept}", 13 + kept, (top(8 * kept),), golden="actcodec.codecs.models.a2dtwp:Bitpack",
+         options=(CDUS,), lossy=True, parameters=(("roundto", kept),), summary=f"the top {8 * kept} bits of each value",
+         tensors="weights", source="A2DTWP (Zhuang, Malossi, Casas), section III")
     for kept in (1, 2, 3))
 
 

@@ -10,7 +10,7 @@ from actcodec.codecs.stage import Stage
 from actcodec.rtl.offload.control.setting import Setting
 from actcodec.rtl.offload.wire.block_format import BlockFormat
 
-__all__ = ["LANE", "WORDS", "Mode", "Option", "Setting", "Stage", "Streams", "import_object"]
+__all__ = ["LANE", "WORDS", "Mode", "Option", "Setting", "Stage", "import_object"]
 
 LANE = 64  # codes below may be a lane's
 WORDS = BlockFormat("fixed", 32)  # a block of float32 values
@@ -29,23 +29,6 @@ def import_object(name: object) -> Any:
 def _software(default=()):
     """A field that only the software looks at: modes are the same hardware whatever it says."""
     return field(default=default, repr=False, compare=False, kw_only=True)
-
-
-@dataclass(frozen=True)
-class Streams:
-    """The pair of stream units that is the hardware of a mode without a lane.
-
-    Both are classes of components without parameters, as ``package.module:name``. ``inputs`` are the values of their
-    inputs that are no streams. The encoder takes the tensor at ``i`` and gives the payload at ``o``; the decoder takes
-    it at ``i``, and ``length``, how many values there are, and gives the tensor at ``o``. Where there are several
-    arrays, the model has two more functions: ``joined(shape, mode, arrays)``, the ``Compressed`` of the encoder's
-    outputs, and ``arrays(compressed)``, what the decoder's inputs take; both are dictionaries by the names of ports, of
-    bytes, or of integers for streams that carry a number.
-    """
-
-    encoder: str
-    decoder: str
-    inputs: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,12 +53,15 @@ class Mode:
     golden: str | object = _software("")
     torch: str = _software("")  # class of its torch version, if it has one
     parameters: tuple[tuple[str, object], ...] = _software()  # of the model, fixed for this mode
-    streams: Streams | None = field(default=None, repr=False, compare=False, kw_only=True)  # if there is no lane
     steady: bool = _software(True)  # in a lane, no tensor takes more cycles than others of its size
     fallback: str = _software("")  # the mode of tensors that have no tiles
     # What a lane does in its place with a tensor of 16 bits, whose words it moves as they are; None: values are widened
     # to float32. Hosts and files have the code of the mode itself.
     halves: "Mode | None" = field(default=None, repr=False, compare=False, kw_only=True)
+    aliases: tuple[str, ...] = _software()  # other names
+    # Codes of files that are no longer written, and what makes the ``Compressed`` of their payload, a function of the
+    # mode, the shape that a model sees, and the payload: pairs of a code and a name like "package.module:function".
+    old_codes: tuple[tuple[int, str], ...] = _software()
     demo_cases: tuple[tuple[str, dict], ...] = _software()  # for "dense" or "ReLU" tensors, with these options
     # To the user values of some options, for hardware and in files modes with names and codes of their own: pairs of
     # {option: value}, where an option that is not named has its default, and the mode that does it. Of several with the
@@ -134,7 +120,7 @@ class Mode:
     @property
     def engines(self) -> tuple[str, ...]:
         """The names of the engines that have the mode."""
-        return ("golden", "rtl") if self.stages is not None or self.streams else ("golden",)
+        return ("golden", "rtl") if self.stages is not None else ("golden",)
 
     @property
     def variant_options(self) -> dict:

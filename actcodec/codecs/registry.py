@@ -7,7 +7,8 @@ from actcodec.codecs.mode import Mode
 from actcodec.codecs.option import Option
 from actcodec.golden.offload.memory.formats import HALVES
 
-__all__ = ["MODES", "by_code", "codes", "effective", "find", "lane_modes", "options", "register", "unregister"]
+__all__ = ["MODES", "aliases", "by_code", "codes", "effective", "find", "lane_modes", "options", "register",
+           "unregister"]
 
 MODES: dict[str, Mode] = {}
 """The modes by their names, in the order of their codes."""
@@ -19,7 +20,8 @@ def register(*modes: Mode) -> None:
     for mode in modes:
         others = _with_halves(MODES.values())
         for one in _with_halves([mode]):
-            if clashes := [other.name for other in others if one.name == other.name or one.code == other.code]:
+            if clashes := [other.name for other in others
+                           if _names(one) & _names(other) or _codes(one) & _codes(other)]:
                 raise ValueError(f"mode {one.name} has the name or the code {one.code} of mode {clashes[0]}")
             if not 0 <= one.code < 256:
                 raise ValueError(f"mode {one.name} has the code {one.code}, must be 0 to 255")
@@ -41,25 +43,34 @@ def unregister(*names: str) -> None:
 
 
 def find(name: str) -> Mode:
-    """The mode of that name. Raises ValueError."""
-    if name not in MODES:
-        raise ValueError(f"unknown mode {name!r}, legal are {', '.join(MODES)}")
-    return MODES[name]
+    """The mode of that name, or alias. Raises ValueError."""
+    known = MODES | aliases()
+    if name not in known:
+        raise ValueError(f"unknown mode {name!r}, legal are {', '.join(known)}")
+    return known[name]
+
+
+def aliases() -> dict[str, Mode]:
+    """Other names of modes, and the modes."""
+    return {name: mode for mode in MODES.values() for name in mode.aliases}
 
 
 def by_code(code: int) -> tuple[Mode | None, dict[str, Any]]:
     """The mode that has this code, itself or by one of the variants that files can have, and the values of options that
-    the code implies; None and nothing if there is none."""
+    the code implies; None and nothing if there is none. An old code is its mode's."""
     for mode in MODES.values():
+        if code in dict(mode.old_codes):
+            return mode, {}
         for values, one in mode.file_modes:
             if one.code == code:
                 return mode, mode.variant_options | values
     return None, {}
 
 
-def codes() -> dict[int, tuple[Mode, dict[str, Any]]]:
-    """{code: the mode that has it}, variants among them, in the order of the codes."""
-    return {mode.code: mode for mode in sorted(_with_variants(MODES.values()), key=lambda mode: mode.code)}
+def codes() -> dict[int, Mode]:
+    """{code: the mode that has it}, variants and old codes among them, in the order of the codes."""
+    return dict(sorted(((code, mode) for mode in _with_variants(MODES.values()) for code in _codes(mode)),
+                       key=lambda pair: pair[0]))
 
 
 def _with_variants(modes):
@@ -68,6 +79,14 @@ def _with_variants(modes):
 
 def _with_halves(modes):
     return [one for mode in _with_variants(modes) for one in (mode, mode.halves) if one]
+
+
+def _names(mode):
+    return {mode.name, *mode.aliases}
+
+
+def _codes(mode):
+    return {mode.code, *dict(mode.old_codes)}
 
 
 def options() -> dict[str, Option]:
@@ -83,10 +102,11 @@ def options() -> dict[str, Option]:
 def lane_modes(*names: str) -> tuple[Mode, ...]:
     """The modes of these names that a lane can have, as units take them, variants among them; all without names. Raises
     ValueError for a name that no lane's mode has."""
-    legal = {mode.name: mode for mode in _with_variants(MODES.values()) if mode.stages is not None}
+    legal = {name: mode for mode in _with_variants(MODES.values()) if mode.stages is not None
+             for name in (mode.name, *mode.aliases)}
     if unknown := [name for name in names if name not in legal]:
         raise ValueError(f"modes must be one or more of {', '.join(legal)}, not {unknown[0]!r}")
-    return tuple(legal[name] for name in dict.fromkeys(names or legal))
+    return tuple(dict.fromkeys(legal[name] for name in names or legal))
 
 
 def effective(mode: Mode, shape: Sequence[int], dtype: str = "float32") -> Mode:

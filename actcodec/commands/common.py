@@ -32,7 +32,7 @@ class ModeCommand(click.Command):
         self.several = several
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        mode = click.Option(["--mode"], type=click.Choice(list(codecs.MODES)), metavar="MODE",
+        mode = click.Option(["--mode"], type=click.Choice([*codecs.MODES, *codecs.aliases()]), metavar="MODE",
                             required=not self.several, multiple=self.several, help="How to compress; see below.")
         options = [self.option(option) for option in codecs.options().values()]
         at = sum(isinstance(param, click.Argument) for param in self.params)

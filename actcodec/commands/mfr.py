@@ -22,7 +22,7 @@ from actcodec.golden.gist.networks import NETWORKS
               help="Share of zeros that a ReLU leaves, in all layers or in one; may be given several times.")
 @click.option("--dpr", type=click.Choice(list(FORMATS)), show_default="the smallest that keeps the accuracy",
               help="Format of lossy encoding.")
-@click.option("--codec", type=click.Choice(list(codecs.MODES)), metavar="MODE",
+@click.option("--codec", type=click.Choice([*codecs.MODES, *codecs.aliases()]), metavar="MODE",
               help="A mode that compresses dense activations, in place of Gist's encodings.")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
               help="With --codec: an option of the mode; may be given several times.")

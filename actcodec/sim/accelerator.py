@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from actcodec.codecs import PAPERS, Mode, lane_modes
+from actcodec.codecs import PAPERS, Mode, jpegact, lane_modes
 from actcodec.sim import build
 from actcodec.units import UNITS
 
@@ -67,15 +67,16 @@ def _elaborated(name, unit, parameters, what):
 
 
 def configurations() -> tuple[tuple[str, ...], ...]:
-    """Modes that share a simulated accelerator, by name: those whose blocks pass in rows of at most 8 bytes, as in the
-    paper's CDU; those whose first setting is the same; and those of 18 and of 32. Modes that others
-    register are in none."""
+    """Modes that share a simulated accelerator, by name: those whose first setting is the same; of the others those of
+    JPEG-ACT whose blocks pass in rows of at most 8 bytes, as in the paper's CDU, and all that are left. Modes that
+    others register are in none."""
     groups = {}
-    for mode in (mode for paper in PAPERS for mode in paper.MODES):
-        for one in (mode, *(variant for _, variant in mode.variants)):
-            if one.format:
-                first = tuple(setting.name for setting in one.settings[:1])
-                groups.setdefault((max(one.format.row, 8), first), []).append(one.name)
+    for paper in PAPERS:
+        for mode in paper.MODES:
+            for one in (mode, *(variant for _, variant in mode.variants)):
+                if one.format:
+                    first = tuple(setting.name for setting in one.settings[:1])
+                    groups.setdefault((paper is not jpegact or one.format.row > 8, first), []).append(one.name)
     return tuple(tuple(groups[key]) for key in sorted(groups))
 
 

@@ -1,5 +1,4 @@
-"""JPEG-ACT's modes in torch, and Gist's Binarize, which is brc without padding: int32 arithmetic, the same on CPU and
-CUDA, and bit-equal to golden.
+"""JPEG-ACT's modes in torch: int32 arithmetic, the same on CPU and CUDA, and bit-equal to golden.
 
 What is kept is about the payload: bits and values that are not 0 where golden has a mask, and in place of JPEG's codes.
 How many bytes the payload would have is counted, exactly.
@@ -38,8 +37,8 @@ class Lane:
         if mode.tiled and not view.tileable:
             mode = codecs.find(mode.fallback)
         form = mode.format
-        size = form.shortest * view.blocks(mode.tiled) if form else -(-x.numel() // 8)
-        counted = form is not None and form.kind == "mask"
+        size = form.shortest * view.blocks(mode.tiled)
+        counted = form.kind == "mask"
         if keeps_bits(mode):
             data = packed_bits(x)
             return Packed(mode.name, tuple(x.shape), (data, None), size, 0, data.nbytes)

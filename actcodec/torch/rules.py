@@ -23,7 +23,7 @@ KINDS = {
 
 ACTIVATIONS = tuple(kind for kind in KINDS if kind != "softmax")  # probabilities belong to the loss
 SPARSE = ("relu", "pool", "dropout")
-ONE_BIT = ("brc", "binarize")  # right for a mask, wrong for anything that needs a value
+ONE_BIT = ("brc",)  # right for a mask, wrong for anything that needs a value
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ def rule(mode: Any, *, kind: Sequence[str] | str = ACTIVATIONS, layer: str = "*"
     if isinstance(mode, Codec):
         Own(mode)  # checks
     if mode is not None and not isinstance(mode, Codec):
+        mode = codecs.find(mode).name  # an alias becomes its mode
         codecs.find(mode).option_values(options)  # checks
         if mode in ONE_BIT and set(kind) != {"mask"}:
             raise ValueError(f"mode {mode} keeps no values: it is for kind 'mask' alone, not {', '.join(kind)}")
@@ -96,7 +97,7 @@ def _jpeg(mode, sparse):
 def _gist(form=None):
     """Gist's; without a format, what it has without loss."""
     dense = (rule(f"dpr-{form}", kind="dense"),) if form else ()
-    return (rule("binarize", kind="mask"), rule(f"ssdc-{form}" if form else "ssdc", kind=SPARSE), *dense)
+    return (rule("brc", kind="mask"), rule(f"ssdc-{form}" if form else "ssdc", kind=SPARSE), *dense)
 
 
 PRESETS = {
@@ -125,6 +126,7 @@ def names() -> list[str]:
 
 def preset(name: str, **options: Any) -> tuple[Rule, ...]:
     """The rules of a preset, whose modes have these options as far as they know them. Raises ValueError."""
+    name = codecs.aliases()[name].name if name in codecs.aliases() else name
     if name not in names():
         raise ValueError(f"unknown preset {name!r}, legal are {', '.join(names())}")
     rules = PRESETS[name]() if name in PRESETS else (rule(name, kind="mask" if name in ONE_BIT else ACTIVATIONS),)

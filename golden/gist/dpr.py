@@ -81,19 +81,44 @@ def dequantize(codes: ArrayLike, name: str) -> NDArray[np.float32]:
     return (bits | (codes >> form.width - 1 & 1) << 31).astype(np.uint32).view(np.float32)
 
 
+def words(codes: NDArray[np.uint16], name: str) -> NDArray[np.float32]:
+    """float32 words with a code at the top of each."""
+    return (codes.astype(np.uint32) << np.uint32(32 - named(name).width)).view(np.float32)
+
+
+def codes(words: NDArray[np.float32], name: str) -> NDArray[np.uint16]:
+    """The reverse of :func:`words`."""
+    return (words.view(np.uint32) >> np.uint32(32 - named(name).width)).astype(np.uint16)
+
+
+def join(codes: NDArray[np.uint16], name: str) -> NDArray[np.uint32]:
+    """Codes as words of 32 bits (little endian): 2, 3 or 4 to a word, the first one in the least significant bits. The
+    last word is filled with zeros."""
+    form = named(name)
+    codes = np.pad(codes, (0, -codes.size % form.per_word)).reshape(-1, form.per_word)
+    joint = codes[:, 0].astype("<u4")
+    for place in range(1, form.per_word):
+        joint |= codes[:, place].astype(np.uint32) << np.uint32(place * form.width)
+    return joint
+
+
+def split(joint: NDArray[np.uint32], name: str) -> NDArray[np.uint16]:
+    """The codes in words of :func:`join`, those that fill up the last one among them."""
+    form = named(name)
+    codes = np.empty((joint.size, form.per_word), np.uint16)
+    for place in range(form.per_word):
+        codes[:, place] = joint >> np.uint32(place * form.width) & np.uint32((1 << form.width) - 1)
+    return codes.reshape(-1)
+
+
 def encode(x: ArrayLike, name: str) -> NDArray[np.uint8]:
-    """The values of `x` (any shape, memory order) as bytes: 2, 3 or 4 codes to a 32-bit word, the first one in the
-    least significant bits, words little endian. The last word is filled with zeros."""
+    """The values of `x` (any shape, memory order) as bytes: the words of :func:`join`."""
     form, x = named(name), np.ravel(x)
-    words = np.empty(-(-x.size // form.per_word), "<u4")
-    for first in range(0, words.size, PART):
-        codes = quantize(x[first * form.per_word : (first + PART) * form.per_word], name)
-        codes = np.pad(codes, (0, -codes.size % form.per_word)).reshape(-1, form.per_word)
-        part = words[first : first + PART]
-        part[:] = codes[:, 0]
-        for place in range(1, form.per_word):
-            part |= codes[:, place].astype(np.uint32) << np.uint32(place * form.width)
-    return words.view(np.uint8)
+    joint = np.empty(-(-x.size // form.per_word), "<u4")
+    for first in range(0, joint.size, PART):
+        joint[first : first + PART] = join(quantize(x[first * form.per_word : (first + PART) * form.per_word], name),
+                                           name)
+    return joint.view(np.uint8)
 
 
 def decode(content: ArrayLike, name: str, count: int) -> NDArray[np.float32]:
@@ -106,11 +131,8 @@ def decode(content: ArrayLike, name: str, count: int) -> NDArray[np.float32]:
     needed = 4 * -(-count // form.per_word)
     if content.size < needed:
         raise ValueError(f"{count} values of {name} need {needed} bytes, there are {content.size}")
-    words, table = content[:needed].view("<u4"), dequantize(np.arange(1 << form.width), name)
-    values = np.empty((words.size, form.per_word), np.float32)
-    for first in range(0, words.size, PART):
-        part = words[first : first + PART]
-        for place in range(form.per_word):
-            codes = part >> np.uint32(place * form.width) & np.uint32((1 << form.width) - 1)
-            values[first : first + PART, place] = table[codes]
+    joint, table = content[:needed].view("<u4"), dequantize(np.arange(1 << form.width), name)
+    values = np.empty((joint.size, form.per_word), np.float32)
+    for first in range(0, joint.size, PART):
+        values[first : first + PART] = table[split(joint[first : first + PART], name)].reshape(-1, form.per_word)
     return values.reshape(-1)[:count]

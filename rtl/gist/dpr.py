@@ -1,4 +1,4 @@
-"""DPR: float32 as FP16, FP10 or FP8, packed into sectors, and back."""
+"""DPR: float32 as FP16, FP10 or FP8, and back; and the same packed into sectors."""
 
 from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import stream, wiring
@@ -6,13 +6,12 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.a2dtwp.bitpack import Bitpack
 from actcodec.rtl.a2dtwp.bitunpack import Bitunpack, Error
-from actcodec.rtl.a2dtwp.pieces import values_layout
 from actcodec.rtl.common.minifloat import WIDTH, Format, check_formats, narrow, rounding, widen
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import sectors
 
-__all__ = ["DprDecode", "DprEncode", "Format"]
+__all__ = ["DprDecode", "DprEncode", "Format", "Narrow", "Widen"]
 
 
 def width(form, formats):
@@ -25,12 +24,105 @@ def width(form, formats):
     return result
 
 
-class DprEncode(wiring.Component):
-    """Rounds float32 values to a smaller format and packs 2, 3 or 4 of them into a 32-bit word.
+class Narrow(wiring.Component):
+    """Rounds float32 values to a smaller format.
 
     Rounds to nearest, ties to even, as if the exponent had no lower bound; what is then below the smallest normal
     number becomes zero, what is beyond the largest one, or infinite, becomes that one, both with their sign. A NaN
     becomes the quiet NaN with its sign.
+
+    Throughput: one sector of values a cycle. Latency: 1 cycle. Buffering: a sector. Combinational path: ``o.ready`` to
+    ``i.ready``.
+
+    Source: Gist, section III-A, "DPR".
+
+    Parameters
+    ----------
+    formats : tuple of :class:`Format`
+        Those that it can do.
+
+    Ports
+    -----
+    i : stream of :data:`~actcodec.rtl.common.vectors.sectors`
+    o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
+        Codes, at the top of their words; bits below the code's width mean nothing.
+    format : input, :class:`Format`
+        Constant while any value is inside. One that the unit does not have means the last that it has.
+
+    Raises
+    ------
+    ValueError
+        If ``formats`` names none or something else.
+    """
+
+    def __init__(self, formats=tuple(Format)):
+        self.formats = check_formats(formats)
+        super().__init__({"i": In(stream.Signature(sectors)), "o": Out(stream.Signature(sectors)),
+                          "format": In(Format)})
+
+    def elaborate(self, platform):
+        m = Module()
+        pipe = Pipeline(m, self.i, self.o)
+        lanes = [rounding(word, self.format, self.formats) for word in self.i.p.data]
+        *registers, count, last = pipe.stage(*(value for lane in lanes for value in lane), self.i.p.count,
+                                             self.i.p.last)
+        pipe.finish()
+        each = len(lanes[0])
+        for lane, word in enumerate(self.o.p.data):
+            code = narrow(m, self.format, self.formats, *registers[each * lane : each * (lane + 1)])
+            m.d.comb += word.eq(Cat(Const(0, 16), code))
+        m.d.comb += [self.o.p.count.eq(count), self.o.p.last.eq(last)]
+        return m
+
+
+class Widen(wiring.Component):
+    """Converts values of a smaller format to float32, exactly: every code, subnormal numbers, infinities and NaNs
+    among them.
+
+    Throughput: one sector of values a cycle. Latency: 1 cycle. Buffering: a sector. Combinational path: ``o.ready`` to
+    ``i.ready``.
+
+    Source: Gist, section III-A, "DPR".
+
+    Parameters
+    ----------
+    formats : tuple of :class:`Format`
+        Those that it can do.
+
+    Ports
+    -----
+    i : stream of :data:`~actcodec.rtl.common.vectors.sectors`
+        Codes, at the top of their words; bits below the code's width are zero.
+    o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
+    format : input, :class:`Format`
+        As that of :class:`Narrow`.
+
+    Raises
+    ------
+    ValueError
+        If ``formats`` names none or something else.
+    """
+
+    def __init__(self, formats=tuple(Format)):
+        self.formats = check_formats(formats)
+        super().__init__({"i": In(stream.Signature(sectors)), "o": Out(stream.Signature(sectors)),
+                          "format": In(Format)})
+
+    def elaborate(self, platform):
+        m = Module()
+        pipe = Pipeline(m, self.i, self.o)
+        words = [widen(m, word[16:], self.format, self.formats) for word in self.i.p.data]
+        # The low bits of every word are zero and need no register.
+        *registers, count, last = pipe.stage(*(word[13:] for word in words), self.i.p.count, self.i.p.last)
+        pipe.finish()
+        m.d.comb += [word.eq(Cat(Const(0, 13), register)) for word, register in zip(self.o.p.data, registers,
+                                                                                  strict=True)]
+        m.d.comb += [self.o.p.count.eq(count), self.o.p.last.eq(last)]
+        return m
+
+
+class DprEncode(wiring.Component):
+    """Rounds float32 values to a smaller format, as :class:`Narrow`, and packs 2, 3 or 4 of them into a 32-bit word.
 
     Throughput: one sector of values a cycle. Latency: 2 cycles from the values that fill a packed sector to that
     sector. Buffering: a sector of values and a packed one. Combinational path: ``o.ready`` to ``i.ready``.
@@ -67,20 +159,16 @@ class DprEncode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        most = max(WIDTH[form] for form in self.formats)
+        m.submodules.narrow = rounded = Narrow(self.formats)
         m.submodules.pack = pack = Bitpack(tuple(WIDTH[form] for form in self.formats))
-        pipe = Pipeline(m, self.i, pack.i)
-        lanes = [rounding(word, self.format, self.formats) for word in self.i.p.data]
-        *registers, count, last = pipe.stage(*(value for lane in lanes for value in lane), self.i.p.count,
-                                             self.i.p.last)
-        pipe.finish()
-        each = len(lanes[0])
-        for lane in range(8):
-            code = narrow(m, self.format, self.formats, *registers[each * lane : each * (lane + 1)])
-            m.d.comb += pack.i.p.data[lane].eq(code[16 - most :])
+        wiring.connect(m, wiring.flipped(self.i), rounded.i)
         m.d.comb += [
-            pack.i.p.count.eq(count),
-            pack.i.p.last.eq(last),
+            *(target.eq(word[-len(target) :]) for target, word in zip(pack.i.p.data, rounded.o.p.data, strict=True)),
+            pack.i.valid.eq(rounded.o.valid),
+            rounded.o.ready.eq(pack.i.ready),
+            pack.i.p.count.eq(rounded.o.p.count),
+            pack.i.p.last.eq(rounded.o.p.last),
+            rounded.format.eq(self.format),
             pack.width.eq(width(self.format, self.formats)),
             self.o.valid.eq(pack.o.valid),
             pack.o.ready.eq(self.o.ready),
@@ -92,11 +180,10 @@ class DprEncode(wiring.Component):
 
 
 class DprDecode(wiring.Component):
-    """Takes packed values of a smaller format apart and converts them to float32, exactly.
+    """Takes packed values of a smaller format apart and converts them to float32, as :class:`Widen`.
 
-    Every code is converted, subnormal numbers, infinities and NaNs among them. For the length of a tensor, and for
-    arrays that are too short or too long, see :class:`~actcodec.rtl.a2dtwp.bitunpack.Bitunpack`, of which this is the
-    one for the widths of the formats.
+    For the length of a tensor, and for arrays that are too short or too long, see
+    :class:`~actcodec.rtl.a2dtwp.bitunpack.Bitunpack`, of which this is the one for the widths of the formats.
 
     Throughput: one sector of values a cycle; a tensor takes three more to start and to end. Latency: 2 cycles from a
     packed sector to its first values; three from ``length``. Buffering: two sectors of values. Combinational path:
@@ -138,10 +225,17 @@ class DprDecode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        most = max(WIDTH[form] for form in self.formats)
         m.submodules.unpack = unpack = Bitunpack(tuple(WIDTH[form] for form in self.formats))
+        m.submodules.widen = widened = Widen(self.formats)
         wiring.connect(m, wiring.flipped(self.i), unpack.i)
+        wiring.connect(m, widened.o, wiring.flipped(self.o))
         m.d.comb += [
+            *(word.eq(code << 32 - len(code)) for word, code in zip(widened.i.p.data, unpack.o.p.data, strict=True)),
+            widened.i.valid.eq(unpack.o.valid),
+            unpack.o.ready.eq(widened.i.ready),
+            widened.i.p.count.eq(unpack.o.p.count),
+            widened.i.p.last.eq(unpack.o.p.last),
+            widened.format.eq(self.format),
             unpack.width.eq(width(self.format, self.formats)),
             unpack.length.p.eq(self.length.p),
             # Not while values of the last tensor, and of its format, are here.
@@ -149,17 +243,4 @@ class DprDecode(wiring.Component):
             self.length.ready.eq(unpack.length.ready & ~self.o.valid),
             self.error.eq(unpack.error),
         ]
-        pipe = Pipeline(m, unpack.o, self.o)
-        codes = [Cat(Const(0, 16 - most), code) for code in unpack.o.p.data]
-        words = [widen(m, code, self.format, self.formats) for code in codes]
-        # The low bits of every word are zero and need no register.
-        *registers, count, last = pipe.stage(*(word[13:] for word in words), unpack.o.p.count,
-                                             unpack.o.p.last)
-        pipe.finish()
-        m.d.comb += [word.eq(Cat(Const(0, 13), register)) for word, register in zip(self.o.p.data, registers,
-                                                                                  strict=True)]
-        m.d.comb += [self.o.p.count.eq(count), self.o.p.last.eq(last)]
         return m
-
-
-assert values_layout(32) == sectors

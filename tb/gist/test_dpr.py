@@ -1,4 +1,5 @@
-"""Bench of DPR: every rounding boundary, every code, every length, and arrays that end too soon or go on."""
+"""Bench of DPR: every rounding boundary, every code, every length, and arrays that end too soon or go on; and of its
+conversions alone, as a lane has them."""
 
 import cocotb
 import numpy as np
@@ -7,9 +8,9 @@ import pytest
 from actcodec import demo
 from actcodec.golden.gist import dpr
 from actcodec.rtl.common.minifloat import Format
-from actcodec.rtl.gist.dpr import DprDecode, DprEncode
+from actcodec.rtl.gist.dpr import DprDecode, DprEncode, Narrow, Widen
 from tb.common.arrays import SECTOR, interrupts, packs, unpacks, unpacks_any_length, words
-from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, rng, sectors, simulate
+from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, regress, rng, sectors, simulate
 
 PER_SECTOR = {"fp16": 16, "fp10": 24, "fp8": 32}  # values
 ALL = tuple(form.name for form in Format)
@@ -18,18 +19,28 @@ ALL = tuple(form.name for form in Format)
 @pytest.mark.parametrize("formats", [ALL, ("FP8", "FP10")])
 def test_encode(formats):
     simulate(DprEncode(tuple(Format[name] for name in formats)), __file__, decodes=False, formats=formats, without=[
-        decodes_subnormal_codes_in_every_lane, decodes_tensors_of_any_length, decodes_tensors_whose_lengths_queue,
-        decodes_what_ends_too_soon, decodes_what_goes_on])
+        *SECTORS, decodes_subnormal_codes_in_every_lane, decodes_tensors_of_any_length,
+        decodes_tensors_whose_lengths_queue, decodes_what_ends_too_soon, decodes_what_goes_on])
 
 
 @pytest.mark.parametrize("formats", [ALL])
 def test_decode(formats):
     simulate(DprDecode(tuple(Format[name] for name in formats)), __file__, decodes=True, formats=formats, without=[
-        encodes_ends_of_ranges_and_of_roundings_in_every_lane, encodes_a_tensor_whose_last_beat_is_empty,
+        *SECTORS, encodes_ends_of_ranges_and_of_roundings_in_every_lane, encodes_a_tensor_whose_last_beat_is_empty,
         encodes_tensors_back_to_back])
 
 
-@pytest.mark.parametrize("unit", [DprEncode, DprDecode])
+@pytest.mark.parametrize("formats", [ALL, *regress((("FP10",),))])
+def test_narrow(formats):
+    simulate(Narrow(tuple(Format[name] for name in formats)), __file__, SECTORS, widens=False, formats=formats)
+
+
+@pytest.mark.parametrize("formats", [ALL, *regress((("FP10",),))])
+def test_widen(formats):
+    simulate(Widen(tuple(Format[name] for name in formats)), __file__, SECTORS, widens=True, formats=formats)
+
+
+@pytest.mark.parametrize("unit", [DprEncode, DprDecode, Narrow, Widen])
 @pytest.mark.parametrize("formats", [(), Format.FP8, "FP8", ("FP8",), (Format.FP8, 1)])
 def test_other_formats_are_refused(unit, formats):
     with pytest.raises(ValueError, match="formats must be"):
@@ -266,3 +277,64 @@ async def decodes_what_goes_on(dut):
                     longer = np.append(content, random.integers(1, 256, size - len(content), np.uint8))
                     await decode(bench, random, longer, name, count, idle, stall, excess=size > padded)
                 await check(bench, random, count, name)
+
+
+async def convert(bench, random, values, name, *patterns):
+    """Values to codes at the top of words, or such codes back to values; bits below a code mean nothing."""
+    bench.dut.format.value = Format[name.upper()].value
+    unit = 1 << 32 - dpr.named(name).width
+    if parameters()["widens"]:
+        expected = words(dpr.dequantize(values, name))
+        sent = values.astype(np.uint32) * np.uint32(unit)
+    else:
+        expected, sent = dpr.quantize(values, name).astype(np.uint32) * np.uint32(unit), words(values)
+    run = await bench.run({"i": sectors(sent)}, {"o": -(-values.size // 8)}, random, *patterns)
+    kept = sectors(np.full(values.size, 0xFFFFFFFF if parameters()["widens"] else 0xFFFFFFFF // unit * unit, np.uint32))
+    kept = [mask | 31 << 256 for mask in kept]
+    bench.equal([beat & mask for beat, mask in zip(run["o"], kept, strict=True)], sectors(expected),
+                f"{name}, {values.size}")
+    return run
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def converts_every_lane_whatever_the_ports_do(dut, idle, stall):
+    random = rng()
+    bench = await Bench.started(dut)
+    for name in random.permutation(names()):
+        for count in (int(random.integers(1, 64)), int(random.integers(64, 300))):
+            values = random.integers(0, 1 << dpr.named(name).width, count) if parameters()["widens"] else stimulus(
+                random, count)
+            await convert(bench, random, values, str(name), idle, stall)
+
+
+@cocotb.test
+async def converts_a_sector_every_cycle_and_all_that_there_is(dut):
+    """Every code, or the ends of ranges and of roundings, in every lane."""
+    random = rng()
+    bench = await Bench.started(dut)
+    for name in names():
+        if parameters()["widens"]:
+            codes = np.arange(1 << dpr.named(name).width)
+            values = codes[np.argsort(random.random(codes.size))] if codes.size > 1 << 10 else in_every_lane(codes)
+        else:
+            edges = np.arange(110, 147)[:, None] << 23 | np.concatenate([1 << np.arange(23), (1 << 23) - (
+                1 << np.arange(24))])
+            values = in_every_lane(edges.reshape(-1).astype(np.uint32)).view(np.float32)
+        run = await convert(bench, random, values, name)
+        beats = -(-values.size // 8)
+        assert run.cycles["i"] == list(range(beats)) and run.cycles["o"] == list(range(1, beats + 1)), name
+
+
+@cocotb.test
+async def converts_after_a_reset_at_any_moment(dut):
+    random = rng()
+    bench = await Bench.started(dut)
+    for name in names():
+        values = np.arange(40) if parameters()["widens"] else stimulus(random, 40)
+        await interrupts(bench, random, sectors(np.arange(40, dtype=np.uint32))[: int(random.integers(1, 5))])
+        await convert(bench, random, values, name)
+
+
+SECTORS = [converts_every_lane_whatever_the_ports_do, converts_a_sector_every_cycle_and_all_that_there_is,
+           converts_after_a_reset_at_any_moment]

@@ -30,16 +30,20 @@ SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 1
 # more as the first block has codes; None: as other blocks of the first group have.
 COMPRESS_LATENCY = {
     16: {"sfpr": 7, "sfpr-zvc": 17, "brc": 18, "jpeg-act": (46, 53, 67), "jpeg-act-div": (48, 55, 69)},
-    32: {"raw": 2, "sfpr": 9, "sfpr-zvc": 19, "brc": 34, "jpeg-act": (48, 55, 69), "zvc": 11},
-    40: {"raw": 0, "sfpr": 4, "sfpr-zvc": 15, "brc": 1, "jpeg-act": (44, 51, 65), "zvc": 10, "sfpr-nibble": 16,
+    32: {"raw": 2, "sfpr": 9, "sfpr-zvc": 19, "brc": 34, "jpeg-act": (48, 55, 69), "zvc": 11, "dpr-fp16": 4,
+         "dpr-fp10": 5, "dpr-fp8": 6, "bitpack-1": 5, "bitpack-2": 3, "bitpack-3": 2},
+    40: {"raw": 0, "dpr-fp16": 1, "dpr-fp10": 1, "dpr-fp8": 1, "bitpack-1": 0, "bitpack-2": 0, "bitpack-3": 0,
+         "sfpr": 4, "sfpr-zvc": 15, "brc": 1, "jpeg-act": (44, 51, 65), "zvc": 10, "sfpr-nibble": 16,
          "sfpr-rice": 23, "jpeg-act-nibble": (45, 52, 66), "jpeg-act-rice": (52, 59, 73),
          "jpeg-act-div": (46, 53, 67), "jpeg-act-div-nibble": (47, 54, 68), "jpeg-act-div-rice": (54, 61, 75),
          "jpeg-base": (45, 52, 66)},
 }
 DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or take two; without one
     16: {"sfpr": 6, "sfpr-zvc": 16, "brc": 2, "jpeg-act": (39, 47, 63), "jpeg-act-div": (41, 49, 65)},
-    32: {"raw": 3, "sfpr": 7, "sfpr-zvc": 17, "brc": 3, "jpeg-act": (40, 48, 64), "zvc": 4},
-    40: {"raw": 1, "sfpr": 5, "sfpr-zvc": 14, "brc": 1, "jpeg-act": (37, 45, 61), "zvc": 1, "sfpr-nibble": 9,
+    32: {"raw": 3, "sfpr": 7, "sfpr-zvc": 17, "brc": 3, "jpeg-act": (40, 48, 64), "zvc": 4, "dpr-fp16": 4,
+         "dpr-fp10": 4, "dpr-fp8": 4, "bitpack-1": 3, "bitpack-2": 3, "bitpack-3": 3},
+    40: {"raw": 1, "dpr-fp16": 2, "dpr-fp10": 2, "dpr-fp8": 2, "bitpack-1": 1, "bitpack-2": 1, "bitpack-3": 1,
+         "sfpr": 5, "sfpr-zvc": 14, "brc": 1, "jpeg-act": (37, 45, 61), "zvc": 1, "sfpr-nibble": 9,
          "sfpr-rice": 21, "jpeg-act-nibble": (32, 40, 56), "jpeg-act-rice": (44, 52, 68),
          "jpeg-act-div": (39, 47, 63), "jpeg-act-div-nibble": (34, 42, 58), "jpeg-act-div-rice": (46, 54, 70),
          "jpeg-base": (33, None, None)},
@@ -79,6 +83,14 @@ def test_div_in_quarters(modes, packed):
     """In place of SH with each coder."""
     simulate(Cdu(lane_modes(*modes), packed=packed, coders=2), __file__, [*ANY, *(BYTES if packed else [])],
              without=[] if packed else [equals_golden_whatever_the_ports_do], modes=modes, packed=packed)
+
+
+@pytest.mark.parametrize("packed", [False, *regress(True)])
+def test_dpr_and_bitpack(packed):
+    """Rows of 8 to 24 bytes, beside some of 32."""
+    modes = (*reference.FLAT, "zvc")
+    rows = [*BYTES] if packed else [rows_that_end_early_or_late_are_flagged]
+    simulate(Cdu(lane_modes(*modes), packed=packed), __file__, [*ANY, *rows], modes=modes, packed=packed)
 
 
 @pytest.mark.parametrize("coders", [0, 9, True, "4"])

@@ -5,6 +5,7 @@ from math import ceil
 
 import numpy as np
 
+from actcodec.golden.gist import dpr
 from actcodec.golden.jpegact import dct, div, quantize, rle, sfpr, steps
 
 SHAPES = [
@@ -90,6 +91,12 @@ def payload_of(x, mode, dqt, cdus, code=None, dead_zone=0, k=None):
     elif mode == "brc":
         bits = [sum(1 << i for i, v in enumerate(b) if v > 0) for b in blocks_of(x, False, x.dtype.type(0))]
         coded = [b.to_bytes(8, "little") for b in bits]
+    elif mode.startswith(("dpr-", "bitpack-")):
+        form = mode.partition("-")[2]
+        size = dpr.named(form).width if mode.startswith("dpr-") else 8 * int(form)
+        codes = dpr.quantize(x, form) if mode.startswith("dpr-") else x.view("u4") >> 32 - size
+        coded = [sum(int(v) << size * i for i, v in enumerate(b)).to_bytes(8 * size, "little")
+                 for b in blocks_of(codes, False)]
     else:
         y = sfpr.quantize(x, sfpr.scales(x).k if k is None else k)
         tiled = mode.startswith("jpeg-")

@@ -13,8 +13,8 @@ def chosen(name, kind, shape=(8, 16, 32, 32), **options):
 
 
 @pytest.mark.parametrize("name, dense, mask, sparse", [
-    ("none", None, None, None), ("cdma", None, "zvc", "zvc"), ("gist", None, "binarize", "ssdc"),
-    ("gist-fp8", "dpr-fp8", "binarize", "ssdc-fp8"), ("sfpr", "sfpr", "sfpr", "sfpr"),
+    ("none", None, None, None), ("cdma", None, "zvc", "zvc"), ("gist", None, "brc", "ssdc"),
+    ("gist-fp8", "dpr-fp8", "brc", "ssdc-fp8"), ("sfpr", "sfpr", "sfpr", "sfpr"),
     ("jpeg-act", "jpeg-act", "brc", "sfpr-zvc"), ("zvc", "zvc", "zvc", "zvc"), ("brc", None, "brc", None),
 ])
 def test_presets_are_the_columns_of_table_ii(name, dense, mask, sparse):

@@ -1,9 +1,9 @@
 """Recorded streams and files: what was written once stays readable, and stays what is written.
 
-``files/`` has an .act file for each code that files can have; ``digests.json`` the first digits of the SHA-256 of every
-file, and of the array that comes back, over modes, options and shapes. Neither judges whether a format is right (the
-judges do): they say that it has not changed. ``python -m tb.vectors`` records what is new; with ``--renew`` it replaces
-what differs, for a format that changes on purpose.
+``files/`` has an .act file for each code that files can have, or had; ``digests.json`` the first digits of the SHA-256
+of every file, and of the array that comes back, over modes, options and shapes. Neither judges whether a format is
+right (the judges do): they say that it has not changed. ``python -m tb.vectors`` records what is new; with ``--renew``
+it replaces what differs, for a format that changes on purpose.
 """
 
 import hashlib
@@ -109,3 +109,8 @@ def files():
         for values, one in mode.file_modes:
             bound = {"error_bound": 0.125} if mode.option("error_bound") else {}
             yield FILES / f"{one.name}.act", mode.name, values | bound
+
+
+def old_files():
+    """The same of codes that are no longer written: their files stay as they are."""
+    yield FILES / "binarize.act", "brc", {}

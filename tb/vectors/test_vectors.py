@@ -7,10 +7,11 @@ from actcodec import codecs
 from tb import vectors
 
 RECORDED = vectors.recorded()
+FILES = [*vectors.files(), *vectors.old_files()]
 
 
 def test_every_case_is_recorded_and_no_other():
-    names = {name for name, *_ in vectors.cases()} | {path.name for path, *_ in vectors.files()}
+    names = {name for name, *_ in vectors.cases()} | {path.name for path, *_ in FILES}
     assert names == set(RECORDED)
 
 
@@ -20,7 +21,7 @@ def test_streams_are_those_of_before(mode):
     assert {name: vectors.digests(*case) for name, case in cases.items()} == {name: RECORDED[name] for name in cases}
 
 
-@pytest.mark.parametrize("path, mode, options", list(vectors.files()), ids=lambda value: getattr(value, "stem", ""))
+@pytest.mark.parametrize("path, mode, options", FILES, ids=lambda value: getattr(value, "stem", ""))
 def test_files_of_before_can_be_read(path, mode, options):
     compressed = actcodec.load(path)
     assert compressed.mode == mode

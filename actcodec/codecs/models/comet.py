@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from actcodec.codecs.codec import LaneCodec, LanePayload
 from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.models import flat
 from actcodec.codecs.registry import lane_modes
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.book import Book
@@ -26,7 +27,6 @@ from actcodec.golden.offload.wire import stream
 __all__ = ["Comet"]
 
 HEAD = 2 + 1 + 7  # step, flags, book
-WIDEST = 2**24 - 8  # values of a row that a lane can have
 PER_BYTE = 8  # values that a byte of the payload can stand for, at most
 FLAGS = ("tiled", "horizontal", "vertical", "signed")
 UNPREDICTED = ("none+", "none")  # symbols without and with a sign; the cheaper one is taken
@@ -36,17 +36,7 @@ class Comet(LaneCodec):
     """A tensor's values decide between the mode and its variant without tiles."""
 
     def view(self, shape: Sequence[int]) -> Any:
-        """Without tiles, the tensor as one row, or, where that makes no difference, as rows of one sector. Raises
-        ValueError where neither fits a descriptor."""
-        if self.mode.tiled:
-            return blocks.view(shape)
-        size = math.prod(shape)
-        if size % blocks.LANES == 0:
-            return blocks.View(size // blocks.LANES, blocks.LANES, 1, 1, False)
-        if size > WIDEST:
-            raise ValueError(f"shape {tuple(shape)} has {size} values, in a lane legal are multiples of "
-                             f"{blocks.LANES}, and up to {WIDEST}")
-        return blocks.View(1, size, 1, 1, False)
+        return blocks.view(shape) if self.mode.tiled else flat.view(shape)
 
     # ----------------------------------------------------------------------------------------- of the lane's own mode
     def fit(self, x: NDArray[np.float32], signs: bool = False,

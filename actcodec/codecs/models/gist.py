@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from actcodec.codecs.codec import Codec
 from actcodec.codecs.compressed import Compressed
+from actcodec.codecs.models.flat import Flat
 from actcodec.golden.gist import binarize, dpr, ssdc
 from actcodec.golden.gist.ssdc import Encoded
 
-__all__ = ["Binarize", "Dpr", "Ssdc"]
+__all__ = ["Dpr", "Ssdc", "of_bits"]
 
 
 class Formatted(Codec):
@@ -32,31 +33,23 @@ class Formatted(Codec):
         return int(np.count_nonzero(np.abs(x) > np.float32(dpr.named(self.form).largest))) if self.form else 0
 
 
-class Binarize(Codec):
-    """One bit a value; what comes back is 1.0 or +0.0."""
-
-    def compress(self, x: np.ndarray, cdus: int = 1, **options: Any) -> Compressed:
-        return Compressed(self.mode.name, x.shape, binarize.forward(x).tobytes())
-
-    def decompress(self, compressed: Compressed) -> np.ndarray:
-        c = compressed
-        return binarize.backward(np.ones(c.length, np.float32), np.frombuffer(c.payload, np.uint8)).reshape(c.shape)
-
-    def size(self, shape: Sequence[int], **options: Any) -> int:
-        return -(-math.prod(shape) // 8)
-
-
-class Dpr(Formatted):
+class Dpr(Formatted, Flat):
     """Floats of fewer bits."""
 
-    def compress(self, x: np.ndarray, cdus: int = 1, **options: Any) -> Compressed:
-        return Compressed(self.mode.name, x.shape, dpr.encode(x, self.form).tobytes())
+    def compress(self, x: np.ndarray, cdus: int = 1, dtype: str = "float32", **options: Any) -> Compressed:
+        return Compressed(self.mode.name, x.shape, dpr.encode(x, self.form).tobytes(), {"cdus": cdus})
 
     def decompress(self, compressed: Compressed) -> np.ndarray:
         c = compressed
         return dpr.decode(np.frombuffer(c.payload, np.uint8), self.form, c.length).reshape(c.shape)
 
-    def size(self, shape: Sequence[int], **options: Any) -> int:
+    def content(self, words: NDArray[np.float32]) -> NDArray[np.uint8]:
+        return dpr.join(dpr.codes(words, self.form), self.form).view(np.uint8)
+
+    def words(self, content: NDArray[np.uint8], count: int) -> NDArray[np.float32]:
+        return dpr.words(dpr.split(content.view("<u4"), self.form)[:count], self.form)
+
+    def size(self, shape: Sequence[int], dtype: str = "float32", **options: Any) -> int:
         return self.value_bytes(math.prod(shape))
 
 
@@ -64,25 +57,17 @@ class Ssdc(Formatted):
     """Narrow CSR. The payload is values, columns, row counts; side information is the number of values, 8 bytes."""
 
     def compress(self, x: np.ndarray, cdus: int = 1, **options: Any) -> Compressed:
-        return self.joined(x.shape, ssdc.encode(x, self.form)._asdict())
-
-    def joined(self, shape: Sequence[int], arrays: Any) -> Compressed:
-        """Of the arrays, or their bytes, by name."""
-        payload = b"".join(arrays[name] for name in ("values", "columns", "counts"))
-        return Compressed(self.mode.name, tuple(shape), payload, side=struct.pack("<Q", len(arrays["columns"])))
-
-    def arrays(self, compressed: Compressed, content: Any = None) -> dict[str, Any]:
-        """The arrays, and what else a decoder takes. ``content`` is the payload in another type."""
-        c, nonzero = compressed, struct.unpack("<Q", compressed.side)[0]
-        values = self.value_bytes(nonzero)
-        columns, content = values + nonzero, c.payload if content is None else content
-        return {"length": c.length, "nonzero": nonzero, "values": content[:values],
-                "columns": content[values:columns], "counts": content[columns:]}
+        arrays = ssdc.encode(x, self.form)
+        payload = b"".join((arrays.values, arrays.columns, arrays.counts))
+        return Compressed(self.mode.name, x.shape, payload, side=struct.pack("<Q", len(arrays.columns)))
 
     def encoded(self, compressed: Compressed) -> Encoded:
-        a = self.arrays(compressed, memoryview(compressed.payload))
-        return ssdc.Encoded(np.frombuffer(a["values"], np.uint8 if self.form else "<f4"),
-                            np.frombuffer(a["columns"], np.uint8), np.frombuffer(a["counts"], "<u2"))
+        """Golden's arrays."""
+        nonzero, content = struct.unpack("<Q", compressed.side)[0], np.frombuffer(compressed.payload, np.uint8)
+        values = self.value_bytes(nonzero)
+        columns = values + nonzero
+        return ssdc.Encoded(content[:values] if self.form else content[:values].view("<f4"),
+                            content[values:columns], content[columns:].view("<u2"))
 
     def decompress(self, compressed: Compressed) -> np.ndarray:
         c = compressed
@@ -98,3 +83,10 @@ class Ssdc(Formatted):
         if c.payload_bytes != expected:
             raise ValueError(f"payload has {c.payload_bytes} bytes, mode {c.mode} asks for {expected}")
         ssdc.places(self.encoded(c), c.length, self.form)
+
+
+def of_bits(mode: Any, shape: Sequence[int], payload: bytes) -> Compressed:
+    """The ``Compressed`` of a file of before, when Binarize was a mode of its own: the bits of a flat array. Raises
+    ValueError for a payload of another size."""
+    ones = np.broadcast_to(np.ones(1, np.float32), shape)  # no memory before the size is known to be right
+    return mode.model.compress(binarize.backward(ones, np.frombuffer(payload, np.uint8)))

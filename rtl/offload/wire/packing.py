@@ -23,7 +23,7 @@ def packed(ports, cdu):
     m.submodules.cdu = cdu
     modes, most, beat = cdu.modes, window_size(cdu.modes), beat_size(cdu.modes)
     granule = 4 if all(mode.format.row == 32 for mode in modes) else 1
-    m.submodules.packer = packer = Packer(granule, most, beat)
+    m.submodules.packer = packer = Packer(granule, cdu.width, beat)
     m.submodules.unpacker = unpacker = Unpacker(granule, beat, most)
     m.submodules.cutter = cutter = RowCutter(modes)
     wiring.connect(m, packer.o, wiring.flipped(ports.bytes_o))
