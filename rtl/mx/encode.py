@@ -149,22 +149,27 @@ class Encode(wiring.Component):
         m.d.comb += [total.eq(_greater(greatest, Mux(begins, 0, most))), void.eq(nan | (some & ~begins))]
         scale, first = (Signal(8, name=name, reset_less=True) for name in ("scale", "first"))
         offset, hidden = Signal(signed(9), reset_less=True), Signal(reset_less=True)
-        up, exponent = total[0], total[1:]
-        sum_, low, high = Signal(signed(10)), Signal(), Signal()
+        exponent, sum_, low, high = total[1:], Signal(signed(10)), Signal(), Signal()
+        least, bias, beyond = Signal(signed(10)), Signal(4), Signal(5)  # of the format: -2 E + 1, bias, bias + E
+        m.d.sync += [least.eq(self._constant(lambda form: form.emax) * -2 + 1),
+                     bias.eq(self._constant(lambda form: form.bias)),
+                     beyond.eq(self._constant(lambda form: form.bias + form.emax))]
+        # One adder each: the lowest bit of the sum carries whether the exponent goes up.
+        opposite = Signal(11)  # twice beyond - exponent - up
         lacks = self._any(lambda form: form.nan is None)
         m.d.comb += [
-            sum_.eq(exponent - self._constant(lambda form: form.emax) + up),
+            sum_.eq((least + total) >> 1),
+            opposite.eq(Cat(1, beyond) + ~Cat(total, Const(0, 2))),
             low.eq((sum_ < 0) | ~exponent.any()),
             high.eq(sum_[:8].all() & ~sum_[8]),
         ]
-        bias, beyond = (self._constant(value) for value in (lambda form: form.bias, lambda form: form.bias + form.emax))
         with m.If(move):
             m.d.sync += [most.eq(total), some.eq(void)]
             with m.If(ends):
                 m.d.sync += [
                     scale.eq(Mux(void & lacks, NAN, Mux(low, 0, Cat(sum_[0] & ~high, sum_[1:8])))), first.eq(scale),
                     # bias - scale, beside the scale and not behind it
-                    offset.eq(Mux(low, bias, beyond - exponent - up + high)),
+                    offset.eq(Mux(low, bias, Cat(opposite[1] | high, opposite[2:10]))),
                     hidden.eq(void & lacks),
                 ]
 
