@@ -68,8 +68,9 @@ def by_code(code: int) -> tuple[Mode | None, dict[str, Any]]:
 
 
 def codes() -> dict[int, Mode]:
-    """{code: the mode that has it}, variants and old codes among them, in the order of the codes."""
-    return dict(sorted(((code, mode) for mode in _with_variants(MODES.values()) for code in _codes(mode)),
+    """{code: the mode that has it}, variants, what is for words of 16 bits, and old codes among them, in the
+    order of the codes."""
+    return dict(sorted(((code, mode) for mode in _with_halves(MODES.values()) for code in _codes(mode)),
                        key=lambda pair: pair[0]))
 
 
