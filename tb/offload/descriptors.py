@@ -92,7 +92,7 @@ class Descriptor:
         form = self.mode.format
         if form.segmented:
             return codec.block_sizes(self.mode.model.planes(self.view), form.row)[stream.order(self.blocks, self.cdus)]
-        if form.kind == "fixed":
+        if form.shortest == form.longest:
             return np.full(self.blocks, form.longest)
         sizes, at = np.zeros(self.blocks, int), 0
         for k in range(self.blocks):
