@@ -38,8 +38,8 @@ class Narrow(wiring.Component):
 
     Parameters
     ----------
-    formats : tuple of :class:`Format`
-        Those that it can do.
+    formats : tuple of {"fp16", "fp10", "fp8"}
+        Formats to choose from at run time.
 
     Ports
     -----
@@ -86,8 +86,8 @@ class Widen(wiring.Component):
 
     Parameters
     ----------
-    formats : tuple of :class:`Format`
-        Those that it can do.
+    formats : tuple of {"fp16", "fp10", "fp8"}
+        Formats to choose from at run time.
 
     Ports
     -----

@@ -53,8 +53,8 @@ class Encode(wiring.Component):
 
     Parameters
     ----------
-    elements : tuple of str
-        Element formats, one or more of those in :data:`~actcodec.rtl.mx.element.FORMATS`.
+    elements : tuple of {"int8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}
+        Element formats, one or more.
 
     Ports
     -----
