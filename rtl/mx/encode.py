@@ -115,7 +115,7 @@ class Encode(wiring.Component):
             m.d.sync += [there.eq(Cat(~flushing, there)), lasts.eq(Cat(i.p.last & ~flushing, lasts)), left.eq(0),
                          phase.eq(phase + 1)]
         with m.Elif(chunks.ready):
-            m.d.sync += left.eq(there[-1])
+            m.d.sync += left.eq(left | there[-1])
         with m.If(i.valid & i.ready & i.p.last):
             m.d.sync += flushing.eq(1)
         with m.If(flushing & ~there.any()):
