@@ -29,7 +29,7 @@ SOURCES = {
     "bench": {**dict.fromkeys(("rates", "offload"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
               "coders": (LANES, ("jpeg-base",)), "speed": ((SAMPLE, "golden", "actcodec/bench/speed.py"), ())},
     "measured": {"beside": (OTHERS, ("jpeg-act", "sfpr-zvc", "comet")),
-                 "quantizers": ((*OTHERS, "docs/quantizers.py"), ("jpeg-act",))},
+                 "quantizers": ((*OTHERS, "docs/quantizers.py"), ("jpeg-act", "sfpr-zvc", "comet", "mx"))},
 }
 """What sections of records depend on: {record: {section: (places, modes whose streams count)}}."""
 

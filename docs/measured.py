@@ -20,7 +20,7 @@ HEADS = {
     "beside": ("tensors", "equal", "as", "ZVC", "nibble", "rice", "`comet`", "SZ3, default", "SZ3, best",
                "cuSZ, codes alone", "zfp"),
     "quantizers": ("errors of", "coder", "`sh`", *(f"`div`, dead zone {zone}" for zone in steps.DEAD_ZONES),
-                   "SZ3, best"),
+                   "`comet`", "SZ3, best", "zfp", "MX"),
 }
 
 

@@ -209,7 +209,7 @@ def points(text, record):
             series = f"jpeg-act, {options.get('coder', 'zvc')}"
             if "quantizer" in options:
                 continue
-        elif mode in ("jpeg-base", "comet") or (mode == "division" and set(options) <= {"bits"}):
+        elif mode in ("jpeg-base", "comet", "mx") or (mode == "division" and set(options) <= {"bits"}):
             series = mode
         elif mode.startswith("dpr-"):
             series = "dpr"
@@ -217,14 +217,11 @@ def points(text, record):
             continue
         found.setdefault(series, []).append((float(error), float(ratio)))
     errors = {table: next(error for error, ratio in found["jpeg-act, zvc"] if ratio == zvc)
-              for table, coder, zvc, *_ in record["quantizers"] if coder == "zvc"}
+              for table, coder, zvc, *_ in record["quantizers"] if coder == "zvc" and table != "MXFP8"}
     for table, coder, *ratios in record["quantizers"]:
-        if coder == "rice":
-            found.setdefault("jpeg-act, rice, div", []).append((errors[table], max(ratios[1:-1])))
-            found.setdefault("SZ3", []).append((errors[table], ratios[-1]))
-    for kind, equal, table, *ratios in record["beside"]:
-        if kind == "dense" and equal == "L2 error":
-            found.setdefault("zfp", []).append((errors[table], ratios[-1]))
+        if coder == "rice" and table in errors:
+            for name, ratio in (("jpeg-act, rice, div", max(ratios[1:-4])), ("SZ3", ratios[-3]), ("zfp", ratios[-2])):
+                found.setdefault(name, []).append((errors[table], ratio))
     return {series: sorted(point for point in some if not any(
         other != point and other[0] <= point[0] and other[1] >= point[1] for other in some))
         for series, some in found.items()}
@@ -252,8 +249,8 @@ def ratios():
     d.text((left + right) / 2, bottom + 40, "relative L2 error", "quiet")
     d.text(left, top - 12, "ratio of files", "quiet left")
     kinds = {"jpeg-act, zvc": "f", "jpeg-act, nibble": "c", "jpeg-act, rice": "a", "jpeg-act, rice, div": "a",
-             "jpeg-base": "e", "comet": "d", "division": "c", "dpr": "f", "SZ3": "b", "zfp": "b"}
-    dashed = {"SZ3", "zfp", "jpeg-act, rice, div", "division", "dpr"}
+             "jpeg-base": "e", "comet": "d", "division": "c", "dpr": "f", "mx": "e", "SZ3": "b", "zfp": "b"}
+    dashed = {"SZ3", "zfp", "jpeg-act, rice, div", "division", "dpr", "mx"}
     for k, (name, some) in enumerate((name, series[name]) for name in kinds if name in series):
         shown = [place(*point) for point in some if 0.005 <= point[0] <= 1.0 and 2 <= point[1] <= 32]
         path = " ".join(f"{x} {y}" for x, y in shown)

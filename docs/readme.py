@@ -27,17 +27,17 @@ def when(records):
 def yardstick(record, stale):
     """The paper's code, ours, and others, at the same errors."""
     div = 3 + steps.DEAD_ZONES.index(1)
-    yield "| L2 error of | ZVC, the paper's | `nibble` | `rice` | `rice`, `--quantizer div` | SZ3 | zfp |"
-    yield "|---|---:|---:|---:|---:|---:|---:|"
-    for table in ("optL", "optH"):
+    ours = ("ZVC, the paper's", "`nibble`", "`rice`", "`rice`, `--quantizer div`", "`comet`")
+    yield f"| L2 error of | {' | '.join((*ours, 'SZ3', 'zfp', 'MX'))} |"
+    yield f"|---|{8 * '---:|'}"
+    for table in ("optL", "optH", "MXFP8"):
         zvc, nibble, rice = (next(row for row in record["quantizers"] if row[:2] == [table, coder])
                              for coder in ("zvc", "nibble", "rice"))
-        zfp = next(row[-1] for row in record["beside"] if row[:3] == ["dense", "L2 error", table])
-        cells = [tables.marked(f"{number:.2f}", kind in stale) for number, kind in (
-            *((number, "quantizers") for number in (zvc[2], nibble[2], rice[2], rice[div], rice[-1])), (zfp, "beside"))]
+        cells = [tables.marked(f"{cell:.2f}" if isinstance(cell, float) else cell, "quantizers" in stale)
+                 for cell in (zvc[2], nibble[2], rice[2], rice[div], *rice[-4:])]
         yield f"| {table} | {' | '.join(cells)} |"
     yield ""
-    yield f"Measured {when(record['keys'].values())}."
+    yield f"Measured {when([record['keys']['quantizers']])}."
 
 
 def dates(text, recorded):
