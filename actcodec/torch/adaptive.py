@@ -55,7 +55,7 @@ class Adaptive:
         if not self._modules:
             raise ValueError("the model has no convolution")
         self._control = adaptive.Adaptive(self._modules, 1.0, fraction, window, change)
-        compress.watch = self._pass
+        compress.layers.watch = self._pass
 
     @property
     def bounds(self) -> dict[str, Any]:

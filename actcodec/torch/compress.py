@@ -11,12 +11,12 @@ from fnmatch import fnmatchcase
 from typing import Any, Self
 
 import torch
-from torch.nn.parameter import is_lazy
 
 from actcodec.torch import rules as ruling
 from actcodec.torch import saved
 from actcodec.torch.entry import Entry, Form, serves
 from actcodec.torch.golden import ENGINES, codec
+from actcodec.torch.layers import Layers
 from actcodec.torch.needs import SHAPE, Bit, Noise, Places
 from actcodec.torch.offload import Host
 from actcodec.torch.operations import Operations
@@ -89,9 +89,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             raise ValueError(f"offload is {offload!r}, must be None or 'cpu'")
         self._host = Host() if offload else None
         self.model, self.engine, self.min_values, self.error_every = model, engine, min_values, error_every
-        self.schedule, self.step, self._depth, self._handles = schedule, 0, 0, []
-        self._operations, self._warned, self._lazy = Operations(), set(), False
-        self.watch = None  # of a name, a module, its arguments and its output: called after each module in the context
+        self.schedule, self.step, self._depth = schedule, 0, 0
+        self.layers, self._operations, self._warned = Layers(model, self._new_pass), Operations(), set()
         self.set(preset, rules=rules, **options)
         self.reset()
 
@@ -119,7 +118,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     def reset(self) -> None:
         """Forgets what the report would show."""
         self._rows, self._meter, self._passes = {}, Meter(), 0
-        self._entries, self._ordinals, self._layers = weakref.WeakValueDictionary(), Counter(), []
+        self._entries = weakref.WeakValueDictionary()
         self._left = Counter()  # what the innermost pass saved and left as it is, and why
 
     def report(self) -> Report:
@@ -148,9 +147,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         self._depth -= 1
         if not self._depth:
             self._operations.__exit__(*error)
-            for handle in self._handles:
-                handle.remove()
-            self._handles.clear()
+            self.layers.detach()
             if error[:1] == (None,) and self.rules and self._left and not self._compressed:
                 self._warn("no tensor was compressed. Left as they are were "
                            + ", ".join(f"{count} {why}" for why, count in sorted(self._left.items())))
@@ -162,23 +159,10 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if self.schedule:
             self.set(**self.schedule.at(self.step))
         self.step += 1
-        self._find_parameters()
-        self._layers.clear()
         self._left.clear()
         self._compressed = False
-        self._new_pass()
-        for name, module in self.model.named_modules():
-            self._handles += [module.register_forward_pre_hook(Call(self, name)),
-                              module.register_forward_hook(Return(self), always_call=True)]
+        self.layers.attach()
         self._operations.__enter__()
-
-    def _find_parameters(self):
-        """Memory of weights and buffers; of lazy modules, once they have any."""
-        tensors = [*self.model.parameters(), *self.model.buffers()]
-        lazy = [is_lazy(tensor) for tensor in tensors]
-        self._lazy = any(lazy)
-        self._parameters = {saved.storage(tensor) for tensor, wait in zip(tensors, lazy, strict=True)
-                            if not wait and saved.plain(tensor) and tensor.numel()}
 
     def _warn(self, message):
         if message not in self._warned:
@@ -186,22 +170,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             warnings.warn(message, stacklevel=3)
 
     def _new_pass(self):
-        self._ordinals.clear()
         self._measured = self.error_every and self._passes % self.error_every == 0
         self._passes += 1
-
-    def _call(self, name):
-        if self._lazy:  # a lazy module's own hook came first
-            self._find_parameters()
-        if not name and self._ordinals:  # the model once more in the same context
-            self._new_pass()
-        self._layers.append(name)
-
-    def _return(self, module, args, output):
-        if self._layers:  # an error may have come before the call
-            name = self._layers.pop()
-            if self.watch and output is not None:
-                self.watch(name, module, args, output)
 
     # ----------------------------------------------------------------------------------------------------------- hooks
     @torch.no_grad()
@@ -226,7 +196,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     def _new(self, tensor, need):
         """The entry of a tensor that is not kept yet."""
-        if saved.storage(tensor) in self._parameters:
+        if self.layers.own(tensor):
             entry = Entry(tensor, "other", None)
             entry.forms[None] = Form(tensor)
             return entry
@@ -316,9 +286,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     def _row(self, tensor, kind):
         """The row of the report for the next tensor of this layer."""
-        layer = self._layers[-1] if self._layers else ""
-        number = self._ordinals[layer]
-        self._ordinals[layer] += 1
+        layer, number = self.layers.next()
         row = self._rows.setdefault((layer, number), Row(layer))
         row.begin(tensor, kind)
         return row
@@ -329,25 +297,3 @@ def relative_error(values: torch.Tensor, exact: torch.Tensor) -> Any:
     exact = exact.detach().double()
     error = (values.double() - exact).norm()
     return float(error / exact.norm()) if error else 0.0
-
-
-class Call:
-    """A hook in front of a module. A copy of the module, made meanwhile, has one that does nothing."""
-
-    def __init__(self, compress: Any = None, name: str = "") -> None:
-        self._compress, self._name = compress, name
-
-    def __call__(self, module: Any, arguments: Any) -> None:
-        if self._compress is not None and not torch.compiler.is_compiling():
-            self._compress._call(self._name)
-
-    def __reduce__(self) -> Any:
-        return type(self), ()
-
-
-class Return(Call):
-    """A hook behind a module, likewise."""
-
-    def __call__(self, module: Any, arguments: Any, output: Any) -> None:
-        if self._compress is not None and not torch.compiler.is_compiling():
-            self._compress._return(module, arguments, output)

@@ -60,7 +60,7 @@ def _check_control(configuration):
     from actcodec.torch import Adaptive, Awp, Compress, resnet
 
     controls = {"adaptive": lambda **options: Adaptive(Compress(model, "none"), None, measure=True, **options),
-            "awp": lambda **options: Awp(model, **options)}
+                "awp": lambda **options: Awp(model, **options)}
     for key, make in controls.items():
         if configuration[key] is None:
             continue

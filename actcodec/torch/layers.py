@@ -1,0 +1,96 @@
+"""Which layer of a model is running: hooks around each of its modules."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from actcodec.torch import saved
+
+__all__ = ["Layers"]
+
+
+class Layers:
+    """The layers of a ``model``. ``begin`` is called whenever a pass begins while they are attached, and ``watch``, if
+    it is set, after each module: with its name, itself, its arguments and its output."""
+
+    def __init__(self, model: nn.Module, begin: Callable[[], None]) -> None:
+        self.model, self._begin = model, begin
+        self.watch: Callable[[str, nn.Module, Any, Any], None] | None = None
+        self._running: list[str] = []  # the innermost one is the last
+        self._numbers: Counter[str] = Counter()
+        self._handles: list[Any] = []
+        self._parameters: set[Any] = set()  # memory of weights and buffers
+        self._lazy = False
+
+    def attach(self) -> None:
+        """Follows the model from now on."""
+        self._find_parameters()
+        self._running.clear()
+        self._numbers.clear()
+        self._begin()
+        for name, module in self.model.named_modules():
+            self._handles += [module.register_forward_pre_hook(Call(self, name)),
+                              module.register_forward_hook(Return(self), always_call=True)]
+
+    def detach(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    def next(self) -> tuple[str, int]:
+        """The layer that is running, "" for none, and a number that tells its tensors apart."""
+        layer = self._running[-1] if self._running else ""
+        self._numbers[layer] += 1
+        return layer, self._numbers[layer] - 1
+
+    def own(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is in the memory of a weight or buffer."""
+        return saved.storage(tensor) in self._parameters
+
+    def _find_parameters(self):
+        """Those of lazy modules, once they have any."""
+        tensors = [*self.model.parameters(), *self.model.buffers()]
+        lazy = [is_lazy(tensor) for tensor in tensors]
+        self._lazy = any(lazy)
+        self._parameters = {saved.storage(tensor) for tensor, wait in zip(tensors, lazy, strict=True)
+                            if not wait and saved.plain(tensor) and tensor.numel()}
+
+    def call(self, name: str) -> None:
+        if self._lazy:  # a lazy module's own hook came first
+            self._find_parameters()
+        if not name and self._numbers:  # the model once more in the same context
+            self._numbers.clear()
+            self._begin()
+        self._running.append(name)
+
+    def leave(self, module: nn.Module, arguments: Any, output: Any) -> None:
+        if self._running:  # an error may have come before the call
+            name = self._running.pop()
+            if self.watch and output is not None:
+                self.watch(name, module, arguments, output)
+
+
+class Call:
+    """A hook before a module. A copy of the module, made meanwhile, has one that does nothing."""
+
+    def __init__(self, layers: Layers | None = None, name: str = "") -> None:
+        self._layers, self._name = layers, name
+
+    def __call__(self, module: Any, arguments: Any) -> None:
+        if self._layers is not None and not torch.compiler.is_compiling():
+            self._layers.call(self._name)
+
+    def __reduce__(self) -> Any:
+        return type(self), ()
+
+
+class Return(Call):
+    """A hook after a module, likewise."""
+
+    def __call__(self, module: Any, arguments: Any, output: Any = None) -> None:
+        if self._layers is not None and not torch.compiler.is_compiling():
+            self._layers.leave(module, arguments, output)
