@@ -38,7 +38,7 @@ def examples(results: Sequence[Any]) -> Iterator[tuple[Any, int]]:
 
 
 def draw(results: Sequence[Any], path: str | Path) -> None:
-    """Draws ``results`` of :func:`actcodec.demo.run.run` into the PNG ``path``."""
+    """Draws ``results`` of :func:`actcodec.demo.run.run` into the PNG ``path``, whose folder is made if need be."""
     plt = pyplot()
     plt.rcParams.update({"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": QUIET,
                          "xtick.color": INK, "ytick.color": INK})
@@ -48,6 +48,7 @@ def draw(results: Sequence[Any], path: str | Path) -> None:
     right.text(0.12, 0.885, "Small marks: one tensor each. Large marks: all tensors of a kind together.", color=QUIET)
     draw_ratios(right.add_axes((0.12, 0.1, 0.84, 0.74)), results)
     right.suptitle("Ratio against error", x=0.12, y=0.965, ha="left", fontsize=14, weight="bold")
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     write(figure, path)
 
 

@@ -107,7 +107,6 @@ def run(output: str | Path, everything: bool = False) -> bool:
         progress.start_task(drawing)
         from actcodec.demo.picture import draw
 
-        output.mkdir(parents=True, exist_ok=True)
         draw(results, output / "demo.png")
         progress.advance(drawing)
 

@@ -104,16 +104,22 @@ def test_names_in_the_picture_hide_neither_marks_nor_each_other(tmp_path):
     pyplot().close(figure)
 
 
-def test_a_demo_that_fails_leaves_no_folder(monkeypatch, tmp_path):
-    for name, stand_in in hardware().items():
-        monkeypatch.setattr(engines, name, stand_in)
+@pytest.mark.parametrize("place, name, calls", [(engines, "prepare", 0), (engines, "decompress", 9),
+                                                (picture, "draw_ratios", 0)])
+def test_a_demo_that_fails_leaves_no_folder(monkeypatch, tmp_path, place, name, calls):
+    """Before the first tensor, in the middle of them, and with all of them."""
+    for function, stand_in in hardware().items():
+        monkeypatch.setattr(engines, function, stand_in)
+    works, left = getattr(place, name), iter(range(calls))
 
-    def fails(modes):
-        raise files.UserError("no compiler")
+    def fails(*arguments):
+        if next(left, None) is None:
+            raise files.UserError("no memory")
+        return works(*arguments)
 
-    monkeypatch.setattr(engines, "prepare", fails)
+    monkeypatch.setattr(place, name, fails)
     result = CliRunner().invoke(cli.main, ["demo", "--output", str(tmp_path / "new" / "folder")])
-    assert (result.exit_code, result.stderr) == (2, "actcodec: error: no compiler\n")
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, "actcodec: error: no memory")
     assert not list(tmp_path.iterdir())
 
 
