@@ -1,13 +1,12 @@
 """Draws the diagrams of docs/timing.md from simulation: ``python -m docs.timing``.
 
 The accelerator runs in Amaranth's simulator with a memory and a DMA engine that are just lists; what its ports did
-becomes WaveJSON, and that SVG. Needs the Python package wavedrom (2.0.3), which nothing else here uses.
+becomes a diagram by :mod:`docs.waves`.
 """
 
 import json
 from collections import deque
 from pathlib import Path
-from xml.etree import ElementTree
 
 from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
@@ -17,6 +16,7 @@ from actcodec.driver import Driver, Plain, run
 from actcodec.rtl.a2dtwp.bitpack import Bitpack
 from actcodec.rtl.gist.binarize import Binarize
 from actcodec.units import UNITS
+from docs.waves import draw, svg
 
 ONE = 0x3F800000  # 1.0, which each word of memory is
 LATENCY = 6  # cycles from an address to the first beat, and from the last beat of a burst to its answer
@@ -192,57 +192,6 @@ def bitpack():
     return alone(Bitpack(), beats, lambda ctx, payload: f"{ctx.get(payload.count)} B", (0, 3), (7,), 12)
 
 
-def label(field, value):
-    """A value of several bits as it stands in a diagram."""
-    if field in ("keep", "strb"):
-        return f"{value.bit_count()} ones"
-    return value if isinstance(value, str) else f"{value:#x}" if field in ("addr", "data") else str(value)
-
-
-def draw(title, rows, channels, signals=(), quiet=6):
-    """WaveJSON of ``rows``. ``channels`` maps the prefix of a channel to its fields besides valid and ready, which are
-    shown while valid; ``signals`` are shown as they are. Of more than ``quiet`` cycles in which nothing happens, most
-    are left out."""
-    names = [(prefix, field) for prefix, fields in channels.items() for field in ("valid", "ready", *fields)]
-    names += [("", name) for name in signals]
-    passes = [[row[prefix + "valid"] and row[prefix + "ready"] for prefix in channels] for row in rows]
-    states = [[row[prefix + field] if not prefix or field in ("valid", "ready") or row[prefix + "valid"] else None
-               for prefix, field in names] for row in rows]
-    runs = [[0]]  # of cycles in which nothing happens
-    for k in range(1, len(rows)):
-        same = states[k] == states[k - 1] and not any(passes[k]) and not any(passes[k - 1])
-        runs[-1:] = [runs[-1] + [k]] if same else [runs[-1], [k]]
-    columns = []
-    for run_ in runs:
-        if len(run_) > quiet:
-            run_[2:-2] = [None]
-        columns += run_
-    lanes = {prefix: [] for prefix in (*channels, "")}
-    for at, (prefix, field) in enumerate(names):
-        wave, labels, before = "", [], ...
-        for k in columns:
-            value = before if k is None else states[k][at]
-            again = k and prefix and field not in ("valid", "ready", "last", "strb") and value is not None and (
-                passes[k - 1][list(channels).index(prefix)])
-            if k is None:
-                wave += "|"
-            elif value == before and not again:
-                wave += "."
-            elif value is None:
-                wave += "x"
-            elif not prefix or field in ("valid", "ready", "last"):
-                wave += str(int(value))
-            else:
-                wave += "3"
-                labels.append(label(field, value))
-            before = value
-        lanes[prefix].append({"name": prefix + field, "wave": wave} | ({"data": labels} if labels else {}))
-    signal = [{"name": "clk", "wave": "p" + "".join("|" if k is None else "." for k in columns[1:])}]
-    for part in lanes.values():
-        signal += [{}, *part] if part else []
-    return {"signal": signal, "head": {"text": title}}
-
-
 def diagrams():
     """WaveJSON by the names of the diagrams."""
     system = System()
@@ -276,22 +225,6 @@ def diagrams():
         "unit": draw("A unit: Binarize", binarize(), {"i__": ["payload"], "o__": ["payload"]}),
         "bitpack": draw("Bitpack, one byte of each value", bitpack(), {"i__": ["payload"], "o__": ["payload"]}),
     }
-
-
-def svg(text):
-    """A diagram without the parts of Wavedrom's skin that it does not use."""
-    import wavedrom
-
-    for prefix, name in (("", "2000/svg"), ("xlink", "1999/xlink")):
-        ElementTree.register_namespace(prefix, f"http://www.w3.org/{name}")
-    root = ElementTree.fromstring(wavedrom.render(text).tostring())
-    used = {value[1:] for node in root.iter() for key, value in node.items() if key.endswith("href")}
-    for defs in root.iter("{http://www.w3.org/2000/svg}defs"):
-        for part in list(defs):
-            if part.get("id", "") not in used and part.tag.endswith("}g"):
-                defs.remove(part)
-    root.set("style", "background: white")
-    return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
 def main():

@@ -19,7 +19,7 @@ DPR also narrows the values of SSDC. SSDC is taken only where it is smaller than
 float32 values that is above 20 % of zeros, the paper's threshold.
 
 In place (section III-C): a ReLU writes over its input. Its backward pass writes over the gradient of its output in
-every schedule, the baseline's too; docs/gist-memory.md says why.
+every schedule, the baseline's too; docs/memory.md says why.
 """
 
 from collections.abc import Mapping, Sequence
