@@ -67,7 +67,7 @@ def follow_up(h, name, *others):
 
 def splitter(cdus, modes, folder):
     names = [f"dispenser_{c}.{name}" for c in range(cdus)
-             for name in ("free", "load", "row", "final", "waiting", "some", "whole")]
+             for name in ("free", "load", "row", "last_block", "waiting", "some", "whole")]
     component = Splitter(cdus, modes)
     h, unit, inner, turns, dealt = dealer(component, folder, *names)
     h.assume(~unit.start | (~unit.busy & h.past(1)))
@@ -75,8 +75,9 @@ def splitter(cdus, modes, folder):
         h.assume(~h.past(unit.start | unit.busy) | (value == h.past(value)))
     early = component.sizes.early
     for c in range(cdus):
-        free, load, row, final, waiting, some, ready = (
-            inner[f"dispenser_{c}.{name}"] for name in ("free", "load", "row", "final", "waiting", "some", "whole"))
+        free, load, row, last_block, waiting, some, ready = (
+            inner[f"dispenser_{c}.{name}"]
+            for name in ("free", "load", "row", "last_block", "waiting", "some", "whole"))
         h.check(FREE, ~load[0] | free)
         # Of the block that is moving, the first piece counts as the block.
         whole, part = turns.next & turns.turn[c], inner[f"pick_{c}"][1:].any()
@@ -89,7 +90,7 @@ def splitter(cdus, modes, folder):
             h.m.d.sync += ended.eq(turns.ends)
         with h.m.If(unit.start):
             h.m.d.sync += [given.eq(0), ended.eq(0)]
-        h.check(ROWS, (~part & ~some) | (final == Mux(part, turns.ends, ended)))
+        h.check(ROWS, (~part & ~some) | (last_block == Mux(part, turns.ends, ended)))
         h.check(ROWS, unit.short | ((given + Mux(some, 8 - row, 0))[:32] == ((dealt[c] + part) << 3)[:32]))
         h.check(ROWS, (~some & (row == 0)) | (some & waiting & ((ready & ~part) | (part & ~ready & (row <= early)))))
         h.check(ROWS, unit.short | ~o.valid | (o.p.last == ((row == 7) & ended)))

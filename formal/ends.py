@@ -23,9 +23,8 @@ MOVES = "a tensor of any legal shape goes on until its last beat has left"
 
 # Cycles in which nothing is offered, by unit. Those without a register for valid cannot wait, and are left out. Where
 # beats come in blocks of eight rows, a tensor has no part of one.
-PATIENCE = {"sfpr": 4, "transpose": 8, "dct8": 6, "dct": 22, "binarize": 1, "bitpack": 1, "narrow": 1, "widen": 1,
-            "dpr_encode": 2,
-            "ssdc_encode": 6, "packer": 2}
+PATIENCE = {"sfpr": 4, "transpose": 8, "dct8": 6, "dct": 22, "binarize": 1, "bitpack": 1, "dpr_reduce": 1,
+            "dpr_expand": 1, "dpr_encode": 2, "ssdc_encode": 6, "packer": 2}
 BLOCKS = ("transpose", "dct")
 
 

@@ -160,7 +160,7 @@ SMALL = {"maxpool": {"width": 4}, "maxpool_backward": {"width": 4}, "reader": {"
          "writer": {"outstanding": 3}, "lane": {"modes": ("brc",), "outstanding": 8},
          "accelerator": {"cdus": 2, "modes": ("brc",), "outstanding": 8}}
 # Of the faults that are tried, where those of seed 1 do not break valid.
-SEEDS = {"narrow": 3, "mx_decode": 7}
+SEEDS = {"dpr_reduce": 3, "mx_decode": 7}
 # There is nothing in these that could break: valid and ready are wires.
 WIRES = ("round", "unbinarize")
 # Their output streams are those of parts (formal/parts.py), of which the first rule is proved with the parameters that
@@ -181,8 +181,8 @@ SURROUNDINGS = {
     "unpacker": unpacker,
     "bitpack": steady("width"),
     "bitunpack": steady("width"),
-    "narrow": steady("format"),
-    "widen": steady("format"),
+    "dpr_reduce": steady("format"),
+    "dpr_expand": steady("format"),
     "dpr_encode": steady("format"),
     "dpr_decode": steady("format"),
     "division_encode": steady("config", pulses=("start",)),

@@ -108,7 +108,7 @@ RUNS = {
     "lane": (INSIDE, partial(_accelerator, *JPEG, 1, 64)),
     "accelerator": (ABOVE, partial(_accelerator, *JPEG, 4, 256)),
     "binarize": (("binarize", "unbinarize"), partial(_accelerator, RELU, "brc", {}, 1, 32)),
-    "dpr": (("narrow", "widen"), partial(_accelerator, RELU, "dpr-fp8", {}, 1, 32)),
+    "dpr": (("dpr_reduce", "dpr_expand"), partial(_accelerator, RELU, "dpr-fp8", {}, 1, 32)),
 }
 
 

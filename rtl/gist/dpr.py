@@ -11,7 +11,7 @@ from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import sectors
 
-__all__ = ["DprDecode", "DprEncode", "Format", "Narrow", "Widen"]
+__all__ = ["DprDecode", "DprEncode", "DprExpand", "DprReduce", "Format"]
 
 
 def width(form, formats):
@@ -24,7 +24,7 @@ def width(form, formats):
     return result
 
 
-class Narrow(wiring.Component):
+class DprReduce(wiring.Component):
     """Rounds float32 values to a smaller format.
 
     Rounds to nearest, ties to even, as if the exponent had no lower bound; what is then below the smallest normal
@@ -75,7 +75,7 @@ class Narrow(wiring.Component):
         return m
 
 
-class Widen(wiring.Component):
+class DprExpand(wiring.Component):
     """Converts values of a smaller format to float32, exactly: every code, subnormal numbers, infinities and NaNs
     among them.
 
@@ -95,7 +95,7 @@ class Widen(wiring.Component):
         Codes, at the top of their words; bits below the code's width are zero.
     o : stream of :data:`~actcodec.rtl.common.vectors.sectors`
     format : input, :class:`Format`
-        As that of :class:`Narrow`.
+        As that of :class:`DprReduce`.
 
     Raises
     ------
@@ -122,7 +122,7 @@ class Widen(wiring.Component):
 
 
 class DprEncode(wiring.Component):
-    """Rounds float32 values to a smaller format, as :class:`Narrow`, and packs 2, 3 or 4 of them into a 32-bit word.
+    """Rounds float32 values to a smaller format, as :class:`DprReduce`, and packs 2, 3 or 4 of them into a 32-bit word.
 
     Throughput: one sector of values a cycle. Latency: 2 cycles from the values that fill a packed sector to that
     sector. Buffering: a sector of values and a packed one. Combinational path: ``o.ready`` to ``i.ready``.
@@ -159,16 +159,16 @@ class DprEncode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.narrow = rounded = Narrow(self.formats)
+        m.submodules.reduce = reduced = DprReduce(self.formats)
         m.submodules.pack = pack = Bitpack(tuple(WIDTH[form] for form in self.formats))
-        wiring.connect(m, wiring.flipped(self.i), rounded.i)
+        wiring.connect(m, wiring.flipped(self.i), reduced.i)
         m.d.comb += [
-            *(target.eq(word[-len(target) :]) for target, word in zip(pack.i.p.data, rounded.o.p.data, strict=True)),
-            pack.i.valid.eq(rounded.o.valid),
-            rounded.o.ready.eq(pack.i.ready),
-            pack.i.p.count.eq(rounded.o.p.count),
-            pack.i.p.last.eq(rounded.o.p.last),
-            rounded.format.eq(self.format),
+            *(target.eq(word[-len(target) :]) for target, word in zip(pack.i.p.data, reduced.o.p.data, strict=True)),
+            pack.i.valid.eq(reduced.o.valid),
+            reduced.o.ready.eq(pack.i.ready),
+            pack.i.p.count.eq(reduced.o.p.count),
+            pack.i.p.last.eq(reduced.o.p.last),
+            reduced.format.eq(self.format),
             pack.width.eq(width(self.format, self.formats)),
             self.o.valid.eq(pack.o.valid),
             pack.o.ready.eq(self.o.ready),
@@ -180,7 +180,7 @@ class DprEncode(wiring.Component):
 
 
 class DprDecode(wiring.Component):
-    """Takes packed values of a smaller format apart and converts them to float32, as :class:`Widen`.
+    """Takes packed values of a smaller format apart and converts them to float32, as :class:`DprExpand`.
 
     For the length of a tensor, and for arrays that are too short or too long, see
     :class:`~actcodec.rtl.a2dtwp.bitunpack.Bitunpack`, of which this is the one for the widths of the formats.
@@ -226,16 +226,16 @@ class DprDecode(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.unpack = unpack = Bitunpack(tuple(WIDTH[form] for form in self.formats))
-        m.submodules.widen = widened = Widen(self.formats)
+        m.submodules.expand = expanded = DprExpand(self.formats)
         wiring.connect(m, wiring.flipped(self.i), unpack.i)
-        wiring.connect(m, widened.o, wiring.flipped(self.o))
+        wiring.connect(m, expanded.o, wiring.flipped(self.o))
         m.d.comb += [
-            *(word.eq(code << 32 - len(code)) for word, code in zip(widened.i.p.data, unpack.o.p.data, strict=True)),
-            widened.i.valid.eq(unpack.o.valid),
-            unpack.o.ready.eq(widened.i.ready),
-            widened.i.p.count.eq(unpack.o.p.count),
-            widened.i.p.last.eq(unpack.o.p.last),
-            widened.format.eq(self.format),
+            *(word.eq(code << 32 - len(code)) for word, code in zip(expanded.i.p.data, unpack.o.p.data, strict=True)),
+            expanded.i.valid.eq(unpack.o.valid),
+            unpack.o.ready.eq(expanded.i.ready),
+            expanded.i.p.count.eq(unpack.o.p.count),
+            expanded.i.p.last.eq(unpack.o.p.last),
+            expanded.format.eq(self.format),
             unpack.width.eq(width(self.format, self.formats)),
             unpack.length.p.eq(self.length.p),
             # Not while values of the last tensor, and of its format, are here.

@@ -4,7 +4,7 @@ each word."""
 from amaranth.hdl import Signal
 
 from actcodec.rtl.common.minifloat import WIDTH
-from actcodec.rtl.gist.dpr import Format, Narrow, Widen
+from actcodec.rtl.gist.dpr import DprExpand, DprReduce, Format
 from actcodec.rtl.offload.control.config import Chosen
 from actcodec.rtl.offload.control.stage import Hop, Stage
 
@@ -15,10 +15,10 @@ def dpr(context, here):
     """Codes at the top of their words, of as many bits as a row of the mode has bytes."""
     forms = {mode.code: form for mode in context.passing for form in Format if WIDTH[form] == mode.format.row}
     formats = tuple(form for form in Format if form in forms.values())
-    narrow = context.add("narrow", lambda: Narrow(formats))
-    widen = context.add("widen", lambda: Widen(formats))
+    reduce = context.add("reduce", lambda: DprReduce(formats))
+    expand = context.add("expand", lambda: DprExpand(formats))
     # A register: the tensor's mode stands a cycle before its first value can come.
     form, mode = Signal(Format, reset_less=True), Chosen(context.ports.modes, context.config.mode)
     context.m.d.sync += form.eq(mode.choose(lambda mode: forms.get(mode.code, formats[0]).value))
-    context.m.d.comb += [narrow.format.eq(form), widen.format.eq(form)]
-    return Stage(Hop(narrow.i, narrow.o), Hop(widen.i, widen.o))
+    context.m.d.comb += [reduce.format.eq(form), expand.format.eq(form)]
+    return Stage(Hop(reduce.i, reduce.o), Hop(expand.i, expand.o))

@@ -8,7 +8,7 @@ import pytest
 from actcodec import demo
 from actcodec.golden.gist import dpr
 from actcodec.rtl.common.minifloat import Format
-from actcodec.rtl.gist.dpr import DprDecode, DprEncode, Narrow, Widen
+from actcodec.rtl.gist.dpr import DprDecode, DprEncode, DprExpand, DprReduce
 from tb.common.arrays import SECTOR, interrupts, packs, unpacks, unpacks_any_length, words
 from tb.harness import PATTERNS, STALLS, Bench, chunks, parameters, regress, rng, sectors, simulate
 
@@ -31,16 +31,16 @@ def test_decode(formats):
 
 
 @pytest.mark.parametrize("formats", [ALL, *regress((("FP10",),))])
-def test_narrow(formats):
-    simulate(Narrow(tuple(Format[name] for name in formats)), __file__, SECTORS, widens=False, formats=formats)
+def test_reduce(formats):
+    simulate(DprReduce(tuple(Format[name] for name in formats)), __file__, SECTORS, expands=False, formats=formats)
 
 
 @pytest.mark.parametrize("formats", [ALL, *regress((("FP10",),))])
-def test_widen(formats):
-    simulate(Widen(tuple(Format[name] for name in formats)), __file__, SECTORS, widens=True, formats=formats)
+def test_expand(formats):
+    simulate(DprExpand(tuple(Format[name] for name in formats)), __file__, SECTORS, expands=True, formats=formats)
 
 
-@pytest.mark.parametrize("unit", [DprEncode, DprDecode, Narrow, Widen])
+@pytest.mark.parametrize("unit", [DprEncode, DprDecode, DprReduce, DprExpand])
 @pytest.mark.parametrize("formats", [(), Format.FP8, "FP8", ("FP8",), (Format.FP8, 1)])
 def test_other_formats_are_refused(unit, formats):
     with pytest.raises(ValueError, match="formats must be"):
@@ -283,13 +283,14 @@ async def convert(bench, random, values, name, *patterns):
     """Values to codes at the top of words, or such codes back to values; bits below a code mean nothing."""
     bench.dut.format.value = Format[name.upper()].value
     unit = 1 << 32 - dpr.named(name).width
-    if parameters()["widens"]:
+    if parameters()["expands"]:
         expected = words(dpr.dequantize(values, name))
         sent = values.astype(np.uint32) * np.uint32(unit)
     else:
         expected, sent = dpr.quantize(values, name).astype(np.uint32) * np.uint32(unit), words(values)
     run = await bench.run({"i": sectors(sent)}, {"o": -(-values.size // 8)}, random, *patterns)
-    kept = sectors(np.full(values.size, 0xFFFFFFFF if parameters()["widens"] else 0xFFFFFFFF // unit * unit, np.uint32))
+    meant = 0xFFFFFFFF if parameters()["expands"] else 0xFFFFFFFF // unit * unit
+    kept = sectors(np.full(values.size, meant, np.uint32))
     kept = [mask | 31 << 256 for mask in kept]
     bench.equal([beat & mask for beat, mask in zip(run["o"], kept, strict=True)], sectors(expected),
                 f"{name}, {values.size}")
@@ -303,7 +304,7 @@ async def converts_every_lane_whatever_the_ports_do(dut, idle, stall):
     bench = await Bench.started(dut)
     for name in random.permutation(names()):
         for count in (int(random.integers(1, 64)), int(random.integers(64, 300))):
-            values = random.integers(0, 1 << dpr.named(name).width, count) if parameters()["widens"] else stimulus(
+            values = random.integers(0, 1 << dpr.named(name).width, count) if parameters()["expands"] else stimulus(
                 random, count)
             await convert(bench, random, values, str(name), idle, stall)
 
@@ -314,7 +315,7 @@ async def converts_a_sector_every_cycle_and_all_that_there_is(dut):
     random = rng()
     bench = await Bench.started(dut)
     for name in names():
-        if parameters()["widens"]:
+        if parameters()["expands"]:
             codes = np.arange(1 << dpr.named(name).width)
             values = codes[np.argsort(random.random(codes.size))] if codes.size > 1 << 10 else in_every_lane(codes)
         else:
@@ -331,7 +332,7 @@ async def converts_after_a_reset_at_any_moment(dut):
     random = rng()
     bench = await Bench.started(dut)
     for name in names():
-        values = np.arange(40) if parameters()["widens"] else stimulus(random, 40)
+        values = np.arange(40) if parameters()["expands"] else stimulus(random, 40)
         await interrupts(bench, random, sectors(np.arange(40, dtype=np.uint32))[: int(random.integers(1, 5))])
         await convert(bench, random, values, name)
 

@@ -82,7 +82,7 @@ class Dispenser(wiring.Component):
                 m.d.sync += block[part * k :][:part].eq(self.piece)
 
         some, whole = Signal(name="some"), Signal(name="whole")  # of the block is here
-        final = Signal(reset_less=True)
+        last_block = Signal(reset_less=True)  # it is the tensor's last for this CDU
         row = Signal(3)
         mask = Signal(8, reset_less=True)  # of the row
         # Where its words begin, in granules, of which `across` has the multiples of `span`: one row more adds one of
@@ -99,7 +99,7 @@ class Dispenser(wiring.Component):
             self.free.eq(~some | (whole & ends & self.o.ready)),
             self.o.valid.eq(whole | (some & (row < sizes.early)) | cut),
             self.o.p.mask.eq(mask),
-            self.o.p.last.eq(cut | (ends & final)),
+            self.o.p.last.eq(cut | (ends & last_block)),
         ]
         words = ones(m, mask)
         behind = {1: words, 4: words << 2}  # of a mask: the row's words, of so many bytes
@@ -135,7 +135,7 @@ class Dispenser(wiring.Component):
                 front = Mux(counted, self.piece[8 * MASK - 8 : 8 * MASK], front)
                 if sizes.halved:
                     front = Mux(halved, self.piece[8 * (MASK - HALVES) :][:8], front)
-            m.d.sync += [some.eq(1), final.eq(self.final),
+            m.d.sync += [some.eq(1), last_block.eq(self.final),
                          mask.eq(begun(front, self.begins if sizes.segmented else None))]
         with m.If(self.load.any()):
             m.d.sync += whole.eq(self.whole)
