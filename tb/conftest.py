@@ -2,6 +2,7 @@
 a cocotb test that no run has."""
 
 import os
+import signal
 from random import SystemRandom
 
 import numpy as np
@@ -12,6 +13,11 @@ from tb.harness import build, selection
 REGRESS = {"formal", "soak", "synth", "torch"}  # folders whose tests make sim leaves to make regress
 OTHERS = []  # tests that do not concern the netlist
 ON_CUDA = []  # tests that need it, where it is not
+
+
+def pytest_configure():
+    """Commands that tests run can be interrupted, also where a shell in the background has all ignore that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k leaves any out

@@ -7,11 +7,15 @@ import actcodec
 from actcodec.codecs import lane_modes
 
 
+@pytest.fixture
+def own_lanes():
+    """The accelerators are those that the rtl engine chooses."""
+
+
 @pytest.fixture(autouse=True)
 def one_lane(request, monkeypatch):
-    """``make sim`` compiles one lane, of all modes, which its accelerators share; ``make regress`` those that the rtl
-    engine chooses."""
-    if request.config.option.markexpr == "not regress":
+    """One lane, of all modes, is compiled for the accelerators of all tests but those of ``own_lanes``."""
+    if "own_lanes" not in request.fixturenames:
         every = tuple(mode.name for mode in lane_modes())
         monkeypatch.setattr("actcodec.sim.rtl_engine.configuration", lambda mode: every if mode in every else (mode,))
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from actcodec import codecs, container, demo, engines
+from actcodec.bench import cycles as bench_cycles
 from actcodec.codecs.codec import LanePayload
 from actcodec.golden.jpegact import div, steps
 from actcodec.sim import rtl_engine
+from actcodec.sim.accelerator import configurations
 from tb import reference
 from tb.cli.line import same_by_both_engines
 from tb.harness import regress
@@ -48,6 +50,14 @@ def check_equal(x, mode, dqt, cdus, **more):
     np.testing.assert_array_equal(after.view(np.uint32), expected.view(np.uint32))
     assert all(0 < way.latency < way.cycles for way in (cycles, back))  # a short packet is held until it is used up
     return cycles, back
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("modes", configurations(), ids=lambda modes: modes[0])
+def test_the_accelerators_that_the_engine_chooses_are_golden_in_all_their_modes(modes, own_lanes):
+    for mode in modes:
+        for back in (False, True):
+            bench_cycles.simulate(awkward((2, 3, 8, 13), 0), mode, "optL", 1, back)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -20,7 +20,7 @@ def tensors():
 
 @cache
 def some():
-    return [dqt.sample(x, 128) for x in tensors()[::2]]
+    return [dqt.sample(x, 48) for x in tensors()[::2]]
 
 
 @cache
