@@ -14,8 +14,8 @@ from actcodec.files import UserError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("compress", "decompress", "info", "evaluate", "dqt", "modes", "jpeg", "awp", "mfr", "train", "units",
-            "verilog", "demo", "bench")
+COMMANDS = ("compress", "decompress", "info", "evaluate", "dqt", "modes", "jpeg", "awp", "mfr", "offload", "train",
+            "units", "verilog", "demo", "bench")
 
 
 class Interrupted(Exception):
@@ -88,6 +88,7 @@ def main() -> None:
       actcodec jpeg conv1.npy conv1.jpg
       actcodec units
       actcodec mfr vgg16
+      actcodec offload resnet-50
       actcodec train docs/training/short.toml
       actcodec demo
       actcodec bench

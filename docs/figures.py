@@ -26,7 +26,7 @@ LANES = (SAMPLE, "rtl/common", "rtl/offload", "rtl/jpegact", "rtl/comet", "rtl/d
 OTHERS = (SAMPLE, "docs/beside.py", "requirements-bench.lock")
 PAPER = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
 SOURCES = {
-    "bench": {**dict.fromkeys(("rates", "offload"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
+    "bench": {**dict.fromkeys(("rates", "tensors", "offload"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
               "coders": (LANES, ("jpeg-base",)), "speed": ((SAMPLE, "golden", "actcodec/bench/speed.py"), ())},
     "measured": {"beside": (OTHERS, ("jpeg-act", "sfpr-zvc", "comet")),
                  "quantizers": ((*OTHERS, "docs/quantizers.py"), ("jpeg-act", "sfpr-zvc", "comet", "mx"))},

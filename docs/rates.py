@@ -12,6 +12,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from statistics import median
 
 from actcodec import codecs
 from actcodec.bench.cycles import DENSE, PAPER, SHOWN
@@ -35,18 +36,22 @@ LONG = (
 
 
 def taken(record, folder):
-    """A record with what ``make bench`` left in a folder: rates of :data:`SHOWN` CDUs, offload rates of compression. Of
-    what ``actcodec.bench.speed`` leaves alone there are no rates."""
+    """A record with what ``make bench`` left in a folder: rates of :data:`SHOWN` CDUs, and cycles of a tensor before and
+    after its blocks, the median over the widths; offload rates of compression. Of what ``actcodec.bench.speed`` leaves alone there are no rates."""
     report = dict.fromkeys(("rates", "offload", "streamed", "coding"), ())
     if (rates := folder / "report.json").exists():
         report = json.loads(rates.read_text())
     new = deepcopy(record)
-    taken_now = [section for section, rows in (("rates", "rates"), ("offload", "offload"), ("streams", "streamed"),
-                                               ("coders", "coding")) if report[rows]]
+    taken_now = [section for section, rows in (("rates", "rates"), ("tensors", "rates"), ("offload", "offload"),
+                                               ("streams", "streamed"), ("coders", "coding")) if report[rows]]
     for one in report["rates"]:
         if one["cdus"] == SHOWN:
             rates = new["rates"].setdefault(one["mode"], {way: {} for way in WAYS})
             rates[WAYS[one["decompress"]]][str(one["width"])] = round(one["steady"], 4)
+    apart = itemgetter("mode", "decompress")
+    for (mode, back), some in groupby(sorted((one for one in report["rates"] if one["cdus"] == SHOWN), key=apart), apart):
+        new["tensors"].setdefault(mode, [None, None])[back] = round(median(
+            one["cycles"] - one["steady"] * one["blocks"] for one in some))
     for one in report["offload"]:
         if not one["decompress"]:
             found = new["offload"].setdefault(one["name"], {"rates": {}})

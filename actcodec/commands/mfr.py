@@ -9,8 +9,8 @@ from actcodec import codecs
 from actcodec.commands import mfr_codec, mfr_gist
 from actcodec.commands.common import check_picture
 from actcodec.files import UserError
+from actcodec.golden.common.networks import NETWORKS
 from actcodec.golden.gist.dpr import FORMATS
-from actcodec.golden.gist.networks import NETWORKS
 
 
 @click.command("mfr")

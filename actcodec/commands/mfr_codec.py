@@ -9,14 +9,12 @@ from rich.table import Table
 from actcodec import codecs, files
 from actcodec.codecs.mode import Mode
 from actcodec.console import Console
-from actcodec.golden.common import footprint
-from actcodec.golden.division import memory
-from actcodec.golden.gist import networks
+from actcodec.golden.common import footprint, networks
 
 __all__ = ["MINIBATCH", "NETWORKS", "Result", "evaluate", "facts", "show"]
 
 MINIBATCH = 64
-NETWORKS = networks.NETWORKS | memory.NETWORKS  # ResNets as PyTorch has them
+NETWORKS = networks.NETWORKS | networks.PYTORCH
 
 
 @dataclass(frozen=True)

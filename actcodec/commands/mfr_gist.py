@@ -10,7 +10,8 @@ from rich.table import Table
 
 from actcodec import files, plotting
 from actcodec.console import Console
-from actcodec.golden.gist import memory, networks, schedule
+from actcodec.golden.common import networks
+from actcodec.golden.gist import memory, schedule
 
 __all__ = ["Result", "draw", "evaluate", "facts", "parse_sparsity", "show"]
 

@@ -6,13 +6,24 @@ G; JPEG-ACT, Table II; Gist, section III-A).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from actcodec.golden.gist.networks import Graph
+from actcodec.golden.common.networks import Graph, Node
 
 CATEGORIES = ("conv and bn", "linear", "masks", "maxima")
 BITS = 1, 4  # of a mask and of the place of a maximum, as Gist's units make them
+FORMS = VALUES, MASK, MAXIMA = "values", "mask", "maxima"
+KEEP_INPUTS = ("conv", "bn", "fc", "matmul", "act")
+
+
+class Kept(NamedTuple):
+    """What a layer keeps for its backward pass: values of a `source`'s output, or a mask or the places of the maxima of
+    its own."""
+
+    layer: Node
+    source: Node
+    form: str  # one of FORMS
 
 
 class Footprint(NamedTuple):
@@ -32,11 +43,22 @@ def plain(shape: Sequence[int]) -> int:
     return 4 * math.prod(shape)
 
 
+def saved(graph: Graph) -> Iterator[Kept]:
+    """What each layer keeps, in the order of execution."""
+    for node in graph:
+        if node.op in KEEP_INPUTS:
+            yield from (Kept(node, graph.nodes[name], VALUES) for name in dict.fromkeys(node.inputs))
+        elif node.op in ("relu", "dropout"):
+            yield Kept(node, node, MASK)
+        elif node.op == "maxpool":
+            yield Kept(node, node, MAXIMA)
+
+
 def kept(graph: Graph, minibatch: int, stored: Callable[[Sequence[int]], float] = plain, mask: int = 0,
          maximum: int = 0) -> dict[str, float]:
     """Bytes of each category: {category: bytes}, float where a size is one.
 
-    `graph` is one of `gist.networks`, `stored(shape)` says how many bytes an input takes, [N, F] or [N, C, H, W];
+    `graph` is one of `networks`, `stored(shape)` says how many bytes an input takes, [N, F] or [N, C, H, W];
     `mask` and `maximum` are bits for a value of a ReLU or a dropout, and for an output of a pooling. Without all three
     it is normal training: inputs are float32, ReLUs work in place, and their output is the next layer's input. Raises
     ValueError for a minibatch below 1.
@@ -44,17 +66,14 @@ def kept(graph: Graph, minibatch: int, stored: Callable[[Sequence[int]], float] 
     if minibatch < 1:
         raise ValueError(f"minibatch is {minibatch}, must be at least 1")
     total: dict[str, float] = dict.fromkeys(CATEGORIES, 0)
-    for node in graph:
-        source = graph.nodes[node.inputs[0]] if node.inputs else node
-        values = minibatch * node.size
-        if node.op in ("conv", "bn"):
-            total["conv and bn"] += stored((minibatch, *source.shape))
-        elif node.op == "fc":
-            total["linear"] += stored((minibatch, source.size))
-        elif node.op in ("relu", "dropout"):
-            total["masks"] += -(-values * mask // 8)
-        elif node.op == "maxpool":
-            total["maxima"] += -(-values * maximum // 8)
+    for layer, source, form in saved(graph):
+        if form == VALUES:
+            linear = layer.op in ("fc", "matmul")
+            shape = (source.size,) if linear else source.shape
+            total["linear" if linear else "conv and bn"] += stored((minibatch, *shape))
+        else:
+            category, bits = ("masks", mask) if form == MASK else ("maxima", maximum)
+            total[category] += -(-minibatch * source.size * bits // 8)
     return total
 
 

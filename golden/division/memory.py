@@ -4,14 +4,13 @@ F, G and P), beside what the paper measured (table 1a).
 
 from collections.abc import Sequence
 
-from actcodec.golden.common import footprint
+from actcodec.golden.common import footprint, networks
 from actcodec.golden.common.footprint import Footprint
+from actcodec.golden.common.networks import Graph
 from actcodec.golden.division import codec, paper
 from actcodec.golden.division import view as views
-from actcodec.golden.gist import networks
-from actcodec.golden.gist.networks import Graph
 
-NETWORKS = {"resnet-50": lambda: networks.resnet50(late=True), "wrn-50-2": lambda: networks.resnet50(late=True, wide=2)}
+NETWORKS = networks.PYTORCH
 # GB of activations at each minibatch, as the paper measured them on ImageNet; None: out of memory.
 MINIBATCHES = (64, 128, 256, 512)
 TABLE_1A = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from actcodec.golden.common.networks import NETWORKS, Graph
 from actcodec.golden.gist import schedule
-from actcodec.golden.gist.networks import NETWORKS, Graph
 from actcodec.golden.gist.schedule import BASELINE, CATEGORIES, IMMEDIATE, LOSSLESS, Options, Schedule
 
 __all__ = ["MINIBATCH", "SMALLEST_DPR", "Footprint", "dynamic", "evaluate", "lives", "share", "static"]

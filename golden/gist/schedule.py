@@ -25,8 +25,8 @@ every schedule, the baseline's too; docs/memory.md says why.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from actcodec.golden.common.networks import POOLS, Graph, Node
 from actcodec.golden.gist import dpr, ssdc
-from actcodec.golden.gist.networks import POOLS, Graph, Node
 
 __all__ = ["BASELINE", "CATEGORIES", "LOSSLESS", "SPARSITY", "Options", "Schedule", "Step", "build",
            "category", "dense_bytes", "map_bytes", "mask_bytes", "sparsities", "ssdc_bytes"]

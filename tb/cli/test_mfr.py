@@ -15,9 +15,10 @@ from PIL import Image
 
 import actcodec
 from actcodec import cli, codecs
+from actcodec.golden.common import networks
 from actcodec.golden.division import memory as division
 from actcodec.golden.division import paper
-from actcodec.golden.gist import memory, networks, schedule
+from actcodec.golden.gist import memory, schedule
 
 DOCUMENT = Path(__file__).parents[2] / "docs/memory.md"
 PAPERS_FIVE = ["alexnet", "nin", "overfeat", "vgg16", "inception-v1"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actcodec.golden.gist import networks
+from actcodec.golden.common import networks
 
 GRAPHS = {name: make() for name, make in networks.NETWORKS.items()}
 

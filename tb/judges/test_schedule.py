@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from actcodec.golden.gist import binarize, dpr, memory, networks, schedule, ssdc
+from actcodec.golden.common import networks
+from actcodec.golden.gist import binarize, dpr, memory, schedule, ssdc
 from actcodec.golden.gist.schedule import BASELINE, CATEGORIES, LOSSLESS, Options
 
 NETWORKS = list(networks.NETWORKS)

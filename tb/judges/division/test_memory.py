@@ -2,8 +2,8 @@
 
 import pytest
 
+from actcodec.golden.common import networks
 from actcodec.golden.division import memory
-from actcodec.golden.gist import networks
 
 GIB = 2**30
 GRAPHS = {name: make() for name, make in memory.NETWORKS.items()}

@@ -1,4 +1,5 @@
-"""Layer graphs of the six networks of Gist's evaluation (section V-A), and the small description they are built from.
+"""Layer graphs of networks, and the small description they are built from: the six of Gist's evaluation (section V-A),
+ResNets as PyTorch has them, and any that `actcodec.torch.graph` traces.
 
 A Graph is a list of nodes in the order in which the forward pass runs them. A node is one layer:
 
@@ -8,19 +9,25 @@ A Graph is a list of nodes in the order in which the forward pass runs them. A n
     shape     of the output for one sample, (C, H, W); inferred
     weights   number of trained values, biases included; inferred
     window    edge of a max pooling's window, else 1
+    products  in each value of the output: of a convolution, a linear layer or a product of matrices, else 0
 
-Stride and padding only shape the output and are not kept.
+Stride and padding only shape the output and are not kept. Ops that no built-in network has: `matmul`, a product of two
+activations; `act`, of which the backward pass reads the input (GELU, a product of two maps); `move`, of which it reads
+nothing (padding, a mean).
 """
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-__all__ = ["NETWORKS", "OPS", "POOLS", "Graph", "Node"]
+__all__ = ["IMAGE", "NETWORKS", "OPS", "POOLS", "PYTORCH", "Graph", "Node"]
 
 POOLS = ("maxpool", "avgpool")
-OPS = ("input", "conv", "fc", "relu", *POOLS, "bn", "lrn", "dropout", "concat", "sum", "softmax")
+OPS = ("input", "conv", "fc", "relu", *POOLS, "bn", "lrn", "dropout", "concat", "sum", "softmax",
+       "matmul", "act", "move")
+IMAGE = 3, 224, 224
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class Node:
     shape: tuple[int, ...]
     weights: int = 0
     window: int = 1
+    products: int = 0
 
     @property
     def size(self) -> int:
@@ -47,7 +55,7 @@ class Graph:
     an input that does not exist, or shapes that do not fit.
     """
 
-    def __init__(self, name: str, shape: Sequence[int] = (3, 224, 224)) -> None:
+    def __init__(self, name: str, shape: Sequence[int] = IMAGE) -> None:
         self.name = name
         self.nodes: dict[str, Node] = {}
         self.add("input", "input", (), shape)
@@ -73,14 +81,14 @@ class Graph:
         return self.nodes[name].shape
 
     def add(self, name: str, op: str, inputs: Iterable[str], shape: Sequence[int], weights: int = 0,
-            window: int = 1) -> str:
+            window: int = 1, products: int = 0) -> str:
         if op not in OPS:
             raise ValueError(f"op of {name!r} is {op!r}, must be one of {', '.join(OPS)}")
         if name in self.nodes:
             raise ValueError(f"{self.name} has two layers called {name!r}")
         if min(shape) < 1:
             raise ValueError(f"{name!r} would have the shape {shape}")
-        self.nodes[name] = Node(name, op, tuple(inputs), tuple(shape), weights, window)
+        self.nodes[name] = Node(name, op, tuple(inputs), tuple(shape), weights, window, products)
         return name
 
     def conv(self, x: str, name: str, channels: int, kernel: int, stride: int = 1, pad: int = 0, groups: int = 1,
@@ -89,7 +97,8 @@ class Graph:
         if depth % groups or channels % groups:
             raise ValueError(f"{name!r} cannot split {depth} to {channels} channels into {groups} groups")
         shape = channels, *((edge + 2 * pad - kernel) // stride + 1 for edge in (height, width))
-        return self.add(name, "conv", [x], shape, channels * (depth // groups * kernel**2 + bias))
+        products = depth // groups * kernel**2
+        return self.add(name, "conv", [x], shape, channels * (products + bias), products=products)
 
     def maxpool(self, x: str, name: str, kernel: int, stride: int = 1, pad: int = 0, ceil: bool = True) -> str:
         """Max pooling; `ceil` keeps a last window that is not full, as Caffe does."""
@@ -102,7 +111,8 @@ class Graph:
         return self.add(name, "avgpool", [x], (self.shape(x)[0], 1, 1))
 
     def fc(self, x: str, name: str, channels: int) -> str:
-        return self.add(name, "fc", [x], (channels, 1, 1), channels * (math.prod(self.shape(x)) + 1))
+        products = math.prod(self.shape(x))
+        return self.add(name, "fc", [x], (channels, 1, 1), channels * (products + 1), products=products)
 
     def relu(self, x: str, name: str) -> str:
         return self.add(name, "relu", [x], self.shape(x))
@@ -142,13 +152,13 @@ class Graph:
         self.softmax(self.fc(x, f"fc{first + len(widths) - 1}", widths[-1]))
 
 
-def alexnet(lrn: bool = False) -> Graph:
+def alexnet(image: Sequence[int] = IMAGE, lrn: bool = False) -> Graph:
     """AlexNet (Krizhevsky et al., 2012), 224x224 padded by 2, both GPUs' halves in one map.
 
     `lrn` adds the local response normalisation between ReLU and pooling. Gist's runs had none there: Binarize alone
     gives its AlexNet 1.26x (section V-C), and with LRN in between only relu5 would be followed by a pool.
     """
-    g = Graph("alexnet")
+    g = Graph("alexnet", image)
     x = g.conv_relu("input", 1, 96, 11, stride=4, pad=2)
     x = g.maxpool(g.lrn(x, "norm1") if lrn else x, "pool1", 3, 2)
     x = g.conv_relu(x, 2, 256, 5, pad=2, groups=2)
@@ -160,9 +170,9 @@ def alexnet(lrn: bool = False) -> Graph:
     return g
 
 
-def nin() -> Graph:
+def nin(image: Sequence[int] = IMAGE) -> Graph:
     """Network in Network for ImageNet (Lin et al., 2013, as its authors trained it)."""
-    g = Graph("nin")
+    g = Graph("nin", image)
     x = "input"
     stages = ((96, 11, 4, 0, 96, 96), (256, 5, 1, 2, 256, 256), (384, 3, 1, 1, 384, 384), (1024, 3, 1, 1, 1024, 1000))
     for i, (channels, kernel, stride, pad, *mlp) in enumerate(stages, 1):
@@ -177,9 +187,9 @@ def nin() -> Graph:
     return g
 
 
-def overfeat() -> Graph:
+def overfeat(image: Sequence[int] = IMAGE) -> Graph:
     """Overfeat, the fast model (Sermanet et al., 2013)."""
-    g = Graph("overfeat")
+    g = Graph("overfeat", image)
     x = g.maxpool(g.conv_relu("input", 1, 96, 11, stride=4), "pool1", 2, 2)
     x = g.maxpool(g.conv_relu(x, 2, 256, 5), "pool2", 2, 2)
     for i, channels in enumerate((512, 1024, 1024), 3):
@@ -188,9 +198,9 @@ def overfeat() -> Graph:
     return g
 
 
-def vgg16() -> Graph:
+def vgg16(image: Sequence[int] = IMAGE) -> Graph:
     """VGG16 (Simonyan and Zisserman, 2014), configuration D."""
-    g = Graph("vgg16")
+    g = Graph("vgg16", image)
     x = "input"
     for i, (channels, layers) in enumerate(((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)), 1):
         for j in range(1, layers + 1):
@@ -207,9 +217,9 @@ INCEPTION = {  # 1x1, 3x3 reduce, 3x3, 5x5 reduce, 5x5, pool projection
     "5a": (256, 160, 320, 32, 128, 128), "5b": (384, 192, 384, 48, 128, 128)}
 
 
-def inception_v1() -> Graph:
+def inception_v1(image: Sequence[int] = IMAGE) -> Graph:
     """Inception-v1, GoogLeNet (Szegedy et al., 2015, table 1), without the two auxiliary classifiers."""
-    g = Graph("inception-v1")
+    g = Graph("inception-v1", image)
     x = g.conv_relu("input", 1, 64, 7, stride=2, pad=3)
     x = g.lrn(g.maxpool(x, "pool1", 3, 2), "norm1")
     x = g.conv_relu(g.conv_relu(x, "2_reduce", 64, 1), 2, 192, 3, pad=1)
@@ -227,13 +237,13 @@ def inception_v1() -> Graph:
     return g
 
 
-def resnet50(late: bool = False, wide: int = 1) -> Graph:
+def resnet50(image: Sequence[int] = IMAGE, late: bool = False, wide: int = 1) -> Graph:
     """ResNet-50 (He et al., 2015): stride in the first 1x1 convolution of a bottleneck, projections at each stage.
 
     With `late` the stride is in the 3x3 convolution, as PyTorch's model has it. `wide` multiplies the channels inside
     of the bottlenecks: WRN-50-2 (Zagoruyko and Komodakis, 2016) is 2 times as wide, and late.
     """
-    g = Graph("resnet-50" if wide == 1 else f"wrn-50-{wide}")
+    g = Graph("resnet-50" if wide == 1 else f"wrn-50-{wide}", image)
 
     def conv_bn(x, suffix, channels, kernel, **options):
         return g.bn(g.conv(x, f"conv{suffix}", channels, kernel, bias=False, **options), f"bn{suffix}")
@@ -255,3 +265,4 @@ def resnet50(late: bool = False, wide: int = 1) -> Graph:
 
 NETWORKS = {"alexnet": alexnet, "nin": nin, "overfeat": overfeat, "vgg16": vgg16, "inception-v1": inception_v1,
             "resnet-50": resnet50}
+PYTORCH = {"resnet-50": partial(resnet50, late=True), "wrn-50-2": partial(resnet50, late=True, wide=2)}
