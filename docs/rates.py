@@ -36,8 +36,9 @@ LONG = (
 
 
 def taken(record, folder):
-    """A record with what ``make bench`` left in a folder: rates of :data:`SHOWN` CDUs, and cycles of a tensor before and
-    after its blocks, the median over the widths; offload rates of compression. Of what ``actcodec.bench.speed`` leaves alone there are no rates."""
+    """A record with what ``make bench`` left in a folder: of :data:`SHOWN` CDUs, rates, and the median over widths of
+    cycles outside of blocks; offload rates of compression. Of what ``actcodec.bench.speed`` leaves alone there are no
+    rates."""
     report = dict.fromkeys(("rates", "offload", "streamed", "coding"), ())
     if (rates := folder / "report.json").exists():
         report = json.loads(rates.read_text())
@@ -49,7 +50,8 @@ def taken(record, folder):
             rates = new["rates"].setdefault(one["mode"], {way: {} for way in WAYS})
             rates[WAYS[one["decompress"]]][str(one["width"])] = round(one["steady"], 4)
     apart = itemgetter("mode", "decompress")
-    for (mode, back), some in groupby(sorted((one for one in report["rates"] if one["cdus"] == SHOWN), key=apart), apart):
+    shown = [one for one in report["rates"] if one["cdus"] == SHOWN]
+    for (mode, back), some in groupby(sorted(shown, key=apart), apart):
         new["tensors"].setdefault(mode, [None, None])[back] = round(median(
             one["cycles"] - one["steady"] * one["blocks"] for one in some))
     for one in report["offload"]:

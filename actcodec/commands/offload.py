@@ -62,7 +62,7 @@ def command(network: str | None, model: str | None, minibatch: int, image: int, 
         raise UserError("give either a NETWORK or --model MODULE:FUNCTION")
     if plot:
         check_picture(plot)
-    numbers = options.pop("cdus") or (CDUS,)
+    numbers, options["cdus"] = options["cdus"] or (CDUS,), ()
     chosen = [*ratios, *(way for name in (codecs.MODES if every else dict.fromkeys(mode)) for way in ways(name, options)
                          if not every or codecs.find(name).format)]
     rows = offload_step.methods()[:2]
@@ -103,7 +103,7 @@ def build(network: str | None, model: str | None, minibatch: int, image: int) ->
 
         return graph.load(model, minibatch, image)
     try:
-        return NETWORKS[network]((3, image, image))  # type: ignore[index]
+        return NETWORKS[str(network)]((3, image, image))
     except ValueError as error:
         raise UserError(f"--image {image}: too small for {network}: {error}") from error
 

@@ -185,7 +185,7 @@ def schedule(forward: Sequence[float], backward: Sequence[float], out: Sequence[
             leaving.append(Span(i, start, engine))
         there.append(Span(i, now, now + seconds))
         now += seconds
-    turn, starts = now, []
+    turn, starts = now, list[float]()
     for i in range(len(backward) - 1, -1, -1):
         if back[i]:
             start = max(engine, starts[-ahead] if len(starts) >= ahead else turn)
