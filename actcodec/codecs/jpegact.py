@@ -9,7 +9,7 @@ from actcodec.codecs.unit import Paper, Unit
 from actcodec.rtl.offload.control.setting import Limit, entries
 from actcodec.rtl.offload.wire.block_format import BlockFormat
 
-__all__ = ["CDMA", "CDUS", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "ROWS", "units"]
+__all__ = ["CDMA", "CDUS", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "ROWS", "TABLE_2", "units"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 """The modes of the paper's CDU."""
@@ -19,6 +19,10 @@ CDMA = ("zvc",)
 
 METHODS = {"cDMA+": ("zvc", "zvc"), "JPEG-BASE": ("jpeg-base", "sfpr"), "JPEG-ACT": ("jpeg-act", "sfpr-zvc")}
 """The modes of dense tensors and of ReLUs' in the paper's comparisons (Table II)."""
+
+TABLE_2 = {"cDMA+": ("raw", "zvc", "zvc"), "SFPR": ("sfpr", "sfpr", "sfpr"), "JPEG-BASE": ("jpeg-base", "sfpr", "brc"),
+           "JPEG-ACT": ("jpeg-act", "sfpr-zvc", "brc")}
+"""Table II itself: the modes of conv and sum, of ReLU to conv, pool and dropout, and of ReLU to other."""
 
 PAPER = "JPEG-ACT (Evans, Liu, Aamodt, ISCA 2020)"
 TORCH = "actcodec.torch.lane:Lane"

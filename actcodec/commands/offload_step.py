@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -22,7 +22,7 @@ from actcodec.rates import Accelerator
 __all__ = ["CDUS", "PAPER", "Machine", "Result", "Way", "evaluate", "facts", "methods", "way"]
 
 CDUS = 4
-BRC = "brc"
+_, SPARSE, BIT = codecs.TABLE_2["JPEG-ACT"]
 PAPER = {"vDNN": 1.0, "cDMA+": 2.61 / 2.4, "SFPR": 2.61 * 1.35 / 1.59, "JPEG-BASE": 2.61 / 1.12, "JPEG-ACT": 2.61,
          "none": 2.61 * 1.13}
 """Speed beside vDNN's, the mean of the paper's networks: by the ratios that its abstract and section VI-D have, since
@@ -75,15 +75,11 @@ class Result:
 
 def methods(cdus: int = CDUS) -> list[Way]:
     """The paper's ways (Table II), and training without any. optH is the table of all epochs of optL5H but five."""
-    kinds = dict.fromkeys((RELU, POOL, DROPOUT))
-
-    def table(name, dense, sparse, mask):
-        return Way(name, {DENSE: dense, **dict.fromkeys(kinds, sparse), "mask": mask}, cdus=cdus)
-
-    return [Way("none", moves=False), Way("vDNN"), table("cDMA+", "raw", codecs.METHODS["cDMA+"][1], "zvc"),
-            table("SFPR", "sfpr", "sfpr", "sfpr"),
-            table("JPEG-BASE", *codecs.METHODS["JPEG-BASE"], BRC),
-            replace(table("JPEG-ACT", *codecs.METHODS["JPEG-ACT"], BRC), options={"dqt": "optH"})]
+    kinds = (RELU, POOL, DROPOUT)
+    options = {"JPEG-ACT": {"dqt": "optH"}}
+    return [Way("none", moves=False), Way("vDNN"), *(
+        Way(name, {DENSE: dense, **dict.fromkeys(kinds, sparse), "mask": mask}, options.get(name, {}), cdus=cdus)
+        for name, (dense, sparse, mask) in codecs.TABLE_2.items())]
 
 
 def way(mode: str, label: str, options: Mapping[str, Any], cdus: int) -> Way:
@@ -92,9 +88,9 @@ def way(mode: str, label: str, options: Mapping[str, Any], cdus: int) -> Way:
     name = codecs.find(mode).name
     if not codecs.find(name).format:
         raise UserError(f"mode {name} has no hardware that a tensor could pass on its way")
-    sparse = dict(codecs.METHODS.values()).get(name, name)
+    sparse = {dense: sparse for dense, sparse, mask in codecs.TABLE_2.values() if mask == BIT}.get(name, name)
     modes = {DENSE: name, **dict.fromkeys((RELU, POOL, DROPOUT), sparse)}
-    return Way(label, {**modes, "mask": BRC if codecs.find(name).lossy else name}, options, cdus=cdus)
+    return Way(label, {**modes, "mask": BIT if codecs.find(name).lossy else name}, options, cdus=cdus)
 
 
 def evaluate(graph: Graph, minibatch: int, machine: Machine, ways: Sequence[Way]) -> list[Result]:
@@ -130,7 +126,7 @@ def _stored(way: Way, tensor: Tensor) -> tuple[str, float]:
     if tensor.form == footprint.MAXIMA:  # found again where the maps come back as they were
         return "", 0 if way.lossless else -(-tensor.values * footprint.BITS[1] // 8)
     if way.ratio:
-        return "sfpr-zvc", tensor.bytes / way.ratio
+        return SPARSE, tensor.bytes / way.ratio
     if not way.modes:
         return "", tensor.bytes
     name = way.modes["mask" if tensor.form == footprint.MASK else tensor.kind]
