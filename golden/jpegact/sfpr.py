@@ -5,13 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from actcodec.golden.offload import blocks
+from actcodec.golden.offload import blocks, scan
 
-S = 1.125  # share of the range that may clip: the largest value of a channel lands on 144, and stays 127
-LARGEST = np.float32(2.0**126)  # of k; its reciprocal is still a normal number
+S = float(scan.PEAK) / 2**7  # share of the range that may clip: a channel's largest value lands on 144, and stays 127
+LARGEST = scan.MOST  # of k
 SMALLEST = np.float32(S * 2.0**-121)  # of k other than 0: the scale of the largest float32
 
-_SCALED_MAX = np.float32(S * 2**7)
 _TINY = np.finfo(np.float32).tiny
 _MAGNITUDE = np.uint32(0x7FFFFFFF)  # all bits but the sign
 _NORMAL, _INFINITE = np.uint32(0x00800000), np.uint32(0x7F800000)  # bits of the smallest normal number, and of infinity
@@ -42,12 +41,6 @@ def _normal(x):
     if bits.size and bits.max() < _INFINITE and (bits - one).min() >= _NORMAL - one:
         return x
     return np.where((bits >= _NORMAL) & (bits < _INFINITE), x, np.float32(0))
-
-
-def _bfloat16(x):
-    """Positive float32 numbers rounded to the nearest bfloat16, ties to even; still float32."""
-    bits = x.view(np.uint32)
-    return (bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000).view(np.float32)
 
 
 def reciprocal(k: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -92,10 +85,7 @@ def scales(x: NDArray[np.float32]) -> Scales:
     k = bfloat16(float32(144 / m)), at most 2^126, where m is the largest magnitude of the channel; Inf and NaN do not
     count, subnormals count as 0. Raises ValueError for a shape that has no view, TypeError unless `x` is float32.
     """
-    largest = _largest(x, blocks.view(x.shape))
-    # the limit on k as a limit on the divisor: the quotient is 2^126 exactly, and float32 division rounds once
-    k = _bfloat16(_SCALED_MAX / np.maximum(largest, _SCALED_MAX / LARGEST))
-    k[largest == 0] = 0
+    k = scan.scale(_largest(x, blocks.view(x.shape)))
     return Scales(k, reciprocal(k))
 
 
