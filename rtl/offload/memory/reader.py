@@ -9,6 +9,7 @@ from actcodec.rtl.common.bursts import LIMIT, Bursts
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import place_layout
+from actcodec.rtl.common.vectors import sectors as counted
 from actcodec.rtl.offload.memory.beat_planner import BeatPlanner, masks, rotate
 
 __all__ = ["Reader", "check_outstanding"]
@@ -55,13 +56,16 @@ class Reader(wiring.Component):
         master's data ever holds up this one's (docs/integration.md); no FIFO.
     halves : bool
         There is ``half``.
+    counts : bool
+        Sectors tell how many values they have.
 
     Ports
     -----
     ahead, now : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         The same places; those of a tensor come after its ``start`` and end with ``last``.
-    sectors : stream of 8 words
+    sectors : stream of 8 words, or, with ``counts``, of :data:`~actcodec.rtl.common.vectors.sectors`
         With ``gather``. With ``half``, eight values of 2 bytes in the low 128 bits; what is above means nothing.
+        ``last`` is the place's ``slot``, of which nothing else has need without scales.
     scale : stream of words
         With ``scaled``, one for each sector, padding too.
     axi : :class:`~actcodec.rtl.common.axi.Read`
@@ -87,17 +91,18 @@ class Reader(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False):
+    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False, counts=False):
         check_outstanding(outstanding)
         axi.check_memory(memory)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
-        self.halves = bool(halves)
+        self.halves, self.counts = bool(halves), bool(counts)
+        self._sector = counted if counts else data.ArrayLayout(32, 8)
         self._ahead, self._now = BeatPlanner(address_width, halves), BeatPlanner(address_width, halves)
         self._bursts = Bursts(address_width)
         super().__init__({
             "ahead": In(stream.Signature(place_layout(address_width))),
             "now": In(stream.Signature(place_layout(address_width))),
-            "sectors": Out(stream.Signature(data.ArrayLayout(32, 8))),
+            "sectors": Out(stream.Signature(self._sector)),
             "scale": Out(stream.Signature(32)),
             "axi": Out(axi.Read(address_width)),
             "gather": In(1),
@@ -113,7 +118,7 @@ class Reader(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         ahead, now, bursts = self._ahead, self._now, self._bursts
-        sectors, scale = Skid(data.ArrayLayout(32, 8)), Skid(32)
+        sectors, scale = Skid(self._sector), Skid(32)
         units = {"ahead": ahead, "now": now, "bursts": bursts, "sectors": sectors, "scale": scale}
         for name, unit in units.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
@@ -185,13 +190,19 @@ class Reader(wiring.Component):
         merged = [Signal(bits, name=f"merged_{k}") for k in range(count)]
         m.d.comb += [merged[k].eq((arrived[k] & new[k].replicate(bits)) | (previous[k] & old[k].replicate(bits)))
                      for k in range(count)]
+        values = (sectors.i.p.data if self.counts else sectors.i.p).as_value()
+        if self.counts:
+            number = (work.end - work.offset)[:5]
+            if self.halves:
+                number = Mux(self.half, number, number >> 1)
+            m.d.comb += [sectors.i.p.count.eq(number), sectors.i.p.last.eq(work.slot)]
         if self.halves:  # by words of 4 bytes, and then by 2 bytes, which only sectors of 16 bytes can need
             pairs = [Cat(merged[2 * k : 2 * k + 2]) for k in range(8)]
             rotated = Cat(rotate(m, pairs, work.offset[1:]))
-            m.d.comb += sectors.i.p.as_value().eq(
+            m.d.comb += values.eq(
                 Cat(Mux(work.offset[0], rotated[16:144], rotated[:128]), rotated[128:]))
         else:
-            m.d.comb += sectors.i.p.as_value().eq(Cat(rotate(m, merged, work.offset)))
+            m.d.comb += values.eq(Cat(rotate(m, merged, work.offset)))
         words = Signal(data.ArrayLayout(32, 16))
         m.d.comb += [words.as_value().eq(Cat(lines)), scale.i.p.eq(words[Cat(work.word, work.slot)])]
 

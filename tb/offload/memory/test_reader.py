@@ -25,6 +25,12 @@ def test_reader(memory):
     simulate(Flat(Reader(memory=memory)), __file__, without=[few_reads_outstanding_are_enough, *HALVES], memory=memory)
 
 
+@pytest.mark.parametrize("halves", regress(False, True))
+def test_reader_that_counts(halves):
+    simulate(Flat(Reader(halves=halves, counts=True)), __file__, [meets_every_case, *HALVES[:1] * halves],
+             memory="shared", counts=True)
+
+
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_reader_of_16_bits(memory):
     simulate(Flat(Reader(memory=memory, halves=True)), __file__, HALVES, memory=memory)
@@ -82,6 +88,9 @@ async def check(bench, memory, random, places, gather=1, scaled=1, idle="never",
     bench.equal([burst[:2] for burst in memory.reads[before:]], bursts, f"bursts gather={gather} scaled={scaled}")
     got = [sector & (1 << 64 * size) - 1 for sector in run["sectors"]]
     bench.equal(got, sectors, f"sectors gather={gather} scaled={scaled} size={size}")
+    if gather and parameters().get("counts"):
+        counts = places.words + (np.asarray(places.slot) << 4)
+        bench.equal([sector >> 256 for sector in run["sectors"]], counts.tolist(), "counts")
     bench.equal(run["scale"], scales, f"scales gather={gather} scaled={scaled}")
     assert memory.idle
     return run

@@ -1,0 +1,163 @@
+"""The plan of a scan: from a tensor's description to what the lanes' walks have to know."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, TILES
+from actcodec.rtl.offload.scan.walk import route_layout, start_layout
+from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
+
+__all__ = ["ScanPlan", "shape_layout"]
+
+
+def shape_layout(address_width):
+    """A tensor as the plan of a scan wants it: as in :func:`~actcodec.rtl.offload.memory.tensor_plan.descriptor_layout`
+    and :func:`~actcodec.rtl.offload.memory.geometry.geometry_layout`."""
+    return data.StructLayout({"base": address_width, "rows": ROW_BITS, "tiles": TILES, "tail": 4, "stride": 32,
+                              "height": SIZE, "channels": SIZE})
+
+
+class ScanPlan(wiring.Component):
+    """Works out the distances of a scan, the number of images, and where each lane begins.
+
+    Without a multiplier or divider: products and the quotient come bit by bit, from one adder, which then makes the
+    distances from them. All addresses are modulo the address space.
+
+    Throughput: one tensor at a time. Latency: 46 cycles, 2 for each lane, and as many as the numbers of rows and of a
+    channel's height have bits, and twice as many as that of channels has; 124 with one lane for a tensor of 2^17 rows
+    of 56 in 64 channels, for example. Combinational paths: none.
+
+    Source: this project.
+
+    Parameters
+    ----------
+    address_width : int
+        Bits of a byte address, 32 to 64.
+    lanes : int
+        1 to 8.
+
+    Ports
+    -----
+    start : input
+        Pulse, not before ``done`` of the tensor before. ``shape`` stands from then on, to the next one; a tensor for
+        which :class:`~actcodec.rtl.offload.memory.tensor_plan.TensorPlan` has no error.
+    shape : input, :func:`shape_layout`
+    done : output
+        Pulse: from here on the other outputs mean something, until the next start.
+    error : output
+        The rows are no whole images: no multiple of height times channels. Then the other outputs mean nothing.
+    route : output, :func:`~actcodec.rtl.offload.scan.walk.route_layout`
+    origin : output, :func:`~actcodec.rtl.offload.scan.walk.start_layout`
+        Of the lane whose bit of ``launch`` is set.
+    launch : output, ``lanes`` bits
+        Pulses, one for each lane that has a channel, in the cycles before ``done``; none with an error. By then the
+        other outputs mean something.
+    """
+
+    def __init__(self, address_width=40, lanes=1):
+        if lanes not in range(1, MAX_CDUS + 1):
+            raise ValueError(f"lanes must be 1 to {MAX_CDUS}, not {lanes!r}")
+        self.address_width, self.lanes = address_width, lanes
+        super().__init__({"start": In(1), "shape": In(shape_layout(address_width)), "done": Out(1), "error": Out(1),
+                          "route": Out(route_layout(address_width)), "origin": Out(start_layout(address_width)),
+                          "launch": Out(lanes)})
+
+    def elaborate(self, platform):
+        m = Module()
+        shape, route = self.shape, self.route
+        width = max(self.address_width, 2 * SIZE)  # of the largest exact product, height times channels
+
+        total, factor = Signal(width), Signal(width)
+        count = Signal(ROW_BITS)  # a factor from its low end, or a dividend from its high end
+        pitch = Signal(self.address_width)  # from a channel to the next one
+        step = Signal(range(ROW_BITS))
+        divides, subtracts = Signal(), Signal()
+        first, result = Signal(width), Signal(width + 1)
+        m.d.comb += [
+            first.eq(Mux(divides, Cat(count[-1], total), total)),
+            result.eq((Cat(1, first) + Cat(subtracts, factor ^ subtracts.replicate(width)))[1:]),
+            route.tiles.eq(shape.tiles), route.tail.eq(shape.tail), route.height.eq(shape.height),
+            route.images.eq(count), self.origin.address.eq(total),
+        ]
+        rows, channels = shape.rows, shape.channels
+        left = self.origin.channels
+
+        def product(one, other):
+            m.d.sync += [total.eq(0), factor.eq(one), count.eq(other)]
+
+        def multiply(name, following):
+            """A state that multiplies, and what follows it."""
+            with m.State(name):
+                m.d.sync += [factor.eq(factor << 1), count.eq(count >> 1)]
+                with m.If(count[0]):
+                    m.d.sync += total.eq(result)
+                with m.If(count == 0):
+                    m.next = following
+
+        with m.FSM():
+            with m.State("idle"), m.If(self.start):
+                product(shape.stride, shape.height)
+                m.next = "pitch"
+            multiply("pitch", "to plane")
+            with m.State("to plane"):
+                m.d.sync += pitch.eq(total)
+                product(total, channels)
+                m.next = "plane"
+            multiply("plane", "to end")
+            with m.State("to end"):
+                m.d.sync += route.plane.eq(total)
+                product(shape.stride, rows)
+                m.next = "end"
+            multiply("end", "to image")
+            with m.State("to image"):
+                m.d.sync += route.channel.eq(total)
+                product(shape.height, channels)
+                m.next = "image"
+            multiply("image", "to images")
+            with m.State("to images"):
+                m.d.sync += self.error.eq(total[ROW_BITS:].any())
+                product(total, rows)
+                m.d.sync += step.eq(0)
+                m.next = "images"
+            with m.State("images"):
+                fits = result[width]
+                m.d.comb += [divides.eq(1), subtracts.eq(1)]
+                m.d.sync += [step.eq(step + 1), total.eq(Mux(fits, result, first)), count.eq(Cat(fits, count))]
+                with m.If(step == ROW_BITS - 1):
+                    m.next = "row"
+            with m.State("row"):
+                m.d.sync += [self.error.eq(self.error | total.any()), total.eq(shape.stride),
+                             factor.eq((shape.tiles - 1)[:TILES] << 5)]
+                m.next = "to next plane"
+            with m.State("to next plane"):
+                m.d.comb += subtracts.eq(1)
+                m.d.sync += [total.eq(result), factor.eq(route.plane)]
+                m.next = "next plane"
+            with m.State("next plane"):
+                m.d.sync += [route.row.eq(total), total.eq(result), factor.eq(pitch)]
+                m.next = "to next channel"
+            with m.State("to next channel"):
+                m.d.comb += subtracts.eq(1)
+                m.d.sync += [total.eq(result), factor.eq(route.channel), step.eq(0)]
+                m.next = "next channel"
+            with m.State("next channel"):
+                m.d.comb += subtracts.eq(1)
+                m.d.sync += [route.plane.eq(total), total.eq(result), factor.eq(pitch)]
+                m.next = "channels"
+            with m.State("channels"):
+                m.d.sync += [total.eq(result), step.eq(step + 1)]
+                with m.If(step == self.lanes - 1):
+                    m.next = "origin"
+            with m.State("origin"):
+                m.d.sync += [route.channel.eq(total), total.eq(shape.base), left.eq(channels), step.eq(0)]
+                m.next = "lanes"
+            with m.State("lanes"):
+                m.d.comb += self.launch.eq(Cat((step == k) & (left != 0) & ~self.error for k in range(self.lanes)))
+                m.d.sync += [total.eq(result), left.eq(left - (left != 0)), step.eq(step + 1)]
+                with m.If(step == self.lanes - 1):
+                    m.next = "done"
+            with m.State("done"):
+                m.d.comb += self.done.eq(1)
+                m.next = "idle"
+        return m
