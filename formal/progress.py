@@ -6,20 +6,26 @@ Whatever that is, within a bounded number of willing cycles the unit takes its n
 given its last output.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Signal, Value
+from amaranth.hdl import Cat, Mux, Signal, Value
 
+from actcodec.rtl.comet.book import LENGTHS, Book
+from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
 from actcodec.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.streams import walk
 
-__all__ = ["ENDS", "MOVES", "WALKS", "Way", "ends", "moves", "proofs", "walks"]
+__all__ = ["DONE", "ENDS", "MOVES", "SYMBOLS", "WALKS", "Way", "book", "ends", "moves", "plans",
+           "proofs", "walks"]
 
 ENDS = "it takes its next input, or has given its last output"
 MOVES = "until its last output has gone, a beat comes or goes"
 WALKS = "until the last place has gone, there is a next one"
+SYMBOLS = "a book that is not refused has two symbols or more"
+DONE = "it is done in time, whatever the descriptor"
 WARM = 3  # cycles in which settings stand before a tensor begins
 
 
@@ -40,6 +46,17 @@ class Way:
     decompress: int | None = None
     starts: bool = False  # there is a pulse `start` before each tensor, when the one before has left
     blocks: bool = False  # a tensor has eight beats for each block
+    legal: Callable = lambda unit: ()  # of the unit: what its neighbours owe it besides
+    options: tuple = ()
+
+
+def coding(unit):
+    """What Huffman coding is owed: the beat behind a tensor has zeros that are no outliers, and U is not 0, as no book
+    of fewer than two symbols is complete (see :func:`book`). With U = 0 zeros were escapes, and the end had two steps.
+    """
+    p = unit.rounds_i.p
+    empty = ~(Value.cast(p.data).any() | p.outliers.any())
+    return ~unit.start, ~unit.rounds_i.valid | ~p.end | empty, unit.book.escape != 0
 
 
 WAYS = (
@@ -50,6 +67,8 @@ WAYS = (
     Way("lorenzo", "sums_i", "sums_o", 3, idle=("differences_i",), decompress=1),
     Way("rounds", "sectors_i", "rounds_o", 4, ("edges.last", "end"), idle=("rounds_i", "walk"), decompress=0),
     Way("rounds", "walk", "sectors_o", 3, ("last", "edges.last"), ("rounds_i",), idle=("sectors_i",), decompress=1),
+    Way("huffman", "rounds_i", "steps_o", 12, ("end", "end"), idle=("bytes_i",), settings=("book",), decompress=0,
+        legal=coding, options=(("bounds", {ENDS: 30}), ("depth", 40))),
     Way("places", "i", "o", 9, ("last", "last"), starts=True),
     Way("reconstruct", "i", "o", 3, ("edges.last", "last"), settings=("step",)),
     Way("div", "i", "o", 9, ("last", "last"), settings=("decompress", "table")),
@@ -84,6 +103,8 @@ def ends(component, way):
         h.assume(~getattr(unit, name).valid)
     comes, goes = i.valid & i.ready, o.valid & o.ready
     first, last = _field(i.p, way.last[0]), _field(o.p, way.last[1])
+    for condition in way.legal(unit):
+        h.assume(condition)
     edges = getattr(i.p, "edges", i.p)
     if "count" in edges.shape().members:
         h.assume(edges.count <= 8)
@@ -146,11 +167,43 @@ def walks(component, patience):
     return h
 
 
+def book(component):
+    """The harness for a code book: what is refused, and what not."""
+    h = Harness(component)
+    unit, m = h.unit(), h.m
+    h.drive(unit.counts, h.rigid(len(Value.cast(unit.counts)), "rigid_counts"))
+    under = Signal(LENGTHS + 1, name="under")
+    m.d.sync += under.eq(Cat(unit.start, under))
+    h.assume(~(unit.start & under.any()))
+    h.check(SYMBOLS, ~unit.done | unit.bad | (unit.tables.escape != 0))
+    return h
+
+
+def plans(component, patience):
+    """The harness for the plan of a tensor, whether there can be such a tensor or not."""
+    h = Harness(component)
+    unit, m = h.unit(), h.m
+    under, was = Signal(name="under"), Signal(name="was")
+    waits = Signal(range(patience + 2), name="waits")
+    m.d.sync += [under.eq(unit.start | (under & ~unit.done)), was.eq(unit.start | was),
+                 waits.eq(Mux(under & ~unit.done, waits + (waits <= patience), 0))]
+    descriptor = Value.cast(unit.descriptor)
+    h.assume(~(unit.start & under) & (~was | unit.start | (descriptor == h.past(descriptor))))
+    h.check(DONE, waits <= patience)
+    return h
+
+
 def proofs():
     found = []
     for way in WAYS:
         note = f"{way.i} to {way.o}, {way.patience} willing cycles"
-        found.append(Proof(way.unit, "ends", lambda _, way=way: ends(UNITS[way.unit].build(), way), note))
+        found.append(Proof(way.unit, "ends", lambda _, way=way: ends(UNITS[way.unit].build(), way), note,
+                           dict(way.options)))
+    found.append(Proof("book", "legal", lambda _: book(Book()), options={"depth": 20}))
+    for cdus, patience in ((1, 73), (2, 87)):
+        found.append(Proof("tensor_plan", "ends", lambda _, cdus=cdus, patience=patience: plans(
+            TensorPlan(cdus, 32), patience), f"{cdus} CDU{'s' * (cdus > 1)}, 32 bits, {patience} cycles",
+            {"bounds": {DONE: patience + 17}, "depth": patience + 17}))
     found.append(Proof("align", "ends", lambda _: moves(UNITS["align"].build(), 6), "6 willing cycles", {"depth": 50}))
     found.append(Proof("address_generator", "ends", lambda _: walks(UNITS["address_generator"].build(edges=True), 28),
                        "edges, 28 cycles", {"depth": 50}))

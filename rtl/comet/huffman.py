@@ -74,7 +74,8 @@ class Huffman(wiring.Component):
     decompress : input
         Direction. Constant from three cycles before the first round, or ``start``, until all has left.
     book : input, :data:`~actcodec.rtl.comet.book.tables`
-        Of this direction. Stands from the cycle before the first round, or ``start``, until all has left.
+        Of this direction, and of a complete book, whose U is at least 1. Stands from the cycle before the first round,
+        or ``start``, until all has left.
     start : input
         Pulse: a tensor's rounds are to be decoded.
     some, ended : input
