@@ -33,6 +33,8 @@ class Zvc(wiring.Component):
     ----------
     word : int
         Bytes of a word: 1, or 4 for cDMA+.
+    halves : bool
+        There is ``half``; only for words of 4 bytes.
 
     Ports
     -----
@@ -46,16 +48,19 @@ class Zvc(wiring.Component):
         Decompressed blocks: their columns, or rows if ``straight``.
     decompress, straight : input
         Constant while a tensor is under way. With words of 4 bytes, ``straight`` has no effect: always rows.
+    half : input
+        Words have 2 bytes, at ``i`` and ``o`` each in the low half of one of 4, whose upper half is zero; at ``chunks``
+        and ``rows`` one follows the other. Constant while a tensor is under way.
 
     Raises
     ------
     ValueError
-        If ``word`` is not 1 or 4.
+        If ``word`` is not 1 or 4, or not 4 with ``halves``.
     """
 
-    def __init__(self, word=1):
-        check_word(word)
-        self.word = word
+    def __init__(self, word=1, halves=False):
+        check_word(word, halves)
+        self.word, self.halves = word, bool(halves)
         values = stream.Signature(vectors_layout(signed(8 * word)))
         super().__init__(
             {
@@ -66,6 +71,7 @@ class Zvc(wiring.Component):
                 "straight": In(1),
                 "rows": In(stream.Signature(rows_layout(8 * word))),
                 "empty": In(1),
+                **({"half": In(1)} if halves else {}),
             }
         )
 
@@ -73,8 +79,8 @@ class Zvc(wiring.Component):
         m = Module()
         transposes = self.word == 1
         m.submodules.buffer = buffer = Transpose(8 * self.word, transposes=transposes)
-        m.submodules.encoder = encoder = Encoder(self.word)
-        m.submodules.decoder = decoder = Decoder(self.word)
+        m.submodules.encoder = encoder = Encoder(self.word, self.halves)
+        m.submodules.decoder = decoder = Decoder(self.word, self.halves)
         wiring.connect(m, wiring.flipped(self.rows), decoder.i)
         m.d.comb += decoder.empty.eq(self.empty)
         wiring.connect(m, encoder.chunks, wiring.flipped(self.chunks))
@@ -83,6 +89,8 @@ class Zvc(wiring.Component):
             encoder.mask.eq(buffer.nonzero),
             encoder.i.p.eq(buffer.o.p),
         ]
+        if self.halves:
+            m.d.comb += [encoder.half.eq(self.half), decoder.half.eq(self.half)]
         if not transposes:
             wiring.connect(m, wiring.flipped(self.i), buffer.i)
             wiring.connect(m, decoder.o, wiring.flipped(self.o))

@@ -1,6 +1,6 @@
 """ZVD: the zeros of a block put back. Its bench is that of zvc.py."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -23,6 +23,8 @@ class Decoder(wiring.Component):
     ----------
     word : int
         Bytes of a word, 1 or 4.
+    halves : bool
+        There is ``half``; only for words of 4 bytes.
 
     Ports
     -----
@@ -30,30 +32,36 @@ class Decoder(wiring.Component):
     empty : input
         With a row: it is all zeros, whatever its mask.
     o : stream of :func:`~actcodec.rtl.common.vectors.vectors_layout` of signed 8 ``word``
+    half : input
+        Words have 2 bytes, each of which becomes the low half of one of 4, whose upper half is zero. Constant while a
+        tensor is under way.
 
     Raises
     ------
     ValueError
-        If ``word`` is not 1 or 4.
+        If ``word`` is not 1 or 4, or not 4 with ``halves``.
     """
 
-    def __init__(self, word=1):
-        check_word(word)
-        self.word = word
+    def __init__(self, word=1, halves=False):
+        check_word(word, halves)
+        self.word, self.halves = word, bool(halves)
         super().__init__({"i": In(stream.Signature(rows_layout(8 * word))), "empty": In(1),
-                          "o": Out(stream.Signature(vectors_layout(signed(8 * word))))})
+                          "o": Out(stream.Signature(vectors_layout(signed(8 * word)))),
+                          **({"half": In(1)} if halves else {})})
 
     def elaborate(self, platform):
         m = Module()
         words = Signal(8 * 8 * self.word, reset_less=True)
         nonzero, one, two, four = (Signal(8, reset_less=True, name=name) for name in ("nonzero", "one", "two", "four"))
         last = Signal(reset_less=True)
-        mask = self.i.p.mask
+        mask, row = self.i.p.mask, self.i.p.data.as_value()
+        if self.halves:
+            row = Mux(self.half, Cat(Cat(row.word_select(k, 16), Const(0, 16)) for k in range(8)), row)
         m.d.comb += self.i.ready.eq(~self.o.valid | self.o.ready)
         with m.If(self.i.ready):
             m.d.sync += [
                 self.o.valid.eq(self.i.valid),
-                words.eq(self.i.p.data.as_value()),
+                words.eq(row),
                 nonzero.eq(Mux(self.empty, 0, mask)),
                 last.eq(self.i.p.last),
                 Cat(one, two, four).eq(Cat(compaction.moves(m, compaction.zeros(m, mask)))),

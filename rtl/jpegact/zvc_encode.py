@@ -13,9 +13,10 @@ from actcodec.rtl.offload.wire.block_format import MASK
 __all__ = ["Encoder", "check_word"]
 
 
-def check_word(word):
-    if word not in (1, 4):
-        raise ValueError(f"word must be 1 or 4 bytes, not {word!r}")
+def check_word(word, halves=False):
+    legal = (4,) if halves else (1, 4)
+    if word not in legal:
+        raise ValueError(f"word must be {' or '.join(map(str, legal))} bytes, not {word!r}")
 
 
 class Encoder(wiring.Component):
@@ -33,6 +34,8 @@ class Encoder(wiring.Component):
     ----------
     word : int
         Bytes of a word, 1 or 4.
+    halves : bool
+        There is ``half``; only for words of 4 bytes.
 
     Ports
     -----
@@ -41,21 +44,25 @@ class Encoder(wiring.Component):
     mask : input
         Bit k set if word k of the block is not zero; read with the first row of a block.
     chunks : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8 + 8 ``word``
+    half : input
+        Words have 2 bytes, each in the low half of one of 4, whose upper half is zero. Constant while a tensor is under
+        way.
 
     Raises
     ------
     ValueError
-        If ``word`` is not 1 or 4.
+        If ``word`` is not 1 or 4, or not 4 with ``halves``.
     """
 
-    def __init__(self, word=1):
-        check_word(word)
-        self.word = word
+    def __init__(self, word=1, halves=False):
+        check_word(word, halves)
+        self.word, self.halves = word, bool(halves)
         super().__init__(
             {
                 "i": In(stream.Signature(vectors_layout(signed(8 * word)))),
                 "mask": In(64),
                 "chunks": Out(stream.Signature(chunk_layout(MASK + 8 * word))),
+                **({"half": In(1)} if halves else {}),
             }
         )
 
@@ -73,9 +80,13 @@ class Encoder(wiring.Component):
                             self.i.p.last)
         words, zeros, (count, mask, first, last) = staged[:8], staged[8:16], staged[16:]
 
-        values = Cat(compaction.close(m, words, compaction.moves(m, zeros)))
+        words = compaction.close(m, words, compaction.moves(m, zeros))
+        values, count = Cat(words), count << (self.word.bit_length() - 1)
+        if self.halves:
+            low = Cat(word[:16] for word in words)
+            values, count = Mux(self.half, low, values), Mux(self.half, count >> 1, count)
         values, count, last = pipe.stage(
-            Mux(first, Cat(mask, values), values), (count << (self.word.bit_length() - 1)) + Mux(first, MASK, 0), last)
+            Mux(first, Cat(mask, values), values), count + Mux(first, MASK, 0), last)
         m.d.comb += [
             self.chunks.p.data.as_value().eq(values),
             self.chunks.p.count.eq(count),

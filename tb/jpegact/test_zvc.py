@@ -28,7 +28,7 @@ class Codec(wiring.Component):
 
     def __init__(self, word):
         self.word, self.size = word, 16 if word == 1 else 32
-        values, packed = stream.Signature(vectors_layout(signed(8 * word))), stream.Signature(chunk_layout(self.size))
+        values, packed = stream.Signature(vectors_layout(signed(lane(word)))), stream.Signature(chunk_layout(self.size))
         super().__init__({
             "i": In(values), "packed": Out(packed), "unpacked": In(packed), "o": Out(values),
             "decompress": In(1), "straight": In(1), "blocks": In(32), "start": In(1), "error": Out(1),
@@ -37,11 +37,14 @@ class Codec(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        wide = 8 + 8 * self.word
-        m.submodules.zvc = unit = Zvc(self.word)
+        wide = 8 + lane(self.word)
+        m.submodules.zvc = unit = Zvc(lane(self.word) // 8, halves=self.word == 2)
         m.submodules.packer = packer = Packer(self.word, wide, self.size)
         m.submodules.unpacker = unpacker = Unpacker(self.word, self.size, wide)
-        m.submodules.cutter = cutter = RowCutter(lane_modes("sfpr-zvc" if self.word == 1 else "zvc"))
+        modes = lane_modes("sfpr-zvc" if self.word == 1 else "zvc")
+        if self.word == 2:
+            modes += (modes[0].halves,)
+        m.submodules.cutter = cutter = RowCutter(modes)
         for source, sink in ((wiring.flipped(self.i), unit.i), (unit.chunks, packer.i),
                              (packer.o, wiring.flipped(self.packed)), (wiring.flipped(self.unpacked), unpacker.i),
                              (unpacker.o, cutter.bytes), (cutter.o, unit.rows), (unit.o, wiring.flipped(self.o))):
@@ -51,11 +54,18 @@ class Codec(wiring.Component):
             unit.decompress.eq(self.decompress), unit.straight.eq(self.straight), cutter.blocks.eq(self.blocks),
             cutter.start.eq(self.start),
         ]
+        if self.word == 2:
+            m.d.comb += [unit.half.eq(1), cutter.mode.eq(1)]
         m.d.sync += self.error.eq(~self.start & (self.error | cutter.short))
         return m
 
 
-@pytest.mark.parametrize("word", [1, 4])
+def lane(word):
+    """Bits of a value at ``i`` and ``o``."""
+    return {1: 8, 2: 32, 4: 32}[word]
+
+
+@pytest.mark.parametrize("word", [1, 2, 4])
 def test_zvc(word):
     simulate(Codec(word), __file__, word=word)
 
@@ -74,8 +84,14 @@ def test_only_blocks_of_one_size_or_with_a_mask_are_cut(names, what):
         RowCutter(names and lane_modes(*names))
 
 
+@pytest.mark.parametrize("unit", [Zvc, Encoder, Decoder])
+def test_only_words_of_4_bytes_have_halves(unit):
+    with pytest.raises(ValueError, match="word must be 4 bytes, not 1"):
+        unit(1, halves=True)
+
+
 def dtype(word):
-    return np.uint8 if word == 1 else np.uint32
+    return np.dtype(f"u{word}").type
 
 
 def dense(random, count, word):
@@ -95,7 +111,7 @@ def sparse(random, count, word):
 def rows(blocks, word, transposed):
     """Blocks [n, 64] as beats of rows, or of columns."""
     square = blocks.reshape(-1, 8, 8)
-    return beats(square.transpose(0, 2, 1) if transposed else square, 8 * word)
+    return beats(square.transpose(0, 2, 1) if transposed else square, lane(word))
 
 
 def lenient(payload, count, word):
@@ -286,7 +302,8 @@ async def leaves_what_does_not_belong_to_its_blocks(dut):
         dut.blocks.value = count
         await bench.pulse("start")
         # The unpacker wants as many bytes for the last row as any may have.
-        sent, enough = chunks(payload, bench.size), -(-(sizes[:count].sum() + 8 + 8 * bench.word) // bench.size)
+        sent = chunks(payload, bench.size)
+        enough = -(-(sizes[:count].sum() + 8 + lane(bench.word)) // bench.size)
         run = await bench.run({"unpacked": sent[:enough]}, {"o": 8 * count}, random, stall="half")
         bench.equal(run["o"], rows(blocks[:count], bench.word, False), f"{count} of 12 blocks")
         assert (dut.error.value, dut.excess.value) == (0, 1)
