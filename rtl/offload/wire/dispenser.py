@@ -102,7 +102,7 @@ class Dispenser(wiring.Component):
             self.o.p.last.eq(cut | (ends & last_block)),
         ]
         words = ones(m, mask)
-        behind = {1: words, 4: words << 2}  # of a mask: the row's words, of so many bytes
+        behind = {1: words, 2: words << 1, 4: words << 2}  # of a mask: the row's words, of so many bytes
         segmented = {row: row + mask[0] for row in {mode.format.row for mode in sizes.modes if mode.format.segmented}}
         step = mode.choose(lambda mode: behind[mode.format.item] if mode.format.kind == "mask"
                            else segmented[mode.format.row] if mode.format.segmented else mode.format.row) >> fine

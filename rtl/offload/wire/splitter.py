@@ -194,8 +194,11 @@ class Splitter(wiring.Component):
                 m.d.sync += counted.eq(count | half)
             counts.append(counted if halves else Mux(step[0], count, counted))
         if sizes.wide:
-            fours = mode(lambda mode: mode.format.kind == "mask" and mode.format.item == 4)
-            counts = [Mux(fours, count << 2, count) >> fine for count in counts]
+            items = {item: mode(lambda mode, item=item: mode.format.kind == "mask" and mode.format.item == item)
+                     for item in (2, 4)}  # bytes
+            if any(mode.format.kind == "mask" and mode.format.item == 2 for mode in sizes.modes):
+                counts = [Mux(items[2], count << 1, count) for count in counts]
+            counts = [Mux(items[4], count << 2, count) >> fine for count in counts]
         terms = [(count, 0) for count in counts]
         begins = segment_begins(m, self, mode, turns) if sizes.segmented else None
         if sizes.counted or sizes.segments:

@@ -14,8 +14,8 @@ KINDS = ("any", "zero", "full", "tiny", "mixed")
 OWN = {mode.name: mode for mode in (TRIM, *(
     Mode(name, code, (Stage("", format=BlockFormat(kind, row)),)) for name, code, kind, row in (
         ("segment", 58, "segment", 3), ("segments", 59, "segments", 4), ("narrow", 57, "segments", 1),
-        ("three", 56, "fixed", 3), ("half", 55, "fixed", 16))))}
-"""The benches' own modes, some of which are nothing but a format of blocks."""
+        ("three", 56, "fixed", 3), ("half", 55, "fixed", 16))), *(mode.halves for mode in lane_modes() if mode.halves))}
+"""The benches' own modes, some of which are nothing but a format of blocks; and those of 16-bit words."""
 
 WIDTHS = (2, 1000, 3, 9, 7, 33, 1, 5, 20, 4, 65, 6, 8, 12, 31, 64, 16, 100, 47)  # sectors of a row
 

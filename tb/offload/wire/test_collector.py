@@ -21,7 +21,8 @@ ALL = reference.MODES
     (4, JPEG_ACT), (2, (*ALL, "trim", "jpeg-base")), (4, ("sfpr", "jpeg-act", "segment", "segments")),
     *regress(
         (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")), (4, ("sfpr-rice", "sfpr-zvc")), (4, ("jpeg-base", "sfpr")),
-        (3, ("three", "half")), (3, ("mx", "mx-e2m1", "trim")), (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc")))], ids=ids)
+        (3, ("three", "half")), (3, ("mx", "mx-e2m1", "trim")), (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc")),
+        (2, ("raw", "zvc", "raw-16", "zvc-16")))], ids=ids)
 def test_collector(cdus, modes):
     simulate(Collector(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
 

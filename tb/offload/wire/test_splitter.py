@@ -26,7 +26,8 @@ ALL = reference.MODES
         (4, ("trim", "sfpr-rice", "sfpr-zvc")), (1, ("segments", "narrow")), (4, (*JPEG_ACT, "segment", "segments")),
         (7, ("segments", "narrow", "trim")), (2, ("zvc", "raw", "segment", "segments")), (2, ("segment", "sfpr")),
         (4, ("jpeg-base", "sfpr")),
-        (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc", "segments")))], ids=ids)
+        (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc", "segments")), (2, ("raw", "zvc", "raw-16", "zvc-16")),
+        (2, ("sfpr-zvc", "zvc", "trim", "zvc-16", "raw-16")))], ids=ids)
 def test_splitter(cdus, modes):
     simulate(Splitter(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
 
