@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 ADDRESS = {"address_width": 40}
 MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
+FORMATS = {"formats": ("float32",)}
 CODERS = {"coders": 4}
 CODED = {coder: {"modes": modes} for coder, modes in JPEG_ACT_CODED.items()}
 LANES = (1, 4)  # of the accelerators that are written besides the units
@@ -42,7 +43,7 @@ OFFLOAD = (
     Unit("writer", "offload.memory.writer:Writer", "sectors to their places, written over AXI", MEMORY,
          variants={"independent memory": {"memory": "independent"}}),
     Unit("registers", "offload.control.registers:Registers", "registers on AXI4-Lite",
-         {"cdus": 1, "modes": JPEG_ACT, "address_width": 64}),
+         {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS}),
     Unit("collector", "offload.wire.collector:Collector", "blocks of all CDUs to packets",
          {"cdus": 4, "modes": JPEG_ACT}, variants=CODED, by_name=tuple(CODED)),
     Unit("splitter", "offload.wire.splitter:Splitter", "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT},
@@ -51,10 +52,11 @@ OFFLOAD = (
          {"cdus": 4}),
     Unit("stream_splitter", "offload.wire.streams.stream_splitter:StreamSplitter", "packets to streams for all lanes",
          {"cdus": 4}),
-    Unit("lane", "offload.lane:Lane", "a CDU with its port to memory", {"modes": JPEG_ACT, **MEMORY, **CODERS},
-         codec="jpegact.cdu:Cdu", synth=None, bench="offload/accelerator"),
+    Unit("lane", "offload.lane:Lane", "a CDU with its port to memory",
+         {"modes": JPEG_ACT, **MEMORY, **FORMATS, **CODERS}, codec="jpegact.cdu:Cdu", synth=None,
+         bench="offload/accelerator"),
     Unit("accelerator", "offload.accelerator:Accelerator", "lanes, collector, splitter, registers: all of it",
-         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **CODERS}, codec="jpegact.cdu:Cdu",
+         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **FORMATS, **CODERS}, codec="jpegact.cdu:Cdu",
          variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
                    "independent memory": {"memory": "independent"}},
          by_name=("1 CDU, all modes", "independent memory")),

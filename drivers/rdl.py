@@ -1,8 +1,9 @@
 """The registers as SystemRDL 2.0: the text, from the map's declaration, the modes and their settings.
 
-An instance has parameters there as it has in hardware: ``CDUS``, ``MODES`` (a bit for each code), ``ADDRESS_WIDTH``.
-Registers and fields that only some modes bring are present as ``MODES`` says, arrays of a word per lane have ``CDUS``
-of them, SETTINGS the words that the modes use. By default everything is there.
+An instance has parameters there as it has in hardware: ``CDUS``, ``MODES`` (a bit for each code), ``ADDRESS_WIDTH``,
+``FORMATS`` (a bit for each format but float32). Registers and fields that only some modes bring are present as
+``MODES`` says, and the format as ``FORMATS`` says; arrays of a word per lane have ``CDUS`` of them, SETTINGS the words
+that the modes use. By default everything is there.
 
 Modes share the bits of SETTINGS, so a layout of them is an address map of its own at the same addresses, one for all
 modes that have one of its settings; the register map itself has them as words.
@@ -114,6 +115,8 @@ def _present(name, modes):
     """An expression: whether the modes bring a value. Those that all instances have have none."""
     if name in STREAMS:
         return f"(MODES & 64'h{mask(mode for mode in modes if mode.format.endless):x}) != 0"
+    if name == "format":
+        return "FORMATS != 0"
     if name == "clipped":
         return f"(MODES & 64'h{mask(mode for mode in modes if mode.format.segmented):x}) != 0"
     return "(" + _settings_words(modes) + ") != 0" if name == "settings" else ""

@@ -135,8 +135,8 @@ DIVIDED = replace(
     options=(STEPS, *SHIFTED.options[1:]), torch="", demo_cases=())
 
 # Of 16-bit tensors. Hosts and files have the codes of raw and zvc.
-RAW16 = Mode("raw-16", 48, (stage("halves", format=BlockFormat("fixed", 16)),))
-ZVC16 = Mode("zvc-16", 49, (stage("zvc16", format=BlockFormat("mask", 16)),))
+RAW16 = Mode("raw-16", 48, (stage("halves", format=BlockFormat("fixed", 16), plain=True),))
+ZVC16 = Mode("zvc-16", 49, (stage("zvc16", format=BlockFormat("mask", 16), plain=True),))
 
 MODES = (
     Mode("raw", 0, (), halves=RAW16, torch=TORCH, options=(CDUS,), demo_cases=RELU,

@@ -105,6 +105,11 @@ class Mode:
         return any(stage.shifts for stage in self.stages or ())
 
     @property
+    def plain(self) -> bool:
+        """Whether it moves words of 16 bits as they are: some mode's :attr:`halves`."""
+        return any(stage.plain for stage in self.stages or ())
+
+    @property
     def model(self) -> Any:
         """The :class:`~actcodec.codecs.codec.Codec`; None if a mode of benches has none."""
         golden = self.golden or ("actcodec.codecs.codec:LaneCodec" if self.stages is not None else None)

@@ -7,8 +7,8 @@ from actcodec.codecs.mode import Mode
 from actcodec.codecs.option import Option
 from actcodec.golden.offload.memory.formats import HALVES
 
-__all__ = ["MODES", "aliases", "by_code", "codes", "effective", "find", "lane_modes", "options", "register",
-           "unregister"]
+__all__ = ["MODES", "aliases", "by_code", "codes", "effective", "find", "host_mode", "lane_modes", "options",
+           "register", "unregister"]
 
 MODES: dict[str, Mode] = {}
 """The modes by their names, in the order of their codes."""
@@ -108,6 +108,11 @@ def lane_modes(*names: str) -> tuple[Mode, ...]:
     if unknown := [name for name in names if name not in legal]:
         raise ValueError(f"modes must be one or more of {', '.join(legal)}, not {unknown[0]!r}")
     return tuple(dict.fromkeys(legal[name] for name in names or legal))
+
+
+def host_mode(lane: Mode) -> Mode:
+    """The mode that a host names for a lane's: itself, or the one whose words of 16 bits it moves."""
+    return next((mode for mode in lane_modes() if mode.halves == lane), lane)
 
 
 def effective(mode: Mode, shape: Sequence[int], dtype: str = "float32") -> Mode:

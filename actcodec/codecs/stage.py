@@ -23,4 +23,5 @@ class Stage:
     scaled: bool = False  # takes a scale for each sector
     tiled: bool = False  # works on tiles of 8x8
     shifts: bool = False  # takes a DQT of shifts, which has registers of its own
+    plain: bool = False  # takes values of 16 bits as the words that they are, each in the low half of one of 32
     settings: tuple[Setting, ...] = ()

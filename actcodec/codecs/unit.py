@@ -74,13 +74,14 @@ class Unit:
         return partial(self.type, codec=_class(self.codec)) if self.codec else self.type
 
     def resolved(self, **overrides: Any) -> dict[str, Any]:
-        """The default parameters but for ``overrides``, as the class takes them; ``modes`` and ``formats`` are given by
-        their names, modes also as "all" that a lane can have. Raises ValueError for a name that none has."""
+        """The default parameters but for ``overrides``, as the class takes them; ``modes``, and ``formats`` of Gist's,
+        are given by their names, modes also as "all" that a lane can have. Raises ValueError for a name that none
+        has."""
         parameters = {**self.parameters, **overrides}
         if "modes" in parameters:
             names = parameters["modes"]
             parameters["modes"] = names and lane_modes(*(() if tuple(names) == ("all",) else names))
-        if "formats" in parameters:
+        if "formats" in parameters and "float32" not in self.parameters["formats"]:
             parameters["formats"] = tuple(map(_format, parameters["formats"]))
         return parameters
 

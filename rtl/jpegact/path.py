@@ -23,10 +23,11 @@ from actcodec.rtl.jpegact.runlength import RunLength
 from actcodec.rtl.jpegact.sfpr import Sfpr
 from actcodec.rtl.jpegact.steps import Steps
 from actcodec.rtl.jpegact.zvc import Zvc
+from actcodec.rtl.offload.control.config import Chosen
 from actcodec.rtl.offload.control.stage import Hop, Stage
 
-__all__ = ["align", "binarize", "dct", "divide", "nibble", "rice", "rle", "sfpr", "shift", "steps",
-           "whole", "zvc8", "zvc32"]
+__all__ = ["align", "binarize", "dct", "divide", "halves", "nibble", "rice", "rle", "sfpr", "shift", "steps",
+           "whole", "zvc8", "zvc16", "zvc32"]
 
 
 def sfpr(context, here):
@@ -104,8 +105,19 @@ def zvc8(context, here):
 
 
 def zvc32(context, here):
-    """ZVC of words, which is cDMA+."""
-    return _zvc(context, "zvc32", 4)
+    """ZVC of words, which is cDMA+; with words of 2 bytes as well if there are modes for them."""
+    return _zvc(context, "zvc32", 4, any(mode.plain for mode in context.ports.modes))
+
+
+def zvc16(context, here):
+    """ZVC of words of 2 bytes, by the unit of :func:`zvc32`."""
+    context.add("zvc32", lambda: Zvc(4, halves=True))
+    return zvc32(context, here)
+
+
+def halves(context, here):
+    """Words of 2 bytes as they are: the low halves of a row's words are all that there is of it."""
+    return Stage()
 
 
 def nibble(context, here):
@@ -157,8 +169,10 @@ def _divided(context, unit, table):
                  inner=((front.o, unit.i, None), (unit.o, skid.i, _mirrored)))
 
 
-def _zvc(context, name, word):
-    unit = context.add(name, lambda: Zvc(word))
+def _zvc(context, name, word, halves=False):
+    unit = context.add(name, lambda: Zvc(word, halves))
+    if halves:
+        context.m.d.comb += unit.half.eq(Chosen(context.ports.modes, context.config.mode)(lambda mode: mode.plain))
     context.m.d.comb += [unit.decompress.eq(context.config.decompress), unit.straight.eq(~context.tiled)]
     return Stage(Hop(unit.i, unit.chunks), Hop(None, unit.o), coder=unit)
 

@@ -8,10 +8,11 @@ from actcodec.rtl.common import axi, axil, axis
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.shared_module import shared
 from actcodec.rtl.offload.control import totals
-from actcodec.rtl.offload.control.config import config_layout, of_streams
+from actcodec.rtl.offload.control.config import config_layout, of_streams, with_halves
 from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, ErrorCode
 from actcodec.rtl.offload.control.registers import Registers
 from actcodec.rtl.offload.lane import Lane
+from actcodec.rtl.offload.memory.formats import Format, halves_of
 from actcodec.rtl.offload.memory.reader import check_outstanding
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
 from actcodec.rtl.offload.wire.packets import collector as make_collector
@@ -38,6 +39,9 @@ class Accelerator(wiring.Component):
     what each lane needs; the lanes run; the interrupt tells the end. Whatever goes wrong ends in an error code there,
     never in a hang: a stream that is short is completed with zeros, one that is too long is drained, a tensor with a
     memory error runs to its end. Nothing outside the tensor is ever written.
+
+    Values in memory may have 16 bits, which lanes widen to float32 and round back; in the modes that move words, these
+    are then of 16 bits. A sector still has 8 values, and so 16 bytes.
 
     The stream has a frame for each tensor, with ``tlast`` on its last beat. All beats have 128 bytes but the last one,
     whose ``tkeep`` shows its true length; bytes beyond are zero. At ``s_axis`` anything else is an error, as is a null
@@ -72,6 +76,8 @@ class Accelerator(wiring.Component):
         "shared": ports may lead to one slave or to several, in any way; each lane has a FIFO for all it has asked for,
         and stores a burst before it offers it. "independent": every port must have a slave of its own, or one that
         never lets a lane's data wait for another lane's (docs/integration.md); no FIFO, no store.
+    formats : tuple of {"float32", "bfloat16", "float16"}
+        What a value in memory can be; float32 always.
     **options
         Other parameters of ``codec``.
 
@@ -88,13 +94,16 @@ class Accelerator(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, cdus, modes, codec, address_width=40, outstanding=384, memory="shared", **options):
+    def __init__(self, cdus, modes, codec, address_width=40, outstanding=384, memory="shared", formats=("float32",),
+                 **options):
         check_cdus(cdus)
         check_outstanding(outstanding)
         axi.check_memory(memory)
-        self.cdus, self.modes, self.address_width, self.outstanding = cdus, tuple(modes), address_width, outstanding
-        self.codec, self.memory, self.options = codec, memory, options
-        self._registers = Registers(cdus, modes, address_width)
+        self._registers = Registers(cdus, modes, address_width, formats)
+        self.cdus, self.address_width, self.outstanding = cdus, address_width, outstanding
+        self.codec, self.memory, self.formats, self.options = codec, memory, tuple(formats), options
+        self.halves, self._asked = halves_of(formats), tuple(modes)  # asked: by the host
+        self.modes = with_halves(modes) if self.halves else self._asked
         memory = {}
         for lane in range(cdus):
             memory |= axi.ports(f"m_axi_{lane}_", address_width)
@@ -113,7 +122,8 @@ class Accelerator(wiring.Component):
         clear = Signal()  # everything but the registers is to be as after reset
         segmented = any(mode.format.segmented for mode in self.modes)
         streams = bool(of_streams(self.modes))
-        m.submodules.plan = plan = ResetInserter(clear)(TensorPlan(self.cdus, self.address_width, ends=segmented))
+        m.submodules.plan = plan = ResetInserter(clear)(
+            TensorPlan(self.cdus, self.address_width, ends=segmented, halves=bool(self.halves)))
         m.submodules.collector = collector = ResetInserter(clear)(make_collector(self.cdus, self.modes))
         m.submodules.sender = sender = axis.Sender(PACKET)
         # One module, as readiness goes through both at the end of the splitter's longest path.
@@ -128,7 +138,12 @@ class Accelerator(wiring.Component):
         wiring.connect(inlet, receiver.o, splitter.i)
 
         # Codes are the host's; inside, a mode has its place among those that were built in.
-        found = [control.mode == mode.code for mode in self.modes]
+        found = [control.mode == mode.code for mode in self._asked]
+        if self.halves:
+            half = control.format != Format.FLOAT32.value
+            plain = [here & half for mode, here in zip(self._asked, found, strict=True) if mode.halves]
+            found = [here & ~half if mode.halves else here
+                     for mode, here in zip(self._asked, found, strict=True)] + plain
         mode = Signal(config_layout(self.modes)["mode"].shape)
         m.d.comb += mode.eq(choose((here, place) for place, here in enumerate(found)))
 
@@ -153,6 +168,8 @@ class Accelerator(wiring.Component):
         ]
         if segmented:
             m.d.comb += plan.descriptor.whole.eq(any_mode(lambda mode: mode.format.whole))
+        if self.halves:
+            m.d.comb += plan.descriptor.half.eq(half)
         m.d.sync += [decompress.eq(control.decompress), splitter.mode.eq(mode)]
         if streams:
             streamed = Signal()
@@ -167,7 +184,8 @@ class Accelerator(wiring.Component):
         lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
         for k in range(self.cdus):
             m.submodules[f"lane_{k}"] = lane = shared(platform, "lane", lambda: Lane(
-                self.modes, self.codec, self.address_width, self.outstanding, self.memory, **self.options))
+                self._asked, self.codec, self.address_width, self.outstanding, self.memory, self.formats,
+                **self.options))
             lanes.append(lane)
             axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)
             if hasattr(lane, "rows"):
@@ -192,6 +210,7 @@ class Accelerator(wiring.Component):
                 lane.tensor.layout.eq(plan.layout),
                 *(lane.tensor[name].eq(control[name]) for name in ("signs", "table", "settings")
                   if name in lane.tensor.shape().members),
+                *([lane.format.eq(control.format)] if self.halves else []),
             ]
             if segmented:
                 share = lane.tensor.share
@@ -254,6 +273,9 @@ class Accelerator(wiring.Component):
                     c.next = "settle"
                     with c.If(unknown):
                         c.d.sync += status.error.eq(ErrorCode.MODE)
+                    if self.halves:
+                        with c.Elif(~Cat(control.format == one for one in (Format.FLOAT32, *self.halves)).any()):
+                            c.d.sync += status.error.eq(ErrorCode.FORMAT)
                     with c.Elif(impossible):
                         c.d.sync += status.error.eq(ErrorCode.DESCRIPTOR)
                     with c.Else():
@@ -290,7 +312,7 @@ class Accelerator(wiring.Component):
         m.d.sync += words.eq(sum(lane.words for lane in lanes))
         totals.count(m, registers, {
             "cycles": works,
-            "tensor": words << 2,
+            "tensor": words << 2 if not self.halves else Mux(half, words << 1, words << 2),
             "stream": Mux(transfer, sender.i.p.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),

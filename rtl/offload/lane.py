@@ -8,10 +8,13 @@ from actcodec.rtl.common import axi
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.offload.control.codecs import BINS, COUNT, Codecs
-from actcodec.rtl.offload.control.config import Chosen, config_layout, of_streams
+from actcodec.rtl.offload.control.config import Chosen, config_layout, of_streams, with_halves
 from actcodec.rtl.offload.memory.address import AddressGenerator
+from actcodec.rtl.offload.memory.formats import Format, halves_of
 from actcodec.rtl.offload.memory.geometry import FAR, distance_layout, geometry_layout
+from actcodec.rtl.offload.memory.narrow import Narrow
 from actcodec.rtl.offload.memory.reader import Reader
+from actcodec.rtl.offload.memory.widen import Widen
 from actcodec.rtl.offload.memory.writer import Writer
 
 __all__ = ["Lane", "sides"]
@@ -37,19 +40,24 @@ class Lane(wiring.Component):
     With modes that have streams, a FIFO of 128 bytes stands between stream and codec, for both directions, and the walk
     in the middle tells the codec of each sector's neighbours (docs/architecture.md, "A lane for byte streams").
 
+    With formats of 16 bits, the CDU has float32 nevertheless: a :class:`~actcodec.rtl.offload.memory.widen.Widen`
+    stands behind the reader and a :class:`~actcodec.rtl.offload.memory.narrow.Narrow` before the writer. In modes that
+    are ``plain`` they leave words as they are.
+
     All that a lane gives comes from registers, since it is mapped alone and there are several; but ``cut``, ``excess``
     and ``refused`` have a few gates behind theirs.
 
     Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 25 cycles; the CDU's follows memory's, and
-    a cycle more to ``chunks``, 4 to ``stream_o``. Buffering: that of its parts, two chunks and a row. Combinational
-    paths: none.
+    a cycle more to ``chunks``, 4 to ``stream_o``, with formats of 16 bits one more each way. Buffering: that of its
+    parts, two chunks and a row. Combinational paths: none.
 
     Source: JPEG-ACT, sections III-A and III-C, Figures 7 and 8.
 
     Parameters
     ----------
     modes : tuple
-        Those of the CDU (see :func:`~actcodec.rtl.offload.control.config.check_modes`).
+        Those of the CDU (see :func:`~actcodec.rtl.offload.control.config.check_modes`); with formats of 16 bits it has
+        besides those of :func:`~actcodec.rtl.offload.control.config.with_halves`.
     codec : callable
         With ``modes`` and ``packed=False`` it returns a CDU: a component with the ports of
         :class:`~actcodec.rtl.jpegact.cdu.Cdu`, of which ``scaled`` says whether it has those for scales.
@@ -62,6 +70,8 @@ class Lane(wiring.Component):
         "shared": the ports of several lanes may lead to one slave; there is a FIFO for all that has been asked for, and
         a burst is stored before it is offered. "independent": no other lane's data ever holds up this lane's at a slave
         (docs/integration.md); neither FIFO nor store.
+    formats : tuple of {"float32", "bfloat16", "float16"}
+        What a value in memory can be; float32 always.
     **options
         Other parameters of ``codec``.
 
@@ -72,6 +82,8 @@ class Lane(wiring.Component):
     tensor : input, :func:`~actcodec.rtl.offload.control.config.config_layout`
         ``blocks`` does not count; nor does what else the lane knows, of a ``share`` all but its ``group``, ``step`` and
         ``void``.
+    format : input, :class:`~actcodec.rtl.offload.memory.formats.Format`, only with formats of 16 bits
+        That of ``tensor``; not float32 in a mode that is ``plain``. ``geometry`` says whether values have 2 bytes.
     load, origin : input
         Where this lane's part of the tensor begins, before ``start``, as
         :class:`~actcodec.rtl.offload.memory.tensor_plan.TensorPlan` gives it.
@@ -111,9 +123,11 @@ class Lane(wiring.Component):
         As the CDU counts them.
     """
 
-    def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared", **options):
-        self.modes, self.address_width, self.outstanding = tuple(modes), address_width, outstanding
-        self.memory = memory
+    def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared", formats=("float32",),
+                 **options):
+        self.halves = halves_of(formats)
+        self.modes = modes = with_halves(modes) if self.halves else tuple(modes)
+        self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
         self._streamed = bool(of_streams(modes))
         self._cdu = Codecs(modes, codec, **options) if self._streamed else codec(modes, packed=False, **options)
         ports = {}
@@ -125,13 +139,15 @@ class Lane(wiring.Component):
                       "bin": In(range(BINS)), "count": Out(COUNT)}
         if hasattr(self._cdu, "refused"):
             ports |= {"refused": Out(1)}
+        if self.halves:
+            ports |= {"format": In(Format)}
         super().__init__({
             "start": In(1),
             "tensor": In(config_layout(modes)),
             "load": In(1),
             "origin": In(distance_layout(address_width)),
             "blocks": In(32),
-            "geometry": In(geometry_layout(address_width)),
+            "geometry": In(geometry_layout(address_width, bool(self.halves))),
             "scales": In(address_width),
             "reads": Out(axi.Read(address_width)),
             "writes": Out(axi.Write(address_width)),
@@ -152,8 +168,9 @@ class Lane(wiring.Component):
         # The CDU and what is in front of it and behind it, one module for synthesis, as paths lead through all of them.
         m.submodules.codec = codec = Module()
         codec.submodules.cdu = cdu = self._cdu
-        m.submodules.reader = reader = Reader(self.address_width, self.outstanding, self.memory)
-        m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory)
+        halves = bool(self.halves)
+        m.submodules.reader = reader = Reader(self.address_width, self.outstanding, self.memory, halves)
+        m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory, halves)
         mode, needs_scales, halted = Chosen(self.modes, self.tensor.mode), Signal(), Signal()
         start, decompress, scaled, reads = (Signal(name=name) for name in ("started", "decompress", "scaled", "reads"))
         geometry = Signal.like(self.geometry, reset_less=True)  # for each lane, as a walk has no time for a long wire
@@ -170,7 +187,7 @@ class Lane(wiring.Component):
             places["now"] = (reader.now, reads | streamed)
         for name, (sink, wanted) in places.items():
             forks = self._streamed and name == "now"
-            m.submodules[name] = walk = AddressGenerator(self.address_width, edges=forks)
+            m.submodules[name] = walk = AddressGenerator(self.address_width, forks, halves)
             if forks:
                 self._fork(m, walk, ((reads, sink, walk.o.p), (streamed, cdu.edges, walk.edges)))
                 m.d.comb += walk.tiled.eq(mode(lambda mode: mode.tiled))
@@ -193,8 +210,10 @@ class Lane(wiring.Component):
         ]
         wiring.connect(m, reader.axi, wiring.flipped(self.reads))
         wiring.connect(m, writer.axi, wiring.flipped(self.writes))
-        wiring.connect(m, reader.sectors, cdu.sectors_i)
-        wiring.connect(m, cdu.sectors_o, writer.sectors)
+        sectors = reader.sectors if not halves else self._convert(m, codec, mode, geometry, reader, writer)
+        wiring.connect(m, sectors, cdu.sectors_i)
+        if not halves:
+            wiring.connect(m, cdu.sectors_o, writer.sectors)
         # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
                                    ("rows", wiring.flipped(self.rows), cdu.rows_i)) if hasattr(self, "rows") else ():
@@ -220,7 +239,7 @@ class Lane(wiring.Component):
             m.d.comb += self.malformed.eq(cdu.error.malformed)
 
         # The CDU takes sectors and scales only together, and is ready for the one when it has the other.
-        starved = ((reader.gather & ~reader.sectors.valid) | (reader.scaled & ~reader.scale.valid))
+        starved = ((reader.gather & ~sectors.valid) | (reader.scaled & ~reader.scale.valid))
         passes = [(stream.valid & stream.ready, stream.p.words) for stream in (reader.now, writer.places)]
         m.d.comb += Value.cast(self.fault).eq(Cat(reader.error & reads, writer.error & decompress))
         m.d.sync += [
@@ -234,6 +253,20 @@ class Lane(wiring.Component):
         outside.d.sync += cleared.eq(self.clear)
         outside.submodules.inside = ResetInserter(cleared)(m)
         return outside
+
+    def _convert(self, m, codec, mode, geometry, reader, writer):
+        """Values between memory's format and the CDU's; the stream of sectors for the CDU."""
+        codec.submodules.widen = widen = Widen(self.halves)
+        codec.submodules.narrow = narrow = Narrow(self.halves)
+        form, plain = Signal(Format, reset_less=True), Signal()  # for each lane, as wires are long
+        m.d.sync += [form.eq(self.format), plain.eq(mode(lambda mode: mode.plain))]
+        for unit in (widen, narrow):
+            m.d.comb += [unit.format.eq(form), unit.plain.eq(plain)]
+        m.d.comb += [reader.half.eq(geometry.half), writer.half.eq(geometry.half)]
+        wiring.connect(m, reader.sectors, widen.i)
+        wiring.connect(m, self._cdu.sectors_o, narrow.i)
+        wiring.connect(m, narrow.o, writer.sectors)
+        return widen.o
 
     @staticmethod
     def _fork(m, walk, ways):

@@ -16,10 +16,10 @@ from actcodec.rtl.offload.control.register_map import BITS, LANES, MAP, STREAMS,
 from drivers import rdl, registers
 from tb.harness import regress
 
-ALL = {"cdus": LANES, "modes": rdl.mask(lane_modes()), "address_width": 64}
+ALL = {"cdus": LANES, "modes": rdl.mask(lane_modes()), "address_width": 64, "formats": 7}
 INSTANCES = {
     "all": {},
-    "paper": {"cdus": 4, "modes": rdl.mask(lane_modes(*JPEG_ACT)), "address_width": 40},
+    "paper": {"cdus": 4, "modes": rdl.mask(lane_modes(*JPEG_ACT)), "address_width": 40, "formats": 0},
     "streams": {"cdus": 1, "modes": rdl.mask(lane_modes("comet", "comet-flat")), "address_width": 32},
     "segments": {"cdus": 2, "modes": rdl.mask(lane_modes("division", "division-flat")), "address_width": 48},
 }
@@ -44,7 +44,8 @@ def declared(parameters):
     modes = [mode for mode in lane_modes() if given["modes"] >> mode.code & 1]
     streams = any(mode.format.endless for mode in modes)
     settings = max((one.low + one.width for mode in modes for one in mode.settings), default=0)
-    sizes = {"clipped": int(any(mode.format.segmented for mode in modes)), "settings": -(-settings // 32) * 32,
+    sizes = {"format": VALUES["format"].width * (given["formats"] != 0),
+             "clipped": int(any(mode.format.segmented for mode in modes)), "settings": -(-settings // 32) * 32,
              **dict.fromkeys(STREAMS, 32 if streams else 0),
              **dict.fromkeys(("lengths_in", "lengths_out"), 32 * given["cdus"] * streams)}
     pieces = {}

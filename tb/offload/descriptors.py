@@ -13,6 +13,7 @@ from actcodec.golden.comet import comet
 from actcodec.golden.division import codec
 from actcodec.golden.division import stream as division
 from actcodec.golden.offload import blocks
+from actcodec.golden.offload.memory import formats
 from actcodec.golden.offload.wire import stream
 from tb.comet.streams import counts, restored
 
@@ -41,6 +42,25 @@ class Descriptor:
     channels: int = 1
     signs: bool = False
     settings: dict = field(default_factory=dict)  # ``table`` is a DQT of shifts
+    format: str = "float32"  # of values in memory
+
+    @property
+    def bytes(self):
+        """Bytes of a value."""
+        return formats.bytes_of(self.format)
+
+    @property
+    def lane(self):
+        """The mode that a lane has for it."""
+        return (self.bytes == 2 and self.mode.halves) or self.mode
+
+    def values(self, x):
+        """Rows as memory has them, as the lane's mode sees them."""
+        return formats.widen(x, self.format) if self.bytes == 2 and not self.mode.halves else x
+
+    def stored(self, x):
+        """The reverse."""
+        return formats.narrow(x, self.format) if self.bytes == 2 and not self.mode.halves else x
 
     @property
     def view(self):
@@ -58,14 +78,16 @@ class Descriptor:
     def registers(self, decompress):
         """Values by their names in the map, all but addresses and ``stride``."""
         settings = sum(self.settings[setting.name] << setting.low for setting in self.mode.settings)
-        return {"mode": self.mode.code, "decompress": int(decompress), "signs": int(self.signs), "rows": self.rows,
-                "width": self.width, "height": self.height, "channels": self.channels,
-                "table": self.settings.get("table", 0), "settings": settings}
+        return {"mode": self.mode.code, "decompress": int(decompress), "signs": int(self.signs),
+                "format": formats.FORMATS.index(self.format), "rows": self.rows, "width": self.width,
+                "height": self.height, "channels": self.channels, "table": self.settings.get("table", 0),
+                "settings": settings}
 
     # ------------------------------------------------------------------------------------------------------ compressing
     def compress(self, x, words=None):
-        """:class:`Encoded`, of rows (float32 [rows, width]) and the words of the scale table (uint32 [scales])."""
-        model, view = self.mode.model, self.view
+        """:class:`Encoded`, of rows (float32, or words of 16 bits, [rows, width]) and the words of the scale table
+        (uint32 [scales])."""
+        model, view, x = self.lane.model, self.view, self.values(x)
         if self.mode.format.endless:
             empty = self._streams
             one = comet.compress(x, empty.s / 2, empty.config, empty.book, self.cdus, view)
@@ -81,15 +103,16 @@ class Descriptor:
     # ---------------------------------------------------------------------------------------------------- decompressing
     def decompress(self, payload, words=None):
         """Rows of a payload (bytes) in a mode of blocks, all of which are there, and the words of the scale table."""
-        return self.mode.model.decode(payload, self.view, words, self.settings, self.cdus)
+        return self.stored(self.lane.model.decode(payload, self.view, words, self.settings, self.cdus))
 
     def restore(self, payload, lengths):
         """Rows of a payload, any bytes, in a mode of streams, with any ``lengths``; and the error code."""
-        return restored(self._streams, self.view, payload, lengths)
+        rows, code = restored(self._streams, self.view, payload, lengths)
+        return self.stored(rows), code
 
     def block_sizes(self, payload):
         """Bytes of each of the blocks that a payload, any bytes, begins with, in its order."""
-        form = self.mode.format
+        form = self.lane.format
         if form.segmented:
             return codec.block_sizes(self.mode.model.planes(self.view), form.row)[stream.order(self.blocks, self.cdus)]
         if form.shortest == form.longest:

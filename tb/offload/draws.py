@@ -3,23 +3,25 @@
 import numpy as np
 
 from actcodec.golden.jpegact import sfpr
+from actcodec.golden.offload.memory import formats as memory
 from actcodec.rtl.offload.control import limits
 from tb.offload.descriptors import Descriptor
 
-__all__ = ["descriptor", "illegal", "scale_words", "settings", "values"]
+__all__ = ["descriptor", "illegal", "rows", "scale_words", "settings", "values"]
 
 MOST = 4000  # values of a tensor, about
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 1e-40, -3e-39, -0.0, 3e38, 0], np.float32)
 LARGEST = limits.RANGES["height"][1]
 
 
-def descriptor(random, mode, cdus, size=None, back=False, most=MOST):
-    """Any legal one of a mode, of about ``most`` values or fewer, or of a ``size``: rows, width, height, channels.
-    ``back``: for decompression, with which more settings may be legal."""
+def descriptor(random, mode, cdus, size=None, back=False, most=MOST, formats=("float32",)):
+    """Any legal one of a mode, of about ``most`` values or fewer, or of a ``size``: rows, width, height, channels; in
+    one of ``formats``. ``back``: for decompression, with which more settings may be legal."""
     rows, width, height, channels = size or _size(random, mode, most)
     shifts = {"table": bits(192)(random)} if mode.shifts else {}
     return Descriptor(mode, cdus, rows, width, height, channels, bool(random.random() < 0.3),
-                      shifts | settings(random, mode, back))
+                      shifts | settings(random, mode, back),
+                      formats[random.integers(len(formats))] if len(formats) > 1 else formats[0])
 
 
 def _size(random, mode, largest):
@@ -119,6 +121,15 @@ def values(random, rows, width):
     if kind == 4:
         x = (np.cumsum(x, axis=1) * np.float32(0.1)).astype(np.float32)
     return x
+
+
+def rows(random, descriptor):
+    """Rows of a descriptor as memory has them; words of 16 bits may be any."""
+    x = values(random, descriptor.rows, descriptor.width)
+    if descriptor.bytes == 4:
+        return x
+    return (random.integers(0, 1 << 16, x.shape, np.uint16) if random.random() < 0.2
+            else memory.narrow(x, descriptor.format))
 
 
 def scale_words(random, descriptor, x):

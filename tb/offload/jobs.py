@@ -18,7 +18,7 @@ class Job:
     accelerator sees."""
 
     descriptor: Descriptor
-    x: np.ndarray  # float32 [rows, width]
+    x: np.ndarray  # [rows, width], float32 or words of 16 bits
     words: np.ndarray  # of the scale table, to compress
     back: np.ndarray  # and to decompress
     encoded: Encoded
@@ -29,8 +29,8 @@ class Job:
     @classmethod
     def draw(cls, random, descriptor):
         """Rows and scales for a descriptor; it has no place yet."""
-        x = draws.values(random, descriptor.rows, descriptor.width)
-        words = draws.scale_words(random, descriptor, x)
+        x = draws.rows(random, descriptor)
+        words = draws.scale_words(random, descriptor, descriptor.values(x))
         return cls.of(descriptor, x, words, draws.back_words(random, words))
 
     @classmethod
@@ -40,18 +40,19 @@ class Job:
         return cls(descriptor, x, words, back, descriptor.compress(x, words))
 
     @classmethod
-    def shaped(cls, mode, cdus, x, words=None, settings=None, signs=False):
+    def shaped(cls, mode, cdus, x, words=None, settings=None, signs=False, format="float32"):
         """A tensor of any shape in a lane's mode, with these words of the scale table, and what undoes them."""
         view, words = mode.model.view(x.shape), np.zeros(0, np.uint32) if words is None else words
         back = sfpr.reciprocal((words & np.uint32(0xFFFF0000)).view(np.float32)).view(np.uint32)
-        return cls.of(Descriptor(mode, cdus, view.rows, view.width, view.height, view.channels, signs, settings or {}),
+        return cls.of(Descriptor(mode, cdus, view.rows, view.width, view.height, view.channels, signs, settings or {},
+                                 format),
                       np.ascontiguousarray(x).reshape(view.rows, view.width), words, back)
 
     def at(self, address, stride=None, gap=0):
         """The same at a place. ``gap`` bytes, a multiple of 32, are between the tensor and its table of scales."""
         d = self.descriptor
-        stride = stride or 4 * d.width
-        end = address + (d.rows - 1) * stride + 4 * d.width
+        stride = stride or d.bytes * d.width
+        end = address + (d.rows - 1) * stride + d.bytes * d.width
         return replace(self, address=address, stride=stride, table=-(-end // 32) * 32 + gap)
 
     @property
@@ -82,10 +83,10 @@ class Job:
     def index(self, origin):
         """Where its bytes are in memory that begins at ``origin``."""
         row = self.address - origin + self.stride * np.arange(self.descriptor.rows)[:, None]
-        return (row + np.arange(4 * self.descriptor.width)).reshape(-1)
+        return (row + np.arange(self.descriptor.bytes * self.descriptor.width)).reshape(-1)
 
     def __str__(self):
         d = self.descriptor
-        return (f"{d.mode.name}, {d.rows} rows of {d.width}, {self.stride} bytes apart, at {self.address:#x}; "
-                f"{d.height} rows a channel, {d.channels} channels; {'signs, ' * d.signs}{d.settings}; "
-                f"{len(self.payload)} bytes of payload")
+        return (f"{d.mode.name}, {d.format}, {d.rows} rows of {d.width}, {self.stride} bytes apart, at "
+                f"{self.address:#x}; {d.height} rows a channel, {d.channels} channels; {'signs, ' * d.signs}"
+                f"{d.settings}; {len(self.payload)} bytes of payload")

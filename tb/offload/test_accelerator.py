@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from actcodec.codecs import JPEG_ACT, division, lane_modes
+from actcodec.codecs import JPEG_ACT, division, host_mode, lane_modes
 from actcodec.driver import run
 from actcodec.golden.offload import blocks
+from actcodec.golden.offload.memory import formats
 from actcodec.golden.offload.wire import stream
 from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.accelerator import Accelerator as Hardware
@@ -35,7 +36,7 @@ COUNTED = ("sfpr", *reference.CODERS, "brc", "jpeg-base")
 WHOLE = [Accelerator(cdus, chance.EVERY) for cdus in (1, 4)]  # of lanes that are compiled once
 OTHERS = [Accelerator(3, chance.EVERY), Accelerator(8, JPEG_ACT), Accelerator(3, COUNTED, coders=2),
           Accelerator(3, ("sfpr-zvc", "jpeg-act", *division.LANE)), Accelerator(2, JPEG_ACT, memory="independent"),
-          Accelerator(3, ("sfpr", *chance.STREAMS))]
+          Accelerator(3, ("sfpr", *chance.STREAMS)), Accelerator(2, chance.EVERY, formats=chance.FORMATS)]
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]
@@ -43,7 +44,8 @@ POLITE = MemoryBehaviour()  # never rests
 SIZE = 1 << 17  # bytes of memory
 
 
-@pytest.fixture(params=[*WHOLE, *regress(*OTHERS)], ids=lambda it: f"{it.cdus}-{len(it.modes)}-{it.memory}")
+@pytest.fixture(params=[*WHOLE, *regress(*OTHERS)],
+                ids=lambda it: f"{it.cdus}-{len(it.modes)}-{it.memory}-{len(it.formats)}")
 def session(request, random):
     return Session(request.param, random, size=SIZE)
 
@@ -70,21 +72,27 @@ def tensor(random, shape, kind="normal"):
     return x
 
 
-def job(session, x, name, gap=0, **given):
+def job(session, x, name, gap=0, form=None, **given):
     """A tensor in a mode that users can ask for, as golden plans it, with any options but the ``given`` ones; and that
-    golden's file has the same payload."""
+    golden's file has the same payload. It has the format ``form``, or any. ``gap``, in values, is between rows."""
     random, cdus = session.random, session.driver.cdus
     mode, options = drawn(random, name, cdus, **given)
-    lane, words, settings = mode.model.plan(x, **options)
-    one = Job.shaped(lane, cdus, x, words, settings, options.get("signs", False))
-    golden = stored(mode.model.compress(x, **options))
-    assert (golden.mode, golden.payload) == (lane, one.payload), f"{name}, {options}, {x.shape}"
-    return one.at(4 * int(random.integers(64)), 4 * one.descriptor.width + gap, 32 * int(random.integers(4)))
+    form = form or str(random.choice(session.driver.formats))
+    x = x if form == "float32" else formats.narrow(x, form)
+    values = x if form == "float32" or mode.halves else formats.widen(x, form)
+    lane, words, settings = mode.model.plan(values, dtype=form, **options)
+    one = Job.shaped(host_mode(lane), cdus, x, words, settings, options.get("signs", False), form)
+    golden = stored(mode.model.compress(values, dtype=form, **options))
+    assert (golden.mode, golden.payload) == (lane, one.payload), f"{name}, {options}, {x.shape}, {form}"
+    size = one.descriptor.bytes
+    return one.at(size * int(random.integers(256 // size)), size * (one.descriptor.width + gap),
+                  32 * int(random.integers(4)))
 
 
 @pytest.mark.parametrize("wrong, name", [
     ({"cdus": 0}, "cdus"), ({"cdus": 9}, "cdus"), ({"modes": ()}, "modes"), ({"modes": ("jpeg",)}, "modes"),
-    ({"address_width": 31}, "address_width"), ({"outstanding": 0}, "outstanding"), ({"memory": "common"}, "memory")])
+    ({"address_width": 31}, "address_width"), ({"outstanding": 0}, "outstanding"), ({"memory": "common"}, "memory"),
+    ({"formats": ("float16",)}, "formats"), ({"formats": ("float32", "float64")}, "formats")])
 def test_refuses_wrong_parameters(wrong, name):
     with pytest.raises(ValueError, match=f"{name} must be"):
         Hardware(**{"cdus": 4, "modes": lane_modes(*JPEG_ACT), "codec": Cdu, **wrong})
@@ -102,7 +110,7 @@ def test_there_and_back(session):
             chance.around(session)
             dqt = ("optL", "jpeg60")[k % 2]
             x = tensor(random, shape, ("normal", "relu", "wild")[k % 3])
-            session.both(job(session, x, mode.name, 4 * int(random.choice([0, 1, 9, 31])), dqt=dqt))
+            session.both(job(session, x, mode.name, int(random.choice([0, 1, 9, 31])), dqt=dqt))
 
 
 def test_tensors_in_changing_modes_and_whatever_befalls_them(session):
@@ -119,7 +127,8 @@ def test_takes_whatever_the_limits_allow_and_nothing_else(session):
     for mode in lanes_modes(session):
         for turn in range(few(session, 1, 2)):
             chance.around(session)
-            one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400)).at(0x1000)
+            one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400,
+                                                    formats=session.driver.formats)).at(0x1000)
             session.both(one)
             _, values = draws.illegal(random, one.registers(turn, one.lengths), mode, session.driver.address_width)
             frame = framed(one.payload, random)
@@ -135,7 +144,7 @@ def test_counts_what_passes(session):
     for shape in ((1, 2, 64, 64), (1, 1, 8, 8), (1, 3, 16, 24)):
         x, view = tensor(session.random, shape, "wild"), blocks.view(shape)
         environment.begin(POLITE)
-        one = job(session, x, mode)
+        one = job(session, x, mode, form="float32")
         session.compress(one)
         there = dict(zip(COUNTERS, run(driver.get(*COUNTERS)), strict=True))
         product = one.x * (one.words & np.uint32(0xFFFF0000)).view(np.float32)[view.channel, None]
@@ -166,7 +175,7 @@ def test_a_null_beat_may_end_a_frame(session):
         if mode.format.endless:
             continue
         block = len(mode.model.compress(np.zeros((1, 1, 8, 8), np.float32)).payload)
-        one = job(session, np.zeros((1, 128 // math.gcd(128, block), 8, 8), np.float32), mode.name)
+        one = job(session, np.zeros((1, 128 // math.gcd(128, block), 8, 8), np.float32), mode.name, form="float32")
         assert len(one.payload) % 128 == 0
         frame = framed(one.payload, random)
         null = Frame(np.vstack([frame.data, frame.data[:1]]), np.vstack([frame.keep, np.zeros((1, 128), np.uint8)]))
@@ -178,7 +187,7 @@ def test_a_null_beat_may_end_a_frame(session):
 # ---------------------------------------------------------------------------------------------------------- bad tensors
 def test_refuses_descriptors_that_make_no_sense(session):
     random, driver, environment = session.random, session.driver, session.environment
-    good = job(session, tensor(random, (1, 2, 8, 16)), driver.modes[0]).registers(False)
+    good = job(session, tensor(random, (1, 2, 8, 16)), driver.modes[0], form="float32").registers(False)
     mode, = lane_modes(driver.modes[0])
     end = 1 << driver.address_width
     bad = [{"rows": 0}, {"width": 0}, {"stride": 0}, {"stride": good["stride"] - 4}, {"stride": good["stride"] + 2},
@@ -206,7 +215,8 @@ def test_ends_bad_streams_with_their_error(session):
     random = session.random
     for mode in (mode for mode in lanes_modes(session) if not mode.format.endless):
         chance.around(session)
-        one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=1000)).at(0x1000)
+        one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=1000,
+                                                formats=session.driver.formats)).at(0x1000)
         payload, size = one.payload, len(one.payload)
         frames = [payload[: size - 1], payload[:1], payload[: size // 2], payload[:128], payload + payload[:1],
                   payload + bytes(700), payload + bytes(-size % 128)]

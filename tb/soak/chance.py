@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from actcodec import codecs
+from actcodec.rtl.offload.control import limits
 from actcodec.sim.accelerator import Accelerator
 from actcodec.sim.environment import KINDS, PATTERNS, MemoryBehaviour
 from tb import reference
@@ -17,17 +18,20 @@ __all__ = ["FEW", "FOUND", "WHOLE", "accelerator", "around", "job", "memory", "p
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
 EVERY = tuple(mode.name for mode in codecs.lane_modes())
+FORMATS = tuple(limits.FORMATS)
+SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (3, EVERY), (8, JPEG_ACT), (3, STREAMS),
-         *((cdus, EVERY) for cdus in (1, 2, 4, 8)))
+         *((cdus, EVERY) for cdus in (1, 2, 4, 8)), *((cdus, EVERY, FORMATS) for cdus in (2, 4)))
 FEW = range(6)  # of these, which tests build, too
-WHOLE = tuple(number for number, (_, modes) in enumerate(FOUND) if modes is EVERY)
+WHOLE = tuple(number for number, (_, modes, *_) in enumerate(FOUND) if modes is EVERY)
 SIZE = 1 << 17  # bytes of memory
 
 
 def accelerator(number):
     """The one of that number."""
     if number < len(FOUND):
-        return Accelerator(*FOUND[number])
+        cdus, modes, *formats = FOUND[number]
+        return Accelerator(cdus, modes, **({"formats": formats[0]} if formats else {}))
     random = np.random.default_rng([number, 1])
     modes = [JPEG_ACT, ("raw", "zvc"), reference.MODES, EVERY, None, None][random.integers(6)]
     if modes is None:
@@ -37,7 +41,9 @@ def accelerator(number):
         cdus=int(random.choice([1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8])), modes=modes,
         memory=str(random.choice(["shared", "shared", "shared", "independent"])),
         outstanding=int(random.choice([8, 9, 15, 16, 40, 100, 384, 384])),
-        address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])))
+        address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])),
+        formats=[("float32",), ("float32",), FORMATS, ("float32", "bfloat16"), ("float32", "float16")][
+            random.integers(5)])
 
 
 def window(random, accelerator):
@@ -86,18 +92,19 @@ def job(random, accelerator, origin, back=False):
     """A tensor in a mode of the accelerator, somewhere in memory; ``back``: only to be decompressed."""
     while True:
         mode, = codecs.lane_modes(str(random.choice(accelerator.modes)))
-        found = Job.draw(random, draws.descriptor(random, mode, accelerator.cdus, back=back))
+        found = Job.draw(random, draws.descriptor(random, mode, accelerator.cdus, back=back,
+                                                   formats=accelerator.formats))
         d = found.descriptor
-        stride = 4 * d.width + int(random.choice([0, 0, 4 * random.integers(40)]))
+        stride = d.bytes * d.width + int(random.choice([0, 0, d.bytes * random.integers(40)]))
         gap = 32 * int(random.integers(4))
-        size = (d.rows - 1) * stride + 4 * d.width + gap + 64 + 4 * d.scales
+        size = (d.rows - 1) * stride + d.bytes * d.width + gap + 64 + 4 * d.scales
         if size < SIZE:
             break
     if d.rows == 1 and random.random() < 0.3:
-        stride = int(random.choice([4 * random.integers(d.width, 1 << 30), (1 << 32) - 4]))
+        stride = int(random.choice([d.bytes * random.integers(d.width, 1 << 30), (1 << 32) - d.bytes]))
     room = SIZE - size
     offset = int(random.choice([0, room, random.integers(room + 1)]))
-    offset = offset // 32 * 32 if random.random() < 0.5 else offset // 4 * 4
+    offset = offset // 32 * 32 if random.random() < 0.5 else offset // d.bytes * d.bytes
     found = found.at(origin + offset, stride, gap)
     if found.table + 4 * d.channels > 1 << accelerator.address_width:  # no room for more than are looked at
         found = replace(found, descriptor=replace(d, channels=max(d.scales, 1)))

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 
 from actcodec.codecs import lane_modes
+from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from tb.offload import draws
 from tb.soak import chance
@@ -141,6 +142,10 @@ def _refused(run):
         known = [mode.code for mode in lane_modes(*run.accelerator.modes)]
         what, code = "mode", ErrorCode.MODE
         values = good | {"mode": int(random.choice([k for k in range(256) if k not in known]))}
+    if len(formats := run.accelerator.formats) > 1 and random.random() < 0.1:
+        what, code = "format", ErrorCode.FORMAT
+        values = good | {"format": int(random.choice([k for k in range(4) if k >= len(FORMATS)
+                                                      or FORMATS[k] not in formats]))}
     run.note(f"refuse {what} { {name: value for name, value in values.items() if value != good[name]} } of {job}")
     waits = random.random() < 0.5
     if waits:

@@ -55,6 +55,7 @@ class Session:
         self.driver = run(Driver.open(Plain(environment), Plain(Contents(environment)), self._wait))
         same(self.driver.cdus, environment.accelerator.cdus, "CDUs")
         same(set(self.driver.modes), set(environment.accelerator.modes), "modes")
+        same(set(self.driver.formats), set(environment.accelerator.formats), "formats")
         same(self.driver.address_width, environment.accelerator.address_width, "bits of an address")
 
     async def _wait(self):
@@ -114,7 +115,7 @@ class Session:
         environment = self.environment
         frame = frame or framed(job.payload, self.random)
         lengths = lengths or job.lengths
-        granule = 1 if set(self.driver.modes) - {"raw", "zvc"} else 4
+        granule = 1 if set(self.driver.modes) - {"raw", "zvc"} or len(self.driver.formats) > 1 else 4
         codes, rows, sure = outcome or expected(frame, job, lengths, granule)
         before = self._prepare(job, job.back)
         if not sent:
@@ -126,7 +127,8 @@ class Session:
         if code not in codes:
             raise Broken(f"error: expected {codes}, got {code!r}")
         index = job.index(environment.origin)
-        before[index] = np.where(sure.reshape(-1).repeat(4), rows.view(np.uint8).reshape(-1), environment.bytes[index])
+        sure = sure.reshape(-1).repeat(job.descriptor.bytes)
+        before[index] = np.where(sure, rows.view(np.uint8).reshape(-1), environment.bytes[index])
         self._same_memory(before, "memory", reads or writes)
         same(int(np.count_nonzero(environment.owner == TENSOR)), 0, "bytes of the tensor that were not written")
         same(environment.sent, True, "all of the frame taken")

@@ -8,7 +8,7 @@ from actcodec.rtl.offload.control import setting
 from actcodec.rtl.offload.memory.geometry import FAR, TILES
 
 __all__ = ["Chosen", "Error", "beyond", "check_blocks", "check_modes", "check_streams", "config_layout", "limited",
-           "of_blocks", "of_streams", "rows_layout", "share"]
+           "of_blocks", "of_streams", "rows_layout", "share", "with_halves"]
 
 # Which part of a tensor a CDU has, for units that have to know where its blocks lie: every ``step``-th group of four
 # blocks, from number ``group`` on. Rows of the tensor have ``sectors``, the last with ``tail`` values. ``phase`` of
@@ -49,6 +49,12 @@ def of_blocks(modes):
 def of_streams(modes):
     """Those whose payload has none."""
     return tuple(mode for mode in modes if mode.format.endless)
+
+
+def with_halves(modes):
+    """``modes``, and behind them those that do some of them with words of 16 bits."""
+    check_modes(modes)
+    return (*modes, *(mode.halves for mode in modes if mode.halves))
 
 
 def config_layout(modes):

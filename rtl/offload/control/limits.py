@@ -4,13 +4,16 @@ docs/registers.md and the benches have it from here. Imports nothing but the sta
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["BLOCKS", "LINE", "RANGES", "RULES", "TILE", "WORD", "around", "check", "violated"]
+__all__ = ["BLOCKS", "FORMATS", "LINE", "RANGES", "RULES", "TILE", "WORD", "around", "check", "value_bytes", "violated"]
 
 RANGES = {"rows": (1, 2**31 - 1), "width": (1, 2**24 - 8), "height": (1, 2**24 - 1), "channels": (1, 2**24 - 1)}
 """Least and most of the numbers of a descriptor."""
 
+FORMATS = ("float32", "bfloat16", "float16")
+"""What a value is in memory, by its code."""
+
 TILE = 8  # rows and values in a row of a tile
-WORD, LINE = 4, 32  # bytes: of a value, and of what memory has in a beat
+WORD, HALF, LINE = 4, 2, 32  # bytes: of a float32 value, of one in any other format, of what memory has in a beat
 BLOCKS = 2**32 - 4  # most of a tensor
 _WORDS = 1 << 32  # of a register
 
@@ -25,6 +28,11 @@ class Rule(NamedTuple):
     beside: Callable
 
 
+def value_bytes(d):
+    """Bytes of a value, by the descriptor's ``format``, a code; float32 if it lacks."""
+    return HALF if d.get("format") else WORD
+
+
 def _power(number):
     """As a power of two and what it is less than that."""
     bits = number.bit_length()
@@ -33,7 +41,7 @@ def _power(number):
 
 def _size(d):
     """Bytes from the first one of the tensor to its end."""
-    return (d["rows"] - 1) * d["stride"] + WORD * d["width"]
+    return (d["rows"] - 1) * d["stride"] + value_bytes(d) * d["width"]
 
 
 def _blocks(d, mode):
@@ -58,7 +66,8 @@ def _range(name, text="", tile=False, whole=False):
     def beside(d, mode, address_width):
         numbers = {least - 1, least, most, most + 1, _WORDS - 1, TILE - 1, TILE, TILE + 1, TILE + 4, 2 * TILE,
                    most // TILE * TILE}
-        stride = lambda n: {"stride": min(max(d["stride"], WORD * n), _WORDS - WORD)}  # noqa: E731
+        size = value_bytes(d)
+        stride = lambda n: {"stride": min(max(d["stride"], size * n), _WORDS - WORD)}  # noqa: E731
         return [{name: n} | (stride(n) if name == "width" else {}) for n in sorted(numbers)]
 
     text = f"{least} to {_power(most)}" + text
@@ -68,15 +77,18 @@ def _range(name, text="", tile=False, whole=False):
 RULES = (
     _range("rows", f"; at least {TILE} in tiled modes; a multiple of {TILE} in modes of whole tiles", True, True),
     _range("width", f"; at least {TILE} in tiled modes", True),
-    Rule("STRIDE", f"a multiple of {WORD}, at least {WORD} * `WIDTH`",
-         lambda d, mode, bits: d["stride"] % WORD == 0 and d["stride"] >= WORD * d["width"],
-         lambda d, mode, bits: [{"stride": WORD * d["width"] + more} for more in (-WORD, -1, 0, 1, 2, 3, WORD)]),
+    Rule("STRIDE", f"a multiple of {WORD}, at least {WORD} * `WIDTH`; with 16-bit values a multiple of {HALF}, at "
+         f"least {HALF} * `WIDTH`",
+         lambda d, mode, bits: d["stride"] % value_bytes(d) == 0 and d["stride"] >= value_bytes(d) * d["width"],
+         lambda d, mode, bits: [{"stride": value_bytes(d) * d["width"] + more}
+                                for more in (-WORD, -HALF, -1, 0, 1, 2, 3, WORD)]),
     _range("height", f", also in modes without scales; a multiple of {TILE} in modes of whole tiles", whole=True),
     _range("channels", ", also in modes without scales"),
     Rule("BASE", f"a multiple of {WORD}; `BASE` + (`ROWS` - 1) * `STRIDE` + {WORD} * `WIDTH` is at most "
-         "2^`address_width`",
-         lambda d, mode, bits: d["base"] % WORD == 0 and 0 <= d["base"] <= (1 << bits) - _size(d),
-         lambda d, mode, bits: [{"base": base} for base in (*range(1, WORD + 1), *_last(_size(d), WORD, bits))]),
+         f"2^`address_width`; with 16-bit values {HALF} in place of each {WORD}",
+         lambda d, mode, bits: d["base"] % value_bytes(d) == 0 and 0 <= d["base"] <= (1 << bits) - _size(d),
+         lambda d, mode, bits: [{"base": base} for base in (
+             *range(1, WORD + 1), *_last(_size(d), value_bytes(d), bits))]),
     Rule("SCALES", f"in modes that scale: a multiple of {LINE}; `SCALES` + {WORD} * `CHANNELS` is at most "
          "2^`address_width`",
          lambda d, mode, bits: not mode.scaled or "scales" not in d or (
@@ -103,7 +115,8 @@ def violated(descriptor, mode, address_width):
     """The name of the first limit that a tensor does not keep, a rule's or a setting's; None if it is legal.
 
     ``descriptor`` has a number for each register by its name in the map: ``rows``, ``width``, ``stride``, ``height``,
-    ``channels``, ``base``, ``decompress``; and ``scales`` and ``settings``, which are legal if they lack.
+    ``channels``, ``base``, ``decompress``; and ``scales`` and ``settings``, which are legal if they lack, and
+    ``format``.
     """
     for rule in RULES:
         if not rule.keeps(descriptor, mode, address_width):

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.setting import BITS as SETTINGS
 
 __all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR",
            "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
-MAJOR, MINOR = 2, 2
+MAJOR, MINOR = 2, 3
 ADDRESS_BITS = 9  # of a byte address in the map
 LANES = 8  # most that a device can have
 
@@ -31,6 +32,7 @@ class ErrorCode(IntEnum):
     WRITE = 6
     BEAT = 7
     BLOCK = 8
+    FORMAT = 9
 
 
 ERRORS = {
@@ -43,6 +45,7 @@ ERRORS = {
     ErrorCode.WRITE: "memory answered a write with an error",
     ErrorCode.BEAT: "a beat of the stream was malformed (tkeep)",
     ErrorCode.BLOCK: "a block of the stream was malformed (detected only in modes whose first byte is a length)",
+    ErrorCode.FORMAT: "the format is not built in",
 }
 
 ACCESS = {
@@ -85,6 +88,8 @@ def _word(name, offset, access, meaning, count=1, **more):
     return Register(name, offset, (Field(name.lower(), 0, 32, access, meaning, **more),), count, access == "rw")
 
 
+_FORMATS = ", ".join(f"{code} {name}" for code, name in enumerate(FORMATS))
+
 MAP = (
     _word("MAGIC", 0x00, "fixed", "`JACT` in ASCII, first letter in the low byte", reset=MAGIC),
     Register("VERSION", 0x04, (
@@ -93,6 +98,7 @@ MAP = (
     )),
     Register("CAPABILITIES", 0x08, (
         Field("cdus", 0, 4, "fixed", "number of CDUs", None),
+        Field("formats", 8, 3, "fixed", "bit f - 1: the format with code f is built in; float32 always is", None),
         Field("address_width", 16, 7, "fixed", "bits of an address in memory", None),
     )),
     Register("CONTROL", 0x0C, (
@@ -119,13 +125,14 @@ MAP = (
         Field("decompress", 8, 1, "rw", "direction: 0 memory to stream, 1 stream to memory"),
         Field("signs", 9, 1, "rw", "when compressing in a mode that scales: a positive value, unless subnormal, "
               "becomes at least 1"),
+        Field("format", 12, 2, "rw", f"what a value is in memory: {_FORMATS} (exists only with more than float32)"),
     ), locked=True),
     _word("ROWS", 0x24, "rw", "rows of the tensor's view"),
     _word("WIDTH", 0x28, "rw", "values in a row"),
-    _word("STRIDE", 0x2C, "rw", "bytes from one row to the next, a multiple of 4"),
+    _word("STRIDE", 0x2C, "rw", "bytes from one row to the next"),
     _word("HEIGHT", 0x30, "rw", "consecutive rows of one channel"),
     _word("CHANNELS", 0x34, "rw", "channels; row r has scale (r // height) mod channels"),
-    _word("BASE", 0x38, "rw", "address of the tensor, a multiple of 4", 2),
+    _word("BASE", 0x38, "rw", "address of the tensor", 2),
     _word("SCALES", 0x40, "rw", "address of the scale table, a multiple of 32: one float32 per channel, k to compress "
           "and r to decompress; the whole last 32 bytes may be read", 2),
     Register("TABLE", 0x60, (

@@ -10,6 +10,7 @@ from actcodec.rtl.common import axil
 from actcodec.rtl.offload.control import setting
 from actcodec.rtl.offload.control.config import check_modes, of_streams
 from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, STREAMS, VALUES
+from actcodec.rtl.offload.memory.formats import halves_of
 
 __all__ = ["Registers"]
 
@@ -40,6 +41,8 @@ class Registers(wiring.Component):
         that have them.
     address_width : int
         Bits of an address in memory, 32 to 64; registers have no more, and a write of more is refused.
+    formats : tuple of {"float32", "bfloat16", "float16"}
+        Of values in memory (see :func:`~actcodec.rtl.offload.memory.formats.halves_of`).
 
     Ports
     -----
@@ -65,17 +68,19 @@ class Registers(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, cdus, modes, address_width=64):
+    def __init__(self, cdus, modes, address_width=64, formats=("float32",)):
         if cdus not in range(1, 9):
             raise ValueError(f"cdus must be 1 to 8, not {cdus!r}")
         check_modes(modes)
         if address_width not in range(32, 65):
             raise ValueError(f"address_width must be 32 to 64, not {address_width!r}")
         self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
-                      "address_width": address_width}
+                      "address_width": address_width,
+                      "formats": sum(1 << one.value - 1 for one in halves_of(formats))}
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
                                 for name, info in VALUES.items()} | {
-            "settings": setting.width(modes), "clipped": int(any(mode.format.segmented for mode in modes))}
+            "settings": setting.width(modes), "clipped": int(any(mode.format.segmented for mode in modes)),
+            "format": VALUES["format"].width if halves_of(formats) else 0}
         lengths = dict.fromkeys(("lengths_in", "lengths_out"), 32 * cdus)
         widths |= lengths if of_streams(modes) else dict.fromkeys(STREAMS, 0)
         super().__init__({

@@ -8,7 +8,7 @@ from amaranth.lib import enum
 
 from actcodec.rtl.common import minifloat
 
-__all__ = ["Format", "check_formats", "round_up", "rounding", "widen"]
+__all__ = ["Format", "check_formats", "halves_of", "round_up", "rounding", "widen"]
 
 
 class Format(enum.Enum, shape=2):
@@ -25,6 +25,15 @@ def check_formats(formats):
     if not isinstance(formats, tuple | list) or not formats or any(one not in legal for one in formats):
         raise ValueError(f"formats must be one or more of {', '.join(map(str, legal))}, in a tuple, not {formats!r}")
     return tuple(dict.fromkeys(formats))
+
+
+def halves_of(formats):
+    """Those of 16 bits among ``formats``, names like "bfloat16", without repetitions; raises ValueError unless these
+    are a tuple of "float32" and any others."""
+    legal = [one.name.lower() for one in Format]
+    if not isinstance(formats, tuple | list) or "float32" not in formats or any(one not in legal for one in formats):
+        raise ValueError(f"formats must be float32 and any of {', '.join(legal[1:])}, in a tuple, not {formats!r}")
+    return tuple(Format[name.upper()] for name in dict.fromkeys(formats) if name != "float32")
 
 
 def _choose(form, of):

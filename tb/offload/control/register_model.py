@@ -10,15 +10,15 @@ class RegisterModel:
     """Values by name, words by address. ``pulses`` lists what a write set off, in order. ``lanes`` are those that have
     streams."""
 
-    def __init__(self, cdus=1, modes=0b111111, address_width=64, settings=0, clipped=0, lanes=0):
+    def __init__(self, cdus=1, modes=0b111111, address_width=64, settings=0, clipped=0, lanes=0, formats=0):
         widths = {"settings": settings} | {name: VALUES[name].width if lanes else 0 for name in STREAMS}
         widths |= {"lengths_in": 32 * lanes, "lengths_out": 32 * lanes}
         there = [bits for bits in BITS if bits.part < widths.get(bits.name, bits.part + 1)]
         self.words = sorted({bits.address for bits in there})
         self.locked = {bits.address for bits in there if VALUES[bits.name].locked}
-        parameters = {"cdus": cdus, "modes": modes, "address_width": address_width}
+        parameters = {"cdus": cdus, "modes": modes, "address_width": address_width, "formats": formats}
         self.values = {name: parameters[name] if info.reset is None else info.reset for name, info in VALUES.items()}
-        widths |= {"base": address_width, "scales": address_width, "clipped": clipped}
+        widths |= {"base": address_width, "scales": address_width, "clipped": clipped, "format": 2 * bool(formats)}
         self.limits = {name: (1 << min(info.width, widths.get(name, info.width))) - 1 for name, info in VALUES.items()}
         self.pulses = []
 

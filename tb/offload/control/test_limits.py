@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 
 import cocotb
 import pytest
@@ -28,10 +28,10 @@ def good(mode, **changes):
     return GOOD | {"settings": sum(setting.default << setting.low for setting in mode.settings)} | changes
 
 
-@pytest.mark.parametrize("address_width", [32, 40, 64])
-def test_plan(address_width):
-    simulate(TensorPlan(1, address_width, ends=True), __file__, [descriptors_on_both_sides_of_each_limit],
-             width=address_width)
+@pytest.mark.parametrize("address_width, halves", [(32, False), (40, True), (64, False)])
+def test_plan(address_width, halves):
+    simulate(TensorPlan(1, address_width, ends=True, halves=halves), __file__,
+             [descriptors_on_both_sides_of_each_limit], width=address_width, halves=halves)
 
 
 def test_settings_on_both_sides_of_each_limit(random):
@@ -64,10 +64,10 @@ def test_settings_on_both_sides_of_each_limit(random):
 
 def test_each_limit_has_two_sides():
     """Only memory of 40 bits is too small for so many blocks."""
-    for mode in lane_modes():
+    for mode, form in product(lane_modes(), range(len(limits.FORMATS))):
         sides = Counter()
-        for name, descriptor in chain(limits.around(good(mode), mode, 64), limits.around(
-                good(mode, decompress=1), mode, 64)):
+        for name, descriptor in chain(limits.around(good(mode, format=form), mode, 64), limits.around(
+                good(mode, decompress=1, format=form), mode, 64)):
             cause = limits.violated(descriptor, mode, 64)
             sides[name, cause] += cause in (None, name)
         names = {rule.name for rule in limits.RULES if rule.name != "SCALES" or mode.scaled}
@@ -78,18 +78,19 @@ def test_each_limit_has_two_sides():
 
 @cocotb.test
 async def descriptors_on_both_sides_of_each_limit(dut):
-    bench, bits, random = Bench(dut), parameters()["width"], rng()
+    bench, bits, halves, random = Bench(dut), parameters()["width"], parameters()["halves"], rng()
+    layout = descriptor_layout(bits, True, halves)
     await bench.start()
     seen = Counter()
-    for mode in lane_modes():
-        start = good(mode, rows=8 * int(random.integers(1, 40)), width=int(random.integers(8, 70)))
-        start |= {"stride": 4 * start["width"] + 4 * int(random.integers(20)), "channels": int(random.integers(1, 40))}
+    for mode, form in product(lane_modes(), range(len(limits.FORMATS)) if halves else [0]):
+        start = good(mode, rows=8 * int(random.integers(1, 40)), width=int(random.integers(8, 70)), format=form)
+        size = limits.value_bytes(start)
+        start |= {"stride": size * (start["width"] + int(random.integers(20))), "channels": int(random.integers(1, 40))}
         for name, one in limits.around(start, mode, bits):
-            flags = {"tiled": mode.tiled, "scaled": mode.scaled, "whole": mode.format.whole}
-            fields = descriptor_layout(bits, True).members
+            flags = {"tiled": mode.tiled, "scaled": mode.scaled, "whole": mode.format.whole, "half": form != 0}
             await FallingEdge(dut.clk)
-            dut.descriptor.value = descriptor_layout(bits, True).const(
-                {field: int((one | flags)[field]) for field in fields}).as_bits()
+            dut.descriptor.value = layout.const(
+                {field: int((one | flags)[field]) for field in layout.members}).as_bits()
             dut.start.value = 1
             await FallingEdge(dut.clk)
             dut.start.value = 0
@@ -97,7 +98,7 @@ async def descriptors_on_both_sides_of_each_limit(dut):
                 await RisingEdge(dut.done)
             rule = limits.violated({key: number for key, number in one.items() if key != "settings"}, mode, bits)
             assert dut.error.value == (rule is not None), f"SEED={SEED}: {mode.name} {one}, {name}: {rule}"
-            seen[name, rule is None] += 1
+            seen[name, form, rule is None] += 1
             await bench.reset(1)
-    assert all(seen[rule.name, legal] for rule in limits.RULES for legal in (True, False)
-               if rule.name != "blocks" or bits > 40), seen
+    assert all(seen[rule.name, form, legal] for rule in limits.RULES for legal in (True, False)
+               for form in {form for _, form, _ in seen} if rule.name != "blocks" or bits > 40), seen

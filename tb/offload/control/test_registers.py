@@ -18,10 +18,12 @@ from tb.offload.wire import payloads
 
 # That of test_registers_axi.py has all there is.
 BUILD = {name: synthesised("registers", name, value)
-         for name, value in (("cdus", 3), ("modes", ("sfpr", "zvc", "comet", "trim")), ("address_width", 40))}
+         for name, value in (("cdus", 3), ("modes", ("sfpr", "zvc", "comet", "trim")), ("address_width", 40),
+                             ("formats", ("float32", "float16")))}
 CAPABILITIES = {**BUILD, **{("sfpr", "zvc", "comet", "trim"): {"modes": 0b100010 | 1 << 21 | 1 << 60, "settings": 75,
                                                                   "lanes": BUILD["cdus"]},
                             JPEG_ACT: {"modes": 0b011110}}[BUILD["modes"]]}
+CAPABILITIES["formats"] = {("float32", "float16"): 0b10, ("float32",): 0}[BUILD["formats"]]
 BUILD["modes"] = payloads.modes(BUILD["modes"])
 END = 1 << ADDRESS_BITS
 
@@ -32,7 +34,8 @@ def test_registers():
 
 
 @pytest.mark.parametrize("wrong", [{"cdus": 0}, {"cdus": 9}, {"cdus": "2"}, {"modes": ()}, {"modes": ("png",)},
-                                   {"modes": "raw"}, {"address_width": 31}, {"address_width": 65}], ids=str)
+                                   {"modes": "raw"}, {"address_width": 31}, {"address_width": 65},
+                                   {"formats": ("float64", "float32")}, {"formats": ("float16",)}], ids=str)
 def test_parameters_are_checked(wrong):
     (name, value), = wrong.items()
     with pytest.raises(ValueError, match=rf"{name} must be .*{value!r}".replace("(", r"\(").replace(")", r"\)")):
