@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actcodec import codecs
-from actcodec.rtl.offload.control.limits import check
+from actcodec.golden.offload.memory import formats
+from actcodec.rtl.offload.control.limits import FORMATS, check, value_bytes
 from actcodec.rtl.offload.control.register_map import BITS, COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
 from actcodec.rtl.offload.control.setting import width
 
@@ -90,7 +91,8 @@ class Result:
 
 
 class Driver:
-    """One accelerator, made by :meth:`open`. ``cdus``, ``modes`` and ``address_width`` say what it has.
+    """One accelerator, made by :meth:`open`. ``cdus``, ``modes``, ``formats`` (of values in memory) and
+    ``address_width`` say what it has.
 
     One tensor at a time. Tensors are contiguous unless ``stride`` tells the bytes from one row of their view to the
     next. ``scale_table`` is the address, a multiple of 32, of room for a float32 word for each channel, rounded up to
@@ -101,6 +103,7 @@ class Driver:
         self.bus, self.memory, self.wait = bus, memory, wait
         self.cdus = self.address_width = 0
         self.modes: tuple[str, ...] = ()
+        self.formats: tuple[str, ...] = ()
 
     @classmethod
     async def open(cls, bus: Any, memory: Any, wait: Callable[[], Any] | None = None) -> Self:
@@ -116,7 +119,8 @@ class Driver:
             raise RuntimeError(f"no accelerator: the magic number is {magic:#010x}, not {MAGIC:#010x}")
         if major != MAJOR:
             raise RuntimeError(f"the accelerator's registers have version {major}, this driver knows version {MAJOR}")
-        self.cdus, modes, self.address_width = await self.get("cdus", "modes", "address_width")
+        self.cdus, modes, beside, self.address_width = await self.get("cdus", "modes", "formats", "address_width")
+        self.formats = tuple(name for code, name in enumerate(FORMATS) if (2 * beside | 1) >> code & 1)
         self.modes = tuple(mode.name for mode in codecs.lane_modes() if modes >> mode.code & 1)
         await self.put(done_enable=1, error_enable=0)
         return self
@@ -153,8 +157,9 @@ class Driver:
     async def compress(self, address: int, shape: Sequence[int], mode: Any, *, signs: bool = False,
                        options: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None,
                        scales: ArrayLike | None = None,
-                       scale_table: int | None = None, stride: int | None = None) -> Result:
-        """Compresses the float32 tensor of ``shape`` at ``address``; :class:`Result`.
+                       scale_table: int | None = None, stride: int | None = None,
+                       dtype: str = "float32") -> Result:
+        """Compresses the tensor of ``shape`` and ``dtype``, one of :attr:`formats`, at ``address``; :class:`Result`.
 
         A mode of tiles falls back where the tensor has none. With ``signs``, no positive value becomes 0 under a scale.
         ``settings`` has a number for each of the mode's, such as the table of its coder, perhaps that of an earlier
@@ -163,10 +168,10 @@ class Driver:
         defaults. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
         name = mode
-        mode, job = self._job(address, shape, mode, False, stride)
+        mode, job = self._job(address, shape, mode, False, stride, dtype)
         job |= {"signs": int(signs)}
         if (mode.scaled and scales is None) or ((mode.settings or mode.shifts) and settings is None):
-            x = (await self._rows(address, mode.model.view(shape), job["stride"])).reshape(shape)
+            x = (await self._rows(address, mode.model.view(shape), job["stride"], dtype)).reshape(shape)
             words, fitted = mode.model.fit(x, signs=signs, **_options(name, options or {}))
             scales, settings = words if scales is None else scales, fitted if settings is None else settings
         words = None if scales is None else np.ascontiguousarray(scales)
@@ -178,15 +183,16 @@ class Driver:
     async def decompress(self, address: int, shape: Sequence[int], mode: Any, *, scales: ArrayLike | None = None,
                          settings: Mapping[str, int] | None = None, lengths: Sequence[int] = (),
                          scale_table: int | None = None,
-                         stride: int | None = None) -> Result:
-        """Decompresses the stream into the room for a float32 tensor of ``shape`` at ``address``; :class:`Result`.
+                         stride: int | None = None, dtype: str = "float32") -> Result:
+        """Decompresses the stream into the room for a tensor of ``shape`` and ``dtype`` at ``address``;
+        :class:`Result`.
 
         ``mode`` (falling back as in :meth:`compress`), ``scales`` (k), ``settings`` and ``lengths`` are those of the
         result of compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
         from actcodec.golden.jpegact import sfpr
 
-        mode, job = self._job(address, shape, mode, True, stride)
+        mode, job = self._job(address, shape, mode, True, stride, dtype)
         back = None if scales is None else sfpr.reciprocal(np.asarray(scales, np.float32)).view(np.uint32)
         if mode.format.endless:
             if len(lengths) != self.cdus or not all(0 <= length < 1 << LENGTH for length in lengths):
@@ -215,15 +221,17 @@ class Driver:
             pass
         await self.put(done_pending=1, error_pending=1)
 
-    def _job(self, address, shape, mode, decompress, stride):
+    def _job(self, address, shape, mode, decompress, stride, dtype):
         """The mode, and the values of the descriptor, checked."""
         mode = codecs.effective(codecs.lane_modes(mode)[0], shape)
         seen = mode.model.view(shape)
         if mode.name not in self.modes:
             raise ValueError(f"mode {mode.name} was not built in, there are {', '.join(self.modes)}")
+        if dtype not in self.formats:
+            raise ValueError(f"dtype {dtype} was not built in, there are {', '.join(self.formats)}")
         job = {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": seen.rows,
-               "width": seen.width, "stride": 4 * seen.width if stride is None else stride, "height": seen.height,
-               "channels": seen.channels}
+               "width": seen.width, "height": seen.height, "channels": seen.channels, "format": FORMATS.index(dtype)}
+        job |= {"stride": value_bytes(job) * seen.width if stride is None else stride}
         check(job, mode, self.address_width)
         share = 256 * -(-seen.blocks(mode.tiled) // (4 * self.cdus))  # values of the lane that has most
         if mode.format.endless and MOST * share >= 1 << LENGTH:
@@ -231,14 +239,15 @@ class Driver:
                              f"{LENGTH} bytes")
         return mode, job
 
-    async def _rows(self, address, view, stride):
+    async def _rows(self, address, view, stride, dtype):
         """The tensor in memory, float32 [rows, width]."""
-        size = 4 * view.width
+        size = formats.bytes_of(dtype) * view.width
         if stride == size:
             data = await self.memory.read(address, size * view.rows)
         else:
             data = b"".join([await self.memory.read(address + row * stride, size) for row in range(view.rows)])
-        return np.frombuffer(data, "<f4").reshape(view.rows, view.width)
+        words = np.frombuffer(data, "<f4" if dtype == "float32" else "<u2").reshape(view.rows, view.width)
+        return words if dtype == "float32" else formats.widen(words, dtype)
 
     async def _tensor(self, mode, job, scales, words, settings, scale_table):
         """Has a tensor done: ``words`` go into the scale table, k or r."""

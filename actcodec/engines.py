@@ -31,11 +31,13 @@ def compress(engine: str, x: np.ndarray, mode: str, **options: Any) -> tuple[Com
     values: np.ndarray
     values, dtype = tensors.taken(x)
     values = values.reshape(view(x.shape))
+    words = tensors.words(x).reshape(values.shape) if dtype in HALVES else values
     if one.halves and dtype in HALVES:
-        values, settings = tensors.words(x).reshape(values.shape), settings | {"dtype": dtype}
+        values, settings = words, settings | {"dtype": dtype}
     if engine == "rtl":
-        with simulator(one, dtype) as rtl:
-            compressed, cycles = rtl.compress(values, one, **settings)
+        with simulator(one) as rtl:
+            form = dtype if dtype in HALVES else "float32"
+            compressed, cycles = rtl.compress(words, one, **settings | {"dtype": form})
     else:
         compressed, cycles = one.model.compress(values, **settings), None
     return replace(compressed, shape=x.shape, dtype=dtype), cycles
@@ -45,8 +47,9 @@ def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:
     """``(array, cycles)``, as :func:`compress`. Raises ValueError where the payload contradicts itself."""
     mode, cycles = codecs.find(compressed.mode), None
     if engine == "rtl":
-        with simulator(mode, compressed.seen.dtype) as rtl:
-            values, cycles = rtl.decompress(compressed.seen)
+        narrow = compressed.dtype in HALVES and not compressed.wide
+        with simulator(mode) as rtl:
+            values, cycles = rtl.decompress(compressed.seen, compressed.dtype if narrow else "float32")
     else:
         values = mode.model.decompress(compressed.seen)
     return tensors.restored(values, compressed.shape, compressed.dtype), cycles
@@ -60,13 +63,11 @@ def prepare(modes: Iterable[Mode] = ()) -> None:
 
 
 @contextmanager
-def simulator(mode: Mode | None = None, dtype: str = "float32") -> Iterator[Any]:
+def simulator(mode: Mode | None = None) -> Iterator[Any]:
     """The module that simulates ``mode``, imported only now; its errors (no compiler, a package that is missing) become
     the user's."""
     if mode and "rtl" not in mode.engines:
         raise UserError(f"mode {mode.name} has no hardware; use the golden engine")
-    if mode and mode.halves and dtype in HALVES:
-        raise UserError(f"mode {mode.name} has no hardware for {dtype}; use the golden engine")
     try:
         from actcodec.sim import rtl_engine as rtl
         try:

@@ -26,10 +26,12 @@ class Accelerator:
     outstanding: int = 384
     address_width: int = 40
     coders: int = 4
+    formats: tuple = ("float32",)
 
     def __str__(self) -> str:
+        formats = "" if self.formats == ("float32",) else f", {', '.join(self.formats)}"
         return (f"{self.cdus} x {'+'.join(self.modes)}, {self.memory} memory, {self.outstanding} beats, "
-                f"{self.address_width} bits")
+                f"{self.address_width} bits{formats}")
 
 
 @cache
@@ -58,6 +60,8 @@ def declared(mode: Mode) -> list[Any]:
 def _elaborated(name, unit, parameters, what):
     """The Verilog of a unit whose ``parameters`` have modes, some of which may be somebody else's."""
     modes = lane_modes(*parameters["modes"])
+    if parameters["formats"] != ("float32",):
+        modes += tuple(mode.halves for mode in modes if mode.halves)
     places = {place.partition(":")[0] for mode in modes for place in mode.path}
     known = parameters | {"modes": [declared(mode) for mode in modes]}
     text = build.elaborated(name, lambda: UNITS[unit].build(**parameters),

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from actcodec.codecs import find
+from actcodec.codecs import find, host_mode
 from actcodec.codecs.codec import LanePayload
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.mode import Mode
 from actcodec.driver import AcceleratorError, Driver, Plain, Result, run
+from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import configuration, prepare
 from actcodec.sim.simulator import Simulator
@@ -42,14 +43,16 @@ class Cycles:
 
 
 class SimulatedHost:
-    """A tensor of ``shape`` in the memory of an accelerator of its own, simulated for ``mode``.
+    """A tensor of ``shape`` and ``dtype`` in the memory of an accelerator of its own, simulated for ``mode``.
 
-    ``options`` go to :class:`~actcodec.sim.simulator.Simulator`.
+    An accelerator for tensors of 16 bits has all formats. ``options`` go to :class:`~actcodec.sim.simulator.Simulator`.
     """
 
-    def __init__(self, shape: Sequence[int], mode: str, cdus: int, **options: Any) -> None:
-        self.shape, self.cdus = shape, cdus
-        self.size = 4 * int(np.prod(shape))
+    def __init__(self, shape: Sequence[int], mode: str, cdus: int, dtype: str = "float32", **options: Any) -> None:
+        self.shape, self.cdus, self.dtype = shape, cdus, dtype
+        self.size = formats.bytes_of(dtype) * int(np.prod(shape))
+        if dtype in formats.HALVES:
+            options = {"formats": formats.FORMATS, **options}
         self.table = -(-self.size // 32) * 32  # of scales, behind the tensor
         self.simulator = Simulator(configuration(mode), cdus, self.table + self.size + 32, **options)
         simulator, memory = self.simulator, Contents(self.simulator.bytes)
@@ -60,19 +63,23 @@ class SimulatedHost:
 
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
-    def compress(self, x: NDArray[np.float32], mode: str, **job: Any) -> tuple[Result, bytes]:
-        """The driver's result, and the payload. ``job`` are other parameters of the driver's."""
+    def compress(self, x: np.ndarray, mode: str, **job: Any) -> tuple[Result, bytes]:
+        """The driver's result, and the payload, of float32 values or of words of 16 bits. ``job`` are other parameters
+        of the driver's."""
         self.simulator.bytes[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-        result = self._run(self.driver.compress(0, self.shape, mode, scale_table=self.table, **job))
+        result = self._run(self.driver.compress(0, self.shape, mode, scale_table=self.table, dtype=self.dtype, **job))
         return result, self.simulator.take()
 
     def decompress(self, stored: LanePayload) -> tuple[Result, np.ndarray]:
-        """The driver's result, and the tensor of a :class:`~actcodec.codecs.codec.LanePayload`."""
+        """The driver's result, and the tensor of a :class:`~actcodec.codecs.codec.LanePayload`: float32, or words of 16
+        bits."""
         c = stored
         self.simulator.send(c.payload)
-        result = self._run(self.driver.decompress(0, c.shape, c.mode.name, scales=c.scales, settings=c.settings,
-                                                  scale_table=self.table, lengths=c.lengths))
-        return result, self.simulator.bytes[: self.size].view(np.float32).reshape(c.shape).copy()
+        result = self._run(self.driver.decompress(
+            0, c.shape, host_mode(c.mode).name, scales=c.scales, settings=c.settings, scale_table=self.table,
+            lengths=c.lengths, dtype=self.dtype))
+        kind = np.uint16 if self.dtype in formats.HALVES else np.float32
+        return result, self.simulator.bytes[: self.size].view(kind).reshape(c.shape).copy()
 
     def _run(self, coroutine):
         try:
@@ -106,19 +113,24 @@ class Contents:
         self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
 
 
-def compress(x: NDArray[np.float32], mode: Mode, cdus: int = 1, **options: Any) -> tuple[Compressed, Cycles]:
-    """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`)."""
-    lane, words, settings = mode.model.plan(x, **options)
-    host = SimulatedHost(x.shape, lane.name, cdus)
-    result, payload = host.compress(x, lane.name, signs=options.get("signs", False), scales=words, settings=settings)
-    stored = LanePayload(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths)
+def compress(x: np.ndarray, mode: Mode, cdus: int = 1, dtype: str = "float32",
+             **options: Any) -> tuple[Compressed, Cycles]:
+    """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`). A ``dtype`` of 16 bits is
+    that of the words ``x``, uint16."""
+    values = formats.widen(x, dtype) if dtype in formats.HALVES and not mode.halves else x
+    lane, words, settings = mode.model.plan(values, dtype, **options)
+    host = SimulatedHost(x.shape, host_mode(lane).name, cdus, dtype)
+    result, payload = host.compress(x, host_mode(lane).name, signs=options.get("signs", False), scales=words,
+                                    settings=settings)
+    stored = LanePayload(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths,
+                         dtype if mode.halves else "float32")
     return mode.model.pack(stored, **options), host.cycles(result, stored, False)
 
 
-def decompress(compressed: Compressed) -> tuple[np.ndarray, Cycles]:
-    """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`). Raises ValueError for a payload
-    that ends too soon or goes on too long, and for a malformed block."""
+def decompress(compressed: Compressed, dtype: str = "float32") -> tuple[np.ndarray, Cycles]:
+    """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`), a tensor of 16 bits as words,
+    uint16. Raises ValueError for a payload that ends too soon or goes on too long, and for a malformed block."""
     stored = find(compressed.mode).model.unpack(compressed)
-    host = SimulatedHost(stored.shape, stored.mode.name, stored.cdus)
+    host = SimulatedHost(stored.shape, host_mode(stored.mode).name, stored.cdus, dtype)
     result, x = host.decompress(stored)
     return x, host.cycles(result, stored, True)

@@ -5,6 +5,7 @@ import pytest
 
 import actcodec
 from actcodec.codecs import lane_modes
+from tb.soak import chance
 
 
 @pytest.fixture
@@ -18,6 +19,13 @@ def one_lane(request, monkeypatch):
     if "own_lanes" not in request.fixturenames:
         every = tuple(mode.name for mode in lane_modes())
         monkeypatch.setattr("actcodec.sim.rtl_engine.configuration", lambda mode: every if mode in every else (mode,))
+
+
+@pytest.fixture
+def small_lane(monkeypatch, one_lane):
+    """One of few modes, for tensors of 16 bits, but in the other modes."""
+    monkeypatch.setattr("actcodec.sim.rtl_engine.configuration",
+                        lambda mode: chance.SMALL if mode in chance.SMALL else chance.EVERY)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import pytest
 
 import actcodec
 from actcodec import api, codecs, container, metrics
-from actcodec.files import UserError
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload.memory import formats
 from tb import reference
@@ -79,16 +78,6 @@ def test_words_of_16_bits_are_kept_bit_for_bit(mode, dtype):
     y = actcodec.decompress(actcodec.compress(swapped, mode))
     assert y.dtype.isnative
     np.testing.assert_array_equal(y.view(np.uint16), np.arange(512).reshape(8, 64))
-
-
-@pytest.mark.parametrize("mode", ["raw", "zvc"])
-def test_simulated_hardware_has_no_words_of_16_bits_yet(mode):
-    x = np.ones((8, 8), np.float16)
-    message = f"mode {mode} has no hardware for float16; use the golden engine"
-    with pytest.raises(UserError, match=message):
-        actcodec.compress(x, mode, engine="rtl")
-    with pytest.raises(UserError, match=message):
-        actcodec.decompress(actcodec.compress(x, mode), engine="rtl")
 
 
 def test_what_a_mode_gives_back_is_rounded_once_as_hardware_does():

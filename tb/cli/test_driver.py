@@ -273,7 +273,7 @@ def test_patience_can_end():
     assert len(device.payload) == 256
 
 
-@pytest.mark.parametrize("code", [*(code for code in ErrorCode if code), 9], ids=str)
+@pytest.mark.parametrize("code", [*(code for code in ErrorCode if code), 15], ids=str)
 @pytest.mark.parametrize("decompress", [False, True])
 def test_an_error_has_its_name(code, decompress):
     device = Accelerator(fail=int(code))
