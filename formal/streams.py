@@ -203,6 +203,9 @@ SURROUNDINGS = {
     "stream_collector": lambda h, unit: h.assume(~unit.start | ~h.past(unit.o.valid & ~unit.o.ready)),
     "stream_splitter": lambda h, unit: h.assume(~unit.start | ~unit.busy),
     "places": steady(pulses=("start",)),
+    "statistics": steady(pulses=("clear",)),
+    "reciprocal": steady("plain"),
+    "scan": steady("route", pulses=("start",)),
 }
 
 

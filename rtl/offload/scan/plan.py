@@ -1,9 +1,12 @@
 """The plan of a scan: from a tensor's description to what the lanes' walks have to know."""
 
+from contextlib import contextmanager
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.adders import digitwise
 from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, TILES
 from actcodec.rtl.offload.scan.walk import route_layout, start_layout
 from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
@@ -22,11 +25,11 @@ class ScanPlan(wiring.Component):
     """Works out the distances of a scan, the number of images, and where each lane begins.
 
     Without a multiplier or divider: products and the quotient come bit by bit, from one adder, which then makes the
-    distances from them. All addresses are modulo the address space.
+    distances from them. A sum has two cycles. All addresses are modulo the address space.
 
-    Throughput: one tensor at a time. Latency: 46 cycles, 2 for each lane, and as many as the numbers of rows and of a
-    channel's height have bits, and twice as many as that of channels has; 124 with one lane for a tensor of 2^17 rows
-    of 56 in 64 channels, for example. Combinational paths: none.
+    Throughput: one tensor at a time. Latency: 81 cycles, 4 for each lane, and 2 for each bit of the number of rows, of
+    a channel's height, and, twice, of the number of channels: 157 with one lane for 64 channels of 56 rows in 16
+    images. Combinational paths: none.
 
     Source: this project.
 
@@ -74,12 +77,22 @@ class ScanPlan(wiring.Component):
         step = Signal(range(ROW_BITS))
         divides, subtracts = Signal(), Signal()
         first, result = Signal(width), Signal(width + 1)
+        adds, second = Signal(), Signal()  # a sum is under way; this is its second cycle
         m.d.comb += [
             first.eq(Mux(divides, Cat(count[-1], total), total)),
-            result.eq((Cat(1, first) + Cat(subtracts, factor ^ subtracts.replicate(width)))[1:]),
+            result.eq(digitwise(m, first, factor ^ subtracts.replicate(width), width // 2, subtracts)),
             route.tiles.eq(shape.tiles), route.tail.eq(shape.tail), route.height.eq(shape.height),
             route.images.eq(count), self.origin.address.eq(total),
         ]
+        m.d.sync += second.eq(adds & ~second)
+
+        @contextmanager
+        def added():
+            """What is done when the sum is there."""
+            m.d.comb += adds.eq(1)
+            with m.If(second):
+                yield
+
         rows, channels = shape.rows, shape.channels
         left = self.origin.channels
 
@@ -89,33 +102,34 @@ class ScanPlan(wiring.Component):
         def multiply(name, following):
             """A state that multiplies, and what follows it."""
             with m.State(name):
-                m.d.sync += [factor.eq(factor << 1), count.eq(count >> 1)]
-                with m.If(count[0]):
-                    m.d.sync += total.eq(result)
                 with m.If(count == 0):
                     m.next = following
+                with m.Else(), added():
+                    m.d.sync += [factor.eq(factor << 1), count.eq(count >> 1)]
+                    with m.If(count[0]):
+                        m.d.sync += total.eq(result)
 
         with m.FSM():
             with m.State("idle"), m.If(self.start):
                 product(shape.stride, shape.height)
                 m.next = "pitch"
-            multiply("pitch", "to plane")
-            with m.State("to plane"):
+            multiply("pitch", "pitch is there")
+            with m.State("pitch is there"):
                 m.d.sync += pitch.eq(total)
                 product(total, channels)
-                m.next = "plane"
-            multiply("plane", "to end")
-            with m.State("to end"):
+                m.next = "image"
+            multiply("image", "image is there")
+            with m.State("image is there"):
                 m.d.sync += route.plane.eq(total)
                 product(shape.stride, rows)
                 m.next = "end"
-            multiply("end", "to image")
-            with m.State("to image"):
+            multiply("end", "end is there")
+            with m.State("end is there"):
                 m.d.sync += route.channel.eq(total)
                 product(shape.height, channels)
-                m.next = "image"
-            multiply("image", "to images")
-            with m.State("to images"):
+                m.next = "rows"
+            multiply("rows", "rows are there")
+            with m.State("rows are there"):
                 m.d.sync += self.error.eq(total[ROW_BITS:].any())
                 product(total, rows)
                 m.d.sync += step.eq(0)
@@ -123,36 +137,40 @@ class ScanPlan(wiring.Component):
             with m.State("images"):
                 fits = result[width]
                 m.d.comb += [divides.eq(1), subtracts.eq(1)]
-                m.d.sync += [step.eq(step + 1), total.eq(Mux(fits, result, first)), count.eq(Cat(fits, count))]
-                with m.If(step == ROW_BITS - 1):
-                    m.next = "row"
+                with added():
+                    m.d.sync += [step.eq(step + 1), total.eq(Mux(fits, result, first)), count.eq(Cat(fits, count))]
+                    with m.If(step == ROW_BITS - 1):
+                        m.next = "row"
             with m.State("row"):
                 m.d.sync += [self.error.eq(self.error | total.any()), total.eq(shape.stride),
-                             factor.eq((shape.tiles - 1)[:TILES] << 5)]
-                m.next = "to next plane"
-            with m.State("to next plane"):
+                             factor.eq((shape.tiles - 1)[:TILES] << 5), step.eq(0)]
+                m.next = "to row"
+            with m.State("to row"):
                 m.d.comb += subtracts.eq(1)
-                m.d.sync += [total.eq(result), factor.eq(route.plane)]
-                m.next = "next plane"
-            with m.State("next plane"):
-                m.d.sync += [route.row.eq(total), total.eq(result), factor.eq(pitch)]
-                m.next = "to next channel"
-            with m.State("to next channel"):
+                with added():
+                    m.d.sync += [total.eq(result), route.row.eq(result), factor.eq(route.plane)]
+                    m.next = "to image"
+            with m.State("to image"), added():
+                m.d.sync += [total.eq(result), factor.eq(pitch)]
+                m.next = "to plane"
+            with m.State("to plane"):
                 m.d.comb += subtracts.eq(1)
-                m.d.sync += [total.eq(result), factor.eq(route.channel), step.eq(0)]
-                m.next = "next channel"
-            with m.State("next channel"):
+                with added():
+                    m.d.sync += [total.eq(result), route.plane.eq(result), factor.eq(route.channel)]
+                    m.next = "back"
+            with m.State("back"):
                 m.d.comb += subtracts.eq(1)
-                m.d.sync += [route.plane.eq(total), total.eq(result), factor.eq(pitch)]
-                m.next = "channels"
-            with m.State("channels"):
+                with added():
+                    m.d.sync += [total.eq(result), factor.eq(pitch)]
+                    m.next = "to channel"
+            with m.State("to channel"), added():
                 m.d.sync += [total.eq(result), step.eq(step + 1)]
                 with m.If(step == self.lanes - 1):
-                    m.next = "origin"
-            with m.State("origin"):
+                    m.next = "base"
+            with m.State("base"):
                 m.d.sync += [route.channel.eq(total), total.eq(shape.base), left.eq(channels), step.eq(0)]
                 m.next = "lanes"
-            with m.State("lanes"):
+            with m.State("lanes"), added():
                 m.d.comb += self.launch.eq(Cat((step == k) & (left != 0) & ~self.error for k in range(self.lanes)))
                 m.d.sync += [total.eq(result), left.eq(left - (left != 0)), step.eq(step + 1)]
                 with m.If(step == self.lanes - 1):
