@@ -113,7 +113,8 @@ class Evaluation:
     options: dict  # a value for each
     ratio: float  # bytes of the array over bytes of the payload
     ratio_with_side: float  # over those of the whole file
-    relative_error: float  # L2, over finite values, as the next two
+    relative_error: float  # L2, over finite values, as the next three
+    channel_error: float  # root mean square of the channels' relative L2 errors
     psnr: float  # dB, of the array's range; infinite without an error
     largest_error: float
     nans: int  # in the array
@@ -142,8 +143,8 @@ def measured(array: np.ndarray, compressed: Compressed) -> Evaluation:
     c, mode = compressed, codecs.find(compressed.mode)
     errors = metrics.errors(_as_floats(array), _as_floats(engines.decompress("golden", c)[0]))
     saturated = mode.model.saturated(tensors.taken(array)[0].reshape(c.seen.shape), c.seen)
-    return Evaluation(c.mode, c.options, c.ratio, c.ratio_with_side, errors.relative_error, errors.psnr,
-                      errors.largest_error, errors.nans, errors.infinities, saturated)
+    return Evaluation(c.mode, c.options, c.ratio, c.ratio_with_side, errors.relative_error, errors.channel_error,
+                      errors.psnr, errors.largest_error, errors.nans, errors.infinities, saturated)
 
 
 def _as_floats(array):

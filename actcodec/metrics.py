@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Errors", "errors", "psnr", "relative_error"]
+__all__ = ["Errors", "channel_error", "errors", "psnr", "relative_error"]
 
 
 def relative_error(x: np.ndarray, recovered: np.ndarray) -> float:
@@ -13,6 +13,20 @@ def relative_error(x: np.ndarray, recovered: np.ndarray) -> float:
     error = np.linalg.norm((recovered.astype(np.float64) - x.astype(np.float64)).ravel())
     norm = np.linalg.norm(x.astype(np.float64).ravel())
     return float(error / norm) if norm else (math.inf if error else 0.0)
+
+
+def channel_error(x: np.ndarray, recovered: np.ndarray) -> float:
+    """Root mean square of the relative L2 errors of all channels, the second dimension; channels that are equal to
+    theirs count as 0, others without a value that is not 0 make it infinite. That of the array if it has no channels.
+    """
+    if x.ndim < 2:
+        return relative_error(x, recovered)
+    across = tuple(axis for axis in range(x.ndim) if axis != 1)
+    exact = x.astype(np.float64)
+    error, norm = (np.square(values).sum(across) for values in (recovered.astype(np.float64) - exact, exact))
+    if (error[norm == 0] > 0).any():
+        return math.inf
+    return float(np.sqrt(np.mean(np.divide(error, norm, out=np.zeros_like(error), where=norm > 0))))
 
 
 def psnr(x: np.ndarray, recovered: np.ndarray) -> float:
@@ -30,6 +44,7 @@ class Errors:
     """Error over the values that are finite before, and how many are not."""
 
     relative_error: float
+    channel_error: float
     psnr: float
     largest_error: float
     nans: int
@@ -39,12 +54,15 @@ class Errors:
 def errors(x: np.ndarray, recovered: np.ndarray) -> Errors:
     """:class:`Errors` of what became of ``x``. Without any finite value there is no error."""
     with np.errstate(invalid="ignore"):  # signalling NaNs
-        x, y = (np.asarray(values).astype(np.float64).ravel() for values in (x, recovered))
+        x, y = (np.asarray(values).astype(np.float64) for values in (x, recovered))
     nans, finite = int(np.count_nonzero(np.isnan(x))), np.isfinite(x)
     infinities = x.size - nans - int(np.count_nonzero(finite))
-    if infinities + nans:
-        x, y = x[finite], y[finite]
-    if not x.size:
-        return Errors(0.0, math.inf, 0.0, nans, infinities)
+    if not finite.any():
+        return Errors(0.0, 0.0, math.inf, 0.0, nans, infinities)
     with np.errstate(over="ignore", invalid="ignore"):
-        return Errors(relative_error(x, y), psnr(x, y), float(np.abs(y - x).max()), nans, infinities)
+        if infinities + nans:
+            channels = channel_error(np.where(finite, x, 0), np.where(finite, y, 0))
+            x, y = x[finite], y[finite]
+        else:
+            channels = channel_error(x, y)
+        return Errors(relative_error(x, y), channels, psnr(x, y), float(np.abs(y - x).max()), nans, infinities)

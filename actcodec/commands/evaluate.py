@@ -19,7 +19,8 @@ from actcodec.commands.common import ModeCommand, check_picture, say, settings, 
 from actcodec.console import Console
 from actcodec.files import UserError
 
-FIELDS = ("ratio", "ratio_with_side", "relative_error", "psnr", "largest_error", "nans", "infinities", "saturated")
+FIELDS = ("ratio", "ratio_with_side", "relative_error", "channel_error", "psnr", "largest_error", "nans", "infinities",
+          "saturated")
 
 
 @click.command("evaluate", cls=ModeCommand, several=True)
@@ -118,14 +119,15 @@ def number(value: float, form: str) -> str:
 def cells(one: Mapping[str, Any]) -> tuple[str, ...]:
     """A row of the table, but for the tensor."""
     return (one["label"], f"{one['ratio']:.2f}", f"{one['ratio_with_side']:.2f}", number(one["relative_error"], ".3g"),
-            number(one["psnr"], ".1f"), number(one["largest_error"], ".3g"), str(one["nans"] + one["infinities"]),
-            str(one["saturated"]))
+            number(one["channel_error"], ".3g"), number(one["psnr"], ".1f"), number(one["largest_error"], ".3g"),
+            str(one["nans"] + one["infinities"]), str(one["saturated"]))
 
 
 def show(rows: Sequence[Mapping[str, Any]]) -> None:
     """Prints a table, and the ratio of all tensors together if there are several."""
-    table = Table("tensor", "mode", box=None, header_style="bold", pad_edge=False)
-    for name in ("ratio", "with\nside", "rel. L2\nerror", "PSNR\ndB", "largest\nerror", "NaN,\nInf", "satu-\nrated"):
+    table = Table("tensor", "mode", box=None, header_style="bold", pad_edge=False, collapse_padding=True)
+    for name in ("ratio", "with\nside", "rel. L2\nerror", "of chan-\nnels", "PSNR\ndB", "largest\nerror", "NaN,\nInf",
+                 "satu-\nrated"):
         table.add_column(name, justify="right", no_wrap=True)
     for tensor, group in groupby(rows, lambda one: one["tensor"]):
         group = list(group)

@@ -219,6 +219,22 @@ def test_evaluation_is_the_textbooks():
     assert (nothing.relative_error, nothing.largest_error, nothing.nans) == (0, 0, 8)
 
 
+def test_channel_error_is_that_of_each_channel():
+    """Finite values alone, as everywhere; a channel of zeros counts as 0 while it stays one. Without channels it is the
+    array's."""
+    x = tensor((2, 5, 16, 16)) * np.float32([1, 10, 0.1, 0, 100])[:, None, None]
+    x[1, 0, 0, 0] = np.inf
+    for mode in ("jpeg-act", "comet", "zvc"):
+        y = actcodec.decompress(actcodec.compress(x, mode))
+        pairs = [(y[:, c][kept].astype(float), x[:, c][kept].astype(float)) for c, kept in enumerate(
+            np.isfinite(x).swapaxes(0, 1))]
+        found = [np.linalg.norm(y - x) / (np.linalg.norm(x) or 1) for y, x in pairs]
+        assert actcodec.evaluate(x, mode).channel_error == pytest.approx(np.sqrt(np.mean(np.square(found))), rel=1e-6)
+    flat = actcodec.evaluate(x[0, 1].ravel(), "sfpr")
+    assert flat.channel_error == flat.relative_error > 0
+    assert metrics.channel_error(np.array([[0.0, 1.0]]), np.array([[0.5, 1.0]])) == np.inf
+
+
 def test_error_of_float64_counts_what_float32_loses():
     x = np.random.default_rng(0).normal(size=(8, 8))
     assert 1e-9 < actcodec.evaluate(x, "raw").relative_error < 1e-7

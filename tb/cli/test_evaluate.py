@@ -37,8 +37,8 @@ def test_every_mode_is_measured_as_the_api_does(tensors):
         x = tensors["conv" if row["tensor"] == "x" else "relu"]
         expected = actcodec.evaluate(x, row["label"].split()[0])
         assert (row["shape"], row["dtype"], row["bytes"]) == (list(x.shape), x.dtype.name, x.nbytes)
-        for field in ("mode", "ratio", "ratio_with_side", "relative_error", "largest_error", "nans", "infinities",
-                      "saturated"):
+        for field in ("mode", "ratio", "ratio_with_side", "relative_error", "channel_error", "largest_error", "nans",
+                      "infinities", "saturated"):
             assert row[field] == getattr(expected, field)
         assert row["psnr"] == (expected.psnr if np.isfinite(expected.psnr) else None)
     assert [row["label"] for row in rows if row["mode"] != row["label"].split()[0]] == [
