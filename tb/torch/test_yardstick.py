@@ -1,4 +1,4 @@
-"""What predicts the gradient's error: the table of docs/ratios.md has all groups, and a case is what train-check has."""
+"""What predicts the gradient's error: the table of docs/ratios.md has all groups, a case is train-check's."""
 
 import json
 import re
