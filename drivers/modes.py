@@ -1,9 +1,9 @@
 """Modes, their settings and the error codes as a C header, which the driver in C is made with."""
 
-from actcodec.codecs import division, lane_modes
+from actcodec.codecs import by_code, division, lane_modes
 from actcodec.codecs.models import flat
 from actcodec.golden.offload import blocks
-from actcodec.rtl.offload.control.register_map import ERRORS, LANES, ErrorCode
+from actcodec.rtl.offload.control.register_map import ERRORS, LANES, VALUES, ErrorCode
 
 __all__ = ["VIEWS", "c_header"]
 
@@ -26,6 +26,14 @@ def _unknown(mode):
     raise ValueError(f"mode {mode.name} sees a tensor in a way that a driver in C does not know")
 
 
+def _shifts(modes):
+    """The default of the first mode that has shifts, 64 numbers."""
+    mode, values = by_code(next(mode.code for mode in modes if mode.shifts))
+    table = mode.model.settings(**mode.option_values(values))["table"]
+    width = VALUES["table"].width // 64
+    return ", ".join(str(table >> width * k & (1 << width) - 1) for k in range(64))
+
+
 def _macro(name):
     return name.upper().replace("-", "_")
 
@@ -43,7 +51,8 @@ def c_header():
         first = firsts[tuple((one.name, one.default) for one in mode.settings)]
         flags = " | ".join(f"ACTCODEC_{name.upper()}" for name, holds in FLAGS.items() if holds(mode)) or "0"
         table.append(f'{{"{mode.name}", {mode.code}, {codes[mode.fallback or mode.name]}, '
-                     f"ACTCODEC_VIEW_{_view(mode).upper()}, {flags}, {first}, {len(mode.settings)}}}")
+                     f"ACTCODEC_VIEW_{_view(mode).upper()}, {flags}, {mode.format.row}, {first}, "
+                     f"{len(mode.settings)}}}")
     settings = [
         f'{{"{name}", {places[name].low}, {places[name].width}, '
         f"{{{', '.join(f'0x{byte:02x}' for byte in default.to_bytes(places[name].bytes, 'little'))}}}}}"
@@ -68,6 +77,8 @@ def c_header():
         *_list("Of struct actcodec_mode.", "ACTCODEC_MODE_LIST", table),
         *_list("Of struct actcodec_setting; each mode has some of them, one after another.", "ACTCODEC_SETTING_LIST",
                settings),
+        *_list("The DQT of shifts that works for any tensor: log2 of its entries.", "ACTCODEC_SHIFT_LIST",
+               [_shifts(modes)]),
         *_list("What error codes mean, in their order.", "ACTCODEC_ERROR_LIST", (
             f'"{ERRORS[code]}"' for code in ErrorCode)),
         "#endif",

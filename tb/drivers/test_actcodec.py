@@ -1,0 +1,544 @@
+"""The driver in C against the simulated accelerator, in every mode, and against golden, bit for bit.
+
+Its processor has a cache that is coherent with nothing. All of it is compiled with the checks of undefined behaviour,
+and runs a second time with those of addresses.
+"""
+
+import ctypes
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from actcodec.codecs import division, lane_modes
+from actcodec.codecs.models import division as planes
+from actcodec.golden.comet import book, lorenzo, prequantise
+from actcodec.golden.division import table
+from actcodec.golden.division import view as views
+from actcodec.golden.jpegact import sfpr
+from actcodec.rtl.offload.control.register_map import COUNTERS, LANES, ErrorCode
+from actcodec.sim.accelerator import Accelerator
+from actcodec.sim.environment import EITHER, Environment, MemoryBehaviour
+from drivers import modes as c_modes
+from drivers import registers
+from tb.harness import regress
+from tb.offload.draws import SPECIAL
+from tb.offload.lanes import asked, drawn, model, stored
+from tb.soak import chance
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = [ROOT / "drivers/c/actcodec.c", Path(__file__).with_name("world.c")]
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror")
+UNDEFINED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
+SIZE = 1 << 18
+TABLE, PAYLOAD, ROOM = 0x18000, 0x20000, 0x20000  # places in memory
+SHAPES = [(2, 3, 8, 16), (1, 5, 13, 11), (3, 2, 5, 4), (2, 9), (3, 40), (1, 2, 24)]
+NO_DEVICE, WRONG_VERSION, NO_MODE, BAD_SHAPE, NO_SETTING, NO_MEMORY, TOO_LARGE, DMA_FAILED, GAVE_UP = range(-1, -10, -1)
+
+u8, u16, u32, u64, pointer = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p)
+
+
+class Mode(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), *((name, u8) for name in (
+        "code", "fallback", "view", "flags", "row", "first", "count"))]
+
+
+class Device(ctypes.Structure):
+    _fields_ = [("hooks", pointer), ("context", pointer), ("cdus", ctypes.c_uint), ("address_width", ctypes.c_uint),
+                ("modes", u64)]
+
+
+def job_type(words):
+    class Job(ctypes.Structure):
+        _fields_ = [("mode", ctypes.POINTER(Mode)), *((name, u32) for name in (
+                        "rows", "width", "stride", "height", "channels")),
+                    ("address", u64), ("scales", u64), ("words", pointer), ("payload", u64), ("room", u64),
+                    ("size", u64), ("signs", u8), ("clipped", u8), ("shifts", u8 * 64), ("settings", u32 * words),
+                    ("lengths", u32 * LANES), ("counters", u64 * len(COUNTERS))]
+
+    return Job
+
+
+class World(ctypes.Structure):
+    _fields_ = [(name, pointer) for name in ("environment", "access", "run", "send", "take", "bytes", "cached")] + [
+        ("size", u64), ("address", u64), ("room", u64), ("cycles", ctypes.c_int64), ("failures", ctypes.c_int),
+        ("receiving", ctypes.c_int)]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """What ``make registers`` writes."""
+    place = tmp_path_factory.mktemp("registers")
+    registers.write(place)
+    return place
+
+
+@pytest.fixture(scope="session")
+def c(folder):
+    """The driver and its world, compiled."""
+    options = UNDEFINED + (("-fsanitize=address",) if "libasan" in os.environ.get("LD_PRELOAD", "") else ())
+    compiled = folder / "driver.so"
+    subprocess.run(["gcc", *WARNINGS, *options, "-g", "-O1", "-shared", "-fPIC", f"-I{folder}", f"-I{ROOT}/drivers/c",
+                    *SOURCES, "-o", compiled], check=True)
+    library = ctypes.CDLL(str(compiled))
+    library.actcodec_text.restype = ctypes.c_char_p
+    for name in ("scale", "reciprocal", "step"):
+        getattr(library, f"actcodec_{name}").restype = u32
+    library.actcodec_step.argtypes = [ctypes.c_float]
+    library.actcodec_set.argtypes = [pointer, ctypes.c_char_p, u64]
+    library.actcodec_mode_coded.restype = library.actcodec_mode_named.restype = ctypes.POINTER(Mode)
+    width = max(one.low + one.width for mode in lane_modes() for one in mode.settings)
+    library.Job = job_type(-(-width // 32))
+    assert ctypes.sizeof(library.Job) == ctypes.c_size_t.in_dll(library, "job_size").value
+    return library
+
+
+class Host:
+    """A driver in its world. Without an accelerator, only what needs memory alone works."""
+
+    def __init__(self, c, accelerator=None, seed=0):
+        self.c, self.bytes, self.cached = c, np.zeros(SIZE, np.uint8), np.zeros(SIZE, np.uint8)
+        self.world = World(size=SIZE, cycles=1 << 40)
+        if accelerator:
+            self.environment = Environment(accelerator, seed, SIZE, owned=False)
+            self.bytes = self.environment.bytes
+            functions = self.environment._library
+            self.world.environment = self.environment._environment
+            for name in ("access", "run", "send", "take"):
+                function = getattr(functions, f"environment_{name}")
+                setattr(self.world, name, ctypes.cast(function, pointer))
+            self.environment.phase(EITHER)
+        self.world.bytes, self.world.cached = self.bytes.ctypes.data, self.cached.ctypes.data
+        self.device = Device(ctypes.addressof(pointer.in_dll(c, "hooks")), ctypes.addressof(self.world),
+                             1, 40, (1 << 64) - 1)
+        if accelerator:
+            assert self("probe", ctypes.addressof(pointer.in_dll(c, "hooks")), ctypes.byref(self.world)) == 0
+
+    def __call__(self, name, *arguments):
+        """A function of the driver that has the device first."""
+        converted = [u64(one) if isinstance(one, int) else one for one in arguments]
+        outcome = getattr(self.c, f"actcodec_{name}")(ctypes.byref(self.device), *converted)
+        if hasattr(self, "environment"):
+            self.environment.check()
+            assert not self.world.failures
+        return outcome
+
+    def plan(self, mode, shape, words=None, gap=0, address=0x100):
+        """What the driver plans: (outcome, job)."""
+        job = self.c.Job()
+        outcome = self.c.actcodec_plan(ctypes.byref(self.device), ctypes.byref(job), mode.encode(),
+                                       (u32 * max(len(shape), 1))(*shape), len(shape))
+        job.address, job.scales, job.payload, job.room = address, TABLE, PAYLOAD, ROOM
+        job.stride += gap
+        job.memory = np.zeros(max(job.channels, 1), np.uint32) if words is None else words.astype(np.uint32)
+        job.words = job.memory.ctypes.data
+        return outcome, job
+
+    def rows(self, job, place):
+        """The tensor in an array of bytes, as a view."""
+        return np.lib.stride_tricks.as_strided(place[job.address :].view(np.uint32), (job.rows, job.width),
+                                               (job.stride, 4))
+
+    def write(self, job, x):
+        """The processor writes a tensor; memory does not have it yet."""
+        self.bytes[:PAYLOAD] = self.cached[:PAYLOAD] = 0xA5
+        self.rows(job, self.cached)[:] = x.reshape(job.rows, job.width).view(np.uint32)
+
+    def payload(self, job):
+        return self.cached[PAYLOAD : PAYLOAD + job.size].tobytes()
+
+    def store(self, job, payload):
+        self.cached[PAYLOAD : PAYLOAD + len(payload)] = np.frombuffer(payload, np.uint8)
+        self.bytes[PAYLOAD:] = 0
+        job.size = len(payload)
+
+
+def tensor(random, shape, kind="normal"):
+    x = random.normal(0, 1, shape).astype(np.float32)
+    if kind == "relu":
+        x = np.maximum(x - np.float32(0.5), 0)
+    if kind == "wild":
+        at = random.random(x.shape) < 0.1
+        x[at] = random.choice(SPECIAL, at.sum())
+        x[:, ::2] *= np.float32(1e-20)
+    return x
+
+
+@pytest.fixture
+def host(c, random):
+    host = Host(c, Accelerator(1, chance.EVERY), int(random.integers(2**63)))
+    chance_of = int(random.integers(3))  # of rests on all sides
+    host.environment.begin(MemoryBehaviour(latency=int(random.integers(1, 40)), pauses=chance_of),
+                           int(random.integers(99)), chance_of, chance_of, chance_of)
+    return host
+
+
+def four(shape):
+    """The shape as NCHW, for golden."""
+    n, c, *places = shape
+    return (n, c, math.prod(places[:-1]), places[-1]) if places else (n, c)
+
+
+def configure(job, c, settings):
+    """Gives a job golden's settings."""
+    for name, number in settings.items():
+        if name == "table":
+            job.shifts[:] = [number >> 3 * k & 7 for k in range(64)]
+        else:
+            bits = -(-number.bit_length() // 8)
+            data = (u8 * 64)(*number.to_bytes(max(bits, 1), "little"))
+            assert c.actcodec_set_bytes(ctypes.byref(job), name.encode(), data) == 0
+
+
+def there_and_back(host, random, name, shape, kind, gap=0):
+    """A tensor by golden's settings and scales; whatever comes of it is golden's."""
+    x = tensor(random, shape, kind)
+    mode, options = drawn(random, name, 1, dqt="optL", predictor="auto")
+    lane, words, settings = mode.model.plan(x.reshape(four(shape)), **options)
+    wanted = mode.variant(options).name
+    outcome, job = host.plan(lane.name if lane.format.endless else wanted, shape, words, gap)
+    assert outcome == 0 and job.mode.contents.name.decode() == lane.name, f"{name} {shape}"
+    view = lane.model.view(four(shape))
+    assert (job.rows, job.width, job.height, job.channels) == (view.rows, view.width, view.height, view.channels)
+    configure(job, host.c, settings)
+    job.signs = bool(options.get("signs", False))
+    host.write(job, x)
+    assert host("compress", ctypes.byref(job)) == 0
+    golden = stored(mode.model.compress(x.reshape(four(shape)), **options))
+    what = f"{name}, {shape}, {kind}"
+    assert host.payload(job) == golden.payload, what
+    if lane.format.endless:
+        assert tuple(job.lengths[:1]) == golden.lengths, what
+    counters = dict(zip(COUNTERS, job.counters, strict=True))
+    assert counters["bytes_out"] == len(golden.payload) and counters["bytes_in"] == 4 * x.size
+    if lane.scaled:  # k, and delta, are as they were
+        assert np.array_equal(job.memory, words)
+    host.write(job, np.full(x.shape, np.float32(7)))
+    before = host.cached[:TABLE].copy()
+    host.store(job, golden.payload)
+    assert host("decompress", ctypes.byref(job)) == 0
+    compressed = mode.model.compress(x.reshape(four(shape)), **options)
+    back = model(compressed).decompress(compressed)
+    host.rows(job, before)[:] = back.reshape(job.rows, job.width).view(np.uint32)
+    assert np.array_equal(host.cached[:TABLE], before), what
+    assert np.array_equal(host.bytes[:TABLE], before), what
+    return job
+
+
+# -------------------------------------------------------------------------------------------- with the accelerator
+def test_every_mode_there_and_back(host, random):
+    for number, name in enumerate(asked(chance.EVERY)):
+        shape = SHAPES[(number + int(random.integers(len(SHAPES)))) % len(SHAPES)]
+        for one in {shape, SHAPES[0]}:
+            there_and_back(host, random, name, one, ("normal", "relu", "wild")[number % 3], 4 * (number % 2))
+
+
+@pytest.mark.regress
+def test_every_mode_in_every_shape(host, random):
+    for name in asked(chance.EVERY):
+        for kind in ("normal", "relu", "wild"):
+            for shape in SHAPES:
+                there_and_back(host, random, name, shape, kind, 4 * int(random.integers(4)))
+
+
+def test_defaults_fit_every_tensor(host, random):
+    """Compressed and decompressed with nothing but the plan, and the driver's scales, each mode gives golden's payload
+    for these settings."""
+    for mode in lane_modes():
+        x = tensor(random, SHAPES[0])
+        outcome, job = host.plan(mode.name, SHAPES[0])
+        assert outcome == 0
+        host.write(job, x)
+        if mode.scaled:
+            assert host("division" if mode.name in division.LANE else "scales", ctypes.byref(job)) == 0
+        assert host("compress", ctypes.byref(job)) == 0, mode.name
+        values = {one.name: one.default for one in mode.settings}
+        if mode.shifts:
+            values["table"] = sum(number << 3 * k for k, number in enumerate(job.shifts))
+        view = mode.model.view(SHAPES[0])
+        payload, _ = mode.model.encode(x.reshape(view.rows, view.width), view, job.memory, values, 1)
+        assert host.payload(job) == payload, mode.name
+
+
+def test_capabilities(host):
+    assert (host.device.cdus, host.device.address_width) == (1, 40)
+    assert host.device.modes == sum(1 << mode.code for mode in lane_modes())
+    for mode in lane_modes():
+        one = host.c.actcodec_mode_named(mode.name.encode())
+        assert one.contents.code == mode.code
+        assert ctypes.addressof(host.c.actcodec_mode_coded(mode.code).contents) == ctypes.addressof(one.contents)
+        assert host("has", one) == 1
+    host.device.modes ^= 1
+    assert host("has", host.c.actcodec_mode_named(b"raw")) == 0
+    assert host.plan("raw", (1, 8))[0] == NO_MODE and host.plan("none", (1, 8))[0] == NO_MODE
+    assert not host.c.actcodec_mode_coded(255)
+
+
+def test_the_histogram_is_golden_s(host, random):
+    x = tensor(random, (2, 3, 16, 16))
+    outcome, job = host.plan("comet", x.shape)
+    assert outcome == 0 and host.c.actcodec_set(ctypes.byref(job), b"step", 0x3D00) == 0
+    host.write(job, x)
+    assert host("compress", ctypes.byref(job)) == 0
+    bins = (u32 * 32)()
+    host("histogram", bins)
+    mode, = lane_modes("comet")
+    e = mode.model.encoded({one.name: one.default for one in mode.settings} | {"step": 0x3D00})
+    q, _ = prequantise.quantize(x, e.s)
+    assert list(bins) == list(book.histogram(lorenzo.residuals(q, x.shape, e.config), sampled=True))
+
+
+def broken(payload):
+    return {ErrorCode.SHORT: payload[:-1], ErrorCode.EXCESS: payload + b"1"}
+
+
+def test_errors_and_what_comes_after(host, random):
+    """Each error has its code; memory around the tensor stays as it is, and the next tensor is right."""
+    good = lambda: there_and_back(host, random, "sfpr", SHAPES[0], "normal")  # noqa: E731
+    job = good()
+    payload = host.payload(job)
+    for code, bad in broken(payload).items():
+        host.store(job, bad)
+        assert host("decompress", ctypes.byref(job)) == code
+        good()
+    text = host.c.actcodec_text(int(ErrorCode.EXCESS)).decode()
+    assert text == "the stream continued after the last block"
+    job.room = len(payload) - 1  # the DMA engine has no room
+    assert host("compress", ctypes.byref(job)) == DMA_FAILED
+    good()
+    outcome, job = host.plan("jpeg-base", SHAPES[0])
+    assert outcome == 0 and host.c.actcodec_set_bytes(ctypes.byref(job), b"divisors", (u8 * 64)()) == 0
+    assert host("compress", ctypes.byref(job)) == ErrorCode.DESCRIPTOR
+    good()
+    for mode, address, code in (("raw", SIZE, ErrorCode.READ), ("sfpr", SIZE, ErrorCode.READ)):
+        outcome, job = host.plan(mode, SHAPES[0], address=address)
+        assert outcome == 0 and host("compress", ctypes.byref(job)) == code
+        host.store(job, host.payload(job))
+        assert host("decompress", ctypes.byref(job)) == ErrorCode.WRITE
+        good()
+    outcome, job = host.plan("zvc", SHAPES[0])
+    host.device.modes ^= 1 << job.mode.contents.code
+    assert host("compress", ctypes.byref(job)) == NO_MODE
+    other = Mode.from_buffer_copy(job.mode.contents)  # one that only the accelerator knows to be missing
+    other.code = 63
+    job.mode, host.device.modes = ctypes.pointer(other), (1 << 64) - 1
+    assert host("compress", ctypes.byref(job)) == ErrorCode.MODE
+    good()
+    outcome, job = host.plan("sfpr", SHAPES[0])
+    job.words = None
+    assert host("compress", ctypes.byref(job)) == host("scales", ctypes.byref(job)) == NO_MEMORY
+
+
+def test_a_wait_that_is_given_up_and_a_reset(host, random):
+    for cycles in (0, 40, 90):
+        _, job = host.plan("sfpr-zvc", SHAPES[0])
+        host.write(job, tensor(random, SHAPES[0]))
+        assert host("scales", ctypes.byref(job)) == 0
+        host.world.cycles = cycles
+        assert host("compress", ctypes.byref(job)) == GAVE_UP
+        host.environment.give_up()
+        host("reset")
+        while host.environment.take() is not None:  # a frame that was under way ends without bytes
+            pass
+        host.world.cycles = 1 << 40
+        there_and_back(host, random, "sfpr-zvc", SHAPES[0], "relu")
+
+
+# ------------------------------------------------------------------------------------------------ without one
+def test_what_is_no_accelerator_is_told(c):
+    host, answers = Host(c), {}
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, pointer, ctypes.c_int, u32, u32, ctypes.POINTER(u32))
+
+    @kind
+    def access(environment, write, address, strobes, word):
+        if not write:
+            word[0] = answers.get(address, 0)
+        return 0
+
+    host.world.access = ctypes.cast(access, pointer)
+    hooks = ctypes.addressof(pointer.in_dll(c, "hooks"))
+    assert host("probe", hooks, ctypes.byref(host.world)) == NO_DEVICE
+    answers |= {0: int.from_bytes(b"JACT", "little"), 4: 1 << 16}
+    assert host("probe", hooks, ctypes.byref(host.world)) == WRONG_VERSION
+    for outcome in (NO_DEVICE, WRONG_VERSION, GAVE_UP, 0, 8, 9, -10, 2**31 - 1, -2**31):
+        assert c.actcodec_text(outcome)
+
+
+def test_plans_are_golden_s(c, random):
+    """Views of any shape, the fallbacks, and what no descriptor can have."""
+    host = Host(c)
+    for _ in range(300):
+        shape = tuple(int(one) for one in random.integers(1, 20, random.integers(2, 6)))
+        for mode in lane_modes():
+            outcome, job = host.plan(mode.name, shape)
+            merged = four(shape)
+            lane = mode
+            if mode.tiled:
+                own = mode.model.view(merged)
+                lane = mode if own.tileable else lane_modes(mode.fallback)[0]
+            view = lane.model.view(merged)
+            assert outcome == 0 and job.mode.contents.name.decode() == lane.name, f"{mode.name} {shape}"
+            assert (job.rows, job.width, job.height, job.channels, job.stride) == (
+                view.rows, view.width, view.height, view.channels, 4 * view.width), f"{mode.name} {shape}"
+    for shape in ((), (4,), (1, 0, 8, 8), (1,) * 6, (2**31, 2**31, 2**31), (1, 1, 1, 2**31), (2**17, 2**16, 8, 8)):
+        assert host.plan("sfpr", shape)[0] == BAD_SHAPE, shape
+
+
+def test_settings_reach_their_bits_and_no_others(c, random):
+    host = Host(c)
+    for mode in lane_modes():
+        _, job = host.plan(mode.name, SHAPES[0])
+        whole = sum(one.default << one.low for one in mode.settings)
+        words = lambda: sum(int(word) << 32 * k for k, word in enumerate(job.settings))  # noqa: E731, B023
+        assert words() == whole
+        for one in mode.settings:
+            number = int.from_bytes(random.bytes(64), "little") >> 512 - one.width
+            configure(job, c, {one.name: number})
+            whole += (number - one.default) << one.low
+            assert words() == whole
+            if one.width < 64:
+                assert c.actcodec_set(ctypes.byref(job), one.name.encode(), 1 << one.width) == NO_SETTING
+        assert c.actcodec_set(ctypes.byref(job), b"nothing", 0) == NO_SETTING
+        assert words() == whole
+
+
+def floats(random, count):
+    """Any bits, the special ones, and what lies at the limits of scales."""
+    bits = np.concatenate([random.integers(0, 1 << 32, count, np.uint32), SPECIAL.astype(np.float32).view(np.uint32),
+                           np.float32(144) .view(np.uint32) + np.arange(-9, 9, dtype=np.int64),
+                           np.float32(144 / 2.0**126).view(np.uint32) + np.arange(-9, 9, dtype=np.int64)])
+    return bits.astype(np.uint32)
+
+
+@pytest.mark.parametrize("count", [2000, *regress(200_000)])
+def test_scales_and_reciprocals(c, random, count):
+    bits = floats(random, count)
+    with np.errstate(all="ignore"):
+        golden = sfpr.scales(bits.view(np.float32).reshape(1, -1, 1, 1).repeat(8, axis=3))
+    finite = (bits & 0x7FFFFFFF) < 0x7F800000
+    assert [c.actcodec_scale(int(one)) for one in bits[finite]] == golden.k.view(np.uint32)[finite].tolist()
+    k = np.unique(golden.k)
+    assert [c.actcodec_reciprocal(int(one)) for one in k.view(np.uint32)] == sfpr.reciprocal(k).view(np.uint32).tolist()
+    every = (np.arange(1 << 15, dtype=np.uint32) << 16)  # all k, with anything in the lower half
+    with np.errstate(all="ignore"):
+        r = sfpr.reciprocal(np.where(every < 0x00800000, 0, every).astype(np.uint32).view(np.float32))
+        r = sfpr.decompressing(r.view(np.uint32))
+    normal = every <= 253 << 23
+    assert [c.actcodec_reciprocal(int(one) | 0xFF) for one in every[normal]] == r.view(np.uint32)[normal].tolist()
+
+
+@pytest.mark.parametrize("kind", ["normal", "relu", "wild"])
+def test_tables_of_scales(c, random, kind):
+    """Of every view, also with gaps between rows: golden's words."""
+    host = Host(c)
+    for shape in SHAPES:
+        for name in ("sfpr", *division.LANE):
+            x, (outcome, job) = tensor(random, shape, kind), host.plan(name, shape, gap=8)
+            mode, = lane_modes(job.mode.contents.name.decode())
+            assert outcome == 0
+            host.write(job, x)
+            if name == "sfpr":
+                assert host("scales", ctypes.byref(job)) == 0
+                assert np.array_equal(job.memory, mode.model.fit(x.reshape(four(shape)))[0]), (shape, kind)
+                assert host("division", ctypes.byref(job)) == NO_MODE
+                continue
+            for lfc, minimum in ((0, 0), (1, 0), (1, 1)):
+                configure(job, c, {"lfc": lfc, "minimum": minimum})
+                assert host("division", ctypes.byref(job)) == 0
+                view = views.View(mode.tiled, job.rows, job.width, job.channels, job.height)
+                golden = table.table(x, mode.format.row, bool(lfc), "min" if minimum else "mean", view)
+                words = golden.k.view(np.uint32) | golden.delta.view(np.uint8)
+                assert np.array_equal(job.memory, words), (name, shape, kind, lfc, minimum)
+
+
+def test_division_of_views_of_no_shape(c, random):
+    """Planes that come back, or of which some have no row."""
+    host = Host(c)
+    for tiled in (True, False):
+        for rows, width, channels, height in ((48, 13, 2, 8), (24, 40, 4, 16), (16, 8, 5, 8)):
+            _, job = host.plan("division" if tiled else "division-flat", (1, 1, 8, 8) if tiled else (1, 9))
+            job.rows, job.width, job.channels, job.height, job.stride = rows, width, channels, height, 4 * width
+            job.memory = np.zeros(channels, np.uint32)
+            job.words = job.memory.ctypes.data
+            x = tensor(random, (rows, width))
+            host.write(job, x)
+            configure(job, c, {"lfc": 1})
+            assert host("division", ctypes.byref(job)) == 0
+            golden = table.table(x, 2, True, "mean", views.View(tiled, rows, width, channels, height))
+            there = np.arange(channels) < -(-rows // height)
+            words = golden.k.view(np.uint32) | golden.delta.view(np.uint8)
+            assert np.array_equal(job.memory[there], words[there])
+
+
+@pytest.mark.parametrize("count", [300, *regress(20_000)])
+def test_steps(c, random, count):
+    bits = floats(random, count)
+    for bound in bits.view(np.float32)[:count]:
+        try:
+            golden = int(np.float32(prequantise.step(float(bound))).view(np.uint32) >> 16)
+        except ValueError:
+            golden = 0
+        assert c.actcodec_step(float(bound)) == golden, bound
+    assert c.actcodec_step(float(np.float32(2.0**-126))) == 256 and c.actcodec_step(3e38) == 30592
+
+
+@pytest.mark.parametrize("count", [12, *regress(400)])
+def test_books(c, random, count):
+    """Golden's from any histogram: empty, one bin, falling, rising, any."""
+    scratch = ctypes.create_string_buffer(ctypes.c_size_t.in_dll(c, "scratch_size").value)
+    falling = np.exp2(24 - np.arange(32) * 0.9)
+    histograms = [np.zeros(32), np.full(32, 1 << 27), *(np.eye(32)[k] * 1000 for k in (0, 1, 15, 16, 31)), falling]
+    for _ in range(count):
+        some = random.random(32) < random.random()
+        histograms.append(random.integers(0, 1 + int(2.0 ** random.integers(1, 25)), 32) * some)
+    for bins in histograms:
+        bins, counts = np.asarray(bins, np.int64), (u8 * 7)()
+        c.actcodec_book((u32 * 32)(*map(int, bins)), counts, scratch)
+        assert bytes(counts) == book.build(book.spread(bins)).to_bytes(), bins.tolist()
+
+
+# ------------------------------------------------------------------------------------------------------ the compilers
+@pytest.mark.parametrize("compiler", ["gcc", *(["clang"] if os.system("command -v clang > /dev/null") == 0 else [])])
+def test_compiles_without_a_warning(folder, tmp_path, compiler):
+    for source in [SOURCES[0], *sorted((ROOT / "drivers/c/examples").glob("*.c"))]:
+        files = ["-c", source] if source == SOURCES[0] else [source, SOURCES[0]]
+        subprocess.run([compiler, *WARNINGS, "-O2", f"-I{folder}", f"-I{ROOT}/drivers/c", *files, "-o",
+                        tmp_path / "out"], check=True)
+
+
+def test_the_header_is_for_cpp_too(folder, tmp_path):
+    (tmp_path / "one.cpp").write_text('#include "actcodec.h"\nint main() { return actcodec_scale(0) != 0; }\n')
+    subprocess.run(["g++", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{folder}", f"-I{ROOT}/drivers/c",
+                    "-fsyntax-only", tmp_path / "one.cpp"], check=True)
+
+
+def test_every_function_is_documented():
+    header = (ROOT / "drivers/c/actcodec.h").read_text().splitlines()
+    for number, line in enumerate(header):
+        if "actcodec_" in line and line.endswith(";") and "(" in line and not line.startswith((" ", "/")):
+            before = [text for text in header[:number] if text][-3:]
+            assert any(text.rstrip().endswith("*/") for text in before), line
+
+
+def test_a_view_that_c_does_not_know_is_refused():
+    class Odd:
+        name, model = "odd", type("Model", (), {"view": staticmethod(lambda shape: shape)})
+
+    with pytest.raises(ValueError, match="mode odd sees"):
+        c_modes._view(Odd)
+    assert {c_modes._view(mode) for mode in lane_modes()} == set(c_modes.VIEWS)
+    assert all(c_modes._view(mode) == "planes" for mode in lane_modes() if isinstance(mode.model, planes.Division))
+
+
+@pytest.mark.regress
+def test_addresses_are_checked(folder):
+    """All of this once more, with the sanitizer of addresses in the process."""
+    if "LD_PRELOAD" in os.environ:
+        return
+    asan = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True)
+    subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-m", "not regress", __file__], check=True, cwd=ROOT,
+                   env={**os.environ, "LD_PRELOAD": asan.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"})
