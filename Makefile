@@ -93,10 +93,10 @@ verilog: setup  ## write the Verilog of the accelerator and of every unit to bui
 	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
 	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
 
-registers:  ## write the registers as SystemRDL, C header, IP-XACT and HTML to build/registers (CDUS=, MODES=, ADDRESS_WIDTH=)
+registers:  ## write the registers as SystemRDL, C header, IP-XACT and HTML to build/registers (CDUS=, MODES=, ADDRESS_WIDTH=, PAYLOAD=)
 	@scripts/setup.sh registers
 	@$(BIN)/python -m drivers.registers build/registers $(if $(CDUS),--cdus $(CDUS)) $(if $(MODES),--modes $(MODES)) \
-	    $(if $(ADDRESS_WIDTH),--address-width $(ADDRESS_WIDTH))
+	    $(if $(ADDRESS_WIDTH),--address-width $(ADDRESS_WIDTH)) $(if $(PAYLOAD),--payload $(PAYLOAD))
 
 docs: setup  ## write recorded figures, and ratios of all modes, into the documents (BENCH=build/bench: record these)
 	@$(BIN)/python -m docs.tables

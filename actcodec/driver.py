@@ -70,10 +70,11 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 class AcceleratorError(RuntimeError):
-    """The accelerator ended a tensor with an error; ``code`` is an ``ErrorCode``."""
+    """The accelerator ended a tensor with an error; ``code`` is an ``ErrorCode``. ``length`` is the payload's, if that
+    did not fit its space."""
 
-    def __init__(self, code: int) -> None:
-        self.code = code
+    def __init__(self, code: int, length: int | None = None) -> None:
+        self.code, self.length = code, length
         name = getattr(code, "name", "which this driver does not know")
         super().__init__(f"the accelerator reports error {int(code)}, {name}")
 
@@ -92,16 +93,17 @@ class Result:
 
 class Driver:
     """One accelerator, made by :meth:`open`. ``cdus``, ``modes``, ``formats`` (of values in memory) and
-    ``address_width`` say what it has.
+    ``address_width`` say what it has; ``payloads`` where payloads can be: 0 in the streams, 1 in memory, 2 in either.
 
     One tensor at a time. Tensors are contiguous unless ``stride`` tells the bytes from one row of their view to the
     next. ``scale_table`` is the address, a multiple of 32, of room for a float32 word for each channel, rounded up to
-    32 bytes; only the modes that scale need it.
+    32 bytes; only the modes that scale need it. ``payload``, an address, a multiple of 32, and a number of bytes, is
+    the space for a payload in memory, or what it has there; without, it passes the stream.
     """
 
     def __init__(self, bus: Any, memory: Any, wait: Callable[[], Any] | None = None) -> None:
         self.bus, self.memory, self.wait = bus, memory, wait
-        self.cdus = self.address_width = 0
+        self.cdus = self.address_width = self.payloads = 0
         self.modes: tuple[str, ...] = ()
         self.formats: tuple[str, ...] = ()
 
@@ -119,7 +121,8 @@ class Driver:
             raise RuntimeError(f"no accelerator: the magic number is {magic:#010x}, not {MAGIC:#010x}")
         if major != MAJOR:
             raise RuntimeError(f"the accelerator's registers have version {major}, this driver knows version {MAJOR}")
-        self.cdus, modes, beside, self.address_width = await self.get("cdus", "modes", "formats", "address_width")
+        self.cdus, modes, beside, self.address_width, self.payloads = await self.get(
+            "cdus", "modes", "formats", "address_width", "payloads")
         self.formats = tuple(name for code, name in enumerate(FORMATS) if (2 * beside | 1) >> code & 1)
         self.modes = tuple(mode.name for mode in codecs.lane_modes() if modes >> mode.code & 1)
         await self.put(done_enable=1, error_enable=0)
@@ -158,18 +161,19 @@ class Driver:
                        options: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None,
                        scales: ArrayLike | None = None,
                        scale_table: int | None = None, stride: int | None = None,
-                       dtype: str = "float32") -> Result:
+                       dtype: str = "float32", payload: tuple[int, int] | None = None) -> Result:
         """Compresses the tensor of ``shape`` and ``dtype``, one of :attr:`formats`, at ``address``; :class:`Result`.
 
         A mode of tiles falls back where the tensor has none. With ``signs``, no positive value becomes 0 under a scale.
         ``settings`` has a number for each of the mode's, such as the table of its coder, perhaps that of an earlier
         tensor. ``scales`` are the k of all channels, or, where there is more to a scale, the words of its table,
         uint32. Without either the tensor is read, and what fits it is computed by the mode's ``options``, or their
-        defaults. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
+        defaults. Raises ValueError for what cannot be, and :class:`AcceleratorError`, whose ``length`` is that of a
+        payload that does not fit its space.
         """
         name = mode
         mode, job = self._job(address, shape, mode, False, stride, dtype)
-        job |= {"signs": int(signs)}
+        job |= {"signs": int(signs), **self._place(payload)}
         if (mode.scaled and scales is None) or ((mode.settings or mode.shifts) and settings is None):
             x = (await self._rows(address, mode.model.view(shape), job["stride"], dtype)).reshape(shape)
             words, fitted = mode.model.fit(x, signs=signs, **_options(name, options or {}))
@@ -182,8 +186,8 @@ class Driver:
 
     async def decompress(self, address: int, shape: Sequence[int], mode: Any, *, scales: ArrayLike | None = None,
                          settings: Mapping[str, int] | None = None, lengths: Sequence[int] = (),
-                         scale_table: int | None = None,
-                         stride: int | None = None, dtype: str = "float32") -> Result:
+                         scale_table: int | None = None, stride: int | None = None, dtype: str = "float32",
+                         payload: tuple[int, int] | None = None) -> Result:
         """Decompresses the stream into the room for a tensor of ``shape`` and ``dtype`` at ``address``;
         :class:`Result`.
 
@@ -193,6 +197,7 @@ class Driver:
         from actcodec.golden.jpegact import sfpr
 
         mode, job = self._job(address, shape, mode, True, stride, dtype)
+        job |= self._place(payload)
         back = None if scales is None else sfpr.reciprocal(np.asarray(scales, np.float32)).view(np.uint32)
         if mode.format.endless:
             if len(lengths) != self.cdus or not all(0 <= length < 1 << LENGTH for length in lengths):
@@ -239,6 +244,20 @@ class Driver:
                              f"{LENGTH} bytes")
         return mode, job
 
+    def _place(self, payload):
+        """The registers of a payload in memory, or none."""
+        if (payload is None and self.payloads == 1) or (payload is not None and not self.payloads):
+            raise ValueError("payloads of this accelerator are in memory only: payload must be an address and a size"
+                             if payload is None else "payloads of this accelerator are in the streams only")
+        if payload is None:
+            return {}
+        address, size = payload
+        for name, value, multiple in (("address", address, 32), ("size", size, 1)):
+            if not 0 <= value < 1 << self.address_width or value % multiple:
+                raise ValueError(f"payload has {name} {value:#x}, must be below 2^{self.address_width}"
+                                 f"{', a multiple of 32' * (multiple > 1)}")
+        return {"payload": address, "payload_size": size} | ({"payload_memory": 1} if self.payloads == 2 else {})
+
     async def _rows(self, address, view, stride, dtype):
         """The tensor in memory, float32 [rows, width]."""
         size = formats.bytes_of(dtype) * view.width
@@ -277,7 +296,8 @@ class Driver:
             done, error, clipped = await self.get("done", "error", "clipped")
         await self.put(done_pending=1, error_pending=1)
         if error:
-            raise AcceleratorError(ErrorCode(error) if error in list(map(int, ErrorCode)) else error)
+            length = (await self.get("bytes_out"))[0] if error == ErrorCode.OVERFLOW else None
+            raise AcceleratorError(ErrorCode(error) if error in list(map(int, ErrorCode)) else error, length)
         counters = dict(zip(COUNTERS, await self.get(*COUNTERS), strict=True))
         lengths: tuple[int, ...] = ()
         if mode.format.endless and not job["decompress"]:

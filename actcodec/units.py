@@ -47,8 +47,10 @@ OFFLOAD = (
     Unit("reciprocal", "offload.scan.reciprocal:Reciprocal", "k to the scale r that decompresses"),
     Unit("scan", "offload.scan.scan:Scan", "a lane's share of a scan: two walks, statistics, scale, table",
          {**ADDRESS, "lanes": 4}),
+    Unit("payload", "offload.memory.payload:Payload", "a frame's packets to memory and back, over AXI",
+         {**ADDRESS, "outstanding": 384}),
     Unit("registers", "offload.control.registers:Registers", "registers on AXI4-Lite",
-         {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS}),
+         {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS, "payload": "stream"}),
     Unit("collector", "offload.wire.collector:Collector", "blocks of all CDUs to packets",
          {"cdus": 4, "modes": JPEG_ACT}, variants=CODED, by_name=tuple(CODED)),
     Unit("splitter", "offload.wire.splitter:Splitter", "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT},
@@ -61,10 +63,11 @@ OFFLOAD = (
          {"modes": JPEG_ACT, **MEMORY, **FORMATS, **CODERS}, codec="jpegact.cdu:Cdu", synth=None,
          bench="offload/accelerator"),
     Unit("accelerator", "offload.accelerator:Accelerator", "lanes, collector, splitter, registers: all of it",
-         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **FORMATS, **CODERS}, codec="jpegact.cdu:Cdu",
+         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **FORMATS, "payload": "stream", **CODERS}, codec="jpegact.cdu:Cdu",
          variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
                    "independent memory": {"memory": "independent"}},
-         by_name=("1 CDU, all modes", "independent memory")),
+         by_name=("1 CDU, all modes", "independent memory"),
+         presets={"offload": {}, "standalone": {"payload": "memory"}}),
 )
 
 UNITS: dict[str, Unit] = {}

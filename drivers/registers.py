@@ -10,6 +10,7 @@ from peakrdl_ipxact import IPXACTExporter, Standard
 from systemrdl import RDLCompiler
 
 from actcodec.codecs import lane_modes
+from actcodec.rtl.offload.control.register_map import PAYLOADS
 from drivers import modes, rdl
 
 __all__ = ["elaborated", "main", "write"]
@@ -44,14 +45,16 @@ def write(folder, **parameters):
 @click.option("--cdus", type=click.IntRange(1, 8), help="Lanes of the instance; 8 without.")
 @click.option("--modes", "names", help="Its modes by name, with commas between them; all without.")
 @click.option("--address-width", type=click.IntRange(32, 64), help="Bits of its addresses; 64 without.")
-def main(folder, cdus, names, address_width):
+@click.option("--payload", type=click.Choice(PAYLOADS), help="Where its payloads pass; both without.")
+def main(folder, cdus, names, address_width, payload):
     """Writes SystemRDL, C header, IP-XACT and HTML into FOLDER."""
     try:
         bits = names and rdl.mask(lane_modes(*names.split(",")))
     except ValueError as error:
         raise click.ClickException(str(error)) from error
-    given = {"cdus": cdus, "modes": bits, "address_width": address_width}
-    write(folder, **{name: value for name, value in given.items() if value})
+    given = {"cdus": cdus, "modes": bits, "address_width": address_width,
+             "payloads": payload and PAYLOADS.index(payload)}
+    write(folder, **{name: value for name, value in given.items() if value is not None})
     print(f"actcodec.rdl, actcodec_registers.h, actcodec_modes.h, actcodec.xml and html/index.html are in {folder}")
 
 

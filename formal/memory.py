@@ -1,8 +1,9 @@
-"""AXI4: what reader and writer owe to memory, and count on."""
+"""AXI4: what reader, writer and the payload's port owe to memory, and count on."""
 
 from amaranth.hdl import Cat, Const, Mux, Signal, signed
 
 from actcodec.rtl.common.bursts import LIMIT
+from actcodec.rtl.offload.memory import payload
 from actcodec.rtl.offload.memory.reader import Reader
 from actcodec.rtl.offload.memory.writer import GRANTED, STORED, Writer
 from formal.catalogue import Proof
@@ -19,6 +20,7 @@ LIMITED = "under way, or on offer, never more than outstanding"
 IDLE = "not busy is nothing under way"
 FORMED = "every burst comes to the port once, in order"
 TAKEN = "whatever was asked for is taken at once, and has its place"
+STORED_FIRST = "an address comes when all of its data is there, which then waits for nothing but ready"
 LENGTH = "a burst has as many beats as its address says, the last one marked"
 
 
@@ -72,6 +74,23 @@ def inductive(h, names, condition):
 def stored(inner, name):
     """Beats in a FIFO and behind its memory."""
     return inner[f"{name}.level"] + inner[f"{name}.fetched"] + inner[f"{name}.valid"]
+
+
+def offers_whole(h, port, inner, name, begun, depth, behind=None, also=None):
+    """A burst's address comes when all of its data is in the FIFO ``name`` of packets, which holds ``depth`` beats and
+    besides only the beats ``begun`` of the next burst. ``behind``: whether there is a burst whose address is not yet
+    seen, and its beats; ``also``: what else is true."""
+    aw, w = port.aw, port.w
+    owed = Signal(signed(8), name="owed")  # beats of bursts that are, or were, on offer and that have not left
+    h.m.d.sync += owed.eq(owed + Mux(moves(aw), beats(aw.p), 0) - moves(w))
+    visible = owed + Mux(aw.valid, beats(aw.p), 0)
+    drains(h, (visible > 0) & ~w.valid, 3, STORED_FIRST)
+    level = inner[f"{name}.level"]
+    there = stored(inner, name)
+    h.check(STORED_FIRST, there == visible + begun if behind is None else
+            (there == visible + Mux(*behind, 0) + begun) & also)
+    h.check(STORED_FIRST, (level == inner[f"{name}.whole"] + inner[f"{name}.done"] + inner[f"{name}.length"])
+            & (inner[f"{name}.length"] == begun) & (level <= depth))
 
 
 def reads(memory, outstanding, folder):
@@ -142,21 +161,65 @@ def writes(memory, outstanding, folder):
         follow(h, *(Beat(event, [item], Const(1), Const(0)) for event, item in (comes, leaves)), room, forgets)
         h.checks[name] = h.checks.pop(ORDER) + h.checks.pop(ROOM)
     if stores:
-        # Beats of bursts that are, or were, on offer and that have not left.
-        owed = Signal(signed(8), name="owed")
-        h.m.d.sync += owed.eq(owed + Mux(moves(aw), beats(aw.p), 0) - moves(w))
-        visible = owed + Mux(aw.valid, beats(aw.p), 0)
-        there = stored(inner, "w")
-        name = "an address comes when all of its data is there, which then waits for nothing but ready"
-        drains(h, (visible > 0) & ~w.valid, 3, name)
-        h.check(name, (there == visible + Mux(more, length, 0) + inner["count"]) & (aw.valid | ~more))
-        h.check(name, (inner["w.level"] == inner["w.whole"] + inner["w.done"] + inner["w.length"])
-                & (inner["w.length"] == inner["count"]) & (inner["w.level"] <= STORED))
+        offers_whole(h, unit.axi, inner, "w", inner["count"], STORED, (more, length), aw.valid | ~more)
+    return h
+
+
+def carries(decompress, outstanding, folder):
+    """The payload's port in one direction."""
+    names = ["under_way", "first", "index", "room", "open_", "stores"]
+    names += [f"arrived.{name}" for name in ("level", "valid", "fetched", "i__ready")]
+    names += [f"stored.{name}" for name in ("level", "valid", "done", "fetched", "whole", "length",
+                                              "i__payload")]
+    h, unit, inner = master(payload.Payload(WIDTH, outstanding), folder, *names)
+    h.assume(unit.decompress == decompress)
+    tail = unit.size[:5]
+    h.assume(~h.past(unit.start | unit.busy) | (tail == h.past(tail)))
+    h.assume(held(h, Port("", False, unit.i.valid, unit.i.ready, unit.i.p.as_value())))
+    ar, r, aw, w, b = unit.reads.ar, unit.reads.r, unit.writes.aw, unit.writes.w, unit.writes.b
+    at = inner["index"][:3] - inner["first"]  # the beat's place in its burst
+    walk = ~unit.busy | (inner["first"] <= inner["index"][:3])
+    asked = Signal(range(2 * outstanding + 2), name="asked")
+    if decompress:
+        h.m.d.sync += asked.eq(asked + Mux(moves(ar), beats(ar.p), 0) - moves(r))
+        h.assume(~r.valid | (asked != 0))
+        h.assume(~b.valid)
+        channel, offered, kept = ar, Mux(ar.valid, beats(ar.p), 0), stored(inner, "arrived")
+        h.check("writes nothing", ~aw.valid & ~w.valid)
+        inductive(h, ("writes nothing",), (stored(inner, "stored") == 0) & ~inner["open_"])
+    else:
+        whole = Signal(signed(6), name="whole")  # bursts that memory has all of
+        h.m.d.sync += [asked.eq(asked + moves(aw) - moves(b)), whole.eq(whole + (moves(w) & w.p.last) - moves(b))]
+        h.assume(~b.valid | ((asked != 0) & (whole > 0)))
+        h.assume(~r.valid)
+        channel, offered, kept = aw, aw.valid, Const(0)
+        stays(h, w)
+        h.check("reads nothing", ~ar.valid)
+        begun = Signal(4, name="begun")
+        h.m.d.sync += begun.eq(Mux(inner["stores"], Mux(inner["stored.i__payload"][-1], 0, begun + 1), begun))
+        h.check(LENGTH, ~inner["stores"] | (begun == at[:3]))
+        inductive(h, (LENGTH,), walk & (begun == Mux(inner["open_"], at[:3], 0)) & (begun < LIMIT)
+                  & (inner["open_"] == (begun != 0)))
+        offers_whole(h, unit.writes, inner, "stored", begun, payload.STORED)
+        inductive(h, (STORED_FIRST,), begun < LIMIT)
+    legal(h, channel.valid, channel.p.length, channel.p.address)
+    inductive(h, (LEGAL,), walk)
+    stays(h, channel)
+    h.check(LIMITED, asked + offered <= outstanding)
+    h.check(IDLE, unit.busy | ((asked == 0) & ~channel.valid))
+    if decompress:
+        h.check(TAKEN, r.ready & ((asked == 0) | inner["arrived.i__ready"]))
+        inductive(h, (LIMITED, IDLE, TAKEN), inner["arrived.i__ready"] == (inner["arrived.level"] != outstanding))
+    inductive(h, (LIMITED, IDLE, TAKEN), (asked + offered + kept == inner["under_way"])
+              & (inner["under_way"] <= outstanding)
+              & (~inner["room"] | channel.valid | (inner["under_way"] <= outstanding - LIMIT)))
     return h
 
 
 def proofs():
-    return [Proof(unit, "axi", lambda folder, build=build, memory=memory, size=size: build(memory, size, folder),
-                  f"{memory} memory, outstanding {size}, {WIDTH} bits of address")
-            for unit, build, size in (("reader", reads, 16), ("writer", writes, 5))
-            for memory in ("shared", "independent")]
+    found = [Proof("payload", "axi", lambda folder, way=way: carries(way, 16, folder),
+                   f"{('writes', 'reads')[way]}, outstanding 16, {WIDTH} bits of address") for way in (0, 1)]
+    return found + [
+        Proof(unit, "axi", lambda folder, build=build, memory=memory, size=size: build(memory, size, folder),
+              f"{memory} memory, outstanding {size}, {WIDTH} bits of address")
+        for unit, build, size in (("reader", reads, 16), ("writer", writes, 5)) for memory in ("shared", "independent")]

@@ -155,9 +155,16 @@ def splitter(h, unit):
         h.assume(~h.past(unit.start | unit.busy) | (value == h.past(value)))
 
 
+def payload(h, unit):
+    """A frame starts when the one before has ended; until then, nothing changes. Giving up withdraws a packet."""
+    h.assume(~(unit.start & (unit.busy | unit.abort)) & ~(unit.abort & unit.o.valid & ~unit.o.ready))
+    chosen = Cat(unit.decompress, unit.size[:5])
+    h.assume(~h.past(unit.start | unit.busy) | (chosen == h.past(chosen)))
+
+
 # Parameters that differ from the catalogue's: what stores much is proved with a small store.
 SMALL = {"maxpool": {"width": 4}, "maxpool_backward": {"width": 4}, "reader": {"outstanding": 8},
-         "writer": {"outstanding": 3}, "lane": {"modes": ("brc",), "outstanding": 8},
+         "writer": {"outstanding": 3}, "payload": {"outstanding": 8}, "lane": {"modes": ("brc",), "outstanding": 8},
          "accelerator": {"cdus": 2, "modes": ("brc",), "outstanding": 8}}
 # Of the faults that are tried, where those of seed 1 do not break valid.
 SEEDS = {"dpr_reduce": 3, "mx_decode": 7}
@@ -198,6 +205,7 @@ SURROUNDINGS = {
     "address_generator": walk,
     "beat_planner": steady("scaled", "gather", "table"),
     "reader": steady("gather", "scaled", "scales", pulses=("abort",)),
+    "payload": payload,
     "collector": steady("blocks", pulses=("start",)),
     "splitter": splitter,
     "stream_collector": lambda h, unit: h.assume(~unit.start | ~h.past(unit.o.valid & ~unit.o.ready)),

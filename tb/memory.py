@@ -21,22 +21,26 @@ from tb.harness import PATTERNS, Bench
 BURST = ("addr", "len", "size", "burst", "id", "cache", "prot")
 CHANNELS = {"ar": BURST, "aw": BURST, "w": ("data", "strb", "last"), "r": ("data", "resp", "last", "id"),
             "b": ("resp", "id")}
+MASTERS = ("axi", "reads", "writes")  # what units call their ports to memory
 
 
 class Flat(wiring.Component):
-    """A unit whose port ``axi`` is flat, called ``m_axi_``."""
+    """A unit whose port to memory, ``axi`` or ``reads`` and ``writes``, is flat, called ``m_axi_``."""
 
     def __init__(self, unit):
         self.unit = unit
-        members = {name: member for name, member in unit.signature.members.items() if name != "axi"}
+        members = {name: member for name, member in unit.signature.members.items() if name not in MASTERS}
         super().__init__(members | axi.ports("m_axi_", unit.address_width))
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.unit = unit = self.unit
-        axi.connect(m, self, "m_axi_", **{"reads" if hasattr(unit.axi, "ar") else "writes": unit.axi})
+        ports = [getattr(unit, name) for name in MASTERS if hasattr(unit, name)]
+        axi.connect(m, self, "m_axi_", **{"reads" if hasattr(port, "ar") else "writes": port for port in ports})
         for name, member in unit.signature.members.items():
-            if member.is_signature and name != "axi":
+            if name in MASTERS:
+                continue
+            if member.is_signature:
                 wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(unit, name))
             elif member.is_port:
                 inside, outside = getattr(unit, name), getattr(self, name)

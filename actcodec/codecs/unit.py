@@ -53,6 +53,7 @@ class Unit:
     codec: str = ""  # the class, likewise, that it takes as its codec
     by_name: tuple = ()  # of these, what is mapped only when asked for by name, as it takes long
     apart: tuple = ()  # submodules that are mapped by themselves, where it has them
+    presets: dict = field(default_factory=dict)  # parameters that belong together: {name: those that differ}
     # Its bench, as "gist/dpr::test_encode": where it is in tb/, unless that mirrors the unit, and which test of it is
     # the unit's, if others are not.
     bench: str = ""

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from actcodec.codecs import MODES, lane_modes
 from actcodec.codecs.unit import Unit
@@ -56,7 +57,10 @@ class Verilog(click.Group):
 def unit_command(unit: Unit) -> click.Command:
     """The command that prints the Verilog of ``unit``."""
 
-    def convert(output_path, module, **parameters):
+    def convert(output_path, module, preset=None, **parameters):
+        source = click.get_current_context().get_parameter_source
+        parameters |= {name: value for name, value in unit.presets.get(preset, {}).items()
+                       if source(name) is ParameterSource.DEFAULT}
         try:
             text = unit.verilog(module, **parameters)
         except ValueError as error:
@@ -69,6 +73,9 @@ def unit_command(unit: Unit) -> click.Command:
 
     meaning, legal = described(unit.component), choices(unit.component)
     params = [parameter_option(*item, meaning.get(item[0]), legal.get(item[0])) for item in unit.parameters.items()]
+    if unit.presets:
+        params.insert(0, click.Option(["preset", "--preset"], type=click.Choice(list(unit.presets)),
+                                      default=next(iter(unit.presets)), show_default=True, help=preset_help(unit)))
     params.append(click.Option(["module", "--name"], metavar="NAME", default=unit.name, show_default=True,
                                help="Name of the top module, and what the names of all modules in it begin with."))
     params.append(click.Option(["output_path", "-o", "--output"], metavar="FILE",
@@ -77,6 +84,15 @@ def unit_command(unit: Unit) -> click.Command:
                          epilog=modes_explained() if "modes" in unit.parameters else None,
                          help=f"{unit.summary}.\n\n\b\nExamples:\n  actcodec verilog {unit.name}\n"
                               f"  actcodec verilog {unit.name} -o {unit.name}.v")
+
+
+def preset_help(unit: Unit) -> str:
+    """What the presets of ``unit`` set."""
+    def listed(values):
+        return ", ".join(f"{name} {written(value)}" for name, value in values.items()) or "the defaults below"
+
+    presets = "; ".join(f"{preset} has {listed(values)}" for preset, values in unit.presets.items())
+    return f"Of parameters that are not given: {presets}."
 
 
 def documented(component: Callable[..., Any]) -> dict[str, tuple[str, str]]:

@@ -66,7 +66,8 @@ def _functions(path):
     library = ctypes.CDLL(str(path))
     pointer, integer, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint64
     for name, result, *arguments in [
-            ("create", pointer, word, pointer, pointer, word, word, integer, ctypes.c_int), ("destroy", None),
+            ("create", pointer, word, pointer, pointer, word, word, integer, ctypes.c_int, ctypes.c_int),
+            ("destroy", None),
             ("reset", None), ("begin", None, pointer, integer, integer, integer, ctypes.c_double, word),
             ("phase", None, ctypes.c_int), ("give_up", None),
             ("access", ctypes.c_int, ctypes.c_int, ctypes.c_uint32, ctypes.c_uint32, pointer),
@@ -83,9 +84,9 @@ class Environment:
     """One accelerator, reset. Its flip-flops begin with random bits, or with zeros where ``seed`` is 0.
 
     ``bytes`` is memory from the address ``origin`` on. With ``owned``, ``owner`` says for each of them whether it
-    belongs to nobody (0), to the tensor (1), or to the table of scales (2): only what they own is read, only the tensor
-    is written, each byte once, which makes it a 3. Otherwise all of it may be read and written, and beyond it the
-    answer is an error.
+    belongs to nobody (0), to the tensor (1), to the table of scales (2), or to the payload (4): only what they own is
+    read, only the tensor, or the payload, is written, each byte once, which makes it a 3. Otherwise
+    all of it may be read and written, and beyond it the answer is an error.
     """
 
     def __init__(self, accelerator: Accelerator, seed: int, size: int = 1 << 20, origin: int = 0,
@@ -96,7 +97,8 @@ class Environment:
         self._state = np.zeros(6, np.int64)
         self._environment = self._library.environment_create(
             seed, self.bytes.ctypes.data, self.owner.ctypes.data if owned else None, origin, size,
-            accelerator.outstanding, accelerator.memory == "shared")
+            accelerator.outstanding, accelerator.cdus if accelerator.payload != "stream" else -1,
+            accelerator.memory == "shared")
         self.check()
 
     def __del__(self) -> None:
@@ -207,8 +209,9 @@ class Environment:
 
     def traffic(self) -> dict[str, Any]:
         """What has passed since the start: {"read": [...], "written": [...], "sent": ..., "received": ...}, beats of
-        memory for each CDU, packets of the streams, each as :class:`Traffic`."""
-        counts = np.zeros((self.accelerator.cdus, 4, 3), np.int64)
+        memory for each CDU, and behind them for the payload's port, packets of the streams, as :class:`Traffic`."""
+        ports = self.accelerator.cdus + (self.accelerator.payload != "stream")
+        counts = np.zeros((ports, 4, 3), np.int64)
         for k, part in enumerate(counts):
             self._call("traffic", k, part.ctypes.data)
         read, written, sent, received = ([Traffic(*map(int, row)) for row in column]

@@ -18,7 +18,7 @@ from actcodec.driver import AcceleratorError, Driver, Plain, Result, run
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import configuration, prepare
-from actcodec.sim.simulator import Simulator
+from actcodec.sim.simulator import PACKET, Simulator
 from actcodec.sim.toolchain import SimulationError
 
 __all__ = ["Cycles", "SimulatedHost", "SimulationError", "compress", "decompress", "prepare"]
@@ -46,6 +46,7 @@ class SimulatedHost:
     """A tensor of ``shape`` and ``dtype`` in the memory of an accelerator of its own, simulated for ``mode``.
 
     An accelerator for tensors of 16 bits has all formats. ``options`` go to :class:`~actcodec.sim.simulator.Simulator`.
+    With ``payload="memory"`` the payload lies behind the table, in room for twice the tensor.
     """
 
     def __init__(self, shape: Sequence[int], mode: str, cdus: int, dtype: str = "float32", **options: Any) -> None:
@@ -54,7 +55,9 @@ class SimulatedHost:
         if dtype in formats.HALVES:
             options = {"formats": formats.FORMATS, **options}
         self.table = -(-self.size // 32) * 32  # of scales, behind the tensor
-        self.simulator = Simulator(configuration(mode), cdus, self.table + self.size + 32, **options)
+        self.place = self.table + -(-self.size // 32) * 32 + 32  # of the payload, if that is in memory
+        self.room = 2 * self.size + PACKET if options.get("payload", "stream") != "stream" else 0
+        self.simulator = Simulator(configuration(mode), cdus, self.place + self.room, **options)
         simulator, memory = self.simulator, Contents(self.simulator.bytes)
 
         async def wait():
@@ -67,17 +70,24 @@ class SimulatedHost:
         """The driver's result, and the payload, of float32 values or of words of 16 bits. ``job`` are other parameters
         of the driver's."""
         self.simulator.bytes[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-        result = self._run(self.driver.compress(0, self.shape, mode, scale_table=self.table, dtype=self.dtype, **job))
-        return result, self.simulator.take()
+        space = (self.place, self.room) if self.room else None
+        result = self._run(self.driver.compress(0, self.shape, mode, scale_table=self.table, dtype=self.dtype,
+                                                payload=space, **job))
+        if not space:
+            return result, self.simulator.take()
+        return result, self.simulator.bytes[self.place :][: result.counters["bytes_out"]].tobytes()
 
     def decompress(self, stored: LanePayload) -> tuple[Result, np.ndarray]:
         """The driver's result, and the tensor of a :class:`~actcodec.codecs.codec.LanePayload`: float32, or words of 16
         bits."""
         c = stored
-        self.simulator.send(c.payload)
+        if self.room:
+            Contents(self.simulator.bytes).write(self.place, c.payload)
+        else:
+            self.simulator.send(c.payload)
         result = self._run(self.driver.decompress(
             0, c.shape, host_mode(c.mode).name, scales=c.scales, settings=c.settings, scale_table=self.table,
-            lengths=c.lengths, dtype=self.dtype))
+            lengths=c.lengths, dtype=self.dtype, payload=(self.place, len(c.payload)) if self.room else None))
         kind = np.uint16 if self.dtype in formats.HALVES else np.float32
         return result, self.simulator.bytes[: self.size].view(kind).reshape(c.shape).copy()
 
@@ -92,7 +102,7 @@ class SimulatedHost:
     def cycles(self, result: Result, stored: LanePayload, decompressing: bool) -> Cycles:
         """:class:`Cycles` of the tensor that was done last, the first one of this host."""
         passed = self.simulator.traffic()
-        out = passed["written"] if decompressing else [passed["sent"]]
+        out = passed["written"][: self.cdus] if decompressing else [passed["sent"], *passed["written"][self.cdus :]]
         first = min(traffic.first for traffic in out if traffic.count)
         most = 4 * -(-stored.blocks // 4 // self.cdus)
         counters = result.counters

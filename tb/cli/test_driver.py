@@ -304,6 +304,44 @@ def test_capabilities_are_read():
     assert (host.cdus, host.modes, host.address_width) == (5, ("jpeg-act", "zvc"), 40)
 
 
+def place(device):
+    return [device.values[name] for name in ("payload_memory", "payload", "payload_size")]
+
+
+@pytest.mark.parametrize("payloads", [1, 2])
+def test_payloads_in_memory(payloads):
+    """Where they are is written for each tensor; of one that does not fit its space the length is known."""
+    device = Accelerator(payloads=payloads)
+    host = opened(device)
+    assert host.payloads == payloads
+    driver.run(host.compress(TENSOR, (1, 1, 8, 8), "raw", payload=(0x10020, 1000)))
+    assert place(device) == [payloads - 1, 0x10020, 1000]
+    driver.run(host.decompress(TENSOR, (1, 1, 8, 8), "raw", payload=(0x10040, 256)))
+    assert place(device) == [payloads - 1, 0x10040, 256]
+    if payloads == 2:
+        driver.run(host.compress(TENSOR, (1, 1, 8, 8), "raw"))
+        assert place(device)[0] == 0
+    device.fail, device.values["bytes_out"] = int(ErrorCode.OVERFLOW), 256
+    with pytest.raises(driver.AcceleratorError, match="OVERFLOW") as caught:
+        driver.run(host.compress(TENSOR, (1, 1, 8, 8), "raw", payload=(0x10020, 100)))
+    assert caught.value.length == 256
+
+
+@pytest.mark.parametrize("payloads, payload, message", [
+    (0, (0, 100), "in the streams only"), (1, None, "in memory only"),
+    (1, (16, 100), "address 0x10, .* multiple of 32"),
+    (2, (1 << 40, 100), "address 0x10000000000, must be below 2.40"), (2, (0, 1 << 40), "size .* below 2.40"),
+    (2, (0, -1), "size -0x1")])
+def test_where_payloads_cannot_be(payloads, payload, message):
+    device = Accelerator(payloads=payloads, address_width=40)
+    host = opened(device)
+    writes = len(device.writes)
+    for job in (host.compress, host.decompress):
+        with pytest.raises(ValueError, match=message):
+            driver.run(job(TENSOR, (1, 1, 8, 8), "raw", payload=payload))
+    assert len(device.writes) == writes
+
+
 GOOD = {"address": TENSOR, "shape": (2, 3, 8, 16), "mode": "jpeg-act", "scale_table": SCALES}
 WRONG = {
     "tensor between words": ({"address": TENSOR + 2}, "multiple of 4"),

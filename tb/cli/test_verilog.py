@@ -44,11 +44,21 @@ def test_the_accelerator_passes_lint(accelerator):
 
 
 @pytest.mark.parametrize("name", [
-    "unbinarize", "counter", "bursts", "align", "dpr_decode", "registers", "address_generator"])
+    "unbinarize", "counter", "bursts", "align", "dpr_decode", "registers", "address_generator", "payload"])
 def test_units_pass_lint(name, tmp_path):
     path = tmp_path / f"{name}.v"
     path.write_text(verilog(UNITS[name].build(), name))
     assert lint(path, WAIVERS) == ""
+
+
+@pytest.mark.parametrize("options, there, lacks", [
+    (["--preset", "offload"], "m_axis_tdata", "m_axi_payload"),
+    (["--preset", "standalone"], "m_axi_payload_awaddr", "m_axis"),
+    (["--preset", "standalone", "--payload", "stream"], "m_axis_tdata", "m_axi_payload")])
+def test_a_preset_sets_what_is_not_given(options, there, lacks):
+    done = CliRunner().invoke(cli.main, ["verilog", "accelerator", "--cdus", "1", "--modes", "brc", *options])
+    assert done.exit_code == 0, done.output
+    assert there in done.output and lacks not in done.output
 
 
 @pytest.mark.parametrize("body, warning", [

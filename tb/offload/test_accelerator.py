@@ -20,7 +20,7 @@ from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.accelerator import Accelerator as Hardware
 from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
 from actcodec.sim.accelerator import Accelerator
-from actcodec.sim.environment import PATTERNS, SLVERR, MemoryBehaviour
+from actcodec.sim.environment import KINDS, PATTERNS, SLVERR, MemoryBehaviour
 from tb import reference
 from tb.harness import regress
 from tb.jpegact.blocks import recovered
@@ -92,7 +92,8 @@ def job(session, x, name, gap=0, form=None, **given):
 @pytest.mark.parametrize("wrong, name", [
     ({"cdus": 0}, "cdus"), ({"cdus": 9}, "cdus"), ({"modes": ()}, "modes"), ({"modes": ("jpeg",)}, "modes"),
     ({"address_width": 31}, "address_width"), ({"outstanding": 0}, "outstanding"), ({"memory": "common"}, "memory"),
-    ({"formats": ("float16",)}, "formats"), ({"formats": ("float32", "float64")}, "formats")])
+    ({"formats": ("float16",)}, "formats"), ({"formats": ("float32", "float64")}, "formats"),
+    ({"payload": "file"}, "payload")])
 def test_refuses_wrong_parameters(wrong, name):
     with pytest.raises(ValueError, match=f"{name} must be"):
         Hardware(**{"cdus": 4, "modes": lane_modes(*JPEG_ACT), "codec": Cdu, **wrong})
@@ -182,6 +183,35 @@ def test_a_null_beat_may_end_a_frame(session):
         chance.around(session)
         session.decompress(one, null)
         session.decompress(one)
+
+
+@pytest.mark.parametrize("accelerator", [
+    chance.RESIDENT, *regress(Accelerator(1, ("sfpr-zvc", "brc"), payload="memory"),
+                              Accelerator(3, chance.EVERY, payload="both", outstanding=8))])
+def test_payloads_in_memory(accelerator, random):
+    """All ports on one slave, which keeps the order of all addresses, or on several; spaces of any size."""
+    session = Session(accelerator, random, size=SIZE)
+    modes = [mode for mode in lanes_modes(session) if mode.name in asked(session.driver.modes)]
+    for turn, mode in enumerate(modes):
+        chance.around(session, **({"kind": KINDS.index("shared"), "ordered": 1} if turn % 2 else {}))
+        one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400)).at(0x1000)
+        assert session.compress(one) in (ErrorCode.NONE, ErrorCode.OVERFLOW)
+        assert session.decompress(one) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("accelerator", [chance.RESIDENT])
+def test_payloads_in_memory_and_whatever_befalls_them(accelerator, random):
+    soak.run(accelerator, int(random.integers(2**63)))
+
+
+def test_a_payload_at_no_multiple_of_32_is_refused(random):
+    session = Session(chance.RESIDENT, random, size=SIZE)
+    mode, = lane_modes("brc")
+    good = Job.draw(random, draws.descriptor(random, mode, 2, most=100)).at(0x1000).registers(False)
+    for low in (1, 2, 4, 8, 16, 31):
+        chance.around(session)
+        session.refuse(mode, good | {"payload_memory": 1, "payload": 0x4000 + low, "payload_size": 100},
+                       ErrorCode.DESCRIPTOR)
 
 
 # ---------------------------------------------------------------------------------------------------------- bad tensors

@@ -13,7 +13,7 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
 
-__all__ = ["FEW", "FOUND", "WHOLE", "accelerator", "around", "job", "memory", "pattern", "window"]
+__all__ = ["FEW", "FOUND", "RESIDENT", "WHOLE", "accelerator", "around", "job", "memory", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
@@ -22,6 +22,7 @@ FORMATS = tuple(limits.FORMATS)
 SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (3, EVERY), (8, JPEG_ACT), (3, STREAMS),
          *((cdus, EVERY) for cdus in (1, 2, 4, 8)), *((cdus, EVERY, FORMATS) for cdus in (2, 4)))
+RESIDENT = Accelerator(2, JPEG_ACT, payload="both")
 FEW = range(6)  # of these, which tests build, too
 WHOLE = tuple(number for number, (_, modes, *_) in enumerate(FOUND) if modes is EVERY)
 SIZE = 1 << 17  # bytes of memory
@@ -43,7 +44,7 @@ def accelerator(number):
         outstanding=int(random.choice([8, 9, 15, 16, 40, 100, 384, 384])),
         address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])),
         formats=[("float32",), ("float32",), FORMATS, ("float32", "bfloat16"), ("float32", "float16")][
-            random.integers(5)])
+            random.integers(5)], payload=str(random.choice(["stream", "both"])))
 
 
 def window(random, accelerator):

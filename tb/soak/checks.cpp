@@ -49,7 +49,7 @@ static int scripted() {
     int wrong = 0;
     for (const Case &one : cases) {
         Verdict verdict;
-        Master master(verdict, 0, 16, one.stores);
+        Master master(verdict, 0, 16, false, one.stores);
         for (const Cycle &cycle : one.cycles) {
             Channels c{};
             c.r.ready = c.b.ready = true;

@@ -12,7 +12,7 @@ __all__ = ["Session"]
 
 LOCKED = sorted({bits.address for bits in BITS if VALUES[bits.name].locked})
 
-TENSOR, TABLE = 1, 2  # owners of a byte
+TENSOR, TABLE, SPACE = 1, 2, 4  # owners of a byte
 
 
 class GivenUp(Exception):
@@ -87,18 +87,27 @@ class Session:
         """Has it compressed; the error code."""
         environment, encoded = self.environment, job.encoded
         before = self._prepare(job, job.words, job.x)
+        space = self._space(job)
         environment.phase(COMPRESSING)
-        code = self._tensor(job.registers(False), job.mode)
-        self._same_memory(before, "memory, which was only read")
+        code = self._tensor(job.registers(False) | self._resident(space), job.mode)
+        reads, writes = environment.failures
+        fault = ErrorCode.READ if reads else ErrorCode.WRITE if writes else ErrorCode.NONE
+        if space:
+            size = min(len(job.payload), space.stop - space.start)
+            fault = fault or (ErrorCode.OVERFLOW if size < len(job.payload) else ErrorCode.NONE)
+            at = slice(space.start, space.start + size)
+            before[at] = environment.bytes[at] if reads or writes else np.frombuffer(job.payload[:size], np.uint8)
+        self._same_memory(before, "memory, of which only the payload was written")
         frame = environment.take()
-        if frame is None:
-            raise Broken("no frame")
+        if (frame is None) != (space is not None):
+            raise Broken("a frame, or none")
         same(environment.take(), None, "a second frame")
-        same(code, ErrorCode.READ if environment.failures[0] else ErrorCode.NONE, "error")
-        if code:
+        same(code, fault, "error")
+        if code and code != ErrorCode.OVERFLOW:
             return code
-        same_bytes(frame, job.payload, "payload")
-        self._same_counters(bytes_in=job.x.nbytes, bytes_out=len(frame), nans=encoded.nans,
+        if not space:
+            same_bytes(frame, job.payload, "payload")
+        self._same_counters(bytes_in=job.x.nbytes, bytes_out=len(job.payload), nans=encoded.nans,
                             saturated=encoded.saturated)
         if job.mode.format.segmented:
             same(run(self.driver.get("clipped")), [encoded.clipped], "clipped")
@@ -118,10 +127,11 @@ class Session:
         granule = 1 if set(self.driver.modes) - {"raw", "zvc"} or len(self.driver.formats) > 1 else 4
         codes, rows, sure = outcome or expected(frame, job, lengths, granule)
         before = self._prepare(job, job.back)
-        if not sent:
+        space = None if sent or frame.malformed else self._space(job, frame.bytes, before)
+        if not sent and not space:
             environment.send(frame.data, frame.keep, frame.last)
         environment.phase(DECOMPRESSING)
-        code = self._tensor(job.registers(True, lengths), job.mode)
+        code = self._tensor(job.registers(True, lengths) | self._resident(space), job.mode)
         reads, writes = environment.failures
         codes = {ErrorCode.READ} if reads else {ErrorCode.WRITE} if writes else codes
         if code not in codes:
@@ -200,13 +210,14 @@ class Session:
         """Starts a tensor and lets it run for some cycles. Memory before, and whether it has not ended."""
         environment = self.environment
         before = self._prepare(job, job.back if back else job.words, None if back else job.x)
-        if back:
+        space = self._space(job, job.payload if back else None, before)
+        if back and not space:
             frame = framed(job.payload, self.random)
             environment.send(frame.data, frame.keep, frame.last)
         environment.phase(DECOMPRESSING if back else COMPRESSING)
         self.patience = cycles
         try:
-            self._tensor(job.registers(back, job.lengths), job.mode)
+            self._tensor(job.registers(back, job.lengths) | self._resident(space), job.mode)
             return before, False
         except GivenUp:
             return before, True
@@ -225,6 +236,35 @@ class Session:
         if x is not None:
             environment.bytes[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)
         return environment.bytes.copy()
+
+    def _space(self, job, payload=None, before=None):
+        """Where in memory the payload is, or None if it passes the streams: of one to compress the space that it gets,
+        which may be too small; one to decompress is put there, and into the copy ``before``."""
+        environment, random = self.environment, self.random
+        where = environment.accelerator.payload
+        if where == "stream" or (where == "both" and random.random() < 0.4):
+            return None
+        first, behind = job.address - environment.origin, -(-(job.end - environment.origin) // 32) * 32
+        start, room = max((0, first), (behind, environment.bytes.size - behind), key=lambda span: span[1])
+        size = len(job.payload if payload is None else payload)
+        shift = 32 * int(random.integers(8)) if room > 256 + size else 0
+        start, room = start + shift, room - shift
+        if payload is None:
+            size = min(max(size + int(random.choice([0, 0, 1, 500, -1, -100, -size, -random.integers(size)])), 0), room)
+        elif size > room:
+            return None
+        space = slice(start, start + size)
+        environment.owner[space] = SPACE
+        if payload is not None:
+            environment.bytes[space] = before[space] = np.frombuffer(payload, np.uint8)
+        return space
+
+    def _resident(self, space):
+        """The registers of a payload in that space, if there is one."""
+        if not space:
+            return {}
+        both = {"payload_memory": 1} if self.environment.accelerator.payload == "both" else {}
+        return both | {"payload": space.start + self.environment.origin, "payload_size": space.stop - space.start}
 
     def _same_counters(self, **expected):
         counters = dict(zip(COUNTERS, run(self.driver.get(*COUNTERS)), strict=True))

@@ -62,7 +62,8 @@ struct Environment {
     Traffic sent{}, received{};          // packets, by the accelerator
 
     // Flip-flops begin with random bits, or with zeros where the seed is 0.
-    Environment(uint64_t seed, Content content, int64_t outstanding, bool stores) : random{seed} {
+    // `payload` is the port that moves payloads, or -1.
+    Environment(uint64_t seed, Content content, int64_t outstanding, int payload, bool stores) : random{seed} {
         auto *context = Verilated::threadContextp();
         context->randReset(seed ? 2 : 0);
         context->randSeed(1 + random.below(INT32_MAX));
@@ -76,10 +77,11 @@ struct Environment {
             top->p##wvalid, top->p##wready, top->p##wdata, top->p##wstrb, top->p##wlast, \
             top->p##bvalid, top->p##bready, top->p##bresp});
         ALL_PINS
-        for (size_t k = 0; k < pins.size(); k++) masters.emplace_back(verdict, k, outstanding, stores);
+        for (size_t k = 0; k < pins.size(); k++) 
+            masters.emplace_back(verdict, k, outstanding, int(k) == payload, stores || int(k) == payload);
         channels.resize(pins.size());
         reads.resize(pins.size()), writes.resize(pins.size());
-        memory = std::make_unique<Memory>(verdict, content, int(pins.size()));
+        memory = std::make_unique<Memory>(verdict, content, int(pins.size()), payload);
         for (Pauses &pauses : bus) pauses.begin(NEVER, random);
         reset(2);
     }
@@ -89,7 +91,7 @@ struct Environment {
     void reset(int64_t cycles) {
         top->rst = 1;
         top->s_axil_awvalid = top->s_axil_wvalid = top->s_axil_arvalid = 0;
-        top->s_axil_bready = top->s_axil_rready = top->s_axis_tvalid = top->m_axis_tready = 0;
+        top->s_axil_bready = top->s_axil_rready = enters().valid = leaves().ready = 0;
         for (auto &pin : pins) pin.drive({});
         for (int64_t end = cycle + cycles; cycle < end; cycle++) {
             top->clk = 0, top->eval();
@@ -103,12 +105,22 @@ struct Environment {
         giving_up = false;
     }
 
+#ifdef NO_STREAMS
+    struct { VlWide<PACKET / 4> data; VlWide<PACKET / 32> keep; CData last, valid, ready; } nothing[2]{};
+    Stream<VlWide<PACKET / 4>, VlWide<PACKET / 32>> stream(int way) {
+        auto &n = nothing[way];
+        return {n.data, n.keep, n.last, n.valid, n.ready};
+    }
+    Stream<VlWide<PACKET / 4>, VlWide<PACKET / 32>> leaves() { return stream(0); }
+    Stream<VlWide<PACKET / 4>, VlWide<PACKET / 32>> enters() { return stream(1); }
+#else
     Stream<decltype(Vtop::m_axis_tdata), decltype(Vtop::m_axis_tkeep)> leaves() {
         return {top->m_axis_tdata, top->m_axis_tkeep, top->m_axis_tlast, top->m_axis_tvalid, top->m_axis_tready};
     }
     Stream<decltype(Vtop::s_axis_tdata), decltype(Vtop::s_axis_tkeep)> enters() {
         return {top->s_axis_tdata, top->s_axis_tkeep, top->s_axis_tlast, top->s_axis_tvalid, top->s_axis_tready};
     }
+#endif
 
     // One cycle; `look` is called before the edge, when everything has settled.
     template<class Look> void step(Look look) {
@@ -208,8 +220,8 @@ struct Environment {
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT Environment *environment_create(uint64_t seed, uint8_t *bytes, uint8_t *owner, uint64_t origin, uint64_t size,
-                                       int64_t outstanding, int stores) {
-    return new Environment(seed, {bytes, owner, origin, size}, outstanding, stores);
+                                       int64_t outstanding, int payload, int stores) {
+    return new Environment(seed, {bytes, owner, origin, size}, outstanding, payload, stores);
 }
 EXPORT void environment_destroy(Environment *e) { delete e; }
 EXPORT void environment_reset(Environment *e) { e->reset(2 + e->random.below(3)); }
@@ -255,7 +267,7 @@ EXPORT void environment_state(Environment *e, int64_t *found) {
     std::copy(std::begin(state), std::end(state), found);
 }
 EXPORT const char *environment_verdict(Environment *e) { return e->verdict.what.c_str(); }
-// Memory read, memory written (by the lane `k`), packets sent and received.
+// Memory read, memory written (by the port `k`), packets sent and received.
 EXPORT void environment_traffic(Environment *e, int k, Traffic *found) {
     const Traffic all[] = {e->reads[k], e->writes[k], e->sent, e->received};
     std::copy(std::begin(all), std::end(all), found);

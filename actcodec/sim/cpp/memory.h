@@ -14,7 +14,7 @@ enum { OKAY = 0, SLVERR = 2, DECERR = 3 };
 enum Kind { INDEPENDENT, SHARED, CROSSBAR };     // a slave for each lane, for all, for each of two regions
 enum Fairness { CHANCE, TURNS, ROTATION };       // by turns: after the last one; in rotation: another one each cycle
 enum Needs { NOTHING, DATA, BURST };             // what a slave waits for at w before it takes an address
-enum Owner : uint8_t { NOBODY, TENSOR, TABLE, WRITTEN };  // of a byte of memory; the last one is the tensor, too
+enum Owner : uint8_t { NOBODY, TENSOR, TABLE, WRITTEN, SPACE };  // of a byte: WRITTEN is the tensor's or the payload's
 
 // How memory behaves; actcodec/sim/environment.py has the same fields in the same order.
 struct MemoryBehaviour {
@@ -68,6 +68,7 @@ class Memory {
 
     Verdict &verdict;
     Content content;
+    int payload;  // the port that moves payloads, or -1
     MemoryBehaviour behaviour{};
     Random random{0};
     std::vector<Slave> slaves;
@@ -164,7 +165,8 @@ class Memory {
         if (!content.owner) return;
         for (int k = 0; k < BEAT && inside(address); k++) {
             uint8_t owner = content.owner[address - content.origin + k];
-            if (owner == TABLE || (owner == TENSOR && phase == COMPRESSING)) return;
+            if (lane == payload ? owner == SPACE && phase == DECOMPRESSING
+                                : owner == TABLE || (owner == TENSOR && phase == COMPRESSING)) return;
         }
         verdict.wrong("ar of %d: nothing to read at %#llx", lane, (unsigned long long)address);
     }
@@ -176,7 +178,7 @@ class Memory {
         for (int byte = 0; byte < BEAT; byte++) {
             if (!(beat.strobe >> byte & 1)) continue;
             uint64_t at = burst.address + byte - content.origin;
-            if (content.owner && (!inside(burst.address) || content.owner[at] != TENSOR))
+            if (content.owner && (!inside(burst.address) || content.owner[at] != (k == payload ? SPACE : TENSOR)))
                 return verdict.wrong("w of %d: writes %#llx%s", k, (unsigned long long)burst.address + byte,
                                      inside(burst.address) && content.owner[at] == WRITTEN ? " once more" : "");
             if (content.owner) content.owner[at] = WRITTEN;
@@ -194,7 +196,8 @@ public:
     std::vector<Answer> answers;
     int64_t failed_reads = 0, failed_writes = 0;  // answers with an error that a lane has got
 
-    Memory(Verdict &verdict, Content content, int lanes) : verdict(verdict), content(content) {
+    Memory(Verdict &verdict, Content content, int lanes, int payload = -1)
+        : verdict(verdict), content(content), payload(payload) {
         this->lanes.resize(lanes);
         answers.resize(lanes);
     }

@@ -62,6 +62,7 @@ class Master {
     Verdict &verdict;
     int lane;
     int64_t outstanding;
+    bool payload;  // moves payloads, and reads and writes the other way round
     bool stores;  // has data before it offers their address, and room for what it reads
     Stays<Address> ar, aw;
     Stays<Data> w;
@@ -94,8 +95,8 @@ class Master {
 public:
     int64_t reads = 0, writes = 0;  // beats and bursts that were asked for and have no answer
 
-    Master(Verdict &verdict, int lane, int64_t outstanding, bool stores)
-        : verdict(verdict), lane(lane), outstanding(outstanding), stores(stores) {}
+    Master(Verdict &verdict, int lane, int64_t outstanding, bool payload, bool stores)
+        : verdict(verdict), lane(lane), outstanding(outstanding), payload(payload), stores(stores) {}
 
     bool at_rest() const { return !reads && !writes && addresses.empty() && data.empty() && !beats; }
 
@@ -108,7 +109,9 @@ public:
 
     void look(const Channels &c, Phase phase) {
         if (phase == IDLE && (c.ar.valid || c.aw.valid || c.w.valid)) verdict.wrong("lane %d: moves while idle", lane);
-        if (phase == COMPRESSING && (c.aw.valid || c.w.valid)) verdict.wrong("lane %d: writes", lane);
+        if (phase == (payload ? DECOMPRESSING : COMPRESSING) && (c.aw.valid || c.w.valid))
+            verdict.wrong("lane %d: writes", lane);
+        if (payload && phase == COMPRESSING && c.ar.valid) verdict.wrong("port %d: reads", lane);
 
         if (ar.look(verdict, "ar", lane, c.ar.valid, c.ar.ready, fields(c.ar))) burst("ar", c.ar);
         if (c.ar.valid && reads + c.ar.length + 1 > outstanding)

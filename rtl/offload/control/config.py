@@ -5,16 +5,23 @@ from amaranth.lib import data
 
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.offload.control import setting
+from actcodec.rtl.offload.control.register_map import PAYLOADS
 from actcodec.rtl.offload.memory.geometry import FAR, TILES
 
-__all__ = ["Chosen", "Error", "beyond", "check_blocks", "check_modes", "check_streams", "config_layout", "limited",
-           "of_blocks", "of_streams", "rows_layout", "share", "with_halves"]
+__all__ = ["Chosen", "Error", "beyond", "check_blocks", "check_modes", "check_payload", "check_streams",
+           "config_layout", "limited", "of_blocks", "of_streams", "rows_layout", "share", "with_halves"]
 
 # Which part of a tensor a CDU has, for units that have to know where its blocks lie: every ``step``-th group of four
 # blocks, from number ``group`` on. Rows of the tensor have ``sectors``, the last with ``tail`` values. ``phase`` of
 # them are in front of the CDU's first, ``stride`` lie from one of its groups to its next one, both modulo ``sectors``;
 # a group of tiles counts as four. ``void`` rows of its last block lie behind the tensor's end, but for tiles.
 share = data.StructLayout({"sectors": TILES, "tail": 4, "phase": FAR, "stride": FAR, "void": 3, "group": 3, "step": 4})
+
+
+def check_payload(payload):
+    """Raises ValueError unless ``payload`` is one of :data:`~actcodec.rtl.offload.control.register_map.PAYLOADS`."""
+    if payload not in PAYLOADS:
+        raise ValueError(f"payload must be one of {', '.join(PAYLOADS)}, not {payload!r}")
 
 
 def check_modes(modes):

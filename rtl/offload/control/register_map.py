@@ -12,7 +12,7 @@ from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.setting import BITS as SETTINGS
 
 __all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR",
-           "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register"]
+           "PAYLOAD", "PAYLOADS", "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 2, 3
@@ -33,6 +33,7 @@ class ErrorCode(IntEnum):
     BEAT = 7
     BLOCK = 8
     FORMAT = 9
+    OVERFLOW = 10
 
 
 ERRORS = {
@@ -46,6 +47,7 @@ ERRORS = {
     ErrorCode.BEAT: "a beat of the stream was malformed (tkeep)",
     ErrorCode.BLOCK: "a block of the stream was malformed (detected only in modes whose first byte is a length)",
     ErrorCode.FORMAT: "the format is not built in",
+    ErrorCode.OVERFLOW: "the payload is longer than the space in memory; `BYTES_OUT` has its true length",
 }
 
 ACCESS = {
@@ -100,6 +102,8 @@ MAP = (
         Field("cdus", 0, 4, "fixed", "number of CDUs", None),
         Field("formats", 8, 3, "fixed", "bit f - 1: the format with code f is built in; float32 always is", None),
         Field("address_width", 16, 7, "fixed", "bits of an address in memory", None),
+        Field("payloads", 24, 2, "fixed", "where payloads pass: 0 through the streams, 1 memory, 2 as `payload_memory` "
+              "says", None),
     )),
     Register("CONTROL", 0x0C, (
         Field("start", 0, 1, "pulse", "starts a tensor; ignored while busy and together with `reset`"),
@@ -126,6 +130,7 @@ MAP = (
         Field("signs", 9, 1, "rw", "when compressing in a mode that scales: a positive value, unless subnormal, "
               "becomes at least 1"),
         Field("format", 12, 2, "rw", f"what a value is in memory: {_FORMATS} (exists only with more than float32)"),
+        Field("payload_memory", 16, 1, "rw", "the payload is in memory, at `PAYLOAD` (exists only if `payloads` is 2)"),
     ), locked=True),
     _word("ROWS", 0x24, "rw", "rows of the tensor's view"),
     _word("WIDTH", 0x28, "rw", "values in a row"),
@@ -135,6 +140,9 @@ MAP = (
     _word("BASE", 0x38, "rw", "address of the tensor", 2),
     _word("SCALES", 0x40, "rw", "address of the scale table, a multiple of 32: one float32 per channel, k to compress "
           "and r to decompress; the whole last 32 bytes may be read", 2),
+    _word("PAYLOAD", 0x48, "rw", "address of the payload, a multiple of 32, or else the error DESCRIPTOR (this and the "
+          "next register exist only if `payloads` is not 0)", 2),
+    _word("PAYLOAD_SIZE", 0x50, "rw", "bytes that the payload may have when compressing, or has when decompressing", 2),
     Register("TABLE", 0x60, (
         Field("table", 0, 3, "rw", "log2 of the DQT, row-major, vertical frequency first", count=8, step=4),
     ), 8, locked=True),
@@ -164,6 +172,13 @@ MAP = (
 
 STREAMS = ("lengths_in", "lengths_out", "bin", "count", "counted")
 """Values that a device has only with modes whose payload is streams."""
+
+PAYLOAD = ("payloads", "payload", "payload_size")
+"""Values that a device has only if payloads can be in memory."""
+
+PAYLOADS = ("stream", "memory", "both")
+"""Where payloads of tensors may pass, by the number that ``payloads`` has: AXI4-Stream, a memory port of their own, or
+either, from tensor to tensor."""
 
 COUNTERS = ("cycles", "bytes_in", "bytes_out", "stall_read", "stall_write", "stall_stream", "saturated", "nans")
 

@@ -8,14 +8,14 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axil
 from actcodec.rtl.offload.control import setting
-from actcodec.rtl.offload.control.config import check_modes, of_streams
-from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, STREAMS, VALUES
+from actcodec.rtl.offload.control.config import check_modes, check_payload, of_streams
+from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, PAYLOAD, PAYLOADS, STREAMS, VALUES
 from actcodec.rtl.offload.memory.formats import halves_of
 
 __all__ = ["Registers"]
 
 SHAPES = {"table": data.ArrayLayout(3, 64)}  # of values that are more than a number
-ADDRESSES = ("base", "scales")
+ADDRESSES = ("base", "scales", "payload", "payload_size")
 
 
 class Registers(wiring.Component):
@@ -43,6 +43,8 @@ class Registers(wiring.Component):
         Bits of an address in memory, 32 to 64; registers have no more, and a write of more is refused.
     formats : tuple of {"float32", "bfloat16", "float16"}
         Of values in memory (see :func:`~actcodec.rtl.offload.memory.formats.halves_of`).
+    payload : {"stream", "memory", "both"}
+        Where payloads pass; what is about those in memory exists only with "memory" and "both".
 
     Ports
     -----
@@ -68,19 +70,21 @@ class Registers(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, cdus, modes, address_width=64, formats=("float32",)):
+    def __init__(self, cdus, modes, address_width=64, formats=("float32",), payload="stream"):
         if cdus not in range(1, 9):
             raise ValueError(f"cdus must be 1 to 8, not {cdus!r}")
         check_modes(modes)
         if address_width not in range(32, 65):
             raise ValueError(f"address_width must be 32 to 64, not {address_width!r}")
+        check_payload(payload)
         self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
-                      "address_width": address_width,
+                      "address_width": address_width, "payloads": PAYLOADS.index(payload),
                       "formats": sum(1 << one.value - 1 for one in halves_of(formats))}
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
                                 for name, info in VALUES.items()} | {
             "settings": setting.width(modes), "clipped": int(any(mode.format.segmented for mode in modes)),
-            "format": VALUES["format"].width if halves_of(formats) else 0}
+            "format": VALUES["format"].width if halves_of(formats) else 0, "payload_memory": int(payload == "both")}
+        widths |= dict.fromkeys(PAYLOAD, 0) if payload == "stream" else {}
         lengths = dict.fromkeys(("lengths_in", "lengths_out"), 32 * cdus)
         widths |= lengths if of_streams(modes) else dict.fromkeys(STREAMS, 0)
         super().__init__({
@@ -97,7 +101,8 @@ class Registers(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        there = (bits for bits in BITS if bits.name not in ("settings", *STREAMS) or bits.part < self.widths[bits.name])
+        optional = ("settings", "payload_memory", *STREAMS, *PAYLOAD)
+        there = (bits for bits in BITS if bits.name not in optional or bits.part < self.widths[bits.name])
         words = {address: list(pieces) for address, pieces in groupby(there, lambda bits: bits.address)}
 
         # What is stored: a register for each byte, since bytes have enables of their own. Reset writes zeros into them:

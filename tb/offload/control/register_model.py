@@ -1,6 +1,6 @@
 """The register map as a Python object, made from the declaration: what the RTL is held against, and a host's bus."""
 
-from actcodec.rtl.offload.control.register_map import BITS, STREAMS, VALUES
+from actcodec.rtl.offload.control.register_map import BITS, PAYLOAD, STREAMS, VALUES
 
 OKAY, SLVERR = 0, 2
 STATUS = [name for name, info in VALUES.items() if info.access == "ro" and name != "done"]
@@ -8,17 +8,22 @@ STATUS = [name for name, info in VALUES.items() if info.access == "ro" and name 
 
 class RegisterModel:
     """Values by name, words by address. ``pulses`` lists what a write set off, in order. ``lanes`` are those that have
-    streams."""
+    streams; ``payloads`` is where those can be."""
 
-    def __init__(self, cdus=1, modes=0b111111, address_width=64, settings=0, clipped=0, lanes=0, formats=0):
+    def __init__(self, cdus=1, modes=0b111111, address_width=64, settings=0, clipped=0, lanes=0, formats=0,
+                 payloads=0):
         widths = {"settings": settings} | {name: VALUES[name].width if lanes else 0 for name in STREAMS}
         widths |= {"lengths_in": 32 * lanes, "lengths_out": 32 * lanes}
+        widths |= {"payload_memory": int(payloads == 2), **({} if payloads else dict.fromkeys(PAYLOAD, 0))}
         there = [bits for bits in BITS if bits.part < widths.get(bits.name, bits.part + 1)]
         self.words = sorted({bits.address for bits in there})
+        self.addresses = ("base", "scales", *(("payload", "payload_size") if payloads else ()))
         self.locked = {bits.address for bits in there if VALUES[bits.name].locked}
-        parameters = {"cdus": cdus, "modes": modes, "address_width": address_width, "formats": formats}
+        parameters = {"cdus": cdus, "modes": modes, "address_width": address_width, "formats": formats,
+                      "payloads": payloads}
         self.values = {name: parameters[name] if info.reset is None else info.reset for name, info in VALUES.items()}
-        widths |= {"base": address_width, "scales": address_width, "clipped": clipped, "format": 2 * bool(formats)}
+        widths |= {name: address_width for name in self.addresses} | {
+            "clipped": clipped, "format": 2 * bool(formats)}
         self.limits = {name: (1 << min(info.width, widths.get(name, info.width))) - 1 for name, info in VALUES.items()}
         self.pulses = []
 
@@ -37,7 +42,7 @@ class RegisterModel:
             return SLVERR
         lanes = sum(0xFF << 8 * lane for lane in range(4) if strobe >> lane & 1)
         if any((data & lanes) >> bits.low & (1 << bits.width) - 1 & ~(self.limits[bits.name] >> bits.part)
-               for bits in BITS if bits.address == address and bits.name in ("base", "scales")):
+               for bits in BITS if bits.address == address and bits.name in self.addresses):
             return SLVERR
         pulses = []
         for bits in (bits for bits in BITS if bits.address == address):
