@@ -52,7 +52,7 @@ class Counts:
 
     def __init__(self, dut):
         self.dut, self.zeros, self.nans = dut, 0, 0
-        cocotb.start_soon(self.watch())
+        self.task = cocotb.start_soon(self.watch())
 
     async def watch(self):
         while True:
@@ -66,6 +66,7 @@ async def check(bench, random, channels, idle="never", stall="never"):
     await bench.pulse("clear")
     stream = [beat for channel in channels for beat in sectors(random, channel)]
     run = await bench.run({"i": stream}, {"o": len(channels)}, random, idle, stall)
+    counts.task.cancel()
     bench.equal(run["o"], [int(scan.largest(channel.view(np.float32)).view(np.uint32)) if not subnormal(channel)
                            else run["o"][k] for k, channel in enumerate(channels)], f"{idle} {stall}")
     for channel, magnitude in zip(channels, run["o"], strict=True):
@@ -118,6 +119,29 @@ async def one_value_at_every_place(dut):
                 channels.append(channel)
     for channel in channels:
         await check(bench, random, [channel])
+
+
+@cocotb.test
+async def one_bit_at_every_place(dut):
+    """Numbers next to zero and NaNs next to infinity, with one bit of the fraction, each in a channel of its own and at
+    any place; eight of a kind; and one number among what is none."""
+    random = rng()
+    bench = await Bench.started(dut)
+    bits = np.uint32(1) << np.arange(23, dtype=np.uint32)
+    for base in (0, 0x80000000, 0x7F800000, 0xFF800000):
+        for bit in bits:
+            other = np.uint32(base) if random.random() < 0.5 else np.uint32(0x3F800000)
+            channel = np.full(8, other, np.uint32)
+            channel[int(random.integers(8))] = np.uint32(base) | bit
+            await check(bench, random, [channel])
+    for word in (0, 0x80000000, 0x7FC00000, 0xFF800001):
+        await check(bench, random, [np.full(count, word, np.uint32) for count in range(1, 9)])
+        await check(bench, random, [np.full(8, word, np.uint32)])
+    for k in range(8):
+        for none in (0x7F800000, 0xFFC00000):
+            channel = np.full(8, none, np.uint32)
+            channel[k] = 0xC0490FDB
+            await check(bench, random, [channel])
 
 
 @cocotb.test
