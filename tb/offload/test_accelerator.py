@@ -34,7 +34,7 @@ from tb.soak.session import Session
 
 COUNTED = ("sfpr", *reference.CODERS, "brc", "jpeg-base")
 WHOLE = [Accelerator(cdus, chance.EVERY) for cdus in (1, 4)]  # of lanes that are compiled once
-OTHERS = [Accelerator(3, chance.EVERY), Accelerator(8, JPEG_ACT), Accelerator(3, COUNTED, coders=2),
+OTHERS = [Accelerator(8, JPEG_ACT), Accelerator(3, COUNTED, coders=2),
           Accelerator(3, ("sfpr-zvc", "jpeg-act", *division.LANE)), Accelerator(2, JPEG_ACT, memory="independent"),
           Accelerator(3, ("sfpr", *chance.STREAMS)), Accelerator(2, chance.EVERY, formats=chance.FORMATS)]
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
