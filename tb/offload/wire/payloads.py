@@ -127,8 +127,8 @@ def owner(count, cdus):
 
 
 def even(random, mode, most=40):
-    """As :func:`blocks`, of a number up to ``most`` that fills packets, or, with segments, of any that does."""
-    if block_format(mode).segmented:
+    """As :func:`blocks`, of a number up to ``most`` that fills packets; of any that does where that is not luck."""
+    if block_format(mode).segmented or block_format(mode).halved:
         found = (blocks(random, mode, count) for count in range(2, 1000))
         return next((payload, sizes) for payload, sizes in found if len(payload) % stream.PACKET == 0)
     while True:

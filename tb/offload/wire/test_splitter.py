@@ -105,7 +105,7 @@ class Driver(Dealer):
         form, segments = payloads.block_format(mode), payloads.segments(count)
         for k, block in enumerate(payloads.cut(content[: sizes.sum()], sizes) if whole else ()):
             for k_, (mask, row) in enumerate(payloads.split(block, mode, segments[order[k]])):
-                masked = form.kind == "mask" or (form.kind == "counted" and k_ == 0) or form.segmented
+                masked = form.kind == "mask" or form.halved or (form.kind == "counted" and k_ == 0) or form.segmented
                 bits = (1 << 8 * len(row)) - 1 | ((1 if form.segmented else 255) * masked) << data | 1 << last
                 blocks[payloads.owner(count, self.cdus)[order[k]]].append(
                     (int.from_bytes(row, "little") | mask << data, bits))
