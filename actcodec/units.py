@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = {"address_width": 40}
 MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
 FORMATS = {"formats": ("float32",)}
+HALVES = {"formats": ("bfloat16", "float16")}
 CODERS = {"coders": 4}
 CODED = {coder: {"modes": modes} for coder, modes in JPEG_ACT_CODED.items()}
 LANES = (1, 4)  # of the accelerators that are written besides the units
@@ -42,6 +43,8 @@ OFFLOAD = (
          variants={"independent memory": {"memory": "independent"}}),
     Unit("writer", "offload.memory.writer:Writer", "sectors to their places, written over AXI", MEMORY,
          variants={"independent memory": {"memory": "independent"}}),
+    Unit("widen", "offload.memory.widen:Widen", "16-bit values of memory to float32", HALVES),
+    Unit("narrow", "offload.memory.narrow:Narrow", "float32 to 16-bit values of memory", HALVES),
     Unit("statistics", "offload.scan.statistics:Statistics", "extremes of channels and of a tensor, zeros and NaNs"),
     Unit("scale", "offload.scan.scale:Scale", "a channel's largest magnitude to its scale k"),
     Unit("reciprocal", "offload.scan.reciprocal:Reciprocal", "k to the scale r that decompresses"),

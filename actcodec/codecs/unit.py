@@ -8,6 +8,7 @@ from typing import Any
 
 from actcodec.codecs.registry import lane_modes
 from actcodec.elaboration import verilog
+from actcodec.rtl.offload.control.limits import FORMATS as LANE_FORMATS
 
 __all__ = ["Paper", "Unit"]
 
@@ -75,14 +76,13 @@ class Unit:
         return partial(self.type, codec=_class(self.codec)) if self.codec else self.type
 
     def resolved(self, **overrides: Any) -> dict[str, Any]:
-        """The default parameters but for ``overrides``, as the class takes them; ``modes``, and ``formats`` of Gist's,
-        are given by their names, modes also as "all" that a lane can have. Raises ValueError for a name that none
-        has."""
+        """The default parameters but for ``overrides``, as the class takes them; ``modes``, and ``formats`` of DPR, are
+        given by their names, modes also as "all" that a lane can have. Raises ValueError for a name that none has."""
         parameters = {**self.parameters, **overrides}
         if "modes" in parameters:
             names = parameters["modes"]
             parameters["modes"] = names and lane_modes(*(() if tuple(names) == ("all",) else names))
-        if "formats" in parameters and "float32" not in self.parameters["formats"]:
+        if "formats" in parameters and not {*LANE_FORMATS} & {*self.parameters["formats"]}:
             parameters["formats"] = tuple(map(_format, parameters["formats"]))
         return parameters
 

@@ -10,10 +10,11 @@ from actcodec.rtl.common.shared_module import shared
 from actcodec.rtl.common.stream_mux import StreamMux
 from actcodec.rtl.offload.control import totals
 from actcodec.rtl.offload.control.config import check_payload, config_layout, of_streams, with_halves
+from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, ErrorCode
 from actcodec.rtl.offload.control.registers import Registers
 from actcodec.rtl.offload.lane import Lane
-from actcodec.rtl.offload.memory.formats import Format, halves_of
+from actcodec.rtl.offload.memory.formats import halves_of
 from actcodec.rtl.offload.memory.payload import Payload
 from actcodec.rtl.offload.memory.reader import check_outstanding
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
@@ -170,7 +171,7 @@ class Accelerator(wiring.Component):
         # Codes are the host's; inside, a mode has its place among those that were built in.
         found = [control.mode == mode.code for mode in self._asked]
         if self.halves:
-            half = control.format != Format.FLOAT32.value
+            half = control.format != FORMATS.index("float32")
             plain = [here & half for mode, here in zip(self._asked, found, strict=True) if mode.halves]
             found = [here & ~half if mode.halves else here
                      for mode, here in zip(self._asked, found, strict=True)] + plain
@@ -315,7 +316,7 @@ class Accelerator(wiring.Component):
                     with c.If(unknown):
                         c.d.sync += status.error.eq(ErrorCode.MODE)
                     if self.halves:
-                        with c.Elif(~Cat(control.format == one for one in (Format.FLOAT32, *self.halves)).any()):
+                        with c.Elif(~Cat(control.format == FORMATS.index(name) for name in self.formats).any()):
                             c.d.sync += status.error.eq(ErrorCode.FORMAT)
                     with c.Elif(impossible):
                         c.d.sync += status.error.eq(ErrorCode.DESCRIPTOR)

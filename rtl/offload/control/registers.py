@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common import axil
 from actcodec.rtl.offload.control import setting
 from actcodec.rtl.offload.control.config import check_modes, check_payload, of_streams
+from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, PAYLOAD, PAYLOADS, STREAMS, VALUES
 from actcodec.rtl.offload.memory.formats import halves_of
 
@@ -79,7 +80,7 @@ class Registers(wiring.Component):
         check_payload(payload)
         self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
                       "address_width": address_width, "payloads": PAYLOADS.index(payload),
-                      "formats": sum(1 << one.value - 1 for one in halves_of(formats))}
+                      "formats": sum(1 << FORMATS.index(name) - 1 for name in halves_of(formats))}
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
                                 for name, info in VALUES.items()} | {
             "settings": setting.width(modes), "clipped": int(any(mode.format.segmented for mode in modes)),

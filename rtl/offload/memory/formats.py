@@ -19,21 +19,24 @@ class Format(enum.Enum, shape=2):
     FLOAT16 = 2
 
 
+WIDE, *HALVES = (form.name.lower() for form in Format)
+
+
 def check_formats(formats):
-    """``formats`` without repetitions; raises ValueError unless it is a tuple of one or more formats of 16 bits."""
-    legal = (Format.BFLOAT16, Format.FLOAT16)
-    if not isinstance(formats, tuple | list) or not formats or any(one not in legal for one in formats):
-        raise ValueError(f"formats must be one or more of {', '.join(map(str, legal))}, in a tuple, not {formats!r}")
-    return tuple(dict.fromkeys(formats))
+    """The formats that have these names, without repetitions; raises ValueError unless ``formats`` is a tuple of one or
+    more names of formats of 16 bits."""
+    if not isinstance(formats, tuple | list) or not formats or any(name not in HALVES for name in formats):
+        raise ValueError(f"formats must be one or more of {', '.join(HALVES)}, in a tuple, not {formats!r}")
+    return tuple(Format[name.upper()] for name in dict.fromkeys(formats))
 
 
 def halves_of(formats):
-    """Those of 16 bits among ``formats``, names like "bfloat16", without repetitions; raises ValueError unless these
-    are a tuple of "float32" and any others."""
-    legal = [one.name.lower() for one in Format]
-    if not isinstance(formats, tuple | list) or "float32" not in formats or any(one not in legal for one in formats):
-        raise ValueError(f"formats must be float32 and any of {', '.join(legal[1:])}, in a tuple, not {formats!r}")
-    return tuple(Format[name.upper()] for name in dict.fromkeys(formats) if name != "float32")
+    """The names of those of 16 bits among ``formats``, without repetitions; raises ValueError unless these are a tuple
+    of "float32" and any others."""
+    if not isinstance(formats, tuple | list) or WIDE not in formats or any(
+            name not in (WIDE, *HALVES) for name in formats):
+        raise ValueError(f"formats must be {WIDE} and any of {', '.join(HALVES)}, in a tuple, not {formats!r}")
+    return tuple(name for name in dict.fromkeys(formats) if name != WIDE)
 
 
 def _choose(form, of):

@@ -26,7 +26,7 @@ class Narrow(wiring.Component):
 
     Parameters
     ----------
-    formats : tuple of :class:`~actcodec.rtl.offload.memory.formats.Format`
+    formats : tuple of {"bfloat16", "float16"}
         Those of 16 bits that values can be rounded to; float32 always passes.
 
     Ports
@@ -42,7 +42,7 @@ class Narrow(wiring.Component):
         If ``formats`` are not one or more formats of 16 bits.
     """
 
-    def __init__(self, formats=(Format.BFLOAT16, Format.FLOAT16)):
+    def __init__(self, formats=("bfloat16", "float16")):
         self.formats = check_formats(formats)
         super().__init__({"i": In(stream.Signature(_sector)), "o": Out(stream.Signature(_sector)),
                           "format": In(Format), "plain": In(1)})

@@ -25,7 +25,7 @@ class Widen(wiring.Component):
 
     Parameters
     ----------
-    formats : tuple of :class:`~actcodec.rtl.offload.memory.formats.Format`
+    formats : tuple of {"bfloat16", "float16"}
         Those of 16 bits that can be widened; float32 always passes.
 
     Ports
@@ -41,7 +41,7 @@ class Widen(wiring.Component):
         If ``formats`` are not one or more formats of 16 bits.
     """
 
-    def __init__(self, formats=(Format.BFLOAT16, Format.FLOAT16)):
+    def __init__(self, formats=("bfloat16", "float16")):
         self.formats = check_formats(formats)
         super().__init__({"i": In(stream.Signature(_sector)), "o": Out(stream.Signature(_sector)),
                           "format": In(Format), "plain": In(1)})

@@ -17,9 +17,9 @@ def test_narrow():
     simulate(Narrow(), __file__)
 
 
-@pytest.mark.parametrize("wrong", [(), Format.FLOAT16, (Format.FLOAT32,), (Format.FLOAT16, 2), "float16"])
+@pytest.mark.parametrize("wrong", [(), Format.FLOAT16, ("float32",), ("float16", 2), "float16"])
 def test_other_formats_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"formats must be one or more of .*BFLOAT16, .*FLOAT16, in a tuple, not"):
+    with pytest.raises(ValueError, match=r"formats must be one or more of bfloat16, float16, in a tuple, not"):
         Narrow(wrong)
 
 
