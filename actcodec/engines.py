@@ -55,7 +55,7 @@ def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:
     return tensors.restored(values, compressed.shape, compressed.dtype), cycles
 
 
-def prepare(modes: Iterable[Mode] = ()) -> None:
+def prepare(modes: Iterable[str] = ()) -> None:
     """Builds the simulated hardware of a lane with these ``modes``, of all of them without, unless it was built
     before."""
     with simulator() as rtl:

@@ -130,11 +130,12 @@ def lossy_streams() -> list[str]:
 def masked(ratio: int) -> tuple[str, float]:
     """The mode that compresses any tensor to 1/ratio if enough of it is zero, and which share of it is not zero then:
     of those with a mask the one with the shortest items, unless these are too short."""
-    masks = [mode for mode in codecs.MODES.values() if mode.format and mode.format.kind == "mask" and not mode.tiled]
-    for mode in sorted(masks, key=lambda mode: mode.format.item):
-        share = (4 * VALUES / ratio - MASK) / (VALUES * mode.format.item)
+    masks = [(mode.format.item, mode.name) for mode in codecs.MODES.values()
+             if mode.format and mode.format.kind == "mask" and not mode.tiled]
+    for item, name in sorted(masks):
+        share = (4 * VALUES / ratio - MASK) / (VALUES * item)
         if share <= 1:
-            return mode.name, share
+            return name, share
     raise ValueError(f"no mode makes tensors {ratio} times smaller")
 
 
@@ -161,19 +162,21 @@ def simulate(x: np.ndarray, name: str, dqt: str | None, cdus: int, decompress: b
 
     variant = codecs.lane_modes(name)[0]
     mode, chosen = codecs.by_code(variant.code)  # a fallback may be the hardware's alone, with a code that no file has
+    if mode is None:
+        raise ValueError(f"mode {name} has no code of a file")
     tables = {"dqt": dqt} if any(option.name == "dqt" for option in mode.options) else {}
     chosen = mode.option_values(chosen | tables | {"cdus": cdus})
     whole = mode.model.compress(x, **chosen)
     stored = codecs.find(whole.mode).model.unpack(whole)
     host = SimulatedHost(x.shape, stored.mode.name, cdus, **options)
     if decompress:
-        result, got = host.decompress(stored)
-        equal = got.tobytes() == codecs.find(whole.mode).model.decompress(whole).tobytes()
+        result, tensor = host.decompress(stored)
+        equal = tensor.tobytes() == codecs.find(whole.mode).model.decompress(whole).tobytes()
     else:
         _, words, settings = mode.model.plan(x, **chosen)
-        result, got = host.compress(x, stored.mode.name, signs=chosen.get("signs", False), scales=words,
-                                    settings=settings)
-        equal = got == stored.payload
+        result, payload = host.compress(x, stored.mode.name, signs=chosen.get("signs", False), scales=words,
+                                        settings=settings)
+        equal = payload == stored.payload
     if not equal:
         raise SimulationError(f"{name} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")
     return result.counters, host.simulator.traffic(), stored
@@ -205,8 +208,8 @@ def share(mode: str, decompress: bool, width: int, cdus: int) -> Shared:
     """:class:`Shared` of noise."""
     _, traffic, _ = simulate(sparse(shape(width, cdus), 0.5), mode, "optL", cdus, decompress, latency=LATENCY,
                              shared=True)
-    lanes = [lane for lane in traffic["written" if decompress else "read"] if lane.count]
-    beats = sum(lane.count for lane in lanes)
+    lanes = [lane for lane in traffic["written" if decompress else "read"] if lane.transfers]
+    beats = sum(lane.transfers for lane in lanes)
     span = max(lane.last for lane in lanes) - min(lane.first for lane in lanes) + 1
     return Shared(mode, decompress, width, cdus, beats, beats / span)
 
@@ -253,7 +256,8 @@ def real(policy: str) -> list[tuple[np.ndarray, str, str]]:
 
 def choice(policy: str) -> tuple[str, ...]:
     """The modes of dense tensors and of ReLUs', and the DQT."""
-    method, dqt, coder = (*policy.removesuffix(DENSE).split(), None, None)[:3]
+    method, *more = policy.removesuffix(DENSE).split()
+    dqt, coder = (*more, None, None)[:2]
     options = {"coder": coder} if coder else {}
     return *(codecs.find(name).variant(options).name for name in codecs.METHODS[method]), dqt or "optL"
 

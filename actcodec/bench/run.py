@@ -58,14 +58,15 @@ __all__ = ["run"]
 NUMBERS = (1, 2, 4, 8)  # of CDUs, for rates; of coders
 OFFLOAD = (1, 2, 3, 4, 6, 8)  # for offload
 # On one port for all lanes: whole beats, rows that begin inside of one, and the widest.
-SHARED = {"modes": codecs.JPEG_ACT, "widths": (28, 32, 33, 224), "numbers": (1, SHOWN)}
+SHARED: dict[str, Any] = {"modes": codecs.JPEG_ACT, "widths": (28, 32, 33, 224), "numbers": (1, SHOWN)}
 
 
 def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
     """What to simulate: [(function, arguments)], the longest ones first."""
     widths, numbers = ((8, 28, 224), (1, SHOWN)) if quick else (tuple(CHANNELS), NUMBERS)
-    every = [(measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in measured()
-             for back in (False, True)]
+    every: list[tuple[Callable[..., Any], tuple]] = [
+        (measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in measured()
+        for back in (False, True)]
     every += [(share, (mode, back, width, cdus)) for cdus in SHARED["numbers"] for width in SHARED["widths"]
               for mode in SHARED["modes"] for back in (False, True) if not quick or (width, cdus) == (32, SHOWN)]
     for cdus in numbers if quick else OFFLOAD:
@@ -126,6 +127,7 @@ def run(output: str | Path, quick: bool = False) -> None:
     from actcodec.bench import speed
     from actcodec.sim import accelerator
 
+    output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
     todo = jobs(quick)
     needed = builds(todo)
@@ -142,8 +144,9 @@ def run(output: str | Path, quick: bool = False) -> None:
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
             results.append(done.result())
             progress.advance(simulating)
-    kinds = (Rate, Shared, Offload, Streamed, Coding)
-    report(*([one for one in results if isinstance(one, kind)] for kind in kinds), output)
+    rates, shared, offloads, streams, codings = (
+        [one for one in results if isinstance(one, kind)] for kind in (Rate, Shared, Offload, Streamed, Coding))
+    report(rates, shared, offloads, streams, codings, output)
     speed.run(output, quick)
 
 
@@ -152,7 +155,7 @@ def report(rates: Sequence[Any], shared: Sequence[Any], offloads: Sequence[Any],
     """Prints the tables and leaves the files."""
     from actcodec.bench.plot import draw
 
-    console = Console()
+    console, output = Console(), Path(output)
     order = list(codecs.MODES).index
     rates = sorted(rates, key=lambda r: (r.cdus, order(r.mode), r.decompress, r.width))
     offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))

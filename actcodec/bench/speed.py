@@ -96,7 +96,7 @@ def float_size(compressed: Any) -> int:
 
 
 def largest(x: NDArray[np.float32]) -> float:
-    return max(float(np.abs(x).max()), np.finfo(np.float32).tiny)
+    return max(float(np.abs(x).max()), float(np.finfo(np.float32).tiny))
 
 
 def sz_compress(x: NDArray[np.float32], knob: float) -> tuple[Any, ...]:
@@ -198,7 +198,7 @@ def speed(name: str, size: int, knob: float | None = None) -> tuple[tuple[float,
 def compare(size: int, progress: Callable[[str], Any] = lambda name: None,
             names: Iterable[str] = tuple(METHODS)) -> list[Speed]:
     """:class:`Speed` of the methods of these names, which hold those that others are compared with."""
-    tensors, results = list(sample().values()), {}
+    tensors, results = list(sample().values()), dict[str, Any]()
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context, max_tasks_per_child=1) as pool:
         for name in names:
@@ -262,6 +262,7 @@ def draw(results: Sequence[Speed], path: str | Path) -> None:
 
 def report(results: Sequence[Speed], output: str | Path) -> None:
     """Prints the table and leaves ``speed.json`` and ``speed.png`` in the folder ``output``."""
+    output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
     console = Console()
     console.print(speed_table(results))

@@ -10,7 +10,8 @@ from actcodec.bench.cycles import CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS,
 
 __all__ = ["coding_table", "number_table", "offload_table", "rate_table", "shared_table", "stream_table"]
 
-TIGHT = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}  # tables that fit into 80 columns
+# Tables that fit into 80 columns.
+TIGHT: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
 
 
 def share_table(title: str, rates: Sequence[Any], column: str, columns: Sequence[str],

@@ -45,7 +45,7 @@ class ModeCommand(click.Command):
     def option(self, option: Option) -> click.Option:
         """An option of modes as one of the command line; without a default, so that what was given shows."""
         names = [option.name, f"--{option.name.replace('_', '-')}"]
-        having = {}  # modes by what they take, but for those that leave no choice
+        having: dict[str, tuple[Option, list[str]]] = {}  # modes by what they take, unless that leaves no choice
         for mode, own in takers(option.name):
             if not own.range or own.range[0] < own.range[1]:
                 having.setdefault(own.legal, (own, []))[1].append(mode.name)
@@ -54,7 +54,7 @@ class ModeCommand(click.Command):
         help = " ".join(f"{own.help} Modes: {', '.join(modes)}{only[legal]}."
                         for legal, (own, modes) in having.items())
         defaults = dict.fromkeys(str(own.default) for own, _ in having.values() if own.default is not None)
-        more = {"help": help, "multiple": self.several, "default": None,
+        more: dict[str, Any] = {"help": help, "multiple": self.several, "default": None,
                 "show_default": " or ".join(defaults) if defaults else False}
         if option.type is bool:
             return click.Option([option.name, f"{names[1]}/--no-{names[1][2:]}"], **more)
@@ -84,22 +84,23 @@ def takers(name: str) -> Iterator[tuple[Mode, Option]]:
 
 def papers() -> dict[str, list[Mode]]:
     """The modes of each paper, by its name."""
-    groups = {}
+    groups: dict[str, list[Mode]] = {}
     for mode in codecs.MODES.values():
         groups.setdefault(mode.source.split(", section")[0].split(", Table")[0], []).append(mode)
     return groups
 
 
-def settings(mode: str, options: Mapping[str, float | str | None], quiet: bool = True) -> dict[str, Any]:
+def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[str, Any]:
     """The values of options that ``mode`` has among ``options``, those of the command line, and of those that a file
     among them names. Raises :class:`UserError`. Options that the mode does not have change nothing, which is told
     unless ``quiet``."""
-    values, known = {}, codecs.find(mode)
+    values: dict[str, Any] = {}
+    known = codecs.find(mode)
     options = {name: value for name, value in options.items() if value is not None and value != ()}
     for name in [name for name in options if not known.option(name)]:
         say(f"note: mode {mode} has no option --{_spelling(name)}", quiet)
         del options[name]
-    origin = {}  # of what a file says, by name
+    origin: dict[str, str] = {}  # of what a file says, by name
     for name in list(options):
         read = isinstance(known.option(name).type, str) and getattr(known.option(name).own, "read", None)
         if read:

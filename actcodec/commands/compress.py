@@ -49,7 +49,7 @@ def command(source: str, target: str, mode: str, engine: str, quiet: bool, **opt
         step("measuring the error")
         evaluation = None if quiet else api.measured(x, compressed)
     container.write(target, compressed)
-    if quiet:
+    if evaluation is None:
         return
     if compressed.mode != mode:
         say(f"note: shape {shape_text(x.shape)} has no 8x8 tiles, so {mode} fell back to {compressed.mode}")

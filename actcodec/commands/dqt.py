@@ -91,7 +91,8 @@ def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer:
 
     A search sees some tiles and knows SFPR's error only as a constant. Where all tensors miss what was asked for, it is
     asked for so much more as it was wrong."""
-    best, aim, nearest = [], error or ratio, None
+    best: list[tuple] = []
+    aim, nearest = error or ratio or 0.0, None
     while True:
         try:
             table, options, expected = search(samples, coder, quantizer, aim if error else None, aim if ratio else None,
@@ -105,11 +106,13 @@ def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer:
             best = [(table, options, reached)]
             break
         nearest = reached
-        aim = (min(aim, expected[1]) * error / reached[1] * (1 - MARGIN) if error else
-               max(aim, expected[0]) * ratio / reached[0] * (1 + MARGIN))
+        if error:
+            aim = min(aim, expected[1]) * error / reached[1] * (1 - MARGIN)
+        elif ratio:
+            aim = max(aim, expected[0]) * ratio / reached[0] * (1 + MARGIN)
     if alpha is None and quantizer == "sh":  # small steps may end beside a table that has a name
         best += named(arrays, coder, error, ratio)
-    if not best:
+    if nearest and not best:
         limit = f"an error of {error}" if error else f"a ratio of {ratio}"
         raise UserError(f"no table has {limit}: the nearest has {nearest[1 if error else 0]:.4g}")
     return max(best, key=lambda one: one[2][0] if ratio is None else -one[2][1])
@@ -127,8 +130,8 @@ def search(samples: Sequence[Sample], coder: str, quantizer: str, error: float |
 
     module = {"zvc": None, "nibble": nibble, "rice": rice}[coder]
     if quantizer == "div":
-        one = dqt_steps.best(samples, module, error, ratio)
-        return one.quarters / 4, {"quantizer": "div", "dead_zone": one.dead_zone}, (one.ratio, one.error)
+        steps = dqt_steps.best(samples, module, error, ratio)
+        return steps.quarters / 4, {"quantizer": "div", "dead_zone": steps.dead_zone}, (steps.ratio, steps.error)
     if alpha is not None:
         return 2.0 ** quantize.shifts(dqt_gradient.gradient_descent(samples, alpha)), {"quantizer": "sh"}, (1, 1)
     if module:
@@ -136,7 +139,7 @@ def search(samples: Sequence[Sample], coder: str, quantizer: str, error: float |
         return 2.0**one.shifts, {"quantizer": "sh"}, (one.ratio, one.error)
     counts = dqt.total(samples)
     shifts = dqt.best(counts, error, ratio)
-    return 2.0**shifts, {"quantizer": "sh"}, (counts.nbytes / counts.size(shifts), counts.error(shifts))
+    return 2.0**shifts, {"quantizer": "sh"}, (float(counts.nbytes / counts.size(shifts)), float(counts.error(shifts)))
 
 
 def named(arrays: Sequence[Any], coder: str, error: float | None, ratio: float | None) -> list[Any]:

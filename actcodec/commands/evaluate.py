@@ -129,8 +129,8 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
     for name in ("ratio", "with\nside", "rel. L2\nerror", "of chan-\nnels", "PSNR\ndB", "largest\nerror", "NaN,\nInf",
                  "satu-\nrated"):
         table.add_column(name, justify="right", no_wrap=True)
-    for tensor, group in groupby(rows, lambda one: one["tensor"]):
-        group = list(group)
+    for tensor, grouped in groupby(rows, lambda one: one["tensor"]):
+        group = list(grouped)
         what = [tensor, shape_text(group[0]["shape"]), group[0]["dtype"]]
         for one, text in zip_longest(group, what):
             table.add_row(text, *cells(one) if one else ())
@@ -138,7 +138,7 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
     console.print(table)
     if len({one["tensor"] for one in rows}) > 1:
         console.print("\nratio of all tensors together")
-        totals = {}
+        totals: dict[str, tuple[float, float]] = {}
         for one in rows:
             label = one["label"].split(" (")[0]
             size, packed = totals.get(label, (0, 0))

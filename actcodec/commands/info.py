@@ -34,6 +34,6 @@ def command(source: str, as_json: bool) -> None:
         return
     table = Table(show_header=False, box=None)
     for key, value in facts.items():
-        text = shape_text(value) if key == "shape" else f"{value:.5g}" if isinstance(value, float) else str(value)
+        text = shape_text(c.shape) if key == "shape" else f"{value:.5g}" if isinstance(value, float) else str(value)
         table.add_row(key, text)
     Console(markup=False, emoji=False).print(table)  # the name of a DQT is the user's

@@ -51,7 +51,7 @@ def command(as_json: bool, as_codes: bool) -> None:
 
 def spans(numbers: Iterable[int]) -> str:
     """Numbers as text: "16 to 19, 23"."""
-    runs = []
+    runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:
             runs[-1][1] = number

@@ -72,7 +72,8 @@ def unit_command(unit: Unit) -> click.Command:
             file.write(text.encode())
 
     meaning, legal = described(unit.component), choices(unit.component)
-    params = [parameter_option(*item, meaning.get(item[0]), legal.get(item[0])) for item in unit.parameters.items()]
+    params: list[click.Parameter] = [parameter_option(*item, meaning.get(item[0]), legal.get(item[0]))
+                                     for item in unit.parameters.items()]
     if unit.presets:
         params.insert(0, click.Option(["preset", "--preset"], type=click.Choice(list(unit.presets)),
                                       default=next(iter(unit.presets)), show_default=True, help=preset_help(unit)))
@@ -98,10 +99,12 @@ def preset_help(unit: Unit) -> str:
 def documented(component: Callable[..., Any]) -> dict[str, tuple[str, str]]:
     """{parameter: (its type, what it means)}, as the docstring of its class has them, or that of the ``codec`` that it
     is passed on to."""
-    inner = documented(component.keywords["codec"]) if "codec" in getattr(component, "keywords", {}) else {}
+    passed = getattr(component, "keywords", {})
+    inner = documented(passed["codec"]) if "codec" in passed else {}
     base = getattr(component, "func", component)
     lines = inspect.cleandoc(base.__doc__ or "").splitlines()
-    parameters, names = {}, []
+    parameters: dict[str, tuple[str, list[str]]] = {}
+    names: list[str] = []
     start = lines.index("Parameters") + 2 if "Parameters" in lines else len(lines)
     for line, below in zip(lines[start:], [*lines[start + 1:], ""], strict=False):
         if below and not below.strip("-"):  # the next section
@@ -135,7 +138,8 @@ def modes_explained() -> str:
     meaning = {}
     for mode in MODES.values():
         meaning[mode.name] = mode.summary
-        names = {(): mode.name}  # the first mode of each set of values; others are for tensors without tiles
+        # The first mode of each set of values; others are for tensors without tiles.
+        names: dict[tuple, str] = {(): mode.name}
         for values, variant in mode.variants:
             first = names.setdefault(tuple(values.items()), variant.name)
             words = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in values.items())
@@ -159,13 +163,13 @@ def plain(text: str, module: Any) -> str:
     return re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text).replace("``", "")
 
 
-def parameter_option(name: str, default: Any, meaning: str, legal: Sequence[str] | None = None) -> click.Option:
+def parameter_option(name: str, default: Any, meaning: str | None, legal: Sequence[str] | None = None) -> click.Option:
     """A parameter of a unit as an option; the type of its default is its type, unless there are ``legal`` values."""
     option = "--" + name.replace("_", "-")
     if legal and isinstance(default, str):
         return click.Option([name, option], type=click.Choice(legal), default=default, show_default=True, help=meaning)
     if legal and isinstance(default, tuple):
-        meaning = f"{meaning.rstrip('.')}: {', '.join(legal)}."
+        meaning = f"{(meaning or '').rstrip('.')}: {', '.join(legal)}."
     if isinstance(default, bool):
         return click.Option([name, f"{option}/--no-{option[2:]}"], default=default, show_default=True, help=meaning)
     if isinstance(default, tuple):

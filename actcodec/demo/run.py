@@ -84,6 +84,7 @@ def run(output: str | Path, everything: bool = False) -> bool:
     golden model. Returns whether all that came out of the hardware equals the golden model.
     """
     console, started = Console(), monotonic()
+    output = Path(output)
     check_folder(output)
     pyplot()  # that matplotlib is missing is told before the wait
     jobs = [(name, kind, x, mode, options, "rtl" in find(mode).engines and (everything or simulated(mode, options)))

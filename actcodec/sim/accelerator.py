@@ -77,7 +77,7 @@ def configurations() -> tuple[tuple[str, ...], ...]:
     """Modes that share a simulated accelerator, by name: those whose first setting is the same; of the others those of
     JPEG-ACT whose blocks pass in rows of at most 8 bytes, as in the paper's CDU, and all that are left. Modes that
     others register are in none."""
-    groups = {}
+    groups: dict[tuple, list[str]] = {}
     for paper in PAPERS:
         for mode in paper.MODES:
             for one in (mode, *(variant for _, variant in mode.variants)):

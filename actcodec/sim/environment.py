@@ -33,7 +33,7 @@ class Traffic(NamedTuple):
 
     first: int
     last: int
-    count: int
+    transfers: int
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,12 @@ class Environment:
     def __init__(self, accelerator: Accelerator, seed: int, size: int = 1 << 20, origin: int = 0,
                  owned: bool = True) -> None:
         self.accelerator, self.origin = accelerator, origin
-        self.bytes, self.owner = np.zeros(size, np.uint8), np.zeros(size, np.uint8) if owned else None
+        self.bytes, owner = np.zeros(size, np.uint8), np.zeros(size, np.uint8) if owned else None
+        self.owner = owner
         self._library = _functions(library(accelerator))
         self._state = np.zeros(6, np.int64)
         self._environment = self._library.environment_create(
-            seed, self.bytes.ctypes.data, self.owner.ctypes.data if owned else None, origin, size,
+            seed, self.bytes.ctypes.data, None if owner is None else owner.ctypes.data, origin, size,
             accelerator.outstanding, accelerator.cdus if accelerator.payload != "stream" else -1,
             accelerator.memory == "shared")
         self.check()

@@ -74,7 +74,10 @@ class SimulatedHost:
         result = self._run(self.driver.compress(0, self.shape, mode, scale_table=self.table, dtype=self.dtype,
                                                 payload=space, **job))
         if not space:
-            return result, self.simulator.take()
+            frame = self.simulator.take()
+            if frame is None:
+                raise SimulationError("the simulated accelerator is done, and no frame came")
+            return result, frame
         return result, self.simulator.bytes[self.place :][: result.counters["bytes_out"]].tobytes()
 
     def decompress(self, stored: LanePayload) -> tuple[Result, np.ndarray]:
@@ -84,7 +87,7 @@ class SimulatedHost:
         if self.room:
             Contents(self.simulator.bytes).write(self.place, c.payload)
         else:
-            self.simulator.send(c.payload)
+            self.simulator.send_payload(c.payload)
         result = self._run(self.driver.decompress(
             0, c.shape, host_mode(c.mode).name, scales=c.scales, settings=c.settings, scale_table=self.table,
             lengths=c.lengths, dtype=self.dtype, payload=(self.place, len(c.payload)) if self.room else None))
@@ -103,7 +106,7 @@ class SimulatedHost:
         """:class:`Cycles` of the tensor that was done last, the first one of this host."""
         passed = self.simulator.traffic()
         out = passed["written"][: self.cdus] if decompressing else [passed["sent"], *passed["written"][self.cdus :]]
-        first = min(traffic.first for traffic in out if traffic.count)
+        first = min(traffic.first for traffic in out if traffic.transfers)
         most = 4 * -(-stored.blocks // 4 // self.cdus)
         counters = result.counters
         return Cycles(counters["cycles"], min(stored.blocks, most), first - self.started, stored.payload_bytes,

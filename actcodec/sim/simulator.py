@@ -25,15 +25,15 @@ class Simulator(Environment):
 
     def __init__(self, modes: Iterable[str], cdus: int, size: int, latency: int = 20, rate: float = math.inf,
                  shared: bool = False, **hardware: Any) -> None:
-        super().__init__(Accelerator(cdus, modes, **hardware), 0, -(-size // 32) * 32, owned=False)
+        super().__init__(Accelerator(cdus, tuple(modes), **hardware), 0, -(-size // 32) * 32, owned=False)
         self.begin(MemoryBehaviour(KINDS.index("shared" if shared else "independent"), fair=ROTATION, latency=latency,
                                    early=0 if shared else 1 << 20), rate=rate)
         self.phase(EITHER)
 
-    def send(self, payload: bytes) -> None:
+    def send_payload(self, payload: bytes) -> None:
         """Has the DMA engine send ``payload`` as a frame."""
         beats = max(-(-len(payload) // PACKET), 1)
         data, keep = np.zeros((2, beats, PACKET), np.uint8)
         data.reshape(-1)[: len(payload)] = np.frombuffer(payload, np.uint8)
         keep.reshape(-1)[: len(payload)] = 1
-        super().send(data, keep, np.arange(beats) == beats - 1)
+        self.send(data, keep, np.arange(beats) == beats - 1)

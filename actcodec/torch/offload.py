@@ -42,7 +42,9 @@ class Moved:
     """A payload in the memory of the host."""
 
     def __init__(self, host: Host, packed: Packed, before: weakref.ref[Moved] | None) -> None:
-        self._host, self._before, self._back, self._arrived = host, before, None, None
+        self._host, self._before = host, before
+        self._back: Any = None
+        self._arrived: Any = None  # of the stream
         tensors = [one for one in tree_leaves(packed.data) if isinstance(one, torch.Tensor)]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self._packed = replace(packed, data=self._copied(packed.data, torch.device("cpu")))
@@ -74,12 +76,13 @@ class Moved:
         """The payload, on its device. Those that went before it are on their way from now on."""
         self.begin()
         data, self._back = self._back, None
-        one = self
+        before = self._before
         for _ in range(AHEAD):
-            one = one._before and one._before()
+            one = before() if before is not None else None
             if one is None:
                 break
             one.begin()
+            before = one._before
         if self.device.type != "cpu":
             current = torch.cuda.current_stream(self.device)
             current.wait_event(self._arrived)

@@ -19,6 +19,10 @@ RELU = Bit(0, None, 1, 0, nan=True)
 RECURRENT = frozenset({torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu})
 
 
+def _values(*arguments):
+    return None
+
+
 def _relu(input, inplace=False):
     return RELU
 
@@ -77,16 +81,16 @@ def _methods(names: str, function: Callable[..., Need | None]) -> dict[Callable[
             if hasattr(where, name)}
 
 
-NEEDS = {
+NEEDS: dict[Any, Callable[..., Any]] = {
     F.relu: _relu, **_methods("relu relu_", _relu), F.relu6: _relu6,
     F.hardtanh: _hardtanh, F.hardtanh_: _hardtanh,
     F.leaky_relu: _leaky_relu, F.leaky_relu_: _leaky_relu,
-    F.threshold: _threshold, F.threshold_: _threshold, **_methods("threshold threshold_", _threshold),
+    F.threshold: _threshold, vars(F)["threshold_"]: _threshold, **_methods("threshold threshold_", _threshold),
     **_methods("clamp clamp_ clip clip_", _clamp), **_methods("clamp_min clamp_min_", _clamp_min),
     **_methods("clamp_max clamp_max_", _clamp_max),
     F.dropout: _dropout, torch.dropout: _dropout_of_torch, torch.dropout_: _dropout_of_torch,
-    F.max_pool2d: _max_pool2d, torch.max_pool2d: _max_pool2d,
-} | dict.fromkeys(RECURRENT, lambda *arguments: None)
+    F.max_pool2d: _max_pool2d, torch.max_pool2d: _max_pool2d, **dict.fromkeys(RECURRENT, _values),
+}
 """What these functions need, by a function of their arguments."""
 
 

@@ -79,7 +79,8 @@ class Own:
         name = codec.name or type(codec).__name__
         if name in codecs.MODES:
             raise ValueError(f"a codec of one's own is called {name!r}, which is a mode of the registry")
-        self._codec, self.mode, self.options = codec, OwnMode(name, not codec.lossless), {}
+        self._codec, self.mode = codec, OwnMode(name, not codec.lossless)
+        self.options: dict[str, Any] = {}
         self.waits = codec.waits
 
     def encode(self, x: torch.Tensor) -> Packed:

@@ -1,6 +1,7 @@
 """What a codec makes of a tensor."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -13,7 +14,7 @@ class Packed:
 
     mode: str  # the one that was used
     shape: tuple[int, ...]
-    data: object
+    data: Any  # what its codec decodes
     payload: int | torch.Tensor  # bytes of the payload that the hardware would send
     side: int  # of scales and the like
     held: int  # bytes that are in fact in memory

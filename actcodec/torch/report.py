@@ -30,7 +30,7 @@ class Row:
     shape: tuple[int, ...] = ()
     dtype: str = ""
     nbytes: int = 0  # before
-    payload: object = 0  # bytes; on a GPU a tensor that nobody has waited for yet
+    payload: Any = 0  # bytes; on a GPU a tensor that nobody has waited for yet
     side: int = 0  # bytes of scales and the like
     held: int = 0  # bytes that are in memory: of a payload that is only counted, more than itself
     error: float | None = None  # relative L2, when it was last measured; of one bit a value, which is exact, never
@@ -86,7 +86,7 @@ class Meter:
 
     def __init__(self) -> None:
         self.now, self.peak = [0, 0], [0, 0]  # without, with
-        self._users = Counter(), Counter()  # of a memory
+        self._users: tuple[Counter[Any], Counter[Any]] = Counter(), Counter()  # of a memory
 
     def add(self, side: Any, memory: Any, size: int) -> None:
         """Counts a memory of so many bytes, once however many tensors lie in it; on ``side`` 0 without, 1 with
@@ -109,7 +109,8 @@ class Account:
     for it, others perhaps as well."""
 
     def __init__(self, meter: Any, memory: Any, size: int) -> None:
-        self._meter, self._without, self._with = meter, (memory, size), []
+        self._meter, self._without = meter, (memory, size)
+        self._with: list[tuple[Any, int]] = []
         meter.add(0, *self._without)
 
     def hold(self, memory: Any, size: int) -> None:
@@ -207,7 +208,7 @@ def finite(number: Any) -> Any:
     return number if number is not None and math.isfinite(number) else None
 
 
-def size(count: int) -> str:
+def size(count: float) -> str:
     """Bytes as text."""
     step = 0
     while count >= 1000 and step < 3:

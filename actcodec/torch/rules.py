@@ -55,19 +55,19 @@ def rule(mode: Any, *, kind: Sequence[str] | str = ACTIVATIONS, layer: str = "*"
     ``layer`` of that name (a pattern, as ``layer4.*``), at least ``min_width`` wide (its last dimension), of so many
     ``dims`` (a number or several). Raises ValueError.
     """
-    kind, dims = _several(kind, str), _several(dims, int)
-    if unknown := [name for name in kind if name not in KINDS]:
+    kinds, numbers = _several(kind, str), _several(dims, int)
+    if unknown := [name for name in kinds if name not in KINDS]:
         raise ValueError(f"kind is {unknown[0]!r}, must be one or more of {', '.join(KINDS)}")
     if isinstance(mode, Codec):
         Own(mode)  # checks
     if mode is not None and not isinstance(mode, Codec):
         mode = codecs.find(mode).name  # an alias becomes its mode
         codecs.find(mode).option_values(options)  # checks
-        if mode in ONE_BIT and set(kind) != {"mask"}:
-            raise ValueError(f"mode {mode} keeps no values: it is for kind 'mask' alone, not {', '.join(kind)}")
+        if mode in ONE_BIT and set(kinds) != {"mask"}:
+            raise ValueError(f"mode {mode} keeps no values: it is for kind 'mask' alone, not {', '.join(kinds)}")
     elif options:
         raise ValueError(f"a rule without a mode of the registry has no option {next(iter(options))}")
-    return Rule(mode, kind, layer, min_width, dims, options)
+    return Rule(mode, kinds, layer, min_width, numbers, options)
 
 
 def _has(one, name):
@@ -83,7 +83,7 @@ def with_options(rules: Sequence[Rule], options: Mapping[str, Any]) -> tuple[Rul
     changed = []
     for one in rules:
         own = {name: value for name, value in options.items() if _has(one, name)}
-        if own:
+        if own and isinstance(one.mode, str):
             codecs.find(one.mode).option_values(own)
         changed.append(replace(one, options=one.options | own))
     return tuple(changed)

@@ -36,7 +36,7 @@ def load(folder: str | Path) -> dict[str, np.ndarray]:
             fetch(folder)
         content = unpacked((folder / ARCHIVE).read_bytes())
         temporary = folder / f"new-{ARRAYS}"
-        np.savez_compressed(temporary, **content)
+        np.savez_compressed(temporary, allow_pickle=True, **content)
         temporary.replace(folder / ARRAYS)
     with np.load(folder / ARRAYS) as arrays:
         return dict(arrays)
@@ -60,7 +60,10 @@ def unpacked(data: bytes) -> dict[str, np.ndarray]:
     arrays = {}
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         def content(name):
-            return archive.extractfile(f"package/{name}").read()
+            file = archive.extractfile(f"package/{name}")
+            if file is None:
+                raise UserError(f"{ARCHIVE} has no file {name}")
+            return file.read()
 
         for part, names in PARTS.items():
             arrays[part] = np.concatenate([pictures(content(name)) for name in names])

@@ -5,6 +5,7 @@ import json
 import math
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
@@ -33,7 +34,7 @@ def checked(configuration: dict[str, Any]) -> dict[str, Any]:
 
     if unknown := [key for key in configuration if key not in DEFAULTS]:
         raise ValueError(f"a run has no {unknown[0]}, legal are {', '.join(DEFAULTS)}")
-    complete = DEFAULTS | configuration
+    complete: dict[str, Any] = DEFAULTS | configuration
     if complete["network"] not in ("resnet8", "resnet20"):
         raise ValueError(f"network is {complete['network']!r}, must be resnet8 or resnet20")
     if complete["device"] not in ("cpu", "cuda"):
@@ -59,8 +60,10 @@ def _check_control(configuration):
     """Raises ValueError unless what changes from step to step can be made."""
     from actcodec.torch import Adaptive, Awp, Compress, resnet
 
-    controls = {"adaptive": lambda **options: Adaptive(Compress(model, "none"), None, measure=True, **options),
-                "awp": lambda **options: Awp(model, **options)}
+    def adaptive(model, **options):
+        return Adaptive(Compress(model, "none"), None, measure=True, **options)
+
+    controls: dict[str, Callable[..., Any]] = {"adaptive": adaptive, "awp": Awp}
     for key, make in controls.items():
         if configuration[key] is None:
             continue
@@ -68,9 +71,8 @@ def _check_control(configuration):
             raise ValueError(f"{key} changes from step to step, and on cuda a step is captured as a graph")
         if key == "adaptive" and configuration["schedule"]:
             raise ValueError("a run has a schedule or adaptive bounds, not both")
-        model = resnet.resnet8(width=2)
         try:
-            make(**configuration[key])
+            make(resnet.resnet8(width=2), **configuration[key])
         except TypeError as error:
             raise ValueError(f"{key} is {configuration[key]!r}: {error}") from error
 
@@ -174,7 +176,8 @@ def train(configuration: dict[str, Any], data: Any) -> dict[str, Any]:
         compress = Compress(model, c["preset"], engine=c["engine"], error_every=0, **c["options"])
     optimizer = torch.optim.SGD(model.parameters(), lr=c["rate"], momentum=0.9, nesterov=True, weight_decay=5e-4)
     control = None if c["adaptive"] is None else Adaptive(compress, optimizer, measure=True, **c["adaptive"])
-    weights, precision = None if c["awp"] is None else Awp(model, **c["awp"]), []
+    weights = None if c["awp"] is None else Awp(model, **c["awp"])
+    precision: list[dict[str, Any]] = []
     rates = torch.optim.lr_scheduler.OneCycleLR(optimizer, c["rate"], total_steps=c["steps"] + 1)
     losses, accuracies, changes = torch.zeros(c["steps"], device=device), [], steps(c) | {0: steps(c).get(0, {})}
     ahead = AHEAD[device.type]

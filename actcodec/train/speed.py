@@ -9,6 +9,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -48,7 +49,7 @@ def best(function: Callable[[], Any], device: str) -> float:
 
 def sample() -> dict[str, np.ndarray]:
     """{kind: float32 [128, 16, 32, 32]}."""
-    tensors = {}
+    tensors: dict[str, np.ndarray] = {}
     for x in demo.sample().values():
         if x.shape[-1] == 32:
             tensors.setdefault("relu" if x.min() >= 0 else "dense", x)
@@ -76,7 +77,7 @@ def codecs(device: str, engines: Iterable[str], modes: Iterable[str] = ()) -> It
                        "values": VALUES / best(there_and_back, where) / 1e6}
 
 
-def steps(device: str, engines: Iterable[str], presets: Iterable[str] = (),
+def steps(device: str, engines: Sequence[str], presets: Iterable[str] = (),
           networks: Iterable[str] = ("resnet8", "resnet20")) -> Iterator[dict[str, Any]]:
     """Rows (network, preset, engine, seconds of a step, and on a GPU of one that is played back) of the ``presets``, or
     of all."""
@@ -99,8 +100,7 @@ def steps(device: str, engines: Iterable[str], presets: Iterable[str] = (),
 
                 row = {"network": network, "preset": preset, "engine": engine, "seconds": best(compressed, device)}
                 if device == "cuda":
-                    played = step(model, compress, x.shape)
-                    row["played"] = best(lambda played=played: played(x, y), device)
+                    row["played"] = best(partial(step(model, compress, x.shape), x, y), device)
                 yield row
 
 

@@ -224,7 +224,7 @@ def test_there_is_no_memory_beyond_its_end():
     with pytest.raises(toolchain.SimulationError, match="READ"):
         one._run(one.driver.compress(0, one.shape, "raw"))
     assert len(one.simulator.take()) == 4 * 64 * 64
-    one.simulator.send(bytes(4 * 64 * 64))
+    one.simulator.send_payload(bytes(4 * 64 * 64))
     with pytest.raises(toolchain.SimulationError, match="WRITE"):
         one._run(one.driver.decompress(0, one.shape, "raw"))
 
