@@ -16,7 +16,7 @@ from time import monotonic
 
 from docs import content
 
-__all__ = ["KINDS", "MARK", "PATH", "Kind", "changed", "marked", "outdated", "sections"]
+__all__ = ["KINDS", "MARK", "PATH", "Kind", "changed", "outdated", "sections", "stale_labels"]
 
 PATH = content.ROOT / "docs/records/stale.json"
 MARK = "†"
@@ -80,19 +80,19 @@ def jobs(labels):
         names, lambda unit, parameters: (unit.name, parameters) in wanted) if job.label in labels}
 
 
-def mapped(labels):
+def mapping_keys(labels):
     from actcodec.synth import catalogue
 
     return {label: catalogue.key(job) for label, job in jobs(labels).items()}
 
 
-def placed(labels):
+def placement_keys(labels):
     from actcodec.synth import fpga
 
     return {label: fpga.key(job.name, job.text, job.texts) for label, job in jobs(labels).items()}
 
 
-def mutated(labels):
+def mutant_keys(labels):
     from actcodec.synth import mutate
 
     entries = read("docs/records/mutants.json")
@@ -100,7 +100,7 @@ def mutated(labels):
             for label in labels if label in mutate.SUBJECTS}
 
 
-def proved(labels):
+def proof_keys(labels):
     import warnings
 
     from amaranth._unused import UnusedMustUse
@@ -131,24 +131,24 @@ def sections(record):
     return {section: content.key(*places, modes=modes) for section, (places, modes) in SOURCES[record].items()}
 
 
-def measured_on(record):
+def recorded_sections(record):
     """{section: its recorded key} of one."""
     return {section: read(f"docs/records/{record}.json").get("keys", {}).get(section, {}).get("key")
             for section in SOURCES[record]}
 
 
 KINDS = {
-    "areas": Kind("areas and slacks", lambda: keys("synth/baseline.json"), mapped, synth("baseline", "--renew")),
-    "fpga": Kind("FPGA", lambda: keys("synth/fpga.json"), placed, synth("fpga", "--renew", unit=True)),
-    "power": Kind("power", lambda: keys("docs/records/power.json"), mapped, synth("map", "--power", "--renew")),
-    "netlists": Kind("netlists", lambda: keys("docs/records/netlists.json"), mapped, synth("gates", "--renew")),
-    "mutants": Kind("mutants", lambda: keys("docs/records/mutants.json"), mutated, lambda labels: [
+    "areas": Kind("areas and slacks", lambda: keys("synth/baseline.json"), mapping_keys, synth("baseline", "--renew")),
+    "fpga": Kind("FPGA", lambda: keys("synth/fpga.json"), placement_keys, synth("fpga", "--renew", unit=True)),
+    "power": Kind("power", lambda: keys("docs/records/power.json"), mapping_keys, synth("map", "--power", "--renew")),
+    "netlists": Kind("netlists", lambda: keys("docs/records/netlists.json"), mapping_keys, synth("gates", "--renew")),
+    "mutants": Kind("mutants", lambda: keys("docs/records/mutants.json"), mutant_keys, lambda labels: [
         ["-m", "actcodec.synth", "mutate", *sorted(labels), "--renew"]]),
     "proofs": Kind("proofs", lambda: {label: one["key"] for label, one in read("docs/records/proofs.json").items()
-                                      if one["properties"]}, proved, formal),
-    "bench": Kind("rates", lambda: measured_on("bench"), lambda _: sections("bench"), lambda _: [
+                                      if one["properties"]}, proof_keys, formal),
+    "bench": Kind("rates", lambda: recorded_sections("bench"), lambda _: sections("bench"), lambda _: [
         ["-m", "actcodec", "bench", "--output", "build/bench"], ["-m", "docs.rates", "build/bench"]], quick=True),
-    "measured": Kind("ratios beside others", lambda: measured_on("measured"), lambda _: sections("measured"),
+    "measured": Kind("ratios beside others", lambda: recorded_sections("measured"), lambda _: sections("measured"),
                      lambda labels: [["-m", f"docs.{label}"] for label in sorted(labels)], quick=True),
 }
 """The kinds of figures, in the order in which they are measured."""
@@ -162,7 +162,7 @@ def outdated(kind):
     return sorted(label for label, key in recorded.items() if key is None or today.get(label) != key)
 
 
-def marked():
+def stale_labels():
     """{kind: labels} as tables have them: those that are slow to compute by the file, the others as they are now."""
     kept = json.loads(PATH.read_text()) if PATH.exists() else {}
     return {name: outdated(kind) if kind.quick else kept.get(name, []) for name, kind in KINDS.items()}
@@ -188,7 +188,7 @@ def write(found):
 
 def check(found):
     """What is wrong, a sentence each."""
-    kept = marked()
+    kept = stale_labels()
     for name, labels in found.items():
         if fresh := sorted(set(labels) - set(kept[name])):
             yield f"{KINDS[name].title} without a mark: {', '.join(fresh)}; run make stale docs"

@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["legend", "renewed"]
+__all__ = ["legend", "render"]
 
 
 def legend(lines, stale):
@@ -13,7 +13,7 @@ def legend(lines, stale):
         yield "† All of it was measured on an earlier version ([figures](records.md#figures))."
 
 
-def renewed(text, tables):
+def render(text, tables):
     """A document with new ``tables``: {name: function that yields a table's lines}. Raises ValueError unless it has one
     place for each."""
     for name, lines in tables.items():

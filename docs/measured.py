@@ -13,7 +13,7 @@ from actcodec.synth.records import stamp
 from docs import figures, marks
 from docs.ratios import DOCUMENT
 
-__all__ = ["DOCUMENT", "HEADS", "RECORD", "record", "recorded", "renewed", "rounded"]
+__all__ = ["DOCUMENT", "HEADS", "RECORD", "load", "record", "render", "round_cells"]
 
 RECORD = Path(__file__).parent / "records/measured.json"
 HEADS = {
@@ -24,14 +24,14 @@ HEADS = {
 }
 
 
-def recorded():
+def load():
     """{table: its rows}, of words and numbers."""
     return json.loads(RECORD.read_text())
 
 
 def record(table, rows):
     """Records a table, and writes it into the document."""
-    found = recorded() | {table: rounded(rows)}
+    found = load() | {table: round_cells(rows)}
     keys = found.pop("keys", {}) | {table: {"key": figures.sections("measured")[table], **stamp()}}
     parts = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
              for name, rows in sorted(found.items())]
@@ -40,7 +40,7 @@ def record(table, rows):
     main()
 
 
-def rounded(rows):
+def round_cells(rows):
     """As they are kept."""
     return [[round(cell, 2) if isinstance(cell, float) else cell for cell in row] for row in rows]
 
@@ -54,14 +54,14 @@ def lines(table, rows):
         yield f"| {' | '.join(f'{cell:.2f}' if isinstance(cell, float) else cell for cell in row)} |"
 
 
-def renewed(text, found, stale=()):
+def render(text, found, stale=()):
     """The document with the tables of a record."""
-    return marks.renewed(text, {table: partial(marks.legend, lines(table, found[table]), table in stale)
+    return marks.render(text, {table: partial(marks.legend, lines(table, found[table]), table in stale)
                                 for table in HEADS})
 
 
 def main():
-    DOCUMENT.write_text(renewed(DOCUMENT.read_text(), recorded(), figures.marked()["measured"]))
+    DOCUMENT.write_text(render(DOCUMENT.read_text(), load(), figures.stale_labels()["measured"]))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from actcodec.bench.cycles import DENSE, PAPER, SHOWN
 from actcodec.synth.records import stamp
 from docs import figures, marks
 
-__all__ = ["DOCUMENTS", "RECORD", "recorded", "renewed", "taken"]
+__all__ = ["DOCUMENTS", "RECORD", "load", "merge", "render"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "docs/records/bench.json"
@@ -35,7 +35,7 @@ LONG = (
     ("synthetic", "2x", ""), ("synthetic", "4x", "SFPR"), ("synthetic", "8x", "JPEG-ACT"), ("synthetic", "12x", ""))
 
 
-def taken(record, folder):
+def merge(record, folder):
     """A record with what ``make bench`` left in a folder: of :data:`SHOWN` CDUs, rates, and the median over widths of
     cycles outside of blocks; offload rates of compression. Of what ``actcodec.bench.speed`` leaves alone there are no
     rates."""
@@ -152,24 +152,24 @@ DOCUMENTS = {
 }
 
 
-def recorded():
+def load():
     """What the tables are made from."""
     return json.loads(RECORD.read_text())
 
 
-def renewed(text, name, record, stale=()):
+def render(text, name, record, stale=()):
     """The document of that name with the tables of a record."""
-    return marks.renewed(text, {table: partial(marks.legend, lines(record), table in stale)
-                                for table, lines in DOCUMENTS[name].items()})
+    return marks.render(text, {table: partial(marks.legend, lines(record), table in stale)
+                               for table, lines in DOCUMENTS[name].items()})
 
 
 def main(folder=None):
     if folder:
-        RECORD.write_text(text(taken(recorded(), Path(folder))))
-    stale = figures.marked()["bench"]
+        RECORD.write_text(text(merge(load(), Path(folder))))
+    stale = figures.stale_labels()["bench"]
     for name in DOCUMENTS:
         path = ROOT / name
-        path.write_text(renewed(path.read_text(), name, recorded(), stale))
+        path.write_text(render(path.read_text(), name, load(), stale))
 
 
 def text(record):

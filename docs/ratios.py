@@ -14,7 +14,7 @@ from actcodec import demo
 from actcodec.codecs import lane_modes
 from docs import marks
 
-__all__ = ["DOCUMENT", "renewed", "sample"]
+__all__ = ["DOCUMENT", "render", "sample"]
 
 DOCUMENT = Path(__file__).parent / "ratios.md"
 MORE = {
@@ -101,10 +101,10 @@ def smooth():
         yield f"| {power} | {' | '.join(f'{error:.3f}' for error in errors)} |"
 
 
-def renewed(text):
+def render(text):
     """The document with the tables of today."""
-    return marks.renewed(text, {"ratios": ratios, "stale": stale, "smooth": smooth})
+    return marks.render(text, {"ratios": ratios, "stale": stale, "smooth": smooth})
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(renewed(DOCUMENT.read_text()))
+    DOCUMENT.write_text(render(DOCUMENT.read_text()))

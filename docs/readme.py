@@ -10,7 +10,7 @@ from functools import partial
 from actcodec.golden.jpegact import steps
 from docs import content, figures, marks, measured, rates, tables
 
-__all__ = ["PATH", "renewed"]
+__all__ = ["PATH", "render"]
 
 PATH = content.ROOT / "README.md"
 
@@ -33,7 +33,7 @@ def yardstick(record, stale):
     for table in ("optL", "optH", "MXFP8"):
         zvc, nibble, rice = (next(row for row in record["quantizers"] if row[:2] == [table, coder])
                              for coder in ("zvc", "nibble", "rice"))
-        cells = [tables.marked(f"{cell:.2f}" if isinstance(cell, float) else cell, "quantizers" in stale)
+        cells = [tables.mark(f"{cell:.2f}" if isinstance(cell, float) else cell, "quantizers" in stale)
                  for cell in (zvc[2], nibble[2], rice[2], rice[div], *rice[-4:])]
         yield f"| {table} | {' | '.join(cells)} |"
     yield ""
@@ -53,19 +53,19 @@ def reach(text, recorded, record, stale):
     yield from dates(text, recorded)
     yield ""
     offload = record["offload"]["8x"]
-    rate = tables.marked(f"{offload['rates']['4']:.1f}", "offload" in stale)
+    rate = tables.mark(f"{offload['rates']['4']:.1f}", "offload" in stale)
     yield from textwrap.wrap(
         f"A lane moves 32 bytes of tensor per cycle, 8.00 cycles per block. Four lanes offload {rate} GB/s at a ratio "
         f"of {offload['ratio']:.1f} through a DMA engine of 12.8 GB/s; the paper has 108.8 GB/s at 8.5 "
         "([rates](docs/performance.md)).", 120, break_long_words=False)
 
 
-def renewed(text, stale):
+def render(text, stale):
     """The README with what is recorded; ``stale`` are the labels of each kind."""
     recorded = json.loads((content.ROOT / "synth/baseline.json").read_text())
-    return marks.renewed(text, {"yardstick": partial(yardstick, measured.recorded(), stale["measured"]),
-                                "reach": partial(reach, text, recorded, rates.recorded(), stale["bench"])})
+    return marks.render(text, {"yardstick": partial(yardstick, measured.load(), stale["measured"]),
+                                "reach": partial(reach, text, recorded, rates.load(), stale["bench"])})
 
 
 if __name__ == "__main__":
-    PATH.write_text(renewed(PATH.read_text(), figures.marked()))
+    PATH.write_text(render(PATH.read_text(), figures.stale_labels()))

@@ -120,20 +120,20 @@ def soak(record, _):
             (kind, *(number(one[what].get(kind)) for one in some.values())) for kind in kinds), range(1, 1 + len(some)))
 
 
-def overview(marked):
+def overview(stale):
     yield from table(("figures", "recorded", "with mark", "which"), (
-        (kind.title, number(len(kind.recorded())), number(len(marked[name])),
-         "all" if len(marked[name]) == len(kind.recorded()) else ", ".join(marked[name])) for name, kind in
+        (kind.title, number(len(kind.recorded())), number(len(stale[name])),
+         "all" if len(stale[name]) == len(kind.recorded()) else ", ".join(stale[name])) for name, kind in
         figures.KINDS.items()), (1, 2))
 
 
 def page():
     """The document."""
-    marked = figures.marked()
-    parts = [HEAD, FIGURES + "\n" + "\n".join(overview(marked)) + "\n"]
+    stale = figures.stale_labels()
+    parts = [HEAD, FIGURES + "\n" + "\n".join(overview(stale)) + "\n"]
     for text, function in ((PROOFS, proofs), (MUTANTS, mutants), (NETLISTS, netlists), (SOAK, soak)):
         parts.append(text + "\n" + "\n".join(
-            function(records.read(function.__name__), marked.get(function.__name__, ()))).rstrip() + "\n")
+            function(records.read(function.__name__), stale.get(function.__name__, ()))).rstrip() + "\n")
     return "".join(parts)
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from docs import figures, marks
 
-__all__ = ["DOCUMENTS", "PLACED", "POWER", "ROWS", "fpga", "late", "marked", "placed", "power", "powered", "renewed"]
+__all__ = ["DOCUMENTS", "PLACED", "POWER", "ROWS", "fpga", "late", "mark", "power", "render", "render_power",
+           "render_synthesis"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/units.md")
@@ -47,7 +48,7 @@ ROWS = {
 }
 
 
-def marked(text, stale):
+def mark(text, stale):
     """The text of a figure with a mark if it is stale, and without one otherwise."""
     return text.replace(figures.MARK, "") + (figures.MARK if stale else "")
 
@@ -76,7 +77,7 @@ def row(header, cells, recorded, stale):
     cells = [re.sub(r"^[-+]?[\d,.]+", new[name], cell) if name in new and cell else cell
              for name, cell in zip(header, cells, strict=True)]
     area = header.index("area")
-    cells[area] = marked(cells[area], any(record["label"] in stale for record, _ in parts))
+    cells[area] = mark(cells[area], any(record["label"] in stale for record, _ in parts))
     return cells
 
 
@@ -92,7 +93,7 @@ def table(lines, recorded, stale):
         yield line if (new := row(header, cells, recorded, stale)) == cells else "| " + " | ".join(new) + " |"
 
 
-def renewed(text, recorded, stale=()):
+def render(text, recorded, stale=()):
     """A document with what is recorded, and marks on what is ``stale``. Raises ValueError for a row that nothing is
     recorded of."""
     pieces = re.split(f"({re.escape(BEGIN)}\n.*?{re.escape(END)})", text, flags=re.DOTALL)
@@ -111,7 +112,7 @@ def fpga(found, stale=()):
     yield "| unit | LUTs | flip-flops | multipliers | MHz |"
     yield "|---|---:|---:|---:|---:|"
     for label, one in found.items():
-        luts = marked(format(one["luts"], ","), label in stale)
+        luts = mark(format(one["luts"], ","), label in stale)
         yield f"| {label} | {luts} | {one['flops']:,} | {one['dsps']} | {one['fmax']:.0f} |"
 
 
@@ -121,14 +122,14 @@ def late(recorded, stale=()):
     yield "|---|---:|---:|---|"
     for label, one in recorded.items():
         if one["slack"] < 0:
-            area = marked(format(one["area"], ",.0f"), label in stale)
+            area = mark(format(one["area"], ",.0f"), label in stale)
             yield f"| {label} | {area} | {one['slack']} | `{one['recipe']}` |"
 
 
-def placed(text, recorded, stale=None):
+def render_synthesis(text, recorded, stale=None):
     """docs/synthesis.md with what is recorded of the FPGA, and of units that do not meet the clock."""
     stale = stale or {"fpga": (), "areas": ()}
-    return marks.renewed(text, {
+    return marks.render(text, {
         "fpga": lambda: fpga(json.loads((ROOT / "synth/fpga.json").read_text()), stale["fpga"]),
         "late": lambda: late(recorded, stale["areas"])})
 
@@ -154,22 +155,22 @@ def power(found, stale=()):
         for way in ("compress", "decompress"):
             total = sum(count * found[label][way] for label, count in parts.items())
             text = f"{total:,.1f}" if len(parts) == 1 else f"{total:,.0f}"
-            cells.append(marked(text, set(parts) & set(stale)) + ", idle" * ((name, way) in IDLE))
+            cells.append(mark(text, set(parts) & set(stale)) + ", idle" * ((name, way) in IDLE))
         yield f"| {name} | {' | '.join(cells)} |"
 
 
-def powered(text, found, stale=()):
+def render_power(text, found, stale=()):
     """docs/power.md with what is recorded."""
-    return marks.renewed(text, {"power": lambda: power(found, stale)})
+    return marks.render(text, {"power": lambda: power(found, stale)})
 
 
 def main(check):
     recorded = json.loads((ROOT / "synth/baseline.json").read_text())
     watts = json.loads((ROOT / "docs/records/power.json").read_text())
-    stale, differ = figures.marked(), []
-    for name, function in [*((name, lambda text: renewed(text, recorded, stale["areas"])) for name in DOCUMENTS),
-                           (PLACED, lambda text: placed(text, recorded, stale)),
-                           (POWER, lambda text: powered(text, watts, stale["power"]))]:
+    stale, differ = figures.stale_labels(), []
+    for name, function in [*((name, lambda text: render(text, recorded, stale["areas"])) for name in DOCUMENTS),
+                           (PLACED, lambda text: render_synthesis(text, recorded, stale)),
+                           (POWER, lambda text: render_power(text, watts, stale["power"]))]:
         before = (ROOT / name).read_text()
         after = function(before)
         if after != before:

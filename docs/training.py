@@ -10,7 +10,7 @@ from statistics import median
 from actcodec.train import sweep, table
 from docs import marks
 
-__all__ = ["DOCUMENT", "renewed"]
+__all__ = ["DOCUMENT", "render"]
 
 DOCUMENT = Path(__file__).parent / "training.md"
 FOLDER = Path(__file__).parent / "training"
@@ -109,12 +109,12 @@ def awp():
 TABLES = {function.__name__: function for function in (table1, table3, division, comet, equation3, awp)}
 
 
-def renewed(text):
+def render(text):
     """A document with the tables of what is in the folder."""
-    return marks.renewed(text, TABLES)
+    return marks.render(text, TABLES)
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(renewed(DOCUMENT.read_text()))
+    DOCUMENT.write_text(render(DOCUMENT.read_text()))
     if "--curves" in sys.argv[1:]:
         table.draw(results("long"), FOLDER / "long.svg")

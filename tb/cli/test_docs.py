@@ -17,7 +17,7 @@ RECORDED = json.loads((tables.ROOT / "synth/baseline.json").read_text())
 def test_the_figures_in_the_documents_are_up_to_date(name):
     text = (tables.ROOT / name).read_text()
     assert tables.BEGIN in text
-    assert tables.renewed(text, RECORDED, figures.marked()["areas"]) == text, "run make docs"
+    assert tables.render(text, RECORDED, figures.stale_labels()["areas"]) == text, "run make docs"
 
 
 @pytest.mark.regress
@@ -25,14 +25,14 @@ def test_the_ratios_of_all_modes_are_up_to_date():
     text = ratios.DOCUMENT.read_text()
     stale = text.replace("| `raw` | 1.00 |", "| `raw` | 2.00 |")
     assert stale != text
-    assert ratios.renewed(stale) == text, "run make docs"
+    assert ratios.render(stale) == text, "run make docs"
 
 
 def test_the_figures_of_the_fpga_and_of_late_units_are_up_to_date():
     text = (tables.ROOT / tables.PLACED).read_text()
     stale = text.replace("| sfpr | 5,496", "| sfpr | 5")
     assert stale != text
-    assert tables.placed(stale, RECORDED, figures.marked()) == text, "run make docs"
+    assert tables.render_synthesis(stale, RECORDED, figures.stale_labels()) == text, "run make docs"
 
 
 def test_late_is_what_has_negative_slack():
@@ -59,11 +59,11 @@ def test_what_is_stale_without_a_mark_or_in_the_readme_fails(monkeypatch, tmp_pa
     monkeypatch.setattr(figures, "PATH", tmp_path / "stale.json")
     monkeypatch.setattr(figures.content, "ROOT", tmp_path)
     (tmp_path / "README.md").write_text("| 12 |")
-    assert figures.marked() == {"slow": [], "quick": ["fadd", "gone", "zvc"]}
+    assert figures.stale_labels() == {"slow": [], "quick": ["fadd", "gone", "zvc"]}
     found = figures.changed(["slow", "quick"])
     assert list(figures.check(found)) == ["some without a mark: fadd, gone, zvc; run make stale docs"]
     figures.write(found)
-    assert figures.marked()["slow"] == ["fadd", "gone", "zvc"] and "quick" not in figures.PATH.read_text()
+    assert figures.stale_labels()["slow"] == ["fadd", "gone", "zvc"] and "quick" not in figures.PATH.read_text()
     assert list(figures.check(found)) == []
     (tmp_path / "README.md").write_text("| 12† |")
     assert [text.split(" ")[0] for text in figures.check(found)] == ["README.md"]
@@ -90,17 +90,17 @@ def test_what_is_stale_is_measured_again_and_nothing_else(monkeypatch, tmp_path)
     failed, = figures.measure(list(records), 2)
     assert "['rice']" in failed
     assert recorded("good")() == {"dct": "1", "zvc": "1"}
-    assert figures.marked() == {"good": [], "bad": ["rice"], "current": []}
+    assert figures.stale_labels() == {"good": [], "bad": ["rice"], "current": []}
     assert json.loads(figures.PATH.read_text()) == {"bad": ["rice"], "good": []}
 
 
 def test_every_figure_has_a_key_or_a_mark():
     """What needs elaboration is compared with the sources by make stale CHECK=1, which CI runs."""
-    marked = figures.marked()
+    stale = figures.stale_labels()
     for name, kind in figures.KINDS.items():
         recorded = kind.recorded()
-        assert set(marked[name]) <= set(recorded), name
-        assert {label for label, key in recorded.items() if key is None} <= set(marked[name]), "run make stale docs"
+        assert set(stale[name]) <= set(recorded), name
+        assert {label for label, key in recorded.items() if key is None} <= set(stale[name]), "run make stale docs"
         assert kind.commands(list(recorded)), name
 
 
@@ -137,7 +137,7 @@ def test_the_rates_are_up_to_date(name, figure):
     text = (tables.ROOT / name).read_text()
     stale = text.replace(figure, re.sub(r"\d", "7", figure))
     assert stale != text
-    assert rates.renewed(stale, name, rates.recorded(), figures.marked()["bench"]) == text, "run make docs"
+    assert rates.render(stale, name, rates.load(), figures.stale_labels()["bench"]) == text, "run make docs"
 
 
 @pytest.mark.parametrize("figure", ["| 21.15 |", "| 19.60 |"])
@@ -145,7 +145,7 @@ def test_what_takes_long_to_measure_is_as_it_was_recorded(figure):
     text = measured.DOCUMENT.read_text()
     stale = text.replace(figure, "| 0.00 |")
     assert stale != text
-    assert measured.renewed(stale, measured.recorded(), figures.marked()["measured"]) == text, "run make docs"
+    assert measured.render(stale, measured.load(), figures.stale_labels()["measured"]) == text, "run make docs"
 
 
 def test_power_is_as_it_was_recorded():
@@ -153,14 +153,14 @@ def test_power_is_as_it_was_recorded():
     found = json.loads((tables.ROOT / "docs/records/power.json").read_text())
     stale = text.replace("278.1", "1.0")
     assert stale != text
-    assert tables.powered(stale, found, figures.marked()["power"]) == text, "run make docs"
+    assert tables.render_power(stale, found, figures.stale_labels()["power"]) == text, "run make docs"
 
 
 def test_what_the_bench_leaves_can_be_recorded(tmp_path):
     """Its figures take the places of those before; what it did not measure stays."""
     report(*fake(True), tmp_path)
-    before = rates.recorded()
-    after = rates.taken(before, tmp_path)
+    before = rates.load()
+    after = rates.merge(before, tmp_path)
     assert json.loads(rates.text(after)) == after
     assert after["speed"] == before["speed"] and after["coders"]["jpeg80"]["cycles"]["8"] == [8.03, 8.02]
     assert after["rates"]["division"] == {way: dict.fromkeys(("8", "28", "224"), 8.04) for way in rates.WAYS}
@@ -174,7 +174,7 @@ def test_what_the_bench_leaves_can_be_recorded(tmp_path):
     (tmp_path / "speed.json").write_text(json.dumps([{
         "name": "raw", "ratio": 1, "error": 0, "compress": 10.4, "decompress": 20, "memory_compress": 1.5,
         "memory_decompress": 2, "knob": None, "better": ["ratio"]}]))
-    after = rates.taken(before, tmp_path)
+    after = rates.merge(before, tmp_path)
     assert list(rates.speed(after))[2:] == ["| `raw` | 1.00 | 0.0000 | 10 | 20 | 2.0 | ratio |"]
 
 
@@ -204,7 +204,7 @@ def test_what_the_readme_reaches_is_what_was_measured():
     text = readme.PATH.read_text()
     stale = re.sub(r"offload [\d.]+", "offload 1.0", text.replace("| 15.60 |", "| 1.00 |"))
     assert stale != text
-    assert readme.renewed(stale, figures.marked()) == text, "run make docs"
+    assert readme.render(stale, figures.stale_labels()) == text, "run make docs"
     assert len(text.splitlines()) <= 150
 
 
@@ -276,8 +276,8 @@ def test_stale_figures_are_replaced_and_nothing_else():
             "| both together | 0 | | | | |\n<!-- /figures -->\n| 1 |\n")
     figures = {"dct": {"area": 10.4, "flops": 3, "slack": -0.6, "macros": 9},
                "collector": {"area": 1000, "flops": 1, "slack": 2}, "splitter": {"area": 500, "flops": 1, "slack": 1}}
-    assert tables.renewed(text, figures) == (
+    assert tables.render(text, figures) == (
         text.replace("1 and 7 | 1 | +9 | 20 | 0.1", "10 and 7 | 19 | -1 | 20 | 0.52").replace(
             "| both together | 0 | | | | |", "| both together | 1,500 |  |  |  |  |"))
     with pytest.raises(ValueError, match="no figures are recorded for the row '`fadd`'"):
-        tables.renewed(text.replace("`dct`, both", "`fadd`"), figures)
+        tables.render(text.replace("`dct`, both", "`fadd`"), figures)

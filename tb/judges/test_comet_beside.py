@@ -9,7 +9,7 @@ from docs import beside, measured
 
 @pytest.mark.regress
 def test_what_is_recorded_is_measured_again():
-    assert measured.rounded(beside.rows()) == measured.recorded()["beside"], "run python -m docs.beside"
+    assert measured.round_cells(beside.rows()) == measured.load()["beside"], "run python -m docs.beside"
 
 
 def test_cuszs_codes_are_no_shorter_than_the_entropy_of_its_symbols():

@@ -80,9 +80,9 @@ def test_the_table_of_presets_is_the_record():
 
 def test_the_tables_of_trainings_are_the_results():
     text = training.DOCUMENT.read_text()
-    assert training.renewed(text) == text, "run python -m docs.training"
+    assert training.render(text) == text, "run python -m docs.training"
     with pytest.raises(ValueError, match="0 places for the table table1"):
-        training.renewed("")
+        training.render("")
 
 
 def test_what_was_trained_is_at_a_glance_in_the_readme():
