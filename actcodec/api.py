@@ -142,14 +142,14 @@ def measured(array: np.ndarray, compressed: Compressed) -> Evaluation:
     """The :class:`Evaluation` of an array that has been compressed already."""
     c, mode = compressed, codecs.find(compressed.mode)
     errors = metrics.errors(_as_floats(array), _as_floats(engines.decompress("golden", c)[0]))
-    saturated = mode.model.saturated(tensors.taken(array)[0].reshape(c.seen.shape), c.seen)
+    saturated = mode.model.saturated(tensors.as_float32(array)[0].reshape(c.seen.shape), c.seen)
     return Evaluation(c.mode, c.options, c.ratio, c.ratio_with_side, errors.relative_error, errors.channel_error,
                       errors.psnr, errors.largest_error, errors.nans, errors.infinities, saturated)
 
 
 def _as_floats(array):
     """An array that NumPy can calculate with."""
-    return tensors.taken(array)[0] if tensors.dtype_name(array.dtype) == "bfloat16" else array
+    return tensors.as_float32(array)[0] if tensors.dtype_name(array.dtype) == "bfloat16" else array
 
 
 def _check_compressed(compressed):

@@ -23,13 +23,13 @@ def compress(engine: str, x: np.ndarray, mode: str, **options: Any) -> tuple[Com
     """``(compressed, cycles)``; cycles is None where nothing was simulated. Both engines return the same
     ``compressed``.
 
-    ``x`` is an array as :func:`actcodec.tensors.taken` takes it, ``options`` are those of the mode. Raises TypeError
-    and ValueError for what cannot be.
+    ``x`` is an array for :func:`actcodec.tensors.as_float32`, ``options`` are those of the mode. Raises TypeError and
+    ValueError for what cannot be.
     """
     one = codecs.find(mode)
     settings = one.option_values(options)
     values: np.ndarray
-    values, dtype = tensors.taken(x)
+    values, dtype = tensors.as_float32(x)
     values = values.reshape(view(x.shape))
     words = tensors.words(x).reshape(values.shape) if dtype in HALVES else values
     if one.halves and dtype in HALVES:
@@ -52,7 +52,7 @@ def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:
             values, cycles = rtl.decompress(compressed.seen, compressed.dtype if narrow else "float32")
     else:
         values = mode.model.decompress(compressed.seen)
-    return tensors.restored(values, compressed.shape, compressed.dtype), cycles
+    return tensors.restore(values, compressed.shape, compressed.dtype), cycles
 
 
 def prepare(modes: Iterable[str] = ()) -> None:

@@ -10,7 +10,7 @@ from actcodec.codecs.compressed import DTYPES, view
 from actcodec.golden.offload.memory import formats
 from actcodec.metrics import relative_error
 
-__all__ = ["dtype_name", "loss", "restored", "taken", "words"]
+__all__ = ["as_float32", "dtype_name", "loss", "restore", "words"]
 
 
 def dtype_name(dtype: np.dtype) -> str:
@@ -24,7 +24,7 @@ def dtype_name(dtype: np.dtype) -> str:
     return name
 
 
-def taken(x: ArrayLike) -> tuple[NDArray[np.float32], str]:
+def as_float32(x: ArrayLike) -> tuple[NDArray[np.float32], str]:
     """``(values, dtype)``: a contiguous float32 array of the shape of ``x``, and the name of the type that ``x`` has.
 
     float16 and bfloat16 stay what they are, float64 is rounded. Raises TypeError for anything but an array of such a
@@ -52,8 +52,8 @@ def words(x: np.ndarray) -> NDArray[np.uint16]:
     return np.ascontiguousarray(x).view(np.dtype(np.uint16).newbyteorder(order)).astype(np.uint16, copy=False)
 
 
-def restored(values: np.ndarray, shape: Sequence[int], dtype: str) -> np.ndarray:
-    """The reverse of :func:`taken`, or of :func:`words`: an array of that shape and type, rounded as hardware does."""
+def restore(values: np.ndarray, shape: Sequence[int], dtype: str) -> np.ndarray:
+    """The reverse of :func:`as_float32` or :func:`words`: an array of that shape and type, rounded as hardware does."""
     values = values.reshape(shape)
     if dtype in formats.HALVES:
         values = values if values.dtype == np.uint16 else formats.narrow(values, dtype)
@@ -68,7 +68,7 @@ def loss(x: np.ndarray) -> str | None:
     """What is lost when an array becomes float32, as text, or None."""
     if dtype_name(x.dtype) != "float64":
         return None
-    values, _ = taken(x)
+    values, _ = as_float32(x)
     if np.array_equal(values, x, equal_nan=True):
         return None
     finite = np.isfinite(x)

@@ -59,7 +59,7 @@ def command(files: Sequence[str], error: float | None, ratio: float | None, alph
         raise UserError(f"{target}: the table is text, and would not be read from a .npy file")
     if plot:
         check_picture(plot)
-    named_tensors = [(name, tensors.taken(x)[0].reshape(view(x.shape)))
+    named_tensors = [(name, tensors.as_float32(x)[0].reshape(view(x.shape)))
              for file in files for name, x in sources.tensors(file, say)]
     samples = [sampled(name, x) for name, x in named_tensors]
     table, options, reached = fit(named_tensors, samples, coder, quantizer, error, ratio, alpha)

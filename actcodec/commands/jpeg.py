@@ -36,7 +36,7 @@ def command(source: str, target: str, dqt: str, quiet: bool) -> None:
     check_target(target, path)
     table = DQT.own.parse(dqt)
     x = sources.tensor(source, lambda text: say(text, quiet))
-    values, _ = tensors.taken(x)
+    values, _ = tensors.as_float32(x)
     try:
         pictures = jpeg.files(values.reshape(view(x.shape)), table.table)
     except ValueError as error:

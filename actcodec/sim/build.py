@@ -15,7 +15,7 @@ from typing import Any
 
 from actcodec.elaboration import module
 from actcodec.sim.imports import files
-from actcodec.sim.toolchain import cache_folder, call, compiler, key, made, verilator
+from actcodec.sim.toolchain import build_once, cache_folder, call, compiler, key, verilator
 
 __all__ = ["FAST", "SLOW", "compiled", "elaborated", "linked", "runtime", "without_initial_values"]
 
@@ -33,7 +33,7 @@ def elaborated(name: str, build: Callable[[], str], modules: Iterable[str], *kno
     """The Verilog of the component that ``build()`` returns as the module ``name``, without its parts. It is kept by
     what is ``known`` of the component and by the files of ``modules`` and of all that they import."""
     path = cache_folder() / f"{name}-{key(name, known, files=files(__name__, *modules))}.v"
-    return made(path, _elaborate, name, build, what=what).read_text()
+    return build_once(path, _elaborate, name, build, what=what).read_text()
 
 
 def _elaborate(folder, name, build):
@@ -61,10 +61,10 @@ def compiled(design: Mapping[str, str], level: str = FAST, arguments: Sequence[s
     """
     (top, text), *parts = design.items()
     what = what or {}
-    objects = [made(cache_folder() / f"{name}-{key('part', VERILATE, COMPILE, name, part)}", _compile_part, name, part,
-                 what=what.get(name)) for name, part in parts]
+    objects = [build_once(cache_folder() / f"{name}-{key('part', VERILATE, COMPILE, name, part)}", _compile_part, name,
+                          part, what=what.get(name)) for name, part in parts]
     content = key("top", VERILATE, COMPILE, design, level, arguments, control)
-    return [made(cache_folder() / f"{top}-{content}", _compile_top, top, text, objects, level, arguments, control,
+    return [build_once(cache_folder() / f"{top}-{content}", _compile_top, top, text, objects, level, arguments, control,
                  what=what.get(top)), *objects]
 
 
@@ -119,7 +119,7 @@ def _options(traced):
 def runtime(traced: bool = False) -> Path:
     """A folder with the objects of Verilator's own parts, and with its headers as ``headers.h``, precompiled: most
     units are shorter."""
-    return made(cache_folder() / f"verilated-{key(COMPILE, RUNTIME, FAST, SLOW, traced)}", _make_runtime, traced)
+    return build_once(cache_folder() / f"verilated-{key(COMPILE, RUNTIME, FAST, SLOW, traced)}", _make_runtime, traced)
 
 
 def _make_runtime(folder, traced):
@@ -145,7 +145,7 @@ def _vpi():
         call([*compiler(), *_options(False), FAST, "-c", _part("verilated_vpi"), "-o", folder / "vpi.o"])
         return folder / "vpi.o"
 
-    return made(cache_folder() / f"verilated_vpi-{key(COMPILE, FAST)}.o", make)
+    return build_once(cache_folder() / f"verilated_vpi-{key(COMPILE, FAST)}.o", make)
 
 
 def linked(name: str, objects: Sequence[Path], sources: Sequence[Path], *options: Any, library: Path | None = None,
@@ -155,7 +155,7 @@ def linked(name: str, objects: Sequence[Path], sources: Sequence[Path], *options
     headers = [header for source in sources for header in sorted(source.parent.glob("*.h"))]
     content = key(COMPILE, name, [folder.name for folder in objects], options, traced,
                   files=[*sources, *headers, *([library] if library else ())])
-    return made(cache_folder() / f"{Path(name).stem}-{content}", _link, name, objects, sources, options, library,
+    return build_once(cache_folder() / f"{Path(name).stem}-{content}", _link, name, objects, sources, options, library,
                 traced) / name
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from actcodec.extras import missing
 
-__all__ = ["SimulationError", "announcing", "cache_folder", "call", "compiler", "key", "made", "uninterrupted",
+__all__ = ["SimulationError", "announcing", "build_once", "cache_folder", "call", "compiler", "key", "uninterrupted",
            "verilator"]
 
 PART = ".part"  # the folder of a build that is under way
@@ -92,7 +92,7 @@ def _announce(text):
         listener(text)
 
 
-def made(path: Path, make: Callable[..., Any], *arguments: Any, what: str | None = None) -> Path:
+def build_once(path: Path, make: Callable[..., Any], *arguments: Any, what: str | None = None) -> Path:
     """``path``, made by ``make(path, folder, ...)`` in a folder of its own unless it is there; ``what`` says what it is
     and how long that takes. Of several processes one makes it, and the others wait."""
     if not path.exists():

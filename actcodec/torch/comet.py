@@ -22,7 +22,7 @@ from actcodec.golden.offload import blocks
 from actcodec.torch import sfpr
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import Sparse, packed_codes, sparse, unpacked_bits, unpacked_codes
+from actcodec.torch.packing import Sparse, pack_codes, sparse, unpack_bits, unpack_codes
 
 __all__ = ["Comet"]
 
@@ -45,17 +45,17 @@ class Comet:
         where golden does."""
         shape, cdus = seen(x.shape), self.options["cdus"]
         s = prequantise.step(self._bound(x))
-        q, outside = self._function(quantized)(x.view(-1), torch.tensor(s, dtype=torch.float64, device=x.device))
+        q, outside = self._function(quantize)(x.view(-1), torch.tensor(s, dtype=torch.float64, device=x.device))
         kept = outside.nonzero().view(-1)
         size = sum(self._sizes(q, kept, shape, cdus))
-        narrow, bits = narrowed(q)
+        narrow, bits = narrow_words(q)
         data, held = (narrow, bits, s, kept, x.view(-1)[kept]), narrow.nbytes + 12 * kept.numel()
         return Packed(self.mode.name, tuple(x.shape), data, size, self.mode.model.side_bytes(shape, cdus), held)
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         narrow, bits, s, kept, values = packed.data
-        x = widened(narrow, bits, torch.Size(packed.shape).numel()).float().mul_(s)  # 11 by 8 bits: exact
+        x = widen_words(narrow, bits, torch.Size(packed.shape).numel()).float().mul_(s)  # 11 by 8 bits: exact
         return x.index_put_((kept,), values).view(packed.shape)
 
     def _bound(self, x):
@@ -85,7 +85,7 @@ class Comet:
             yield size(rounds, code, escape if escapes else None)
 
 
-def narrowed(q: torch.Tensor) -> Any:
+def narrow_words(q: torch.Tensor) -> Any:
     """Flat int16 in the least bytes: :class:`~actcodec.torch.packing.Sparse`, and the bits of its values."""
     low, high = map(int, torch.aminmax(q)) if q.numel() else (0, 0)
     bits = 4 if low >= -8 and high < 8 else 8 if low >= -128 and high < 128 else 16
@@ -95,20 +95,20 @@ def narrowed(q: torch.Tensor) -> Any:
     if bits == 4:
         dense = q.numel() // 2 <= found.values.numel() // 2 + -(-q.numel() // 8)  # of four bits, zeros may be less
         values = q.to(torch.int8) if dense else found.values
-        found = Sparse(None if dense else found.bits, packed_codes((values & 15).view(torch.uint8), 4))
+        found = Sparse(None if dense else found.bits, pack_codes((values & 15).view(torch.uint8), 4))
     return found, bits
 
 
-def widened(found: Any, bits: Any, count: int) -> Any:
+def widen_words(found: Any, bits: Any, count: int) -> Any:
     """The reverse."""
     if bits != 4:
         return found.dense(count)
-    number = count if found.bits is None else int(unpacked_bits(found.bits, count).sum())
-    values = unpacked_codes(found.values, 4, number).view(torch.int8)
+    number = count if found.bits is None else int(unpack_bits(found.bits, count).sum())
+    values = unpack_codes(found.values, 4, number).view(torch.int8)
     return Sparse(found.bits, (values ^ 8) - 8).dense(count)
 
 
-def quantized(x: torch.Tensor, s: Any) -> tuple[torch.Tensor, ...]:
+def quantize(x: torch.Tensor, s: Any) -> tuple[torch.Tensor, ...]:
     """q, int16, of flat float32 values and a step (float64, on their device), and which are outliers, whose q is 0. As
     golden's ``prequantise.quantize``: a quotient of float64 numbers is as good as an exact one."""
     q = torch.empty(x.shape, dtype=torch.int16, device=x.device)

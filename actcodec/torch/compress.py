@@ -18,7 +18,7 @@ from actcodec.torch.entry import Entry, Form, serves
 from actcodec.torch.golden import ENGINES, codec
 from actcodec.torch.layers import Layers
 from actcodec.torch.needs import SHAPE, Bit, Noise, Places
-from actcodec.torch.offload import Host
+from actcodec.torch.offload import HostMemory
 from actcodec.torch.operations import Operations
 from actcodec.torch.report import Account, Meter, Report, Row
 
@@ -87,7 +87,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
                                  "compiled")
         if offload not in (None, "cpu"):
             raise ValueError(f"offload is {offload!r}, must be None or 'cpu'")
-        self._host = Host() if offload else None
+        self._host = HostMemory() if offload else None
         self.model, self.engine, self.min_values, self.error_every = model, engine, min_values, error_every
         self.schedule, self.step, self._depth = schedule, 0, 0
         self.layers, self._operations = Layers(model, self._new_pass), Operations()

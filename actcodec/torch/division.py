@@ -19,7 +19,7 @@ from actcodec.golden.offload.blocks import GROUP, LANES
 from actcodec.torch import sfpr
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import packed_codes, unpacked_codes
+from actcodec.torch.packing import pack_codes, unpack_codes
 
 __all__ = ["Division"]
 
@@ -96,8 +96,8 @@ class Division:
         k, delta, lfc = self._table(x.view(view.planes, -1), view, segments)
         found = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
         random = noise(view, bits, o["seed"], o["rounding"], x.device)  # 32 steps, which take minutes to compile
-        code, base = self._function(coded)(x, view, segments, found, delta, random, (bits, lfc, o["offset"]))
-        code = packed_codes(code, bits)
+        code, base = self._function(encode_values)(x, view, segments, found, delta, random, (bits, lfc, o["offset"]))
+        code = pack_codes(code, bits)
         return Packed(self.mode.name, tuple(x.shape), (code, base, found, bits), codec.size(shape, bits),
                       2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes)
 
@@ -105,7 +105,7 @@ class Division:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         code, base, found, bits = packed.data
         view = views.view(seen(packed.shape))
-        code = unpacked_codes(code, bits, 64 * view.blocks).view(-1, LANES, LANES)
+        code = unpack_codes(code, bits, 64 * view.blocks).view(-1, LANES, LANES)
         q = self._function(level)(code, base, view, self._segments[view, code.device], bits)
         return self._function(sfpr.dequantize)(q, view.jpegact, found).view(packed.shape)
 
@@ -216,7 +216,7 @@ def noise(view: Any, bits: int, seed: int, rounding: str, device: Any) -> torch.
     return (pairs ^ torch.from_numpy(dither.LANE.astype(np.int16)).to(device)) >> bits - 1
 
 
-def coded(x: torch.Tensor, view: Any, segments: Any, found: Any, delta: torch.Tensor, random: torch.Tensor,
+def encode_values(x: torch.Tensor, view: Any, segments: Any, found: Any, delta: torch.Tensor, random: torch.Tensor,
           way: Any) -> Any:
     """Codes of a tensor, by its table and with a :func:`noise`, flat uint8, and the level of each segment, int8
     [segments, 1]. ``way`` is (bits, lfc, offset)."""
@@ -229,6 +229,6 @@ def coded(x: torch.Tensor, view: Any, segments: Any, found: Any, delta: torch.Te
 
 
 def level(code: Any, base: Any, view: Any, segments: Any, bits: Any) -> Any:
-    """Flat int8 of what :func:`coded` gave, its codes as [blocks, 8, 8]."""
+    """Flat int8 of what :func:`encode_values` gave, its codes as [blocks, 8, 8]."""
     base = segments.spread(base.to(torch.int16))
     return join((base + (code.to(torch.int16) << 6 - bits)).clamp(max=127).to(torch.int8), view)

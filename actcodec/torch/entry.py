@@ -10,7 +10,7 @@ import torch
 
 from actcodec.torch import saved
 from actcodec.torch.needs import SHAPE, Bit, Need
-from actcodec.torch.offload import Host
+from actcodec.torch.offload import HostMemory
 
 __all__ = ["Entry", "Form", "serves"]
 
@@ -20,7 +20,7 @@ class Form:
     it is. A payload may be at a ``host``."""
 
     def __init__(self, tensor: torch.Tensor, codec: Any = None, need: Need | None = None,
-                 host: Host | None = None) -> None:
+                 host: HostMemory | None = None) -> None:
         self.codec, self.need = codec, need
         self.users = self.reads = 0
         self.cache: torch.Tensor | None = None

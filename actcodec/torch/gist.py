@@ -12,7 +12,7 @@ from actcodec import codecs
 from actcodec.golden.gist import dpr, ssdc
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import Sparse, joined, packed_words, part_of, sparse, unpacked_bits, unpacked_words
+from actcodec.torch.packing import Sparse, joined, pack_words, part_of, sparse, unpack_bits, unpack_words
 
 __all__ = ["Dpr", "Ssdc", "dequantize", "quantize"]
 
@@ -87,7 +87,7 @@ class Dpr:
         step = part_of(x) // 12 * 12  # whole words
         for i in range(0, x.numel(), step) or (0,):
             codes = self._function(quantize)(x[i:i + step], form.exponent, form.mantissa)
-            parts.append(packed_words(codes, form.width) if WORD % form.width else codes)
+            parts.append(pack_words(codes, form.width) if WORD % form.width else codes)
         return joined(parts)
 
     def _values(self, data, form, count):
@@ -97,7 +97,7 @@ class Dpr:
         for i in range(0, count, step):
             n = min(step, count - i)
             if WORD % form.width:
-                codes = unpacked_words(data[i // form.per_word:-(-(i + n) // form.per_word)], form.width, n)
+                codes = unpack_words(data[i // form.per_word:-(-(i + n) // form.per_word)], form.width, n)
             else:
                 codes = data[i:i + n]
             x[i:i + n] = self._function(dequantize)(codes, form.exponent, form.mantissa)
@@ -108,7 +108,7 @@ class Dpr:
         form, (data, bits) = self.form and dpr.named(self.form), packed.data
         count = torch.Size(packed.shape).numel()
         if form:
-            data = self._values(data, form, count if bits is None else int(unpacked_bits(bits, count).sum()))
+            data = self._values(data, form, count if bits is None else int(unpack_bits(bits, count).sum()))
         return Sparse(bits, data).dense(count).view(packed.shape)
 
 

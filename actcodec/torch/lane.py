@@ -15,7 +15,7 @@ from actcodec.golden.offload import blocks
 from actcodec.torch import quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import Sparse, capturing, packed_bits, sparse, unpacked_bits
+from actcodec.torch.packing import Sparse, capturing, pack_bits, sparse, unpack_bits
 
 __all__ = ["Lane"]
 
@@ -43,7 +43,7 @@ class Lane:
         size = form.shortest * view.blocks(mode.tiled)
         counted = form.kind == "mask"
         if keeps_bits(mode):
-            data = packed_bits(x)
+            data = pack_bits(x)
             return Packed(mode.name, tuple(x.shape), (data, None), size, 0, data.nbytes)
         if not mode.scaled:
             if counted:
@@ -54,7 +54,7 @@ class Lane:
             return Packed(mode.name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes)
         found = sfpr.scales(x, view, self._function(sfpr.magnitudes))
         way = quantize.shift if mode.shifts else quantize.divide
-        q, count = self._function(coded)(x, view, found, self.options.get("signs", False), way,
+        q, count = self._function(encode_values)(x, view, found, self.options.get("signs", False), way,
                                          self._table(mode, x.device), counted)
         if counted:
             size += form.item * count
@@ -70,7 +70,7 @@ class Lane:
         mode, view = codecs.find(packed.mode), blocks.view(seen(packed.shape))
         q, found = packed.data
         if keeps_bits(mode):
-            x = unpacked_bits(q, torch.Size(packed.shape).numel()).float()
+            x = unpack_bits(q, torch.Size(packed.shape).numel()).float()
         elif not mode.scaled:
             if found is None:
                 x = q.dense(torch.Size(packed.shape).numel())
@@ -84,7 +84,7 @@ class Lane:
                 q = q.dense(64 * view.blocks(True) if mode.tiled else torch.Size(packed.shape).numel())
                 q = q.view(8, 8, -1) if mode.tiled else q
             way = quantize.unshift if mode.shifts else quantize.multiply
-            x = self._function(decoded)(q, view, found, way, self._table(mode, q.device))
+            x = self._function(decode_values)(q, view, found, way, self._table(mode, q.device))
         return x.view(packed.shape)
 
     def _table(self, mode, device):
@@ -103,15 +103,15 @@ def keeps_bits(mode: Mode) -> bool:
     return mode.lossy and not mode.scaled
 
 
-def coded(x: torch.Tensor, view: Any, found: Any, signs: Any, way: Any, table: Any, counted: Any) -> Any:
+def encode_values(x: torch.Tensor, view: Any, found: Any, signs: Any, way: Any, table: Any, counted: Any) -> Any:
     """int8 values, or coefficients where there is a ``table``, and how many are not 0, if they are ``counted``. ``way``
     is how coefficients are quantized."""
     q = sfpr.quantize(x, view, found, signs)
     if table is not None:
-        q = tiles.transformed(q, view, way, table)
+        q = tiles.transform(q, view, way, table)
     return q, torch.count_nonzero(q) if counted else None
 
 
-def decoded(q: torch.Tensor, view: Any, found: Any, way: Any, table: Any) -> Any:
-    """Flat float32 values of what :func:`coded` gave."""
-    return sfpr.dequantize(q if table is None else tiles.restored(q, view, way, table), view, found)
+def decode_values(q: torch.Tensor, view: Any, found: Any, way: Any, table: Any) -> Any:
+    """Flat float32 values of what :func:`encode_values` gave."""
+    return sfpr.dequantize(q if table is None else tiles.restore(q, view, way, table), view, found)

@@ -12,12 +12,12 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from actcodec.torch.packed import Packed
 
-__all__ = ["Host", "Moved"]
+__all__ = ["HostMemory", "Moved"]
 
 AHEAD = 2  # payloads that are on their way back while another one is decoded
 
 
-class Host:
+class HostMemory:
     """Takes payloads, one after another, and brings them back in the reverse order. From a GPU they go to pinned
     memory, on a stream of its own; tensors of the CPU are copied."""
 
@@ -41,7 +41,7 @@ class Host:
 class Moved:
     """A payload in the memory of the host."""
 
-    def __init__(self, host: Host, packed: Packed, before: weakref.ref[Moved] | None) -> None:
+    def __init__(self, host: HostMemory, packed: Packed, before: weakref.ref[Moved] | None) -> None:
         self._host, self._before = host, before
         self._back: Any = None
         self._arrived: Any = None  # of the stream

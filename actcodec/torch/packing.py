@@ -7,15 +7,15 @@ from typing import NamedTuple
 import torch
 from torch.nn import functional as F
 
-__all__ = ["Sparse", "capturing", "packed_bits", "packed_codes", "packed_words", "sparse", "unpacked_bits",
-           "unpacked_codes", "unpacked_words"]
+__all__ = ["Sparse", "capturing", "pack_bits", "pack_codes", "pack_words", "sparse", "unpack_bits",
+           "unpack_codes", "unpack_words"]
 
 SPREAD = 0x0101010101010101  # times a byte: eight copies
 PICK = 0x8040201008040201 - (1 << 64)  # of copy i, bit i
 GATHER = sum(1 << 56 - 7 * i for i in range(8))  # times eight bytes of 0 or 1: bit i of the top byte is byte i
 
 
-def packed_bits(x: torch.Tensor) -> torch.Tensor:
+def pack_bits(x: torch.Tensor) -> torch.Tensor:
     """Whether each value is above 0, in bytes, least significant bit first."""
     x = x.view(-1)
     out = torch.empty(-(-x.numel() // 8), dtype=torch.uint8, device=x.device)
@@ -32,7 +32,7 @@ def part_of(x: torch.Tensor) -> int:
     return 1 << 26 if x.is_cuda else 1 << 17
 
 
-def unpacked_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
+def unpack_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
     """That many bools."""
     out = torch.empty(8 * bits.numel(), dtype=torch.bool, device=bits.device)
     part = part_of(bits) // 8
@@ -42,7 +42,7 @@ def unpacked_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
     return out[:count]
 
 
-def packed_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
+def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
     """Flat codes of 1, 2, 4 or 8 bits (uint8), in bytes."""
     data = F.pad(codes, (0, -codes.numel() % (8 // bits)))
     while bits < 8:
@@ -51,7 +51,7 @@ def packed_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
     return data
 
 
-def unpacked_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
+def unpack_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
     """The reverse."""
     width = 8
     while width > bits:
@@ -60,7 +60,7 @@ def unpacked_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
     return data[:count]
 
 
-def packed_words(codes: torch.Tensor, width: int) -> torch.Tensor:
+def pack_words(codes: torch.Tensor, width: int) -> torch.Tensor:
     """Flat codes of ``width`` bits (int16), as many in each int32 as fit."""
     count = 32 // width
     data = F.pad(codes, (0, -codes.numel() % count)).view(-1, count).to(torch.int32) & (1 << width) - 1
@@ -70,7 +70,7 @@ def packed_words(codes: torch.Tensor, width: int) -> torch.Tensor:
     return words
 
 
-def unpacked_words(words: torch.Tensor, width: int, count: int) -> torch.Tensor:
+def unpack_words(words: torch.Tensor, width: int, count: int) -> torch.Tensor:
     """The reverse; bits above ``width`` are 0."""
     codes = [(words >> width * i & (1 << width) - 1).to(torch.int16) for i in range(32 // width)]
     return torch.stack(codes, 1).view(-1)[:count]
@@ -92,7 +92,7 @@ class Sparse(NamedTuple):
         if self.bits is None:
             return self.values
         out = torch.zeros(count, dtype=self.values.dtype, device=self.values.device)
-        return out.masked_scatter_(unpacked_bits(self.bits, count), self.values)
+        return out.masked_scatter_(unpack_bits(self.bits, count), self.values)
 
 
 def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
@@ -105,7 +105,7 @@ def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
     bits, parts, part = [], [], part_of(x)
     for i in range(0, x.numel(), part):
         mask = numbers[i:i + part] != 0
-        bits.append(packed_bits(mask))
+        bits.append(pack_bits(mask))
         parts.append(x[i:i + part].masked_select(mask))
     found = Sparse(joined(bits), joined(parts))
     return found if found.nbytes < x.nbytes else Sparse(None, x)

@@ -7,10 +7,10 @@ import torch
 
 from actcodec.torch import dct, sfpr
 
-__all__ = ["restored", "transformed"]
+__all__ = ["restore", "transform"]
 
 
-def transformed(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
+def transform(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
     """Quantized coefficients, int8 [8, 8, blocks], of flat int8 values seen as golden's ``view``; ``quantize`` is a
     function of :mod:`actcodec.torch.quantize`, ``table`` its shifts or divisors, int32 [8, 8, 1]."""
     y = y.view(view.rows, view.width)
@@ -25,8 +25,8 @@ def transformed(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
     return q
 
 
-def restored(q: torch.Tensor, view: Any, dequantize: Any, table: Any) -> Any:
-    """Flat values of what :func:`transformed` gave."""
+def restore(q: torch.Tensor, view: Any, dequantize: Any, table: Any) -> Any:
+    """Flat values of what :func:`transform` gave."""
     y = torch.empty(-(-view.rows // 8), 8, view.tiles_per_row, 8, dtype=torch.int8, device=q.device)
     for rows, place in _rows(y.shape[0], view, q):
         c = dequantize(q[:, :, place].to(torch.int32, memory_format=torch.contiguous_format), table)

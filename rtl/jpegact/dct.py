@@ -9,7 +9,7 @@ from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.transpose import Transpose
 
-__all__ = ["Dct", "Dct8"]
+__all__ = ["COEFFICIENT", "Dct", "Dct8", "coefficients"]
 
 # sqrt(2) cos(k pi / 16) with 11 fraction bits, rounded to the nearest.
 CONSTANT_BITS = 11
@@ -18,6 +18,10 @@ CONSTANTS = {1: 2841, 2: 2676, 3: 2408, 5: 1609, 6: 1108, 7: 565}
 # DCT-IV is its own inverse, so one copy serves both directions.
 ODD = [[1, 3, 5, 7], [3, -7, -1, -5], [5, -1, 7, 3], [7, -5, 3, -1]]
 EVEN = [[2, 6], [6, -2]]
+
+COEFFICIENT = 12  # bits, the lowest of them a fraction's
+coefficients = vectors_layout(signed(COEFFICIENT))
+"""Those that are quantized, and those that come back."""
 
 DIRECTIONS = ("both", "forward", "inverse")
 
@@ -243,7 +247,7 @@ class Dct(wiring.Component):
         self.direction = direction
         super().__init__(
             {
-                "i": In(stream.Signature(vectors_layout(signed(8 if direction == "forward" else 12)))),
+                "i": In(stream.Signature(vectors_layout(signed(8 if direction == "forward" else COEFFICIENT)))),
                 "o": Out(stream.Signature(vectors_layout(signed(8 if direction == "inverse" else 17)))),
                 "inverse": In(1),
             }
@@ -251,7 +255,7 @@ class Dct(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        first = Dct8(8, 12, fraction=3, direction=self.direction)
+        first = Dct8(8, COEFFICIENT, fraction=3, direction=self.direction)
         second = Dct8(14, 18, fraction=0, direction=self.direction, half=True)
         m.submodules.first = first
         m.submodules.transpose = transpose = Transpose(first.o_width)

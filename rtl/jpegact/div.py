@@ -3,20 +3,20 @@
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import carrysave
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.pipeline import Pipeline
-from actcodec.rtl.common.vectors import vectors_layout
+from actcodec.rtl.jpegact.dct import COEFFICIENT, coefficients
 
 __all__ = ["FRACTION", "Div", "reciprocal"]
 
 FRACTION = 12  # fraction bits of a reciprocal
 CUT = FRACTION - 3  # columns of the product that are left out; three fraction bits of twice C stay
-ROWS = 6  # digits of radix 4 in 12 bits
+ROWS = COEFFICIENT // 2  # digits of radix 4
 WIDTH = 17  # of the product that is left
 ROUNDING = 5  # makes up for the columns that are left out, and for reciprocals being rounded
 
@@ -62,8 +62,8 @@ class Div(wiring.Component):
         means nothing.
     """
 
-    i: In(stream.Signature(vectors_layout(signed(12))))
-    o: Out(stream.Signature(vectors_layout(signed(12))))
+    i: In(stream.Signature(coefficients))
+    o: Out(stream.Signature(coefficients))
     start: In(1)
     decompress: In(1)
     table: In(data.ArrayLayout(8, 64))

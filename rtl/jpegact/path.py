@@ -14,7 +14,7 @@ from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import vectors_layout, words
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
 from actcodec.rtl.jpegact.align import Align
-from actcodec.rtl.jpegact.dct import Dct
+from actcodec.rtl.jpegact.dct import Dct, coefficients
 from actcodec.rtl.jpegact.div import Div
 from actcodec.rtl.jpegact.nibble import Nibble
 from actcodec.rtl.jpegact.quantize import Round, Shift, mirror
@@ -150,7 +150,7 @@ def _skid(context):
     # SFPR and ZVC, and likewise SH and the DCT, follow each other one way in one direction and the other way in the
     # other: without a register on the way, their chains of `ready` would close to rings. It also parts the two halves
     # of quantization.
-    return context.add("skid", lambda: Skid(vectors_layout(signed(12))))
+    return context.add("skid", lambda: Skid(coefficients))
 
 
 def _rounding(context):
@@ -162,7 +162,7 @@ def _divided(context, unit, table):
     # a register stands in front of it, the same for all that divide. Behind it another has what is left in a mirror as
     # behind SH, so that the DCT finds there what it finds with SH.
     config, skid = context.config, _skid(context)
-    front = context.add("front", lambda: Register(vectors_layout(signed(12))))
+    front = context.add("front", lambda: Register(coefficients))
     context.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(context.start),
                       unit.table.eq(context.setting(table))]
     return Stage(Hop(front.i, skid.o, _halves), Hop(front.i, skid.o, _sixteenths),

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common import wires
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.vectors import vectors_layout
+from actcodec.rtl.jpegact.dct import COEFFICIENT, coefficients
 
 __all__ = ["Round", "Shift", "mirror"]
 
@@ -16,7 +17,7 @@ __all__ = ["Round", "Shift", "mirror"]
 def mirror(number):
     """A signed number as :class:`Shift` takes and gives it when it decompresses: of its 12 bits, the lower 11 in the
     opposite order."""
-    *lower, sign = (number[min(k, len(number) - 1)] for k in range(12))
+    *lower, sign = (number[min(k, len(number) - 1)] for k in range(COEFFICIENT))
     return Cat(*reversed(lower), sign)
 
 
@@ -52,8 +53,8 @@ class Shift(wiring.Component):
         s, log2 of the DQT, row-major with the vertical frequency first; constant from ``start`` on.
     """
 
-    i: In(stream.Signature(vectors_layout(signed(12))))
-    o: Out(stream.Signature(vectors_layout(signed(12))))
+    i: In(stream.Signature(coefficients))
+    o: Out(stream.Signature(coefficients))
     start: In(1)
     decompress: In(1)
     table: In(data.ArrayLayout(3, 64))
@@ -118,7 +119,7 @@ class Round(wiring.Component):
     o : stream of :func:`vectors_layout` of signed 8
     """
 
-    i: In(stream.Signature(vectors_layout(signed(12))))
+    i: In(stream.Signature(coefficients))
     o: Out(stream.Signature(vectors_layout(signed(8))))
 
     def elaborate(self, platform):

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data
 
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.jpegact import rice_decode, rice_encode
@@ -12,7 +13,9 @@ from actcodec.rtl.jpegact.rice_encode import classes, merged
 
 __all__ = ["Rice"]
 
-TABLE = 64  # bits
+FIELDS = data.StructLayout({"k": data.ArrayLayout(3, 15), "flags": 5, "e": data.ArrayLayout(3, 4), "straight": 1,
+                            "none": 1})
+TABLE = FIELDS.size  # bits
 SECOND = 11  # the place in the store at which a line passes a second time, to give its mantissas
 COMPRESS, DECOMPRESS = 17, 15  # steps from a line's or a row's to that in which it leaves
 
@@ -63,9 +66,8 @@ class Rice(Coder):
 
         m = Module()
         source, empty = self.rows, self.empty
-        decompress, straight = self.decompress, self.table[62]
-        flags, e = self.table[45:50], [self.table[50 + 3 * j :][:3] for j in range(4)]
-        k = [self.table[3 * d :][:3] for d in range(15)]
+        decompress, table = self.decompress, data.View(FIELDS, self.table)
+        k, flags, e, straight = table.k, table.flags, table.e, table.straight
 
         phase, step, inside, _ = self._steps(m)
         beat = [phase[(s + 2) % 8] for s in range(8)]  # row s enters

@@ -67,12 +67,12 @@ def test_layout_is_the_documented_one():
 @pytest.mark.parametrize("dtype, old, new", [("float16", 1, 4), ("bfloat16", 2, 5)])
 def test_words_of_16_bits_have_a_type_of_their_own_and_files_of_before_stay_readable(mode, dtype, old, new):
     """Earlier versions wrote these tensors in words of float32, which a file may have still."""
-    x = tensors.restored(tensor((2, 3, 7, 13)), (2, 3, 7, 13), dtype)
+    x = tensors.restore(tensor((2, 3, 7, 13)), (2, 3, 7, 13), dtype)
     c = actcodec.compress(x, mode, cdus=3)
     data = pack(c)
     assert data[7] == new << 4 | 4
     assert pack(unpack(data)) == data
-    wide = pack(actcodec.compress(tensors.taken(x)[0], mode, cdus=3))
+    wide = pack(actcodec.compress(tensors.as_float32(x)[0], mode, cdus=3))
     wide = sealed(wide[:7] + bytes([old << 4 | 4]) + wide[8:-4])
     before = unpack(wide)
     assert pack(before) == wide

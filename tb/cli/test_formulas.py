@@ -27,7 +27,7 @@ def mode(name):
     return lane_modes(name)[0]
 
 
-def told(name, setting):
+def setting_of(name, setting):
     return next(one for one in mode(name).settings if one.name == setting)
 
 
@@ -52,7 +52,7 @@ def accepts(function, *arguments):
     (("comet-flat", "step"), lambda number: prequantise.check(float(np.uint32(number << 16).view(np.float32))))])
 def test_golden_has_the_same_limits(name, golden):
     """From both sides, and for any bits; both answers come up, but where all is legal."""
-    setting, random = told(*name), np.random.default_rng(1)
+    setting, random = setting_of(*name), np.random.default_rng(1)
     numbers = [*setting.around(setting.default), *range(1 << 16)] if setting.width == 16 else [
         *setting.around(setting.default),
         *(int.from_bytes(random.bytes(64), "little") >> 512 - setting.width for _ in range(3000)),
@@ -64,7 +64,7 @@ def test_golden_has_the_same_limits(name, golden):
 
 
 def test_steps_have_the_least_of_golden():
-    setting, quarters = told("jpeg-act-div", "steps"), np.arange(256)
+    setting, quarters = setting_of("jpeg-act-div", "steps"), np.arange(256)
     for place in (0, 17, 63):
         answers = [legal(setting, setting.default & ~(255 << 8 * place) | int(q) << 8 * place) for q in quarters]
         assert answers == (quarters >= steps.LEAST).tolist() and len(quarters) == steps.MOST + 1
@@ -72,7 +72,7 @@ def test_steps_have_the_least_of_golden():
 
 def test_a_rice_table_that_compresses_needs_its_sums():
     """But for the first k, which may be any."""
-    setting, numbers = told("jpeg-act-rice", "rice_table"), []
+    setting, numbers = setting_of("jpeg-act-rice", "rice_table"), []
     for d in range(15):
         for k in range(8):
             for last in range(8):
@@ -88,7 +88,7 @@ def test_the_defaults_of_coders_work():
     for base, tensors in (("jpeg-act", DENSE), ("sfpr", RELU)):
         for coder, table in (("nibble", nibble.Table), ("rice", rice.Table)):
             name = f"{base}-{coder}"
-            code = table.of(told(name, f"{coder}_table").default)
+            code = table.of(setting_of(name, f"{coder}_table").default)
             sizes = np.zeros(2)
             for x in tensors:
                 own, other = reference.compress(x, name), reference.compress(x, name, code=code)
@@ -98,7 +98,7 @@ def test_the_defaults_of_coders_work():
 
 
 def test_the_default_book_works():
-    counts = told("comet", "counts").default.to_bytes(7, "little")
+    counts = setting_of("comet", "counts").default.to_bytes(7, "little")
     own = book.Book.from_bytes(counts)
     assert own.counts[7] == 256 - sum(n << 8 - k for k, n in enumerate(counts, 1))
     numbers = ", ".join(map(str, counts))
@@ -210,7 +210,7 @@ def test_nibble_table():
 
 def test_rice_table():
     """What the formula gives is near the best one, and compresses."""
-    setting = told("jpeg-act-rice", "rice_table")
+    setting = setting_of("jpeg-act-rice", "rice_table")
     d = np.add.outer(np.arange(8), np.arange(8)).reshape(64)
     x = (np.random.default_rng(6).laplace(0, 1, (500, 64)) * 20 / (1 + d)).round().clip(-128, 127).astype(np.int8)
     u = bits.fold(x.view(np.uint8), False).mean(axis=0)

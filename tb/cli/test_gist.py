@@ -52,7 +52,7 @@ def check_equal(x, mode, cdus=1):
 
 
 # ------------------------------------------------------------------------------------------------------------- engines
-def restored(x, mode):
+def golden_values(x, mode):
     """What a tensor becomes, by the models of the encodings."""
     kind, _, parameter = mode.partition("-")
     flat = x.ravel()
@@ -73,7 +73,7 @@ def test_golden_engine_is_the_models(mode, shape):
     else:
         payload = (dpr.encode(x, parameter) if kind == "dpr" else bitpack.pack(x, int(parameter))).tobytes()
     assert (c.mode, c.shape, c.options, c.payload) == (mode, shape, {"cdus": 1}, payload)
-    np.testing.assert_array_equal(bits(engines.decompress("golden", c)[0].ravel()), bits(restored(x, mode)))
+    np.testing.assert_array_equal(bits(engines.decompress("golden", c)[0].ravel()), bits(golden_values(x, mode)))
 
 
 @pytest.mark.parametrize("mode", LANE)
@@ -91,7 +91,7 @@ def test_a_file_does_not_depend_on_the_cdus(mode):
         rows = x.reshape(lane.view.rows, lane.view.width)
         assert (words, settings) == (None, {}) and model.encode(rows, lane.view, None, {}, 3)[0] == lane.payload
         np.testing.assert_array_equal(bits(model.decode(lane.payload, lane.view, None, {}, 3).ravel()),
-                                      bits(restored(x, mode)))
+                                      bits(golden_values(x, mode)))
 
 
 @pytest.mark.parametrize("mode", [name for name in LANE if name.startswith("dpr")])

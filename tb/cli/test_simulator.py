@@ -77,12 +77,12 @@ class Unit(wiring.Component):
 def test_verilog_is_kept_by_the_files_that_make_it(package):
     found = [path.relative_to(package).as_posix() for path in imports.files("somebodys.unit")]
     assert found == ["__init__.py", "parts/__init__.py", "parts/one.py", "parts/two.py", "unit.py", "within.py"]
-    made = []
+    calls = []
 
     def elaborated():
         from somebodys.unit import Unit
 
-        return build.elaborated("top", lambda: made.append(1) or Unit(), ["somebodys.unit"])
+        return build.elaborated("top", lambda: calls.append(1) or Unit(), ["somebodys.unit"])
 
     def change(name, text):
         path = package / f"{name}.py"
@@ -90,12 +90,12 @@ def test_verilog_is_kept_by_the_files_that_make_it(package):
 
     text = elaborated()
     change("other", "# that nobody imports\n")
-    assert elaborated() == text and len(made) == 1
+    assert elaborated() == text and len(calls) == 1
     change("parts/one", "# that makes no difference\n")
-    assert elaborated() == text and len(made) == 2
+    assert elaborated() == text and len(calls) == 2
     change("parts/one", "ONE = 5\n")
     importlib.reload(sys.modules["somebodys.parts.one"])
-    assert elaborated() != text and len(made) == 3
+    assert elaborated() != text and len(calls) == 3
 
 
 def test_what_a_lane_does_not_have_does_not_concern_it():
@@ -249,10 +249,10 @@ def test_what_takes_long_is_announced_once(tmp_path):
 
     with toolchain.announcing(told.append):
         for _ in range(2):
-            path = toolchain.made(tmp_path / "cache" / "thing", make, "content", what="a thing, a minute")
-            toolchain.made(tmp_path / "cache" / "quick", make, "content")
+            path = toolchain.build_once(tmp_path / "cache" / "thing", make, "content", what="a thing, a minute")
+            toolchain.build_once(tmp_path / "cache" / "quick", make, "content")
     assert path.read_text() == "content"
-    toolchain.made(tmp_path / "cache" / "other", make, "content", what="nobody listens")
+    toolchain.build_once(tmp_path / "cache" / "other", make, "content", what="nobody listens")
     assert told == ["building a thing, a minute; it is kept for next time"]
 
 
@@ -296,7 +296,7 @@ def building(path, seconds):
 def test_waiting_for_another_process_is_announced(tmp_path):
     told, path = [], tmp_path / "cache" / "thing"
     with building(path, 0.5) as other, toolchain.announcing(told.append):
-        toolchain.made(path, lambda folder: pytest.fail("built twice"), what="a thing")
+        toolchain.build_once(path, lambda folder: pytest.fail("built twice"), what="a thing")
         assert other.wait() == 0
     assert told == ["waiting for another process, which is building a thing"] and path.exists()
 
@@ -316,7 +316,7 @@ def test_the_next_build_removes_what_a_killed_one_left(tmp_path):
         killed.kill()
     with building(folder / "alive", 60) as alive:
         assert (folder / "alive.part/rubbish").exists()
-        toolchain.made(folder / "thing", lambda part: (part / "made").touch() or part / "made")
+        toolchain.build_once(folder / "thing", lambda part: (part / "made").touch() or part / "made")
         assert {one.name for one in folder.iterdir() if one.suffix != ".lock"} == {"thing", "alive.part"}
         alive.kill()
 

@@ -47,9 +47,9 @@ class Docks(walks.Queues):
         _, outliers = prequantise.quantize(words.view(np.float32), s)
         octets = [(flags, row >> 8 * byte & 0xFF) for row, flags in zip(words, outliers, strict=True) if flags.any()
                   for byte in range(4)]
-        run = await self.run({"sectors_i": walks.placed(walks.lanes(words, 32), edges, 256)},
+        run = await self.run({"sectors_i": walks.place(walks.lanes(words, 32), edges, 256)},
                              {"forth": len(words), "bytes_o": len(octets)}, random, **patterns)
-        got, flags = walks.taken(run["forth"], 32)
+        got, flags = walks.unpack(run["forth"], 32)
         assert np.array_equal(flags, outliers), f"outliers at step {s}, SEED={SEED}"
         self.equal(np.where(flags, 0, got).tolist(), np.where(flags, 0, words).tolist(), f"words at step {s}")
         self.equal([payload >> 264 for payload in run["forth"]], edges, "edges")
@@ -66,9 +66,9 @@ class Docks(walks.Queues):
             queue[:] = words[outliers[:, lane], lane].view(np.uint8).tolist()
         ends = [int(n) | int(end) << 4 for n, end in zip(counts, last, strict=True)]
         sent = np.where(outliers, random.integers(0, 1 << 32, words.shape), words)
-        run = await self.run({"back": walks.placed(walks.lanes(sent, 32, outliers), ends, 264)},
+        run = await self.run({"back": walks.place(walks.lanes(sent, 32, outliers), ends, 264)},
                              {"sectors_o": len(words)}, random, **patterns)
-        self.equal(run["sectors_o"], walks.placed(walks.lanes(words, 32), ends, 256), "sectors")
+        self.equal(run["sectors_o"], walks.place(walks.lanes(words, 32), ends, 256), "sectors")
         assert not any(self.queues)
         return run
 

@@ -122,7 +122,7 @@ class Bytes(walks.Queues):
         assert huffman.Error.EXCESS not in error
         run = await self.run({"bytes_i": chunks(payload, 8)}, {"rounds_o": count, "steps_o": None}, random, **patterns)
         assert self.dut.busy.value == 0 and not run["steps_o"]
-        got, flags = walks.taken(run["rounds_o"], 12)
+        got, flags = walks.unpack(run["rounds_o"], 12)
         self.equal(got.reshape(-1).tolist(), u.tolist(), f"symbols, {book}")
         self.equal(flags.reshape(-1).tolist(), outliers.tolist(), "outliers")
         for lane, queue in enumerate(self.taken):
@@ -216,7 +216,7 @@ async def leaves_what_is_behind_the_last_round(dut):
 
         run = await bench.run({"bytes_i": sent}, {"rounds_o": 12}, random, until=ended)
         assert dut.busy.value == 0 and dut.excess.value == 1
-        got, _ = walks.taken(run["rounds_o"], 12)
+        got, _ = walks.unpack(run["rounds_o"], 12)
         bench.equal(got.reshape(-1).tolist(), huffman.decode(payload, 96, book)[0].tolist(), "symbols")
         await bench.pulse("next")
         await bench.run({"bytes_i": sent[len(run.cycles["bytes_i"]) :]}, {}, random)

@@ -34,17 +34,17 @@ class Predictor(Bench):
         none = walk.index < 0
         sent = np.where(none, random.integers(-2048, 2048, none.shape), walk.lanes(q))
         await self.configure(config, 0)
-        first = await self.run({"differences_i": walks.placed(walks.lanes(sent, 12, flags), edges, 104)},
+        first = await self.run({"differences_i": walks.place(walks.lanes(sent, 12, flags), edges, 104)},
                                {"differences_o": len(walk)}, random, **patterns)
-        got, got_flags = walks.taken(first["differences_o"], 12)
+        got, got_flags = walks.unpack(first["differences_o"], 12)
         self.equal([payload >> 104 for payload in first["differences_o"]], edges, "edges")
         assert np.array_equal(got_flags, flags)
         self.equal(walk.back(got).tolist(), u.tolist(), f"symbols, {config}, {shape}")
         sent = np.where(none, random.integers(0, 4096, none.shape), walk.lanes(u))
         await self.configure(config, 1)
-        second = await self.run({"sums_i": walks.placed(walks.lanes(sent, 12, flags), edges, 104)},
+        second = await self.run({"sums_i": walks.place(walks.lanes(sent, 12, flags), edges, 104)},
                                 {"sums_o": len(walk)}, random, **patterns)
-        got, got_flags = walks.taken(second["sums_o"], 12)
+        got, got_flags = walks.unpack(second["sums_o"], 12)
         self.equal([payload >> 104 for payload in second["sums_o"]], edges, "edges")
         assert np.array_equal(got_flags, flags)
         self.equal(walk.back((got + 2048) % 4096 - 2048).tolist(), q.reshape(-1).tolist(),

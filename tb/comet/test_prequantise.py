@@ -52,8 +52,8 @@ class Quantiser(Bench):
         edges = random.integers(0, 1 << 9, len(words))
         q, outliers = prequantise.quantize(words.view(np.float32), s)
         words = np.where(outliers, random.integers(0, 1 << 32, words.shape, dtype=np.uint32), words)
-        sent = walks.placed(walks.lanes(words, 32, outliers), map(int, edges), 264)
-        expected = walks.placed(walks.lanes(q, 12, outliers), map(int, edges), 104)
+        sent = walks.place(walks.lanes(words, 32, outliers), map(int, edges), 264)
+        expected = walks.place(walks.lanes(q, 12, outliers), map(int, edges), 104)
         run = await self.run({"i": sent}, {"o": len(sent)}, random, **patterns)
         self.equal(run["o"], expected, f"integers at step {s}")
         return run

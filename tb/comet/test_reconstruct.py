@@ -27,9 +27,9 @@ class Multiplier(Bench):
         last = np.arange(len(q)) == len(q) - 1
         edges = [int(n) | int(random.integers(16)) << 4 | int(end) << 8 for n, end in zip(counts, last, strict=True)]
         used = np.arange(8) < counts[:, None]
-        run = await self.run({"i": walks.placed(walks.lanes(q, 12, outliers), edges, 104)}, {"o": len(q)}, random,
+        run = await self.run({"i": walks.place(walks.lanes(q, 12, outliers), edges, 104)}, {"o": len(q)}, random,
                              **patterns)
-        got, flags = walks.taken(run["o"], 32)
+        got, flags = walks.unpack(run["o"], 32)
         assert np.array_equal(flags, outliers & used), f"outliers, SEED={SEED}"
         self.equal(np.where(flags, 0, got).tolist(),
                    np.where(flags, 0, prequantise.dequantize(q, s).view(np.uint32) * used).tolist(),
@@ -82,7 +82,7 @@ async def starts_anew_after_reset(dut):
     bench = await Multiplier.started(dut)
     for cycles in range(1, 24):
         q, _, outliers = some(random, 30, 0.1)
-        await bench.run({"i": walks.placed(walks.lanes(q, 12, outliers), [8] * 30, 104)}, {"o": None}, random,
+        await bench.run({"i": walks.place(walks.lanes(q, 12, outliers), [8] * 30, 104)}, {"o": None}, random,
                         until=after(cycles))
         await bench.reset()
         await bench.check(*some(random, 6, 0.1), 0.5, random)

@@ -47,7 +47,7 @@ async def gathers(bench, random, sizes, **patterns):
     await towards(bench, 0)
     u, flags, rounds = stream(random, sizes)
     lanes, outliers, _, edges = sectors(random, sizes, u, flags)
-    run = await bench.run({"sectors_i": walks.placed(walks.lanes(lanes, 12, outliers), edges, 104)},
+    run = await bench.run({"sectors_i": walks.place(walks.lanes(lanes, 12, outliers), edges, 104)},
                           {"rounds_o": len(rounds) + 1, "sectors_o": None}, random, **patterns)
     bench.equal(run["rounds_o"], [*rounds, 1 << 104], f"rounds of sectors {sizes.tolist()}")
     assert not run["sectors_o"]
@@ -60,7 +60,7 @@ async def scatters(bench, random, sizes, **patterns):
     _, _, used, edges = sectors(random, sizes, u, flags)
     run = await bench.run({"rounds_i": rounds, "walk": edges}, {"sectors_o": len(sizes), "rounds_o": None}, random,
                           **patterns)
-    got, got_flags = walks.taken(run["sectors_o"], 12)
+    got, got_flags = walks.unpack(run["sectors_o"], 12)
     bench.equal([payload >> 104 for payload in run["sectors_o"]], edges, "edges")
     bench.equal(got[used].tolist(), u.tolist(), f"symbols in sectors {sizes.tolist()}")
     assert np.array_equal(got_flags[used], flags) and not run["rounds_o"]
@@ -88,7 +88,7 @@ async def joins_tensors_that_wait_behind_each_other(dut, stall):
         sizes = np.array([8, 8, min(size, 8), max(size - 8, 0)])
         u, flags, rounds = stream(random, sizes)
         lanes, outliers, _, edges = sectors(random, sizes, u, flags)
-        sent += walks.placed(walks.lanes(lanes, 12, outliers), edges, 104)
+        sent += walks.place(walks.lanes(lanes, 12, outliers), edges, 104)
         expected += [*rounds, 1 << 104]
     run = await bench.run({"sectors_i": sent}, {"rounds_o": len(expected)}, random, stall=stall)
     bench.equal(run["rounds_o"], expected, "rounds")

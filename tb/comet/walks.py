@@ -65,12 +65,12 @@ def lanes(values, width, flags=None):
             for row, flag in zip(np.asarray(values), bits, strict=True)]
 
 
-def placed(payloads, edges, width):
+def place(payloads, edges, width):
     """Payloads with ``edges`` on top, from bit ``width`` on."""
     return [payload | edge << width for payload, edge in zip(payloads, edges, strict=True)]
 
 
-def taken(payloads, width):
+def unpack(payloads, width):
     """The reverse of `lanes`, whatever is above: arrays [n, 8] of values and flags."""
     mask = (1 << width) - 1
     values = np.array([[payload >> width * k & mask for k in range(LANES)] for payload in payloads])

@@ -70,7 +70,7 @@ def pieces(content, takes, size):
     return result
 
 
-def drawn(random, kind, length, granule, size):
+def draw(random, kind, length, granule, size):
     """Sizes of ``length`` takes."""
     most = size // granule
     return granule * {
@@ -101,7 +101,7 @@ async def gives_every_byte_in_order(dut, idle, slow):
     random = rng()
     bench = await started(dut)
     for kind, stall in zip(KINDS, random.permutation(STALLS), strict=True):
-        takes = drawn(random, kind, 24, granule, o_size)
+        takes = draw(random, kind, 24, granule, o_size)
         total = max(int(takes.sum()), granule)
         takes = np.append(takes, 0 if takes.any() else granule)
         content = random.integers(0, 256, total, np.uint8)
@@ -162,7 +162,7 @@ async def forgets_the_rest_of_a_stream_that_is_too_long(dut):
             await forget(dut, bench.clk)
             dut.i__valid.value = 0
             rest = sent[accepted + bool(with_word) :]
-            takes = drawn(random, "any", 100, granule, o_size)
+            takes = draw(random, "any", 100, granule, o_size)
             expected = pieces(follower, takes, o_size)
             run = await bench.run({"i": rest + chunks(follower, i_size), "takes": takes.tolist()},
                                   {"o": len(takes)}, random, {"i": "half"})
@@ -249,7 +249,7 @@ async def forgets_everything_at_reset(dut):
     bench = await started(dut)
     for fill in range(1, 12):
         content = random.integers(0, 256, fill * i_size - granule, np.uint8)
-        takes = drawn(random, "any", 30, granule, o_size)
+        takes = draw(random, "any", 30, granule, o_size)
         await bench.run({"i": chunks(content, i_size)}, {"o": None}, random, until=lambda: dut.i__ready.value == 0)
         if fill % 2:  # also while it drops what is left of a stream
             await forget(dut, bench.clk)

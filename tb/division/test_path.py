@@ -117,7 +117,7 @@ class Unit(Bench):
         return [int.from_bytes(piece.ljust(8, b"\xa5"), "little") | 0xC3 << 64 | (n == len(pieces) - 1) << 72
                 for n, piece in enumerate(pieces)]
 
-    def restored(self, share, payload, k):
+    def restore(self, share, payload, k):
         """The sectors of a payload, and which of their bits count."""
         y, _ = share.decoded(payload)
         row = views.segments(share.view)
@@ -128,7 +128,7 @@ class Unit(Bench):
             pack(line, 32) for line in exists.astype(np.uint32) * np.uint32(0xFFFFFFFF)]
 
     async def decompress(self, random, share, payload, k, rows=None, error=0, **patterns):
-        expected, masks = self.restored(share, payload, k)
+        expected, masks = self.restore(share, payload, k)
         rows = self.rows(share, payload) if rows is None else rows
         run = await self.run({"config": [self.config_word(share, 1)], "rows_i": rows,
                               "scales": self.scales(share, sfpr.reciprocal(k))},

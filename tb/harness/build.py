@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In
 from cocotb_tools.runner import get_results, get_runner
 
 from actcodec.sim import build
-from actcodec.sim.toolchain import cache_folder, key, made
+from actcodec.sim.toolchain import build_once, cache_folder, key
 from tb.harness.selection import select
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ def interpreted(text):
                                    timescale=("1ns", "1ps"), log_file=folder / "build.log")
         return folder / "made"
 
-    return made(cache_folder() / f"icarus-{key(text)}", make) / "sim.vvp"
+    return build_once(cache_folder() / f"icarus-{key(text)}", make) / "sim.vvp"
 
 
 def simulate(component, file, tests=None, without=(), inside=None, **parameters):

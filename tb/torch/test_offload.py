@@ -6,7 +6,7 @@ from torch.autograd.graph import save_on_cpu
 from torch.utils.checkpoint import checkpoint
 
 import actcodec.torch as at
-from actcodec.torch.offload import AHEAD, Host, Moved
+from actcodec.torch.offload import AHEAD, HostMemory, Moved
 from actcodec.torch.packed import Packed
 from tb.torch.models import gradients, pictures, small
 
@@ -70,7 +70,7 @@ def test_those_before_are_on_their_way(monkeypatch):
     begun = []
     begin = Moved.begin
     monkeypatch.setattr(Moved, "begin", lambda moved: begun.append(moved) or begin(moved))
-    host = Host()
+    host = HostMemory()
     payloads = [torch.arange(5) + i for i in range(6)]
     moved = [host.take(Packed("raw", (5,), (one, None, 3), 40, 0, 40)) for one in payloads]
     for i in reversed(range(6)):

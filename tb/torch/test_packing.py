@@ -63,7 +63,7 @@ def test_sparse_tensors_of_every_size_and_type():
                 found = packing.sparse(x)
                 assert torch.equal(found.dense(count), x)
                 assert found.nbytes <= x.nbytes
-                assert torch.equal(packing.unpacked_bits(packing.packed_bits(x), count), x > 0)
+                assert torch.equal(packing.unpack_bits(packing.pack_bits(x), count), x > 0)
 
 
 def test_a_negative_zero_is_a_value_where_bits_count():
@@ -76,19 +76,19 @@ def test_a_negative_zero_is_a_value_where_bits_count():
 def test_codes_of_every_width(bits):
     for count in (1, 2, 3, 8, 9, 1001):
         codes = torch.randint(0, 1 << bits, (count,), dtype=torch.uint8)
-        data = packing.packed_codes(codes, bits)
+        data = packing.pack_codes(codes, bits)
         assert data.numel() == -(-count * bits // 8)
-        assert torch.equal(packing.unpacked_codes(data, bits, count), codes)
+        assert torch.equal(packing.unpack_codes(data, bits, count), codes)
 
 
 @pytest.mark.parametrize("width", [8, 10, 16])
 def test_words_of_codes(width):
     for count in (1, 2, 3, 4, 1001):
         codes = torch.randint(-(1 << width - 1), 1 << width - 1, (count,), dtype=torch.int16)
-        words = packing.packed_words(codes, width)
+        words = packing.pack_words(codes, width)
         assert words.numel() == -(-count // (32 // width))
         expected = codes & (1 << width) - 1 if width < 16 else codes
-        assert torch.equal(packing.unpacked_words(words, width, count), expected)
+        assert torch.equal(packing.unpack_words(words, width, count), expected)
 
 
 def test_a_payload_is_none_of_the_tensor(recwarn):

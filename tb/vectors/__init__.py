@@ -79,7 +79,7 @@ def cases():
     for form in ("float16", "bfloat16"):
         for mode in ("raw", "sfpr", "zvc"):
             for name, x in {"2x3x7x13": tensor((2, 3, 7, 13)), "extremes": extremes()}.items():
-                yield f"{mode} cdus=3 {name} {form}", tensors.restored(x, x.shape, form), mode, {"cdus": 3}
+                yield f"{mode} cdus=3 {name} {form}", tensors.restore(x, x.shape, form), mode, {"cdus": 3}
 
 
 def digest(array):

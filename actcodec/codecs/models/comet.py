@@ -56,7 +56,7 @@ class Comet(LaneCodec):
 
     def decode(self, payload: bytes, view: Any, words: NDArray[np.uint32] | None, settings: Mapping[str, int],
                cdus: int, lengths: Sequence[int] = ()) -> np.ndarray:
-        return restored(self.encoded(settings, stream.unweave(payload, lengths)), view)
+        return restore(self.encoded(settings, stream.unweave(payload, lengths)), view)
 
     def encoded(self, settings: Mapping[str, int], streams: Sequence[bytes] = (b"",)) -> Encoded:
         """Golden's ``Encoded`` of these numbers."""
@@ -75,7 +75,7 @@ class Comet(LaneCodec):
         return self._packed(x.shape, comet.compress(x, eb, config, book, cdus))
 
     def decompress(self, compressed: Compressed) -> np.ndarray:
-        return restored(unpacked(compressed), compressed.shape)
+        return restore(unpacked(compressed), compressed.shape)
 
     def pack(self, c: LanePayload, **options: Any) -> Compressed:
         return self._packed(c.shape, c.mode.model.encoded(c.settings, stream.unweave(c.payload, c.lengths)))
@@ -118,7 +118,7 @@ class Comet(LaneCodec):
                 "code_lengths": list(e.book.counts)}
 
 
-def restored(encoded: Encoded, shape: Sequence[int]) -> NDArray[np.float32]:
+def restore(encoded: Encoded, shape: Sequence[int]) -> NDArray[np.float32]:
     """The values of an ``Encoded``. Raises ValueError for streams that end early or go on."""
     x, error = comet.decompress(encoded, shape)
     if error:

@@ -89,7 +89,7 @@ def word(data, strobe=0xF):
     return data | strobe << 32
 
 
-class Host:
+class SimulatedHost:
     """The unit, and the model that it has to equal."""
 
     def __init__(self, dut, random):
@@ -171,7 +171,7 @@ class Host:
 
 
 async def host(dut, random):
-    result = Host(dut, random)
+    result = SimulatedHost(dut, random)
     await result.start()
     return result
 
