@@ -4,7 +4,7 @@ from functools import cache
 
 from amaranth.hdl import Cat, Const, Signal
 
-__all__ = ["add", "columns", "compress", "digits", "levels", "reduce", "reduced", "rows"]
+__all__ = ["add", "columns", "compress", "count", "digits", "levels", "reduce", "reduced", "rows"]
 
 
 def add(m, a, b, c):
@@ -19,6 +19,12 @@ def columns(m, terms, width):
     carry chain at the end."""
     one, other = compress(m, terms, width)
     return (one + other)[:width]
+
+
+def count(bits):
+    """How many of ``bits`` are set, as a balanced tree."""
+    half = len(bits) // 2
+    return count(bits[:half]) + count(bits[half:]) if half else bits[0]
 
 
 def compress(m, terms, width):

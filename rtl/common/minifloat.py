@@ -12,7 +12,7 @@ from operator import or_
 from amaranth.hdl import Cat, Const, Mux, Signal
 from amaranth.lib import enum
 
-__all__ = ["MANTISSA", "WIDTH", "Format", "check_formats", "narrow", "rounding", "widen"]
+__all__ = ["MANTISSA", "WIDTH", "Format", "check_formats", "choose", "narrow", "rounding", "widen"]
 
 
 class Format(enum.Enum, shape=2):

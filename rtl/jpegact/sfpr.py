@@ -27,12 +27,6 @@ def _any(terms):
     return Cat(*terms).any()
 
 
-def _count(bits):
-    """How many of ``bits`` are set, as a balanced tree."""
-    half = len(bits) // 2
-    return _count(bits[:half]) + _count(bits[half:]) if half else bits[0]
-
-
 class Spe:
     """One processing element: what a lane computes in each of the four stages.
 
@@ -242,7 +236,7 @@ class Sfpr(wiring.Component):
         lanes, (*scale, last) = stage(spe.operands, [[word] for word in source.data], [source.scale],
                                       *spe.scale(source.scale[23:31]), source.last)
         lanes, (last,) = stage(spe.multiply, lanes, scale, last)
-        nans = _count([zero & special for *_, zero, special, _, _ in lanes])
+        nans = carrysave.count([zero & special for *_, zero, special, _, _ in lanes])
         lanes, (nans, last) = stage(spe.add, lanes, [], nans, last)
         lanes, (nans, last) = stage(spe.round, lanes, [], nans, last)
         pipe.finish()
@@ -250,7 +244,7 @@ class Sfpr(wiring.Component):
         m.d.comb += [word.eq(value) for word, (value, _) in zip(self.o.p.data, lanes, strict=True)]
 
         leaves = self.o.valid & self.o.ready & ~self.decompress
-        for counter, number in ((self.nans, nans), (self.saturated, _count([flag for _, flag in lanes]))):
+        for counter, number in ((self.nans, nans), (self.saturated, carrysave.count([flag for _, flag in lanes]))):
             step = Signal(4)
             m.d.sync += step.eq(Mux(leaves & ~self.clear, number, 0))
             m.d.sync += counter.eq(Mux(self.clear, 0, counter + step))

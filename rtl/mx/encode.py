@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common import wires
+from actcodec.rtl.common import carrysave, wires
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import words
@@ -19,12 +19,6 @@ RULES = ("rceil", "floor", "even")  # in the order of their codes
 LANES = 8
 STORED = 6  # rows until the scale of the first one is known
 LATENCY = 10  # rows that come in until the first one leaves
-
-
-def _count(bits):
-    """How many of ``bits`` are set, as a balanced tree."""
-    half = len(bits) // 2
-    return _count(bits[:half]) + _count(bits[half:]) if half else bits[0]
 
 
 def _greater(one, other):
@@ -193,7 +187,7 @@ class Encode(wiring.Component):
         # ---------------------------------------------------------------------------------------------- counters
         for counter, flags, place in ((self.nans, nans, 0), (self.saturated, [flag for _, flag in rounded], STORED)):
             step, carry = Signal(4), Signal()  # the upper half follows a cycle late
-            m.d.sync += [step.eq(Mux(move & there[place] & ~self.clear, _count(flags), 0)),
+            m.d.sync += [step.eq(Mux(move & there[place] & ~self.clear, carrysave.count(flags), 0)),
                          Cat(counter[:16], carry).eq(Mux(self.clear, 0, counter[:16] + step)),
                          counter[16:].eq(Mux(self.clear, 0, counter[16:] + carry))]
         return m
