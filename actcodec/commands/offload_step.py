@@ -96,14 +96,14 @@ def way(mode: str, label: str, options: Mapping[str, Any], cdus: int) -> Way:
 def evaluate(graph: Graph, minibatch: int, machine: Machine, ways: Sequence[Way]) -> list[Result]:
     """A :class:`Result` for each of ``ways``."""
     layers = overlap.layers(graph, minibatch)
-    passes = [[getattr(one, name).seconds(machine.flops, machine.memory) for one in layers]
-              for name in ("forward", "backward")]
+    passes = ([one.forward.seconds(machine.flops, machine.memory) for one in layers],
+              [one.backward.seconds(machine.flops, machine.memory) for one in layers])
     moving = overlap.tensors(graph, minibatch)
     return [_result(one, layers, passes, moving, machine) for one in ways]
 
 
-def _result(way: Way, layers: Sequence[Layer], passes: Sequence[Sequence[float]], moving: Sequence[Tensor],
-            machine: Machine) -> Result:
+def _result(way: Way, layers: Sequence[Layer], passes: tuple[Sequence[float], Sequence[float]],
+            moving: Sequence[Tensor], machine: Machine) -> Result:
     out, back, leaving = ([0.0] * len(layers) for _ in range(3))
     before = after = 0.0
     for tensor in moving if way.moves else ():

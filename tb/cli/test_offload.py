@@ -111,7 +111,7 @@ def test_masks_and_maxima_follow_what_the_mode_loses():
 @pytest.mark.parametrize("name", ["2x", "4x", "8x", "12x"])
 def test_rates_of_tensors_are_those_that_the_bench_measured(name):
     """Within 1.5 % of what was simulated, whatever limits."""
-    one = recorded.recorded()["offload"][name]
+    one = recorded.load()["offload"][name]
     mode, _ = bench.masked(int(name[:-1]))
     view = blocks.view(bench.SYNTHETIC)
     size = 4 * view.rows * view.width
@@ -126,7 +126,7 @@ def test_rates_that_are_recorded_and_those_that_are_not():
     assert rates.per_block("jpeg-act", 1, 4, True) == rates.per_block("jpeg-act", 8, 4, True) == 8.25
     assert rates.per_block("mx", 32, 4, False) == rates.BLOCK
     assert rates.per_block("comet", 32, 1, False) < rates.per_block("comet", 32, 4, False)
-    assert rates.per_tensor("mx", True) == max(back for _, back in recorded.recorded()["tensors"].values())
+    assert rates.per_tensor("mx", True) == max(back for _, back in recorded.load()["tensors"].values())
 
 
 def test_figure_20_with_the_papers_machine_and_ratios(resnet):

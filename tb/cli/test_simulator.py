@@ -280,7 +280,7 @@ def make(folder, seconds):
     time.sleep(seconds)
     (folder / "made").touch()
     return folder / "made"
-cli.main = lambda **_: sys.exit(not toolchain.made(Path(sys.argv[1]), make, float(sys.argv[2]), what="a thing"))
+cli.main = lambda **_: sys.exit(not toolchain.build_once(Path(sys.argv[1]), make, float(sys.argv[2]), what="a thing"))
 __main__.main()
 """
 
