@@ -10,7 +10,7 @@ from actcodec import codecs, container, driver, engines
 from actcodec.codecs import compressed as files
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload.memory import formats
-from actcodec.tensors import restored, words
+from actcodec.tensors import restore, words
 from tb.cli.test_driver import Accelerator, opened
 from tb.harness import regress
 from tb.soak.chance import SMALL
@@ -25,7 +25,7 @@ def tensor(shape, form, seed=0):
     x = formats.narrow(np.maximum(random.normal(size=shape), -0.3).astype(np.float32), form)
     some = random.random(shape) < 0.05
     x[some] = random.integers(0, 1 << 16, some.sum(), np.uint16)
-    return restored(x, shape, form)
+    return restore(x, shape, form)
 
 
 @pytest.mark.usefixtures("small_lane")
