@@ -290,4 +290,13 @@ async def the_space_ends_with_memory(dut):
             check_bursts(memory.reads[before:], base, SIZE - base)
 
 
-SMALL = [the_space_ends_with_memory]
+@cocotb.test
+async def reads_no_more_than_may_be_outstanding(dut):
+    random = rng()
+    bench, memory = await started(dut, SIZE, random, latency=60)
+    for base in (0, 32, 224):
+        await read(bench, memory, random, base, 2000)
+    assert memory.most == 8
+
+
+SMALL = [the_space_ends_with_memory, reads_no_more_than_may_be_outstanding]
