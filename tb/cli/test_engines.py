@@ -1,6 +1,7 @@
 """The rtl engine, which simulates the generated hardware, against the golden one: same files, same tensors."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -55,9 +56,10 @@ def check_equal(x, mode, dqt, cdus, **more):
 @pytest.mark.regress
 @pytest.mark.parametrize("modes", configurations(), ids=lambda modes: modes[0])
 def test_the_accelerators_that_the_engine_chooses_are_golden_in_all_their_modes(modes, own_lanes):
-    for mode in modes:
-        for back in (False, True):
-            bench_cycles.simulate(awkward((2, 3, 8, 13), 0), mode, "optL", 1, back)
+    for mode in codecs.lane_modes(*modes):
+        if codecs.by_code(mode.code)[0]:  # what has no code in files takes flat tensors in place of one that has
+            for shape, back in product([(2, 3, 8, 13), (3, 9)], (False, True)):
+                bench_cycles.simulate(awkward(shape, 0), mode.name, "optL", 1, back)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
