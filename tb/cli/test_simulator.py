@@ -196,16 +196,16 @@ def test_streams_carry_as_much_as_they_are_told():
     shape = (1, 4, 64, 64)
     *_, forth, back = cycles(shape, rate=8.5)
     for sent in (forth["sent"], back["received"]):
-        assert sent.count == 512
+        assert sent.transfers == 512
         assert (sent.last - sent.first) * 8.5 == pytest.approx(511 * 128, abs=2 * 128)  # two may wait
 
 
 def test_traffic_counts_beats_and_packets():
     *_, forth, back = cycles()
-    assert [t.count for t in forth["read"] + forth["written"]] == [8, 0]
-    assert [t.count for t in back["read"] + back["written"]] == [0, 8]
-    assert (forth["sent"].count, forth["received"].count) == (2, 0)
-    assert (back["sent"].count, back["received"].count) == (0, 2)
+    assert [t.transfers for t in forth["read"] + forth["written"]] == [8, 0]
+    assert [t.transfers for t in back["read"] + back["written"]] == [0, 8]
+    assert (forth["sent"].transfers, forth["received"].transfers) == (2, 0)
+    assert (back["sent"].transfers, back["received"].transfers) == (0, 2)
     assert [t.last - t.first for t in forth["read"] + back["written"]] == [7, 7]
 
 
