@@ -85,7 +85,8 @@ class Accelerator(wiring.Component):
     formats : tuple of {"float32", "bfloat16", "float16"}
         What a value in memory can be; float32 always.
     payload : {"stream", "memory", "both"}
-        Where payloads pass: the streams, a memory port of their own, or either, as a bit of MODE says.
+        Where payloads pass. "stream": the streams. "memory": a memory port of their own. "both": either, as a bit of
+        MODE says.
     **options
         Other parameters of ``codec``.
 

@@ -293,12 +293,12 @@ def test_malformed_blocks_become_an_error(session):
 
 @pytest.mark.parametrize("side", ["read", "write"])
 def test_ends_memory_errors_with_an_error(session, side):
-    """Of one lane alone, in every mode; each lane has its turn."""
+    """Of one lane alone, in every mode; each lane has its turn, and blocks for it."""
     random, cdus = session.random, session.driver.cdus
     code = ErrorCode.READ if side == "read" else ErrorCode.WRITE
     modes = asked(session.driver.modes)
     for k in range(max(len(modes), cdus)):
-        one, lane = job(session, tensor(random, (1, 3, 16, 24)), modes[k % len(modes)]), k % cdus
+        one, lane = job(session, tensor(random, (1, 6, 16, 24)), modes[k % len(modes)]), k % cdus
         chance.around(session, (1000, 0) if side == "read" else (0, 1000), spared=(1 << cdus) - 1 - (1 << lane))
         assert (session.compress if side == "read" else session.decompress)(one) == code
         chance.around(session)

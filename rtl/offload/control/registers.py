@@ -45,7 +45,8 @@ class Registers(wiring.Component):
     formats : tuple of {"float32", "bfloat16", "float16"}
         Of values in memory (see :func:`~actcodec.rtl.offload.memory.formats.halves_of`).
     payload : {"stream", "memory", "both"}
-        Where payloads pass; what is about those in memory exists only with "memory" and "both".
+        Where payloads pass. "stream": the streams, and nothing here is about memory. "memory": memory alone. "both":
+        either, as a bit of MODE says.
 
     Ports
     -----
