@@ -186,8 +186,8 @@ def test_a_null_beat_may_end_a_frame(session):
 
 
 @pytest.mark.parametrize("accelerator", [
-    chance.RESIDENT, *regress(Accelerator(1, ("sfpr-zvc", "brc"), payload="memory"),
-                              Accelerator(3, chance.EVERY, payload="both", outstanding=8))])
+    chance.RESIDENT, *regress(Accelerator(1, ("sfpr-zvc", "brc"), payload="memory", outstanding=8),
+                              Accelerator(3, chance.EVERY, payload="both"))])
 def test_payloads_in_memory(accelerator, random):
     """All ports on one slave, which keeps the order of all addresses, or on several; spaces of any size."""
     session = Session(accelerator, random, size=SIZE)
