@@ -1,21 +1,20 @@
 """The offload accelerator: several CDUs between memory and a DMA engine, under the control of a host."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
-from actcodec.rtl.common import axi, axil, axis
+from actcodec.rtl.common import axi, axil
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.shared_module import shared
-from actcodec.rtl.common.stream_mux import StreamMux
 from actcodec.rtl.offload.control import totals
 from actcodec.rtl.offload.control.config import check_payload, config_layout, of_streams, with_halves
 from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, ErrorCode
 from actcodec.rtl.offload.control.registers import Registers
+from actcodec.rtl.offload.ends import Ends, end_ports
 from actcodec.rtl.offload.lane import Lane
 from actcodec.rtl.offload.memory.formats import halves_of
-from actcodec.rtl.offload.memory.payload import Payload
 from actcodec.rtl.offload.memory.reader import check_outstanding
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
 from actcodec.rtl.offload.wire.packets import collector as make_collector
@@ -115,15 +114,14 @@ class Accelerator(wiring.Component):
         self.codec, self.memory, self.formats, self.options = codec, memory, tuple(formats), options
         self.halves, self._asked = halves_of(formats), tuple(modes)  # asked: by the host
         self.modes = with_halves(modes) if self.halves else self._asked
-        self.streams, self.stored = payload != "memory", payload != "stream"  # where payloads may pass
+        self.payload = payload
         memory = {}
         for lane in range(cdus):
             memory |= axi.ports(f"m_axi_{lane}_", address_width)
         super().__init__({
             **axil.ports("s_axil_", ADDRESS_BITS),
             **memory,
-            **(axis.ports("m_axis_", PACKET, Out) | axis.ports("s_axis_", PACKET, In) if self.streams else {}),
-            **(axi.ports("m_axi_payload_", address_width) if self.stored else {}),
+            **end_ports(payload, address_width),
             "interrupt": Out(1),
         })
 
@@ -137,37 +135,11 @@ class Accelerator(wiring.Component):
         m.submodules.plan = plan = ResetInserter(clear)(
             TensorPlan(self.cdus, self.address_width, ends=segmented, halves=bool(self.halves)))
         m.submodules.collector = collector = ResetInserter(clear)(make_collector(self.cdus, self.modes))
-        if self.streams:
-            m.submodules.sender = sender = axis.Sender(PACKET)
-        # One module, as readiness goes through both at the end of the splitter's longest path.
-        m.submodules.inlet = inlet = Module()
-        if self.streams:
-            inlet.submodules.receiver = receiver = axis.Receiver(PACKET)
-        if self.stored:
-            m.submodules.payload = payload = Payload(self.address_width, self.outstanding)
-        inlet.submodules.splitter = splitter = ResetInserter(clear)(make_splitter(self.cdus, self.modes))
+        splitter = ResetInserter(clear)(make_splitter(self.cdus, self.modes))
         axil.connect(m, self, "s_axil_", registers)
         m.d.comb += self.interrupt.eq(registers.interrupt)
-        if self.streams:
-            axis.connect(m, self, "m_axis_", sender.o)
-            axis.connect(m, self, "s_axis_", receiver.i)
-        if self.stored:
-            axi.connect(m, self, "m_axi_payload_", payload.reads, payload.writes)
-        # Whoever takes what leaves, gives what comes, and whether that is memory.
-        if self.streams and self.stored:
-            leaves, comes, resident = collector.o, splitter.i, Signal()
-            m.d.sync += resident.eq(control.payload_memory)
-            for module, pairs in ((m, ((collector.o, sender.i), (collector.o, payload.i))),
-                                  (inlet, ((receiver.o, splitter.i), (payload.o, splitter.i)))):
-                mux = StreamMux(module)
-                for when, (source, sink) in zip((~resident, resident), pairs, strict=True):
-                    mux.link(when, source, sink, **{name: source.p[name] for name in ("data", "count", "last")})
-                mux.finish()
-        else:
-            leaves, comes = (sender.i, receiver.o) if self.streams else (payload.i, payload.o)
-            resident = Const(self.stored, 1)
-            wiring.connect(m, collector.o, leaves)
-            wiring.connect(inlet, comes, splitter.i)
+        ends = Ends(m, self, control, collector.o, splitter)
+        leaves, comes, accept = ends.leaves, ends.comes, ends.accept
 
         # Codes are the host's; inside, a mode has its place among those that were built in.
         found = [control.mode == mode.code for mode in self._asked]
@@ -195,12 +167,8 @@ class Accelerator(wiring.Component):
             collector.start.eq(launch & ~decompress),
             splitter.blocks.eq(plan.blocks),
             splitter.start.eq(launch & decompress),
-            *([receiver.abort.eq(clear), sender.abort.eq(abort)] if self.streams else []),
+            *ends.driven(launch, decompress, clear, abort),
         ]
-        if self.stored:
-            m.d.comb += [payload.start.eq(launch & resident), payload.abort.eq(abort),
-                         payload.decompress.eq(decompress), payload.base.eq(control.payload),
-                         payload.size.eq(control.payload_size)]
         if segmented:
             m.d.comb += plan.descriptor.whole.eq(any_mode(lambda mode: mode.format.whole))
         if self.halves:
@@ -254,7 +222,7 @@ class Accelerator(wiring.Component):
         m.d.sync += used.eq(Cat(share != 0 for share in plan.shares))  # there when the lanes start, a cycle later
         blocks = [used[k] & lane.malformed for k, lane in enumerate(lanes) if hasattr(lane, "malformed")]
         busy = Signal()
-        m.d.sync += busy.eq(Cat([lane.busy for lane in lanes] + ([payload.busy] if self.stored else [])).any())
+        m.d.sync += busy.eq(Cat([lane.busy for lane in lanes] + ends.busy).any())
         short, excess = splitter.short, splitter.excess
         if streams:
             m.d.comb += [collector.used.eq(used), splitter.used.eq(used)]
@@ -263,18 +231,17 @@ class Accelerator(wiring.Component):
 
         # All lanes have the same settings.
         impossible = plan.error | lanes[0].refused if hasattr(lanes[0], "refused") else plan.error
-        if self.stored:
-            impossible |= resident & control.payload[:5].any()
+        for refused in ends.refused:
+            impossible |= refused
 
         def failed(side):
-            mine = Cat(used[k] & lane.fault[side] for k, lane in enumerate(lanes)).any()
-            return mine | (resident & payload.error & (decompress == (side == "read"))) if self.stored else mine
+            faults = [used[k] & lane.fault[side] for k, lane in enumerate(lanes)]
+            return Cat(faults + ends.failed(side, decompress)).any()
 
         # ----------------------------------------------------------------------------------------------- the control
-        quiet = sender.quiet if self.streams else Const(1, 1)
         # A cycle later than it is true, for speed: busy tells of lanes that started as late as abort rose.
         aborted = Signal()
-        m.d.sync += [aborted.eq(abort & ~clear), clear.eq(abort & aborted & ~busy & quiet & ~clear)]
+        m.d.sync += [aborted.eq(abort & ~clear), clear.eq(abort & aborted & ~busy & ends.quiet & ~clear)]
         with m.If(registers.reset):
             m.d.sync += abort.eq(1)
         with m.Elif(clear):
@@ -282,7 +249,8 @@ class Accelerator(wiring.Component):
 
         c = Module()
         m.submodules.sequence = ResetInserter(clear)(c)
-        sent, malformed, settling = Signal(), Signal(), Signal(range(SETTLE))
+        sent, malformed = Signal(), Signal()
+        settling = Signal(range(SETTLE))
         launched = Signal()  # what the lanes count is this tensor's
         transfer = Signal()  # to the sender
         offered, ready, size = Signal(), Signal(), Signal(range(PACKET + 1))  # to the splitter, in the cycle before
@@ -294,12 +262,9 @@ class Accelerator(wiring.Component):
         m.d.sync += [offered.eq(comes.valid), ready.eq(comes.ready), size.eq(comes.p.count)]
         with c.If(transfer & leaves.p.last):
             c.d.sync += sent.eq(1)
-        if self.streams:
-            with c.If(receiver.malformed):
+        for now in ends.malformed:
+            with c.If(now):
                 c.d.sync += malformed.eq(1)
-        takes = Signal() if self.stored else receiver.run  # packets to decompress
-        if self.streams and self.stored:
-            c.d.comb += receiver.run.eq(takes & ~resident)
         with c.FSM():
             with c.State("idle"):
                 c.d.comb += idle.eq(1)
@@ -327,7 +292,7 @@ class Accelerator(wiring.Component):
                 c.d.comb += [works.eq(1), launch.eq(~abort)]
                 c.next = "run"
             with c.State("run"):
-                c.d.comb += [works.eq(1), takes.eq(control.decompress & ~abort)]
+                c.d.comb += [works.eq(1), accept.eq(control.decompress & ~abort)]
                 with c.If(busy):  # by now the lanes have cleared their counters
                     c.d.sync += launched.eq(1)
                 with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
@@ -335,12 +300,11 @@ class Accelerator(wiring.Component):
                     if segmented:
                         c.d.sync += status.clipped.eq(Cat(used[k] & lane.clipped for k, lane in enumerate(lanes)).any())
                     for happened, code in (  # the last one is the cause of the others
-                            *(((resident & ~decompress & payload.overflow, ErrorCode.OVERFLOW),) if self.stored
-                              else ()),
+                            *ends.errors(decompress),
                             *((control.decompress & block, ErrorCode.BLOCK) for block in blocks),
                             (control.decompress & excess, ErrorCode.EXCESS),
                             (control.decompress & short, ErrorCode.SHORT),
-                            *(((malformed | receiver.malformed, ErrorCode.BEAT),) if self.streams else ()),
+                            *((malformed | now, ErrorCode.BEAT) for now in ends.malformed),
                             (failed("write"), ErrorCode.WRITE), (failed("read"), ErrorCode.READ)):
                         with c.If(happened):
                             c.d.sync += status.error.eq(code)
@@ -361,7 +325,7 @@ class Accelerator(wiring.Component):
             "stream": Mux(transfer, leaves.p.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
-            "stall_stream": (leaves.valid & ~transfer) | (takes & splitter.wants & ~comes.valid),
+            "stall_stream": (leaves.valid & ~transfer) | (accept & splitter.wants & ~comes.valid),
         })
         totals.add_up(m, status, lanes, used, launched, ("nans", "saturated"))
         if streams:
