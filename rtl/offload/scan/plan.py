@@ -8,8 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.adders import digitwise
 from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, TILES
-from actcodec.rtl.offload.scan.walk import route_layout, start_layout
-from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
+from actcodec.rtl.offload.scan.walk import check_scan, route_layout, start_layout
 
 __all__ = ["ScanPlan", "shape_layout"]
 
@@ -56,11 +55,15 @@ class ScanPlan(wiring.Component):
     launch : output, ``lanes`` bits
         Pulses, one for each lane that has a channel, in the cycles before ``done``; none with an error. By then the
         other outputs mean something.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     def __init__(self, address_width=40, lanes=1):
-        if lanes not in range(1, MAX_CDUS + 1):
-            raise ValueError(f"lanes must be 1 to {MAX_CDUS}, not {lanes!r}")
+        check_scan(address_width, lanes)
         self.address_width, self.lanes = address_width, lanes
         super().__init__({"start": In(1), "shape": In(shape_layout(address_width)), "done": Out(1), "error": Out(1),
                           "route": Out(route_layout(address_width)), "origin": Out(start_layout(address_width)),

@@ -8,7 +8,7 @@ from actcodec.rtl.common.vectors import place_layout, sectors
 from actcodec.rtl.offload.scan.scale import Scale
 from actcodec.rtl.offload.scan.statistics import Statistics
 from actcodec.rtl.offload.scan.table import Table
-from actcodec.rtl.offload.scan.walk import ChannelWalk, route_layout, start_layout
+from actcodec.rtl.offload.scan.walk import ChannelWalk, check_scan, route_layout, start_layout
 
 __all__ = ["Scan"]
 
@@ -57,9 +57,15 @@ class Scan(wiring.Component):
         A scale in the first one.
     minimum, maximum, zeros, nans : output
         As :class:`~actcodec.rtl.offload.scan.statistics.Statistics` has them.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     def __init__(self, address_width=40, lanes=1):
+        check_scan(address_width, lanes)
         self.address_width, self.lanes = address_width, lanes
         places = stream.Signature(place_layout(address_width))
         super().__init__({

@@ -1,12 +1,11 @@
 """Of sectors: the largest magnitude of each channel, and minimum, maximum, zeros and NaNs of the tensor."""
 
-from functools import reduce
-from operator import or_
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common import carrysave
+from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import sectors
 from actcodec.rtl.common.wires import wire
@@ -20,17 +19,6 @@ GROUP = 4  # values of which all pairs are compared at once
 def _below(m, a, b):
     """Whether the number ``a`` is less than ``b``, -0.0 less than +0.0; anything if they are the same."""
     return wire(m, Mux(a[31] ^ b[31], a[31], (a[:31] < b[:31]) ^ a[31]), "below")
-
-
-def _select(choices):
-    """The value of the pair whose bit is set; no more than one is."""
-    return reduce(or_, (bit.replicate(len(value)) & value for bit, value in choices))
-
-
-def _count(bits):
-    """How many of ``bits`` are set, as a balanced tree."""
-    half = len(bits) // 2
-    return _count(bits[:half]) + _count(bits[half:]) if half else bits[0]
 
 
 class Statistics(wiring.Component):
@@ -86,7 +74,8 @@ class Statistics(wiring.Component):
         groups = registers[:3], registers[3:]
 
         passes = pipe.valid & pipe.advance
-        m.d.sync += [self.zeros.eq(Mux(passes, _count(zeros), 0)), self.nans.eq(Mux(passes, _count(nans), 0))]
+        m.d.sync += [counter.eq(Mux(passes, carrysave.count(flags), 0))
+                     for counter, flags in ((self.zeros, zeros), (self.nans, nans))]
 
         (low, high, some), (other_low, other_high, others) = groups
         less = others & (~some | _below(m, other_low, low))
@@ -110,7 +99,7 @@ class Statistics(wiring.Component):
         with m.If(enters):
             m.d.sync += first.eq(last)
             with m.If(~kept):
-                m.d.sync += magnitude.eq(_select([(some & above, most), (some & ~above, least)]))
+                m.d.sync += magnitude.eq(choose([(some & above, most), (some & ~above, least)]))
             with m.If(some & _below(m, low, self.minimum)):
                 m.d.sync += self.minimum.eq(low)
             with m.If(some & _below(m, self.maximum, high)):
@@ -130,4 +119,4 @@ class Statistics(wiring.Component):
             over = [~finite[j] | (~below[j, i] if j < i else below[i, j]) for j in places if j != i]
             least.append((finite[i] & Cat(under).all(), words[i]))
             most.append((finite[i] & Cat(over).all(), words[i]))
-        return _select(least), _select(most), Cat(finite).any()
+        return choose(least), choose(most), Cat(finite).any()

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.adders import digitwise
 from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.offload.memory.geometry import SIZE
-from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
+from actcodec.rtl.offload.scan.walk import check_scan
 
 __all__ = ["Table"]
 
@@ -38,11 +38,15 @@ class Table(wiring.Component):
     channels : input
         From that one to the last, at ``start``; at least one.
     o : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     def __init__(self, address_width=40, lanes=1):
-        if lanes not in range(1, MAX_CDUS + 1):
-            raise ValueError(f"lanes must be 1 to {MAX_CDUS}, not {lanes!r}")
+        check_scan(address_width, lanes)
         self.address_width, self.lanes = address_width, lanes
         super().__init__({"start": In(1), "address": In(address_width), "channels": In(SIZE),
                           "o": Out(stream.Signature(place_layout(address_width)))})

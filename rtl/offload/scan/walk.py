@@ -8,10 +8,17 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.vectors import place_layout
-from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, TILES
+from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, TILES, check_address_width
 from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
 
-__all__ = ["ChannelWalk", "route_layout", "start_layout"]
+__all__ = ["ChannelWalk", "check_scan", "route_layout", "start_layout"]
+
+
+def check_scan(address_width, lanes):
+    """Raises ValueError unless ``address_width`` is 32 to 64 and ``lanes`` 1 to 8."""
+    check_address_width(address_width)
+    if lanes not in range(1, MAX_CDUS + 1):
+        raise ValueError(f"lanes must be 1 to {MAX_CDUS}, not {lanes!r}")
 
 
 def route_layout(address_width):
@@ -58,11 +65,15 @@ class ChannelWalk(wiring.Component):
         At ``start``; with at least one channel.
     o : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         ``slot`` is set on the last sector of a channel, ``last`` on the last one of all. ``channel`` means nothing.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     def __init__(self, address_width=40, lanes=1):
-        if lanes not in range(1, MAX_CDUS + 1):
-            raise ValueError(f"lanes must be 1 to {MAX_CDUS}, not {lanes!r}")
+        check_scan(address_width, lanes)
         self.address_width, self.lanes = address_width, lanes
         super().__init__({"start": In(1), "route": In(route_layout(address_width)),
                           "origin": In(start_layout(address_width)),

@@ -8,6 +8,8 @@ from cocotb.triggers import FallingEdge
 from actcodec.golden.offload import scan
 from actcodec.rtl.offload.scan.plan import ScanPlan
 from actcodec.rtl.offload.scan.scan import Scan
+from actcodec.rtl.offload.scan.table import Table
+from actcodec.rtl.offload.scan.walk import ChannelWalk
 from tb.harness import PATTERNS, SEED, Bench, parameters, regress, rng, simulate, unpack
 from tb.memory import Memory
 from tb.offload.scan.scanner import Scanner
@@ -23,11 +25,13 @@ def test_scan(lanes):
     simulate(Scanner(lanes), __file__, lanes=lanes)
 
 
-@pytest.mark.parametrize("unit", [Scan, ScanPlan])
-@pytest.mark.parametrize("lanes", [0, 9, 1.5, "all"])
-def test_other_numbers_of_lanes_are_refused(unit, lanes):
-    with pytest.raises(ValueError, match="lanes must be 1 to 8, not"):
-        unit(40, lanes).elaborate(None)
+@pytest.mark.parametrize("unit", [Scan, ScanPlan, ChannelWalk, Table])
+@pytest.mark.parametrize(("wrong", "text"), [
+    *(({"lanes": lanes}, "lanes must be 1 to 8, not") for lanes in (0, 9, 1.5, "all")),
+    *(({"address_width": width}, "address_width must be 32 to 64 bits, not") for width in (31, 65, 40.5))])
+def test_wrong_parameters_are_refused(unit, wrong, text):
+    with pytest.raises(ValueError, match=text):
+        unit(**wrong)
 
 
 class Tensor:
