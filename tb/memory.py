@@ -216,6 +216,16 @@ async def started(dut, size, random, **options):
     return bench, memory
 
 
+async def reset(bench, memory):
+    """A reset of the unit and of its memory, of which :class:`Memory.run` is the task, at any moment."""
+    memory.cancel()
+    for name in ("arready", "awready", "wready", "bvalid", "rvalid"):
+        if hasattr(bench.dut, f"m_axi_{name}"):
+            getattr(bench.dut, f"m_axi_{name}").value = 0
+    await bench.reset()
+    assert bench.dut.busy.value == 0
+
+
 async def axi_ram(dut, ram, bus, size, channels, pause, random):
     """A bench, started; cocotbext-axi's ``ram`` at ``m_axi_``, whose ``channels`` rest as ``pause``, one of PATTERNS,
     says; and its random words."""
@@ -227,7 +237,8 @@ async def axi_ram(dut, ram, bus, size, channels, pause, random):
     ram.write(0, words.tobytes())
     if pause != "never":
         for channel in channels:
-            getattr(ram, f"{channel}_channel").set_pause_generator(
+            side = getattr(ram, "read_if" if channel in ("ar", "r") else "write_if", ram)  # one of two, or all there is
+            getattr(side, f"{channel}_channel").set_pause_generator(
                 PATTERNS[pause](np.random.default_rng(random.integers(2**63))))
     await ClockCycles(dut.clk, 2)
     return bench, ram, words

@@ -10,7 +10,7 @@ from cocotbext.axi import AxiBus, AxiRam
 
 from actcodec.rtl.offload.memory.payload import Payload
 from tb.harness import PATTERNS, SEED, STALLS, Bench, chunks, rng, simulate
-from tb.memory import Flat, axi_ram, begin, ends, filled, started
+from tb.memory import Flat, axi_ram, begin, ends, filled, reset, started
 
 SIZE = 4096  # of the memory, and all that an address of 12 bits reaches
 PACKET, BURST = 128, 256
@@ -231,23 +231,14 @@ async def starts_afresh_after_reset(dut):
         await begin(dut)
         await bench.run({} if cycles & 1 else {"i": packets(random.bytes(900))}, {"o": None} if cycles & 1 else {},
                         random, until=lambda end=memory.cycle + cycles, memory=memory: memory.cycle >= end)
-        task.cancel()
-        for name in ("arready", "awready", "wready", "bvalid", "rvalid"):
-            getattr(dut, f"m_axi_{name}").value = 0
-        await bench.reset()
-        assert dut.busy.value == 0
+        await reset(bench, task)
 
 
 @cocotb.test
 @cocotb.parametrize(pause=["never", "half", "bursts"])
 async def works_with_cocotbext_axis_ram(dut, pause):
     random = rng()
-    bench, ram, words = await axi_ram(dut, Ram, AxiBus, SIZE, (), pause, random)
-    if pause != "never":
-        for side, channels in ((ram.write_if, ("aw", "w", "b")), (ram.read_if, ("ar", "r"))):
-            for channel in channels:
-                getattr(side, f"{channel}_channel").set_pause_generator(
-                    PATTERNS[pause](np.random.default_rng(random.integers(2**63))))
+    bench, ram, words = await axi_ram(dut, Ram, AxiBus, SIZE, ("aw", "w", "b", "ar", "r"), pause, random)
     content = bytearray(words.tobytes())
     for _ in range(8):
         base, length = place(random)

@@ -11,7 +11,7 @@ from cocotbext.axi import AxiRamRead, AxiReadBus
 from actcodec.golden.offload.memory import traffic as golden
 from actcodec.rtl.offload.memory.reader import Reader
 from tb.harness import PATTERNS, STALLS, Bench, after, pack, parameters, regress, rng, simulate
-from tb.memory import Flat, axi_ram, ends, filled, started
+from tb.memory import Flat, axi_ram, ends, filled, reset, started
 from tb.memory import begin as start
 from tb.offload.memory import places as make
 
@@ -358,11 +358,7 @@ async def starts_afresh_after_reset(dut):
         stream = make.payloads(make.some(random, "tiles"))
         await bench.run({"ahead": stream, "now": stream}, {"sectors": None, "scale": None}, random,
                         until=lambda end=memory.cycle + cycles, memory=memory: memory.cycle >= end)
-        task.cancel()
-        for channel in ("r", "ar"):
-            getattr(dut, f"m_axi_{channel}{'valid' if channel == 'r' else 'ready'}").value = 0
-        await bench.reset()
-        assert dut.busy.value == 0
+        await reset(bench, task)
 
 
 @cocotb.test

@@ -11,7 +11,7 @@ from cocotbext.axi import AxiRamWrite, AxiWriteBus
 from actcodec.golden.offload.memory import traffic as golden
 from actcodec.rtl.offload.memory.writer import WINDOW, Writer
 from tb.harness import PATTERNS, SEED, Bench, pack, parameters, regress, rng, simulate
-from tb.memory import Flat, axi_ram, begin, ends, filled, started
+from tb.memory import Flat, axi_ram, begin, ends, filled, reset, started
 from tb.offload.memory import places as make
 
 LATENCY = 300
@@ -294,11 +294,7 @@ async def starts_afresh_after_reset(dut):
         stream = make.payloads(make.some(random, "tiles"))
         await bench.run({"places": stream, "sectors": [0] * len(stream)}, {}, random,
                         until=lambda end=memory.cycle + cycles, memory=memory: memory.cycle >= end)
-        task.cancel()
-        for name in ("awready", "wready", "bvalid"):
-            getattr(dut, f"m_axi_{name}").value = 0
-        await bench.reset()
-        assert dut.busy.value == 0
+        await reset(bench, task)
 
 
 @cocotb.test
