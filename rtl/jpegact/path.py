@@ -111,7 +111,6 @@ def zvc32(context, here):
 
 def zvc16(context, here):
     """ZVC of words of 2 bytes, by the unit of :func:`zvc32`."""
-    context.add("zvc32", lambda: Zvc(4, halves=True))
     return zvc32(context, here)
 
 
