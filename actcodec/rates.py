@@ -18,8 +18,8 @@ WAYS = ("compress", "decompress")
 
 @cache
 def _record() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(resources.files("actcodec").joinpath("data/bench.json").read_text())
-    return found
+    record: dict[str, Any] = json.loads(resources.files("actcodec").joinpath("data/bench.json").read_text())
+    return record
 
 
 def per_block(mode: str, width: int, cdus: int, decompress: bool) -> float:
@@ -27,8 +27,8 @@ def per_block(mode: str, width: int, cdus: int, decompress: bool) -> float:
     where no rate is recorded."""
     record = _record()
     if mode in record["rates"]:
-        found = {int(one): cycles for one, cycles in record["rates"][mode][WAYS[decompress]].items()}
-        return float(found[max((one for one in found if one <= width), default=min(found))])
+        by_width = {int(one): cycles for one, cycles in record["rates"][mode][WAYS[decompress]].items()}
+        return float(by_width[max((one for one in by_width if one <= width), default=min(by_width))])
     if mode in record["streams"]:
         rates = next(iter(record["streams"][mode].values()))
         return float(BLOCK / rates["1" if cdus == 1 else max(rates, key=int)][1 + 2 * decompress])
@@ -43,7 +43,7 @@ def per_tensor(mode: str, decompress: bool) -> int:
 
 @dataclass(frozen=True)
 class Accelerator:
-    """An accelerator of ``cdus`` CDUs at ``clock`` Hz, in front of a DMA engine of ``link`` bytes per second."""
+    """An accelerator of ``cdus`` CDUs at ``clock`` Hz, with a DMA engine of ``link`` bytes per second."""
 
     cdus: int
     clock: float

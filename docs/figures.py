@@ -57,13 +57,13 @@ def orders():
     """{label: name on the command line} of all that is mapped; lanes come with an accelerator."""
     from actcodec.synth import catalogue
 
-    found = {}
+    names = {}
     for name in catalogue.NAMES:
         for label, (_, unit, parameters) in catalogue.orders([name]).items():
-            found.setdefault(label, name)
+            names.setdefault(label, name)
             if unit.name == "accelerator":
-                found.setdefault(catalogue._lane(parameters)[1], name)
-    return found
+                names.setdefault(catalogue._lane(parameters)[1], name)
+    return names
 
 
 def jobs(labels):
@@ -164,33 +164,33 @@ def outdated(kind):
 
 def stale_labels():
     """{kind: labels} as tables have them: those that are slow to compute by the file, the others as they are now."""
-    kept = json.loads(PATH.read_text()) if PATH.exists() else {}
-    return {name: outdated(kind) if kind.quick else kept.get(name, []) for name, kind in KINDS.items()}
+    recorded = json.loads(PATH.read_text()) if PATH.exists() else {}
+    return {name: outdated(kind) if kind.quick else recorded.get(name, []) for name, kind in KINDS.items()}
 
 
 def changed(names):
-    """{kind: labels} that are stale now, printed as they are found."""
-    found = {}
+    """{kind: labels} that are stale now, printed one by one."""
+    stale = {}
     for name in names:
-        found[name] = outdated(KINDS[name])
-        print(f"{KINDS[name].title}: {len(found[name])} of {len(KINDS[name].recorded())} are stale, or nobody knows on "
-              f"what they were measured{': ' if found[name] else ''}{', '.join(found[name])}", flush=True)
-    return found
+        stale[name] = outdated(KINDS[name])
+        print(f"{KINDS[name].title}: {len(stale[name])} of {len(KINDS[name].recorded())} are stale, or nobody knows on "
+              f"what they were measured{': ' if stale[name] else ''}{', '.join(stale[name])}", flush=True)
+    return stale
 
 
-def write(found):
+def write(stale):
     """Into the file, what is slow to compute."""
-    kept = json.loads(PATH.read_text()) if PATH.exists() else {}
-    kept |= {name: labels for name, labels in found.items() if not KINDS[name].quick}
+    recorded = json.loads(PATH.read_text()) if PATH.exists() else {}
+    recorded |= {name: labels for name, labels in stale.items() if not KINDS[name].quick}
     PATH.write_text("{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(labels)}" for name, labels in sorted(
-        kept.items())) + "\n}\n")
+        recorded.items())) + "\n}\n")
 
 
-def check(found):
+def check(stale):
     """What is wrong, a sentence each."""
-    kept = stale_labels()
-    for name, labels in found.items():
-        if fresh := sorted(set(labels) - set(kept[name])):
+    recorded = stale_labels()
+    for name, labels in stale.items():
+        if fresh := sorted(set(labels) - set(recorded[name])):
             yield f"{KINDS[name].title} without a mark: {', '.join(fresh)}; run make stale docs"
     if MARK in (content.ROOT / "README.md").read_text():
         yield "README.md has figures that were measured on something else; run make figures"

@@ -31,10 +31,10 @@ def load():
 
 def record(table, rows):
     """Records a table, and writes it into the document."""
-    found = load() | {table: round_cells(rows)}
-    keys = found.pop("keys", {}) | {table: {"key": figures.sections("measured")[table], **stamp()}}
+    tables = load() | {table: round_cells(rows)}
+    keys = tables.pop("keys", {}) | {table: {"key": figures.sections("measured")[table], **stamp()}}
     parts = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
-             for name, rows in sorted(found.items())]
+             for name, rows in sorted(tables.items())]
     parts.append(f' "keys": {json.dumps(keys)}')
     RECORD.write_text("{\n" + ",\n".join(parts) + "\n}\n")
     main()

@@ -52,9 +52,9 @@ def main(folder, cdus, names, address_width, payload):
         bits = names and rdl.mask(lane_modes(*names.split(",")))
     except ValueError as error:
         raise click.ClickException(str(error)) from error
-    given = {"cdus": cdus, "modes": bits, "address_width": address_width,
-             "payloads": payload and PAYLOADS.index(payload)}
-    write(folder, **{name: value for name, value in given.items() if value is not None})
+    parameters = {"cdus": cdus, "modes": bits, "address_width": address_width,
+                  "payloads": payload and PAYLOADS.index(payload)}
+    write(folder, **{name: value for name, value in parameters.items() if value is not None})
     print(f"actcodec.rdl, actcodec_registers.h, actcodec_modes.h, actcodec.xml and html/index.html are in {folder}")
 
 

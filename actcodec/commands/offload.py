@@ -84,7 +84,7 @@ def command(network: str | None, model: str | None, minibatch: int, image: int, 
     console = Console(markup=False, highlight=False)
     console.print(f"{graph.name}, minibatch {minibatch}: {compute:g} TFLOP/s, {memory:g} GB/s of memory, {link:g} GB/s "
                   "of the link", soft_wrap=True)
-    console.print(table(results, len(set(numbers)) > 1))
+    console.print(summary_table(results, len(set(numbers)) > 1))
     if by_layer:
         console.print("", layer_table(results[-1], layers, machine))
 
@@ -108,35 +108,35 @@ def build(network: str | None, model: str | None, minibatch: int, image: int) ->
         raise UserError(f"--image {image}: too small for {network}: {error}") from error
 
 
-def table(results: Sequence[Result], several: bool) -> Table:
+def summary_table(results: Sequence[Result], several: bool) -> Table:
     """A row for each way."""
-    found = Table("way", box=None, header_style="bold", pad_edge=False, collapse_padding=True)
+    table = Table("way", box=None, header_style="bold", pad_edge=False, collapse_padding=True)
     heads = ["ratio", "GB\nmoved", "forward\nms", "backward\nms", "step\nms", "idle\n%", "step\n/ none",
              "speed\n/ vDNN"]
     papers = all(one.way.name in PAPER for one in results)
     for head in ["CDUs"] * several + heads + ["paper,\n/ vDNN"] * papers:
-        found.add_column(head, justify="right", no_wrap=True)
+        table.add_column(head, justify="right", no_wrap=True)
     none, vdnn = (one.step.seconds for one in results[:2])
     for one in results:
         step, moves = one.step, one.way.moves
-        found.add_row(one.way.name, *[str(one.way.cdus or "")] * several, f"{one.ratio:.2f}" if moves else "",
+        table.add_row(one.way.name, *[str(one.way.cdus or "")] * several, f"{one.ratio:.2f}" if moves else "",
                       f"{one.after / 1e9:.3f}" if moves else "", f"{1e3 * step.forward_seconds:.1f}",
                       f"{1e3 * (step.seconds - step.forward_seconds):.1f}", f"{1e3 * step.seconds:.1f}",
                       f"{100 * sum(step.waits) / step.seconds:.0f}", f"{step.seconds / none:.2f}",
                       f"{vdnn / step.seconds:.2f}", *(f"{PAPER[one.way.name]:.2f}" for _ in range(papers)))
-    return found
+    return table
 
 
 def layer_table(result: Result, layers: Sequence[Layer], machine: Machine) -> Table:
     """A row for each layer of one way; times in ms, of each pass: the layer's, its tensors' move, what it waits."""
-    found = Table("layer", "op", "bound by", box=None, header_style="bold", pad_edge=False, collapse_padding=True,
+    table = Table("layer", "op", "bound by", box=None, header_style="bold", pad_edge=False, collapse_padding=True,
                   title=f"{result.way.name}, ms", title_justify="left")
     for head in ("forward", "out", "wait", "MB", "backward", "back", "wait"):
-        found.add_column(head, justify="right", no_wrap=True)
+        table.add_column(head, justify="right", no_wrap=True)
     for one in offload_step.facts([result], layers, machine)[0]["layers"]:
         times = {name: f"{1e3 * (one[name][1] - one[name][0]):.3f}" if one[name] else ""
                  for name in ("forward", "out", "backward", "back")}
         waits = [f"{1e3 * one[name]:.3f}" if one[name] > 5e-7 else "" for name in ("forward_wait", "backward_wait")]
-        found.add_row(one["layer"], one["op"], one["bound"], times["forward"], times["out"], waits[0],
+        table.add_row(one["layer"], one["op"], one["bound"], times["forward"], times["out"], waits[0],
                       f"{one['bytes'] / 1e6:.1f}" if one["bytes"] else "", times["backward"], times["back"], waits[1])
-    return found
+    return table

@@ -168,7 +168,7 @@ def _activations(kind: str) -> tuple[NDArray[np.float32], ...]:
 
 def facts(results: Sequence[Result], layers: Sequence[Layer], machine: Machine) -> list[dict[str, Any]]:
     """What ``--json`` prints: a dict for each way, with its layers."""
-    found = []
+    ways = []
     for one in results:
         step = one.step
         waits, (out, back) = step.waits, ({span.layer: span for span in spans} for spans in (step.out, step.back))
@@ -178,17 +178,17 @@ def facts(results: Sequence[Result], layers: Sequence[Layer], machine: Machine) 
                 "layer": layer.name, "op": layer.op, "bound": bound(layer, machine), "bytes": one.leaving[i],
                 "forward": [there.start, there.end], "out": span(out.get(i)), "forward_wait": waits[i],
                 "backward": [here.start, here.end], "back": span(back.get(i)), "backward_wait": waits[-1 - i]})
-        found.append({
+        ways.append({
             "way": one.way.name, "modes": dict(one.way.modes), "cdus": one.way.cdus,
             "options": {name: value if isinstance(value, bool | int | float) else str(value)
                         for name, value in one.way.options.items()},
             "bytes": one.before, "moved": one.after, "seconds": step.seconds, "forward_seconds": step.forward_seconds,
             "computing": step.computing, "moving": step.moving, "layers": rows})
-    return found
+    return ways
 
 
-def span(found: Any) -> list[float] | None:
-    return None if found is None else [found.start, found.end]
+def span(move: Any) -> list[float] | None:
+    return None if move is None else [move.start, move.end]
 
 
 def bound(layer: Layer, machine: Machine) -> str:

@@ -210,7 +210,7 @@ class Environment:
 
     def traffic(self) -> dict[str, Any]:
         """What has passed since the start: {"read": [...], "written": [...], "sent": ..., "received": ...}, beats of
-        memory for each CDU, and behind them for the payload's port, packets of the streams, as :class:`Traffic`."""
+        memory for each CDU, then for the payload's port if there is one; packets of streams, as :class:`Traffic`."""
         ports = self.accelerator.cdus + (self.accelerator.payload != "stream")
         counts = np.zeros((ports, 4, 3), np.int64)
         for k, part in enumerate(counts):

@@ -46,7 +46,7 @@ class SimulatedHost:
     """A tensor of ``shape`` and ``dtype`` in the memory of an accelerator of its own, simulated for ``mode``.
 
     An accelerator for tensors of 16 bits has all formats. ``options`` go to :class:`~actcodec.sim.simulator.Simulator`.
-    With ``payload="memory"`` the payload lies behind the table, in room for twice the tensor.
+    With ``payload="memory"`` the payload lies after the table, in room for twice the tensor.
     """
 
     def __init__(self, shape: Sequence[int], mode: str, cdus: int, dtype: str = "float32", **options: Any) -> None:

@@ -91,12 +91,12 @@ def narrow_words(q: torch.Tensor) -> Any:
     bits = 4 if low >= -8 and high < 8 else 8 if low >= -128 and high < 128 else 16
     if bits == 16:
         return sparse(q), bits
-    found = sparse(q.to(torch.int8))
+    packed = sparse(q.to(torch.int8))
     if bits == 4:
-        dense = q.numel() // 2 <= found.values.numel() // 2 + -(-q.numel() // 8)  # of four bits, zeros may be less
-        values = q.to(torch.int8) if dense else found.values
-        found = Sparse(None if dense else found.bits, pack_codes((values & 15).view(torch.uint8), 4))
-    return found, bits
+        dense = q.numel() // 2 <= packed.values.numel() // 2 + -(-q.numel() // 8)  # of four bits, zeros may be less
+        values = q.to(torch.int8) if dense else packed.values
+        packed = Sparse(None if dense else packed.bits, pack_codes((values & 15).view(torch.uint8), 4))
+    return packed, bits
 
 
 def widen_words(found: Any, bits: Any, count: int) -> Any:

@@ -88,27 +88,27 @@ class _Tracer(TorchDispatchMode):
     def __init__(self, graph: Graph, x: torch.Tensor, weights: dict[int, int]) -> None:
         super().__init__()
         self.graph, self.minibatch, self.weights, self.stack = graph, len(x), weights, [""]
-        self.made = {_memory(x): "input"}  # the layer that wrote a memory last
+        self.writers = {_memory(x): "input"}  # the layer that wrote a memory last
         self.alive: list[torch.Tensor] = [x]  # so that no address is used twice
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
-        given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+        operands = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
         first = next((x for x in tree_leaves(result) if isinstance(x, torch.Tensor)), None)
         self.alive += [x for x in tree_leaves(result) if isinstance(x, torch.Tensor)]
-        inputs = list(dict.fromkeys(self.made[_memory(x)] for x in given if _memory(x) in self.made))
+        inputs = list(dict.fromkeys(self.writers[_memory(x)] for x in operands if _memory(x) in self.writers))
         aten = function._schema.name.split("::")[1]
-        view = first is not None and _memory(first) in self.made and not function._schema.is_mutable
+        view = first is not None and _memory(first) in self.writers and not function._schema.is_mutable
         if first is None or not inputs or view or aten.endswith("_like") or aten.startswith("new_"):
             return result
         aten = aten.rstrip("_")
-        others = [x for x in given if _memory(x) not in self.made]
+        others = [x for x in operands if _memory(x) not in self.writers]
         op = NAMES.get(aten, "move")
-        if aten in ("mul", "div") and len(given) == 1:  # by a number
+        if aten in ("mul", "div") and len(operands) == 1:  # by a number
             op = "move"
         elif aten == "mul" and any(x.shape == first.shape and _memory(x) not in self.weights for x in others):
             op = "dropout"  # by random numbers
-        self.made[_memory(first)] = self.graph.add(
+        self.writers[_memory(first)] = self.graph.add(
             self.named(aten), op, inputs, self.sample(first), sum(self.weights.get(_memory(x), 0) for x in others),
             products=_products(op, aten, args, first))
         return result

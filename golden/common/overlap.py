@@ -139,15 +139,15 @@ def tensors(graph: Graph, minibatch: int) -> list[Tensor]:
         raise ValueError(f"minibatch is {minibatch}, must be at least 1")
     places = {node.name: i for i, node in enumerate(node for node in graph if node.op != "input")}
     readers = graph.consumers()
-    found: dict[tuple[str, str], Tensor] = {}
+    once: dict[tuple[str, str], Tensor] = {}
     for layer, source, form in saved(graph):
         own = places.get(source.name, -1)
         leaves = max((places[name] for name in readers[source.name]), default=own)
         if form != VALUES:
             leaves = min(own + 1, len(places) - 1)  # it is there as soon as the layer has run
         shape = (minibatch, *(source.shape if max(source.shape[1:], default=1) > 1 else (source.size,)))
-        found[source.name, form] = Tensor(source.name, _kind(graph, source), form, shape, leaves, places[layer.name])
-    moving = [one for (name, form), one in found.items() if form != MASK or (name, VALUES) not in found]
+        once[source.name, form] = Tensor(source.name, _kind(graph, source), form, shape, leaves, places[layer.name])
+    moving = [one for (name, form), one in once.items() if form != MASK or (name, VALUES) not in once]
     return sorted(moving, key=lambda one: one.leaves)
 
 
