@@ -3,7 +3,8 @@
 from actcodec.codecs import by_code, division, lane_modes
 from actcodec.codecs.models import flat
 from actcodec.golden.offload import blocks
-from actcodec.rtl.offload.control.register_map import ERRORS, LANES, VALUES, ErrorCode
+from actcodec.rtl.offload.control.limits import FORMATS
+from actcodec.rtl.offload.control.register_map import ERRORS, LANES, PAYLOADS, VALUES, ErrorCode
 
 __all__ = ["VIEWS", "c_header"]
 
@@ -68,6 +69,11 @@ def c_header():
         *_defines("Properties of a mode.", ((f"ACTCODEC_{name.upper()}", 1 << bit) for bit, name in enumerate(FLAGS))),
         *_defines("How a mode sees a tensor.", (
             (f"ACTCODEC_VIEW_{name.upper()}", number) for number, name in enumerate(VIEWS))),
+        *_defines("What a value is in memory: its codes, and how many there are.", (
+            *((f"ACTCODEC_FORMAT_{name.upper()}", code) for code, name in enumerate(FORMATS)),
+            ("ACTCODEC_FORMATS", len(FORMATS)))),
+        *_defines("Where payloads of an accelerator pass.", (
+            (f"ACTCODEC_PAYLOAD_{name.upper()}", code) for code, name in enumerate(PAYLOADS))),
         *_defines("Settings: first bit, number of bits.", (
             pair for one in places.values() for pair in (
                 (f"ACTCODEC_{_macro(one.name)}_LOW", one.low), (f"ACTCODEC_{_macro(one.name)}_WIDTH", one.width)))),

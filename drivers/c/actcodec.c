@@ -54,7 +54,8 @@ int actcodec_probe(struct actcodec *device, const struct actcodec_hooks *hooks, 
     uint32_t word;
     device->hooks = hooks;
     device->context = context;
-    device->cdus = device->address_width = 0;
+    device->cdus = device->address_width = device->payloads = 0;
+    device->formats = 1;
     device->modes = 0;
     if (get(device, WORD(MAGIC)) != ACTCODEC__MAGIC__MAGIC_reset) return ACTCODEC_NO_DEVICE;
     word = get(device, WORD(VERSION));
@@ -62,6 +63,8 @@ int actcodec_probe(struct actcodec *device, const struct actcodec_hooks *hooks, 
     word = get(device, WORD(CAPABILITIES));
     device->cdus = FIELD(word, ACTCODEC__CAPABILITIES__CDUS);
     device->address_width = FIELD(word, ACTCODEC__CAPABILITIES__ADDRESS_WIDTH);
+    device->formats = 1 | FIELD(word, ACTCODEC__CAPABILITIES__FORMATS) << 1;
+    device->payloads = FIELD(word, ACTCODEC__CAPABILITIES__PAYLOADS);
     device->modes = get_long(device, WORD(MODES0));
     put(device, WORD(INTERRUPT_ENABLE), ACTCODEC__INTERRUPT_ENABLE__DONE_ENABLE_bm);
     return 0;
@@ -96,7 +99,8 @@ const char *actcodec_text(int outcome) {
     static const char *const own[] = {
         "there is no accelerator", "the major version of the registers is another one", "the mode is not there",
         "a descriptor cannot have the shape", "the mode has no such setting", "there is no such memory",
-        "a lane's stream could be too long", "the payload's DMA failed", "the wait was given up"};
+        "a lane's stream could be too long", "the payload's DMA failed", "the wait was given up",
+        "the format of values is not there", "payloads cannot be where this one is to be"};
     if (outcome >= 0 && (size_t)outcome < COUNT(errors)) return errors[outcome];
     if (outcome < 0 && (size_t)(-1 - outcome) < COUNT(own)) return own[-1 - outcome];
     return "an error that this driver does not know";
@@ -110,13 +114,17 @@ void actcodec_reset(struct actcodec *device) {
 
 /* --------------------------------------------------------------------------------------------------------- a job */
 
+static unsigned value_bytes(const struct actcodec_job *job) {
+    return job->format == ACTCODEC_FORMAT_FLOAT32 ? 4 : 2;
+}
+
 static void view(struct actcodec_job *job, uint64_t rows, uint64_t width, uint64_t height, uint64_t channels) {
     /* What is too large becomes what the accelerator refuses. */
     job->rows = rows > UINT32_MAX ? 0 : (uint32_t)rows;
     job->width = width > UINT32_MAX / 4 ? 0 : (uint32_t)width;
     job->height = height > UINT32_MAX ? 0 : (uint32_t)height;
     job->channels = channels > UINT32_MAX ? 0 : (uint32_t)channels;
-    job->stride = 4 * job->width;
+    job->stride = value_bytes(job) * job->width;
 }
 
 /* Sees a tensor of n samples, c channels, h rows and w values in a row as the job's mode does; whether it has tiles. */
@@ -174,6 +182,14 @@ int actcodec_plan(const struct actcodec *device, struct actcodec_job *job, const
     for (k = 0; k < job->mode->count; k++)
         actcodec_set_bytes(job, settings[job->mode->first + k].name, settings[job->mode->first + k].initial);
     memcpy(job->shifts, shifts, sizeof shifts);
+    job->resident = device->payloads == ACTCODEC_PAYLOAD_MEMORY;
+    return 0;
+}
+
+int actcodec_set_format(const struct actcodec *device, struct actcodec_job *job, unsigned format) {
+    if (format >= ACTCODEC_FORMATS || !(device->formats >> format & 1)) return ACTCODEC_NO_FORMAT;
+    job->format = (uint8_t)format;
+    job->stride = value_bytes(job) * job->width;
     return 0;
 }
 
@@ -215,7 +231,7 @@ static void invalidate(const struct actcodec *device, uint64_t address, uint64_t
 }
 
 static uint64_t extent(const struct actcodec_job *job) {
-    return (uint64_t)(job->rows - 1) * job->stride + UINT64_C(4) * job->width;
+    return (uint64_t)(job->rows - 1) * job->stride + (uint64_t)value_bytes(job) * job->width;
 }
 
 /* Values are little-endian in memory, whatever the processor is. */
@@ -226,6 +242,27 @@ static void store(uint8_t *place, uint32_t word) {
 
 static uint32_t load(const uint8_t *place) {
     return place[0] | (uint32_t)place[1] << 8 | (uint32_t)place[2] << 16 | (uint32_t)place[3] << 24;
+}
+
+/* A float16 as a float32: exactly. */
+static uint32_t widened(uint32_t half) {
+    uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 1023;
+    if (exponent == 31) return sign | INFINITE | mantissa << 13;
+    exponent += 127 - 15;
+    if (!(half >> 10 & 31)) {
+        if (!mantissa) return sign;
+        for (exponent++; !(mantissa & 1024); exponent--) mantissa <<= 1;
+    }
+    return sign | exponent << 23 | (mantissa & 1023) << 13;
+}
+
+/* A value of a row, as a float32. */
+static uint32_t value_of(const struct actcodec_job *job, const uint8_t *row, uint64_t column) {
+    const uint8_t *place = row + (size_t)(value_bytes(job) * column);
+    uint32_t half;
+    if (job->format == ACTCODEC_FORMAT_FLOAT32) return load(place);
+    half = place[0] | (uint32_t)place[1] << 8;
+    return job->format == ACTCODEC_FORMAT_BFLOAT16 ? half << 16 : widened(half);
 }
 
 static int write_scales(const struct actcodec *device, const struct actcodec_job *job, int decompress) {
@@ -244,7 +281,9 @@ static int write_scales(const struct actcodec *device, const struct actcodec_job
 static void write_registers(const struct actcodec *device, const struct actcodec_job *job, int decompress) {
     unsigned k, words = 0, used = 0;
     put(device, WORD(MODE), (uint32_t)job->mode->code << ACTCODEC__MODE__MODE_bp
-        | (decompress ? ACTCODEC__MODE__DECOMPRESS_bm : 0) | (job->signs && !decompress ? ACTCODEC__MODE__SIGNS_bm : 0));
+        | (decompress ? ACTCODEC__MODE__DECOMPRESS_bm : 0) | (job->signs && !decompress ? ACTCODEC__MODE__SIGNS_bm : 0)
+        | (uint32_t)job->format << ACTCODEC__MODE__FORMAT_bp
+        | (job->resident && device->payloads == ACTCODEC_PAYLOAD_BOTH ? ACTCODEC__MODE__PAYLOAD_MEMORY_bm : 0));
     put(device, WORD(ROWS), job->rows);
     put(device, WORD(WIDTH), job->width);
     put(device, WORD(STRIDE), job->stride);
@@ -252,6 +291,10 @@ static void write_registers(const struct actcodec *device, const struct actcodec
     put(device, WORD(CHANNELS), job->channels);
     put_long(device, WORD(BASE), job->address);
     if (job->mode->flags & ACTCODEC_SCALED) put_long(device, WORD(SCALES), job->scales);
+    if (job->resident) {
+        put_long(device, WORD(PAYLOAD), job->payload);
+        put_long(device, WORD(PAYLOAD_SIZE), decompress ? job->size : job->room);
+    }
     if (job->mode->flags & ACTCODEC_SHIFTS)
         for (k = 0; k < 64; k += PER_WORD) {
             unsigned entry;
@@ -294,29 +337,34 @@ static int too_large(const struct actcodec *device, const struct actcodec_job *j
 static int run(struct actcodec *device, struct actcodec_job *job, int decompress) {
     const struct actcodec_hooks *hooks = device->hooks;
     uint32_t status = 0;
-    int outcome, failed;
+    int outcome, failed = 0;
     if (!actcodec_has(device, job->mode)) return ACTCODEC_NO_MODE;
+    if (!(device->formats >> job->format & 1)) return ACTCODEC_NO_FORMAT;
+    if (device->payloads == (job->resident ? ACTCODEC_PAYLOAD_STREAM : ACTCODEC_PAYLOAD_MEMORY))
+        return ACTCODEC_NO_PAYLOAD;
     if (too_large(device, job)) return ACTCODEC_TOO_LARGE;
     outcome = write_scales(device, job, decompress);
     if (outcome) return outcome;
     clean(device, job->address, extent(job));
-    if (decompress) clean(device, job->payload, job->size);
+    clean(device, job->payload, decompress ? job->size : job->room);
     write_registers(device, job, decompress);
     clear_pending(device);
-    failed = decompress ? hooks->send(device->context, job->payload, job->size)
-                        : hooks->receive(device->context, job->payload, job->room);
-    if (failed) return ACTCODEC_DMA_FAILED;
+    if (!job->resident) {
+        failed = decompress ? hooks->send(device->context, job->payload, job->size)
+                            : hooks->receive(device->context, job->payload, job->room);
+        if (failed) return ACTCODEC_DMA_FAILED;
+    }
     put(device, WORD(CONTROL), ACTCODEC__CONTROL__START_bm);
     do {
         if (hooks->wait && hooks->wait(device->context)) {
-            hooks->finish(device->context, ACTCODEC_GAVE_UP);
+            if (!job->resident) hooks->finish(device->context, ACTCODEC_GAVE_UP);
             return ACTCODEC_GAVE_UP;
         }
         status = get(device, WORD(STATUS));
     } while (!(status & ACTCODEC__STATUS__DONE_bm));
     clear_pending(device);
     outcome = (int)FIELD(status, ACTCODEC__STATUS__ERROR);
-    failed = hooks->finish(device->context, outcome);
+    if (!job->resident) failed = hooks->finish(device->context, outcome);
     read_counters(device, &job->counters);
     job->clipped = !!(status & ACTCODEC__STATUS__CLIPPED_bm);
     if (decompress) invalidate(device, job->address, extent(job));
@@ -325,7 +373,7 @@ static int run(struct actcodec *device, struct actcodec_job *job, int decompress
         job->size = job->counters.bytes_out;
         if (job->mode->flags & ACTCODEC_STREAMS)
             for (k = 0; k < device->cdus; k++) job->lengths[k] = get(device, WORD(LENGTHS_OUT) + 4 * k);
-        invalidate(device, job->payload, job->size);
+        invalidate(device, job->payload, job->size < job->room ? job->size : job->room);
     }
     return outcome ? outcome : failed ? ACTCODEC_DMA_FAILED : 0;
 }
@@ -405,7 +453,7 @@ int actcodec_scales(struct actcodec *device, struct actcodec_job *job) {
         const uint8_t *row = row_of(job, base, r);
         uint32_t *largest = &job->words[r / job->height % job->channels];
         for (k = 0; k < job->width; k++) {
-            uint32_t bits = load(row + 4 * (size_t)k) & MAGNITUDE;
+            uint32_t bits = value_of(job, row, k) & MAGNITUDE;
             if (bits < INFINITE && bits > *largest) *largest = bits;
         }
     }
@@ -449,7 +497,7 @@ struct plane {
 };
 
 static int32_t value(const struct plane *p, uint64_t row, uint64_t column) {
-    return rounded(load(row_of(p->job, p->base, row) + 4 * (size_t)column), p->mantissa, p->exponent);
+    return rounded(value_of(p->job, row_of(p->job, p->base, row), column), p->mantissa, p->exponent);
 }
 
 /* A segment: `rows` rows of `columns` values, whose mean is that of `front` values of each row, 2^shift in all. */
@@ -536,7 +584,7 @@ int actcodec_division(struct actcodec *device, struct actcodec_job *job) {
         for (part = (uint64_t)number * job->height; part < job->rows; part += (uint64_t)job->height * job->channels)
             for (row = part; row < part + job->height && row < job->rows; row++)
                 for (column = 0; column < job->width; column++) {
-                    uint32_t magnitude = load(row_of(job, p.base, row) + 4 * (size_t)column) & MAGNITUDE;
+                    uint32_t magnitude = value_of(job, row_of(job, p.base, row), column) & MAGNITUDE;
                     if (magnitude < INFINITE && magnitude > largest) largest = magnitude;
                 }
         job->words[number] = 0;

@@ -27,7 +27,9 @@ enum {
     ACTCODEC_NO_MEMORY = -6,     /* the memory hook has no such bytes, or words are missing in a mode that scales */
     ACTCODEC_TOO_LARGE = -7,     /* a lane's stream could have 2^32 bytes */
     ACTCODEC_DMA_FAILED = -8,    /* a hook of the payload's DMA says so */
-    ACTCODEC_GAVE_UP = -9        /* the wait hook says so; actcodec_reset makes the accelerator usable again */
+    ACTCODEC_GAVE_UP = -9,       /* the wait hook says so; actcodec_reset makes the accelerator usable again */
+    ACTCODEC_NO_FORMAT = -10,    /* there is no such format of values, or it is not built in */
+    ACTCODEC_NO_PAYLOAD = -11    /* payloads of the accelerator are in the streams only, or in memory only */
 };
 
 /* Whether the accelerator has refused a tensor, before it has read, written or taken anything. */
@@ -48,7 +50,9 @@ struct actcodec_hooks {
      * until the processor's writes are seen by the accelerator. */
     void (*clean)(void *context, uint64_t address, uint64_t size);
     void (*invalidate)(void *context, uint64_t address, uint64_t size);
-    /* Has the DMA engine store the next frame of m_axis at `address`, of at most `room` bytes; has it send `size` bytes
+    /* Of the payload's DMA engine, all three NULL where payloads are in memory only.
+     *
+     * Has the engine store the next frame of m_axis at `address`, of at most `room` bytes; has it send `size` bytes
      * as a frame to s_axis. Both return at once: 0, or anything else for a failure. */
     int (*receive)(void *context, uint64_t address, uint64_t room);
     int (*send)(void *context, uint64_t address, uint64_t size);
@@ -67,6 +71,8 @@ struct actcodec {
     void *context;
     unsigned cdus;          /* lanes */
     unsigned address_width; /* bits of an address in memory */
+    unsigned formats;       /* bit f: the format with code f, ACTCODEC_FORMAT_..., is built in */
+    unsigned payloads;      /* where payloads pass: ACTCODEC_PAYLOAD_... */
     uint64_t modes;         /* bit m: the mode with code m is built in */
 };
 
@@ -98,12 +104,14 @@ struct actcodec_counters {
 struct actcodec_job {
     const struct actcodec_mode *mode;
     uint32_t rows, width, stride, height, channels;
-    uint64_t address;   /* of the tensor, float32, a multiple of 4 */
+    uint64_t address;   /* of the tensor, a multiple of the bytes of a value */
     uint64_t scales;    /* of room for the accelerator's table of scales, in modes that scale: a multiple of 32 */
     uint32_t *words;    /* in modes that scale: a word of each channel, k (and delta), in both directions */
-    uint64_t payload;   /* where the DMA engine has the payload */
+    uint64_t payload;   /* where the payload is; with `resident` a multiple of 32 */
     uint64_t room;      /* bytes that there are for it */
     uint64_t size;      /* its bytes: of compression the result, of decompression what is sent */
+    uint8_t format;     /* of a value: actcodec_set_format */
+    uint8_t resident;   /* the accelerator has the payload in memory by itself, without the DMA engine's help */
     uint8_t signs;      /* compressing in a mode that scales: no positive value becomes 0 */
     uint8_t clipped;    /* result: codes could not reach all values */
     uint8_t shifts[64]; /* log2 of each entry of the DQT, 0 to 7, in modes with shifts */
@@ -139,18 +147,24 @@ void actcodec_reset(struct actcodec *device);
 
 /* Clears a job, and plans it for a mode and a contiguous tensor of `shape`, 2 to 5 dimensions as in NumPy: rows, width,
  * height and channels; the mode that it falls back to where there are no tiles; settings and DQT that work for any
- * tensor. With rows further apart, the caller sets `stride`. 0, ACTCODEC_NO_MODE, ACTCODEC_BAD_SHAPE. */
+ * tensor. Values are float32; the payload is in memory if it can only be there. With rows further apart, the caller sets
+ * `stride`. 0, ACTCODEC_NO_MODE, ACTCODEC_BAD_SHAPE. */
 int actcodec_plan(const struct actcodec *device, struct actcodec_job *job, const char *mode, const uint32_t *shape,
                   unsigned dimensions);
+
+/* Has a job's values in another format, ACTCODEC_FORMAT_..., and its rows contiguous: a float16 or bfloat16 has two
+ * bytes. 0, ACTCODEC_NO_FORMAT. */
+int actcodec_set_format(const struct actcodec *device, struct actcodec_job *job, unsigned format);
 
 /* Sets one of a job's settings: a number of up to 64 bits, or bytes, low byte first, as many as the setting's bits need.
  * 0, ACTCODEC_NO_SETTING. The accelerator checks limits. */
 int actcodec_set(struct actcodec_job *job, const char *name, uint64_t value);
 int actcodec_set_bytes(struct actcodec_job *job, const char *name, const uint8_t *bytes);
 
-/* Compresses a tensor: writes the table of scales from `words`, lets the DMA engine receive the payload, and fills in
- * size, lengths, clipped and counters. Returns 0, an error of the accelerator, ACTCODEC_NO_MODE, ACTCODEC_NO_MEMORY,
- * ACTCODEC_TOO_LARGE, ACTCODEC_DMA_FAILED, ACTCODEC_GAVE_UP. */
+/* Compresses a tensor: writes the table of scales from `words`, lets the DMA engine receive the payload, or the
+ * accelerator write it, and fills in size, lengths, clipped and counters. Returns 0, an error of the accelerator,
+ * ACTCODEC_NO_MODE, ACTCODEC_NO_MEMORY, ACTCODEC_NO_FORMAT, ACTCODEC_NO_PAYLOAD, ACTCODEC_TOO_LARGE,
+ * ACTCODEC_DMA_FAILED, ACTCODEC_GAVE_UP. With ACTCODEC_ERROR_OVERFLOW, `size` is the room that it takes. */
 int actcodec_compress(struct actcodec *device, struct actcodec_job *job);
 
 /* Decompresses `size` bytes of payload into the tensor, with the words, settings and lengths of its compression: the

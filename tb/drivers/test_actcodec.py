@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from actcodec.codecs import division, lane_modes
+from actcodec.codecs import division, host_mode, lane_modes
 from actcodec.codecs.models import division as planes
 from actcodec.golden.comet import book, lorenzo, prequantise
 from actcodec.golden.division import table
 from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr
-from actcodec.rtl.offload.control.register_map import COUNTERS, LANES, ErrorCode
+from actcodec.golden.offload.memory import formats
+from actcodec.rtl.offload.control.register_map import COUNTERS, LANES, PAYLOADS, ErrorCode
 from actcodec.sim.accelerator import Accelerator
 from actcodec.sim.environment import EITHER, Environment, MemoryBehaviour
 from drivers import modes as c_modes
@@ -36,8 +37,10 @@ WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconvers
 UNDEFINED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
 SIZE = 1 << 18
 TABLE, PAYLOAD, ROOM = 0x18000, 0x20000, 0x20000  # places in memory
+DEVICE = Accelerator(1, chance.EVERY, formats=formats.FORMATS, payload="both")
 SHAPES = [(2, 3, 8, 16), (1, 5, 13, 11), (3, 2, 5, 4), (2, 9), (3, 40), (1, 2, 24)]
-NO_DEVICE, WRONG_VERSION, NO_MODE, BAD_SHAPE, NO_SETTING, NO_MEMORY, TOO_LARGE, DMA_FAILED, GAVE_UP = range(-1, -10, -1)
+(NO_DEVICE, WRONG_VERSION, NO_MODE, BAD_SHAPE, NO_SETTING, NO_MEMORY, TOO_LARGE, DMA_FAILED, GAVE_UP, NO_FORMAT,
+ NO_PAYLOAD) = range(-1, -12, -1)
 
 u8, u16, u32, u64, pointer = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p)
 
@@ -49,7 +52,7 @@ class Mode(ctypes.Structure):
 
 class Device(ctypes.Structure):
     _fields_ = [("hooks", pointer), ("context", pointer), ("cdus", ctypes.c_uint), ("address_width", ctypes.c_uint),
-                ("modes", u64)]
+                ("formats", ctypes.c_uint), ("payloads", ctypes.c_uint), ("modes", u64)]
 
 
 def job_type(words):
@@ -57,7 +60,8 @@ def job_type(words):
         _fields_ = [("mode", ctypes.POINTER(Mode)), *((name, u32) for name in (
                         "rows", "width", "stride", "height", "channels")),
                     ("address", u64), ("scales", u64), ("words", pointer), ("payload", u64), ("room", u64),
-                    ("size", u64), ("signs", u8), ("clipped", u8), ("shifts", u8 * 64), ("settings", u32 * words),
+                    ("size", u64), *((name, u8) for name in ("format", "resident", "signs", "clipped")),
+                    ("shifts", u8 * 64), ("settings", u32 * words),
                     ("lengths", u32 * LANES), ("counters", u64 * len(COUNTERS))]
 
     return Job
@@ -114,7 +118,7 @@ class Host:
             self.environment.phase(EITHER)
         self.world.bytes, self.world.cached = self.bytes.ctypes.data, self.cached.ctypes.data
         self.device = Device(ctypes.addressof(pointer.in_dll(c, "hooks")), ctypes.addressof(self.world),
-                             1, 40, (1 << 64) - 1)
+                             1, 40, 7, 2, (1 << 64) - 1)
         if accelerator:
             assert self("probe", ctypes.addressof(pointer.in_dll(c, "hooks")), ctypes.byref(self.world)) == 0
 
@@ -127,12 +131,15 @@ class Host:
             assert not self.world.failures
         return outcome
 
-    def plan(self, mode, shape, words=None, gap=0, address=0x100):
+    def plan(self, mode, shape, words=None, gap=0, address=0x100, form="float32", resident=False):
         """What the driver plans: (outcome, job)."""
         job = self.c.Job()
         outcome = self.c.actcodec_plan(ctypes.byref(self.device), ctypes.byref(job), mode.encode(),
                                        (u32 * max(len(shape), 1))(*shape), len(shape))
         job.address, job.scales, job.payload, job.room = address, TABLE, PAYLOAD, ROOM
+        if outcome == 0:
+            assert self("set_format", ctypes.byref(job), formats.FORMATS.index(form)) == 0
+        job.resident |= resident
         job.stride += gap
         job.memory = np.zeros(max(job.channels, 1), np.uint32) if words is None else words.astype(np.uint32)
         job.words = job.memory.ctypes.data
@@ -140,13 +147,14 @@ class Host:
 
     def rows(self, job, place):
         """The tensor in an array of bytes, as a view."""
-        return np.lib.stride_tricks.as_strided(place[job.address :].view(np.uint32), (job.rows, job.width),
-                                               (job.stride, 4))
+        dtype = np.dtype(np.uint16 if job.format else np.uint32)
+        return np.lib.stride_tricks.as_strided(place[job.address :].view(dtype), (job.rows, job.width),
+                                               (job.stride, dtype.itemsize))
 
     def write(self, job, x):
         """The processor writes a tensor; memory does not have it yet."""
         self.bytes[:PAYLOAD] = self.cached[:PAYLOAD] = 0xA5
-        self.rows(job, self.cached)[:] = x.reshape(job.rows, job.width).view(np.uint32)
+        self.rows(job, self.cached)[:] = x.reshape(job.rows, job.width).view(np.uint16 if job.format else np.uint32)
 
     def payload(self, job):
         return self.cached[PAYLOAD : PAYLOAD + job.size].tobytes()
@@ -170,7 +178,7 @@ def tensor(random, shape, kind="normal"):
 
 @pytest.fixture
 def host(c, random):
-    host = Host(c, Accelerator(1, chance.EVERY), int(random.integers(2**63)))
+    host = Host(c, DEVICE, int(random.integers(2**63)))
     chance_of = int(random.integers(3))  # of rests on all sides
     host.environment.begin(MemoryBehaviour(latency=int(random.integers(1, 40)), pauses=chance_of),
                            int(random.integers(99)), chance_of, chance_of, chance_of)
@@ -194,13 +202,19 @@ def configure(job, c, settings):
             assert c.actcodec_set_bytes(ctypes.byref(job), name.encode(), data) == 0
 
 
-def there_and_back(host, random, name, shape, kind, gap=0):
+def there_and_back(host, random, name, shape, kind, gap=0, form="float32", resident=False):
     """A tensor by golden's settings and scales; whatever comes of it is golden's."""
     x = tensor(random, shape, kind)
     mode, options = drawn(random, name, 1, dqt="optL", predictor="auto")
-    lane, words, settings = mode.model.plan(x.reshape(four(shape)), **options)
-    wanted = mode.variant(options).name
-    outcome, job = host.plan(lane.name if lane.format.endless else wanted, shape, words, gap)
+    if form != "float32":
+        with np.errstate(all="ignore"):
+            x = formats.narrow(x, form)
+    values = (x if form == "float32" or mode.halves else formats.widen(x, form)).reshape(four(shape))
+    options["dtype"] = form
+    lane, words, settings = mode.model.plan(values, **options)
+    lane = host_mode(lane)
+    wanted = lane.name if lane.format.endless else mode.variant(options).name
+    outcome, job = host.plan(wanted, shape, words, gap, form=form, resident=resident)
     assert outcome == 0 and job.mode.contents.name.decode() == lane.name, f"{name} {shape}"
     view = lane.model.view(four(shape))
     assert (job.rows, job.width, job.height, job.channels) == (view.rows, view.width, view.height, view.channels)
@@ -208,22 +222,24 @@ def there_and_back(host, random, name, shape, kind, gap=0):
     job.signs = bool(options.get("signs", False))
     host.write(job, x)
     assert host("compress", ctypes.byref(job)) == 0
-    golden = stored(mode.model.compress(x.reshape(four(shape)), **options))
-    what = f"{name}, {shape}, {kind}"
+    compressed = mode.model.compress(values, **options)
+    golden = stored(compressed)
+    what = f"{name}, {shape}, {kind}, {form}, {'memory' if resident else 'stream'}"
     assert host.payload(job) == golden.payload, what
     if lane.format.endless:
         assert tuple(job.lengths[:1]) == golden.lengths, what
     counters = dict(zip(COUNTERS, job.counters, strict=True))
-    assert counters["bytes_out"] == len(golden.payload) and counters["bytes_in"] == 4 * x.size
+    assert counters["bytes_out"] == len(golden.payload) and counters["bytes_in"] == x.nbytes
     if lane.scaled:  # k, and delta, are as they were
         assert np.array_equal(job.memory, words)
-    host.write(job, np.full(x.shape, np.float32(7)))
+    host.write(job, np.full(x.shape, 7, x.dtype))
     before = host.cached[:TABLE].copy()
     host.store(job, golden.payload)
     assert host("decompress", ctypes.byref(job)) == 0
-    compressed = mode.model.compress(x.reshape(four(shape)), **options)
     back = model(compressed).decompress(compressed)
-    host.rows(job, before)[:] = back.reshape(job.rows, job.width).view(np.uint32)
+    if form != "float32" and not mode.halves:
+        back = formats.narrow(back, form)
+    host.rows(job, before)[:] = back.reshape(job.rows, job.width).view(np.uint16 if job.format else np.uint32)
     assert np.array_equal(host.cached[:TABLE], before), what
     assert np.array_equal(host.bytes[:TABLE], before), what
     return job
@@ -234,7 +250,8 @@ def test_every_mode_there_and_back(host, random):
     for number, name in enumerate(asked(chance.EVERY)):
         shape = SHAPES[(number + int(random.integers(len(SHAPES)))) % len(SHAPES)]
         for one in {shape, SHAPES[0]}:
-            there_and_back(host, random, name, one, ("normal", "relu", "wild")[number % 3], 4 * (number % 2))
+            there_and_back(host, random, name, one, ("normal", "relu", "wild")[number % 3], 4 * (number % 2),
+                           str(random.choice(formats.FORMATS)), bool(random.integers(2)))
 
 
 @pytest.mark.regress
@@ -242,7 +259,8 @@ def test_every_mode_in_every_shape(host, random):
     for name in asked(chance.EVERY):
         for kind in ("normal", "relu", "wild"):
             for shape in SHAPES:
-                there_and_back(host, random, name, shape, kind, 4 * int(random.integers(4)))
+                there_and_back(host, random, name, shape, kind, 4 * int(random.integers(4)),
+                               str(random.choice(formats.FORMATS)), bool(random.integers(2)))
 
 
 def test_defaults_fit_every_tensor(host, random):
@@ -266,6 +284,7 @@ def test_defaults_fit_every_tensor(host, random):
 
 def test_capabilities(host):
     assert (host.device.cdus, host.device.address_width) == (1, 40)
+    assert (host.device.formats, host.device.payloads) == (7, PAYLOADS.index("both"))
     assert host.device.modes == sum(1 << mode.code for mode in lane_modes())
     for mode in lane_modes():
         one = host.c.actcodec_mode_named(mode.name.encode())
@@ -329,13 +348,57 @@ def test_errors_and_what_comes_after(host, random):
     assert host("compress", ctypes.byref(job)) == ErrorCode.MODE
     good()
     outcome, job = host.plan("sfpr", SHAPES[0])
+    assert host("set_format", ctypes.byref(job), 3) == NO_FORMAT
+    host.device.formats = 5
+    assert host("set_format", ctypes.byref(job), 1) == NO_FORMAT and host("set_format", ctypes.byref(job), 2) == 0
+    job.format = 1
+    assert host("compress", ctypes.byref(job)) == NO_FORMAT
+    host.device.formats = 7
+    outcome, job = host.plan("sfpr", SHAPES[0])
     job.words = None
     assert host("compress", ctypes.byref(job)) == host("scales", ctypes.byref(job)) == NO_MEMORY
 
 
-def test_a_wait_that_is_given_up_and_a_reset(host, random):
+def test_payloads_in_memory(host, random):
+    """Errors of their own, what comes after, and devices that have them in one place only."""
+    good = lambda: there_and_back(host, random, "sfpr-zvc", SHAPES[0], "relu", resident=True)  # noqa: E731
+    job = good()
+    payload = host.payload(job)
+    for code, bad in broken(payload).items():
+        host.store(job, bad)
+        assert host("decompress", ctypes.byref(job)) == code
+        good()
+    for room in (0, 1, len(payload) - 1):
+        host.write(job, tensor(random, SHAPES[0]))
+        assert host("scales", ctypes.byref(job)) == 0
+        job.room = ROOM
+        assert host("compress", ctypes.byref(job)) == 0
+        whole, size = host.payload(job), job.size
+        room = min(room, size - 1)
+        host.cached[PAYLOAD:] = 0xA5
+        job.room = room
+        assert host("compress", ctypes.byref(job)) == ErrorCode.OVERFLOW and job.size == size
+        assert host.bytes[PAYLOAD : PAYLOAD + room].tobytes() == whole[:room] == host.cached[
+            PAYLOAD : PAYLOAD + room].tobytes()
+        assert (host.cached[PAYLOAD + room :] == 0xA5).all()
+        good()
+    job.room, job.payload = ROOM, PAYLOAD + 16
+    assert host("compress", ctypes.byref(job)) == ErrorCode.DESCRIPTOR
+    job.payload = PAYLOAD
+    for place, resident in (("stream", True), ("memory", False)):
+        host.device.payloads = PAYLOADS.index(place)
+        assert host.plan("sfpr", SHAPES[0])[1].resident == (not resident)
+        job.resident = resident
+        for way in ("compress", "decompress"):
+            assert host(way, ctypes.byref(job)) == NO_PAYLOAD
+    host.device.payloads = PAYLOADS.index("both")
+    good()
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_a_wait_that_is_given_up_and_a_reset(host, random, resident):
     for cycles in (0, 40, 90):
-        _, job = host.plan("sfpr-zvc", SHAPES[0])
+        _, job = host.plan("sfpr-zvc", SHAPES[0], resident=resident)
         host.write(job, tensor(random, SHAPES[0]))
         assert host("scales", ctypes.byref(job)) == 0
         host.world.cycles = cycles
@@ -345,7 +408,7 @@ def test_a_wait_that_is_given_up_and_a_reset(host, random):
         while host.environment.take() is not None:  # a frame that was under way ends without bytes
             pass
         host.world.cycles = 1 << 40
-        there_and_back(host, random, "sfpr-zvc", SHAPES[0], "relu")
+        there_and_back(host, random, "sfpr-zvc", SHAPES[0], "relu", resident=resident)
 
 
 # ------------------------------------------------------------------------------------------------ without one
@@ -364,7 +427,7 @@ def test_what_is_no_accelerator_is_told(c):
     assert host("probe", hooks, ctypes.byref(host.world)) == NO_DEVICE
     answers |= {0: int.from_bytes(b"JACT", "little"), 4: 1 << 16}
     assert host("probe", hooks, ctypes.byref(host.world)) == WRONG_VERSION
-    for outcome in (NO_DEVICE, WRONG_VERSION, GAVE_UP, 0, 8, 9, -10, 2**31 - 1, -2**31):
+    for outcome in (NO_DEVICE, WRONG_VERSION, GAVE_UP, NO_FORMAT, NO_PAYLOAD, 0, 10, 11, -12, 2**31 - 1, -2**31):
         assert c.actcodec_text(outcome)
 
 
@@ -437,10 +500,16 @@ def test_tables_of_scales(c, random, kind):
     host = Host(c)
     for shape in SHAPES:
         for name in ("sfpr", *division.LANE):
-            x, (outcome, job) = tensor(random, shape, kind), host.plan(name, shape, gap=8)
+            form = str(random.choice(formats.FORMATS))
+            x, (outcome, job) = tensor(random, shape, kind), host.plan(name, shape, gap=8, form=form)
+            words = x
+            if form != "float32":
+                with np.errstate(all="ignore"):
+                    words = formats.narrow(x, form)
+                x = formats.widen(words, form)
             mode, = lane_modes(job.mode.contents.name.decode())
             assert outcome == 0
-            host.write(job, x)
+            host.write(job, words)
             if name == "sfpr":
                 assert host("scales", ctypes.byref(job)) == 0
                 assert np.array_equal(job.memory, mode.model.fit(x.reshape(four(shape)))[0]), (shape, kind)
