@@ -99,8 +99,8 @@ def modes() -> dict[str, Mode]:
     ``engines``.
 
     >>> mode = modes()["jpeg-act"]
-    >>> mode.tensors, mode.lossy, [option.name for option in mode.options]
-    ('dense activations (conv, sum)', True, ['dqt', 'coder', 'quantizer', 'dead_zone', 'cdus'])
+    >>> mode.tensors, mode.lossy, [option.name for option in mode.options if option.stored]
+    ('dense activations (conv, sum)', True, ['dqt', 'coder', 'quantizer', 'cdus'])
     """
     return dict(codecs.MODES)
 

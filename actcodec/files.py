@@ -22,7 +22,7 @@ __all__ = ["NAME_LIMIT", "UserError", "array_in", "check_folder", "checked", "is
 NAME_LIMIT = 60
 """Characters of a DQT's name that a file keeps."""
 
-DQT_OPTIONS = {"quantizer": str, "dead_zone": int}
+DQT_OPTIONS = {"quantizer": str, "dead_zone": int, "scaling": str, "cap": float, "clip": float}
 """What a file may say of a DQT beside its numbers."""
 
 
@@ -96,7 +96,7 @@ def write_array(file: BinaryIO, x: np.ndarray) -> None:
 
 def read_dqt(path: str | Path) -> tuple[str, np.ndarray, dict[str, Any]]:
     """The DQT in ``path`` as ``(name, table, options)``: float64 [8, 8], vertical frequency first, and what the file
-    says of ``quantizer`` and ``dead_zone``.
+    says of :data:`DQT_OPTIONS`.
 
     The file is a .npy of 64 numbers or text: 64 numbers with white space or commas between, ``#`` starts a comment. A
     line of text ``quantizer div`` says what the numbers are for, ``dead_zone 2`` what goes with them. The name is the

@@ -6,6 +6,7 @@ from typing import Any
 
 from actcodec.codecs.mode import Mode, Option, Setting, Stage
 from actcodec.codecs.unit import Paper, Unit
+from actcodec.golden.jpegact import sfpr
 from actcodec.rtl.offload.control.setting import Limit, entries
 from actcodec.rtl.offload.wire.block_format import BlockFormat
 
@@ -44,6 +45,13 @@ DEAD_ZONE = Option("dead_zone", int, 1, "With quantizer div: magnitudes are roun
                    range=(0, 3), stored=False, needs=("quantizer", "div"))
 SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReLU's gradient keeps its mask.",
                stored=False)
+SCALING = Option("scaling", str, "channel", "A scale for each channel, as in the paper; one for the tensor; or a cap "
+                 "on those of small channels.", choices=sfpr.SCALINGS, stored=False)
+CAP = Option("cap", float, sfpr.CAP, "With scaling cap: how many times as large as the smallest scale others may be.",
+             range=(1.0, 65536.0), stored=False, needs=("scaling", "cap"))
+CLIP = Option("clip", float, sfpr.S, "The largest value over what 8 bits express, the paper's S: above 1 it clips.",
+              range=(0.5, 8.0), stored=False)
+SCALES = (SCALING, CAP, CLIP)
 CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
                choices=("zvc", "nibble", "rice"))
 
@@ -120,12 +128,12 @@ def coded(name: str, codes: Iterable[int], mode: Mode, **values: Any) -> Iterato
 
 RELUS = Mode(
     "sfpr-zvc", 2, (SFPR, stage("whole"), ZVC8), torch=TORCH,
-    options=(SIGNS, CODER, CDUS), lossy=True, demo_cases=(*RELU, ("ReLU", {"coder": "rice"})),
+    options=(SIGNS, CODER, *SCALES, CDUS), lossy=True, demo_cases=(*RELU, ("ReLU", {"coder": "rice"})),
     summary="8 bits a value that is not zero, and a mask", tensors="ReLU to conv, pool, dropout", relu=True,
     source=f"{PAPER}, Table II")
 SHIFTED = Mode(
     "jpeg-act", 3, (*TILES, stage("shift", shifts=True), ZVC8), torch=TORCH,
-    options=(DQT, CODER, QUANTIZER, DEAD_ZONE, CDUS), lossy=True,
+    options=(DQT, CODER, QUANTIZER, DEAD_ZONE, *SCALES, CDUS), lossy=True,
     fallback="sfpr-zvc", demo_cases=tuple(("dense", {"dqt": name} | coder) for coder in ({}, {"coder": "rice"})
                                      for name in TABLES),
     summary="DCT of 8x8 tiles, quantized by a table", tensors="dense activations (conv, sum)",
@@ -142,7 +150,7 @@ MODES = (
     Mode("raw", 0, (), halves=RAW16, torch=TORCH, options=(CDUS,), demo_cases=RELU,
          summary="as it is", tensors="anything", source=f"{PAPER}, section III-G"),
     Mode("sfpr", 1, (SFPR,), torch=TORCH,
-         options=(SIGNS, CDUS), lossy=True, demo_cases=DENSE, summary="8 bits a value, scaled by channel",
+         options=(SIGNS, *SCALES, CDUS), lossy=True, demo_cases=DENSE, summary="8 bits a value, scaled by channel",
          tensors="anything", source=f"{PAPER}, section III-B"),
     replace(RELUS, variants=tuple(coded("sfpr", (26, 27), RELUS))),
     replace(SHIFTED, variants=(*coded("jpeg-act", (24, 25), SHIFTED), ({"quantizer": "div"}, DIVIDED),
@@ -159,7 +167,7 @@ MODES = (
                                           default=every(8), meaning="the DQT: 64 divisors (8 bits each), row-major, "
                                           "vertical frequency first")),
           stage("rle", format=BlockFormat("counted", 18))),
-         torch=TORCH, options=(DIVISORS, CDUS), lossy=True, steady=False, fallback="sfpr", demo_cases=DENSE,
+         torch=TORCH, options=(DIVISORS, *SCALES, CDUS), lossy=True, steady=False, fallback="sfpr", demo_cases=DENSE,
          summary="the paper's baseline: division, and JPEG's codes",
          tensors="dense activations (conv, sum)", source=f"{PAPER}, section III-E"),
 )

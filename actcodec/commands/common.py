@@ -92,8 +92,8 @@ def papers() -> dict[str, list[Mode]]:
 
 def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[str, Any]:
     """The values of options that ``mode`` has among ``options``, those of the command line, and of those that a file
-    among them names. Raises :class:`UserError`. Options that the mode does not have change nothing, which is told
-    unless ``quiet``."""
+    among them names, unless they mean nothing beside what was given. Raises :class:`UserError`. Options that the mode
+    does not have change nothing, which is told unless ``quiet``."""
     values: dict[str, Any] = {}
     known = codecs.find(mode)
     options = {name: value for name, value in options.items() if value is not None and value != ()}
@@ -106,7 +106,8 @@ def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[
         if read:
             options[name] = source = read(options[name])
             more = {other: value for other, value in source.options.items() if other not in options}
-            more = {other: value for other, value in more.items() if known.option(other)}
+            more = {other: value for other, value in more.items() if (option := known.option(other))
+                    and not (option.needs and options.get(option.needs[0], option.needs[1]) != option.needs[1])}
             options, origin = options | more, origin | dict.fromkeys(more, f"{source.text}: ")
     # variant options first: they say which class others have
     for name in sorted(options, key=lambda name: name not in known.variant_options):

@@ -52,7 +52,8 @@ class Lane:
                     q = sparse(x, negative_zero=True)
                     return Packed(mode.name, tuple(x.shape), (q, None), size, 0, q.nbytes)
             return Packed(mode.name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes)
-        found = sfpr.scales(x, view, self._function(sfpr.magnitudes))
+        found = sfpr.scales(x, view, self._function(sfpr.magnitudes),
+                            *(self.options[name] for name in ("scaling", "cap", "clip")))
         way = quantize.shift if mode.shifts else quantize.divide
         q, count = self._function(encode_values)(x, view, found, self.options.get("signs", False), way,
                                          self._table(mode, x.device), counted)

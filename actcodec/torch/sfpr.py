@@ -50,8 +50,10 @@ def magnitudes(x: torch.Tensor) -> torch.Tensor:
     return torch.where(magnitude < torch.inf, magnitude, 0).amax(1)
 
 
-def scales(x: torch.Tensor, view: Any, magnitudes: torch.Tensor = magnitudes) -> Any:
-    """Scales of a contiguous float32 tensor. ``magnitudes`` is that function, or the same compiled."""
+def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: str = "channel",
+           cap: float | None = None, clip: float = sfpr.S) -> Any:
+    """Scales of a contiguous float32 tensor. ``magnitudes`` is that function, or the same compiled; what follows are
+    golden's arguments."""
     shape, plain = planes(view), False
     x = x.view(shape.rows, shape.length)
     if not x.is_cuda:
@@ -62,9 +64,10 @@ def scales(x: torch.Tensor, view: Any, magnitudes: torch.Tensor = magnitudes) ->
         largest = magnitudes(x)
     largest = largest.view(-1, shape.channels).amax(0)
     largest = torch.where(largest < TINY, 0, largest)
-    most = torch.full_like(largest, float(sfpr.S * 2**7))
-    k = torch.div(most, largest.clamp(min=float(sfpr.S * 2**7 / sfpr.LARGEST))).bfloat16().float()
-    k = torch.where(largest == 0, 0, k)
+    peak = torch.full_like(largest, float(sfpr.peak(clip)))
+    most = torch.maximum(largest, largest.max() / torch.full_like(largest, float(sfpr.limit(scaling, cap))))
+    k = torch.div(peak, most.clamp(min=float(sfpr.peak(clip) / sfpr.LARGEST))).bfloat16().float()
+    k = torch.where(largest == 0, 0, k.clamp(min=float(sfpr.SMALLEST)))
     r = torch.where(k == 0, 0, torch.div(torch.ones_like(k), k))
     return Scales(k, r, plain and bool((k <= PLAIN).all()))
 

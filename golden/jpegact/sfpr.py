@@ -1,4 +1,9 @@
-"""SFPR, scaled fix-point precision reduction (JPEG-ACT, section III-B, equations 4 and 5)."""
+"""SFPR, scaled fix-point precision reduction (JPEG-ACT, section III-B, equations 4 and 5).
+
+The paper has a scale for each channel. The hardware takes any: a host may limit those of channels of small values, as
+far as to have one scale for a tensor. Then rounding errors of all channels have more nearly the same size, which is
+best for the tensor's relative L2 error, and not for that of its small channels.
+"""
 
 from typing import NamedTuple
 
@@ -7,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.offload import blocks, scan
 
-S = float(scan.PEAK) / 2**7  # share of the range that may clip: a channel's largest value lands on 144, and stays 127
+S = float(scan.PEAK) / 2**7  # the paper's: a channel's largest value lands on 144, and stays 127
+SCALINGS = ("channel", "tensor", "cap")
+CAP = 4.0  # largest k over the smallest, unless another is given
 LARGEST = scan.MOST  # of k
 SMALLEST = np.float32(S * 2.0**-121)  # of k other than 0: the scale of the largest float32
 
@@ -79,13 +86,27 @@ def _largest(x, view):
     return np.where(most < _NORMAL, 0, most).astype(np.uint32).view(np.float32)
 
 
-def scales(x: NDArray[np.float32]) -> Scales:
+def limit(scaling: str, cap: float | None) -> np.float32:
+    """How many times as large as the smallest k the others may be, by what SCALINGS calls it; for "cap" by `cap`."""
+    return np.float32({"channel": np.inf, "tensor": 1.0}.get(scaling, CAP if cap is None else cap))
+
+
+def peak(clip: float) -> np.float32:
+    """Where the largest magnitude lands, in steps: S of equation 4 is `clip`."""
+    return np.float32(clip * 2**7)
+
+
+def scales(x: NDArray[np.float32], scaling: str = "channel", cap: float | None = None, clip: float = S) -> Scales:
     """Scales of a float32 tensor (NCHW or [N, F]): k and r of shape (channels,).
 
-    k = bfloat16(float32(144 / m)), at most 2^126, where m is the largest magnitude of the channel; Inf and NaN do not
-    count, subnormals count as 0. Raises ValueError for a shape that has no view, TypeError unless `x` is float32.
+    k = bfloat16(float32(128 clip / m)), SMALLEST to 2^126, where m is the largest magnitude of the channel, and
+    128 clip is 144 unless another `clip`, 0.5 to 8, is given; Inf and NaN do not count, subnormals count as 0. With
+    `scaling` "tensor", m is that of all channels; with "cap" at least float32(that / cap). A channel of zeros has k = 0
+    in any case. Raises ValueError for a shape that has no view, TypeError unless `x` is float32.
     """
-    k = scan.scale(_largest(x, blocks.view(x.shape)))
+    largest = _largest(x, blocks.view(x.shape))
+    most = np.maximum(largest, largest.max() / limit(scaling, cap))
+    k = np.where(largest == 0, np.float32(0), np.maximum(scan.scale(most, peak(clip)), SMALLEST))
     return Scales(k, reciprocal(k))
 
 

@@ -54,10 +54,11 @@ def largest(x: NDArray[np.float32]) -> np.float32:
     return bits.max(initial=np.uint32(0)).view(np.float32)
 
 
-def scale(largest: NDArray[np.float32]) -> NDArray[np.float32]:
-    """k = bfloat16(float32(144 / m)), at most 2^126, of the largest magnitudes m of channels; 0 where m is 0."""
+def scale(largest: NDArray[np.float32], peak: np.float32 = PEAK) -> NDArray[np.float32]:
+    """k = bfloat16(float32(144 / m)), at most 2^126, of the largest magnitudes m of channels; 0 where m is 0. A host
+    may have another ``peak`` than the hardware's 144."""
     # the limit on k as a limit on the divisor: the quotient is 2^126 exactly, and float32 division rounds once
-    bits = (PEAK / np.maximum(largest, PEAK / MOST)).view(np.uint32)
+    bits = (peak / np.maximum(largest, peak / MOST)).view(np.uint32)
     k = (bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000).astype(np.uint32).view(np.float32)
     return np.where(largest == 0, np.float32(0), k)
 

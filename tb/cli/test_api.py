@@ -170,7 +170,8 @@ def test_what_is_no_tensor_is_refused(x, error, what):
 @pytest.mark.parametrize("options, what", [
     ({"cdus": 9}, "cdus is 9, must be 1 to 8"), ({"cdus": True}, "cdus is True"), ({"cdus": 2.0}, "cdus is 2.0"),
     ({"dqt": "optM"}, "unknown DQT 'optM'"), ({"dqt": [1, 2]}, "DQT has 2 values"), ({"dqt": np.zeros(64)}, "below 1"),
-    ({"quality": 3}, "mode jpeg-act has no option quality; its options: dqt, coder, quantizer, dead_zone, cdus"),
+    ({"quality": 3}, "mode jpeg-act has no option quality; its options: dqt, coder, quantizer, dead_zone, scaling, "
+     "cap, clip, cdus"),
     ({"coder": "huffman"}, "coder is 'huffman', must be zvc, nibble, rice"), ({"engine": "fpga"}, "engine is"),
 ])
 def test_options_are_checked(options, what):

@@ -137,6 +137,35 @@ def test_only_finite_normal_values_make_the_scale():
     k, r = sfpr.scales(x)
     assert k.tolist() == [48, 0, 0, 2.0**126, sfpr.SMALLEST, 144]
     assert r[1] == r[2] == 0
+    k, _ = sfpr.scales(x, clip=1.0)  # the smallest scale of files is the limit
+    assert k.tolist() == [42.75, 0, 0, 2.0**126, sfpr.SMALLEST, 128]
+
+
+def shared_scale(largest, least, clip):
+    """k of a channel, from the specification: the others allow no magnitude below ``least`` to count."""
+    if largest < float(TINY):
+        return 0.0
+    once = min(to_float32(Fraction(clip) * 128 / Fraction(float(max(largest, least)))), Fraction(2) ** 126)
+    return max(float(np.float32(float(once)).astype(ml_dtypes.bfloat16)), float(sfpr.SMALLEST))
+
+
+@pytest.mark.parametrize("clip", [0.5, 1.0, 1.125, 1.3, 8.0])
+@pytest.mark.parametrize("scaling, cap", [("channel", None), ("tensor", None), ("cap", None), ("cap", 1.0),
+                                          ("cap", 2.7), ("cap", 65536.0)])
+def test_a_cap_limits_the_scales_of_small_channels(scaling, cap, clip):
+    some = np.float32([0.001, 0.3, 0, 1, 4, 7, 1e-39, 1e-37])
+    for largest in (some, some[:1], np.float32(1e37) * some, np.float32([0, 0])):
+        x = np.zeros((2, largest.size, 3, 8), np.float32)
+        x[0, :, 0, 0], x[1, :, 2, 7], x[0, :, 1, 0] = largest / 2, -largest, np.nan
+        least = np.float32(0)
+        if scaling != "channel":
+            times = {"tensor": 1.0, "cap": cap or sfpr.CAP}[scaling]
+            least = np.float32(float(largest.max()) / float(np.float32(times)))  # float64 holds enough of the quotient
+        k, r = sfpr.scales(x, scaling, cap, clip)
+        assert k.tolist() == [shared_scale(m, least, float(np.float32(clip * 128)) / 128) for m in largest]
+        np.testing.assert_array_equal(r, sfpr.reciprocal(k))
+        if scaling == "tensor":
+            assert len(set(k[k > 0])) <= 1
 
 
 @pytest.mark.parametrize("k", [sfpr.SMALLEST, 2.0**-119, 0.71484375, 1.0, 144.0, 1.9921875 * 2.0**125, sfpr.LARGEST])

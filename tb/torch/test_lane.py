@@ -19,7 +19,8 @@ SAMPLE = np.load(Path(actcodec.__file__).parent / "data/resnet20.npz")
 SHAPES = [(700,), (9, 70), (2, 70, 2, 2), (2, 5, 70), (2, 5, 9, 19), (2, 3, 2, 5, 9), (1, 1, 8, 8), (3, 4, 3, 3),
           (1, 2, 33, 24), (4, 3, 16, 200)]
 OPTIONS = {"jpeg-act": [{"dqt": "optL"}, {"dqt": "optH"}, {"dqt": "jpeg80"}, {"dqt": np.arange(1, 65)}],
-           "sfpr": [{}, {"signs": True}], "sfpr-zvc": [{}, {"signs": True}],
+           "sfpr": [{}, {"signs": True}, {"scaling": "tensor", "clip": 1.0}],
+           "sfpr-zvc": [{}, {"signs": True}, {"scaling": "cap", "cap": 2.7, "clip": 8.0}],
            "jpeg-base": [{}, {"dqt": "optL-div"}, {"dqt": "optH-div", "cdus": 3}, {"dqt": np.arange(1, 255, 4)},
                          {"dqt": np.full(64, 1)}],
            "division": [{}, {"bits": 1, "seed": 5, "cdus": 3}, {"bits": 4, "rounding": "nearest", "lfc": "on"},

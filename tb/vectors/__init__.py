@@ -26,7 +26,7 @@ OPTIONS = {
     "dqt": {"jpeg-act": ("optL", "optH", "jpeg80"), "jpeg-base": ("jpeg80", "optL-div")},
     "error_bound": {"comet": (0.01, 0.5)},  # relative bounds depend on sums of floats, which machines may order
     "seed": {"division": (7,)},
-    "relative_bound": {}, "l2": {},
+    "relative_bound": {}, "l2": {}, "scaling": {},  # which has cases of its own
 }
 """Values of options that have no list of choices, by mode; of the others, all are taken."""
 
@@ -76,6 +76,11 @@ def cases():
             for shape in SHAPES if len(given) < 4 or given.get("cdus") == 3 else SHAPES[:2]:
                 yield f"{mode.name} {words} {'x'.join(map(str, shape))}", tensor(shape), mode.name, given
             yield f"{mode.name} {words} extremes", extremes(), mode.name, given
+    for mode in ("sfpr", "jpeg-act"):
+        for way in ({"scaling": "tensor"}, {"scaling": "cap"}, {"scaling": "cap", "cap": 1.5, "clip": 1.0}):
+            words = " ".join(f"{name}={value}" for name, value in way.items())
+            for name, x in {"2x3x7x13": tensor((2, 3, 7, 13)), "extremes": extremes()}.items():
+                yield f"{mode} {words} {name}", x, mode, way
     for form in ("float16", "bfloat16"):
         for mode in ("raw", "sfpr", "zvc"):
             for name, x in {"2x3x7x13": tensor((2, 3, 7, 13)), "extremes": extremes()}.items():
