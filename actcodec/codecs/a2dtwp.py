@@ -9,6 +9,7 @@ __all__ = ["MODES", "units"]
 
 MODES = tuple(
     Mode(f"bitpack-{kept}", 13 + kept, (top(8 * kept),), golden="actcodec.codecs.models.a2dtwp:Bitpack",
+         torch="actcodec.torch.bitpack:Bitpack",
          options=(CDUS,), lossy=True, parameters=(("roundto", kept),), summary=f"the top {8 * kept} bits of each value",
          tensors="weights", source="A2DTWP (Zhuang, Malossi, Casas), section III")
     for kept in (1, 2, 3))

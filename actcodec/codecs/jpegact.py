@@ -123,7 +123,7 @@ def coded(name: str, codes: Iterable[int], mode: Mode, **values: Any) -> Iterato
             one = replace(one, settings=(replace(SETTINGS[coder], default=STRAIGHT[coder]),))
         yield values | {"coder": coder}, replace(
             mode, name=f"{name}-{coder}", code=code, stages=(*(mode.stages or ())[:-1], one),
-            fallback=mode.fallback and f"sfpr-{coder}", torch="", demo_cases=())
+            fallback=mode.fallback and f"sfpr-{coder}", demo_cases=())
 
 
 RELUS = Mode(
@@ -140,7 +140,7 @@ SHIFTED = Mode(
     source=f"{PAPER}, section III")
 DIVIDED = replace(
     SHIFTED, name="jpeg-act-div", code=33, stages=(*TILES, stage("steps", *STEPPED), ZVC8),
-    options=(STEPS, *SHIFTED.options[1:]), torch="", demo_cases=())
+    options=(STEPS, *SHIFTED.options[1:]), demo_cases=())
 
 # Of 16-bit tensors. Hosts and files have the codes of raw and zvc.
 RAW16 = Mode("raw-16", 48, (stage("halves", format=BlockFormat("fixed", 16), plain=True),))

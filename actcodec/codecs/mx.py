@@ -32,7 +32,7 @@ def stages(form: str) -> tuple[Stage, ...]:
 
 
 MX = Mode(
-    "mx", CODES["int8"], stages("int8"), golden="actcodec.codecs.models.mx:Mx",
+    "mx", CODES["int8"], stages("int8"), golden="actcodec.codecs.models.mx:Mx", torch="actcodec.torch.mx:Mx",
     options=(FORMAT, RULE, SCALES, CDUS), lossy=True, summary="4, 6 or 8 bits a value, scaled by 32",
     tensors="anything", source=f"{SPECIFICATION}, section 5",
     demo_cases=(("dense", {}), ("dense", {"format": "e2m1"})))

@@ -17,10 +17,11 @@ from actcodec.torch import saved
 from actcodec.torch.entry import Entry, Form, serves
 from actcodec.torch.golden import ENGINES, codec
 from actcodec.torch.layers import Layers
-from actcodec.torch.needs import SHAPE, Bit, Noise, Places
+from actcodec.torch.needs import SHAPE, TRUE, Bit, Noise, Places
 from actcodec.torch.offload import HostMemory
 from actcodec.torch.operations import Operations
 from actcodec.torch.report import Account, Meter, Report, Row
+from actcodec.torch.signed import Signed
 
 __all__ = ["Compress"]
 
@@ -40,8 +41,12 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     compressed, and what it recomputes is not. Warns, once, if a pass saved tensors and none was compressed, and of a
     rule for a layer that the model does not have.
 
+    What a graph of ``torch.compile`` saves is compressed, too, whether the model was compiled before or after. Its
+    tensors are of no layer; those without a negative value count as ``relu``, with their signs exact, bools as
+    ``mask``, and others as ``dense``.
+
     Raises ValueError for a preset, rule or option that cannot be, and for a model in ``DataParallel``, whose threads
-    hooks do not reach, or compiled, whose graphs save tensors of their own.
+    hooks do not reach.
 
     Parameters
     ----------
@@ -82,9 +87,6 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             if isinstance(module, torch.nn.DataParallel):
                 raise ValueError(f"{what}: its replicas run in threads that hooks do not reach; use "
                                  "DistributedDataParallel, a process for each device")
-            if hasattr(module, "_orig_mod") or module._compiled_call_impl:
-                raise ValueError(f"{what}: a compiled graph saves tensors of its own; give the model before it is "
-                                 "compiled")
         if offload not in (None, "cpu"):
             raise ValueError(f"offload is {offload!r}, must be None or 'cpu'")
         self._host = HostMemory() if offload else None
@@ -181,7 +183,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if not saved.plain(tensor):
             self._left[f"of class {type(tensor).__name__}, sparse, nested or without data"] += 1
             return tensor.detach()
-        need, entry = self._operations.need(tensor), self._entries.get(key := saved.key(tensor))
+        need = TRUE if tensor.dtype is torch.bool and saved.compiled_graph() else self._operations.need(tensor)
+        entry = self._entries.get(key := saved.key(tensor))
         if entry is None:
             self._entries[key] = entry = self._new(tensor, need)
         if entry.row is None:
@@ -202,6 +205,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             entry = Entry(tensor, "other", None)
             entry.forms[None] = Form(tensor)
             return entry
+        graph = None if tensor.requires_grad else saved.compiled_graph()
         memory = tensor.untyped_storage().nbytes()
         size = min(tensor.nbytes, memory)  # less, where it was expanded
         large = tensor.numel() >= max(self.min_values, 1) and size == tensor.nbytes
@@ -211,12 +215,15 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             kind = "mask"
         elif isinstance(need, Places) and large:
             kind = "index"
-        elif why := self._unfit(tensor, size):
+        elif graph and need and large:
+            kind = "mask"
+        elif why := self._unfit(tensor, size, graph):
             kind = "other"
             self._left[why] += 1
         else:
-            kind = saved.kind(tensor)
+            kind = saved.kind_of_values(tensor) if graph else saved.kind(tensor)
         entry = Entry(tensor, kind, self._row(tensor, kind))
+        entry.signed = graph is not None and kind == "relu"
         if tensor.requires_grad:  # a view keeps all of it alive
             entry.account = Account(self._meter, saved.storage(tensor), memory)
         else:  # a picture may be a view of the data set, which is there anyway
@@ -224,10 +231,11 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         weakref.finalize(entry, entry.account.close).atexit = False
         return entry
 
-    def _unfit(self, tensor, size):
-        """Why a tensor is not compressed, whatever the rules are; in words that follow a number."""
-        if not tensor.requires_grad or saved.of_leaf(tensor):
-            return "outside of the graph (pictures, statistics, all that a compiled model saves)"
+    def _unfit(self, tensor, size, graph):
+        """Why a tensor is not compressed, whatever the rules are; in words that follow a number. ``graph`` has the
+        arguments of the compiled graph that saves it, if there is one."""
+        if not saved.inside(tensor, graph) if graph else not tensor.requires_grad or saved.of_leaf(tensor):
+            return "outside of the graph (pictures, statistics)"
         if tensor.dtype not in saved.FLOATS:
             return f"of type {str(tensor.dtype).partition('.')[2]}"
         if tensor.numel() < max(self.min_values, 1):
@@ -266,6 +274,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if need is None:
             mask = entry.kind == "mask"  # of a dropout, and somebody asks for more than its bits
             chosen = self._chosen(entry.kind, entry) if entry.kind in ruling.KINDS and not mask else None
+            if entry.signed and chosen is not None and chosen.mode.lossy:
+                chosen = Signed(chosen, self._bits)
             return Form(tensor, chosen, None, self._host)
         chosen = self._chosen("mask", entry)
         if chosen is not None and chosen.mode.lossy:

@@ -59,6 +59,11 @@ class Form:
         options = {} if self.codec is None else self.codec.options
         return str(options["dqt"]) if "dqt" in options and self.packed.mode == self.codec.mode.name else ""
 
+    @property
+    def mask(self) -> str:
+        """The mode of bits that are packed beside the values, if there are any."""
+        return getattr(self.codec, "mask", "")
+
     def values(self, entry: Entry) -> torch.Tensor:
         """The tensor of an entry as its backward passes will have it."""
         if self.kept:
@@ -82,6 +87,7 @@ class Entry:
         self.fills = saved.fills(self.shape, self.stride)
         self.forms: dict[Need | None, Form] = {}
         self.account: Any = None
+        self.signed = False  # its values' signs have to be exact
 
     def replace(self, old: Need, new: Need | None) -> None:
         """Those that need ``old`` get what is there for ``new``."""

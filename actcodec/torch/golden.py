@@ -7,6 +7,7 @@ waits for a GPU.
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -34,15 +35,20 @@ class Golden:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions; bools are 0
         and 1."""
         compressed, _ = engines.compress("golden", x.float().cpu().numpy(), self.mode.name, **self.options)
-        side, data = len(compressed.side), (compressed, x.device)
-        return Packed(compressed.mode, tuple(x.shape), data, compressed.payload_bytes, side,
-                      compressed.payload_bytes + side)
+        size, side = compressed.payload_bytes, len(compressed.side)
+        # of the tensor's device, and its allocator's
+        content = bytearray(compressed.payload + compressed.side)
+        data = torch.frombuffer(content, dtype=torch.uint8).to(x.device, copy=True)
+        rest = replace(compressed, payload=b"", side=b"")
+        return Packed(compressed.mode, tuple(x.shape), (data, rest), size, side, size + side)
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
-        compressed, device = packed.data
+        data, rest = packed.data
+        content = data.cpu().numpy().tobytes()
+        compressed = replace(rest, payload=content[:packed.payload], side=content[packed.payload:])
         values = engines.decompress("golden", compressed)[0]
-        return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
+        return torch.from_numpy(values if values.flags.writeable else values.copy()).to(data.device)
 
 
 def codec(mode: str | Codec, options: Mapping[str, Any], engine: str = "torch") -> Any:

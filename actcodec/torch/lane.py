@@ -1,18 +1,19 @@
 """JPEG-ACT's modes in torch: int32 arithmetic, the same on CPU and CUDA, and bit-equal to golden.
 
-What is kept is about the payload: bits and values that are not 0 where golden has a mask, and in place of JPEG's codes.
-How many bytes the payload would have is counted, exactly.
+What is kept is about the payload: bits and values that are not 0 where golden has a mask, and in place of JPEG's codes;
+the sections of the nibble and Rice codes. How many bytes the payload would have is counted, exactly.
 """
 
 from typing import Any
 
 import torch
+from torch.nn import functional as F
 
 from actcodec import codecs
 from actcodec.codecs.compressed import view as seen
 from actcodec.codecs.mode import Mode
 from actcodec.golden.offload import blocks
-from actcodec.torch import quantize, runlength, sfpr, tiles
+from actcodec.torch import planes, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 from actcodec.torch.packing import Sparse, capturing, pack_bits, sparse, unpack_bits
@@ -21,54 +22,55 @@ __all__ = ["Lane"]
 
 
 class Lane:
-    """One of the modes of a lane with its options, as ``actcodec.compress`` takes them, but for those that make a
-    variant of it, such as another coder; through ``torch.compile`` if ``compile``. Raises ValueError."""
-
-    waits = False
+    """One of the modes of a lane with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if
+    ``compile``. With the coders ``nibble`` and ``rice`` the CPU waits for the device to find a table. Raises
+    ValueError."""
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
-        self._tables: dict[torch.device, torch.Tensor] = {}
+        self.waits = self.options.get("coder", "zvc") != "zvc"
+        self._tables: dict[tuple[str, torch.device], torch.Tensor] = {}
         self._function = compiled if compile else lambda function: function
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
-        view = blocks.view(seen(x.shape))
-        mode = self.mode
-        if mode.tiled and not view.tileable:
-            mode = codecs.find(mode.fallback)
-        form = mode.format
+        shape = seen(x.shape)
+        view, mode = blocks.view(shape), codecs.effective(self.mode.variant(self.options), shape)
+        name, form = (codecs.by_code(mode.code)[0] or self.mode).name, mode.format
         if form is None:
             raise ValueError(f"mode {mode.name} is in no lane")
         size = form.shortest * view.blocks(mode.tiled)
         counted = form.kind == "mask"
         if keeps_bits(mode):
             data = pack_bits(x)
-            return Packed(mode.name, tuple(x.shape), (data, None), size, 0, data.nbytes)
+            return Packed(name, tuple(x.shape), (data, None), size, 0, data.nbytes)
         if not mode.scaled:
             if counted:
                 size += form.item * torch.count_nonzero(x.view(torch.int32))
                 if not capturing(x) and int(size) < x.nbytes:
                     q = sparse(x, negative_zero=True)
-                    return Packed(mode.name, tuple(x.shape), (q, None), size, 0, q.nbytes)
-            return Packed(mode.name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes)
+                    return Packed(name, tuple(x.shape), (q, None), size, 0, q.nbytes)
+            return Packed(name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes)
         found = sfpr.scales(x, view, self._function(sfpr.magnitudes),
                             *(self.options[name] for name in ("scaling", "cap", "clip")))
-        way = quantize.shift if mode.shifts else quantize.divide
-        q, count = self._function(encode_values)(x, view, found, self.options.get("signs", False), way,
+        q, count = self._function(encode_values)(x, view, found, self.options.get("signs", False), way(mode)[0],
                                          self._table(mode, x.device), counted)
+        coder, side = planes.CODERS.get(stage(mode)), 2 * len(found.k)
+        if coder:
+            q, size = coder_held(coder, q, view, mode)
+            side = mode.model.side_bytes(shape, **self.options)
         if counted:
             size += form.item * count
-        elif form.kind == "counted":
+        elif form.kind == "counted" and not coder:
             size += runlength.size(q)
-        if form.kind in ("mask", "counted"):
+        if form.kind in ("mask", "counted") and not coder:
             q = sparse(q)
-        channels = len(found.k)
-        return Packed(mode.name, tuple(x.shape), (q, found), size, 2 * channels, q.nbytes + 8 * channels)
+        return Packed(name, tuple(x.shape), (q, found), size, side, q.nbytes + 8 * len(found.k))
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`Packed`."""
-        mode, view = codecs.find(packed.mode), blocks.view(seen(packed.shape))
+        shape = seen(packed.shape)
+        view, mode = blocks.view(shape), codecs.effective(self.mode.variant(self.options), shape)
         q, found = packed.data
         if keeps_bits(mode):
             x = unpack_bits(q, torch.Size(packed.shape).numel()).float()
@@ -84,19 +86,55 @@ class Lane:
             if isinstance(q, Sparse):
                 q = q.dense(64 * view.blocks(True) if mode.tiled else torch.Size(packed.shape).numel())
                 q = q.view(8, 8, -1) if mode.tiled else q
-            way = quantize.unshift if mode.shifts else quantize.multiply
-            x = self._function(decode_values)(q, view, found, way, self._table(mode, q.device))
+            elif isinstance(q, planes.Held):
+                q = lines_back(planes.CODERS[stage(mode)].decode(q), view, mode.tiled)
+            x = self._function(decode_values)(q, view, found, way(mode)[1], self._table(mode, q.device))
         return x.view(packed.shape)
 
     def _table(self, mode, device):
-        """Shifts or divisors, int32 [8, 8, 1]; None where there are no tiles."""
+        """That of the quantizer, int32 [..., 8, 8, 1]; None where there are no tiles."""
         if not mode.tiled:
             return None
-        if device not in self._tables:
-            dqt = self.options["dqt"]
-            table = torch.from_numpy((dqt.shifts if mode.shifts else dqt.numbers).astype("int32"))
-            self._tables[device] = table.view(8, 8, 1).to(device)
-        return self._tables[device]
+        if (mode.name, device) not in self._tables:
+            settings = mode.model.settings(**{key: value for key, value in self.options.items() if key != "cdus"})
+            table = torch.from_numpy(way(mode)[2](settings).astype("int32"))
+            self._tables[mode.name, device] = table[..., None].to(device)
+        return self._tables[mode.name, device]
+
+
+def stage(mode: Mode, last: int = -1) -> str:
+    """The name of a stage, the last one unless another is asked for."""
+    return mode.path[last].partition(":")[2] if len(mode.path) >= -last else ""
+
+
+def way(mode: Mode) -> Any:
+    """How a mode quantizes coefficients: an entry of :data:`~actcodec.torch.quantize.WAYS`."""
+    return quantize.WAYS[stage(mode, -2)] if mode.tiled else (None, None, None)
+
+
+def coder_held(coder: Any, q: torch.Tensor, view: Any, mode: Mode) -> tuple[planes.Held, int]:
+    """What a coder of planes makes of int8 values or coefficients, with the table that is best, and bytes of the
+    payload."""
+    x = lines(q, view, mode.tiled)
+    tables = [coder.fit(x, straight) for straight in ((False,) if mode.tiled else (False, True))]
+    sizes = [coder.size(x, table) for table in tables]
+    return coder.encode(x, tables[sizes.index(min(sizes))]), min(sizes)
+
+
+def lines(q: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
+    """Blocks, uint8 [n, 64], in the order in which a CDU meets their values: tiles column by column."""
+    if tiled:
+        return q.permute(2, 1, 0).reshape(-1, blocks.BLOCK).view(torch.uint8)
+    q = F.pad(q.view(view.rows, view.width), (0, -view.width % blocks.LANES)).view(-1)
+    return F.pad(q, (0, -q.numel() % blocks.BLOCK)).view(-1, blocks.BLOCK).view(torch.uint8)
+
+
+def lines_back(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
+    """The reverse, int8."""
+    x = x.view(torch.int8)
+    if tiled:
+        return x.view(-1, 8, 8).permute(2, 1, 0).contiguous()
+    return x.view(-1)[:view.rows * view.padded_width].view(view.rows, -1)[:, :view.width].reshape(-1)
 
 
 def keeps_bits(mode: Mode) -> bool:

@@ -32,9 +32,10 @@ class Layers:
         self._running.clear()
         self._numbers.clear()
         self._begin()
+        # Not always_call: compiled code asks for the number of such a hook, and would be compiled anew for each pass.
         for name, module in self.model.named_modules():
             self._handles += [module.register_forward_pre_hook(Call(self, name)),
-                              module.register_forward_hook(Return(self), always_call=True)]
+                              module.register_forward_hook(Return(self, name))]
 
     def detach(self) -> None:
         for handle in self._handles:
@@ -62,16 +63,20 @@ class Layers:
     def call(self, name: str) -> None:
         if self._lazy:  # a lazy module's own hook came first
             self._find_parameters()
-        if not name and self._numbers:  # the model once more in the same context
-            self._numbers.clear()
-            self._begin()
+        if not name:
+            self._running.clear()
+            if self._numbers:  # the model once more in the same context
+                self._numbers.clear()
+                self._begin()
         self._running.append(name)
 
-    def leave(self, module: nn.Module, arguments: Any, output: Any) -> None:
-        if self._running:  # an error may have come before the call
-            name = self._running.pop()
-            if self.watch and output is not None:
-                self.watch(name, module, arguments, output)
+    def leave(self, name: str, module: nn.Module, arguments: Any, output: Any) -> None:
+        if name not in self._running:  # an error may have come before the call
+            return
+        while self._running.pop() != name:  # those that an error ended
+            pass
+        if self.watch:
+            self.watch(name, module, arguments, output)
 
 
 class Call:
@@ -93,4 +98,4 @@ class Return(Call):
 
     def __call__(self, module: Any, arguments: Any, output: Any = None) -> None:
         if self._layers is not None and not torch.compiler.is_compiling():
-            self._layers.leave(module, arguments, output)
+            self._layers.leave(self._name, module, arguments, output)

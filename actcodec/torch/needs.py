@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from actcodec.torch import saved
 from actcodec.torch.packed import Packed
 
-__all__ = ["SHAPE", "Bit", "Need", "Noise", "Places", "Shape"]
+__all__ = ["SHAPE", "TRUE", "Bit", "Need", "Noise", "Places", "Shape"]
 
 MOST_PLACES = 256  # of a window, in a byte
 HALF = 16  # two of them in a byte
@@ -60,6 +60,10 @@ class Bit(Need):
     def decode(self, codec: Any, packed: Packed) -> torch.Tensor:
         bits = codec.decode(packed)
         return bits if (self.inside, self.outside) == (1, 0) else torch.where(bits > 0, self.inside, self.outside)
+
+
+TRUE = Bit(0, None, 1, 0)
+"""Of bools."""
 
 
 @dataclass(frozen=True)

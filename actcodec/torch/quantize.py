@@ -1,14 +1,15 @@
 """Quantization of coefficients in int32, bit-equal to golden: SH, by shifts, and DIV, by divisors (JPEG-ACT, section
-III-E)."""
+III-E) or by steps in quarters."""
 
 from typing import Any
 
+import numpy as np
 import torch
 
-from actcodec.golden.jpegact import div
+from actcodec.golden.jpegact import div, quantize, steps
 from actcodec.torch.dct import FRACTION_BITS
 
-__all__ = ["divide", "multiply", "shift", "unshift"]
+__all__ = ["WAYS", "divide", "multiply", "shift", "step", "unshift", "unstep"]
 
 
 def shift(c: torch.Tensor, table: Any) -> torch.Tensor:
@@ -33,3 +34,30 @@ def divide(c: torch.Tensor, table: Any) -> torch.Tensor:
 def multiply(q: torch.Tensor, table: Any) -> torch.Tensor:
     """As :func:`unshift`."""
     return q * table
+
+
+def step(c: torch.Tensor, table: Any) -> torch.Tensor:
+    """As :func:`shift`; ``table`` has quarters of steps, reciprocals, their bits and the dead zone, int32 [4, 8, 8,
+    1]."""
+    _, reciprocal, bits, zone = table
+    x = c.bitwise_right_shift_(FRACTION_BITS - 1)
+    offset = torch.where(x < 0, 8 + zone, 8 - zone) << bits - 4
+    return x.mul_(reciprocal).add_(offset).bitwise_right_shift_(bits).clamp_(-128, 127)
+
+
+def unstep(q: torch.Tensor, table: Any) -> torch.Tensor:
+    """As :func:`unshift`."""
+    return q * table[0] + 2 >> 2
+
+
+def _steps(settings):
+    quarters = steps.of_word(settings["steps"])
+    return np.stack([quarters, *steps.reciprocal(quarters), np.full((8, 8), settings["dead_zone"])])
+
+
+WAYS = {
+    "shift": (shift, unshift, lambda settings: quantize.of_word(settings["table"])),
+    "divide": (divide, multiply, lambda settings: div.Table.of(settings["divisors"]).divisors),
+    "steps": (step, unstep, _steps),
+}
+"""By the names of the stages: both directions, and the table of a mode's settings."""

@@ -54,7 +54,7 @@ class Row:
         self.held = sum((one.held for one in packed), left)
         values = entry.forms.get(None)
         masks = [form for need, form in entry.forms.items() if need is not None and not form.kept]
-        self.mask = masks[0].mode if masks and values else ""
+        self.mask = "" if values is None else masks[0].mode if masks else values.mask
         if values is None and entry.kind not in OTHER and entry.kind != "index" and entry.forms:
             self.kind = "mask"
         elif entry.kind != "mask":

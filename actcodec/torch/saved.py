@@ -1,5 +1,6 @@
 """What autograd saves: which tensors are activations, what made them, and which of them are the same memory."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from actcodec.codecs.compressed import MOST_DIMENSIONS
 
-__all__ = ["FLOATS", "fills", "key", "kind", "of_leaf", "plain", "shape_of", "storage"]
+__all__ = ["FLOATS", "compiled_graph", "fills", "inside", "key", "kind", "kind_of_values", "of_leaf", "plain",
+           "shape_of", "storage"]
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 """Types that are compressed. float64 is what checks of gradients ask for."""
@@ -17,6 +19,8 @@ FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 SAME_VALUES = ("Alias", "AsStrided", "Clone", "Expand", "Permute", "ReshapeAlias", "Select", "Slice", "Split",
                "Squeeze", "T", "ToCopy", "Transpose", "Truncate", "UnsafeView", "Unsqueeze", "View")
 KINDS = {"Relu": "relu", "LogSoftmax": "softmax", "Softmax": "softmax", "NativeDropout": "dropout", "Mul": "dropout"}
+APPLY = torch.autograd.Function.apply.__func__.__code__
+FRAMES = 8  # between a hook and the function that saves, at the most
 LOWEST = {"Hardtanh": "_saved_min_val", "Clamp": "_saved_min", "ClampMin": "_saved_min"}  # numbers, no tensors
 
 
@@ -47,6 +51,33 @@ def kind(tensor: torch.Tensor) -> str:
     if operation in LOWEST:  # all below 0 became 0
         return "relu" if getattr(node, LOWEST[operation]) == 0 else "dense"
     return "pool" if "Pool" in operation else KINDS.get(operation, "dense")
+
+
+def compiled_graph() -> Sequence[Any] | None:
+    """The arguments of the graph of ``torch.compile`` that saves tensors at this moment; None if none does.
+
+    What such a graph saves is no part of autograd's. It is an autograd function of this name, and who calls hooks is
+    known from the stack alone."""
+    frame = sys._getframe(1)
+    for _ in range(FRAMES):
+        if frame.f_code is APPLY:
+            return frame.f_locals["args"] if frame.f_locals["cls"].__name__ == "CompiledFunction" else None
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def inside(tensor: torch.Tensor, arguments: Sequence[Any]) -> bool:
+    """Whether a tensor that a compiled graph saves was made by it, and is no picture or weight. These are saved in
+    another type or order of dimensions, so shapes are compared; an activation of the same shape is taken for one."""
+    shape = sorted(tensor.shape)
+    return not any(isinstance(one, torch.Tensor) and one.is_leaf and sorted(one.shape) == shape for one in arguments)
+
+
+def kind_of_values(tensor: torch.Tensor) -> str:
+    """Of a tensor that a compiled graph saves."""
+    return "relu" if bool((tensor.amin() >= 0).all()) else "dense"
 
 
 def plain(tensor: torch.Tensor) -> bool:

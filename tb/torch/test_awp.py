@@ -63,7 +63,6 @@ def test_precision_is_that_of_algorithm_1():
     assert seen[0] == 4 and 1 <= seen[-1] < 3
 
 
-@pytest.mark.filterwarnings("ignore:mode .* has no torch version")
 @pytest.mark.parametrize("name", ["zvc", "gist"])
 def test_it_works_beside_compression(name):
     model = small()

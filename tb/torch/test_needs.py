@@ -14,7 +14,7 @@ from actcodec.torch import rules
 from actcodec.torch.needs import Places
 from tb.torch.models import lossless
 
-pytestmark = [pytest.mark.filterwarnings("ignore:mode .* has no torch version"), pytest.mark.usefixtures("device")]
+pytestmark = pytest.mark.usefixtures("device")
 LOSSY = [name for name in rules.names() if not lossless(name)]
 BITS = [
     torch.relu, F.relu, torch.Tensor.relu, F.relu6, F.hardtanh, nn.Hardtanh(-0.25, 1.75), F.leaky_relu,

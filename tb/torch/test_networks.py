@@ -238,16 +238,3 @@ def test_gradients_with_loss_are_near(name, preset):
     assert error < {"sfpr": 0.1, "jpeg-act": 0.35, "gist-fp16": 0.01}[preset]
     report = compress.report()
     assert report.total["peak"] < report.total["peak_without"]
-
-
-@pytest.mark.parametrize("preset", ["none", "sfpr"])
-@pytest.mark.filterwarnings("ignore:no tensor was compressed")
-def test_a_model_that_is_compiled_later_has_its_own_gradients(preset):
-    """Its graph saves tensors that are outside of autograd's: they are left as they are, and a warning says so."""
-    model = fresh("preactivated")
-    compress = at.Compress(model, preset)
-    exact = gradient(fresh("preactivated"), torch.enable_grad())
-    compiled = torch.compile(model, backend="aot_eager")
-    for _ in range(2):
-        found = gradient(compiled, compress)
-    assert relative(found, exact) < 1e-5

@@ -10,8 +10,10 @@ from actcodec.torch import packing, rules
 from actcodec.torch.golden import codec
 from tb.torch.memory import measured
 
-pytestmark = pytest.mark.filterwarnings("ignore:mode .* has no torch version")
-OWN = [name for name in rules.names() if not name.startswith(("bitpack", "mx"))]  # whose payload is not NumPy's
+WAYS = [*((name, {}) for name in rules.names()), *(
+    (mode, {"coder": coder}) for mode in ("sfpr-zvc", "jpeg-act") for coder in ("nibble", "rice")),
+    ("jpeg-act", {"quantizer": "div", "coder": "rice"}), ("division", {"bits": 4}), *(
+    ("mx", {"format": form}) for form in ("e4m3", "e3m2", "e2m1"))]
 
 
 def network():
@@ -23,10 +25,10 @@ def network():
                          nn.Linear(32 * 16 * 16, 10))
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_held_is_what_the_allocator_says(name):
+@pytest.mark.parametrize("name, options", [*WAYS, ("jpeg-act", {"engine": "golden"})], ids=str)
+def test_held_is_what_the_allocator_says(name, options):
     model, x, y = network(), torch.randn(16, 3, 32, 32), torch.randint(0, 10, (16,))
-    compress = at.Compress(model, name)
+    compress = at.Compress(model, name, **options)
 
     def forward():
         with compress:
@@ -46,6 +48,9 @@ def test_held_is_what_the_allocator_says(name):
     ("dpr-fp8", {}, 1.01), ("ssdc", {}, 1.01), ("ssdc-fp10", {}, 1.01), ("ssdc-fp8", {}, 1.01), ("brc", {}, 1.01),
     ("sfpr", {}, 1.01), ("division", {}, 1.01), ("division", {"bits": 1}, 1.01),
     ("division", {"bits": 4, "lfc": "off"}, 1.2), ("jpeg-base", {}, 2), ("comet", {}, 2.2),
+    ("jpeg-act", {"coder": "nibble"}, 1), ("jpeg-act", {"coder": "rice", "dqt": "optH"}, 1.03),
+    ("sfpr-zvc", {"coder": "nibble"}, 1), ("sfpr-zvc", {"coder": "rice"}, 1.03), ("mx", {"format": "e3m2"}, 1),
+    ("mx", {"format": "e2m1"}, 1), ("bitpack-1", {}, 1), ("bitpack-3", {}, 1),
 ])
 def test_what_is_held_is_about_the_payload(mode, options, most):
     """More than it only for codes of variable length, in whose place are bits and values."""
@@ -93,7 +98,7 @@ def test_words_of_codes(width):
 
 def test_a_payload_is_none_of_the_tensor(recwarn):
     """That changes after it was saved."""
-    for mode in ("zvc", "ssdc", "dpr-fp16", "sfpr", "sfpr-zvc", "comet", "division", "jpeg-act"):
+    for mode in ("zvc", "ssdc", "dpr-fp16", "sfpr", "sfpr-zvc", "comet", "division", "jpeg-act", "bitpack-2", "mx"):
         for dense in (True, False):
             x = torch.randn(4, 8, 16, 16)
             x = x if dense else x.relu()

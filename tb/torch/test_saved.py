@@ -13,7 +13,7 @@ from actcodec.torch import rules
 from actcodec.torch.entry import Form
 from tb.torch.models import gradients, kinds, lossless, pictures, small
 
-pytestmark = [pytest.mark.filterwarnings("ignore:mode .* has no torch version"), pytest.mark.usefixtures("device")]
+pytestmark = pytest.mark.usefixtures("device")
 LOSSLESS = [name for name in rules.names() if lossless(name)]
 
 

@@ -1,0 +1,144 @@
+"""MX in torch, in integers and float64, bit-equal to ``golden/mx`` (OCP Microscaling Formats v1.0, section 5).
+
+A tensor's payload is kept as torchao and cuBLAS take it: a byte of scale for each 32 values, and the elements, as many
+in a byte as fit.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from actcodec import codecs
+from actcodec.codecs.compressed import view as seen
+from actcodec.golden.mx import element
+from actcodec.golden.mx.scale import GROUP
+from actcodec.golden.offload import blocks
+from actcodec.torch.compiled import compiled
+from actcodec.torch.packed import Packed
+from actcodec.torch.packing import joined, pack_codes, part_of, unpack_codes
+
+__all__ = ["Mx", "decode_values", "encode_values", "scales"]
+
+MAGNITUDE, NORMAL, INFINITE, QUIET = 0x7FFFFFFF, 0x00800000, 0x7F800000, 0x7FC00000  # of float32
+FRACTION, BIAS, NAN = 23, 127, 255
+FRACTION64, BIAS64 = 52, 1023
+SIX = 4  # codes of six bits to three bytes
+
+
+class Mx:
+    """The mode ``mx`` with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if ``compile``.
+    Raises ValueError."""
+
+    waits = False
+
+    def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
+        self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
+        self.form = element.FORMATS[self.options["format"]]
+        self._function = compiled if compile else lambda function: function
+
+    def encode(self, x: torch.Tensor) -> Packed:
+        """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
+        whole, view = tuple(x.shape), blocks.view(seen(x.shape))
+        x = F.pad(x.view(view.rows, view.width), (0, -view.width % blocks.LANES)).view(-1)
+        x = F.pad(x, (0, -x.numel() % blocks.BLOCK)).view(-1, GROUP)
+        scale, elements = [], []
+        for part in x.split(part_of(x) // GROUP):
+            found = self._function(scales)(part, self.form, self.options["rule"])
+            scale.append(found)
+            elements.append(pack(self._function(encode_values)(part, found, self.form), self.form.width))
+        data = joined(scale), joined(elements)
+        size = data[0].nbytes + data[1].nbytes
+        return Packed(self.mode.name, whole, data, size, 0, size)
+
+    def decode(self, packed: Packed) -> torch.Tensor:
+        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        scale, elements = packed.data
+        view, width = blocks.view(seen(packed.shape)), self.form.width
+        x = torch.empty(len(scale), GROUP, device=scale.device)
+        table = torch.from_numpy(values(self.form)).to(scale.device)  # of all codes
+        step = part_of(x) // GROUP
+        for i in range(0, len(x), step):
+            found = scale[i:i + step]
+            codes = unpack(elements[i * GROUP * width // 8:(i + step) * GROUP * width // 8], width, GROUP * len(found))
+            x[i:i + step] = self._function(decode_values)(codes.view(-1, GROUP), found, table)
+        x = x.view(-1)[:view.rows * view.padded_width].view(view.rows, -1)[:, :view.width]
+        return x.reshape(packed.shape)
+
+
+def values(form: element.Format) -> np.ndarray:
+    """Of all codes of a byte, float64 [256]; those of a format of fewer bits are at the front."""
+    codes = np.arange(256, dtype=np.uint8)
+    return element.decode(codes, np.full(256, BIAS, np.uint8), form).astype(np.float64)
+
+
+def power(exponent: torch.Tensor) -> torch.Tensor:
+    """2 to integers, float64."""
+    return (exponent.long() + BIAS64 << FRACTION64).view(torch.float64)
+
+
+def scales(x: torch.Tensor, form: element.Format, rule: str) -> torch.Tensor:
+    """As golden's ``scale.scales``, of float32 [n, 32]: uint8 [n]."""
+    bits = x.view(torch.int32) & MAGNITUDE
+    most = torch.where((bits >= NORMAL) & (bits < INFINITE), bits, 0).amax(1)
+    fraction, k = most & NORMAL - 1, (most >> FRACTION) - BIAS
+    if rule == "rceil":  # above the greatest value's own fraction
+        up = fraction > int((form.most / 2**form.emax - 1) * 2**FRACTION)
+    elif rule == "even":  # half of the last bit of the element's mantissa is enough to reach the next power
+        up = fraction >= NORMAL - (1 << FRACTION - 1 - form.mantissa)
+    else:
+        up = torch.zeros_like(fraction)
+    scale = (k - form.emax + up).clamp(-BIAS, BIAS) + BIAS
+    scale = torch.where(most == 0, 0, scale)
+    if form.nan is None:
+        scale = torch.where((bits > INFINITE).any(1), NAN, scale)
+    return scale.to(torch.uint8)
+
+
+def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) -> torch.Tensor:
+    """As golden's ``element.encode``: codes, uint8 [n, 32], of float32 [n, 32] and scales [n]."""
+    bits = x.view(torch.int32) & MAGNITUDE
+    infinite, nan = bits == INFINITE, bits > INFINITE
+    finite = torch.where((bits >= NORMAL) & (bits < INFINITE), x.abs(), 0).double()
+    s = finite * power(BIAS - scale.int())[:, None]
+    fine = form.mantissa + form.bias - 1  # bits behind the point
+    if form.exponent:
+        octave = ((s.view(torch.int64) >> FRACTION64) - BIAS64 - 1 + form.bias).clamp(min=0)
+        code = torch.round(s * power(fine - octave)).long() + (octave << form.mantissa)
+    else:
+        code = torch.round(s * 2.0**fine).long()
+    beyond = s >= form.most + 2.0**(form.emax - form.mantissa - 1)
+    code = torch.where(beyond, form.largest, code)
+    code = torch.where(infinite, form.largest if form.infinity is None else form.infinity, code)
+    negative = x.view(torch.int32) < 0
+    signed = code | negative.long() << form.width - 1 if form.exponent else torch.where(negative, -code, code)
+    code = signed & 0xFF
+    code = torch.where(nan, form.nan, code) if form.nan is not None else torch.where(scale[:, None] == NAN, 0, code)
+    return code.to(torch.uint8)
+
+
+def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """As golden's ``element.decode``: float32 [n, 32]; ``table`` has the values of all codes."""
+    value = table[code.long()] * power(scale.int() - BIAS)[:, None]
+    x = value.float()
+    x = torch.where(x.abs() < torch.finfo(torch.float32).tiny, torch.copysign(torch.zeros_like(x), x), x)
+    return torch.where(x.isnan() | (scale[:, None] == NAN), torch.nan, x)
+
+
+def pack(codes: torch.Tensor, width: int) -> torch.Tensor:
+    """Codes in as few bytes as they have, flat."""
+    if width != 6:
+        return pack_codes(codes.view(-1), width)
+    four = codes.view(-1, SIX).int()
+    word = four[:, 0] | four[:, 1] << 6 | four[:, 2] << 12 | four[:, 3] << 18
+    return torch.stack([word >> 8 * i & 0xFF for i in range(3)], 1).to(torch.uint8).view(-1)
+
+
+def unpack(data: torch.Tensor, width: int, count: int) -> torch.Tensor:
+    """The reverse."""
+    if width != 6:
+        return unpack_codes(data, width, count)
+    three = data.view(-1, 3).int()
+    word = three[:, 0] | three[:, 1] << 8 | three[:, 2] << 16
+    return torch.stack([word >> 6 * i & 0x3F for i in range(SIX)], 1).to(torch.uint8).view(-1)

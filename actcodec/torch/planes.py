@@ -1,0 +1,263 @@
+"""The block codes ``nibble`` and ``rice`` in torch (``golden/jpegact/nibble.py``, ``rice.py``): the same tables and the
+same bits, held section by section for a whole tensor, without what fills the last byte of a block.
+
+``encode`` takes blocks, uint8 [n, 64], as a CDU meets their values, and whether a table for values without a sign may
+be tried; it gives what is held, bytes of the payload, and the table. ``decode`` is the reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from actcodec.golden.jpegact import nibble, rice
+from actcodec.golden.offload.blocks import BLOCK, LANES
+from actcodec.torch.packing import pack_bits, pack_codes, part_of, unpack_bits, unpack_codes
+
+__all__ = ["CODERS", "Held", "Nibble", "Rice"]
+
+GROUPS = 16
+BYTES = 0x01010101  # the lowest bit of each
+COLLECT = 0x10204080  # times four bytes of 0 or 1: bit i of the top nibble is byte i
+FITTED = 4096  # blocks of which golden finds a table for the Rice code
+SPREAD = 0x00204081  # times a nibble: its bit i is the lowest one of byte i
+
+
+class Held(NamedTuple):
+    """What is held of a tensor."""
+
+    head: torch.Tensor  # first bytes of blocks
+    sections: tuple[torch.Tensor, ...]
+    count: tuple[int, ...]  # nibbles or bits in each section
+    table: Any
+
+    @property
+    def nbytes(self) -> int:
+        return self.head.nbytes + sum(one.nbytes for one in self.sections)
+
+
+def parts(x: torch.Tensor, count: int) -> Iterator[slice]:
+    """Of so many blocks."""
+    step = part_of(x) // BLOCK
+    return (slice(i, min(i + step, count)) for i in range(0, count, step))
+
+
+def fold(x: torch.Tensor, straight: bool) -> torch.Tensor:
+    """As golden's ``bits.fold``."""
+    return x if straight else x << 1 ^ -(x >> 7)
+
+
+def unfold(u: torch.Tensor, straight: bool) -> torch.Tensor:
+    return u if straight else u >> 1 ^ -(u & 1)
+
+
+def length(u: torch.Tensor) -> torch.Tensor:
+    """Bits that values (uint8) need, uint8."""
+    need = (u > 0).to(torch.uint8)
+    for bit in range(1, 8):
+        need += u >> bit > 0
+    return need
+
+
+def moved(array: Any, x: torch.Tensor) -> torch.Tensor:
+    """A table of bytes, on the device of a tensor."""
+    return torch.from_numpy(np.ascontiguousarray(array, np.uint8)).to(x.device)
+
+
+class Nibble:
+    """Nibble planes with 2-bit width codes."""
+
+    def fit(self, x: torch.Tensor, straight: bool) -> nibble.Table:
+        counts = np.zeros((GROUPS, 9), np.int64)
+        for part in parts(x, len(x)):
+            blocks = x[part][x[part].amax(1) > 0]
+            need = length(fold(blocks, straight).view(-1, GROUPS, 4).amax(2))
+            place = need.long() + 9 * torch.arange(GROUPS, device=x.device)
+            counts += torch.bincount(place.view(-1), minlength=9 * GROUPS).view(GROUPS, 9).cpu().numpy()
+        return nibble.best(counts, straight)
+
+    def plan(self, x: torch.Tensor, table: nibble.Table) -> tuple[torch.Tensor, ...]:
+        """Of blocks: u, codes and widths of groups, first bytes."""
+        widths, u = moved(table.widths, x), fold(x, table.straight)
+        need = length(u.view(-1, GROUPS, 4).amax(2))
+        code = sum((need > widths[:, i] for i in range(1, 3)), (need > widths[:, 0]).to(torch.uint8))
+        w = widths.view(-1)[(code + 4 * torch.arange(GROUPS, device=x.device)).long()]
+        total = w.sum(1)
+        raw = (total > nibble.MOST) | (need > widths[:, 3]).any(1)
+        head = torch.where(raw, nibble.RAW, 4 + (total + 1 >> 1)).masked_fill_(need.amax(1) == 0, 0)
+        return u, code, self._widths(w, head), head.to(torch.uint8)
+
+    @staticmethod
+    def _widths(w: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
+        return w.masked_fill_(head[:, None] == nibble.RAW, 8).masked_fill_(head[:, None] == 0, 0)
+
+    def size(self, x: torch.Tensor, table: nibble.Table) -> int:
+        """Bytes of the payload."""
+        return len(x) + sum(int(self.plan(x[part], table)[-1].sum()) for part in parts(x, len(x)))
+
+    def encode(self, x: torch.Tensor, table: nibble.Table) -> Held:
+        heads, codes, nibbles = [], [], []
+        for part in parts(x, len(x)):
+            u, code, w, head = self.plan(x[part], table)
+            words = u.contiguous().view(torch.int32)
+            planes = [((words >> j & BYTES) * COLLECT >> 28 & 15).to(torch.uint8) for j in range(8)]
+            nibbles.append(torch.stack(planes, 2).masked_select(shown(w)))
+            codes.append(code[coded(head)].view(-1))
+            heads.append(head)
+        found, chosen = torch.cat(nibbles), torch.cat(codes)
+        return Held(torch.cat(heads), (pack_codes(chosen, 2), pack_codes(found, 4)), (chosen.numel(), found.numel()),
+                    table)
+
+    def decode(self, held: Held) -> torch.Tensor:
+        """uint8 [n, 64]."""
+        codes, nibbles = (unpack_codes(data, bits, count) for data, bits, count in
+                          zip(held.sections, (2, 4), held.count, strict=True))
+        widths = moved(held.table.widths, held.head).view(-1)
+        out = torch.empty(len(held.head), BLOCK, dtype=torch.uint8, device=held.head.device)
+        group = 4 * torch.arange(GROUPS, device=out.device)
+        for part in parts(out, len(out)):
+            head = held.head[part]
+            code = torch.zeros(len(head), GROUPS, dtype=torch.uint8, device=out.device)
+            some = coded(head)
+            chosen, codes = cut(codes, GROUPS * int(some.sum()))
+            code[some] = chosen.view(-1, GROUPS)
+            w = self._widths(widths[(code + group).long()], head)
+            found, nibbles = cut(nibbles, int(w.sum()))
+            planes = torch.zeros(*w.shape, 8, dtype=torch.uint8, device=out.device).masked_scatter_(shown(w), found)
+            words = torch.zeros(w.shape, dtype=torch.int32, device=out.device)
+            for j in range(8):
+                words |= (planes[..., j].int() * SPREAD & BYTES) << j
+            out[part] = unfold(words.view(torch.uint8), held.table.straight)
+        return out
+
+
+def cut(data: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The first ones, and the others."""
+    return data[:count], data[count:]
+
+
+def shown(w: torch.Tensor) -> torch.Tensor:
+    """Which of eight bits are below a width, bool [..., 8]."""
+    return torch.arange(8, dtype=torch.uint8, device=w.device) < w[..., None]
+
+
+def coded(head: torch.Tensor) -> torch.Tensor:
+    """Which blocks of the nibble code have codes."""
+    return (head != 0) & (head != nibble.RAW)
+
+
+class Fields(NamedTuple):
+    """Of blocks of the Rice code."""
+
+    mantissa: torch.Tensor  # uint8 [n, 64]
+    w: torch.Tensor  # its bits
+    kind: torch.Tensor  # class
+    present: torch.Tensor  # groups that P0 shows, bool [n, 16]
+    head: torch.Tensor
+
+
+class Rice:
+    """Golomb-Rice codes in planes."""
+
+    def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
+        some = x[::max(1, -(-len(x) // FITTED))]
+        return rice.fit(some.cpu().numpy(), straight)
+
+    def plan(self, x: torch.Tensor, table: rice.Table) -> Fields:
+        k, more = self._spread(table, x)
+        u = fold(x, table.straight)
+        some = (u != 0).to(torch.uint8) if table.straight else torch.zeros_like(u[:1, :1])
+        v = u - some
+        quotient = v >> k
+        top = quotient.clamp(max=2 if table.straight else 3)
+        mantissa, kind = v - (top << k), top + some
+        need = length((quotient - top).amax(1))
+        i = sum((need > one for one in table.e[1:3]), (need > table.e[0]).to(torch.uint8))
+        w = self._widths(k, more[i.long()], kind, table)
+        present = (kind.view(-1, GROUPS, 4).amax(2) > 0) | self._always(table, x)
+        total = table.flags + 4 * present.sum(1) + w.sum(1) + (kind > 0).sum(1) + (kind > 1).sum(1)
+        size = total + 7 >> 3
+        raw = (need > table.e[3]) | (size > rice.MOST)
+        head = torch.where(raw, rice.RAW, size | i.long() << 6).masked_fill_(u.amax(1) == 0, 0)
+        return Fields(mantissa, w, kind, present, head.to(torch.uint8))
+
+    @staticmethod
+    def _spread(table: rice.Table, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        line, place = np.divmod(np.arange(BLOCK), LANES)
+        k = np.array(table.k)[line + place]
+        return moved(k, x), moved(np.minimum(np.array(table.e)[:, None], 8 - k), x)
+
+    @staticmethod
+    def _widths(k: torch.Tensor, more: torch.Tensor, kind: torch.Tensor, table: rice.Table) -> torch.Tensor:
+        w = k + more * (kind == 3)
+        return w * (kind > 0) if table.straight else w
+
+    @staticmethod
+    def _always(table: rice.Table, x: torch.Tensor) -> torch.Tensor:
+        return torch.arange(GROUPS, device=x.device) < GROUPS - table.flags
+
+    def size(self, x: torch.Tensor, table: rice.Table) -> int:
+        """Bytes of the payload."""
+        total = len(x)
+        for part in parts(x, len(x)):
+            head = self.plan(x[part], table).head & 63
+            total += int(head.sum()) + int((head == rice.RAW).sum())  # 63 stands for 64 bytes
+        return total
+
+    def encode(self, x: torch.Tensor, table: rice.Table) -> Held:
+        heads, raws, sections = [], [], ([], [], [], [], [])
+        for part in parts(x, len(x)):
+            fields = self.plan(x[part], table)
+            head = fields.head
+            some = (head != 0) & (head != rice.RAW)
+            mantissa, w, kind, present = (one[some] for one in fields[:4])
+            groups = kind.view(-1, GROUPS, 4) > 0
+            bits = (groups.any(2)[:, GROUPS - table.flags:].reshape(-1), groups[present].view(-1),
+                    (kind > 1)[kind > 0], (kind > 2)[kind > 1],
+                    unpack_bits(mantissa.reshape(-1), mantissa.numel() * 8).view(*w.shape, 8).masked_select(shown(w)))
+            for section, one in zip(sections, bits, strict=True):
+                section.append(one)
+            heads.append(head)
+            raws.append(x[part][head == rice.RAW].view(-1))
+        found = [torch.cat(section) for section in sections]
+        return Held(torch.cat(heads), (torch.cat(raws), *map(pack_bits, found)),
+                    (sum(map(torch.numel, raws)), *map(torch.numel, found)), table)
+
+    def decode(self, held: Held) -> torch.Tensor:
+        """uint8 [n, 64]."""
+        raws, table, head = held.sections[0], held.table, held.head
+        flags, p0, p1, p2, bits = map(unpack_bits, held.sections[1:], held.count[1:])
+        k, more = self._spread(table, head)
+        out = torch.zeros(len(head), BLOCK, dtype=torch.uint8, device=head.device)
+        for part in parts(out, len(out)):
+            first = head[part]
+            some, raw = (first != 0) & (first != rice.RAW), first == rice.RAW
+            count = int(some.sum())
+            present = self._always(table, head).repeat(count, 1)
+            shows, flags = cut(flags, count * table.flags)
+            present[:, GROUPS - table.flags:] = shows.view(count, -1)
+            taken, p0 = cut(p0, 4 * int(present.sum()))
+            group = torch.zeros(count, GROUPS, 4, dtype=torch.bool, device=head.device)
+            group[present] = taken.view(-1, 4)
+            kind = group.view(count, BLOCK).to(torch.uint8)
+            taken, p1 = cut(p1, int((kind > 0).sum()))
+            kind[kind > 0] += taken.to(torch.uint8)
+            taken, p2 = cut(p2, int((kind > 1).sum()))
+            kind[kind > 1] += taken.to(torch.uint8)
+            w = self._widths(k, more[(first[some] >> 6).long()], kind, table)
+            taken, bits = cut(bits, int(w.sum()))
+            mantissa = torch.zeros(*w.shape, 8, dtype=torch.bool, device=head.device).masked_scatter_(shown(w), taken)
+            low = (kind > 0).to(torch.uint8) if table.straight else 0
+            u = (kind - low << k) + low + pack_bits(mantissa).view(count, BLOCK)
+            values = out[part]
+            values[some] = unfold(u, table.straight)
+            taken, raws = cut(raws, BLOCK * int(raw.sum()))
+            values[raw] = taken.view(-1, BLOCK)
+        return out
+
+
+CODERS = {"nibble": Nibble(), "rice": Rice()}
+"""By the names of the stages that they are."""

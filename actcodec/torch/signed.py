@@ -1,0 +1,34 @@
+"""Values of a ReLU whose signs are exact, where nobody can say who will ask for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from actcodec.torch.packed import Packed
+
+__all__ = ["Signed"]
+
+LEAST = torch.finfo(torch.float32).tiny
+
+
+class Signed:
+    """A lossy ``codec``, and ``bits``, one of one bit a value, for tensors without a negative value: of what comes back
+    the same values are above 0 as before."""
+
+    def __init__(self, codec: Any, bits: Any) -> None:
+        self._codec, self._bits = codec, bits
+        self.mode, self.options, self.waits = codec.mode, codec.options, codec.waits
+        self.mask = bits.mode.name
+
+    def encode(self, x: torch.Tensor) -> Packed:
+        """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
+        one, two = self._codec.encode(x), self._bits.encode(x)
+        return Packed(one.mode, one.shape, (one, two), one.payload + two.payload, one.side + two.side,
+                      one.held + two.held)
+
+    def decode(self, packed: Packed) -> torch.Tensor:
+        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        values, bits = (codec.decode(one) for codec, one in zip((self._codec, self._bits), packed.data, strict=True))
+        return torch.where(bits > 0, values.clamp(min=LEAST), 0)
