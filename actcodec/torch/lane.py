@@ -48,8 +48,8 @@ class Lane:
             if counted:
                 size += form.item * torch.count_nonzero(x.view(torch.int32))
                 if not capturing(x) and int(size) < x.nbytes:
-                    q = sparse(x, negative_zero=True)
-                    return Packed(name, tuple(x.shape), (q, None), size, 0, q.nbytes)
+                    words = sparse(x, negative_zero=True)
+                    return Packed(name, tuple(x.shape), (words, None), size, 0, words.nbytes)
             return Packed(name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes)
         found = sfpr.scales(x, view, self._function(sfpr.magnitudes),
                             *(self.options[name] for name in ("scaling", "cap", "clip")))

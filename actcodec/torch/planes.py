@@ -31,7 +31,7 @@ class Held(NamedTuple):
 
     head: torch.Tensor  # first bytes of blocks
     sections: tuple[torch.Tensor, ...]
-    count: tuple[int, ...]  # nibbles or bits in each section
+    numbers: tuple[int, ...]  # of nibbles, bits or bytes in each section
     table: Any
 
     @property
@@ -114,7 +114,7 @@ class Nibble:
     def decode(self, held: Held) -> torch.Tensor:
         """uint8 [n, 64]."""
         codes, nibbles = (unpack_codes(data, bits, count) for data, bits, count in
-                          zip(held.sections, (2, 4), held.count, strict=True))
+                          zip(held.sections, (2, 4), held.numbers, strict=True))
         widths = moved(held.table.widths, held.head).view(-1)
         out = torch.empty(len(held.head), BLOCK, dtype=torch.uint8, device=held.head.device)
         group = 4 * torch.arange(GROUPS, device=out.device)
@@ -208,7 +208,8 @@ class Rice:
         return total
 
     def encode(self, x: torch.Tensor, table: rice.Table) -> Held:
-        heads, raws, sections = [], [], ([], [], [], [], [])
+        heads, raws = [], []
+        sections: tuple[list[torch.Tensor], ...] = ([], [], [], [], [])
         for part in parts(x, len(x)):
             fields = self.plan(x[part], table)
             head = fields.head
@@ -229,7 +230,7 @@ class Rice:
     def decode(self, held: Held) -> torch.Tensor:
         """uint8 [n, 64]."""
         raws, table, head = held.sections[0], held.table, held.head
-        flags, p0, p1, p2, bits = map(unpack_bits, held.sections[1:], held.count[1:])
+        flags, p0, p1, p2, bits = map(unpack_bits, held.sections[1:], held.numbers[1:])
         k, more = self._spread(table, head)
         out = torch.zeros(len(head), BLOCK, dtype=torch.uint8, device=head.device)
         for part in parts(out, len(out)):
@@ -259,5 +260,5 @@ class Rice:
         return out
 
 
-CODERS = {"nibble": Nibble(), "rice": Rice()}
+CODERS: dict[str, Any] = {"nibble": Nibble(), "rice": Rice()}
 """By the names of the stages that they are."""
