@@ -57,7 +57,7 @@ class Lane:
                                          self._table(mode, x.device), counted)
         coder, side = planes.CODERS.get(stage(mode)), 2 * len(found.k)
         if coder:
-            q, size = coder_held(coder, q, view, mode)
+            q, size = encode_planes(coder, q, view, mode)
             side = mode.model.side_bytes(shape, **self.options)
         if counted:
             size += form.item * count
@@ -86,8 +86,8 @@ class Lane:
             if isinstance(q, Sparse):
                 q = q.dense(64 * view.blocks(True) if mode.tiled else torch.Size(packed.shape).numel())
                 q = q.view(8, 8, -1) if mode.tiled else q
-            elif isinstance(q, planes.Held):
-                q = lines_back(planes.CODERS[stage(mode)].decode(q), view, mode.tiled)
+            elif isinstance(q, planes.Planes):
+                q = values_of_lines(planes.CODERS[stage(mode)].decode(q), view, mode.tiled)
             x = self._function(decode_values)(q, view, found, way(mode)[1], self._table(mode, q.device))
         return x.view(packed.shape)
 
@@ -112,7 +112,7 @@ def way(mode: Mode) -> Any:
     return quantize.WAYS[stage(mode, -2)] if mode.tiled else (None, None, None)
 
 
-def coder_held(coder: Any, q: torch.Tensor, view: Any, mode: Mode) -> tuple[planes.Held, int]:
+def encode_planes(coder: Any, q: torch.Tensor, view: Any, mode: Mode) -> tuple[planes.Planes, int]:
     """What a coder of planes makes of int8 values or coefficients, with the table that is best, and bytes of the
     payload."""
     x = lines(q, view, mode.tiled)
@@ -129,7 +129,7 @@ def lines(q: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
     return F.pad(q, (0, -q.numel() % blocks.BLOCK)).view(-1, blocks.BLOCK).view(torch.uint8)
 
 
-def lines_back(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
+def values_of_lines(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
     """The reverse, int8."""
     x = x.view(torch.int8)
     if tiled:

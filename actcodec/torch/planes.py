@@ -17,7 +17,7 @@ from actcodec.golden.jpegact import nibble, rice
 from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch.packing import pack_bits, pack_codes, part_of, unpack_bits, unpack_codes
 
-__all__ = ["CODERS", "Held", "Nibble", "Rice"]
+__all__ = ["CODERS", "Nibble", "Planes", "Rice"]
 
 GROUPS = 16
 BYTES = 0x01010101  # the lowest bit of each
@@ -26,7 +26,7 @@ FITTED = 4096  # blocks of which golden finds a table for the Rice code
 SPREAD = 0x00204081  # times a nibble: its bit i is the lowest one of byte i
 
 
-class Held(NamedTuple):
+class Planes(NamedTuple):
     """What is held of a tensor."""
 
     head: torch.Tensor  # first bytes of blocks
@@ -62,7 +62,7 @@ def length(u: torch.Tensor) -> torch.Tensor:
     return need
 
 
-def moved(array: Any, x: torch.Tensor) -> torch.Tensor:
+def on_device(array: Any, x: torch.Tensor) -> torch.Tensor:
     """A table of bytes, on the device of a tensor."""
     return torch.from_numpy(np.ascontiguousarray(array, np.uint8)).to(x.device)
 
@@ -81,7 +81,7 @@ class Nibble:
 
     def plan(self, x: torch.Tensor, table: nibble.Table) -> tuple[torch.Tensor, ...]:
         """Of blocks: u, codes and widths of groups, first bytes."""
-        widths, u = moved(table.widths, x), fold(x, table.straight)
+        widths, u = on_device(table.widths, x), fold(x, table.straight)
         need = length(u.view(-1, GROUPS, 4).amax(2))
         code = sum((need > widths[:, i] for i in range(1, 3)), (need > widths[:, 0]).to(torch.uint8))
         w = widths.view(-1)[(code + 4 * torch.arange(GROUPS, device=x.device)).long()]
@@ -98,35 +98,35 @@ class Nibble:
         """Bytes of the payload."""
         return len(x) + sum(int(self.plan(x[part], table)[-1].sum()) for part in parts(x, len(x)))
 
-    def encode(self, x: torch.Tensor, table: nibble.Table) -> Held:
+    def encode(self, x: torch.Tensor, table: nibble.Table) -> Planes:
         heads, codes, nibbles = [], [], []
         for part in parts(x, len(x)):
             u, code, w, head = self.plan(x[part], table)
             words = u.contiguous().view(torch.int32)
             planes = [((words >> j & BYTES) * COLLECT >> 28 & 15).to(torch.uint8) for j in range(8)]
-            nibbles.append(torch.stack(planes, 2).masked_select(shown(w)))
-            codes.append(code[coded(head)].view(-1))
+            nibbles.append(torch.stack(planes, 2).masked_select(bits_below(w)))
+            codes.append(code[with_codes(head)].view(-1))
             heads.append(head)
-        found, chosen = torch.cat(nibbles), torch.cat(codes)
-        return Held(torch.cat(heads), (pack_codes(chosen, 2), pack_codes(found, 4)), (chosen.numel(), found.numel()),
+        data, code = torch.cat(nibbles), torch.cat(codes)
+        return Planes(torch.cat(heads), (pack_codes(code, 2), pack_codes(data, 4)), (code.numel(), data.numel()),
                     table)
 
-    def decode(self, held: Held) -> torch.Tensor:
+    def decode(self, held: Planes) -> torch.Tensor:
         """uint8 [n, 64]."""
         codes, nibbles = (unpack_codes(data, bits, count) for data, bits, count in
                           zip(held.sections, (2, 4), held.numbers, strict=True))
-        widths = moved(held.table.widths, held.head).view(-1)
+        widths = on_device(held.table.widths, held.head).view(-1)
         out = torch.empty(len(held.head), BLOCK, dtype=torch.uint8, device=held.head.device)
         group = 4 * torch.arange(GROUPS, device=out.device)
         for part in parts(out, len(out)):
             head = held.head[part]
             code = torch.zeros(len(head), GROUPS, dtype=torch.uint8, device=out.device)
-            some = coded(head)
-            chosen, codes = cut(codes, GROUPS * int(some.sum()))
-            code[some] = chosen.view(-1, GROUPS)
+            some = with_codes(head)
+            group_codes, codes = cut(codes, GROUPS * int(some.sum()))
+            code[some] = group_codes.view(-1, GROUPS)
             w = self._widths(widths[(code + group).long()], head)
-            found, nibbles = cut(nibbles, int(w.sum()))
-            planes = torch.zeros(*w.shape, 8, dtype=torch.uint8, device=out.device).masked_scatter_(shown(w), found)
+            data, nibbles = cut(nibbles, int(w.sum()))
+            planes = torch.zeros(*w.shape, 8, dtype=torch.uint8, device=out.device).masked_scatter_(bits_below(w), data)
             words = torch.zeros(w.shape, dtype=torch.int32, device=out.device)
             for j in range(8):
                 words |= (planes[..., j].int() * SPREAD & BYTES) << j
@@ -139,12 +139,12 @@ def cut(data: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     return data[:count], data[count:]
 
 
-def shown(w: torch.Tensor) -> torch.Tensor:
+def bits_below(w: torch.Tensor) -> torch.Tensor:
     """Which of eight bits are below a width, bool [..., 8]."""
     return torch.arange(8, dtype=torch.uint8, device=w.device) < w[..., None]
 
 
-def coded(head: torch.Tensor) -> torch.Tensor:
+def with_codes(head: torch.Tensor) -> torch.Tensor:
     """Which blocks of the nibble code have codes."""
     return (head != 0) & (head != nibble.RAW)
 
@@ -188,7 +188,7 @@ class Rice:
     def _spread(table: rice.Table, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         line, place = np.divmod(np.arange(BLOCK), LANES)
         k = np.array(table.k)[line + place]
-        return moved(k, x), moved(np.minimum(np.array(table.e)[:, None], 8 - k), x)
+        return on_device(k, x), on_device(np.minimum(np.array(table.e)[:, None], 8 - k), x)
 
     @staticmethod
     def _widths(k: torch.Tensor, more: torch.Tensor, kind: torch.Tensor, table: rice.Table) -> torch.Tensor:
@@ -207,7 +207,7 @@ class Rice:
             total += int(head.sum()) + int((head == rice.RAW).sum())  # 63 stands for 64 bytes
         return total
 
-    def encode(self, x: torch.Tensor, table: rice.Table) -> Held:
+    def encode(self, x: torch.Tensor, table: rice.Table) -> Planes:
         heads, raws = [], []
         sections: tuple[list[torch.Tensor], ...] = ([], [], [], [], [])
         for part in parts(x, len(x)):
@@ -218,16 +218,16 @@ class Rice:
             groups = kind.view(-1, GROUPS, 4) > 0
             bits = (groups.any(2)[:, GROUPS - table.flags:].reshape(-1), groups[present].view(-1),
                     (kind > 1)[kind > 0], (kind > 2)[kind > 1],
-                    unpack_bits(mantissa.reshape(-1), mantissa.numel() * 8).view(*w.shape, 8).masked_select(shown(w)))
+                    unpack_bits(mantissa.reshape(-1), 8 * w.numel()).view(*w.shape, 8).masked_select(bits_below(w)))
             for section, one in zip(sections, bits, strict=True):
                 section.append(one)
             heads.append(head)
             raws.append(x[part][head == rice.RAW].view(-1))
-        found = [torch.cat(section) for section in sections]
-        return Held(torch.cat(heads), (torch.cat(raws), *map(pack_bits, found)),
-                    (sum(map(torch.numel, raws)), *map(torch.numel, found)), table)
+        bools = [torch.cat(section) for section in sections]
+        return Planes(torch.cat(heads), (torch.cat(raws), *map(pack_bits, bools)),
+                    (sum(map(torch.numel, raws)), *map(torch.numel, bools)), table)
 
-    def decode(self, held: Held) -> torch.Tensor:
+    def decode(self, held: Planes) -> torch.Tensor:
         """uint8 [n, 64]."""
         raws, table, head = held.sections[0], held.table, held.head
         flags, p0, p1, p2, bits = map(unpack_bits, held.sections[1:], held.numbers[1:])
@@ -240,23 +240,24 @@ class Rice:
             present = self._always(table, head).repeat(count, 1)
             shows, flags = cut(flags, count * table.flags)
             present[:, GROUPS - table.flags:] = shows.view(count, -1)
-            taken, p0 = cut(p0, 4 * int(present.sum()))
+            some_bits, p0 = cut(p0, 4 * int(present.sum()))
             group = torch.zeros(count, GROUPS, 4, dtype=torch.bool, device=head.device)
-            group[present] = taken.view(-1, 4)
+            group[present] = some_bits.view(-1, 4)
             kind = group.view(count, BLOCK).to(torch.uint8)
-            taken, p1 = cut(p1, int((kind > 0).sum()))
-            kind[kind > 0] += taken.to(torch.uint8)
-            taken, p2 = cut(p2, int((kind > 1).sum()))
-            kind[kind > 1] += taken.to(torch.uint8)
+            some_bits, p1 = cut(p1, int((kind > 0).sum()))
+            kind[kind > 0] += some_bits.to(torch.uint8)
+            some_bits, p2 = cut(p2, int((kind > 1).sum()))
+            kind[kind > 1] += some_bits.to(torch.uint8)
             w = self._widths(k, more[(first[some] >> 6).long()], kind, table)
-            taken, bits = cut(bits, int(w.sum()))
-            mantissa = torch.zeros(*w.shape, 8, dtype=torch.bool, device=head.device).masked_scatter_(shown(w), taken)
+            some_bits, bits = cut(bits, int(w.sum()))
+            mantissa = torch.zeros(*w.shape, 8, dtype=torch.bool, device=head.device)
+            mantissa.masked_scatter_(bits_below(w), some_bits)
             low = (kind > 0).to(torch.uint8) if table.straight else 0
             u = (kind - low << k) + low + pack_bits(mantissa).view(count, BLOCK)
             values = out[part]
             values[some] = unfold(u, table.straight)
-            taken, raws = cut(raws, BLOCK * int(raw.sum()))
-            values[raw] = taken.view(-1, BLOCK)
+            some_bits, raws = cut(raws, BLOCK * int(raw.sum()))
+            values[raw] = some_bits.view(-1, BLOCK)
         return out
 
 
