@@ -28,7 +28,7 @@ class Lane:
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
-        self.waits = self.options.get("coder", "zvc") != "zvc"
+        self.waits = stage(self.mode.variant(self.options)) in planes.CODERS
         self._tables: dict[tuple[str, torch.device], torch.Tensor] = {}
         self._function = compiled if compile else lambda function: function
 
