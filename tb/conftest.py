@@ -10,7 +10,7 @@ import pytest
 
 from tb.harness import build, selection
 
-REGRESS = {"formal", "soak", "synth", "torch"}  # folders whose tests make sim leaves to make regress
+REGRESS = {"formal", "soak", "synth", "torch", "tutorial"}  # folders whose tests make sim leaves to make regress
 OTHERS = []  # tests that do not concern the netlist
 ON_CUDA = []  # tests that need it, where it is not
 

@@ -20,8 +20,11 @@ from actcodec.sim.toolchain import build_once, cache_folder, call, compiler, key
 __all__ = ["FAST", "SLOW", "compiled", "elaborated", "linked", "runtime", "without_initial_values"]
 
 FAST, SLOW = "-O1", "-O0"  # what runs in every cycle, and at the start
+# A model's functions are thousands of stores long. Without these limits, most of GCC's time goes into asking of each
+# load which of them it may see, and what comes out is no faster.
+LIMITS = ("--param=sccvn-max-alias-queries-per-access=10", "--param=dse-max-alias-queries-per-store=4")
 VERILATE = ("--cc", "-O3", "-Wno-fatal", "-Wno-lint", "--x-assign", "fast", "--timescale", "1ns/1ps")
-COMPILE = ("-std=c++17", "-fPIC", "-DVM_COVERAGE=0", "-DVM_SC=0")
+COMPILE = ("-std=c++17", "-fPIC", *LIMITS, "-DVM_COVERAGE=0", "-DVM_SC=0")
 HIDDEN = "-fvisibility=hidden"  # a process may load several libraries
 RUNTIME = ("verilated", "verilated_dpi", "verilated_threads")
 TOP = "Vtop"

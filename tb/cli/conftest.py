@@ -1,10 +1,13 @@
 """What several benches of the command line begin with."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import actcodec
 from actcodec.codecs import lane_modes
+from actcodec.sim.accelerator import Accelerator
 from tb.soak import chance
 
 
@@ -23,7 +26,11 @@ def one_lane(request, monkeypatch):
 
 @pytest.fixture
 def small_lane(monkeypatch, one_lane):
-    """One of few modes, for tensors of 16 bits, but in the other modes."""
+    """One of few modes, for tensors of 16 bits, but in the other modes: that of the benches of payloads in memory."""
+    def accelerator(cdus, modes, **hardware):
+        return replace(Accelerator(cdus, modes, **hardware), **({"payload": "both"} if modes == chance.SMALL else {}))
+
+    monkeypatch.setattr("actcodec.sim.simulator.Accelerator", accelerator)
     monkeypatch.setattr("actcodec.sim.rtl_engine.configuration",
                         lambda mode: chance.SMALL if mode in chance.SMALL else chance.EVERY)
 

@@ -51,8 +51,8 @@ def test_four_coders_take_a_code_a_cycle_each(back):
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
-@pytest.mark.parametrize("name", ["12x", "JPEG-ACT optL rice", *regress("4x", "JPEG-BASE jpeg80",
-                                                                        "JPEG-ACT optH nibble, dense")])
+@pytest.mark.parametrize("name", ["12x", *regress("4x", "JPEG-ACT optL rice", "JPEG-BASE jpeg80",
+                                                  "JPEG-ACT optH nibble, dense")])
 def test_the_dma_engine_is_used_to_the_full(name, back):
     found = bench_cycles.offload_by_name(name, CDUS, back)
     payload = found.rate * found.cycles / bench_cycles.CLOCK / found.ratio
@@ -63,7 +63,7 @@ def test_the_dma_engine_is_used_to_the_full(name, back):
         assert found.ratio == pytest.approx(int(name[:-1]), rel=0.02)
 
 
-@pytest.mark.parametrize("cdus", [1, CDUS])
+@pytest.mark.parametrize("cdus", [CDUS, *regress(1)])
 def test_comet_takes_a_sector_a_cycle_but_for_escapes_and_turns(cdus):
     for name in ("conv0", "ReLU_layers_0_relu1"):
         found = bench_cycles.streamed("comet", name, 0.0635, cdus)
@@ -100,6 +100,7 @@ def full(function):
     return sorted({(*one[:at], number, *one[at + 1:]) for one in jobs})
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("function", sorted({function for function, _ in bench.jobs(False)}, key=lambda f: f.__name__))
 def test_every_job_of_the_full_lists_runs(function, small):
     for arguments in full(function):

@@ -194,7 +194,7 @@ def test_the_api_names_the_extra(folder):
     (folder / "none/amaranth.py").write_text("raise ModuleNotFoundError('none', name='amaranth')")
     done = shell(folder, f"{sys.executable} -c \"import actcodec, numpy as np; "
                  "actcodec.compress(np.load('x.npy'), 'zvc', engine='rtl')\"",
-                 env={**os.environ, "PYTHONPATH": "none", "XDG_CACHE_HOME": "empty"})
+                 env={**os.environ, "PYTHONPATH": "none", "XDG_CACHE_HOME": "empty", "CXX": "true"})
     assert done.stderr.endswith("UserError: this needs the Python package amaranth: pip install 'actcodec[rtl]'\n")
 
 

@@ -34,9 +34,9 @@ def tensor(shape, form, seed=0):
                          + regress(*(mode.name for mode in MODES if mode.name not in SMALL)))
 def test_engines_agree(mode, form):
     for seed, shape in enumerate(SHAPES):
-        x, cdus = tensor(shape, form, seed), 1 + seed % 2
-        golden, _ = engines.compress("golden", x, mode, cdus=cdus)
-        simulated, _ = engines.compress("rtl", x, mode, cdus=cdus)
+        x = tensor(shape, form, seed)
+        golden, _ = engines.compress("golden", x, mode, cdus=2)
+        simulated, _ = engines.compress("rtl", x, mode, cdus=2)
         assert container.pack(simulated) == container.pack(golden)
         expected, _ = engines.decompress("golden", golden)
         y, _ = engines.decompress("rtl", golden)

@@ -238,6 +238,7 @@ def mirror(tmp_path, monkeypatch):
     del units.UNITS["reverse"]
 
 
+@pytest.mark.regress
 def test_a_lane_has_it(mirror, tmp_path):
     """On the command line, by both engines, with a lane and an accelerator that were built for it."""
     for engine in ("golden", "rtl"):

@@ -47,11 +47,20 @@ SIZE = 1 << 17  # bytes of memory
 @pytest.fixture(params=[*WHOLE, *regress(*OTHERS)],
                 ids=lambda it: f"{it.cdus}-{len(it.modes)}-{it.memory}-{len(it.formats)}")
 def session(request, random):
-    return Session(request.param, random, size=SIZE)
+    one = Session(request.param, random, size=SIZE)
+    one.brief = "not regress" in request.config.option.markexpr
+    return one
 
 
 def lanes_modes(session):
     return lane_modes(*session.driver.modes)
+
+
+def some(session, modes):
+    """What ``make sim`` has of ``modes``: a third, by chance. ``make regress`` has them all."""
+    modes = list(modes)
+    return [modes[k] for k in sorted(session.random.permutation(len(modes))[: -(-len(modes) // 3)])] \
+        if session.brief else modes
 
 
 def few(session, several, one):
@@ -102,8 +111,8 @@ def test_refuses_wrong_parameters(wrong, name):
 # --------------------------------------------------------------------------------------------------------- good tensors
 def test_there_and_back(session):
     """Every shape in a third of the modes that have blocks, or with several lanes, which take longer to simulate, in a
-    sixth; and every mode. Rows may have gaps between them."""
-    random, part = session.random, few(session, 6, 3)
+    sixth, of which make sim has half; and every mode. Rows may have gaps between them."""
+    random, part = session.random, few(session, 6, 3) * (1 + session.brief)
     for number, mode in enumerate(mode for mode in lanes_modes(session) if not mode.format.endless):
         for k, shape in enumerate(SHAPES):
             if k % part != number % part or mode.name not in asked(session.driver.modes):
@@ -125,7 +134,7 @@ def test_takes_whatever_the_limits_allow_and_nothing_else(session):
     """Rows, scales and settings that need not be those of a shape; and the same beyond one limit, which moves nothing,
     neither in memory nor of a frame that waits."""
     random = session.random
-    for mode in lanes_modes(session):
+    for mode in some(session, lanes_modes(session)):
         for turn in range(few(session, 1, 2)):
             chance.around(session)
             one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400,
@@ -172,7 +181,7 @@ def test_counts_what_passes(session):
 def test_a_null_beat_may_end_a_frame(session):
     """In each mode with blocks, behind a payload that fills packets: of blocks that are alike."""
     random = session.random
-    for mode in (mode for mode in lanes_modes(session) if mode.name in asked(session.driver.modes)):
+    for mode in some(session, (mode for mode in lanes_modes(session) if mode.name in asked(session.driver.modes))):
         if mode.format.endless:
             continue
         block = len(mode.model.compress(np.zeros((1, 1, 8, 8), np.float32)).payload)
@@ -243,7 +252,7 @@ def test_refuses_descriptors_that_make_no_sense(session):
 def test_ends_bad_streams_with_their_error(session):
     """Too short, too long, with gaps, with masks that promise too much or too little: in every mode of blocks."""
     random = session.random
-    for mode in (mode for mode in lanes_modes(session) if not mode.format.endless):
+    for mode in some(session, (mode for mode in lanes_modes(session) if not mode.format.endless)):
         chance.around(session)
         one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=1000,
                                                 formats=session.driver.formats)).at(0x1000)
@@ -263,7 +272,7 @@ def test_ends_bad_streams_with_their_error(session):
 def test_malformed_blocks_become_an_error(session):
     """Bits of codes and planes: the tensor is golden's, and so is whether there is an error."""
     random, cdus, ends = session.random, session.driver.cdus, Counter()
-    coded = [mode for mode in lanes_modes(session) if mode.name in reference.TABLES]
+    coded = some(session, (mode for mode in lanes_modes(session) if mode.name in reference.TABLES))
     for mode in coded:
         while True:
             one = job(session, tensor(random, (1, 3, 16, 24), "relu"), mode.name)
@@ -296,7 +305,7 @@ def test_ends_memory_errors_with_an_error(session, side):
     """Of one lane alone, in every mode; each lane has its turn, and blocks for it."""
     random, cdus = session.random, session.driver.cdus
     code = ErrorCode.READ if side == "read" else ErrorCode.WRITE
-    modes = asked(session.driver.modes)
+    modes = some(session, asked(session.driver.modes))
     for k in range(max(len(modes), cdus)):
         one, lane = job(session, tensor(random, (1, 6, 16, 24)), modes[k % len(modes)]), k % cdus
         chance.around(session, (1000, 0) if side == "read" else (0, 1000), spared=(1 << cdus) - 1 - (1 << lane))
@@ -309,7 +318,7 @@ def test_ends_memory_errors_with_an_error(session, side):
 def test_recovers_from_a_soft_reset_at_any_moment(session):
     """Until it has met a tensor in each direction, a frame in progress, and one that has not begun."""
     random, cut = session.random, dict.fromkeys(("compress", "decompress", "frame", "unbegun"), 0)
-    jobs = [job(session, tensor(random, (1, 3, 16, 40)), name) for name in asked(session.driver.modes)]
+    jobs = [job(session, tensor(random, (1, 3, 16, 40)), name) for name in some(session, asked(session.driver.modes))]
     for attempt in range(100):
         if attempt >= 12 and all(cut.values()):
             break

@@ -21,14 +21,15 @@ from tb.soak import chance
 from tb.soak import run as soak
 from tb.soak.session import Session
 
-FEW = [Accelerator(cdus, chance.SMALL, formats=chance.FORMATS) for cdus in (1, 2)]
-EVERY = [Accelerator(3, chance.EVERY, formats=chance.FORMATS)]
+MORE = [Accelerator(1, chance.SMALL, formats=chance.FORMATS), Accelerator(3, chance.EVERY, formats=chance.FORMATS)]
 BEAT = 32  # bytes
 
 
-@pytest.fixture(params=[*FEW, *regress(*EVERY)], ids=lambda it: f"{it.cdus}-{len(it.modes)}")
+@pytest.fixture(params=[chance.RESIDENT, *regress(*MORE)], ids=lambda it: f"{it.cdus}-{len(it.modes)}")
 def session(request, random):
-    return Session(request.param, random, size=1 << 18)
+    one = Session(request.param, random, size=1 << 18)
+    one.payload = "stream"
+    return one
 
 
 def test_every_place_and_width(session):
@@ -81,11 +82,12 @@ def test_tensors_of_all_formats_and_whatever_befalls_them(session):
     soak.run(session.environment.accelerator, int(session.random.integers(2**63)))
 
 
-@pytest.mark.parametrize("session", [Accelerator(1, chance.SMALL, formats=chance.FORMATS),
+@pytest.mark.parametrize("session", [chance.RESIDENT,
                                      *regress(Accelerator(1, chance.SMALL, formats=("float32", "float16")))],
                          indirect=True, ids=lambda it: f"{len(it.formats)}")
 def test_a_format_that_is_not_built_in_is_an_error(session):
-    one = Job.draw(session.random, draws.descriptor(session.random, lane_modes("zvc")[0], 1)).at(0x1000)
+    one = Job.draw(session.random, draws.descriptor(session.random, lane_modes("zvc")[0],
+                                                    session.driver.cdus)).at(0x1000)
     for code in range(4):
         if code >= len(formats.FORMATS) or formats.FORMATS[code] not in session.driver.formats:
             session.refuse(one.mode, one.registers(False) | {"format": code}, ErrorCode.FORMAT)

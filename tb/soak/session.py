@@ -43,6 +43,7 @@ class Session:
     def __init__(self, accelerator, random, origin=0, size=1 << 17):
         self.random = random
         self.environment = Environment(accelerator, int(random.integers(2**63)), size, origin)
+        self.payload = accelerator.payload  # where payloads are: stream, memory, or both, which is up to chance
         self.polls = False  # the status is looked at all the time; otherwise the interrupt is waited for
         self.meddles = False  # the host writes what is locked while a tensor is under way
         self.patience = None  # cycles until a tensor is given up
@@ -241,7 +242,7 @@ class Session:
         """Where in memory the payload is, or None if it passes the streams: of one to compress the space that it gets,
         which may be too small; one to decompress is put there, and into the copy ``before``."""
         environment, random = self.environment, self.random
-        where = environment.accelerator.payload
+        where = self.payload
         if where == "stream" or (where == "both" and random.random() < 0.4):
             return None
         first, behind = job.address - environment.origin, -(-(job.end - environment.origin) // 32) * 32
