@@ -86,6 +86,7 @@ def simulate(component, file, tests=None, without=(), inside=None, **parameters)
     environment = {"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs),
                    # Without it pytest rewrites the assertions of all that is imported, hundreds of modules each time.
                    "COCOTB_REWRITE_ASSERTION_FILES": "tb/*.py",
+                   "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # of other packages, such as Zarr's, which imports all of it
                    "LD_LIBRARY_PATH": str(LIBRARY.parent)}
     if mutants and (job := netlist.job(place, folder)):
         modules.append("tb.mutants")
