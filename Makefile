@@ -17,7 +17,7 @@ endif
 benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
-.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog registers docs figures site stale dist lint clean
+.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog registers soc docs figures site stale dist lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -36,7 +36,7 @@ demo: setup  ## compress a ResNet's activations, in simulated hardware; table, a
 sim: share := tb -m "not regress"
 regress: share := tb
 sim regress:
-	@scripts/setup.sh judges bench registers synth $(if $(filter icarus,$(SIM)),iverilog)
+	@scripts/setup.sh judges bench registers synth $(if $(filter regress,$@),soc) $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(if $(UNIT),$(benches),$(share))
 
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
@@ -97,6 +97,10 @@ registers:  ## write the registers as SystemRDL, C header, IP-XACT and HTML to b
 	@scripts/setup.sh registers
 	@$(BIN)/python -m drivers.registers build/registers $(if $(CDUS),--cdus $(CDUS)) $(if $(MODES),--modes $(MODES)) \
 	    $(if $(ADDRESS_WIDTH),--address-width $(ADDRESS_WIDTH)) $(if $(PAYLOAD),--payload $(PAYLOAD))
+
+soc:  ## build a LiteX SoC with the accelerator, boot it in Verilator, and compare what it prints with golden (RENEW=1)
+	@scripts/setup.sh soc
+	@$(BIN)/python -m examples.litex $(if $(filter-out 0,$(RENEW)),--renew)
 
 docs: setup  ## write recorded figures, and ratios of all modes, into the documents (BENCH=build/bench: record these)
 	@$(BIN)/python -m docs.tables

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes .venv with every Python package at its locked version. What PyPI lacks comes from apt when this runs as root;
-# otherwise the missing packages are named. Usage: scripts/setup.sh [bench] [dist] [judges] [registers] [site] [synth]
+# otherwise the missing packages are named. Usage: scripts/setup.sh [bench] [dist] [judges] [registers] [site] [soc] [synth]
 # [torch] [iverilog]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,6 +31,11 @@ for word in "$@"; do
     bench | dist | registers) locks+=("requirements-$word.lock") ;;
     site) locks+=(requirements-site.lock); need "command -v chromium || command -v google-chrome" chromium ;;
     judges) locks+=(requirements-judges.lock requirements-torch.lock) ;;
+    soc)
+        locks+=(requirements-registers.lock requirements-soc.lock)
+        need "command -v riscv64-unknown-elf-gcc" gcc-riscv64-unknown-elf
+        need "riscv64-unknown-elf-gcc --specs=picolibc.specs -E -x c /dev/null" picolibc-riscv64-unknown-elf
+        ;;
     synth) locks+=(requirements-synth.lock); need "command -v sta" opensta ;;
     torch) locks+=(requirements-torch.lock) ;;
     *) need "command -v $word" "$word" ;;

@@ -1,0 +1,42 @@
+"""The SoC: a VexRiscv with ROM, SRAM, UART and timer on an AXI bus of 32 bits; main memory behind an AXI arbiter of 256
+bits, where the processor meets the accelerator's two ports."""
+
+from litex.build.generic_platform import Pins, Subsignal
+from litex.build.sim import SimPlatform
+from litex.gen import ClockDomain
+from litex.soc.integration.soc import SoCRegion
+from litex.soc.integration.soc_core import SoCCore
+from litex.soc.interconnect import axi, wishbone
+
+from examples.litex.accelerator import Accelerator
+from examples.litex.memory import Ram
+
+CLOCK, BAUD = 100e6, 12.5e6  # eight cycles a bit, so that the simulation does not wait for the UART
+PINS = [("clk", 0, Pins(1)), ("rst", 0, Pins(1)), ("serial", 0, Subsignal("tx", Pins(1)), Subsignal("rx", Pins(1)))]
+MEMORY, SIZE = 0x4000_0000, 1 << 18
+REGISTERS = 0x9000_0000  # the processor does not cache what lies above 0x8000_0000
+
+
+class SoC(SoCCore):
+    """``source``: the accelerator's Verilog. ``rom``: words of the program, for which there are ``rom_size`` bytes."""
+
+    def __init__(self, source, rom_size=1 << 17, rom=()):
+        platform = SimPlatform("sim", list(PINS))
+        self.cd_sys = ClockDomain()
+        self.comb += self.cd_sys.clk.eq(platform.request("clk")), self.cd_sys.rst.eq(platform.request("rst"))
+        SoCCore.__init__(self, platform, CLOCK, bus_standard="axi", cpu_type="vexriscv", uart_baudrate=BAUD,
+                         integrated_rom_size=rom_size, integrated_rom_init=list(rom), integrated_sram_size=0x4000,
+                         ident="actcodec")
+
+        self.actcodec = Accelerator(platform, source)
+        self.bus.add_slave("actcodec", self.actcodec.registers, SoCRegion(origin=REGISTERS, size=0x1000, cached=False))
+        self.irq.add("actcodec", use_loc_if_exists=True)
+
+        # The processor's words become beats of 256 bits with strobes.
+        narrow = wishbone.Interface(data_width=32, address_width=32, addressing="word")
+        wide = wishbone.Interface(data_width=256, address_width=32, addressing="word")
+        processor = axi.AXIInterface(data_width=256, address_width=32)
+        self.submodules += wishbone.Converter(narrow, wide), axi.Wishbone2AXI(wide, processor)
+        self.bus.add_slave("main_ram", narrow, SoCRegion(origin=MEMORY, size=SIZE, mode="rw"))
+        self.ram = Ram(MEMORY, SIZE)
+        self.arbiter = axi.AXIArbiter([self.actcodec.lane, self.actcodec.payload, processor], self.ram.axi)
