@@ -22,7 +22,7 @@ from actcodec.golden.offload import blocks
 from actcodec.torch import sfpr
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import Sparse, pack_codes, sparse, unpack_bits, unpack_codes
+from actcodec.torch.packing import Sparse, pack_codes, padded, sparse, unpack_bits, unpack_codes
 
 __all__ = ["Comet"]
 
@@ -72,17 +72,30 @@ class Comet:
     def _sizes(self, q, kept, shape, cdus):
         """Bytes of each stream, with the predictor and the book that golden chooses."""
         view, configs = blocks.view(shape), model.configs(shape, self.options["predictor"])
-        symbols = [self._function(predicted)(q, view, (one.tiled, one.horizontal, one.vertical, one.signed))
-                   for one in configs]
-        counts = [torch.bincount(u, minlength=books.SYMBOLS).cpu().numpy() for u in symbols]
+        counts = [sum(torch.bincount(u, minlength=books.SYMBOLS) for u in self._symbols(q, view, one)).cpu().numpy()
+                  for one in configs]
         config, book = comet.cheapest(counts, configs)
-        u = symbols[configs.index(config)]
+        u = torch.cat(list(self._symbols(q, view, config)))
         if kept.numel():
-            u = u.index_fill(0, kept, OUTLIER)
+            u.index_fill_(0, kept, OUTLIER)
         code, escape = (torch.from_numpy(table).to(u.device) for table in tables(book))
         escapes = kept.numel() or counts[configs.index(config)][book.U:].any()
         for rounds in streams(u, shape, config.tiled, cdus):
             yield size(rounds, code, escape if escapes else None)
+
+
+    def _symbols(self, q, view, config):
+        """In memory order, in parts that do not depend on each other."""
+        way = config.tiled, config.horizontal, config.vertical, config.signed
+        if config.tiled:  # rows of tiles
+            step = LANES * max(1, sfpr.part(q) // (LANES * view.width))
+            for first in range(0, view.rows, step):
+                rows = min(step, view.rows - first)
+                part = q[first * view.width:(first + rows) * view.width]
+                yield self._function(predicted)(part, view._replace(rows=rows), way, first)
+        else:
+            for part in q.split(max(sfpr.part(q) // lorenzo.GROUP, 1) * lorenzo.GROUP):
+                yield self._function(predicted)(part, view, way, 0)
 
 
 def narrow_words(q: torch.Tensor) -> Any:
@@ -123,17 +136,17 @@ def quantize(x: torch.Tensor, s: Any) -> tuple[torch.Tensor, ...]:
     return q, outside
 
 
-def predicted(q: torch.Tensor, view: Any, config: Any) -> torch.Tensor:
+def predicted(q: torch.Tensor, view: Any, config: Any, first: int) -> torch.Tensor:
     """Symbols, int16 [n], in memory order, of flat q, by a configuration (tiled, horizontal, vertical, signed). As
-    golden's ``lorenzo.residuals``."""
+    golden's ``lorenzo.residuals``; ``first`` is the row that it begins with, if ``tiled``, a multiple of 8."""
     tiled, horizontal, vertical, signed = config
-    d = q.view(view.rows, view.width) if tiled else F.pad(q, (0, -q.numel() % lorenzo.GROUP)).view(-1, lorenzo.GROUP)
+    d = q.view(view.rows, view.width) if tiled else padded(q, lorenzo.GROUP).view(-1, lorenzo.GROUP)
     if vertical:
-        row = torch.arange(view.rows, device=q.device)
+        row = first + torch.arange(view.rows, device=q.device)
         joined = (row % LANES != 0) & (row % view.height != 0)
         d = d - F.pad(d, (0, 0, 1, -1)) * joined[:, None]
     if horizontal:
-        d = d - F.pad(d, (1, -1)) * (joined_left(view, q.device) if tiled else 1)
+        d = d - F.pad(d, (1, -1)) * (joined_left(view, q.device, first) if tiled else 1)
     if signed:
         d = ((d + WRAP) & 2 * WRAP - 1) - WRAP
         d = d << 1 ^ d >> 15
@@ -142,9 +155,10 @@ def predicted(q: torch.Tensor, view: Any, config: Any) -> torch.Tensor:
     return d.reshape(-1)[:q.numel()]
 
 
-def joined_left(view: Any, device: Any) -> torch.Tensor:
+def joined_left(view: Any, device: Any, first: int) -> torch.Tensor:
     """1 where a value of a tiled tensor has a left neighbour, 0 elsewhere: int16 [rows, width]."""
     tiles = torch.arange(-(-view.rows // LANES) * view.tiles_per_row, device=device).view(-1, view.tiles_per_row)
+    tiles = tiles + first // LANES * view.tiles_per_row
     begins = (tiles % blocks.GROUP == 0) | (tiles % view.tiles_per_row == 0)
     joined = torch.ones(*tiles.shape, LANES, dtype=torch.int16, device=device)
     joined[..., 0] = ~begins
@@ -164,7 +178,7 @@ def tables(book: Any) -> Any:
 
 
 def streams(u: torch.Tensor, shape: Sequence[int], tiled: Any, cdus: int) -> Iterator[Any]:
-    """Rounds of each CDU's stream: symbols, int32 [rounds, 8]."""
+    """Rounds of each CDU's stream: symbols, int16 [rounds, 8]."""
     view = blocks.view(shape)
     if cdus == 1 and (not tiled or view.rows % LANES == view.width % LANES == 0):
         orders: Iterable[Any] = [u]  # whole sectors: only their order differs, and the last one stays the last
@@ -172,7 +186,7 @@ def streams(u: torch.Tensor, shape: Sequence[int], tiled: Any, cdus: int) -> Ite
         order, owner = lorenzo.order(shape, tiled), lorenzo.groups(shape, tiled) % cdus
         orders = (u[torch.from_numpy(order[owner == cdu]).to(u.device)] for cdu in range(cdus))
     for one in orders:
-        yield F.pad(one, (0, -one.numel() % LANES)).int().view(-1, LANES)
+        yield padded(one, LANES).view(-1, LANES)
 
 
 def size(rounds: Any, code: Any, escape: Any) -> Any:
@@ -183,13 +197,15 @@ def size(rounds: Any, code: Any, escape: Any) -> Any:
     """
     if not len(rounds):
         return 0
-    index = rounds.view(-1)
-    bits = code.index_select(0, index).view(rounds.shape)
-    last = bits[-1]
-    taken = bits.sum(0)
-    if escape is not None:
-        own = escape.index_select(0, index).view(rounds.shape)
-        raw = own.amax(1)
-        taken += raw.sum() + 7 * own.sum(0)
-        last = torch.where(raw[-1] == 0, last, torch.where(own[-1] == raw[-1], 8, 1))
+    taken = torch.zeros(LANES, dtype=code.dtype, device=rounds.device)
+    for part in rounds.split(max(sfpr.part(rounds) // LANES, 1)):
+        index = part.reshape(-1).int()
+        bits = code.index_select(0, index).view(part.shape)
+        last = bits[-1]
+        taken += bits.sum(0)
+        if escape is not None:
+            own = escape.index_select(0, index).view(part.shape)
+            raw = own.amax(1)
+            taken += raw.sum() + 7 * own.sum(0)
+            last = torch.where(raw[-1] == 0, last, torch.where(own[-1] == raw[-1], 8, 1))
     return int((2 + torch.ceil((taken - last) / 8)).sum())

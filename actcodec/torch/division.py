@@ -12,14 +12,14 @@ from torch.nn import functional as F
 
 from actcodec import codecs
 from actcodec.codecs.compressed import view as seen
-from actcodec.golden.division import codec, dither, table
+from actcodec.golden.division import codec, dither, parts, table
 from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr as golden_sfpr
-from actcodec.golden.offload.blocks import GROUP, LANES
+from actcodec.golden.offload.blocks import BLOCK, GROUP, LANES
 from actcodec.torch import sfpr
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import pack_codes, unpack_codes
+from actcodec.torch.packing import joined, pack_codes, unpack_codes
 
 __all__ = ["Division"]
 
@@ -83,44 +83,70 @@ class Division:
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
-        self._segments: dict[Any, Segments] = {}  # by view and device
+        self._known: dict[Any, Segments] = {}  # by view and device
         self._function = compiled if compile else lambda function: function
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
-        shape, o = seen(x.shape), self.options
-        view, bits = views.view(shape), o["bits"]
-        if (view, x.device) not in self._segments:
-            self._segments[view, x.device] = Segments.of(view, x.device)
-        segments = self._segments[view, x.device]
-        k, delta, lfc = self._table(x.view(view.planes, -1), view, segments)
-        found = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
-        random = noise(view, bits, o["seed"], o["rounding"], x.device)  # 32 steps, which take minutes to compile
-        code, base = self._function(encode_values)(x, view, segments, found, delta, random, (bits, lfc, o["offset"]))
-        code = pack_codes(code, bits)
-        return Packed(self.mode.name, tuple(x.shape), (code, base, found, bits), codec.size(shape, bits),
+        shape, bits, offset = seen(x.shape), self.options["bits"], self.options["offset"]
+        view = views.view(shape)
+        values = x.view(view.planes, -1)
+        k, delta, lfc = self._table(values, view)
+        scales = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
+        codes, bases, blocks = [], [], 0
+        for part, planes, _ in parts.pieces(view, sfpr.part(x)):
+            # 32 steps, which take minutes to compile
+            random = noise(part, bits, self.options["seed"], self.options["rounding"], x.device, blocks // GROUP)
+            code, base = self._function(encode_values)(
+                values[planes], part, self._segments(part, x.device), scales_of(scales, planes), delta[planes], random,
+                (bits, lfc, offset))
+            codes.append(pack_codes(code, bits))
+            bases.append(base)
+            blocks += part.blocks
+        code, base = joined(codes), joined(bases)
+        return Packed(self.mode.name, tuple(x.shape), (code, base, scales, bits), codec.size(shape, bits),
                       2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes)
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
-        code, base, found, bits = packed.data
+        code, base, scales, bits = packed.data
         view = views.view(seen(packed.shape))
-        code = unpack_codes(code, bits, 64 * view.blocks).view(-1, LANES, LANES)
-        q = self._function(level)(code, base, view, self._segments[view, code.device], bits)
-        return self._function(sfpr.dequantize)(q, view.jpegact, found).view(packed.shape)
+        x = torch.empty(packed.shape, device=code.device)
+        values = x.view(view.planes, -1)
+        size = BLOCK * bits // 8
+        for part, planes, _ in parts.pieces(view, sfpr.part(x)):
+            segments = self._segments(part, code.device)
+            mine, code = code[:size * part.blocks], code[size * part.blocks:]
+            level_of, base = base[:len(segments.plane)], base[len(segments.plane):]
+            blocks = unpack_codes(mine, bits, BLOCK * part.blocks).view(-1, LANES, LANES)
+            q = self._function(level)(blocks, level_of, part, segments, bits)
+            y = self._function(sfpr.dequantize)(q, part.jpegact, scales_of(scales, planes))
+            values[planes] = y.view(planes.stop - planes.start, -1)
+        return x
 
-    def _table(self, x, view, segments):
+    def _segments(self, view, device):
+        if (view, device) not in self._known:
+            self._known[view, device] = Segments.of(view, device)
+        return self._known[view, device]
+
+    def _table(self, x, view):
         """k (float32), delta (int8) and whether there is an offset, as the mode's ``fitted`` of golden's ``table``."""
-        bits, lfc, offset = (self.options[name] for name in ("bits", "lfc", "offset"))
-        x = self._function(normal)(x)
+        lfc = self.options["lfc"]
         if lfc != "auto" or (not view.tiled and view.sectors < LANES):
             lfc = lfc == "on"
-            return *self._fitted(x, view, segments, bits, lfc, offset), lfc
-        plain, pooled = (self._fitted(x, view, segments, bits, way, offset) for way in (False, True))
+            return *self._fitted(x, view, lfc), lfc
+        plain, pooled = (self._fitted(x, view, way) for way in (False, True))
         costs = [table.cost(k.cpu().numpy()) for k, _ in (plain, pooled)]
         return (*plain, False) if costs[0] < costs[1] else (*pooled, True)
 
-    def _fitted(self, x, view, segments, bits, lfc, offset):
+    def _fitted(self, x, view, lfc):
+        """Of all planes."""
+        fits = [self._fitted_part(self._function(normal)(x[planes]), part, self._segments(part, x.device), lfc)
+                for part, planes, _ in parts.pieces(view, sfpr.part(x))]
+        return tuple(joined(list(one)) for one in zip(*fits, strict=True))
+
+    def _fitted_part(self, x, view, segments, lfc):
+        bits, offset = self.options["bits"], self.options["offset"]
         span, top = 64 - (1 << 6 - bits), 128 - (1 << 6 - bits)
         largest = x.abs().amax(1).double()
         scale = (15 + BIAS - torch.frexp(largest).exponent.long() << FRACTION).view(torch.float64)
@@ -135,6 +161,11 @@ class Division:
             if not wide.any():
                 return k, low.clamp(min=-128).to(torch.int8)
             k = torch.where(wide, (k.view(torch.int32) - STEP).view(torch.float32), k)
+
+
+def scales_of(scales: sfpr.Scales, planes: slice) -> sfpr.Scales:
+    """Those of some planes."""
+    return sfpr.Scales(scales.k[planes], scales.r[planes], scales.plain)
 
 
 def quotient(numerator: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
@@ -196,11 +227,12 @@ def rotated(x: torch.Tensor, left: int) -> torch.Tensor:
     return (x << left | x >> 16 - left) & LOW
 
 
-def noise(view: Any, bits: int, seed: int, rounding: str, device: Any) -> torch.Tensor:
-    """What is added to each value before it is cut to a code: int16 [blocks, 8, 8]. As golden's ``dither.noise``."""
+def noise(view: Any, bits: int, seed: int, rounding: str, device: Any, first: int = 0) -> torch.Tensor:
+    """What is added to each value before it is cut to a code: int16 [blocks, 8, 8]. As golden's ``dither.noise``;
+    ``first`` is the number of the first group of blocks."""
     if rounding == "nearest":
         return torch.full((1, 1, 1), 1 << 5 - bits, dtype=torch.int16, device=device)
-    group = torch.arange(-(-view.blocks // GROUP), device=device)
+    group = first + torch.arange(-(-view.blocks // GROUP), device=device)
     keys, a, b = (seed & LOW, seed >> 16), group >> 16, group & LOW
     for i in range(8):
         a = (rotated(a, 9) + b & LOW) ^ keys[i % 2]

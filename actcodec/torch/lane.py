@@ -7,7 +7,6 @@ the sections of the nibble and Rice codes. How many bytes the payload would have
 from typing import Any
 
 import torch
-from torch.nn import functional as F
 
 from actcodec import codecs
 from actcodec.codecs.compressed import view as seen
@@ -16,7 +15,7 @@ from actcodec.golden.offload import blocks
 from actcodec.torch import planes, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import Sparse, capturing, pack_bits, sparse, unpack_bits
+from actcodec.torch.packing import Sparse, capturing, pack_bits, padded, sparse, unpack_bits
 
 __all__ = ["Lane"]
 
@@ -125,8 +124,8 @@ def lines(q: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
     """Blocks, uint8 [n, 64], in the order in which a CDU meets their values: tiles column by column."""
     if tiled:
         return q.permute(2, 1, 0).reshape(-1, blocks.BLOCK).view(torch.uint8)
-    q = F.pad(q.view(view.rows, view.width), (0, -view.width % blocks.LANES)).view(-1)
-    return F.pad(q, (0, -q.numel() % blocks.BLOCK)).view(-1, blocks.BLOCK).view(torch.uint8)
+    q = padded(q.view(view.rows, view.width), blocks.LANES).view(-1)
+    return padded(q, blocks.BLOCK).view(-1, blocks.BLOCK).view(torch.uint8)
 
 
 def values_of_lines(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from actcodec import codecs
 from actcodec.codecs.compressed import view as seen
@@ -17,7 +16,7 @@ from actcodec.golden.mx.scale import GROUP
 from actcodec.golden.offload import blocks
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import joined, pack_codes, part_of, unpack_codes
+from actcodec.torch.packing import joined, pack_codes, padded, part_of, unpack_codes
 
 __all__ = ["Mx", "decode_values", "encode_values", "scales"]
 
@@ -41,8 +40,8 @@ class Mx:
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
         whole, view = tuple(x.shape), blocks.view(seen(x.shape))
-        x = F.pad(x.view(view.rows, view.width), (0, -view.width % blocks.LANES)).view(-1)
-        x = F.pad(x, (0, -x.numel() % blocks.BLOCK)).view(-1, GROUP)
+        x = padded(x.view(view.rows, view.width), blocks.LANES).view(-1)
+        x = padded(x, blocks.BLOCK).view(-1, GROUP)
         scale, elements = [], []
         for part in x.split(part_of(x) // GROUP):
             found = self._function(scales)(part, self.form, self.options["rule"])

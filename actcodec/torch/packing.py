@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch.nn import functional as F
 
-__all__ = ["Sparse", "capturing", "pack_bits", "pack_codes", "pack_words", "sparse", "unpack_bits",
-           "unpack_codes", "unpack_words"]
+__all__ = ["Bits", "Sparse", "capturing", "joined", "pack_bits", "pack_codes", "pack_words", "padded", "part_of",
+           "sparse", "unpack_bits", "unpack_codes", "unpack_words"]
 
 SPREAD = 0x0101010101010101  # times a byte: eight copies
 PICK = 0x8040201008040201 - (1 << 64)  # of copy i, bit i
@@ -25,6 +25,33 @@ def pack_bits(x: torch.Tensor) -> torch.Tensor:
         bits = F.pad(bits, (0, -bits.numel() % 8)) if bits.numel() % 8 else bits
         out[i // 8:(i + part) // 8] = (bits.view(torch.int64) * GATHER).bitwise_right_shift_(56)
     return out
+
+
+def padded(x: torch.Tensor, unit: int) -> torch.Tensor:
+    """With zeros behind the last dimension up to a multiple of a unit; the tensor itself, where there are none."""
+    missing = -x.shape[-1] % unit
+    return F.pad(x, (0, missing)) if missing else x
+
+
+class Bits:
+    """Bytes of bools that come one after another."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._bytes: list[torch.Tensor] = []
+        self._rest: list[torch.Tensor] = []
+
+    def add(self, bools: torch.Tensor) -> None:
+        """Of any shape."""
+        self.count += bools.numel()
+        bools = joined([*self._rest, bools.reshape(-1)])
+        whole = bools.numel() // 8 * 8
+        self._bytes.append(pack_bits(bools[:whole]))
+        self._rest = [bools[whole:].clone()]
+
+    def bytes(self) -> torch.Tensor:
+        """All of them."""
+        return joined([*self._bytes, *map(pack_bits, self._rest)])
 
 
 def part_of(x: torch.Tensor) -> int:
@@ -44,7 +71,7 @@ def unpack_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
 
 def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
     """Flat codes of 1, 2, 4 or 8 bits (uint8), in bytes."""
-    data = F.pad(codes, (0, -codes.numel() % (8 // bits)))
+    data = padded(codes, 8 // bits)
     while bits < 8:
         data = data[::2] | data[1::2] << bits
         bits *= 2
@@ -63,7 +90,7 @@ def unpack_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
 def pack_words(codes: torch.Tensor, width: int) -> torch.Tensor:
     """Flat codes of ``width`` bits (int16), as many in each int32 as fit."""
     count = 32 // width
-    data = F.pad(codes, (0, -codes.numel() % count)).view(-1, count).to(torch.int32) & (1 << width) - 1
+    data = padded(codes, count).view(-1, count).to(torch.int32) & (1 << width) - 1
     words = data[:, 0].clone()
     for i in range(1, count):
         words |= data[:, i] << width * i

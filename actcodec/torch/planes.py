@@ -15,7 +15,7 @@ import torch
 
 from actcodec.golden.jpegact import nibble, rice
 from actcodec.golden.offload.blocks import BLOCK, LANES
-from actcodec.torch.packing import pack_bits, pack_codes, part_of, unpack_bits, unpack_codes
+from actcodec.torch.packing import Bits, pack_bits, pack_codes, part_of, unpack_bits, unpack_codes
 
 __all__ = ["CODERS", "Nibble", "Planes", "Rice"]
 
@@ -209,7 +209,7 @@ class Rice:
 
     def encode(self, x: torch.Tensor, table: rice.Table) -> Planes:
         heads, raws = [], []
-        sections: tuple[list[torch.Tensor], ...] = ([], [], [], [], [])
+        sections = tuple(Bits() for _ in range(5))
         for part in parts(x, len(x)):
             fields = self.plan(x[part], table)
             head = fields.head
@@ -220,12 +220,11 @@ class Rice:
                     (kind > 1)[kind > 0], (kind > 2)[kind > 1],
                     unpack_bits(mantissa.reshape(-1), 8 * w.numel()).view(*w.shape, 8).masked_select(bits_below(w)))
             for section, one in zip(sections, bits, strict=True):
-                section.append(one)
+                section.add(one)
             heads.append(head)
             raws.append(x[part][head == rice.RAW].view(-1))
-        bools = [torch.cat(section) for section in sections]
-        return Planes(torch.cat(heads), (torch.cat(raws), *map(pack_bits, bools)),
-                    (sum(map(torch.numel, raws)), *map(torch.numel, bools)), table)
+        return Planes(torch.cat(heads), (torch.cat(raws), *(one.bytes() for one in sections)),
+                    (sum(map(torch.numel, raws)), *(one.count for one in sections)), table)
 
     def decode(self, held: Planes) -> torch.Tensor:
         """uint8 [n, 64]."""
