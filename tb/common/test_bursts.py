@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from actcodec.rtl.common.bursts import LIMIT, Bursts
-from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate, synthesised
+from tb.harness import PATTERNS, STALLS, Bench, parameters, regress, rng, simulate, synthesised
 
 WIDTH = synthesised("bursts", "address_width", 20)  # bits of an address
 
 
-@pytest.mark.parametrize("window", [None, 1, 5])
+@pytest.mark.parametrize("window", [None, 5, *regress(1)])
 def test_bursts(window):
     simulate(Bursts(WIDTH, window), __file__, window=window)
 

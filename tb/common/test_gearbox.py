@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.gearbox import Join, Split
 from actcodec.rtl.common.packer import chunk_layout
-from tb.harness import PATTERNS, STALLS, Bench, after, chunks, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, chunks, parameters, regress, rng, simulate
 
 
 class Both(wiring.Component):
@@ -30,7 +30,7 @@ class Both(wiring.Component):
         return m
 
 
-@pytest.mark.parametrize("size", [1, 2, 8])
+@pytest.mark.parametrize("size", [8, *regress(1, 2)])
 def test_pieces(size):
     simulate(Both(size), __file__, size=size)
 

@@ -8,7 +8,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.pipeline import Pipeline, Register
-from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, parameters, regress, rng, simulate
 
 
 class Increment(wiring.Component):
@@ -32,7 +32,7 @@ class Increment(wiring.Component):
         return m
 
 
-@pytest.mark.parametrize("stages", [1, 5])
+@pytest.mark.parametrize("stages", [5, *regress(1)])
 def test_pipeline(stages):
     simulate(Increment(stages), __file__, stages=stages, added=stages)
 

@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
-from tb.harness import PATTERNS, STALLS, Bench, chunks, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, chunks, pack, parameters, regress, rng, simulate
 
-CONFIGURATIONS = [(1, 16, 16), (4, 32, 40), (1, 32, 64)]
+CONFIGURATIONS = [(1, 16, 16), (4, 32, 40), *regress((1, 32, 64))]
 
 
 class Taker(wiring.Component):

@@ -18,7 +18,7 @@ from actcodec.rtl.jpegact.zvc import Zvc
 from actcodec.rtl.jpegact.zvc_decode import Decoder
 from actcodec.rtl.jpegact.zvc_encode import Encoder
 from actcodec.rtl.offload.wire.row_cutter import RowCutter
-from tb.harness import PATTERNS, STALLS, Bench, after, beats, chunks, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, chunks, parameters, regress, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
 
@@ -65,7 +65,7 @@ def lane(word):
     return {1: 8, 2: 32, 4: 32}[word]
 
 
-@pytest.mark.parametrize("word", [1, 2, 4])
+@pytest.mark.parametrize("word", [1, 4, *regress(2)])
 def test_zvc(word):
     simulate(Codec(word), __file__, word=word)
 

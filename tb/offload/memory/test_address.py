@@ -17,7 +17,8 @@ from tb.offload.memory.addresses import Addresses, describe
 LATENCY = 20  # of a walk, from start to the first place
 
 
-@pytest.mark.parametrize("cdus, address_width", [(1, 64), (3, synthesised("address_generator", "address_width", 33))])
+@pytest.mark.parametrize("cdus, address_width", [
+    (3, synthesised("address_generator", "address_width", 33)), *regress((1, 64))])
 def test_address(cdus, address_width):
     simulate(Addresses(cdus, address_width), __file__, without=[tells_of_neighbours], cdus=cdus, width=address_width,
              sizes=[4])
@@ -29,7 +30,7 @@ def test_address_of_16_bits(cdus, address_width):
              cdus=cdus, width=address_width, sizes=[2, 2, 4])
 
 
-@pytest.mark.parametrize("cdus", [1, 3])
+@pytest.mark.parametrize("cdus", [3, *regress(1)])
 def test_neighbours(cdus):
     simulate(Addresses(cdus, 40, edges=True), __file__, [tells_of_neighbours], cdus=cdus, width=40, sizes=[4])
 

@@ -10,12 +10,12 @@ from actcodec.golden.offload.blocks import View
 from actcodec.rtl.offload.control.limits import RANGES
 from actcodec.rtl.offload.memory.geometry import distance_layout, geometry_layout
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
-from tb.harness import Bench, parameters, rng, simulate, synthesised
+from tb.harness import Bench, parameters, regress, rng, simulate, synthesised
 from tb.offload.memory.addresses import Addresses, describe, fields
 
 
 @pytest.mark.parametrize("cdus, address_width", [
-    (1, 64), (synthesised("tensor_plan", "cdus", 3), synthesised("tensor_plan", "address_width", 33))])
+    (synthesised("tensor_plan", "cdus", 3), synthesised("tensor_plan", "address_width", 33)), *regress((1, 64))])
 def test_plan(cdus, address_width):
     simulate(Addresses(cdus, address_width), __file__, cdus=cdus, width=address_width)
 

@@ -6,11 +6,11 @@ from cocotb.triggers import FallingEdge, Timer
 
 from actcodec.golden.offload.wire import stream
 from actcodec.rtl.offload.wire.round_robin import RoundRobin
-from tb.harness import SEED, Bench, parameters, rng, simulate
+from tb.harness import SEED, Bench, parameters, regress, rng, simulate
 from tb.offload.wire import payloads
 
 
-@pytest.mark.parametrize("cdus", [3, 8])
+@pytest.mark.parametrize("cdus", [3, *regress(8)])
 def test_turns(cdus):
     simulate(RoundRobin(cdus), __file__, cdus=cdus)
 
