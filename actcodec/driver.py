@@ -7,66 +7,27 @@ has the registers. Needs NumPy, for the scales, but no Amaranth.
 The stream belongs to the DMA engine: what takes the payload, or gives it, has to be at work when a tensor starts.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from actcodec import codecs
+from actcodec.bus import Bus, Memory, Plain, RegisterAccess, run
 from actcodec.golden.offload.memory import formats
-from actcodec.rtl.offload.control.limits import FORMATS, check, value_bytes
-from actcodec.rtl.offload.control.register_map import BITS, COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
+from actcodec.golden.offload.scan import Statistics
+from actcodec.rtl.offload.control.limits import FORMATS, check, scanned, value_bytes
+from actcodec.rtl.offload.control.register_map import COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
 from actcodec.rtl.offload.control.setting import width
 
-__all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "run"]
+__all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "Statistics", "run"]
 
 LENGTH = 32  # bits of the length of a lane's stream
 MOST = 8  # a value takes no more bytes in it
+HARDWARE = "hardware"  # in place of scales: the accelerator finds them
 TABLE = VALUES["table"].width  # a DQT of shifts, which has registers of its own
-
-
-class Bus(Protocol):
-    """The registers: words of 32 bits at byte addresses from the accelerator's first one on."""
-
-    async def read(self, address: int) -> int: ...
-
-    async def write(self, address: int, value: int) -> None: ...
-
-
-class Memory(Protocol):
-    """The memory that the accelerator works on, at the addresses that it sees."""
-
-    async def read(self, address: int, size: int) -> bytes: ...
-
-    async def write(self, address: int, data: bytes) -> None: ...
-
-
-class Plain:
-    """Makes a :class:`Bus` or :class:`Memory` of an object whose ``read`` and ``write`` are ordinary functions."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-
-    async def read(self, *arguments: Any) -> Any:
-        return self.inner.read(*arguments)
-
-    async def write(self, *arguments: Any) -> None:
-        self.inner.write(*arguments)
-
-
-def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a coroutine that never has to wait, as those of a driver on :class:`Plain` interfaces.
-
-    Raises RuntimeError if it waits after all.
-    """
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value
-    coroutine.close()
-    raise RuntimeError("the coroutine waits for something; it needs an event loop")
 
 
 class AcceleratorError(RuntimeError):
@@ -89,11 +50,13 @@ class Result:
     counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
     clipped: bool  # codes could not reach all values, as the scales were made for others (only modes of DIVISION tell)
     lengths: tuple[int, ...] = ()  # bytes of each lane's stream, in a mode whose payload is streams
+    statistics: Statistics | None = None  # of the tensor, as float32, if it was scanned
 
 
-class Driver:
+class Driver(RegisterAccess):
     """One accelerator, made by :meth:`open`. ``cdus``, ``modes``, ``formats`` (of values in memory) and
-    ``address_width`` say what it has; ``payloads`` where payloads can be: 0 in the streams, 1 in memory, 2 in either.
+    ``address_width`` say what it has; ``payloads`` where payloads can be: 0 in the streams, 1 in memory, 2 in either;
+    ``scans`` whether it can scan tensors. One that can also computes r, so that its scale tables always hold k.
 
     One tensor at a time. Tensors are contiguous unless ``stride`` tells the bytes from one row of their view to the
     next. ``scale_table`` is the address, a multiple of 32, of room for a float32 word for each channel, rounded up to
@@ -102,8 +65,10 @@ class Driver:
     """
 
     def __init__(self, bus: Any, memory: Any, wait: Callable[[], Any] | None = None) -> None:
-        self.bus, self.memory, self.wait = bus, memory, wait
+        super().__init__(bus)
+        self.memory, self.wait = memory, wait
         self.cdus = self.address_width = self.payloads = 0
+        self.scans = False
         self.modes: tuple[str, ...] = ()
         self.formats: tuple[str, ...] = ()
 
@@ -121,64 +86,40 @@ class Driver:
             raise RuntimeError(f"no accelerator: the magic number is {magic:#010x}, not {MAGIC:#010x}")
         if major != MAJOR:
             raise RuntimeError(f"the accelerator's registers have version {major}, this driver knows version {MAJOR}")
-        self.cdus, modes, beside, self.address_width, self.payloads = await self.get(
-            "cdus", "modes", "formats", "address_width", "payloads")
+        self.cdus, modes, beside, self.address_width, self.payloads, scans = await self.get(
+            "cdus", "modes", "formats", "address_width", "payloads", "scans")
+        self.scans = bool(scans)
         self.formats = tuple(name for code, name in enumerate(FORMATS) if (2 * beside | 1) >> code & 1)
         self.modes = tuple(mode.name for mode in codecs.lane_modes() if modes >> mode.code & 1)
         await self.put(done_enable=1, error_enable=0)
         return self
 
-    # ------------------------------------------------------------------------------------------------------ registers
-    async def get(self, *names: str, sizes: Mapping[str, int] | None = None) -> list[int]:
-        """The values of that name, as a list; every word is read once. ``sizes`` tells of which values only so many
-        bits are there."""
-        words: dict[int, int] = {}
-        values = dict.fromkeys(names, 0)
-        for bits in BITS:
-            if bits.name in values and bits.part < (sizes or {}).get(bits.name, VALUES[bits.name].width):
-                if bits.address not in words:
-                    words[bits.address] = await self.bus.read(bits.address)
-                values[bits.name] |= (words[bits.address] >> bits.low & (1 << bits.width) - 1) << bits.part
-        return [values[name] for name in names]
-
-    async def put(self, sizes: Mapping[str, int] | None = None, /, **values: int) -> None:
-        """Writes all words that hold any of these values; what else is in them becomes 0. ``sizes`` tells of which
-        values only so many bits are to be written. Raises ValueError for a value that does not fit, before anything is
-        written."""
-        words: dict[int, int] = {}
-        for name, value in values.items():
-            if not 0 <= value < 1 << VALUES[name].width:
-                raise ValueError(f"{name} is {value}, has to fit {VALUES[name].width} bits")
-        for bits in BITS:
-            if bits.name in values and bits.part < (sizes or {}).get(bits.name, VALUES[bits.name].width):
-                piece = values[bits.name] >> bits.part & (1 << bits.width) - 1
-                words[bits.address] = words.get(bits.address, 0) | piece << bits.low
-        for address, word in words.items():
-            await self.bus.write(address, word)
-
     # -------------------------------------------------------------------------------------------------------- tensors
     async def compress(self, address: int, shape: Sequence[int], mode: Any, *, signs: bool = False,
                        options: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None,
-                       scales: ArrayLike | None = None,
-                       scale_table: int | None = None, stride: int | None = None,
-                       dtype: str = "float32", payload: tuple[int, int] | None = None) -> Result:
+                       scales: ArrayLike | str | None = None, scale_table: int | None = None,
+                       stride: int | None = None, dtype: str = "float32",
+                       payload: tuple[int, int] | None = None) -> Result:
         """Compresses the tensor of ``shape`` and ``dtype``, one of :attr:`formats`, at ``address``; :class:`Result`.
 
         A mode of tiles falls back where the tensor has none. With ``signs``, no positive value becomes 0 under a scale.
         ``settings`` has a number for each of the mode's, such as the table of its coder, perhaps that of an earlier
         tensor. ``scales`` are the k of all channels, or, where there is more to a scale, the words of its table,
-        uint32. Without either the tensor is read, and what fits it is computed by the mode's ``options``, or their
-        defaults. Raises ValueError for what cannot be, and :class:`AcceleratorError`, whose ``length`` is that of a
-        payload that does not fit its space.
+        uint32; "hardware" has the accelerator scan the tensor for them, in any mode. Without scales or settings the
+        tensor is read, and what fits it is computed by the mode's ``options``, or their defaults. Raises ValueError for
+        what cannot be, and :class:`AcceleratorError`, whose ``length`` is that of a payload that does not fit its
+        space.
         """
-        name = mode
-        mode, job = self._job(address, shape, mode, False, stride, dtype)
+        name, (mode, job) = mode, self._job(address, shape, mode, False, stride, dtype)
         job |= {"signs": int(signs), **self._place(payload)}
+        hardware = isinstance(scales, str)
+        if hardware:
+            self._scanned(job, scales)
         if (mode.scaled and scales is None) or ((mode.settings or mode.shifts) and settings is None):
             x = (await self._rows(address, mode.model.view(shape), job["stride"], dtype)).reshape(shape)
             words, fitted = mode.model.fit(x, signs=signs, **_options(name, options or {}))
             scales, settings = words if scales is None else scales, fitted if settings is None else settings
-        words = None if scales is None else np.ascontiguousarray(scales)
+        words = None if scales is None or hardware else np.ascontiguousarray(scales)
         if words is not None and words.dtype != np.uint32:
             words = words.astype(np.float32).view(np.uint32)
         k = None if words is None else (words & np.uint32(0xFFFF0000)).view(np.float32)
@@ -192,19 +133,33 @@ class Driver:
         :class:`Result`.
 
         ``mode`` (falling back as in :meth:`compress`), ``scales`` (k), ``settings`` and ``lengths`` are those of the
-        result of compression. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
+        result of compression. An accelerator that :attr:`scans` needs no ``scales`` if the table is still in memory,
+        which the result then has. Raises ValueError for what cannot be, and :class:`AcceleratorError`.
         """
         from actcodec.golden.jpegact import sfpr
 
         mode, job = self._job(address, shape, mode, True, stride, dtype)
         job |= self._place(payload)
-        back = None if scales is None else sfpr.reciprocal(np.asarray(scales, np.float32)).view(np.uint32)
+        back = None if scales is None else np.asarray(scales, np.float32).view(np.uint32)
+        if self.scans:
+            job |= {"reciprocal": 1}
+        elif scales is not None:
+            back = sfpr.reciprocal(np.asarray(scales, np.float32)).view(np.uint32)
         if mode.format.endless:
             if len(lengths) != self.cdus or not all(0 <= length < 1 << LENGTH for length in lengths):
                 raise ValueError(f"mode {mode.name} needs a length of {LENGTH} bits for each of {self.cdus} lanes, not "
                                  f"{tuple(lengths)}")
             job |= {"lengths_in": sum(int(length) << LENGTH * k for k, length in enumerate(lengths))}
         return await self._tensor(mode, job, scales, back, settings, scale_table)
+
+    async def scan(self, address: int, shape: Sequence[int], mode: Any, *, scale_table: int, stride: int | None = None,
+                   dtype: str = "float32") -> Result:
+        """Has the accelerator scan a tensor and no more: the k that ``mode`` would compress it with, which are in the
+        table as well, and its statistics. Of the settings, the result has defaults. Raises as :meth:`compress`."""
+        mode, job = self._job(address, shape, mode, False, stride, dtype)
+        self._scanned(job, HARDWARE)
+        settings = {setting.name: setting.default for setting in mode.settings} | ({"table": 0} if mode.shifts else {})
+        return await self._tensor(mode, job | {"scan_only": 1}, None, None, settings, scale_table)
 
     async def histogram(self) -> list[int]:
         """What the lanes' codecs counted in the last tensor, which was compressed in a mode whose payload is streams:
@@ -244,6 +199,14 @@ class Driver:
                              f"{LENGTH} bytes")
         return mode, job
 
+    def _scanned(self, job, scales):
+        """Adds to the registers that the tensor is scanned."""
+        if scales != HARDWARE:
+            raise ValueError(f"scales must be numbers or {HARDWARE!r}, not {scales!r}")
+        if not self.scans:
+            raise ValueError("scales cannot be found by hardware: this accelerator has no scan")
+        job |= {"scan": 1}
+
     def _place(self, payload):
         """The registers of a payload in memory, or none."""
         if (payload is None and self.payloads == 1) or (payload is not None and not self.payloads):
@@ -252,10 +215,6 @@ class Driver:
         if payload is None:
             return {}
         address, size = payload
-        for name, value, multiple in (("address", address, 32), ("size", size, 1)):
-            if not 0 <= value < 1 << self.address_width or value % multiple:
-                raise ValueError(f"payload has {name} {value:#x}, must be below 2^{self.address_width}"
-                                 f"{', a multiple of 32' * (multiple > 1)}")
         return {"payload": address, "payload_size": size} | ({"payload_memory": 1} if self.payloads == 2 else {})
 
     async def _rows(self, address, view, stride, dtype):
@@ -269,22 +228,22 @@ class Driver:
         return words if dtype == "float32" else formats.widen(words, dtype)
 
     async def _tensor(self, mode, job, scales, words, settings, scale_table):
-        """Has a tensor done: ``words`` go into the scale table, k or r."""
-        if mode.scaled:
+        """Has a tensor done: ``words`` go into the scale table, k or r, unless it has them or will get them."""
+        in_memory = scanned(job) or (words is None and "reciprocal" in job)
+        needed = mode.scaled or scanned(job)
+        if needed and not in_memory:
             scales, words = np.asarray(scales, np.float32), np.asarray(() if words is None else words, "<u4")
             if words.shape != (job["channels"],):
                 raise ValueError(f"mode {mode.name} needs {job['channels']} scales, there are {words.size}")
-            if scale_table is None:
-                raise ValueError(f"mode {mode.name} needs a scale_table")
-            job |= {"scales": scale_table}
-        else:
-            scales = None
+        if needed and scale_table is None:
+            raise ValueError(f"mode {mode.name} needs a scale_table")
+        job |= {"scales": scale_table} if needed else {}
         known = {setting.name: setting.width for setting in mode.settings} | ({"table": TABLE} if mode.shifts else {})
         settings = {name: _number(mode, name, width, settings) for name, width in known.items()}
         job |= {"settings": sum(settings[setting.name] << setting.low for setting in mode.settings)}
         job |= {"table": settings["table"]} if mode.shifts else {}
         check(job, mode, self.address_width)
-        if mode.scaled:
+        if needed and not in_memory:
             await self.memory.write(scale_table, words.tobytes())
         await self.put({"settings": width([mode]), "lengths_in": LENGTH * self.cdus}, **job)
         await self.put(done_pending=1, error_pending=1)
@@ -300,10 +259,20 @@ class Driver:
             raise AcceleratorError(ErrorCode(error) if error in list(map(int, ErrorCode)) else error, length)
         counters = dict(zip(COUNTERS, await self.get(*COUNTERS), strict=True))
         lengths: tuple[int, ...] = ()
-        if mode.format.endless and not job["decompress"]:
+        if mode.format.endless and not job["decompress"] and "scan_only" not in job:
             together, = await self.get("lengths_out", sizes={"lengths_out": LENGTH * self.cdus})
             lengths = tuple(together >> LENGTH * k & (1 << LENGTH) - 1 for k in range(self.cdus))
-        return Result(mode.name, scales, settings, counters, bool(clipped), lengths)
+        if needed and in_memory:
+            table = np.frombuffer(await self.memory.read(scale_table, 4 * job["channels"]), "<u4")
+            scales = (table & np.uint32(0xFFFF0000)).view(np.float32)
+        return Result(mode.name, scales if needed else None, settings, counters, bool(clipped), lengths,
+                      await self._statistics(counters) if scanned(job) else None)
+
+    async def _statistics(self, counters):
+        """Those of the tensor that was scanned."""
+        minimum, maximum, zeros = await self.get("minimum", "maximum", "zeros")
+        low, high = np.array([minimum, maximum], np.uint32).view(np.float32)
+        return Statistics(low, high, zeros, counters["nans"])
 
 
 def _options(name, options):

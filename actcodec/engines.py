@@ -19,9 +19,9 @@ __all__ = ["ENGINES", "announcing", "compress", "decompress", "prepare"]
 ENGINES = ("golden", "rtl")
 
 
-def compress(engine: str, x: np.ndarray, mode: str, **options: Any) -> tuple[Compressed, Any]:
+def compress(engine: str, x: np.ndarray, mode: str, scan: bool = False, **options: Any) -> tuple[Compressed, Any]:
     """``(compressed, cycles)``; cycles is None where nothing was simulated. Both engines return the same
-    ``compressed``.
+    ``compressed``. With ``scan``, the simulated hardware finds the scales.
 
     ``x`` is an array for :func:`actcodec.tensors.as_float32`, ``options`` are those of the mode. Raises TypeError and
     ValueError for what cannot be.
@@ -37,7 +37,9 @@ def compress(engine: str, x: np.ndarray, mode: str, **options: Any) -> tuple[Com
     if engine == "rtl":
         with simulator(one) as rtl:
             form = dtype if dtype in HALVES else "float32"
-            compressed, cycles = rtl.compress(words, one, **settings | {"dtype": form})
+            compressed, cycles = rtl.compress(words, one, **settings | {"dtype": form, "scan": scan})
+    elif scan:
+        raise UserError("a scan needs the rtl engine")
     else:
         compressed, cycles = one.model.compress(values, **settings), None
     return replace(compressed, shape=x.shape, dtype=dtype), cycles

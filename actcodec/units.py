@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = {"address_width": 40}
 MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
 FORMATS = {"formats": ("float32",)}
+SCAN = {"scan": False}
 HALVES = {"formats": ("bfloat16", "float16")}
 CODERS = {"coders": 4}
 CODED = {coder: {"modes": modes} for coder, modes in JPEG_ACT_CODED.items()}
@@ -49,11 +50,13 @@ OFFLOAD = (
     Unit("scale", "offload.scan.scale:Scale", "a channel's largest magnitude to its scale k"),
     Unit("reciprocal", "offload.scan.reciprocal:Reciprocal", "k to the scale r that decompresses"),
     Unit("scan", "offload.scan.scan:Scan", "a lane's share of a scan: two walks, statistics, scale, table",
-         {**ADDRESS, "lanes": 4}),
+         ADDRESS),
+    Unit("scan_plan", "offload.scan.plan:ScanPlan", "a tensor's description to distances between its channels",
+         {**ADDRESS, "lanes": 4}, bench="offload/scan/scan"),
     Unit("payload", "offload.memory.payload:Payload", "a frame's packets to memory and back, over AXI",
          {**ADDRESS, "outstanding": 384}),
     Unit("registers", "offload.control.registers:Registers", "registers on AXI4-Lite",
-         {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS, "payload": "stream"}),
+         {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS, "payload": "stream", **SCAN}),
     Unit("collector", "offload.wire.collector:Collector", "blocks of all CDUs to packets",
          {"cdus": 4, "modes": JPEG_ACT}, variants=CODED, by_name=tuple(CODED)),
     Unit("splitter", "offload.wire.splitter:Splitter", "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT},
@@ -63,14 +66,15 @@ OFFLOAD = (
     Unit("stream_splitter", "offload.wire.streams.stream_splitter:StreamSplitter", "packets to streams for all lanes",
          {"cdus": 4}),
     Unit("lane", "offload.lane:Lane", "a CDU with its port to memory",
-         {"modes": JPEG_ACT, **MEMORY, **FORMATS, **CODERS}, codec="jpegact.cdu:Cdu", synth=None,
+         {"modes": JPEG_ACT, **MEMORY, **FORMATS, **SCAN, **CODERS}, codec="jpegact.cdu:Cdu", synth=None,
          bench="offload/accelerator"),
     Unit("accelerator", "offload.accelerator:Accelerator", "lanes, collector, splitter, registers: all of it",
-         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **FORMATS, "payload": "stream", **CODERS}, codec="jpegact.cdu:Cdu",
+         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **FORMATS, "payload": "stream", **SCAN, **CODERS},
+         codec="jpegact.cdu:Cdu",
          variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
                    "independent memory": {"memory": "independent"}},
          by_name=("1 CDU, all modes", "independent memory"),
-         presets={"offload": {}, "standalone": {"payload": "memory"}}),
+         presets={"offload": {}, "standalone": {"payload": "memory", "scan": True}}),
 )
 
 UNITS: dict[str, Unit] = {}

@@ -24,8 +24,9 @@ from actcodec.commands.common import (
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT.act")
 @engine_option
+@click.option("--scan", is_flag=True, help="With the rtl engine: the hardware finds the scales, too.")
 @quiet_option
-def command(source: str, target: str, mode: str, engine: str, quiet: bool, **options: Any) -> None:
+def command(source: str, target: str, mode: str, engine: str, scan: bool, quiet: bool, **options: Any) -> None:
     """Compress the tensor in IN: float16, bfloat16, float32 or float64, of 1 to 5 dimensions.
 
     IN is a .npy, or an array in a .npz, as file.npz:name, or, with PyTorch, in a .pt, as file.pt:name. A file may be
@@ -43,7 +44,7 @@ def command(source: str, target: str, mode: str, engine: str, quiet: bool, **opt
     x = sources.tensor(source, lambda text: say(text, quiet))
     with progress_bar(engine, quiet, f"compressing {source}") as step:
         try:
-            compressed, cycles = engines.compress(engine, x, mode, **chosen)
+            compressed, cycles = engines.compress(engine, x, mode, scan, **chosen)
         except ValueError as error:
             raise files.UserError(f"{source}: {error}") from error
         step("measuring the error")

@@ -28,12 +28,13 @@ class Accelerator:
     coders: int = 4
     formats: tuple = ("float32",)
     payload: str = "stream"
+    scan: bool = False
 
     def __str__(self) -> str:
         formats = "" if self.formats == ("float32",) else f", {', '.join(self.formats)}"
         payload = "" if self.payload == "stream" else f", payload in {self.payload}"
         return (f"{self.cdus} x {'+'.join(self.modes)}, {self.memory} memory, {self.outstanding} beats, "
-                f"{self.address_width} bits{formats}{payload}")
+                f"{self.address_width} bits{formats}{payload}{', scan' * self.scan}")
 
 
 @cache
@@ -64,7 +65,9 @@ def _elaborated(name, unit, parameters, what):
     """The Verilog of a unit whose ``parameters`` have modes, some of which may be somebody else's."""
     modes = lane_modes(*parameters["modes"])
     if parameters["formats"] != ("float32",):
-        modes += tuple(mode.halves for mode in modes if mode.halves)
+        from actcodec.rtl.offload.control.config import with_halves  # which needs Amaranth
+
+        modes = with_halves(modes)
     places = {place.partition(":")[0] for mode in modes for place in mode.path}
     known = parameters | {"modes": [declared(mode) for mode in modes]}
     text = build.elaborated(name, lambda: UNITS[unit].build(**parameters),

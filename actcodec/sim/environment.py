@@ -18,7 +18,7 @@ __all__ = ["KINDS", "PATTERNS", "Broken", "Environment", "MemoryBehaviour", "Tra
 PATTERNS = ("never", "seldom", "half", "mostly", "bursts", "naps", "shy", "any")
 KINDS = ("independent", "shared", "crossbar")
 CHANCE, TURNS, ROTATION = range(3)
-IDLE, COMPRESSING, DECOMPRESSING, EITHER = range(4)
+IDLE, COMPRESSING, DECOMPRESSING, EITHER, SCANNING = range(5)
 PAUSED, INTERRUPTED, STUCK = range(3)  # BROKEN has a verdict
 PATIENCE = 20_000  # cycles in which nothing moves
 SLVERR = 2  # a response
@@ -85,8 +85,9 @@ class Environment:
 
     ``bytes`` is memory from the address ``origin`` on. With ``owned``, ``owner`` says for each of them whether it
     belongs to nobody (0), to the tensor (1), to the table of scales (2), or to the payload (4): only what they own is
-    read, only the tensor, or the payload, is written, each byte once, which makes it a 3. Otherwise
-    all of it may be read and written, and beyond it the answer is an error.
+    read, only the tensor, or the payload, is written, each byte once, which makes it a 3. A scan writes scales instead,
+    where bytes are 5, which makes them a 2. Otherwise all of it may be read and written, and beyond it the answer is an
+    error.
     """
 
     def __init__(self, accelerator: Accelerator, seed: int, size: int = 1 << 20, origin: int = 0,

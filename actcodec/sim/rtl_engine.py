@@ -15,6 +15,7 @@ from actcodec.codecs.codec import LanePayload
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.mode import Mode
 from actcodec.driver import AcceleratorError, Driver, Plain, Result, run
+from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import configuration, prepare
@@ -126,15 +127,20 @@ class Contents:
         self.array[address : address + len(data)] = np.frombuffer(data, np.uint8)
 
 
-def compress(x: np.ndarray, mode: Mode, cdus: int = 1, dtype: str = "float32",
+def compress(x: np.ndarray, mode: Mode, cdus: int = 1, dtype: str = "float32", scan: bool = False,
              **options: Any) -> tuple[Compressed, Cycles]:
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`). A ``dtype`` of 16 bits is
-    that of the words ``x``, uint16."""
+    that of the words ``x``, uint16. With ``scan`` the hardware finds the scales; raises ValueError for a mode without,
+    and for one whose scales have more than a scan finds."""
     values = formats.widen(x, dtype) if dtype in formats.HALVES and not mode.halves else x
     lane, words, settings = mode.model.plan(values, dtype, **options)
-    host = SimulatedHost(x.shape, host_mode(lane).name, cdus, dtype)
-    result, payload = host.compress(x, host_mode(lane).name, signs=options.get("signs", False), scales=words,
-                                    settings=settings)
+    if scan and (not lane.scaled or lane.format.segmented):
+        raise ValueError(f"mode {mode.name} has no scales that a scan finds")
+    if scan and (options.get("scaling", "channel"), options.get("clip", sfpr.S)) != ("channel", sfpr.S):
+        raise ValueError("a scan finds the scales of channels, with the paper's clip")
+    host = SimulatedHost(x.shape, host_mode(lane).name, cdus, dtype, scan=scan)
+    result, payload = host.compress(x, host_mode(lane).name, signs=options.get("signs", False),
+                                    scales="hardware" if scan else words, settings=settings)
     stored = LanePayload(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths,
                          dtype if mode.halves else "float32")
     return mode.model.pack(stored, **options), host.cycles(result, stored, False)

@@ -17,6 +17,7 @@ from actcodec.rtl.offload.lane import Lane
 from actcodec.rtl.offload.memory.formats import halves_of
 from actcodec.rtl.offload.memory.reader import check_outstanding
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
+from actcodec.rtl.offload.scans import TensorScan
 from actcodec.rtl.offload.wire.packets import collector as make_collector
 from actcodec.rtl.offload.wire.packets import splitter as make_splitter
 from actcodec.rtl.offload.wire.round_robin import PACKET, check_cdus
@@ -86,6 +87,8 @@ class Accelerator(wiring.Component):
     payload : {"stream", "memory", "both"}
         Where payloads pass. "stream": the streams. "memory": a memory port of their own. "both": either, as a bit of
         MODE says.
+    scan : bool
+        Tensors can be scanned, for scales and statistics, and a table of k serves both directions.
     **options
         Other parameters of ``codec``.
 
@@ -104,17 +107,17 @@ class Accelerator(wiring.Component):
     """
 
     def __init__(self, cdus, modes, codec, address_width=40, outstanding=384, memory="shared", formats=("float32",),
-                 payload="stream", **options):
+                 payload="stream", scan=False, **options):
         check_cdus(cdus)
         check_outstanding(outstanding)
         axi.check_memory(memory)
         check_payload(payload)
-        self._registers = Registers(cdus, modes, address_width, formats, payload)
+        self._registers = Registers(cdus, modes, address_width, formats, payload, scan)
         self.cdus, self.address_width, self.outstanding = cdus, address_width, outstanding
         self.codec, self.memory, self.formats, self.options = codec, memory, tuple(formats), options
         self.halves, self._asked = halves_of(formats), tuple(modes)  # asked: by the host
         self.modes = with_halves(modes) if self.halves else self._asked
-        self.payload = payload
+        self.payload, self.scan = payload, bool(scan)
         memory = {}
         for lane in range(cdus):
             memory |= axi.ports(f"m_axi_{lane}_", address_width)
@@ -156,13 +159,14 @@ class Accelerator(wiring.Component):
 
         launch, abort, unknown, scaled = Signal(), Signal(), Signal(), Signal()
         m.d.sync += [unknown.eq(~Cat(found).any()), scaled.eq(any_mode(lambda mode: mode.scaled))]
+        scan = TensorScan(m, self, control, plan, registers.start, clear, abort) if self.scan else None
         idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
         decompress = Signal()  # a copy, as that of the registers goes to every lane
         m.d.comb += [plan.descriptor[name].eq(control[name])
                      for name in ("base", "rows", "width", "stride", "height", "channels", "scales")]
         m.d.comb += [
             plan.descriptor.tiled.eq(any_mode(lambda mode: mode.tiled)),
-            plan.descriptor.scaled.eq(scaled),
+            plan.descriptor.scaled.eq(scaled | scan.wanted if scan else scaled),
             collector.blocks.eq(plan.blocks),
             collector.start.eq(launch & ~decompress),
             splitter.blocks.eq(plan.blocks),
@@ -187,9 +191,11 @@ class Accelerator(wiring.Component):
         lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
         for k in range(self.cdus):
             m.submodules[f"lane_{k}"] = lane = shared(platform, "lane", lambda: Lane(
-                self._asked, self.codec, self.address_width, self.outstanding, self.memory, self.formats,
+                self._asked, self.codec, self.address_width, self.outstanding, self.memory, self.formats, self.scan,
                 **self.options))
             lanes.append(lane)
+            if scan:
+                scan.add(lane)
             axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)
             if hasattr(lane, "rows"):
                 wiring.connect(m, lane.chunks, collector.i[k])
@@ -286,8 +292,14 @@ class Accelerator(wiring.Component):
                             c.d.sync += status.error.eq(ErrorCode.FORMAT)
                     with c.Elif(impossible):
                         c.d.sync += status.error.eq(ErrorCode.DESCRIPTOR)
+                    if scan:
+                        with c.Elif(scan.wanted):
+                            c.d.comb += scan.plan.start.eq(1)
+                            c.next = "plan scan"
                     with c.Else():
                         c.next = "launch"
+            if scan:
+                scan.add_states(c, works, busy, status.error)
             with c.State("launch"):
                 c.d.comb += [works.eq(1), launch.eq(~abort)]
                 c.next = "run"
@@ -319,15 +331,20 @@ class Accelerator(wiring.Component):
         # ---------------------------------------------------------------------------------------------- the counters
         words = Signal(range(8 * self.cdus + 1))
         m.d.sync += words.eq(sum(lane.words for lane in lanes))
-        totals.count(m, registers, {
+        counts = totals.count(m, registers, {
             "cycles": works,
             "tensor": words << 2 if not self.halves else Mux(half, words << 1, words << 2),
             "stream": Mux(transfer, leaves.p.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
             "stall_stream": (leaves.valid & ~transfer) | (accept & splitter.wants & ~comes.valid),
+            **(scan.amounts if scan else {}),
         })
-        totals.add_up(m, status, lanes, used, launched, ("nans", "saturated"))
+        sums = {name: Signal(35, name=f"all_{name}") if scan and name == "nans" else getattr(status, name)
+                for name in ("nans", "saturated")}
+        totals.add_up(m, sums, lanes, used, launched)
+        if scan:
+            scan.report(status, counts, sums["nans"])
         if streams:
             totals.bins(m, registers, lanes, used, launched)
         return m

@@ -1,5 +1,7 @@
 """A lane of the accelerator: one CDU, and what connects it with memory."""
 
+from functools import partial
+
 from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -16,6 +18,8 @@ from actcodec.rtl.offload.memory.narrow import Narrow
 from actcodec.rtl.offload.memory.reader import Reader
 from actcodec.rtl.offload.memory.widen import Widen
 from actcodec.rtl.offload.memory.writer import Writer
+from actcodec.rtl.offload.scan.walk import route_layout, start_layout
+from actcodec.rtl.offload.scans import LaneScan, statistics_layout
 
 __all__ = ["Lane", "sides"]
 
@@ -72,6 +76,8 @@ class Lane(wiring.Component):
         (docs/integration.md); neither FIFO nor store.
     formats : tuple of {"float32", "bfloat16", "float16"}
         What a value in memory can be; float32 always.
+    scan : bool
+        The lane can scan channels, and make r of k.
     **options
         Other parameters of ``codec``.
 
@@ -91,6 +97,12 @@ class Lane(wiring.Component):
         The number of its blocks, at least one, and the tensor's geometry.
     scales : input
         Address of the table of scales, a multiple of 32.
+    scan_start, scan_origin, scan_route, number : input, only with ``scan``
+        Pulse that starts a scan, while not ``busy``, and what :class:`~actcodec.rtl.offload.scan.scan.Scan` has to know
+        then. It ends when ``busy`` falls.
+    reciprocal : input, only with ``scan``
+        To decompress, the table has k.
+    statistics : output, :data:`~actcodec.rtl.offload.scans.statistics_layout`, only with ``scan``
     reads, writes : :class:`~actcodec.rtl.common.axi.Read`, :class:`~actcodec.rtl.common.axi.Write`
     chunks, rows : streams of the CDU's ``bytes_o`` and ``rows_i``, only with modes that have blocks
         Compressed, and to decompress; eight of either a block.
@@ -124,10 +136,11 @@ class Lane(wiring.Component):
     """
 
     def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared", formats=("float32",),
-                 **options):
+                 scan=False, **options):
         self.halves = halves_of(formats)
         self.modes = modes = with_halves(modes) if self.halves else tuple(modes)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
+        self.scans = bool(scan)
         self._streamed = bool(of_streams(modes))
         self._cdu = Codecs(modes, codec, **options) if self._streamed else codec(modes, packed=False, **options)
         ports = {}
@@ -141,6 +154,10 @@ class Lane(wiring.Component):
             ports |= {"refused": Out(1)}
         if self.halves:
             ports |= {"format": In(Format)}
+        if scan:
+            ports |= {"scan_start": In(1), "scan_origin": In(start_layout(address_width)),
+                      "scan_route": In(route_layout(address_width, bool(self.halves))), "number": In(3),
+                      "reciprocal": In(1), "statistics": Out(statistics_layout)}
         super().__init__({
             "start": In(1),
             "tensor": In(config_layout(modes)),
@@ -169,22 +186,27 @@ class Lane(wiring.Component):
         m.submodules.codec = codec = Module()
         codec.submodules.cdu = cdu = self._cdu
         halves = bool(self.halves)
-        m.submodules.reader = reader = Reader(self.address_width, self.outstanding, self.memory, halves)
+        m.submodules.reader = reader = Reader(self.address_width, self.outstanding, self.memory, halves, self.scans)
         m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory, halves)
         mode, needs_scales, halted = Chosen(self.modes, self.tensor.mode), Signal(), Signal()
         start, decompress, scaled, reads = (Signal(name=name) for name in ("started", "decompress", "scaled", "reads"))
         geometry = Signal.like(self.geometry, reset_less=True)  # for each lane, as a walk has no time for a long wire
         m.d.comb += needs_scales.eq(mode(lambda mode: mode.scaled))
-        m.d.sync += [start.eq(self.start), decompress.eq(self.tensor.decompress), scaled.eq(needs_scales),
+        scan = LaneScan(m, self, reader, writer) if self.scans else None
+        sinks = scan.sinks if scan else {"ahead": reader.ahead, "now": reader.now, "behind": writer.places}
+        begins = self.start | self.scan_start if scan else self.start
+        starts = start & ~scan.scanning if scan else start  # of what a scan does not need
+        m.d.sync += [start.eq(begins), decompress.eq(self.tensor.decompress), scaled.eq(needs_scales),
                      reads.eq(~self.tensor.decompress | needs_scales), geometry.eq(self.geometry),
                      halted.eq(self.halt)]  # its wire is long, and leads far into the reader
 
         # Walks whose places nobody wants do not start.
-        places = {"ahead": (reader.ahead, reads), "now": (reader.now, reads), "behind": (writer.places, decompress)}
+        places = {"ahead": (sinks["ahead"], reads), "now": (sinks["now"], reads),
+                  "behind": (sinks["behind"], decompress)}
         if self._streamed:
             streamed = Signal()
             m.d.sync += streamed.eq(mode(lambda mode: mode.format.endless))
-            places["now"] = (reader.now, reads | streamed)
+            places["now"] = (sinks["now"], reads | streamed)
         for name, (sink, wanted) in places.items():
             forks = self._streamed and name == "now"
             m.submodules[name] = walk = AddressGenerator(self.address_width, forks, halves)
@@ -194,26 +216,27 @@ class Lane(wiring.Component):
             else:
                 wiring.connect(m, walk.o, sink)
             m.d.comb += [walk.geometry.eq(geometry), walk.load.eq(self.load), walk.origin.eq(self.origin),
-                         walk.blocks.eq(self.blocks), walk.start.eq(start & wanted)]
+                         walk.blocks.eq(self.blocks), walk.start.eq(starts & wanted)]
 
         m.d.comb += [
             reader.start.eq(start & reads),
-            writer.start.eq(start & decompress),
+            writer.start.eq(start & (decompress | scan.scanning if scan else decompress)),
             reader.gather.eq(~decompress),
-            reader.scaled.eq(scaled),
+            reader.scaled.eq(scaled & ~scan.scanning if scan else scaled),
             reader.scales.eq(self.scales),
             reader.abort.eq(halted),
             writer.abort.eq(halted),
             cdu.config.p.eq(self.tensor),
             cdu.config.p.blocks.eq(self.blocks),
-            cdu.config.valid.eq(start),
+            cdu.config.valid.eq(starts),
         ]
         wiring.connect(m, reader.axi, wiring.flipped(self.reads))
         wiring.connect(m, writer.axi, wiring.flipped(self.writes))
-        sectors = reader.sectors if not halves else self._convert(m, codec, mode, geometry, reader, writer)
-        wiring.connect(m, sectors, cdu.sectors_i)
+        read, write = (scan.read, scan.write) if scan else 2 * (partial(wiring.connect, m),)
+        sectors = reader.sectors if not halves else self._convert(m, codec, mode, geometry, reader, writer, scan, write)
+        read(sectors, cdu.sectors_i)
         if not halves:
-            wiring.connect(m, cdu.sectors_o, writer.sectors)
+            write(cdu.sectors_o, writer.sectors)
         # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
                                    ("rows", wiring.flipped(self.rows), cdu.rows_i)) if hasattr(self, "rows") else ():
@@ -222,8 +245,9 @@ class Lane(wiring.Component):
             wiring.connect(codec, skid.o, sink)
         if self._streamed:
             self._add_fifo(m, cdu, decompress)
+        scale = scan.scale(reader.scale) if scan else reader.scale
         if cdu.scaled:
-            wiring.connect(m, reader.scale, cdu.scales)
+            wiring.connect(m, scale, cdu.scales)
         if hasattr(cdu, "nans"):
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]
 
@@ -239,11 +263,13 @@ class Lane(wiring.Component):
             m.d.comb += self.malformed.eq(cdu.error.malformed)
 
         # The CDU takes sectors and scales only together, and is ready for the one when it has the other.
-        starved = ((reader.gather & ~sectors.valid) | (reader.scaled & ~reader.scale.valid))
-        passes = [(stream.valid & stream.ready, stream.p.words) for stream in (reader.now, writer.places)]
-        m.d.comb += Value.cast(self.fault).eq(Cat(reader.error & reads, writer.error & decompress))
+        starved = ((reader.gather & ~sectors.valid) | (reader.scaled & ~scale.valid))
+        # Sectors count when they are compressed, not when they are scanned.
+        passes = [(stream.valid & stream.ready, stream.p.words) for stream in (sinks["now"], sinks["behind"])]
+        writes = decompress | scan.scanning if scan else decompress
+        m.d.comb += Value.cast(self.fault).eq(Cat(reader.error & reads, writer.error & writes))
         m.d.sync += [
-            self.busy.eq(self.start | start | (cdu.busy & ~halted) | reader.busy | writer.busy),
+            self.busy.eq(begins | start | (cdu.busy & ~halted) | reader.busy | writer.busy),
             self.waits.read.eq(reader.busy & starved),
             self.waits.write.eq(cdu.sectors_o.valid & ~cdu.sectors_o.ready),
             self.words.eq(Mux(decompress, *(Mux(moves, words, 0) for moves, words in reversed(passes)))),
@@ -254,18 +280,20 @@ class Lane(wiring.Component):
         outside.submodules.inside = ResetInserter(cleared)(m)
         return outside
 
-    def _convert(self, m, codec, mode, geometry, reader, writer):
-        """Values between memory's format and the CDU's; the stream of sectors for the CDU."""
-        codec.submodules.widen = widen = Widen(self.halves)
+    def _convert(self, m, codec, mode, geometry, reader, writer, scan, write):
+        """Values between memory's format and the CDU's; the stream of sectors for the CDU. A scan's values are always
+        widened, and its scales words of 4 bytes."""
+        codec.submodules.widen = widen = Widen(self.halves, self.scans)
         codec.submodules.narrow = narrow = Narrow(self.halves)
         form, plain = Signal(Format, reset_less=True), Signal()  # for each lane, as wires are long
         m.d.sync += [form.eq(self.format), plain.eq(mode(lambda mode: mode.plain))]
-        for unit in (widen, narrow):
-            m.d.comb += [unit.format.eq(form), unit.plain.eq(plain)]
-        m.d.comb += [reader.half.eq(geometry.half), writer.half.eq(geometry.half)]
+        half = geometry.half & ~scan.scanning if scan else geometry.half
+        for unit, words in ((widen, plain & ~scan.scanning if scan else plain), (narrow, plain)):
+            m.d.comb += [unit.format.eq(form), unit.plain.eq(words)]
+        m.d.comb += [reader.half.eq(geometry.half), writer.half.eq(half)]
         wiring.connect(m, reader.sectors, widen.i)
         wiring.connect(m, self._cdu.sectors_o, narrow.i)
-        wiring.connect(m, narrow.o, writer.sectors)
+        write(narrow.o, writer.sectors)
         return widen.o
 
     @staticmethod

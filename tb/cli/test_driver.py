@@ -329,9 +329,10 @@ def test_payloads_in_memory(payloads):
 
 @pytest.mark.parametrize("payloads, payload, message", [
     (0, (0, 100), "in the streams only"), (1, None, "in memory only"),
-    (1, (16, 100), "address 0x10, .* multiple of 32"),
-    (2, (1 << 40, 100), "address 0x10000000000, must be below 2.40"), (2, (0, 1 << 40), "size .* below 2.40"),
-    (2, (0, -1), "size -0x1")])
+    (1, (16, 100), "PAYLOAD is 16, must be a multiple of 32"),
+    (2, (1 << 40, 100), "PAYLOAD is 1099511627776, .* less than 2."),
+    (2, (0, 1 << 40), "PAYLOAD_SIZE is 1099511627776, must"),
+    (2, (0, -1), "PAYLOAD_SIZE is -1, must")])
 def test_where_payloads_cannot_be(payloads, payload, message):
     device = Accelerator(payloads=payloads, address_width=40)
     host = opened(device)

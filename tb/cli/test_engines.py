@@ -9,6 +9,7 @@ import pytest
 from actcodec import codecs, container, demo, engines
 from actcodec.bench import cycles as bench_cycles
 from actcodec.codecs.codec import LanePayload
+from actcodec.files import UserError
 from actcodec.golden.jpegact import div, steps
 from actcodec.sim import rtl_engine
 from actcodec.sim.accelerator import configurations
@@ -51,6 +52,28 @@ def check_equal(x, mode, dqt, cdus, **more):
     np.testing.assert_array_equal(after.view(np.uint32), expected.view(np.uint32))
     assert all(0 < way.latency < way.cycles for way in (cycles, back))  # a short packet is held until it is used up
     return cycles, back
+
+
+@pytest.mark.regress
+def test_hardware_finds_the_scales_that_golden_has():
+    for dtype in (np.float32, np.float16):
+        with np.errstate(over="ignore"):
+            x = awkward((2, 3, 7, 13), 1).astype(dtype)
+        golden, _ = engines.compress("golden", x, "sfpr-zvc")
+        simulated, _ = engines.compress("rtl", x, "sfpr-zvc", True)
+        assert container.pack(simulated) == container.pack(golden)
+
+
+def test_a_scan_is_for_hardware_and_for_scales():
+    x = awkward((1, 1, 8, 8), 2)
+    with pytest.raises(UserError, match="a scan needs the rtl engine"):
+        engines.compress("golden", x, "sfpr-zvc", True)
+    for mode in ("brc", "division"):
+        with pytest.raises(ValueError, match=f"mode {mode} has no scales that a scan finds"):
+            engines.compress("rtl", x, mode, True)
+    for more in ({"scaling": "tensor"}, {"clip": 1.5}):
+        with pytest.raises(ValueError, match="a scan finds the scales of channels, with the paper's clip"):
+            engines.compress("rtl", x, "sfpr-zvc", True, **more)
 
 
 @pytest.mark.regress

@@ -12,7 +12,7 @@ from actcodec.codecs import Mode
 from actcodec.golden.comet import comet
 from actcodec.golden.division import codec
 from actcodec.golden.division import stream as division
-from actcodec.golden.offload import blocks
+from actcodec.golden.offload import blocks, scan
 from actcodec.golden.offload.memory import formats
 from actcodec.golden.offload.wire import stream
 from tb.comet.streams import counts, restored
@@ -82,6 +82,13 @@ class Descriptor:
                 "format": formats.FORMATS.index(self.format), "rows": self.rows, "width": self.width,
                 "height": self.height, "channels": self.channels, "table": self.settings.get("table", 0),
                 "settings": settings}
+
+    def scan(self, x):
+        """The words of a table for all channels, and the statistics, of rows as memory has them."""
+        x = formats.widen(x, self.format) if self.bytes == 2 else x
+        channel = np.arange(self.rows) // self.height % self.channels
+        largest = np.array([scan.largest(x[channel == c]) for c in range(self.channels)], np.float32)
+        return scan.scale(largest).astype(np.float32).view(np.uint32), scan.statistics(x)
 
     # ------------------------------------------------------------------------------------------------------ compressing
     def compress(self, x, words=None):

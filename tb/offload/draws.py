@@ -14,10 +14,11 @@ SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 1e-40, -3e-39, -0.0, 3e38,
 LARGEST = limits.RANGES["height"][1]
 
 
-def descriptor(random, mode, cdus, size=None, back=False, most=MOST, formats=("float32",)):
+def descriptor(random, mode, cdus, size=None, back=False, most=MOST, formats=("float32",), scan=False):
     """Any legal one of a mode, of about ``most`` values or fewer, or of a ``size``: rows, width, height, channels; in
-    one of ``formats``. ``back``: for decompression, with which more settings may be legal."""
-    rows, width, height, channels = size or _size(random, mode, most)
+    one of ``formats``. ``back``: for decompression, with which more settings may be legal. ``scan``: one that can be
+    scanned."""
+    rows, width, height, channels = size or (images if scan else _size)(random, mode, most)
     shifts = {"table": bits(192)(random)} if mode.shifts else {}
     return Descriptor(mode, cdus, rows, width, height, channels, bool(random.random() < 0.3),
                       shifts | settings(random, mode, back),
@@ -37,6 +38,17 @@ def _size(random, mode, largest):
     planes = -(-rows // height)
     channels = [planes, 1, random.integers(1, planes + 1), planes + random.integers(1, 40), LARGEST]
     return rows, width, height, int(channels[random.choice(5, p=[0.3, 0.2, 0.3, 0.15, 0.05])])
+
+
+def images(random, mode, largest):
+    """Such that the rows are whole images: few channels or more than a line of scales has, of one row or of many."""
+    while True:
+        height = int(random.choice([1, 2, 3, 5, 14])) * (8 if mode.format.whole else 1)
+        count, channels, width = (int(random.choice(some)) for some in (
+            (1, 1, 2, 3, 7), (1, 2, 3, 7, 8, 9, 16, 17, 40, 70), (1, 2, 7, 8, 9, 15, 16, 17, 40, 64, 200)))
+        rows = count * channels * height
+        if rows * width <= largest and (not mode.tiled or min(rows, width) >= 8):
+            return rows, width, height, channels
 
 
 # ---------------------------------------------------------------------------------------------------------- settings

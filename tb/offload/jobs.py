@@ -6,6 +6,7 @@ import numpy as np
 
 from actcodec.driver import LENGTH
 from actcodec.golden.jpegact import sfpr
+from actcodec.golden.offload import scan
 from tb.offload import draws
 from tb.offload.descriptors import Descriptor, Encoded
 
@@ -25,13 +26,22 @@ class Job:
     address: int = 0
     stride: int = 0
     table: int = 0  # of scales
+    scan: bool = False  # the accelerator finds the words to compress with
 
     @classmethod
-    def draw(cls, random, descriptor):
-        """Rows and scales for a descriptor; it has no place yet."""
+    def draw(cls, random, descriptor, scan=False):
+        """Rows and scales for a descriptor, golden's with ``scan``; it has no place yet."""
         x = draws.rows(random, descriptor)
+        if scan:
+            return cls.scanned(descriptor, x)
         words = draws.scale_words(random, descriptor, descriptor.values(x))
         return cls.of(descriptor, x, words, draws.back_words(random, words))
+
+    @classmethod
+    def scanned(cls, descriptor, x):
+        """Rows whose scales the accelerator finds."""
+        words = descriptor.scan(x)[0][: descriptor.scales]
+        return replace(cls.of(descriptor, x, words, scan.reciprocal(words).view(np.uint32)), scan=True)
 
     @classmethod
     def of(cls, descriptor, x, words=(), back=()):
@@ -70,15 +80,15 @@ class Job:
 
     @property
     def end(self):
-        """Behind what is read of the table of scales."""
-        return self.table + 4 * self.descriptor.scales
+        """Behind what is read, or written, of the table of scales."""
+        return self.table + 4 * (self.descriptor.channels if self.scan else self.descriptor.scales)
 
     def registers(self, decompress, lengths=()):
         """All that is written for it."""
         together = sum(int(length) << LENGTH * k for k, length in enumerate(lengths))
         return self.descriptor.registers(decompress) | {
             "base": self.address, "stride": self.stride, "scales": self.table} | (
-            {"lengths_in": together} if lengths else {})
+            {"lengths_in": together} if lengths else {}) | ({"scan": 1} if self.scan and not decompress else {})
 
     def index(self, origin):
         """Where its bytes are in memory that begins at ``origin``."""
@@ -89,4 +99,5 @@ class Job:
         d = self.descriptor
         return (f"{d.mode.name}, {d.format}, {d.rows} rows of {d.width}, {self.stride} bytes apart, at "
                 f"{self.address:#x}; {d.height} rows a channel, {d.channels} channels; {'signs, ' * d.signs}"
+                f"{'scan, ' * self.scan}"
                 f"{d.settings}; {len(self.payload)} bytes of payload")

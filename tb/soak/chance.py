@@ -13,7 +13,8 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
 
-__all__ = ["FEW", "FOUND", "RESIDENT", "WHOLE", "accelerator", "around", "job", "memory", "pattern", "window"]
+__all__ = ["FEW", "FOUND", "RESIDENT", "SCANNING", "WHOLE", "accelerator", "around", "job", "memory", "pattern",
+           "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
@@ -23,6 +24,7 @@ SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (3, EVERY), (8, JPEG_ACT), (3, STREAMS),
          *((cdus, EVERY) for cdus in (1, 2, 4, 8)), *((cdus, EVERY, FORMATS) for cdus in (2, 4)))
 RESIDENT = Accelerator(2, SMALL, formats=FORMATS, payload="both")  # all that is optional
+SCANNING = tuple(Accelerator(cdus, SMALL, formats=FORMATS, payload="both", scan=True) for cdus in (1, 3))
 FEW = range(6)  # of these, which tests build, too
 WHOLE = tuple(number for number, (_, modes, *_) in enumerate(FOUND) if modes is EVERY)
 SIZE = 1 << 17  # bytes of memory
@@ -44,7 +46,7 @@ def accelerator(number):
         outstanding=int(random.choice([8, 9, 15, 16, 40, 100, 384, 384])),
         address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])),
         formats=[("float32",), ("float32",), FORMATS, ("float32", "bfloat16"), ("float32", "float16")][
-            random.integers(5)], payload=str(random.choice(["stream", "both"])))
+            random.integers(5)], payload=str(random.choice(["stream", "both"])), scan=bool(random.random() < 0.4))
 
 
 def window(random, accelerator):
@@ -93,12 +95,13 @@ def job(random, accelerator, origin, back=False):
     """A tensor in a mode of the accelerator, somewhere in memory; ``back``: only to be decompressed."""
     while True:
         mode, = codecs.lane_modes(str(random.choice(accelerator.modes)))
+        scan = accelerator.scan and random.random() < 0.5
         found = Job.draw(random, draws.descriptor(random, mode, accelerator.cdus, back=back,
-                                                   formats=accelerator.formats))
+                                                   formats=accelerator.formats, scan=scan), scan)
         d = found.descriptor
         stride = d.bytes * d.width + int(random.choice([0, 0, d.bytes * random.integers(40)]))
         gap = 32 * int(random.integers(4))
-        size = (d.rows - 1) * stride + d.bytes * d.width + gap + 64 + 4 * d.scales
+        size = (d.rows - 1) * stride + d.bytes * d.width + gap + 64 + 4 * (d.channels if scan else d.scales)
         if size < SIZE:
             break
     if d.rows == 1 and random.random() < 0.3:

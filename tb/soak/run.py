@@ -62,11 +62,17 @@ class Run:
         self.count(name, self.session.decompress(job, frame, sent, lengths))
         self.counts[f"mode {job.mode.name}"] += 1
 
+    def scan(self, job, name="scanned"):
+        self.note(f"scan {job}")
+        self.count(name, self.session.scan(job))
+
     def well(self):
-        """A tensor there, back, or both."""
+        """A tensor there, back, or both; or it is only scanned."""
         self.around()
         way = self.random.integers(3)
         job = self.job(back=way == 1)
+        if job.scan and self.random.random() < 0.3:
+            self.scan(job)
         if way != 1:
             self.compress(job)
         if way != 0:
@@ -100,7 +106,11 @@ def _memory_error(run):
     for _ in range(2):
         run.around((rate, rate))
         if run.random.random() < 0.5:
-            run.compress(run.job(), "memory error")
+            job = run.job()
+            if job.scan and run.random.random() < 0.3:
+                run.scan(job, "memory error")
+            else:
+                run.compress(job, "memory error")
         else:
             run.decompress(run.job(back=True), "memory error")
     run.around()

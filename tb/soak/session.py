@@ -1,18 +1,31 @@
 """Tensors through an accelerator in its environment, with everything that comes of them held against golden."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from actcodec.driver import LENGTH, Driver, Plain, run
+from actcodec.golden.offload import scan
 from actcodec.rtl.offload.control.register_map import BITS, COUNTERS, VALUES, ErrorCode
 from actcodec.rtl.offload.control.setting import width
-from actcodec.sim.environment import COMPRESSING, DECOMPRESSING, IDLE, SLVERR, Broken, Environment, MemoryBehaviour
+from actcodec.sim.environment import (
+    COMPRESSING,
+    DECOMPRESSING,
+    IDLE,
+    SCANNING,
+    SLVERR,
+    Broken,
+    Environment,
+    MemoryBehaviour,
+)
 from tb.soak.frames import expected, framed
 
 __all__ = ["Session"]
 
 LOCKED = sorted({bits.address for bits in BITS if VALUES[bits.name].locked})
 
-TENSOR, TABLE, SPACE = 1, 2, 4  # owners of a byte
+TENSOR, TABLE, SPACE, FRESH = 1, 2, 4, 5  # owners of a byte
+NOTHING = 0x7F800000, 0xFF800000, 0  # minimum, maximum and zeros without a scan
 
 
 class GivenUp(Exception):
@@ -57,6 +70,7 @@ class Session:
         same(self.driver.cdus, environment.accelerator.cdus, "CDUs")
         same(set(self.driver.modes), set(environment.accelerator.modes), "modes")
         same(set(self.driver.formats), set(environment.accelerator.formats), "formats")
+        same(self.driver.scans, environment.accelerator.scan, "whether it scans")
         same(self.driver.address_width, environment.accelerator.address_width, "bits of an address")
 
     async def _wait(self):
@@ -89,7 +103,7 @@ class Session:
         environment, encoded = self.environment, job.encoded
         before = self._prepare(job, job.words, job.x)
         space = self._space(job)
-        environment.phase(COMPRESSING)
+        environment.phase(SCANNING if job.scan else COMPRESSING)
         code = self._tensor(job.registers(False) | self._resident(space), job.mode)
         reads, writes = environment.failures
         fault = ErrorCode.READ if reads else ErrorCode.WRITE if writes else ErrorCode.NONE
@@ -98,9 +112,11 @@ class Session:
             fault = fault or (ErrorCode.OVERFLOW if size < len(job.payload) else ErrorCode.NONE)
             at = slice(space.start, space.start + size)
             before[at] = environment.bytes[at] if reads or writes else np.frombuffer(job.payload[:size], np.uint8)
-        self._same_memory(before, "memory, of which only the payload was written")
+        if job.scan:
+            self._expect_table(job, before, fault not in (ErrorCode.NONE, ErrorCode.OVERFLOW))
+        self._same_memory(before, "memory, of which only the payload and a scan's table were written")
         frame = environment.take()
-        if (frame is None) != (space is not None):
+        if (frame is None) != (space is not None) and not (job.scan and frame is None and (reads or writes)):
             raise Broken("a frame, or none")
         same(environment.take(), None, "a second frame")
         same(code, fault, "error")
@@ -108,8 +124,9 @@ class Session:
             return code
         if not space:
             same_bytes(frame, job.payload, "payload")
-        self._same_counters(bytes_in=job.x.nbytes, bytes_out=len(job.payload), nans=encoded.nans,
-                            saturated=encoded.saturated)
+        self._same_counters(bytes_in=job.x.nbytes, bytes_out=len(job.payload), saturated=encoded.saturated,
+                            **({} if job.scan else {"nans": encoded.nans}))
+        self._same_statistics(job)
         if job.mode.format.segmented:
             same(run(self.driver.get("clipped")), [encoded.clipped], "clipped")
         if job.mode.format.endless:
@@ -119,6 +136,22 @@ class Session:
                 same(run(self.driver.histogram()), encoded.histogram, "histogram")
         return code
 
+    def scan(self, job):
+        """Has it scanned, and no more; the error code."""
+        environment = self.environment
+        before = self._prepare(job, job.words, job.x)
+        environment.phase(SCANNING)
+        code = self._tensor(job.registers(False) | {"scan_only": 1}, job.mode)
+        reads, writes = environment.failures
+        same(code, ErrorCode.READ if reads else ErrorCode.WRITE if writes else ErrorCode.NONE, "error")
+        self._expect_table(job, before, bool(code))
+        self._same_memory(before, "memory, of which only the table was written")
+        same(environment.take(), None, "a frame")
+        if not code:
+            self._same_counters(bytes_in=0, bytes_out=0, saturated=0)
+            self._same_statistics(job)
+        return code
+
     def decompress(self, job, frame=None, sent=False, lengths=None, outcome=None):
         """Has a frame decompressed, that of the tensor if there is none; the error code. ``sent``: it waits at the
         stream already. ``lengths`` of streams may be wrong ones. ``outcome`` is what :func:`expected` would give."""
@@ -126,13 +159,17 @@ class Session:
         frame = frame or framed(job.payload, self.random)
         lengths = lengths or job.lengths
         granule = 1 if set(self.driver.modes) - {"raw", "zvc"} or len(self.driver.formats) > 1 else 4
+        inverse = self.driver.scans and not outcome and self.random.random() < 0.5  # the table has k
+        if inverse:
+            job = replace(job, back=scan.reciprocal(job.words).view(np.uint32))
         codes, rows, sure = outcome or expected(frame, job, lengths, granule)
-        before = self._prepare(job, job.back)
+        before = self._prepare(job, job.words if inverse else job.back)
         space = None if sent or frame.malformed else self._space(job, frame.bytes, before)
         if not sent and not space:
             environment.send(frame.data, frame.keep, frame.last)
         environment.phase(DECOMPRESSING)
-        code = self._tensor(job.registers(True, lengths) | self._resident(space), job.mode)
+        code = self._tensor(job.registers(True, lengths) | self._resident(space)
+                            | ({"reciprocal": 1} if inverse else {}), job.mode)
         reads, writes = environment.failures
         codes = {ErrorCode.READ} if reads else {ErrorCode.WRITE} if writes else codes
         if code not in codes:
@@ -215,7 +252,7 @@ class Session:
         if back and not space:
             frame = framed(job.payload, self.random)
             environment.send(frame.data, frame.keep, frame.last)
-        environment.phase(DECOMPRESSING if back else COMPRESSING)
+        environment.phase(DECOMPRESSING if back else SCANNING if job.scan else COMPRESSING)
         self.patience = cycles
         try:
             self._tensor(job.registers(back, job.lengths) | self._resident(space), job.mode)
@@ -231,9 +268,13 @@ class Session:
         environment.bytes[:] = np.frombuffer(self.random.bytes(environment.bytes.size), np.uint8)
         environment.owner[:] = 0
         environment.owner[index] = TENSOR
-        table = slice(job.table - environment.origin, job.end - environment.origin)
+        table = slice(job.table - environment.origin, job.table - environment.origin + words.nbytes)
         environment.owner[table] = TABLE
         environment.bytes[table] = words.view(np.uint8)
+        if job.scan and x is not None:  # still what it was before
+            table = slice(table.start, job.end - environment.origin)
+            environment.owner[table] = FRESH
+            environment.bytes[table] = np.frombuffer(self.random.bytes(table.stop - table.start), np.uint8)
         if x is not None:
             environment.bytes[index] = np.ascontiguousarray(x).view(np.uint8).reshape(-1)
         return environment.bytes.copy()
@@ -266,6 +307,22 @@ class Session:
             return {}
         both = {"payload_memory": 1} if self.environment.accelerator.payload == "both" else {}
         return both | {"payload": space.start + self.environment.origin, "payload_size": space.stop - space.start}
+
+    def _expect_table(self, job, before, fault):
+        """Puts into the copy ``before`` of memory the table of a scan, or, after a ``fault``, whatever is there."""
+        table = slice(job.table - self.environment.origin, job.end - self.environment.origin)
+        before[table] = self.environment.bytes[table] if fault else job.descriptor.scan(job.x)[0].view(np.uint8)
+
+    def _same_statistics(self, job):
+        """Those of a tensor that was scanned, and nothing's of any other."""
+        if not self.driver.scans:
+            return
+        wanted = NOTHING
+        if job.scan:
+            of = job.descriptor.scan(job.x)[1]
+            wanted = int(of.minimum.view(np.uint32)), int(of.maximum.view(np.uint32)), of.zeros
+            self._same_counters(nans=of.nans)
+        same(tuple(run(self.driver.get("minimum", "maximum", "zeros"))), wanted, "minimum, maximum and zeros")
 
     def _same_counters(self, **expected):
         counters = dict(zip(COUNTERS, run(self.driver.get(*COUNTERS)), strict=True))

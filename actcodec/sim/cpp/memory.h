@@ -14,7 +14,8 @@ enum { OKAY = 0, SLVERR = 2, DECERR = 3 };
 enum Kind { INDEPENDENT, SHARED, CROSSBAR };     // a slave for each lane, for all, for each of two regions
 enum Fairness { CHANCE, TURNS, ROTATION };       // by turns: after the last one; in rotation: another one each cycle
 enum Needs { NOTHING, DATA, BURST };             // what a slave waits for at w before it takes an address
-enum Owner : uint8_t { NOBODY, TENSOR, TABLE, WRITTEN, SPACE };  // of a byte: WRITTEN is the tensor's or the payload's
+// Of a byte: WRITTEN is the tensor's or the payload's. FRESH is a byte of the table that a scan has yet to write.
+enum Owner : uint8_t { NOBODY, TENSOR, TABLE, WRITTEN, SPACE, FRESH };
 
 // How memory behaves; actcodec/sim/environment.py has the same fields in the same order.
 struct MemoryBehaviour {
@@ -166,11 +167,13 @@ class Memory {
         for (int k = 0; k < BEAT && inside(address); k++) {
             uint8_t owner = content.owner[address - content.origin + k];
             if (lane == payload ? owner == SPACE && phase == DECOMPRESSING
-                                : owner == TABLE || (owner == TENSOR && phase == COMPRESSING)) return;
+                                : owner == TABLE
+                                  || (owner == TENSOR && (phase == COMPRESSING || phase == SCANNING))) return;
         }
         verdict.wrong("ar of %d: nothing to read at %#llx", lane, (unsigned long long)address);
     }
-    void write(int k, const Data &beat) {
+    void write(int k, const Data &beat, Phase phase) {
+        uint8_t mine = k == payload ? SPACE : phase == SCANNING ? FRESH : TENSOR;
         Lane &lane = lanes[k];
         int s = lane.writes.front();
         Flow &flow = slaves[s].flows[k];
@@ -178,10 +181,10 @@ class Memory {
         for (int byte = 0; byte < BEAT; byte++) {
             if (!(beat.strobe >> byte & 1)) continue;
             uint64_t at = burst.address + byte - content.origin;
-            if (content.owner && (!inside(burst.address) || content.owner[at] != (k == payload ? SPACE : TENSOR)))
+            if (content.owner && (!inside(burst.address) || content.owner[at] != mine))
                 return verdict.wrong("w of %d: writes %#llx%s", k, (unsigned long long)burst.address + byte,
                                      inside(burst.address) && content.owner[at] == WRITTEN ? " once more" : "");
-            if (content.owner) content.owner[at] = WRITTEN;
+            if (content.owner) content.owner[at] = mine == FRESH ? TABLE : WRITTEN;
             if (!burst.failing) content.bytes[at] = beat.words[byte / 4] >> byte % 4 * 8;
         }
         burst.address += BEAT;
@@ -297,7 +300,7 @@ public:
             if (c.aw.valid && c.aw.ready) accept(k, c.aw, true, phase);
             while (!lane.early.empty() && !lane.writes.empty()) {
                 lane.bursts -= lane.early.front().last;
-                write(k, lane.early.front());
+                write(k, lane.early.front(), phase);
                 lane.early.pop_front();
             }
         }

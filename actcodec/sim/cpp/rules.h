@@ -9,7 +9,8 @@
 
 constexpr int BEAT = 32, PACKET = 128;  // bytes
 
-enum Phase { IDLE, COMPRESSING, DECOMPRESSING, EITHER };  // the last one: whoever looks does not know
+// EITHER: whoever looks does not know. SCANNING: the tensor is scanned, and then perhaps compressed.
+enum Phase { IDLE, COMPRESSING, DECOMPRESSING, EITHER, SCANNING };
 
 // The first thing that went wrong.
 struct Verdict {
@@ -111,7 +112,7 @@ public:
         if (phase == IDLE && (c.ar.valid || c.aw.valid || c.w.valid)) verdict.wrong("lane %d: moves while idle", lane);
         if (phase == (payload ? DECOMPRESSING : COMPRESSING) && (c.aw.valid || c.w.valid))
             verdict.wrong("lane %d: writes", lane);
-        if (payload && phase == COMPRESSING && c.ar.valid) verdict.wrong("port %d: reads", lane);
+        if (payload && (phase == COMPRESSING || phase == SCANNING) && c.ar.valid) verdict.wrong("port %d: reads", lane);
 
         if (ar.look(verdict, "ar", lane, c.ar.valid, c.ar.ready, fields(c.ar))) burst("ar", c.ar);
         if (c.ar.valid && reads + c.ar.length + 1 > outstanding)

@@ -124,7 +124,7 @@ public:
     }
     template<class S> bool sample(const S &s, Phase phase) {
         if (!s.valid || !s.ready) return false;
-        if ((phase == IDLE || phase == COMPRESSING) && !dropping)
+        if ((phase == IDLE || phase == COMPRESSING || phase == SCANNING) && !dropping)
             verdict.wrong("s_axis: a beat is taken that is for nobody");
         begun = !s.last;
         dropping &= begun;

@@ -4,7 +4,8 @@ docs/registers.md and the benches have it from here. Imports nothing but the sta
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["BLOCKS", "FORMATS", "LINE", "RANGES", "RULES", "TILE", "WORD", "around", "check", "value_bytes", "violated"]
+__all__ = ["BLOCKS", "FORMATS", "LINE", "RANGES", "RULES", "TILE", "WORD", "around", "check", "scanned", "value_bytes",
+           "violated"]
 
 RANGES = {"rows": (1, 2**31 - 1), "width": (1, 2**24 - 8), "height": (1, 2**24 - 1), "channels": (1, 2**24 - 1)}
 """Least and most of the numbers of a descriptor."""
@@ -26,6 +27,12 @@ class Rule(NamedTuple):
     text: str
     keeps: Callable
     beside: Callable
+    number: Callable | None = None  # what is limited, of a descriptor and a mode, if it is no register
+
+
+def scanned(d):
+    """Whether the tensor of a descriptor is scanned."""
+    return bool(d.get("scan")) and not d.get("decompress")
 
 
 def value_bytes(d):
@@ -89,9 +96,9 @@ RULES = (
          lambda d, mode, bits: d["base"] % value_bytes(d) == 0 and 0 <= d["base"] <= (1 << bits) - _size(d),
          lambda d, mode, bits: [{"base": base} for base in (
              *range(1, WORD + 1), *_last(_size(d), value_bytes(d), bits))]),
-    Rule("SCALES", f"in modes that scale: a multiple of {LINE}; `SCALES` + {WORD} * `CHANNELS` is at most "
-         "2^`address_width`",
-         lambda d, mode, bits: not mode.scaled or "scales" not in d or (
+    Rule("SCALES", f"in modes that scale, and with `scan`: a multiple of {LINE}; `SCALES` + {WORD} * `CHANNELS` is at "
+         "most 2^`address_width`",
+         lambda d, mode, bits: not (mode.scaled or scanned(d)) or "scales" not in d or (
              d["scales"] % LINE == 0 and 0 <= d["scales"] <= (1 << bits) - WORD * d["channels"]),
          lambda d, mode, bits: [{"scales": scales} for scales in (
              1, 2, 4, 8, LINE // 2, LINE, *_last(WORD * d["channels"], LINE, bits))]),
@@ -102,7 +109,20 @@ RULES = (
              {"base": 0, "rows": rows, "width": TILE * tiles, "stride": WORD * TILE * tiles, "height": TILE}
              for tiles, rows in ((15, 2**31 - 8), (16, 2**31 - 32), (16, 2**31 - 24), (16, 2**31 - 8), (17, 2**31 - 8),
                                  (2**18, 2**17), (2**18, 2**17 - 8), (2**18 - 1, 2**17), (2**21 - 1, 16392),
-                                 (2**21 - 1, 16384), (2**21 - 1, 16376))]),
+                                 (2**21 - 1, 16384), (2**21 - 1, 16376))], _blocks),
+    Rule("images", "a whole number with `scan`: `ROWS` / (`HEIGHT` * `CHANNELS`)",
+         lambda d, mode, bits: not scanned(d) or d["rows"] % (d["height"] * d["channels"]) == 0,
+         lambda d, mode, bits: [
+             {}, {"height": 2 * d["height"]}, {"channels": 2 * d["channels"]}, {"channels": 2**24 - 1},
+             {"height": d["rows"], "channels": 1}, {"rows": d["rows"] + TILE}] if scanned(d) else [],
+         lambda d, mode: f"{d['rows']} / {d['height'] * d['channels']}"),
+    Rule("PAYLOAD", f"a multiple of {LINE}, less than 2^`address_width`",
+         lambda d, mode, bits: "payload" not in d or (d["payload"] % LINE == 0 and 0 <= d["payload"] < 1 << bits),
+         lambda d, mode, bits: [{"payload": d["payload"] ^ other} for other in (0, 1, 2, 4, 8, 16, 31)]
+         if "payload" in d else []),
+    Rule("PAYLOAD_SIZE", "less than 2^`address_width`, beyond which the register has no bits",
+         lambda d, mode, bits: 0 <= d.get("payload_size", 0) < 1 << bits,
+         lambda d, mode, bits: []),
 )
 """What a descriptor keeps, whatever the codecs. One that keeps all is legal."""
 
@@ -115,8 +135,8 @@ def violated(descriptor, mode, address_width):
     """The name of the first limit that a tensor does not keep, a rule's or a setting's; None if it is legal.
 
     ``descriptor`` has a number for each register by its name in the map: ``rows``, ``width``, ``stride``, ``height``,
-    ``channels``, ``base``, ``decompress``; and ``scales`` and ``settings``, which are legal if they lack, and
-    ``format``.
+    ``channels``, ``base``, ``decompress``; and ``scales``, ``settings``, ``payload`` and ``payload_size``, which are
+    legal if they lack, ``format`` and ``scan``.
     """
     for rule in RULES:
         if not rule.keeps(descriptor, mode, address_width):
@@ -131,7 +151,7 @@ def check(descriptor, mode, address_width):
     """Raises ValueError unless a tensor is legal, as :func:`violated` says."""
     name = violated(descriptor, mode, address_width)
     if rule := next((rule for rule in RULES if rule.name == name), None):
-        value = descriptor.get(name.lower(), _blocks(descriptor, mode))
+        value = rule.number(descriptor, mode) if rule.number else descriptor[name.lower()]
         raise ValueError(f"{name} is {value}, must be {rule.text.replace('`', '')}")
     if name:
         setting = next(setting for setting in mode.settings if setting.name == name)

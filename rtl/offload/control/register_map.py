@@ -12,7 +12,7 @@ from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.setting import BITS as SETTINGS
 
 __all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR",
-           "PAYLOAD", "PAYLOADS", "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register"]
+           "PAYLOAD", "PAYLOADS", "SCAN", "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 2, 3
@@ -104,6 +104,7 @@ MAP = (
         Field("address_width", 16, 7, "fixed", "bits of an address in memory", None),
         Field("payloads", 24, 2, "fixed", "where payloads pass: 0 through the streams, 1 memory, 2 as `payload_memory` "
               "says", None),
+        Field("scans", 28, 1, "fixed", "the accelerator can scan a tensor, and compute r from k", None),
     )),
     Register("CONTROL", 0x0C, (
         Field("start", 0, 1, "pulse", "starts a tensor; ignored while busy and together with `reset`"),
@@ -129,7 +130,11 @@ MAP = (
         Field("decompress", 8, 1, "rw", "direction: 0 memory to stream, 1 stream to memory"),
         Field("signs", 9, 1, "rw", "when compressing in a mode that scales: a positive value, unless subnormal, "
               "becomes at least 1"),
+        Field("scan", 10, 1, "rw", "when compressing: the tensor is scanned first, which writes k of every channel to "
+              "`SCALES` (this, `scan_only` and `reciprocal` exist only if `scans` is 1)"),
+        Field("scan_only", 11, 1, "rw", "with `scan`: the scan is all; there is no payload, and no frame"),
         Field("format", 12, 2, "rw", f"what a value is in memory: {_FORMATS} (exists only with more than float32)"),
+        Field("reciprocal", 14, 1, "rw", "when decompressing: the table has k, as for compression, in place of r"),
         Field("payload_memory", 16, 1, "rw", "the payload is in memory, at `PAYLOAD` (exists only if `payloads` is 2)"),
     ), locked=True),
     _word("ROWS", 0x24, "rw", "rows of the tensor's view"),
@@ -139,7 +144,7 @@ MAP = (
     _word("CHANNELS", 0x34, "rw", "channels; row r has scale (r // height) mod channels"),
     _word("BASE", 0x38, "rw", "address of the tensor", 2),
     _word("SCALES", 0x40, "rw", "address of the scale table, a multiple of 32: one float32 per channel, k to compress "
-          "and r to decompress; the whole last 32 bytes may be read", 2),
+          "and r to decompress, or k with `reciprocal`; the whole last 32 bytes may be read; a scan writes k there", 2),
     _word("PAYLOAD", 0x48, "rw", "address of the payload, a multiple of 32, or else the error DESCRIPTOR (this and the "
           "next register exist only if `payloads` is not 0)", 2),
     _word("PAYLOAD_SIZE", 0x50, "rw", "bytes that the payload may have when compressing, or has when decompressing", 2),
@@ -153,12 +158,12 @@ MAP = (
     _word("STALL_WRITE", 0xA0, "ro", "cycles in which a CDU waited for memory writes", 2),
     _word("STALL_STREAM", 0xA8, "ro", "cycles spent waiting for the stream", 2),
     _word("SATURATED", 0xB0, "ro", "values outside the range of int8 when compressed; Inf counts", 2),
-    _word("NANS", 0xB8, "ro", "NaNs when compressed", 2),
+    _word("NANS", 0xB8, "ro", "NaNs when compressed in a mode that scales, or in any mode with `scan`", 2),
     _word("MODES", 0xC0, "fixed", "bit m: the mode with code m is built in", 2, reset=None),
     _word("SETTINGS", 0xC8, "rw", "the settings of the mode's stages, below; only the words and bits "
           "that the built-in modes use exist", SETTINGS // 32),
     _word("LENGTHS_IN", 0x148, "rw", "when decompressing in a mode with streams: bytes of the stream of each lane, one "
-          "word per lane (this and all following registers exist only with such modes, and for existing lanes)", LANES),
+          "word per lane (up to `COUNT`, registers exist only with such modes, and for existing lanes)", LANES),
     _word("LENGTHS_OUT", 0x168, "ro", "the same, after compressing in such a mode", LANES),
     Register("BIN", 0x188, (
         Field("bin", 0, 5, "rw", "the histogram bin that `COUNT` shows"),
@@ -168,6 +173,10 @@ MAP = (
               "the bin, all lanes together"),
         Field("counted", 31, 1, "ro", "`count` is valid for `BIN`, some cycles after the write"),
     )),
+    _word("MINIMUM", 0x190, "ro", "float32: the least finite number of the tensor, -0.0 below +0.0; infinite without "
+          "any, and without a scan (this and the next two registers exist only if `scans` is 1)"),
+    _word("MAXIMUM", 0x194, "ro", "the greatest one, likewise; minus infinity without any"),
+    _word("ZEROS", 0x198, "ro", "zeros of either sign in the tensor, counted by the scan", 2),
 )
 
 STREAMS = ("lengths_in", "lengths_out", "bin", "count", "counted")
@@ -179,6 +188,9 @@ PAYLOAD = ("payloads", "payload", "payload_size")
 PAYLOADS = ("stream", "memory", "both")
 """Where payloads of tensors may pass, by the number that ``payloads`` has: AXI4-Stream, a memory port of their own, or
 either, from tensor to tensor."""
+
+SCAN = ("scans", "scan", "scan_only", "reciprocal", "minimum", "maximum", "zeros")
+"""Values that a device has only if it can scan tensors."""
 
 COUNTERS = ("cycles", "bytes_in", "bytes_out", "stall_read", "stall_write", "stall_stream", "saturated", "nans")
 

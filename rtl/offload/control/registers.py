@@ -10,7 +10,7 @@ from actcodec.rtl.common import axil
 from actcodec.rtl.offload.control import setting
 from actcodec.rtl.offload.control.config import check_modes, check_payload, of_streams
 from actcodec.rtl.offload.control.limits import FORMATS
-from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, PAYLOAD, PAYLOADS, STREAMS, VALUES
+from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, PAYLOAD, PAYLOADS, SCAN, STREAMS, VALUES
 from actcodec.rtl.offload.memory.formats import halves_of
 
 __all__ = ["Registers"]
@@ -47,6 +47,8 @@ class Registers(wiring.Component):
     payload : {"stream", "memory", "both"}
         Where payloads pass. "stream": the streams, and nothing here is about memory. "memory": memory alone. "both":
         either, as a bit of MODE says.
+    scan : bool
+        Tensors can be scanned.
 
     Ports
     -----
@@ -72,7 +74,8 @@ class Registers(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, cdus, modes, address_width=64, formats=("float32",), payload="stream"):
+    def __init__(self, cdus, modes, address_width=64, formats=("float32",), payload="stream",
+                 scan=False):
         if cdus not in range(1, 9):
             raise ValueError(f"cdus must be 1 to 8, not {cdus!r}")
         check_modes(modes)
@@ -80,13 +83,14 @@ class Registers(wiring.Component):
             raise ValueError(f"address_width must be 32 to 64, not {address_width!r}")
         check_payload(payload)
         self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
-                      "address_width": address_width, "payloads": PAYLOADS.index(payload),
+                      "address_width": address_width, "payloads": PAYLOADS.index(payload), "scans": 1,
                       "formats": sum(1 << FORMATS.index(name) - 1 for name in halves_of(formats))}
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
                                 for name, info in VALUES.items()} | {
             "settings": setting.width(modes), "clipped": int(any(mode.format.segmented for mode in modes)),
             "format": VALUES["format"].width if halves_of(formats) else 0, "payload_memory": int(payload == "both")}
         widths |= dict.fromkeys(PAYLOAD, 0) if payload == "stream" else {}
+        widths |= {} if scan else dict.fromkeys(SCAN, 0)
         lengths = dict.fromkeys(("lengths_in", "lengths_out"), 32 * cdus)
         widths |= lengths if of_streams(modes) else dict.fromkeys(STREAMS, 0)
         super().__init__({
@@ -103,7 +107,7 @@ class Registers(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        optional = ("settings", "payload_memory", *STREAMS, *PAYLOAD)
+        optional = ("settings", "payload_memory", *STREAMS, *PAYLOAD, *SCAN)
         there = (bits for bits in BITS if bits.name not in optional or bits.part < self.widths[bits.name])
         words = {address: list(pieces) for address, pieces in groupby(there, lambda bits: bits.address)}
 

@@ -6,14 +6,17 @@ from operator import or_
 from amaranth.hdl import Module, Mux, Signal
 
 from actcodec.rtl.common.counter import Counter
+from actcodec.rtl.common.numbers import below
 from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
 
-__all__ = ["add_up", "bins", "count"]
+__all__ = ["add_up", "bins", "count", "extremes"]
+
+INFINITY = 0xFF << 23
 
 
 def count(m: Module, registers, amounts):
     """Adds up ``amounts``, what happens in a cycle by name, and gives ``registers`` the sums. A "tensor" and a "stream"
-    are bytes in and out, by the direction."""
+    are bytes in and out, by the direction. The sums, by name."""
     control, status = registers.control, registers.status
     totals = {}
     for name, amount in amounts.items():
@@ -30,20 +33,37 @@ def count(m: Module, registers, amounts):
         status.bytes_in.eq(Mux(restored, totals["stream"], totals["tensor"])),
         status.bytes_out.eq(Mux(restored, totals["tensor"], totals["stream"])),
     ]
+    return totals
 
 
-def add_up(m: Module, status, lanes, used, launched, names):
-    """The lanes' values under each of ``names``, one after the other, over and over: of the lanes that are ``used``,
-    once the tensor is ``launched``."""
+def extremes(m: Module, status, lanes, used):
+    """The least of the lanes' minima and the greatest of their maxima, over and over: of the lanes that are ``used``,
+    and infinities without any."""
+    turn, first = Signal(len(lanes), init=1), Signal()
+    m.d.sync += [turn.eq(turn.rotate_left(1)), first.eq(turn[0])]
+    for name, none in (("minimum", INFINITY), ("maximum", INFINITY | 1 << 31)):
+        value, best = Signal(32, name=f"one_{name}"), Signal(32, name=f"best_{name}")
+        m.d.sync += value.eq(reduce(or_, (Mux(turn[k], Mux(used[k], lane.statistics[name], none), 0)
+                                          for k, lane in enumerate(lanes))))
+        replaces = below(m, value, best) if name == "minimum" else below(m, best, value)
+        with m.If(first | replaces):
+            m.d.sync += best.eq(value)
+        with m.If(first):
+            m.d.sync += getattr(status, name).eq(best)
+
+
+def add_up(m: Module, sums, lanes, used, launched):
+    """The lanes' values by the names of ``sums``, which get their totals, one after the other, over and over: of the
+    lanes that are ``used``, once the tensor is ``launched``."""
     turn = Signal(len(lanes), init=1)
     m.d.sync += turn.eq(turn.rotate_left(1))
-    for name in names:
+    for name, result in sums.items():
         total = Signal(35)
         value = reduce(or_, (Mux(turn[k] & used[k] & launched, getattr(lane, name), 0)
                              for k, lane in enumerate(lanes)))
         m.d.sync += total.eq(Mux(turn[0], 0, total) + value)
         with m.If(turn[0]):
-            m.d.sync += getattr(status, name).eq(total)
+            m.d.sync += result.eq(total)
 
 
 def bins(m: Module, registers, lanes, used, launched):
@@ -58,4 +78,4 @@ def bins(m: Module, registers, lanes, used, launched):
         m.d.sync += settled.eq(0)
     with m.Elif(settled != late):
         m.d.sync += settled.eq(settled + 1)
-    add_up(m, status, lanes, used, launched, ("count",))
+    add_up(m, {"count": status.count}, lanes, used, launched)

@@ -5,12 +5,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.vectors import sectors
 from actcodec.rtl.offload.memory.formats import Format, check_formats, widen
 
 __all__ = ["Widen"]
-
-_sector = data.ArrayLayout(32, 8)
-
 
 class Widen(wiring.Component):
     """Makes the values of a sector float32, exactly, between a reader and a CDU.
@@ -28,9 +26,12 @@ class Widen(wiring.Component):
     formats : tuple of {"bfloat16", "float16"}
         Those of 16 bits that can be widened; float32 always passes.
 
+    counts : bool
+        Sectors tell how many values they have.
+
     Ports
     -----
-    i, o : stream of 8 words of 32 bits
+    i, o : stream of 8 words of 32 bits, or, with ``counts``, of :data:`~actcodec.rtl.common.vectors.sectors`
     format : input, :class:`~actcodec.rtl.offload.memory.formats.Format`
     plain : input
         Both constant while a tensor is under way; ``plain`` has no effect on float32.
@@ -41,21 +42,25 @@ class Widen(wiring.Component):
         If ``formats`` are not one or more formats of 16 bits.
     """
 
-    def __init__(self, formats=("bfloat16", "float16")):
-        self.formats = check_formats(formats)
-        super().__init__({"i": In(stream.Signature(_sector)), "o": Out(stream.Signature(_sector)),
+    def __init__(self, formats=("bfloat16", "float16"), counts=False):
+        self.formats, self.counts = check_formats(formats), bool(counts)
+        sector = stream.Signature(sectors if counts else data.ArrayLayout(32, 8))
+        super().__init__({"i": In(sector), "o": Out(sector),
                           "format": In(Format), "plain": In(1)})
 
     def elaborate(self, platform):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
-        sector, wide = Value.cast(self.i.p), self.format == Format.FLOAT32
+        source, target = (side.p.data if self.counts else side.p for side in (self.i, self.o))
+        sector, wide = Value.cast(source), self.format == Format.FLOAT32
         words = []
         for k in range(8):
             half = sector.word_select(k, 16)
             value = Mux(self.plain, Cat(half, Const(0, 16)), widen(m, half, self.format, self.formats))
-            words.append(Mux(wide, self.i.p[k], value))
-        (words,) = pipe.stage(Cat(words))
-        m.d.comb += self.o.p.as_value().eq(words)
+            words.append(Mux(wide, source[k], value))
+        words, *about = pipe.stage(Cat(words), *([self.i.p.count, self.i.p.last] if self.counts else []))
+        m.d.comb += target.as_value().eq(words)
+        if self.counts:
+            m.d.comb += [self.o.p.count.eq(about[0]), self.o.p.last.eq(about[1])]
         pipe.finish()
         return m

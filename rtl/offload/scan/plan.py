@@ -7,17 +7,17 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.adders import digitwise
-from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, TILES
-from actcodec.rtl.offload.scan.walk import check_scan, route_layout, start_layout
+from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, TILES, check_address_width
+from actcodec.rtl.offload.scan.walk import LANES, route_layout, start_layout
 
 __all__ = ["ScanPlan", "shape_layout"]
 
 
-def shape_layout(address_width):
+def shape_layout(address_width, halves=False):
     """A tensor as the plan of a scan wants it: as in :func:`~actcodec.rtl.offload.memory.tensor_plan.descriptor_layout`
     and :func:`~actcodec.rtl.offload.memory.geometry.geometry_layout`."""
     return data.StructLayout({"base": address_width, "rows": ROW_BITS, "tiles": TILES, "tail": 4, "stride": 32,
-                              "height": SIZE, "channels": SIZE})
+                              "height": SIZE, "channels": SIZE} | ({"half": 1} if halves else {}))
 
 
 class ScanPlan(wiring.Component):
@@ -38,6 +38,8 @@ class ScanPlan(wiring.Component):
         Bits of a byte address, 32 to 64.
     lanes : int
         1 to 8.
+    halves : bool
+        There are ``shape.half`` and ``route.half``.
 
     Ports
     -----
@@ -62,12 +64,14 @@ class ScanPlan(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, lanes=1):
-        check_scan(address_width, lanes)
-        self.address_width, self.lanes = address_width, lanes
-        super().__init__({"start": In(1), "shape": In(shape_layout(address_width)), "done": Out(1), "error": Out(1),
-                          "route": Out(route_layout(address_width)), "origin": Out(start_layout(address_width)),
-                          "launch": Out(lanes)})
+    def __init__(self, address_width=40, lanes=1, halves=False):
+        check_address_width(address_width)
+        if lanes not in LANES[1:]:
+            raise ValueError(f"lanes must be 1 to {LANES[-1]}, not {lanes!r}")
+        self.address_width, self.lanes, self.halves = address_width, lanes, bool(halves)
+        super().__init__({"start": In(1), "shape": In(shape_layout(address_width, halves)), "done": Out(1),
+                          "error": Out(1), "route": Out(route_layout(address_width, halves)),
+                          "origin": Out(start_layout(address_width)), "launch": Out(lanes)})
 
     def elaborate(self, platform):
         m = Module()
@@ -85,8 +89,12 @@ class ScanPlan(wiring.Component):
             first.eq(Mux(divides, Cat(count[-1], total), total)),
             result.eq(digitwise(m, first, factor ^ subtracts.replicate(width), width // 2, subtracts)),
             route.tiles.eq(shape.tiles), route.tail.eq(shape.tail), route.height.eq(shape.height),
-            route.images.eq(count), self.origin.address.eq(total),
+            route.images.eq(count), route.lanes.eq(self.lanes), self.origin.address.eq(total),
         ]
+        before = (shape.tiles - 1)[:TILES] << 5  # bytes of a row, but for the last sector
+        if self.halves:
+            before = Mux(shape.half, before >> 1, before)
+            m.d.comb += route.half.eq(shape.half)
         m.d.sync += second.eq(adds & ~second)
 
         @contextmanager
@@ -146,7 +154,7 @@ class ScanPlan(wiring.Component):
                         m.next = "row"
             with m.State("row"):
                 m.d.sync += [self.error.eq(self.error | total.any()), total.eq(shape.stride),
-                             factor.eq((shape.tiles - 1)[:TILES] << 5), step.eq(0)]
+                             factor.eq(before), step.eq(0)]
                 m.next = "to row"
             with m.State("to row"):
                 m.d.comb += subtracts.eq(1)

@@ -5,17 +5,17 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.vectors import place_layout, sectors
+from actcodec.rtl.offload.memory.geometry import check_address_width
 from actcodec.rtl.offload.scan.scale import Scale
 from actcodec.rtl.offload.scan.statistics import Statistics
 from actcodec.rtl.offload.scan.table import Table
-from actcodec.rtl.offload.scan.walk import ChannelWalk, check_scan, route_layout, start_layout
+from actcodec.rtl.offload.scan.walk import ChannelWalk, route_layout, start_layout
 
 __all__ = ["Scan"]
 
 
 class Scan(wiring.Component):
-    """Finds the scales of every ``lanes``-th channel and puts them into the table, and what the tensor's values are
-    like::
+    """Finds the scales of a lane's channels and puts them into the table, and what their values are like::
 
         walk -> reader (ar)
         walk -> reader (r) -> statistics -> scale -> writer <- table
@@ -33,8 +33,8 @@ class Scan(wiring.Component):
     ----------
     address_width : int
         Bits of a byte address, 32 to 64.
-    lanes : int
-        From one channel to the next, 1 to 8.
+    halves : bool
+        There is ``route.half``.
 
     Ports
     -----
@@ -61,16 +61,16 @@ class Scan(wiring.Component):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If ``address_width`` is out of range.
     """
 
-    def __init__(self, address_width=40, lanes=1):
-        check_scan(address_width, lanes)
-        self.address_width, self.lanes = address_width, lanes
+    def __init__(self, address_width=40, halves=False):
+        check_address_width(address_width)
+        self.address_width, self.halves = address_width, bool(halves)
         places = stream.Signature(place_layout(address_width))
         super().__init__({
             "start": In(1), "origin": In(start_layout(address_width)),
-            "route": In(route_layout(address_width)), "scales": In(address_width), "lane": In(3),
+            "route": In(route_layout(address_width, halves)), "scales": In(address_width), "lane": In(3),
             "ahead": Out(places), "now": Out(places), "sectors": In(stream.Signature(sectors)),
             "places": Out(places), "words": Out(stream.Signature(data.ArrayLayout(32, 8))),
             "minimum": Out(32), "maximum": Out(32), "zeros": Out(range(9)), "nans": Out(range(9))})
@@ -78,12 +78,12 @@ class Scan(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         for name in ("ahead", "now"):
-            m.submodules[name] = walk = ChannelWalk(self.address_width, self.lanes)
+            m.submodules[name] = walk = ChannelWalk(self.address_width, self.halves)
             m.d.comb += [walk.start.eq(self.start), walk.route.eq(self.route), walk.origin.eq(self.origin)]
             wiring.connect(m, walk.o, wiring.flipped(getattr(self, name)))
         m.submodules.statistics = statistics = Statistics()
         m.submodules.scale = scale = Scale()
-        m.submodules.table = table = Table(self.address_width, self.lanes)
+        m.submodules.table = table = Table(self.address_width)
         wiring.connect(m, wiring.flipped(self.sectors), statistics.i)
         wiring.connect(m, statistics.o, scale.i)
         wiring.connect(m, table.o, wiring.flipped(self.places))
@@ -91,6 +91,7 @@ class Scan(wiring.Component):
             self.words.valid.eq(scale.o.valid), self.words.p[0].eq(Cat(Const(0, 16), scale.o.p)),
             scale.o.ready.eq(self.words.ready),
             statistics.clear.eq(self.start), table.start.eq(self.start), table.channels.eq(self.origin.channels),
+            table.lanes.eq(self.route.lanes),
             table.address.eq(Cat(self.scales[:2], self.lane, self.scales[5:])),
             *(getattr(self, name).eq(getattr(statistics, name)) for name in ("minimum", "maximum", "zeros", "nans")),
         ]

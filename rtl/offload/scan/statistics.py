@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import carrysave
+from actcodec.rtl.common.numbers import below as is_below
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import sectors
@@ -14,11 +15,6 @@ __all__ = ["Statistics"]
 
 INFINITY = 0xFF << 23
 GROUP = 4  # values of which all pairs are compared at once
-
-
-def _below(m, a, b):
-    """Whether the number ``a`` is less than ``b``, -0.0 less than +0.0; anything if they are the same."""
-    return wire(m, Mux(a[31] ^ b[31], a[31], (a[:31] < b[:31]) ^ a[31]), "below")
 
 
 class Statistics(wiring.Component):
@@ -78,8 +74,8 @@ class Statistics(wiring.Component):
                      for counter, flags in ((self.zeros, zeros), (self.nans, nans))]
 
         (low, high, some), (other_low, other_high, others) = groups
-        less = others & (~some | _below(m, other_low, low))
-        more = others & (~some | _below(m, high, other_high))
+        less = others & (~some | is_below(m, other_low, low))
+        more = others & (~some | is_below(m, high, other_high))
         low, high, some, last = pipe.stage(Mux(less, other_low, low), Mux(more, other_high, high), some | others, last)
         pipe.finish()
 
@@ -100,9 +96,9 @@ class Statistics(wiring.Component):
             m.d.sync += first.eq(last)
             with m.If(~kept):
                 m.d.sync += magnitude.eq(choose([(some & above, most), (some & ~above, least)]))
-            with m.If(some & _below(m, low, self.minimum)):
+            with m.If(some & is_below(m, low, self.minimum)):
                 m.d.sync += self.minimum.eq(low)
-            with m.If(some & _below(m, self.maximum, high)):
+            with m.If(some & is_below(m, self.maximum, high)):
                 m.d.sync += self.maximum.eq(high)
         with m.If(self.clear):
             m.d.sync += [first.eq(1), full.eq(0), self.minimum.eq(INFINITY), self.maximum.eq(INFINITY | 1 << 31)]
@@ -112,7 +108,7 @@ class Statistics(wiring.Component):
     def _extremes(m, words, finite):
         """Least and greatest of some words, and whether any of them is finite."""
         places = range(len(words))
-        below = {(i, j): _below(m, words[j], words[i]) for i in places for j in places if i < j}
+        below = {(i, j): is_below(m, words[j], words[i]) for i in places for j in places if i < j}
         least, most = [], []
         for i in places:
             under = [~finite[j] | (below[j, i] if j < i else ~below[i, j]) for j in places if j != i]

@@ -1,19 +1,19 @@
 """Where a lane's scales lie in the table."""
 
-from amaranth.hdl import Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.adders import digitwise
 from actcodec.rtl.common.vectors import place_layout
-from actcodec.rtl.offload.memory.geometry import SIZE
-from actcodec.rtl.offload.scan.walk import check_scan
+from actcodec.rtl.offload.memory.geometry import SIZE, check_address_width
+from actcodec.rtl.offload.scan.walk import LANES
 
 __all__ = ["Table"]
 
 
 class Table(wiring.Component):
-    """Gives a writer the places of the scales of every ``lanes``-th channel, each a sector of one word.
+    """Gives a writer the places of the scales of a lane's channels, each a sector of one word.
 
     They come without waiting for scales, as a writer forms bursts ahead of its data. It puts together what lies in one
     beat, and leaves the words of other lanes alone.
@@ -26,8 +26,6 @@ class Table(wiring.Component):
     ----------
     address_width : int
         Bits of a byte address, 32 to 64.
-    lanes : int
-        From one channel to the next, 1 to 8.
 
     Ports
     -----
@@ -37,25 +35,28 @@ class Table(wiring.Component):
         Of the scale of the lane's first channel, at ``start``.
     channels : input
         From that one to the last, at ``start``; at least one.
+    lanes : input
+        From one of its channels to the next, 1 to 8. Stands from ``start`` until the last place.
     o : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
 
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If ``address_width`` is out of range.
     """
 
-    def __init__(self, address_width=40, lanes=1):
-        check_scan(address_width, lanes)
-        self.address_width, self.lanes = address_width, lanes
-        super().__init__({"start": In(1), "address": In(address_width), "channels": In(SIZE),
+    def __init__(self, address_width=40):
+        check_address_width(address_width)
+        self.address_width = address_width
+        super().__init__({"start": In(1), "address": In(address_width), "channels": In(SIZE), "lanes": In(LANES),
                           "o": Out(stream.Signature(place_layout(address_width)))})
 
     def elaborate(self, platform):
         m = Module()
         address, left = Signal(self.address_width, reset_less=True), Signal(SIZE, reset_less=True)
         valid, waits = Signal(), Signal(2)  # waits: for the carry of the next address
-        following = digitwise(m, address, Const(4 * self.lanes, self.address_width), -(-self.address_width // 2))
+        step = Cat(Const(0, 2), self.lanes, Const(0, self.address_width - 2 - len(self.lanes)))
+        following = digitwise(m, address, step, -(-self.address_width // 2))
         o = self.o
         m.d.comb += [o.valid.eq(valid), o.p.address.eq(address), o.p.words.eq(1), o.p.last.eq(left <= self.lanes)]
         moves = valid & o.ready

@@ -11,25 +11,23 @@ from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, TILES, check_address_width
 from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
 
-__all__ = ["ChannelWalk", "check_scan", "route_layout", "start_layout"]
+__all__ = ["LANES", "ChannelWalk", "route_layout", "start_layout"]
 
 
-def check_scan(address_width, lanes):
-    """Raises ValueError unless ``address_width`` is 32 to 64 and ``lanes`` 1 to 8."""
-    check_address_width(address_width)
-    if lanes not in range(1, MAX_CDUS + 1):
-        raise ValueError(f"lanes must be 1 to {MAX_CDUS}, not {lanes!r}")
+LANES = range(MAX_CDUS + 1)
 
 
-def route_layout(address_width):
+def route_layout(address_width, halves=False):
     """What all lanes know of a tensor that is scanned: a row has ``tiles`` sectors, of which the last one has ``tail``
-    values, a channel ``height`` rows in each of ``images``.
+    values, a channel ``height`` rows in each of ``images``; each of ``lanes`` has every ``lanes``-th channel. ``half``,
+    only with ``halves``: values have 2 bytes, in place of 4.
 
     The others are distances in bytes, from the last sector of one to the first of the next: to a ``row``, to the same
     channel's ``plane`` in the next image, and to the lane's next ``channel``.
     """
-    return data.StructLayout({"tiles": TILES, "tail": 4, "height": SIZE, "images": ROW_BITS, "row": address_width,
-                              "plane": address_width, "channel": address_width})
+    return data.StructLayout({"tiles": TILES, "tail": 4, "height": SIZE, "images": ROW_BITS, "lanes": LANES,
+                              "row": address_width, "plane": address_width, "channel": address_width}
+                             | ({"half": 1} if halves else {}))
 
 
 def start_layout(address_width):
@@ -38,7 +36,7 @@ def start_layout(address_width):
 
 
 class ChannelWalk(wiring.Component):
-    """Gives the places of the sectors of every ``lanes``-th channel, channel by channel.
+    """Gives the places of the sectors of a lane's channels, channel by channel.
 
     One address adds up distances, and counters say which. It is added in two halves, the upper one a cycle later, so
     that every place may be in another row.
@@ -52,8 +50,8 @@ class ChannelWalk(wiring.Component):
     ----------
     address_width : int
         Bits of a byte address, 32 to 64.
-    lanes : int
-        From one channel to the next, 1 to 8.
+    halves : bool
+        There is ``route.half``.
 
     Ports
     -----
@@ -69,13 +67,13 @@ class ChannelWalk(wiring.Component):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If ``address_width`` is out of range.
     """
 
-    def __init__(self, address_width=40, lanes=1):
-        check_scan(address_width, lanes)
-        self.address_width, self.lanes = address_width, lanes
-        super().__init__({"start": In(1), "route": In(route_layout(address_width)),
+    def __init__(self, address_width=40, halves=False):
+        check_address_width(address_width)
+        self.address_width, self.halves = address_width, bool(halves)
+        super().__init__({"start": In(1), "route": In(route_layout(address_width, halves)),
                           "origin": In(start_layout(address_width)),
                           "o": Out(stream.Signature(place_layout(address_width)))})
 
@@ -95,7 +93,7 @@ class ChannelWalk(wiring.Component):
             row_ends.eq(tile == 1),
             plane_ends.eq(row_ends & (row == 1)),
             channel_ends.eq(plane_ends & (image == 1)),
-            ends.eq(channel_ends & (channel <= self.lanes)),
+            ends.eq(channel_ends & (channel <= route.lanes)),
         ]
         with m.If(self.start):
             m.d.sync += [runs.eq(1), tile.eq(route.tiles), row.eq(route.height), image.eq(route.images),
@@ -109,10 +107,11 @@ class ChannelWalk(wiring.Component):
             with m.If(plane_ends):
                 m.d.sync += image.eq(Mux(channel_ends, route.images, image - 1))
             with m.If(channel_ends):
-                m.d.sync += channel.eq(channel - self.lanes)
+                m.d.sync += channel.eq(channel - route.lanes)
 
         # The lower half of the address, and then the upper one.
-        distances = {name: Cat(C(0, 5), 1) if name == "tile" else route[name] for name in ways}
+        sector = Cat(C(0, 4), route.half, ~route.half) if self.halves else Cat(C(0, 5), 1)
+        distances = {name: sector if name == "tile" else route[name] for name in ways}
         half = [Signal(width, reset_less=True, name=name)
                 for name, width in (("low", split), ("high", self.address_width - split))]
         below, carry = Signal.like(half[0], name="below"), Signal(reset_less=True)

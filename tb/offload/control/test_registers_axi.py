@@ -19,7 +19,7 @@ from tb.offload.control.register_model import STATUS, RegisterModel, pack
 
 LANES = lane_modes()
 ALL = {"cdus": 8, "modes": sum(1 << mode.code for mode in LANES), "settings": setting.width(LANES),
-       "clipped": 1, "lanes": 8, "payloads": 2}
+       "clipped": 1, "lanes": 8, "payloads": 2, "scans": 1}
 END = 1 << ADDRESS_BITS
 
 
@@ -27,7 +27,7 @@ class Flat(wiring.Component):
     """The registers with the ports that cocotbext-axi looks for."""
 
     def __init__(self):
-        self.inner = Registers(8, LANES, payload="both")
+        self.inner = Registers(8, LANES, payload="both", scan=True)
         super().__init__({
             **{f"s_axil_{name}": In(width) for name, width in {
                 "awaddr": ADDRESS_BITS, "awprot": 3, "awvalid": 1, "wdata": 32, "wstrb": 4, "wvalid": 1, "bready": 1,

@@ -34,7 +34,7 @@ class Scanner(wiring.Component):
         m.d.comb += [plan.start.eq(self.start), self.planned.eq(plan.done), self.error.eq(plan.error)]
         zeros, nans, busy, faults = [], [], [], []
         for k in range(self.lanes):
-            m.submodules[f"scan_{k}"] = scan = ResetInserter(self.clear)(Scan(self.address_width, self.lanes))
+            m.submodules[f"scan_{k}"] = scan = ResetInserter(self.clear)(Scan(self.address_width))
             memory = self.address_width, self.outstanding, self.memory
             m.submodules[f"reader_{k}"] = reader = Reader(*memory, counts=True)
             m.submodules[f"writer_{k}"] = writer = Writer(*memory)
