@@ -577,6 +577,9 @@ def test_compiles_without_a_warning(folder, tmp_path, compiler):
         files = ["-c", source] if source == SOURCES[0] else [source, SOURCES[0]]
         subprocess.run([compiler, *WARNINGS, "-O2", f"-I{folder}", f"-I{ROOT}/drivers/c", *files, "-o",
                         tmp_path / "out"], check=True)
+        if compiler == "clang":  # its analyzer
+            subprocess.run([compiler, "--analyze", "-Xclang", "-analyzer-werror", "-std=c99", f"-I{folder}",
+                            f"-I{ROOT}/drivers/c", source, "-o", tmp_path / "plist"], check=True)
 
 
 def test_the_header_is_for_cpp_too(folder, tmp_path):

@@ -1,9 +1,10 @@
 /* The driver in user space on Linux: a tensor there and back, through registers by UIO and memory by /dev/mem.
  *
- *     uio /dev/uio0 DMA BUFFER        addresses in hexadecimal
+ *     uio /dev/uio0 BUFFER [DMA]      addresses in hexadecimal
  *
- * UIO (uio_pdrv_genirq) gives the registers of the accelerator and its interrupt. The payload's DMA engine is an AXI DMA
- * of Xilinx in simple mode at the address DMA, with data of 1024 bits at both streams. BUFFER is 1 MiB of memory that
+ * UIO (uio_pdrv_genirq) gives the registers of the accelerator and its interrupt. The payload is in memory; with DMA,
+ * it passes the streams, and the address is that of their DMA engine, an AXI DMA of Xilinx in simple mode with data of
+ * 1024 bits at both. BUFFER is 1 MiB of memory that
  * nobody else uses, such as a reserved-memory node, which accelerator and engine have at the same address; opened with
  * O_SYNC, it is not cached, so the cache hooks are barriers. Needs root.
  *
@@ -120,8 +121,8 @@ int main(int count, char **arguments) {
     int file, outcome;
     float worst = 0;
     size_t k;
-    if (count != 4) {
-        fprintf(stderr, "usage: %s /dev/uio0 DMA BUFFER\n", arguments[0]);
+    if (count != 3 && count != 4) {
+        fprintf(stderr, "usage: %s /dev/uio0 BUFFER [DMA]\n", arguments[0]);
         return 2;
     }
     board.uio = open(arguments[1], O_RDWR);
@@ -130,9 +131,9 @@ int main(int count, char **arguments) {
         perror("open");
         return 1;
     }
-    board.address = strtoull(arguments[3], NULL, 16);
+    board.address = strtoull(arguments[2], NULL, 16);
     board.registers = map(board.uio, 0, PAGE);
-    board.dma = map(file, strtoull(arguments[2], NULL, 16), PAGE);
+    if (count == 4) board.dma = map(file, strtoull(arguments[3], NULL, 16), PAGE);
     board.buffer = map(file, board.address, SPACE);
 
     outcome = actcodec_probe(&device, &hooks, &board);
@@ -144,6 +145,7 @@ int main(int count, char **arguments) {
         job.scales = board.address + TABLE;
         job.payload = board.address + PAYLOAD;
         job.room = ROOM;
+        job.resident = count == 3;
         job.words = words;
         outcome = actcodec_scales(&device, &job);
     }
