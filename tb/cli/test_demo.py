@@ -15,6 +15,7 @@ from actcodec.demo import picture
 from actcodec.demo.run import KINDS, Result, measure, runs, totals
 from actcodec.plotting import pyplot
 from tb import reference
+from tb.harness import regress
 
 
 def cycles(compressed):
@@ -57,7 +58,7 @@ def rows(output):
     return found
 
 
-@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize("everything", [False, *regress(True)])
 def test_demo_has_every_mode_and_leaves_the_picture(monkeypatch, tmp_path, everything):
     result = run(monkeypatch, tmp_path, *["--all"] * everything)
     assert result.exit_code == 0, result.output
