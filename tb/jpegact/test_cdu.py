@@ -85,7 +85,7 @@ def test_div_in_quarters(modes, packed):
              without=[] if packed else [equals_golden_whatever_the_ports_do], modes=modes, packed=packed)
 
 
-@pytest.mark.parametrize("packed", [False, *regress(True)])
+@pytest.mark.parametrize("packed", regress(False, True))
 def test_dpr_and_bitpack(packed):
     """Rows of 8 to 24 bytes, beside some of 32."""
     modes = (*reference.FLAT, "zvc")
