@@ -63,8 +63,9 @@ def test_without_packer_and_unpacker():
 @pytest.mark.parametrize("modes", [("raw", "jpeg-act", "sfpr-zvc", *NIBBLE, *RICE), *regress((NIBBLE,), (RICE,))],
                          ids="+".join)
 def test_coders(modes):
-    """Those in place of ZVC, alone and beside each other."""
-    simulate(Cdu(lane_modes(*modes), packed=False), __file__, [*ANY, *COUNTED], modes=modes, packed=False)
+    """Those in place of ZVC, alone and beside each other; pauses of each port are swept where they are alone."""
+    simulate(Cdu(lane_modes(*modes), packed=False), __file__, [*ANY, *COUNTED],
+             without=[equals_golden_whatever_the_ports_do] if "raw" in modes else [], modes=modes, packed=False)
 
 
 @pytest.mark.parametrize("coders, modes", [
