@@ -24,12 +24,14 @@ SAMPLE = "actcodec/data/resnet20.npz"
 LANES = (SAMPLE, "rtl/common", "rtl/offload", "rtl/jpegact", "rtl/comet", "rtl/division", "actcodec/driver.py",
          "actcodec/sim", "actcodec/bench/cycles.py")
 OTHERS = (SAMPLE, "docs/beside.py", "requirements-bench.lock")
+QUANTIZERS = ((*OTHERS, "docs/quantizers.py", "golden/jpegact/dqt_steps.py"), ("jpeg-act", "sfpr-zvc", "comet", "mx"))
 PAPER = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
 SOURCES = {
     "bench": {**dict.fromkeys(("rates", "tensors", "offload"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
               "coders": (LANES, ("jpeg-base",)), "speed": ((SAMPLE, "golden", "actcodec/bench/speed.py"), ())},
     "measured": {"beside": (OTHERS, ("jpeg-act", "sfpr-zvc", "comet")),
-                 "quantizers": ((*OTHERS, "docs/quantizers.py"), ("jpeg-act", "sfpr-zvc", "comet", "mx"))},
+                 "quantizers": QUANTIZERS, "channels": QUANTIZERS,
+                 "gradients": ((*OTHERS, "docs/gradients.py", "tb/torch/check.py"), ("jpeg-act", "comet", "mx"))},
 }
 """What sections of records depend on: {record: {section: (places, modes whose streams count)}}."""
 
@@ -149,7 +151,8 @@ KINDS = {
     "bench": Kind("rates", lambda: recorded_sections("bench"), lambda _: sections("bench"), lambda _: [
         ["-m", "actcodec", "bench", "--output", "build/bench"], ["-m", "docs.rates", "build/bench"]], quick=True),
     "measured": Kind("ratios beside others", lambda: recorded_sections("measured"), lambda _: sections("measured"),
-                     lambda labels: [["-m", f"docs.{label}"] for label in sorted(labels)], quick=True),
+                     lambda labels: [["-m", f"docs.{name}"] for name in sorted(
+                         {"quantizers" if label == "channels" else label for label in labels})], quick=True),
 }
 """The kinds of figures, in the order in which they are measured."""
 

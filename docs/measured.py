@@ -1,7 +1,7 @@
 """``make docs``: tables that take long, or packages of others, to measure, from ``docs/records/measured.json``.
 
 ``python -m docs.measured`` writes them into ``docs/ratios.md``; what measures one,
-:mod:`docs.beside` or :mod:`docs.quantizers`, records it first.
+:mod:`docs.beside`, :mod:`docs.quantizers` or :mod:`docs.gradients`, records it first.
 """
 
 import json
@@ -20,7 +20,11 @@ HEADS = {
     "beside": ("tensors", "equal", "as", "ZVC", "nibble", "rice", "`comet`", "SZ3, default", "SZ3, best",
                "cuSZ, codes alone", "zfp"),
     "quantizers": ("errors of", "coder", "`sh`", *(f"`div`, dead zone {zone}" for zone in steps.DEAD_ZONES),
-                   "`comet`", "SZ3, best", "zfp", "MX"),
+                   "dead zone 0, scales searched", "`comet`", "SZ3, best", "zfp", "MX"),
+    "channels": ("errors of", "`sh`", "`div`, dead zone 0", "`div`, dead zone 1", "dead zone 0, scales searched",
+                 "`comet`", "SZ3, best", "zfp", "MX"),
+    "gradients": ("error of the gradient", "`rice`, `sh`", "`rice`, `div`, dead zone 0", "dead zone 1", "dead zone 2",
+                  "dead zone 0, one scale", "`comet`", "SZ3", "MX"),
 }
 
 

@@ -220,7 +220,7 @@ def points(text, record):
               for table, coder, zvc, *_ in record["quantizers"] if coder == "zvc" and table != "MXFP8"}
     for table, coder, *ratios in record["quantizers"]:
         if coder == "rice" and table in errors:
-            for name, ratio in (("jpeg-act, rice, div", max(ratios[1:-4])), ("SZ3", ratios[-3]), ("zfp", ratios[-2])):
+            for name, ratio in (("jpeg-act, rice, div", ratios[1]), ("SZ3", ratios[-3]), ("zfp", ratios[-2])):
                 found.setdefault(name, []).append((errors[table], ratio))
     return {series: sorted(point for point in some if not any(
         other != point and other[0] <= point[0] and other[1] >= point[1] for other in some))

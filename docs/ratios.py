@@ -1,8 +1,8 @@
 """``make docs``: the tables of ``docs/ratios.md``, ratio and error of every mode on the sample that the package
-carries, of coders with the tables of another batch, and of DIVISION on smooth maps.
+carries, of tensors of 16 bits, coders with the tables of another batch, and of DIVISION on smooth maps.
 
-``python -m docs.ratios`` writes each between the lines ``<!-- ratios -->`` and ``<!-- /ratios -->``, or ``stale`` or
-``smooth``. A mode is shown with the defaults of its options, and with those of :data:`MORE`.
+``python -m docs.ratios`` writes each between the lines ``<!-- ratios -->`` and ``<!-- /ratios -->``, or ``halves``,
+``stale`` or ``smooth``. A mode is shown with the defaults of its options, and with those of :data:`MORE`.
 """
 
 from pathlib import Path
@@ -12,6 +12,8 @@ import numpy as np
 import actcodec
 from actcodec import demo
 from actcodec.codecs import lane_modes
+from actcodec.golden.mx.element import FORMATS
+from actcodec.tensors import restore
 from docs import marks
 
 __all__ = ["DOCUMENT", "render", "sample"]
@@ -30,6 +32,9 @@ MORE = {
     "division": [{"bits": 1}, {"bits": 4}, {"rounding": "nearest"}, {"lfc": "on"}, {"lfc": "off"},
                  {"lfc": "on", "offset": "min"}],
 }
+TYPES = [*(("mx", {"format": name}) for name in FORMATS), ("sfpr", {}), ("sfpr-zvc", {"coder": "rice"}),
+         *(("jpeg-act", {"dqt": dqt, "coder": coder}) for dqt in ("optL", "optH") for coder in ("zvc", "rice")),
+         ("jpeg-act", {"quantizer": "div", "dead_zone": 0, "coder": "rice", "dqt": 24})]
 
 
 def sample(kind):
@@ -57,6 +62,19 @@ def ratios():
             words = [f"`{mode}`", *(f"{name}={value}" for name, value in options.items())]
             numbers = [cell for tensors in kinds for cell in cells(mode, options, tensors)]
             yield f"| {' '.join(words)} | {' | '.join(numbers)} |"
+
+
+def halves():
+    """The lines of the table of MX beside the modes with scales by channel, for both types of input."""
+    yield ("| mode | dense, float32: ratio | error | bfloat16: ratio | error | ReLU, float32: ratio | error | "
+           "bfloat16: ratio | error |")
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    kinds = [sample("conv"), sample("ReLU")]
+    each = [[restore(x, x.shape, form) for x in kind] for kind in kinds for form in ("float32", "bfloat16")]
+    for mode, options in TYPES:
+        words = [f"`{mode}`", *(f"{name}={value}" for name, value in options.items())]
+        numbers = [cell for some in each for cell in cells(mode, options, some)[1:]]
+        yield f"| {' '.join(words)} | {' | '.join(numbers)} |"
 
 
 def stale():
@@ -103,7 +121,7 @@ def smooth():
 
 def render(text):
     """The document with the tables of today."""
-    return marks.render(text, {"ratios": ratios, "stale": stale, "smooth": smooth})
+    return marks.render(text, {"ratios": ratios, "halves": halves, "stale": stale, "smooth": smooth})
 
 
 if __name__ == "__main__":

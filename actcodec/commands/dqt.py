@@ -1,6 +1,7 @@
 """``actcodec dqt``."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from actcodec import api, sources, tensors
 from actcodec.codecs.compressed import view
 from actcodec.commands.common import check_picture, check_target, quiet_option, say
 from actcodec.files import UserError, is_standard, replacing
+from actcodec.golden.jpegact import sfpr
 from actcodec.golden.jpegact.dqt import Sample
 
 MOST = 4096  # tiles of a tensor that a search looks at
@@ -27,20 +29,29 @@ MARGIN = 1e-6  # by which a search is asked for more than a table that nearest h
               help="The code of blocks that the table is for.")
 @click.option("--quantizer", type=click.Choice(["sh", "div"]), default="sh", show_default=True,
               help="The quantizer that it is for; for div, steps and a dead zone.")
+@click.option("--scaling", type=click.Choice(sfpr.SCALINGS),
+              help="Only with scales of this kind. [default: any with quantizer div, channel with sh]")
+@click.option("--dead-zone", type=click.IntRange(0, 3), help="With quantizer div, only with this one. [default: any]")
+@click.option("--channels", is_flag=True, help="With quantizer div: the error is that of channels, as evaluate has it.")
 @click.option("-o", "--output", "target", default="-", metavar="FILE",
               help="Where to write it. [default: standard output]")
 @click.option("--plot", metavar="FILE", help="Draw the best tables of ZVC, and this one; .png, .svg or .pdf.")
 @quiet_option
 def command(files: Sequence[str], error: float | None, ratio: float | None, alpha: float | None, coder: str,
-            quantizer: str, target: str, plot: str | None, quiet: bool) -> None:
+            quantizer: str, scaling: str | None, dead_zone: int | None, channels: bool, target: str, plot: str | None,
+            quiet: bool) -> None:
     """Find a quantization table for mode jpeg-act that suits tensors: the smallest payload for an error, or the
     smallest error for a ratio.
 
     FILES are those of `evaluate`. Of all tensors together the root mean square of their errors counts, and the ratio of
     all their bytes. The table is written as text, for `--dqt`. For zvc it is the best one, for nibble and rice the best
     that small steps find, in some seconds; of large tensors 4,096 tiles are looked at. With quantizer div all values
-    are the same, but where some would clip, and a dead zone belongs to them. The file says which quantizer it is for,
-    so that `--dqt` needs no more.
+    are the same, but where some would clip; scales, a cap on them, the part of values that they clip, and a dead zone
+    are looked for as well, all by the codec's own error. The file says them and which quantizer it is for, so that
+    `--dqt` needs no more.
+
+    At the same error of a tensor, a dead zone makes gradients worse, and one scale for all channels makes those of
+    small values worse: --dead-zone 0, --scaling channel or --channels are for who minds.
 
     \b
     Examples:
@@ -54,6 +65,8 @@ def command(files: Sequence[str], error: float | None, ratio: float | None, alph
         raise UserError("give one of --error, --ratio and --alpha")
     if alpha is not None and quantizer == "div":
         raise UserError("the paper's own search, --alpha, is for --quantizer sh")
+    if quantizer == "sh" and (channels or dead_zone is not None or scaling not in (None, "channel")):
+        raise UserError("--scaling, --dead-zone and --channels are for --quantizer div")
     check_target(target, "")
     if target.endswith(".npy"):
         raise UserError(f"{target}: the table is text, and would not be read from a .npy file")
@@ -61,17 +74,21 @@ def command(files: Sequence[str], error: float | None, ratio: float | None, alph
         check_picture(plot)
     named_tensors = [(name, tensors.as_float32(x)[0].reshape(view(x.shape)))
              for file in files for name, x in sources.tensors(file, say)]
-    samples = [sampled(name, x) for name, x in named_tensors]
-    table, options, reached = fit(named_tensors, samples, coder, quantizer, error, ratio, alpha)
+    if quantizer == "div":
+        table, options, reached = fit_steps(named_tensors, coder, error, ratio, scaling, dead_zone, channels)
+    else:
+        samples = [sampled(name, x) for name, x in named_tensors]
+        table, options, reached = fit(named_tensors, samples, coder, error, ratio, alpha)
     text = f"# --coder {coder}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}\n"
-    text += "".join(f"{name} {value}\n" for name, value in options.items())
+    text += "".join(f"{name} {value:g}\n" if isinstance(value, float) else f"{name} {value}\n"
+                    for name, value in options.items())
     text += "".join(" ".join(f"{value:3g}" for value in row) + "\n" for row in table)
     with replacing(target) as file:
         file.write(text.encode())
     if plot:
         from actcodec.commands.dqt_plot import draw
 
-        draw(samples, (*reached, coder), plot)
+        draw([sampled(name, x) for name, x in named_tensors], (*reached, coder), plot)
     if not is_standard(target, 1):
         say(f"{click.format_filename(target)}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}", quiet)
 
@@ -79,14 +96,59 @@ def command(files: Sequence[str], error: float | None, ratio: float | None, alph
 def sampled(name: str, x: NDArray[np.float32]) -> Sample:
     from actcodec.golden.jpegact import dqt
 
+    return checked(name, dqt.sample, x)
+
+
+def checked(name: str, sample: Any, x: NDArray[np.float32]) -> Any:
+    """A sample of a tensor. Raises :class:`UserError`."""
     try:
-        return dqt.sample(x, MOST)
+        return sample(x, MOST)
     except ValueError as error:
         raise UserError(f"{name}: {error}") from error
 
 
-def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer: str, error: float | None,
-        ratio: float | None, alpha: float | None) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
+def fit_steps(arrays: Sequence[Any], coder: str, error: float | None, ratio: float | None, scaling: str | None,
+              dead_zone: int | None, channels: bool) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
+    """As :func:`fit`, for quantizer div. With the scales and dead zone that suit the samples, the step is the largest
+    one with that error of all tensors, or the smallest one with that ratio, measured by the codec."""
+    from actcodec.golden.jpegact import dqt_steps, nibble, rice, steps
+
+    samples = [checked(name, dqt_steps.sample, x) for name, x in arrays]
+    scalings = [one for one in dqt_steps.SCALINGS if scaling in (None, one.scaling)]
+    zones = steps.DEAD_ZONES if dead_zone is None else (dead_zone,)
+    module = {"zvc": None, "nibble": nibble, "rice": rice}[coder]
+    try:
+        choice = dqt_steps.best(samples, module, error, ratio, scalings, zones, channels)
+    except ValueError as wrong:
+        raise UserError(str(wrong)) from wrong
+    options = {"quantizer": "div", "dead_zone": choice.dead_zone, "scaling": choice.scaling.scaling,
+               "cap": choice.scaling.cap, "clip": choice.scaling.clip}
+    options = {name: value for name, value in options.items() if value is not None}
+
+    @cache
+    def at(step: int) -> tuple[np.ndarray, tuple[float, float]]:
+        table = choice._replace(step=step).quarters / 4
+        return table, measured(arrays, table, options | {"coder": coder}, channels)
+
+    smaller = -1 if error else 1  # the way to what is asked for
+    step, ends = choice.step, (steps.LEAST, steps.MOST)
+    while not reaches(at(step)[1], error, ratio) and step + smaller in range(ends[0], ends[1] + 1):
+        step += smaller
+    if not reaches(at(step)[1], error, ratio):
+        raise missed(at(step)[1], error, ratio)
+    while step - smaller in range(ends[0], ends[1] + 1) and reaches(at(step - smaller)[1], error, ratio):
+        step -= smaller
+    table, reached = at(step)
+    return table, options, reached
+
+
+def missed(nearest: tuple[float, float], error: float | None, ratio: float | None) -> UserError:
+    limit = f"an error of {error}" if error else f"a ratio of {ratio}"
+    return UserError(f"no table has {limit}: the nearest has {nearest[1 if error else 0]:.4g}")
+
+
+def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, error: float | None, ratio: float | None,
+        alpha: float | None) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
     """The table, the options that belong to it, and the ratio and error of all tensors with it, measured by the codec.
 
     A search sees some tiles and knows SFPR's error only as a constant. Where all tensors miss what was asked for, it is
@@ -95,8 +157,7 @@ def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer:
     aim, nearest = error or ratio or 0.0, None
     while True:
         try:
-            table, options, expected = search(samples, coder, quantizer, aim if error else None, aim if ratio else None,
-                                              alpha)
+            table, options, expected = search(samples, coder, aim if error else None, aim if ratio else None, alpha)
         except ValueError as wrong:
             if nearest is None:
                 raise UserError(str(wrong)) from wrong
@@ -110,11 +171,10 @@ def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, quantizer:
             aim = min(aim, expected[1]) * error / reached[1] * (1 - MARGIN)
         elif ratio:
             aim = max(aim, expected[0]) * ratio / reached[0] * (1 + MARGIN)
-    if alpha is None and quantizer == "sh":  # small steps may end beside a table that has a name
+    if alpha is None:  # small steps may end beside a table that has a name
         best += named(arrays, coder, error, ratio)
     if nearest and not best:
-        limit = f"an error of {error}" if error else f"a ratio of {ratio}"
-        raise UserError(f"no table has {limit}: the nearest has {nearest[1 if error else 0]:.4g}")
+        raise missed(nearest, error, ratio)
     return max(best, key=lambda one: one[2][0] if ratio is None else -one[2][1])
 
 
@@ -123,15 +183,12 @@ def reaches(reached: tuple[float, float], error: float | None, ratio: float | No
     return (error is None or reached[1] <= error) and (ratio is None or reached[0] >= ratio)
 
 
-def search(samples: Sequence[Sample], coder: str, quantizer: str, error: float | None, ratio: float | None,
+def search(samples: Sequence[Sample], coder: str, error: float | None, ratio: float | None,
            alpha: float | None) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
     """A table, float64 [8, 8], the options that belong to it, and the ratio and error that the samples have with it."""
-    from actcodec.golden.jpegact import dqt, dqt_gradient, dqt_steps, nibble, quantize, rice
+    from actcodec.golden.jpegact import dqt, dqt_gradient, nibble, quantize, rice
 
     module = {"zvc": None, "nibble": nibble, "rice": rice}[coder]
-    if quantizer == "div":
-        steps = dqt_steps.best(samples, module, error, ratio)
-        return steps.quarters / 4, {"quantizer": "div", "dead_zone": steps.dead_zone}, (steps.ratio, steps.error)
     if alpha is not None:
         return 2.0 ** quantize.shifts(dqt_gradient.gradient_descent(samples, alpha)), {"quantizer": "sh"}, (1, 1)
     if module:
@@ -151,8 +208,11 @@ def named(arrays: Sequence[Any], coder: str, error: float | None, ratio: float |
     return [one for one in each if reaches(one[2], error, ratio)]
 
 
-def measured(arrays: Sequence[Any], table: Any, options: Mapping[str, Any]) -> tuple[float, float]:
-    """The ratio of all tensors, and the root mean square of their relative errors, by the codec itself."""
+def measured(arrays: Sequence[Any], table: Any, options: Mapping[str, Any],
+             channels: bool = False) -> tuple[float, float]:
+    """The ratio of all tensors, and the root mean square of their relative errors, or of their channels', by the codec
+    itself."""
     each = [(x.nbytes, api.evaluate(x, "jpeg-act", dqt=table, **options)) for _, x in arrays]
     ratio = sum(size for size, _ in each) / sum(size / one.ratio for size, one in each)
-    return ratio, float(np.sqrt(np.mean([one.relative_error**2 for _, one in each])))
+    errors = [one.channel_error if channels else one.relative_error for _, one in each]
+    return ratio, float(np.sqrt(np.mean(np.square(errors))))

@@ -69,8 +69,9 @@ def decompressing(words: NDArray[np.uint32]) -> NDArray[np.float32]:
     return np.where(bits < _INFINITE, _normal(bits.view(np.float32)), np.float32(np.inf))
 
 
-def _largest(x, view):
-    """Largest magnitude of each channel."""
+def largest(x: NDArray[np.float32], view: blocks.View) -> NDArray[np.float32]:
+    """Largest magnitude of each channel that is finite, 0 if that is subnormal. Raises TypeError unless `x` is
+    float32."""
     if x.dtype != np.float32:
         raise TypeError(f"tensor is {x.dtype}, has to be float32")
     planes = x.reshape(-1, view.width * view.height).view(np.uint32)
@@ -78,10 +79,10 @@ def _largest(x, view):
     for i in range(0, len(planes), step):
         for j in range(0, planes.shape[1], _PART):
             bits = planes[i : i + step, j : j + _PART] & _MAGNITUDE  # they rise with the magnitude
-            largest = bits.max(axis=1)
-            if largest.max() >= _INFINITE:
-                largest = np.where(bits < _INFINITE, bits, 0).max(axis=1)
-            np.maximum(most[i : i + step], largest, out=most[i : i + step])
+            found = bits.max(axis=1)
+            if found.max() >= _INFINITE:
+                found = np.where(bits < _INFINITE, bits, 0).max(axis=1)
+            np.maximum(most[i : i + step], found, out=most[i : i + step])
     most = most.reshape(-1, view.channels).max(axis=0)
     return np.where(most < _NORMAL, 0, most).astype(np.uint32).view(np.float32)
 
@@ -104,7 +105,12 @@ def scales(x: NDArray[np.float32], scaling: str = "channel", cap: float | None =
     `scaling` "tensor", m is that of all channels; with "cap" at least float32(that / cap). A channel of zeros has k = 0
     in any case. Raises ValueError for a shape that has no view, TypeError unless `x` is float32.
     """
-    largest = _largest(x, blocks.view(x.shape))
+    return of_largest(largest(x, blocks.view(x.shape)), scaling, cap, clip)
+
+
+def of_largest(largest: NDArray[np.float32], scaling: str = "channel", cap: float | None = None,
+               clip: float = S) -> Scales:
+    """Scales of a tensor whose channels have these largest magnitudes."""
     most = np.maximum(largest, largest.max() / limit(scaling, cap))
     k = np.where(largest == 0, np.float32(0), np.maximum(scan.scale(most, peak(clip)), SMALLEST))
     return Scales(k, reciprocal(k))

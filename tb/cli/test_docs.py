@@ -140,7 +140,7 @@ def test_the_rates_are_up_to_date(name, figure):
     assert rates.render(stale, name, rates.load(), figures.stale_labels()["bench"]) == text, "run make docs"
 
 
-@pytest.mark.parametrize("figure", ["| 21.15 |", "| 19.60 |"])
+@pytest.mark.parametrize("figure", ["| 21.15 |", "| 19.59 |", "| 18.93 |"])
 def test_what_takes_long_to_measure_is_as_it_was_recorded(figure):
     text = measured.DOCUMENT.read_text()
     stale = text.replace(figure, "| 0.00 |")
@@ -202,7 +202,7 @@ def test_the_ratios_in_the_readme_are_those_of_all_modes():
 
 def test_what_the_readme_reaches_is_what_was_measured():
     text = readme.PATH.read_text()
-    stale = re.sub(r"offload [\d.]+", "offload 1.0", text.replace("| 15.60 |", "| 1.00 |"))
+    stale = re.sub(r"offload [\d.]+", "offload 1.0", text.replace("| 15.18 |", "| 1.00 |"))
     assert stale != text
     assert readme.render(stale, figures.stale_labels()) == text, "run make docs"
     assert len(text.splitlines()) <= 150

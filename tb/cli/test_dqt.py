@@ -69,7 +69,8 @@ def test_a_step_of_division_is_taken_and_better_than_shifts(dense, coder):
     told = succeeds(f"dqt dense.npz --error {error} --coder {coder} --quantizer div -o step.txt").stderr
     shifts = float(run(f"dqt dense.npz --error {error} --coder {coder}").split("ratio ")[1].split(",")[0])
     first, quantizer, zone, *rest = Path("step.txt").read_text().splitlines()
-    assert first.startswith(f"# --coder {coder}: ") and len(set(" ".join(rest).split())) == 1
+    assert first.startswith(f"# --coder {coder}: ") and len(set(" ".join(rest[-8:]).split())) == 1
+    assert rest[0].startswith("scaling ") and rest[-9].startswith("clip ")
     assert quantizer == "quantizer div" and zone.startswith("dead_zone ")
     sizes, errors = [], []
     for x in dense:
@@ -81,6 +82,20 @@ def test_a_step_of_division_is_taken_and_better_than_shifts(dense, coder):
     ratio, error_ = sum(x.nbytes for x in dense) / sum(sizes), np.mean(np.square(errors)) ** 0.5
     assert told == f"step.txt: ratio {ratio:.2f}, relative error {error_:.4f}\n"
     assert error_ <= error and ratio > (1.02 if coder == "zvc" else 1.05) * shifts
+
+
+def test_a_search_may_be_limited(dense):
+    for line, options in {"--dead-zone 0 --scaling channel": {"dead_zone": 0, "scaling": "channel"},
+                          "--scaling tensor --channels": {"scaling": "tensor"}}.items():
+        run(f"dqt dense.npz --error 0.12 --quantizer div {line} -o table.txt")
+        assert options.items() <= read_dqt("table.txt")[2].items()
+    _, table, options = read_dqt("table.txt")
+
+    def error(step):
+        each = [actcodec.evaluate(x, "jpeg-act", dqt=np.maximum(table, step), **options) for x in dense]
+        return np.mean([one.channel_error**2 for one in each]) ** 0.5
+
+    assert error(0) <= 0.12 < error(table.min() + 0.25)
 
 
 @pytest.mark.parametrize("limit, options", [("--error 0.06", ""), ("--error 0.1", "--quantizer div"),
@@ -126,6 +141,8 @@ def test_the_papers_search(dense):
     ("dqt dense.npz", "give one of --error, --ratio and --alpha"),
     ("dqt dense.npz --error 0.1 --ratio 8", "give one of"),
     ("dqt dense.npz --alpha 0.005 --quantizer div", "--alpha, is for --quantizer sh"),
+    ("dqt dense.npz --error 0.1 --channels", "are for --quantizer div"),
+    ("dqt dense.npz --error 0.1 --scaling tensor", "are for --quantizer div"),
     ("dqt dense.npz --error 0.0001 --quantizer div", "no table has an error of 0.0001"),
     ("dqt dense.npz --error 0.0001", "no table has an error of 0.0001"),
     ("dqt dense.npz --ratio 200 --coder nibble", "no table has a ratio of 200"),

@@ -5,8 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from actcodec.golden.jpegact import dqt, dqt_steps, nibble, rice
-from tb import reference
+import actcodec
+from actcodec.golden.jpegact import dqt_steps, nibble, rice
+from actcodec.golden.jpegact.dqt_steps import Scaling
+from actcodec.metrics import channel_error, relative_error
 from tb.harness import regress
 from tb.judges import blockcodes
 
@@ -22,55 +24,73 @@ def tensors():
 
 @cache
 def some():
-    return [dqt.sample(x, 48) for x in tensors()[::2]]
+    return [dqt_steps.sample(x, 48) for x in tensors()[::2]]
+
+
+@cache
+def scaled():
+    return [dqt_steps.scaled(one) for one in some()]
 
 
 @cache
 def every(coder):
     """All steps and dead zones."""
-    least = dqt_steps.floors(some())
-    found = [dqt_steps.measured(some(), CODERS[coder], np.maximum(quarters, least), zone)
-             for quarters in range(2, 256) for zone in range(4)]
-    return {(one.dead_zone, one.quarters.tobytes()): one for one in found}
+    least = dqt_steps.floors(scaled())
+    return {(zone, step): dqt_steps.measured(scaled(), CODERS[coder], np.maximum(np.uint8(step), least), zone)
+            for step in range(2, 256) for zone in range(4)}
 
 
 @CODER
-@pytest.mark.parametrize("quarters, zone", [(2, 0), (31, 1), (90, 2), (255, 3)])
-def test_ratio_and_error_are_those_of_the_codec(coder, quarters, zone):
+@pytest.mark.parametrize("quarters, zone, scaling", [
+    (2, 0, dqt_steps.PAPER), (31, 1, Scaling("tensor", None, 1.0)), (90, 2, Scaling("cap", 2.0, 1.3)),
+    (255, 3, dqt_steps.PAPER)])
+def test_ratio_and_errors_are_those_of_the_codec(coder, quarters, zone, scaling):
     table = np.full((8, 8), quarters, np.uint8)
     table[0, 0] = max(32, quarters)
-    found = dqt_steps.measured([dqt.sample(x) for x in tensors()], CODERS[coder], table, zone)
-    mode = "jpeg-act-div" if coder == "zvc" else f"jpeg-act-div-{coder}"
-    packed = [reference.compress(x, mode, table / 4, dead_zone=zone) for x in tensors()]
-    size = sum(c.payload_bytes for c in packed)
-    assert found.quarters is table and found.dead_zone == zone
-    assert found.ratio == pytest.approx(sum(x.nbytes for x in tensors()) / size)
-    each = [np.square(reference.decompress(c) - x, dtype=float).sum() / np.square(x, dtype=float).sum()
-            for c, x in zip(packed, tensors(), strict=True)]
-    assert found.error == pytest.approx(np.mean(each) ** 0.5, rel=0.01)
+    every = [*tensors(), np.ascontiguousarray(tensors()[0][:, :3, :13, :19])]  # with padding on both sides
+    samples = [dqt_steps.scaled(dqt_steps.sample(x), scaling) for x in every]
+    ratio, error = dqt_steps.measured(samples, CODERS[coder], table, zone)
+    packed = [actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=table / 4, dead_zone=zone,
+                                **scaling._asdict()) for x in every]
+    assert ratio == pytest.approx(sum(x.nbytes for x in every) / sum(c.payload_bytes for c in packed))
+    pairs = [(x, actcodec.decompress(c)) for c, x in zip(packed, every, strict=True)]
+    assert error == pytest.approx(np.mean([relative_error(*pair) ** 2 for pair in pairs]) ** 0.5, rel=1e-5)
+    _, error = dqt_steps.measured(samples, CODERS[coder], table, zone, channels=True)
+    assert error == pytest.approx(np.mean([channel_error(*pair) ** 2 for pair in pairs]) ** 0.5, rel=1e-5)
 
 
 @EACH
 @pytest.mark.parametrize("error", [0.04, 0.06, 0.15, 0.23])
 def test_no_other_step_is_better_for_an_error(coder, error):
     found = dqt_steps.best(some(), CODERS[coder], error=error)
-    assert found[2:] == every(coder)[found.dead_zone, found.quarters.tobytes()][2:] and found.error <= error
-    assert found.ratio > 0.995 * max(one.ratio for one in every(coder).values() if one.error <= error)
+    assert found[-2:] == every(coder)[found.dead_zone, found.step] and found.error <= error
+    assert found.ratio > 0.995 * max(ratio for ratio, one in every(coder).values() if one <= error)
 
 
 @EACH
 @pytest.mark.parametrize("ratio", [5.0, 7.0, 9.0])
 def test_no_other_step_is_better_for_a_ratio(coder, ratio):
     found = dqt_steps.best(some(), CODERS[coder], ratio=ratio)
-    assert found[2:] == every(coder)[found.dead_zone, found.quarters.tobytes()][2:] and found.ratio >= ratio
-    assert found.error < 1.005 * min(one.error for one in every(coder).values() if one.ratio >= ratio)
+    assert found[-2:] == every(coder)[found.dead_zone, found.step] and found.ratio >= ratio
+    assert found.error < 1.005 * min(error for one, error in every(coder).values() if one >= ratio)
+
+
+def test_the_best_way_to_scale_is_taken(monkeypatch):
+    """Also where few tiles are tried first."""
+    each = {way: dqt_steps.best(some(), None, 0.15, scalings=[way]) for way in dqt_steps.SCALINGS}
+    most = max(one.ratio for one in each.values())
+    assert most > 1.01 * each[dqt_steps.PAPER].ratio
+    assert dqt_steps.best(some(), None, 0.15, scalings=dqt_steps.SCALINGS).ratio == most
+    monkeypatch.setattr(dqt_steps, "FEW", 24)
+    found = dqt_steps.best(some(), None, 0.15, scalings=dqt_steps.SCALINGS, dead_zones=(0, 1))
+    assert found.error <= 0.15 and found.dead_zone < 2 and found.ratio > 0.97 * most
 
 
 def test_floors_are_the_smallest_steps_that_do_not_clip():
-    least, c = dqt_steps.floors(some()).astype(int), np.concatenate([s.coefficients for s in some()])
+    least, c = dqt_steps.floors(scaled()).astype(int), np.concatenate([s.coefficients for s in scaled()])
     assert np.all(least >= 2) and least[0, 0] == least.max()
     for quarters, clips in ((least, False), (np.maximum(least - 1, 2), True)):
-        beyond = np.abs(c / (16 * quarters)).max(axis=0) > 127
+        beyond = (np.abs(c / (16 * quarters) + 0.5) > 128).any(axis=0)
         assert np.array_equal(beyond, (least > 2) & clips)
 
 

@@ -42,9 +42,10 @@ class Uniform(at.Codec):
         return data[0].numel()
 
 
-def steps(zone):
+def steps(zone, **options):
     """Cases of ``jpeg-act``; a step below 8 clips the mean of blocks."""
-    return {f"div {step}, dead zone {zone}": ("jpeg-act", {"quantizer": "div", "dqt": step, "dead_zone": zone})
+    return {f"div {step}, dead zone {zone} {options}": (
+                "jpeg-act", {"quantizer": "div", "dqt": step, "dead_zone": zone, **options})
             for step in (8.0, 11.5, 16.0, 23.5, 32.0)}
 
 
@@ -57,6 +58,7 @@ def groups():
         "`jpeg-act`, tables, and steps without dead zone": tables | steps(0),
         "`jpeg-act`, steps, dead zone 1": steps(1),
         "`jpeg-act`, steps, dead zone 2": steps(2),
+        "`jpeg-act`, steps without dead zone, one scale": steps(0, scaling="tensor"),
         "`comet` by error": {f"comet {l2}": ("comet", {"l2": l2}) for l2 in (0.02, 0.05, 0.1, 0.2)},
         "one step for a tensor": {f"tensor {n}": (None, {"rules": [at.rule(Uniform(n, False))]}) for n in LEVELS},
         "a step for each channel": {f"channel {n}": (None, {"rules": [at.rule(Uniform(n, True))]}) for n in LEVELS}}
