@@ -4,7 +4,8 @@ from functools import cache
 
 from amaranth.hdl import Cat, Const, Signal
 
-__all__ = ["add", "columns", "compress", "count", "digits", "levels", "reduce", "reduced", "rows"]
+__all__ = ["add", "columns", "compress", "count", "digits", "levels", "pair", "reduce", "reduced", "rows",
+           "weigh"]
 
 
 def add(m, a, b, c):
@@ -27,9 +28,19 @@ def count(bits):
     return count(bits[:half]) + count(bits[half:]) if half else bits[0]
 
 
+def weigh(terms, width):
+    """The bits of unsigned terms, pairs (value, shift), as a list of them for each of ``width`` weights."""
+    return [[term[place - shift] for term, shift in terms if 0 <= place - shift < len(term)] for place in range(width)]
+
+
+def pair(bits):
+    """Two numbers whose sum is that of at most two bits of each weight."""
+    return [Cat(column[row] if row < len(column) else Const(0, 1) for column in bits) for row in range(2)]
+
+
 def compress(m, terms, width):
     """Two numbers whose sum is that of unsigned terms, pairs (value, shift), modulo ``2**width``."""
-    bits = [[term[place - shift] for term, shift in terms if 0 <= place - shift < len(term)] for place in range(width)]
+    bits = weigh(terms, width)
     while max(map(len, bits)) > 2:
         merged = [[] for _ in range(width + 1)]
         for place, column in enumerate(bits):
@@ -40,7 +51,7 @@ def compress(m, terms, width):
                 merged[place + 1].append(carry)
             merged[place] += column[whole:]
         bits = merged[:width]
-    return [Cat(column[row] if row < len(column) else Const(0, 1) for column in bits) for row in range(2)]
+    return pair(bits)
 
 
 @cache
@@ -123,9 +134,10 @@ def reduce(m, rows, width, depth):
     return rows
 
 
-def reduced(m, bits, single=0):
+def reduced(m, bits, single=0, depth=None):
     """Adds bits up, given as a list of them for each weight, until there are at most two of any weight, and one of the
-    ``single`` lowest; returns them in the same form. What would be carried beyond the highest weight is dropped.
+    ``single`` lowest, or until any further sum would take more than ``depth`` XORs; returns them in the same form. What
+    would be carried beyond the highest weight is dropped.
 
     Column by column, and of a column the bits that are there first (V. Oklobdzija, D. Villeger, S. Liu, "A method for
     speed optimized partial product reduction", IEEE Transactions on Computers 45(3), 1996).
@@ -139,6 +151,8 @@ def reduced(m, bits, single=0):
             # Three bits, of which two may stay, leave the last of them alone.
             count = 2 if len(column) == 2 or (len(column) == 3 and goal == 2) else 3
             (_, x), (second, y), *third = column[:count]
+            if depth is not None and (max(second + 2, third[0][0] + 1) if third else second + 1) > depth:
+                break
             column = column[count:]
             half, carry = Signal(name="half"), Signal(name="carry")
             m.d.comb += half.eq(x ^ y)

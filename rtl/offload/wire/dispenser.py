@@ -37,6 +37,8 @@ class Dispenser(wiring.Component):
         Bit k: ``piece`` is the block's k-th. The first one only when ``free``.
     whole : input
         With a piece: it is the block's last one.
+    lacking : input
+        With a first piece: there is no such block, and no piece will come any more.
     final : input
         With a block's first piece: it is the tensor's last block for this CDU.
     begins : input, only with modes whose blocks have segments
@@ -60,7 +62,7 @@ class Dispenser(wiring.Component):
     def __init__(self, sizes):
         self.sizes = sizes
         begins = {"begins": In(8)} if sizes.segmented else {}
-        super().__init__({"piece": In(8 * sizes.piece), "load": In(sizes.pieces), "whole": In(1),
+        super().__init__({"piece": In(8 * sizes.piece), "load": In(sizes.pieces), "whole": In(1), "lacking": In(1),
                           "final": In(1), **begins, "free": Out(1),
                           "mode": In(config_layout(sizes.modes)["mode"].shape), "start": In(1), "waits": In(1),
                           "ended": In(1), "waiting": Out(1),
@@ -135,10 +137,10 @@ class Dispenser(wiring.Component):
                 front = Mux(counted, self.piece[8 * MASK - 8 : 8 * MASK], front)
                 if sizes.halved:
                     front = Mux(halved, self.piece[8 * (MASK - HALVES) :][:8], front)
-            m.d.sync += [some.eq(1), last_block.eq(self.final),
+            m.d.sync += [some.eq(~self.lacking), last_block.eq(self.final),
                          mask.eq(begun(front, self.begins if sizes.segmented else None))]
         with m.If(self.load.any()):
-            m.d.sync += whole.eq(self.whole)
+            m.d.sync += whole.eq(self.whole & ~self.lacking)
         with m.If(self.start):
             m.d.sync += self.waiting.eq(self.waits)
 

@@ -1,20 +1,22 @@
 """The splitter: a stream of packets dealt out to several CDUs, block by block."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.carrysave import columns, compress
+from actcodec.rtl.common.carrysave import columns, pair, reduced, weigh
 from actcodec.rtl.common.onehot_shift import Digits, choose, window
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.offload.control.config import Chosen, config_layout, rows_layout
 from actcodec.rtl.offload.memory.geometry import FAR, TILES
-from actcodec.rtl.offload.wire.block_format import MASK
+from actcodec.rtl.offload.wire.block_format import MASK, VALUES
 from actcodec.rtl.offload.wire.dispenser import Dispenser, ones
 from actcodec.rtl.offload.wire.round_robin import GROUP, PACKET, RoundRobin, Sizes
 from actcodec.rtl.offload.wire.row_starts import segment_begins
 
 __all__ = ["Splitter"]
+
+DEPTH = 6  # XORs that the mask's bits pass in the cycle in which they show
 
 
 class Splitter(wiring.Component):
@@ -99,7 +101,7 @@ class Splitter(wiring.Component):
         stream is a few levels of AND-OR; the mask has selects of its own (``look_mask``), which are known a cycle
         earlier. The length is never added up alone: population counts, fixed part and the block's place go into one
         carry-save tree, whose two outputs are added digit by digit, with the carry as the last select. And since a
-        piece is never longer than a packet, one bit (``crosses``) tells whether the next packet is needed."""
+        piece is never longer than a packet, one bit tells whether the next packet is needed."""
 
         m = Module()
         sizes = self.sizes
@@ -121,18 +123,21 @@ class Splitter(wiring.Component):
         begin = Signal(range(kept + 1))
         m.d.comb += begin.eq(kept if sizes.wide else mode.choose(
             lambda mode: kept - MASK + mode.format.head))
+        least = mode.choose(lambda mode: min(mode.format.shortest, MASK) // granule)
 
         # ---------------------------------------------------------------------------------------- the packets
         running, closed, discarding = Signal(), Signal(), Signal()  # closed: the last packet stands at the input
         stop, moved, whole, there = Signal(), Signal(), Signal(), Signal()
-        passes, crosses = Signal(), Signal()  # a packet is let go; what follows lies in the next one
+        near = Signal()  # what follows lies in the next packet, or at least behind what is kept of this one
         # A counted block that says it is longer than a packet, which none of its kind is: another packet has to go.
         # Where packets are the pieces of blocks, it has two of them like others.
         skips, leaps = Signal(), Signal()
         goes = moved & whole if halves else moved  # nothing in front of the next place is wanted again
         # Places in the stream, behind `kept` lanes: where the block begins, the stream ends, the next piece begins.
         reach = max(kept + packet, most + MASK).bit_length() + 1 + sizes.counted
-        base, top, after = (Signal(reach, name=name, reset_less=True) for name in ("base", "top", "after"))
+        # The shortest block begins at ``bound`` at the latest.
+        base, top, bound, after = (Signal(reach, name=name, reset_less=True)
+                                   for name in ("base", "top", "bound", "after"))
         bits = (packet - 1).bit_length()
         passed = Signal(len(base) - bits)  # packets
         # Where the piece begins, of what is kept and the packet at the input. The mask's own is below.
@@ -144,25 +149,21 @@ class Splitter(wiring.Component):
         source = self.i.p.data.as_value()
         m.d.comb += [
             there.eq(closed | (self.i.valid & ~self.i.p.last)),
-            passes.eq(goes & crosses),
             self.wants.eq(discarding | (running & ~closed)),
         ]
-        # A block's second half may begin in what will be kept.
-        with m.If(passes | leaps | (step[0] & look.reaches(kept))):
+        # What is kept, as soon as nothing else of it is wanted. A block's second half may begin in it.
+        with m.If((goes & near) | leaps | (step[0] & look.reaches(kept))):
             m.d.sync += store.eq(source[-len(store) :])
         with m.If(goes):
             m.d.sync += passed.eq(after[bits:])
         with m.If(running & ~closed & self.i.valid):
-            m.d.sync += [closed.eq(self.i.p.last), top.eq(
-                Cat(Const(0, bits), passed) + (self.i.p.count >> fine) + begin)]
+            end = Cat(self.i.p.count[fine : bits + fine], passed + self.i.p.count[bits + fine])
+            m.d.sync += [closed.eq(self.i.p.last), top.eq(end + begin), bound.eq(end + (begin - least))]
 
         # ---------------------------------------------------------------------------------------- the blocks
-        def level(more):
-            """That the stream goes on for ``more`` behind the block's beginning; it may end before that if it has
-            proved to lie inside of the block before."""
-            reach = Signal(signed(len(base)))
-            m.d.comb += reach.eq(top - base - more)
-            return reach >= 0
+        def beyond(place):
+            """Whether the block begins behind a place of the stream's end, which may lie inside of the block before."""
+            return (place - base)[len(base) - 1]
 
         lanes = [Cat(store, source).word_select(k, unit) for k in range(kept + packet)]
         coarse = window(m, lanes, look[2:], piece + 15)
@@ -184,22 +185,26 @@ class Splitter(wiring.Component):
         # A block's length is a constant of the mode and what its mask adds, or its first byte, or its segments.
         fixed = Signal(range(sizes.block + 1))
         m.d.sync += fixed.eq(mode.choose(lambda mode: mode.format.shortest))
-        counts = []
-        for k in range(MASK):
-            count, counted = Signal(4, name=f"count_{k}"), Signal(4, name=f"counted_{k}", reset_less=True)
-            m.d.comb += count.eq(ones(m, mask[8 * k :][:8]))
-            # While the first half shows, its length takes the place of the mask's count.
-            half = Mux(step[0] & running, 0, piece * (k + 1) // MASK - piece * k // MASK) if halves else 0
-            with m.If((moved & (step[0] | whole)) | ~running):
-                m.d.sync += counted.eq(count | half)
-            counts.append(counted if halves else Mux(step[0], count, counted))
+        # The mask's bits are added up as far as there is time for, to bits of several weights.
+        sums = reduced(m, [list(mask), *([] for _ in range(VALUES.bit_length() - 1))], depth=DEPTH)
+        weights = [weight for weight, column in enumerate(sums) for _ in column]
+        count, counted = Signal(len(weights)), Signal(len(weights), reset_less=True)
+        m.d.comb += count.eq(Cat(sums))
+        # While the first half shows, its length takes the place of the mask's count.
+        half, rest = [], piece if halves else 0
+        for weight in reversed(weights):
+            half.insert(0, rest >= 1 << weight)
+            rest -= half[0] << weight
+        with m.If((moved & (step[0] | whole)) | ~running):
+            m.d.sync += counted.eq(count | Mux(step[0] & running, 0, Cat(Const(bit, 1) for bit in half)))
+        counts = counted if halves else Mux(step[0], count, counted)
         if sizes.wide:
             items = {item: mode(lambda mode, item=item: mode.format.kind == "mask" and mode.format.item == item)
                      for item in (2, 4)}  # bytes
             if any(mode.format.kind == "mask" and mode.format.item == 2 for mode in sizes.modes):
-                counts = [Mux(items[2], count << 1, count) for count in counts]
-            counts = [Mux(items[4], count << 2, count) >> fine for count in counts]
-        terms = [(count, 0) for count in counts]
+                counts = [Mux(items[2], bit << 1, bit) for bit in counts]
+            counts = [Mux(items[4], bit << 2, bit) >> fine for bit in counts]
+        terms = list(zip(counts, weights, strict=True))
         begins = segment_begins(m, self, mode, turns) if sizes.segmented else None
         if sizes.counted or sizes.segments:
             head = next_piece[:8] if sizes.wide else next_piece[8 * MASK - 8 : 8 * MASK]
@@ -223,11 +228,11 @@ class Splitter(wiring.Component):
         m.d.comb += whole.eq(step[-1] if halves else choose(
             (step[k], 1 if k == sizes.pieces - 1 else
              columns(m, [*terms, (fixed >> fine, 0)], len(base)) <= piece * (k + 1)) for k in range(sizes.pieces)))
-        lacking, offered = Signal(), Signal()  # not even the shortest block is there, or one was not
-        least = mode.choose(lambda mode: min(mode.format.shortest, MASK) // granule)
+        # Not even the shortest block is there: it is dealt out all the same, as that is known late, but is none.
+        lacking, offered = Signal(), Signal()
         m.d.comb += [
-            lacking.eq(running & step[0] & closed & ~skips & ~level(Mux(turns.active, least, 0))),
-            offered.eq(running & turns.active & ~self.short & there & ~lacking & ~skips),
+            lacking.eq(running & step[0] & closed & ~skips & Mux(turns.active, beyond(bound), beyond(top))),
+            offered.eq(running & turns.active & ~self.short & there & ~skips),
             turns.next.eq(moved & whole),
         ]
         # Where the next piece begins: in the block, while it has more of them, or else behind it.
@@ -236,7 +241,7 @@ class Splitter(wiring.Component):
             terms = [*((Mux(whole, term, 0), shift) for term, shift in terms), (more, 0)]
         # The upper digit for both carries into it, since the carry comes late.
         lower, upper, turned = Signal(5), Signal(len(base) - 4), Signal(1 << bits - 4)
-        one, other = compress(m, [*terms, (base, 0)], len(base))
+        one, other = pair(reduced(m, weigh([*terms, (base, 0)], len(base))))
         m.d.comb += [lower.eq(one[:4] + other[:4]), upper.eq(one[4:] + other[4:]),
                      after.eq(Cat(lower[:4], upper + lower[4])), turned.eq(1 << upper[: bits - 4])]
         # Never by more than one packet, so that one bit tells.
@@ -244,7 +249,8 @@ class Splitter(wiring.Component):
         carried = here ^ (one[4:bits] ^ other[4:bits]).all()
         lets = goes & ~closed
         # The carry comes latest of all, hence last.
-        m.d.comb += [crosses.eq(Mux(lower[4], carried, here)),
+        m.d.comb += [near.eq(here | upper[1 : bits - 4].all() if kept <= packet - packet // 4
+                             else Mux(lower[4], carried, here)),
                      self.i.ready.eq(discarding | (leaps & ~closed) | Mux(lower[4], lets & carried, lets & here))]
         after_digits = [1 << lower[:2], 1 << lower[2:4], Mux(lower[4], turned.rotate_left(1), turned)]
         # One assignment each: a constant on its own would be taken for a reset, and spoil the clock's gate.
@@ -273,6 +279,7 @@ class Splitter(wiring.Component):
             m.d.comb += [
                 dispenser.piece.eq(next_piece),
                 dispenser.whole.eq(whole),
+                dispenser.lacking.eq(lacking),
                 dispenser.final.eq(turns.ends),
                 dispenser.mode.eq(self.mode),
                 dispenser.start.eq(self.start),
