@@ -14,7 +14,8 @@ from formal.turns import DEALT, SHARE, model
 
 __all__ = ["proofs"]
 
-TURNS = ("start", "blocks", "next", "active", "turn", "follows", "ends", "last", "left", "borrow", "index")
+TURNS = ("start", "blocks", "next", "active", "turn", "follows", "ends", "last", "left", "upper", "borrow",
+         "index")
 PICKED = "what moves is a piece of the block whose turn it is, from its first to its last"
 WHOLE = "a block moves when its eight chunks are there, and no CDU is more than a block ahead"
 FREE = "no block is loaded over another one"
@@ -30,7 +31,7 @@ def dealer(component, folder, *names):
     unit = h.unit(**{f"o_{name}": value for name, value in inner.items()})
     h.near = "unit/w:turns.* unit/w:pick_* unit/w:step unit/w:*load %u %u %u %ci2"
     turns = SimpleNamespace(**{name: inner[f"turns.{name}"] for name in TURNS})
-    dealt = model(h, turns, turns.left, turns.borrow, turns.index, cdus)
+    dealt = model(h, turns, turns.left, turns.upper, turns.borrow, turns.index, cdus)
     h.assume(~unit.start | (unit.blocks != 0))
     step = inner["step"]
     h.check(PICKED, Cat(step == 1 << k for k in range(len(step))).any() & (turns.active | step[0]))

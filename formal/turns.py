@@ -14,15 +14,16 @@ SHARE = "no CDU gets more than its share of the blocks, and in the end all of it
 
 
 def turns(cdus, folder):
-    h = Harness(component := RoundRobin(cdus), peeked(component, folder, "left", "borrow", "index"))
+    h = Harness(component := RoundRobin(cdus), peeked(component, folder, "left", "upper", "borrow", "index"))
     seen, late, at = Signal(32, name="seen"), Signal(name="late"), Signal(2, name="at")
-    unit = h.unit(o_left=seen, o_borrow=late, o_index=at)
+    upper = Signal(name="upper")
+    unit = h.unit(o_left=seen, o_upper=upper, o_borrow=late, o_index=at)
     h.assume(~unit.next | unit.active)
-    model(h, unit, seen, late, at, cdus)
+    model(h, unit, seen, upper, late, at, cdus)
     return h
 
 
-def model(h, unit, seen, late, at, cdus):
+def model(h, unit, seen, upper, late, at, cdus):
     """A model knows how many blocks are left from this run of groups on, with 32 bits and no carry that comes late.
     What exists of the run follows from that, and so do the outputs of ``unit``, whose registers are the others.
 
@@ -66,6 +67,7 @@ def model(h, unit, seen, late, at, cdus):
     # What makes this inductive: the unit's registers are the model's, and what was dealt was left before.
     h.check(DEALT, ~active | ((seen[:16] == left[:16]) & (seen[16:] == (left[16:] + late)[:16]) & (at == index)))
     h.check(DEALT, ~late | ~active | (left[:16] >= (1 << 16) - run))
+    h.check(DEALT, ~active | (upper == seen[16:].any()) | (left[:16] >= (1 << 16) - 2 * run))
     reached = [Mux(active & (index + (cdu > c) < have[c]), index + (cdu > c), have[c]) for c in range(cdus)]
     equal(DEALT, active, (total + left)[:32], (blocks + sum(reached))[:32])
     for c in range(cdus):

@@ -14,6 +14,7 @@ __all__ = ["GROUP", "MAX_CDUS", "PACKET", "RoundRobin", "Sizes", "check_cdus"]
 PACKET = 128  # bytes that DMA moves at once
 GROUP = 4  # blocks that a CDU works on before it is the next one's turn to be given some
 MAX_CDUS = 8
+HALF = 16  # bits of a number of blocks that is counted in two halves
 
 
 def check_cdus(cdus):
@@ -166,16 +167,16 @@ class RoundRobin(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         run = GROUP * self.cdus
-        # Blocks of this run of groups and those behind it; the upper half may follow a cycle late, since then the lower
-        # one alone is more than any question is about.
-        left = Signal(32, reset_less=True)
+        # Blocks of this run of groups and those behind it; the upper half, and whether it is any, may follow late, since
+        # then the lower one alone is more than any question is about.
+        left, upper = Signal(32, reset_less=True), Signal(reset_less=True)
         borrow = Signal()
         index = Signal(2, reset_less=True)  # in the group
 
         # No question is about more than two runs.
         bits = (2 * run).bit_length()
         near = Signal(bits)
-        m.d.comb += near.eq(Mux(left[bits:].any(), -1, left[:bits]))
+        m.d.comb += near.eq(Mux(upper | left[bits:HALF].any(), -1, left[:bits]))
         place = Signal(bits)  # of the block in the run, in memory's order
         number = Cat(Cat(self.turn[c] for c in range(self.cdus) if c >> bit & 1).any()
                      for bit in range((self.cdus - 1).bit_length()))
@@ -189,15 +190,15 @@ class RoundRobin(wiring.Component):
             self.last.eq(~(across | down | over)),
             self.ends.eq(((index == GROUP - 1) | (near <= place + 1)) & (near <= Cat(Const(0, 2), number) + run)),
         ]
-        m.d.sync += borrow.eq(0)
+        m.d.sync += [borrow.eq(0), upper.eq(Mux(self.start, self.blocks, left)[HALF:].any())]
         with m.If(borrow):
-            m.d.sync += left[16:].eq(left[16:] - 1)
+            m.d.sync += left[HALF:].eq(left[HALF:] - 1)
         with m.If(self.next):
             m.d.sync += self.turn.eq(Mux(across, self.turn << 1, 1))
             with m.If(~across):
                 m.d.sync += [index.eq(Mux(down, index + 1, 0)), self.active.eq(down | over)]
                 with m.If(~down):
-                    m.d.sync += Cat(left[:16], borrow).eq(left[:16] - run)
+                    m.d.sync += Cat(left[:HALF], borrow).eq(left[:HALF] - run)
         with m.If(self.start):
             m.d.sync += [left.eq(self.blocks), borrow.eq(0), index.eq(0), self.turn.eq(1),
                          self.active.eq(self.blocks != 0)]

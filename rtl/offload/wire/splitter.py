@@ -248,10 +248,13 @@ class Splitter(wiring.Component):
         here = upper[bits - 4] ^ passed[0]
         carried = here ^ (one[4:bits] ^ other[4:bits]).all()
         lets = goes & ~closed
+        if kept <= packet - packet // 4:
+            quarters = (one[bits - 2 : bits + 1] + other[bits - 2 : bits + 1])[:3]  # of a packet; or there is one more
+            m.d.comb += near.eq(quarters[:2].all() | (quarters[2] ^ passed[0]))
+        else:
+            m.d.comb += near.eq(Mux(lower[4], carried, here))
         # The carry comes latest of all, hence last.
-        m.d.comb += [near.eq(here | upper[1 : bits - 4].all() if kept <= packet - packet // 4
-                             else Mux(lower[4], carried, here)),
-                     self.i.ready.eq(discarding | (leaps & ~closed) | Mux(lower[4], lets & carried, lets & here))]
+        m.d.comb += self.i.ready.eq(discarding | (leaps & ~closed) | Mux(lower[4], lets & carried, lets & here))
         after_digits = [1 << lower[:2], 1 << lower[2:4], Mux(lower[4], turned.rotate_left(1), turned)]
         # One assignment each: a constant on its own would be taken for a reset, and spoil the clock's gate.
         with m.If(moved | self.start):
