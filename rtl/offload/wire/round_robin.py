@@ -169,7 +169,8 @@ class RoundRobin(wiring.Component):
         run = GROUP * self.cdus
         # Blocks of this run of groups and those behind it; the upper half, and whether it is any, may follow late, since
         # then the lower one alone is more than any question is about.
-        left, upper = Signal(32, reset_less=True), Signal(reset_less=True)
+        left = Signal(32, reset_less=True)
+        upper = Signal(reset_less=True)
         borrow = Signal()
         index = Signal(2, reset_less=True)  # in the group
 
