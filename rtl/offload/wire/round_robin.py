@@ -167,8 +167,8 @@ class RoundRobin(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         run = GROUP * self.cdus
-        # Blocks of this run of groups and those behind it; the upper half, and whether it is any, may follow late, since
-        # then the lower one alone is more than any question is about.
+        # Blocks of this run of groups and those behind it; the upper half, and whether it has any, may follow
+        # late, since then the lower one alone is more than any question is about.
         left = Signal(32, reset_less=True)
         upper = Signal(reset_less=True)
         borrow = Signal()
