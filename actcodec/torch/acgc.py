@@ -1,0 +1,125 @@
+"""AC-GC: quantizers that are chosen while a network is trained, by a bound on the gradient's error (Evans, Aamodt,
+NeurIPS 2021)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from actcodec.golden.common import acgc
+from actcodec.torch import rules as ruling
+from actcodec.torch.golden import codec
+
+__all__ = ["AcGc"]
+
+KINDS = tuple(kind for kind in ruling.ACTIVATIONS if kind != "mask")
+
+
+class AcGc:
+    """Gives each convolution's input the smallest of several quantizers whose error AC-GC's bound allows.
+
+    It gives a :class:`~actcodec.torch.Compress` a rule for each convolution, in front of those it has, which are for
+    all other tensors, and for all until the first look. Call :meth:`update` after each backward pass, before gradients
+    are cleared.
+
+    Parameters
+    ----------
+    compress : Compress
+        Of the model; its own rules are those of now.
+    choices : list
+        Rules of :func:`~actcodec.torch.rule`, of which mode and options count. The smallest one within the bound is
+        taken; none, where none is. Of mode ``comet`` without options the bound itself is its ``error_bound``.
+    e2 : float
+        The paper's e^2: how much larger the square of a gradient's error may be than with exact activations.
+    window : int
+        Steps from one look at the network to the next.
+
+    Convolutions are those of ``torch.nn.Conv2d``. Those that read the same tensor are bounded together. Raises
+    ValueError for a model without a convolution, and for a parameter out of range.
+
+    Attributes
+    ----------
+    history : list of dictionaries
+        One for each look: ``step``; and ``layers``, of each layer that saved an input: ``limit`` on the square of its
+        error, the ``error`` of the choice, its ``mode`` and ``options``, and the ``ratio``. All None or infinite where
+        there is no choice.
+    """
+
+    def __init__(self, compress: Any, choices: Sequence[ruling.Rule], *, e2: float = 0.5, window: int = 100) -> None:
+        acgc.limit(e2, [], [], [])
+        if any(one.mode is None for one in choices):
+            raise ValueError("a choice has no mode")
+        if window < 1 or not choices:
+            raise ValueError(f"window is {window!r} with {len(choices)} choices, both must be 1 or more")
+        self.compress, self.e2, self.window, self._step = compress, e2, window, 0
+        self._choices, self._rest = tuple(choices), compress.rules
+        self.history: list[dict[str, Any]] = []
+        self._modules = {name: module for name, module in compress.model.named_modules()
+                         if isinstance(module, nn.Conv2d)}
+        if not self._modules:
+            raise ValueError("the model has no convolution")
+        self._chosen: dict[str, ruling.Rule] = {}  # by the layer that saves an input
+        self._begin()
+        compress.layers.watch = self._look
+
+    def _begin(self):
+        self._readers: defaultdict[str, list[str]] = defaultdict(list)
+        self._inputs: dict[str, torch.Tensor] = {}
+        self._outputs: dict[str, float] = {}
+
+    def _look(self, name, module, args, output):
+        """At a convolution in a step that choices are made in."""
+        if name not in self._modules or self._step % self.window or not output.requires_grad or len(args) != 1:
+            return
+        kept = self.compress.kept(args[0])
+        if kept is None or not args[0].requires_grad or not module.weight.requires_grad:
+            return
+        self._readers[kept[0]].append(name)
+        self._inputs[kept[0]] = args[0].detach()  # the exact one, for this step
+        output.register_hook(lambda gradient: self._outputs.__setitem__(
+            name, self._outputs.get(name, 0.0) + float(gradient.double().square().sum())))
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Chooses, if it is time to."""
+        if self._step % self.window == 0:
+            layers = {}
+            for layer, names in self._readers.items():
+                modules = [(name, self._modules[name]) for name in names if name in self._outputs]
+                modules = [(name, one) for name, one in modules if one.weight.grad is not None]
+                if modules:
+                    layers[layer] = self._choose(layer, modules)
+            self.history.append({"step": self._step, "layers": layers})
+            self.compress.set(rules=[*self._chosen.values(), *self._rest])
+            self._begin()
+        self._step += 1
+
+    def _choose(self, layer, modules):
+        x = self._inputs[layer].float().contiguous()
+        limit = acgc.limit(self.e2, [float(one.weight.grad.double().square().sum()) for _, one in modules],
+                           [self._outputs[name] for name, _ in modules],
+                           [acgc.reuse(one.kernel_size, one.stride) for _, one in modules])
+        tries = []
+        for one in self._choices:
+            assert one.mode is not None
+            options = one.options
+            if one.mode == "comet" and not options:
+                if not 0 < limit < math.inf:
+                    continue
+                options = {"error_bound": acgc.bound(limit, x.numel())}
+            coder = codec(one.mode, options, self.compress.engine)
+            packed = coder.encode(x)
+            error = float((coder.decode(packed).double() - x).square().sum())
+            if error <= limit:
+                tries.append((packed.nbytes, error, one.mode, options))
+        if not tries:
+            self._chosen[layer] = ruling.rule(None, kind=KINDS, layer=layer)
+            return {"limit": limit, "error": 0.0, "mode": None, "options": {}, "ratio": 1.0}
+        size, error, mode, options = min(tries, key=lambda one: one[0])
+        self._chosen[layer] = ruling.rule(mode, kind=KINDS, layer=layer, **options)
+        return {"limit": limit, "error": error, "mode": mode, "options": options, "ratio": x.nbytes / size}
