@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from actcodec import codecs
 from actcodec.golden.common import acgc
 from actcodec.torch import rules as ruling
 from actcodec.torch.golden import codec
@@ -33,7 +34,7 @@ class AcGc:
         Of the model; its own rules are those of now.
     choices : list
         Rules of :func:`~actcodec.torch.rule`, of which mode and options count. The smallest one within the bound is
-        taken; none, where none is. Of mode ``comet`` without options the bound itself is its ``error_bound``.
+        taken; none, where none is. A mode with an ``error_bound``, without options, gets the bound itself.
     e2 : float
         The paper's e^2: how much larger the square of a gradient's error may be than with exact activations.
     window : int
@@ -108,7 +109,7 @@ class AcGc:
         for one in self._choices:
             assert one.mode is not None
             options = one.options
-            if one.mode == "comet" and not options:
+            if not options and bounded(one.mode):
                 if not 0 < limit < math.inf:
                     continue
                 options = {"error_bound": acgc.bound(limit, x.numel())}
@@ -123,3 +124,8 @@ class AcGc:
         size, error, mode, options = min(tries, key=lambda one: one[0])
         self._chosen[layer] = ruling.rule(mode, kind=KINDS, layer=layer, **options)
         return {"limit": limit, "error": error, "mode": mode, "options": options, "ratio": x.nbytes / size}
+
+
+def bounded(mode: Any) -> bool:
+    """Whether a mode takes a bound on the error of each value."""
+    return isinstance(mode, str) and codecs.find(mode).option("error_bound") is not None
