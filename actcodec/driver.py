@@ -22,7 +22,7 @@ from actcodec.rtl.offload.control.limits import FORMATS, check, scanned, value_b
 from actcodec.rtl.offload.control.register_map import COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
 from actcodec.rtl.offload.control.setting import width
 
-__all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "Statistics", "run"]
+__all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "Statistics", "check_scan", "run"]
 
 LENGTH = 32  # bits of the length of a lane's stream
 MOST = 8  # a value takes no more bytes in it
@@ -115,6 +115,7 @@ class Driver(RegisterAccess):
         hardware = isinstance(scales, str)
         if hardware:
             self._scanned(job, scales)
+            check_scan(options or {})
         if (mode.scaled and scales is None) or ((mode.settings or mode.shifts) and settings is None):
             x = (await self._rows(address, mode.model.view(shape), job["stride"], dtype)).reshape(shape)
             words, fitted = mode.model.fit(x, signs=signs, **_options(name, options or {}))
@@ -273,6 +274,14 @@ class Driver(RegisterAccess):
         minimum, maximum, zeros = await self.get("minimum", "maximum", "zeros")
         low, high = np.array([minimum, maximum], np.uint32).view(np.float32)
         return Statistics(low, high, zeros, counters["nans"])
+
+
+def check_scan(options: Mapping[str, Any]) -> None:
+    """Raises ValueError if ``options`` of a mode want other scales than those that a scan finds."""
+    from actcodec.golden.jpegact import sfpr
+
+    if (options.get("scaling", "channel"), options.get("clip", sfpr.S)) != ("channel", sfpr.S):
+        raise ValueError("a scan finds the scales of channels, with the paper's clip")
 
 
 def _options(name, options):

@@ -14,8 +14,7 @@ from actcodec.codecs import find, host_mode
 from actcodec.codecs.codec import LanePayload
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.mode import Mode
-from actcodec.driver import AcceleratorError, Driver, Plain, Result, run
-from actcodec.golden.jpegact import sfpr
+from actcodec.driver import AcceleratorError, Driver, Plain, Result, check_scan, run
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import configuration, prepare
@@ -136,8 +135,8 @@ def compress(x: np.ndarray, mode: Mode, cdus: int = 1, dtype: str = "float32", s
     lane, words, settings = mode.model.plan(values, dtype, **options)
     if scan and (not lane.scaled or lane.format.segmented):
         raise ValueError(f"mode {mode.name} has no scales that a scan finds")
-    if scan and (options.get("scaling", "channel"), options.get("clip", sfpr.S)) != ("channel", sfpr.S):
-        raise ValueError("a scan finds the scales of channels, with the paper's clip")
+    if scan:
+        check_scan(options)
     host = SimulatedHost(x.shape, host_mode(lane).name, cdus, dtype, scan=scan)
     result, payload = host.compress(x, host_mode(lane).name, signs=options.get("signs", False),
                                     scales="hardware" if scan else words, settings=settings)

@@ -21,7 +21,8 @@ def drawn(random, name, cdus, **given):
             values[option.name] = (
                 bool(random.integers(2)) if option.type is bool else
                 option.choices[random.integers(len(option.choices))] if option.choices else
-                int(random.integers(*option.range, endpoint=True)))
+                int(random.integers(*option.range, endpoint=True)) if option.type is int else
+                float(random.uniform(*option.range)))
     values |= {"cdus": cdus} | {key: one for key, one in given.items() if mode.option(key)}
     return mode, mode.option_values(values)
 

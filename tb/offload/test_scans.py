@@ -212,6 +212,8 @@ def test_driver_refuses_what_a_scan_cannot_be(simulator):
     driver = run(opened(simulator))
     for changes, text in (({"scales": "software"}, "scales must be numbers or 'hardware', not 'software'"),
                           ({"scale_table": None}, "mode sfpr-zvc needs a scale_table"),
+                          ({"options": {"scaling": "tensor"}}, "a scan finds the scales of channels"),
+                          ({"options": {"clip": 2.0}}, "a scan finds the scales of channels"),
                           ({"scale_table": 20}, "SCALES is 20, must be in modes that scale"),
                           ({"payload": (20, 100)}, "PAYLOAD is 20, must be a multiple of 32"),
                           ({"payload": (32, 1 << 40)}, "PAYLOAD_SIZE is 1099511627776, must be less than")):
