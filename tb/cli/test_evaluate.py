@@ -51,7 +51,7 @@ def test_each_option_is_tried_with_each(tensors):
     assert [row["label"] for row in found] == [
         *(f"jpeg-act {dqt} {cdus}" for dqt in ("optL", "jpeg60") for cdus in (1, 3)), "zvc 1", "zvc 3"]
     assert found[3]["options"] == {"dqt": "jpeg60", "coder": "zvc", "quantizer": "sh", "dead_zone": None,
-                                   "cdus": 3}
+                                   "scaling": "channel", "cap": None, "clip": 1.125, "cdus": 3}
 
 
 def test_the_same_numbers_as_text_and_values(tensors):

@@ -92,7 +92,8 @@ def test_info_and_evaluate(folder):
         f"{mode} {dqt}" for mode in ("jpeg-base", "jpeg-act") for dqt in ("jpeg60", "mine.txt")]
     expected = actcodec.evaluate(np.load("x.npy"), "jpeg-base", dqt="jpeg60")
     assert (found[0]["ratio"], found[0]["relative_error"]) == (expected.ratio, expected.relative_error)
-    assert found[0]["options"] == {"dqt": "jpeg60", "cdus": 1}
+    assert found[0]["options"] == {"dqt": "jpeg60", "cdus": 1, "scaling": "channel", "cap": None,
+                                   "clip": 1.125}
     assert found[0]["ratio"] > found[2]["ratio"]  # JPEG's codes against ZVC
 
 
