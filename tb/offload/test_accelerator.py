@@ -318,14 +318,16 @@ def test_ends_memory_errors_with_an_error(session, side):
 def test_recovers_from_a_soft_reset_at_any_moment(session):
     """Until it has met a tensor in each direction, a frame in progress, and one that has not begun."""
     random, cut = session.random, dict.fromkeys(("compress", "decompress", "frame", "unbegun"), 0)
-    jobs = [job(session, tensor(random, (1, 3, 16, 40)), name) for name in some(session, asked(session.driver.modes))]
+    shape = 1, max(3, session.driver.cdus), 16, 40  # a frame that takes a while however many lanes there are
+    jobs = [job(session, tensor(random, shape), name) for name in some(session, asked(session.driver.modes))]
     for attempt in range(100):
         if attempt >= 12 and all(cut.values()):
             break
         back, one = attempt % 2, jobs[random.integers(len(jobs))]
         chance.around(session)
         late = int(random.choice([60, 400, 1500]))  # some before a frame has begun
-        in_time, frame = session.give_up(one, back, int(random.integers(1, late)))
+        planned = int(random.choice([0, 40 * session.driver.cdus]))  # by when every lane has begun
+        in_time, frame = session.give_up(one, back, planned + int(random.integers(1, late)))
         cut["decompress" if back else "compress"] += in_time
         cut["frame"] += bool(frame) and len(frame) < len(one.payload)
         if back and not session.environment.begun and not session.environment.sent:  # it is for the next tensor
