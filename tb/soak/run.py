@@ -71,7 +71,7 @@ class Run:
         self.around()
         way = self.random.integers(3)
         job = self.job(back=way == 1)
-        if job.scan and self.random.random() < 0.3:
+        if way != 1 and job.scan and self.random.random() < 0.3:  # settings to decompress with need not be legal then
             self.scan(job)
         if way != 1:
             self.compress(job)
