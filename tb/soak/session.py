@@ -111,7 +111,10 @@ class Session:
             size = min(len(job.payload), space.stop - space.start)
             fault = fault or (ErrorCode.OVERFLOW if size < len(job.payload) else ErrorCode.NONE)
             at = slice(space.start, space.start + size)
-            before[at] = environment.bytes[at] if reads or writes else np.frombuffer(job.payload[:size], np.uint8)
+            if reads or writes:  # of what was read instead the payload may be longer
+                before[space] = environment.bytes[space]
+            else:
+                before[at] = np.frombuffer(job.payload[:size], np.uint8)
         if job.scan:
             self._expect_table(job, before, fault not in (ErrorCode.NONE, ErrorCode.OVERFLOW))
         self._same_memory(before, "memory, of which only the payload and a scan's table were written")
