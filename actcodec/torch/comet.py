@@ -19,7 +19,7 @@ from actcodec.golden.comet import book as books
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.interleave import LANES
 from actcodec.golden.offload import blocks
-from actcodec.torch import sfpr
+from actcodec.torch import packing
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 from actcodec.torch.packing import Sparse, pack_codes, padded, sparse, unpack_bits, unpack_codes
@@ -88,13 +88,13 @@ class Comet:
         """In memory order, in parts that do not depend on each other."""
         way = config.tiled, config.horizontal, config.vertical, config.signed
         if config.tiled:  # rows of tiles
-            step = LANES * max(1, sfpr.part(q) // (LANES * view.width))
+            step = LANES * max(1, packing.part_of(q) // (LANES * view.width))
             for first in range(0, view.rows, step):
                 rows = min(step, view.rows - first)
                 part = q[first * view.width:(first + rows) * view.width]
                 yield self._function(predicted)(part, view._replace(rows=rows), way, first)
         else:
-            for part in q.split(max(sfpr.part(q) // lorenzo.GROUP, 1) * lorenzo.GROUP):
+            for part in q.split(max(packing.part_of(q) // lorenzo.GROUP, 1) * lorenzo.GROUP):
                 yield self._function(predicted)(part, view, way, 0)
 
 
@@ -126,7 +126,7 @@ def quantize(x: torch.Tensor, s: Any) -> tuple[torch.Tensor, ...]:
     golden's ``prequantise.quantize``: a quotient of float64 numbers is as good as an exact one."""
     q = torch.empty(x.shape, dtype=torch.int16, device=x.device)
     outside = torch.empty(x.shape, dtype=torch.bool, device=x.device)
-    part = sfpr.part(x)
+    part = packing.part_of(x)
     for i in range(0, x.numel(), part):
         y = x[i:i + part].double() / s  # not times 1 / s; by a Python number, CUDA would do that
         y = torch.trunc(y + torch.copysign(torch.full_like(y, 0.5), y))  # half away from zero
@@ -197,15 +197,15 @@ def size(rounds: Any, code: Any, escape: Any) -> Any:
     """
     if not len(rounds):
         return 0
-    taken = torch.zeros(LANES, dtype=code.dtype, device=rounds.device)
-    for part in rounds.split(max(sfpr.part(rounds) // LANES, 1)):
+    bits_of = torch.zeros(LANES, dtype=code.dtype, device=rounds.device)
+    for part in rounds.split(max(packing.part_of(rounds) // LANES, 1)):
         index = part.reshape(-1).int()
         bits = code.index_select(0, index).view(part.shape)
         last = bits[-1]
-        taken += bits.sum(0)
+        bits_of += bits.sum(0)
         if escape is not None:
             own = escape.index_select(0, index).view(part.shape)
             raw = own.amax(1)
-            taken += raw.sum() + 7 * own.sum(0)
+            bits_of += raw.sum() + 7 * own.sum(0)
             last = torch.where(raw[-1] == 0, last, torch.where(own[-1] == raw[-1], 8, 1))
-    return int((2 + torch.ceil((taken - last) / 8)).sum())
+    return int((2 + torch.ceil((bits_of - last) / 8)).sum())

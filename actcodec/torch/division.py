@@ -16,7 +16,7 @@ from actcodec.golden.division import codec, dither, parts, table
 from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr as golden_sfpr
 from actcodec.golden.offload.blocks import BLOCK, GROUP, LANES
-from actcodec.torch import sfpr
+from actcodec.torch import packing, sfpr
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 from actcodec.torch.packing import joined, pack_codes, unpack_codes
@@ -94,7 +94,7 @@ class Division:
         k, delta, lfc = self._table(values, view)
         scales = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
         codes, bases, blocks = [], [], 0
-        for part, planes, _ in parts.pieces(view, sfpr.part(x)):
+        for part, planes, _ in parts.pieces(view, packing.part_of(x)):
             # 32 steps, which take minutes to compile
             random = noise(part, bits, self.options["seed"], self.options["rounding"], x.device, blocks // GROUP)
             code, base = self._function(encode_values)(
@@ -114,7 +114,7 @@ class Division:
         x = torch.empty(packed.shape, device=code.device)
         values = x.view(view.planes, -1)
         size = BLOCK * bits // 8
-        for part, planes, _ in parts.pieces(view, sfpr.part(x)):
+        for part, planes, _ in parts.pieces(view, packing.part_of(x)):
             segments = self._segments(part, code.device)
             mine, code = code[:size * part.blocks], code[size * part.blocks:]
             level_of, base = base[:len(segments.plane)], base[len(segments.plane):]
@@ -142,7 +142,7 @@ class Division:
     def _fitted(self, x, view, lfc):
         """Of all planes."""
         fits = [self._fitted_part(self._function(normal)(x[planes]), part, self._segments(part, x.device), lfc)
-                for part, planes, _ in parts.pieces(view, sfpr.part(x))]
+                for part, planes, _ in parts.pieces(view, packing.part_of(x))]
         return tuple(joined(list(one)) for one in zip(*fits, strict=True))
 
     def _fitted_part(self, x, view, segments, lfc):

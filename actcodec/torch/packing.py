@@ -28,7 +28,7 @@ def pack_bits(x: torch.Tensor) -> torch.Tensor:
 
 
 def padded(x: torch.Tensor, unit: int) -> torch.Tensor:
-    """With zeros behind the last dimension up to a multiple of a unit; the tensor itself, where there are none."""
+    """A tensor whose last dimension is padded with zeros to a multiple of a unit; itself, if it already is one."""
     missing = -x.shape[-1] % unit
     return F.pad(x, (0, missing)) if missing else x
 
@@ -55,7 +55,10 @@ class Bits:
 
 
 def part_of(x: torch.Tensor) -> int:
-    """Values at a time, where temporaries are several times as large."""
+    """Values at a time, about: what a processor's cache holds, or what a GPU needs to be busy; all, where a compiler
+    makes one loop of everything."""
+    if torch.compiler.is_compiling():
+        return 1 << 62
     return 1 << 26 if x.is_cuda else 1 << 17
 
 

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import torch
 
 from actcodec.golden.jpegact import sfpr
+from actcodec.torch import packing
 
-__all__ = ["Planes", "Scales", "dequantize", "magnitudes", "part", "planes", "quantize", "scales"]
+__all__ = ["Planes", "Scales", "dequantize", "magnitudes", "planes", "quantize", "scales"]
 
 TINY = torch.finfo(torch.float32).tiny
 PLAIN = 2.0**125  # with a scale up to this, a subnormal value is below half a step
@@ -34,14 +35,6 @@ def planes(view: Any) -> Any:
     if view.channels == 1:
         return Planes(1, view.rows * view.width, 1)
     return Planes(view.rows // view.height, view.height * view.width, view.channels)
-
-
-def part(x: torch.Tensor) -> torch.Tensor:
-    """Values at a time, about: what a processor's cache holds, or what a GPU needs to be busy; all, where a compiler
-    makes one loop of everything."""
-    if torch.compiler.is_compiling():
-        return 1 << 62
-    return 1 << 26 if x.is_cuda else 1 << 17
 
 
 def magnitudes(x: torch.Tensor) -> torch.Tensor:
@@ -100,8 +93,8 @@ def dequantize(y: torch.Tensor, view: Any, found: Any) -> torch.Tensor:
 def _pieces(x):
     """Slices of rows and columns of about :func:`part` values."""
     rows, columns = x.shape
-    wide = min(columns, part(x))
-    tall = max(part(x) // wide, 1)
+    wide = min(columns, packing.part_of(x))
+    tall = max(packing.part_of(x) // wide, 1)
     for i in range(0, rows, tall):
         for j in range(0, columns, wide):
             yield slice(i, i + tall), slice(j, j + wide)

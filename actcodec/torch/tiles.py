@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from actcodec.torch import dct, sfpr
+from actcodec.torch import dct, packing
 
 __all__ = ["restore", "transform"]
 
@@ -37,7 +37,7 @@ def restore(q: torch.Tensor, view: Any, dequantize: Any, table: Any) -> Any:
 
 def _rows(count, view, x):
     """Slices of rows of tiles, and of their blocks, of about as many values as are worked on together."""
-    step = max(sfpr.part(x) // (64 * view.tiles_per_row), 1)
+    step = max(packing.part_of(x) // (64 * view.tiles_per_row), 1)
     for i in range(0, count, step):
         last = min(i + step, count)
         yield slice(i, last), slice(i * view.tiles_per_row, last * view.tiles_per_row)

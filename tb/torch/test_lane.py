@@ -12,7 +12,7 @@ import actcodec
 from actcodec import codecs
 from actcodec.golden.jpegact import dct as golden_dct
 from actcodec.golden.jpegact import div, rle
-from actcodec.torch import dct, lane, quantize, runlength, sfpr
+from actcodec.torch import dct, lane, packing, quantize, runlength
 from actcodec.torch.compiled import compiled
 from actcodec.torch.golden import Golden, codec
 
@@ -114,7 +114,7 @@ def test_the_transform_is_golden_for_every_extreme_and_in_parts(monkeypatch, dev
     wild = np.concatenate([rng.integers(-16384, 16257, (20000, 8, 8)), rng.choice([-2048, 2047], (20000, 8, 8))])
     y = dct.inverse(torch.from_numpy(wild.astype(np.int32)).to(device).permute(1, 2, 0).contiguous()).permute(2, 0, 1)
     np.testing.assert_array_equal(y.cpu().numpy(), golden_dct.inverse(wild))
-    monkeypatch.setattr(sfpr, "part", lambda x: 200)
+    monkeypatch.setattr(packing, "part_of", lambda x: 200)
     for shape in SHAPES:
         same(random(shape, 1), "jpeg-act", {}, device)
 
