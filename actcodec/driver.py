@@ -141,17 +141,18 @@ class Driver(RegisterAccess):
 
         mode, job = self._job(address, shape, mode, True, stride, dtype)
         job |= self._place(payload)
-        back = None if scales is None else np.asarray(scales, np.float32).view(np.uint32)
+        back = None if scales is None else np.asarray(scales, np.float32)
         if self.scans:
             job |= {"reciprocal": 1}
-        elif scales is not None:
-            back = sfpr.reciprocal(np.asarray(scales, np.float32)).view(np.uint32)
+        elif back is not None:
+            back = sfpr.reciprocal(back)
         if mode.format.endless:
             if len(lengths) != self.cdus or not all(0 <= length < 1 << LENGTH for length in lengths):
                 raise ValueError(f"mode {mode.name} needs a length of {LENGTH} bits for each of {self.cdus} lanes, not "
                                  f"{tuple(lengths)}")
             job |= {"lengths_in": sum(int(length) << LENGTH * k for k, length in enumerate(lengths))}
-        return await self._tensor(mode, job, scales, back, settings, scale_table)
+        return await self._tensor(mode, job, scales, None if back is None else back.view(np.uint32), settings,
+                                  scale_table)
 
     async def scan(self, address: int, shape: Sequence[int], mode: Any, *, scale_table: int, stride: int | None = None,
                    dtype: str = "float32") -> Result:

@@ -16,9 +16,6 @@ from actcodec.golden.offload import blocks
 
 __all__ = ["Codec", "LaneCodec", "LanePayload"]
 
-SCALES = ("scaling", "cap", "clip")
-"""The options of :func:`~actcodec.golden.jpegact.sfpr.scales`."""
-
 
 class Codec:
     """The model of a :class:`~actcodec.codecs.mode.Mode`. Tensors are float32, of 2 or 4 dimensions, in C order; or, of
@@ -119,7 +116,7 @@ class LaneCodec(Codec):
             **options: Any) -> tuple[NDArray[np.uint32] | None, dict[str, int]]:
         """What software decides on for a tensor: the words of the scale table, uint32, or None; the settings."""
         settings, view = self.settings(**options), self.view(x.shape)
-        chosen = {name: options[name] for name in SCALES if name in options}
+        chosen = {name: options[name] for name in sfpr.CHOICES if name in options}
         k = sfpr.scales(x, **chosen).k if self.mode.scaled else None
         settings = self.path.fit(np.reshape(x, (view.rows, view.width)), view, k, settings, signs)
         return None if k is None else k.view(np.uint32), settings

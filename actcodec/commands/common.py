@@ -92,8 +92,8 @@ def papers() -> dict[str, list[Mode]]:
 
 def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[str, Any]:
     """The values of options that ``mode`` has among ``options``, those of the command line, and of those that a file
-    among them names, unless they mean nothing beside what was given. Raises :class:`UserError`. Options that the mode
-    does not have change nothing, which is told unless ``quiet``."""
+    among them names, unless they mean nothing beside the others. Raises :class:`UserError`. Options that the mode
+    does not have change nothing; a message says so, unless ``quiet``."""
     values: dict[str, Any] = {}
     known = codecs.find(mode)
     options = {name: value for name, value in options.items() if value is not None and value != ()}

@@ -24,9 +24,9 @@ KINDS = tuple(kind for kind in ruling.ACTIVATIONS if kind != "mask")
 class AcGc:
     """Gives each convolution's input the smallest of several quantizers whose error AC-GC's bound allows.
 
-    It gives a :class:`~actcodec.torch.Compress` a rule for each convolution, in front of those it has, which are for
-    all other tensors, and for all until the first look. Call :meth:`update` after each backward pass, before gradients
-    are cleared.
+    A :class:`~actcodec.torch.Compress` gets a rule for each convolution, which comes before its own ones; these are for
+    all other tensors, and for all tensors until the first look. Call :meth:`update` after each backward pass, before
+    gradients are cleared.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ import torch
 from actcodec import codecs
 from actcodec.codecs.compressed import view as seen
 from actcodec.codecs.mode import Mode
+from actcodec.golden.jpegact import sfpr as golden_sfpr
 from actcodec.golden.offload import blocks
 from actcodec.torch import planes, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
@@ -50,11 +51,11 @@ class Lane:
                     words = sparse(x, negative_zero=True)
                     return Packed(name, tuple(x.shape), (words, None), size, 0, words.nbytes)
             return Packed(name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes)
-        found = sfpr.scales(x, view, self._function(sfpr.magnitudes),
-                            *(self.options[name] for name in ("scaling", "cap", "clip")))
-        q, count = self._function(encode_values)(x, view, found, self.options.get("signs", False), way(mode)[0],
+        scales = sfpr.scales(x, view, self._function(sfpr.magnitudes),
+                            *(self.options[name] for name in golden_sfpr.CHOICES))
+        q, count = self._function(encode_values)(x, view, scales, self.options.get("signs", False), way(mode)[0],
                                          self._table(mode, x.device), counted)
-        coder, side = planes.CODERS.get(stage(mode)), 2 * len(found.k)
+        coder, side = planes.CODERS.get(stage(mode)), 2 * len(scales.k)
         if coder:
             q, size = encode_planes(coder, q, view, mode)
             side = mode.model.side_bytes(shape, **self.options)
@@ -64,21 +65,21 @@ class Lane:
             size += runlength.size(q)
         if form.kind in ("mask", "counted") and not coder:
             q = sparse(q)
-        return Packed(name, tuple(x.shape), (q, found), size, side, q.nbytes + 8 * len(found.k))
+        return Packed(name, tuple(x.shape), (q, scales), size, side, q.nbytes + 8 * len(scales.k))
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`Packed`."""
         shape = seen(packed.shape)
         view, mode = blocks.view(shape), codecs.effective(self.mode.variant(self.options), shape)
-        q, found = packed.data
+        q, beside = packed.data  # its scales, or the version of a tensor that is kept
         if keeps_bits(mode):
             x = unpack_bits(q, torch.Size(packed.shape).numel()).float()
         elif not mode.scaled:
-            if found is None:
+            if beside is None:
                 x = q.dense(torch.Size(packed.shape).numel())
-            elif q._version != found:
+            elif q._version != beside:
                 raise RuntimeError(f"a tensor of shape {packed.shape} that mode {mode.name} keeps was changed in place "
-                                   f"after it was saved (version {q._version}, not {found})")
+                                   f"after it was saved (version {q._version}, not {beside})")
             else:
                 x = q
         else:
@@ -87,7 +88,7 @@ class Lane:
                 q = q.view(8, 8, -1) if mode.tiled else q
             elif isinstance(q, planes.Planes):
                 q = values_of_lines(planes.CODERS[stage(mode)].decode(q), view, mode.tiled)
-            x = self._function(decode_values)(q, view, found, way(mode)[1], self._table(mode, q.device))
+            x = self._function(decode_values)(q, view, beside, way(mode)[1], self._table(mode, q.device))
         return x.view(packed.shape)
 
     def _table(self, mode, device):
@@ -141,15 +142,15 @@ def keeps_bits(mode: Mode) -> bool:
     return mode.lossy and not mode.scaled
 
 
-def encode_values(x: torch.Tensor, view: Any, found: Any, signs: Any, way: Any, table: Any, counted: Any) -> Any:
+def encode_values(x: torch.Tensor, view: Any, scales: Any, signs: Any, way: Any, table: Any, counted: Any) -> Any:
     """int8 values, or coefficients where there is a ``table``, and how many are not 0, if they are ``counted``. ``way``
     is how coefficients are quantized."""
-    q = sfpr.quantize(x, view, found, signs)
+    q = sfpr.quantize(x, view, scales, signs)
     if table is not None:
         q = tiles.transform(q, view, way, table)
     return q, torch.count_nonzero(q) if counted else None
 
 
-def decode_values(q: torch.Tensor, view: Any, found: Any, way: Any, table: Any) -> Any:
+def decode_values(q: torch.Tensor, view: Any, scales: Any, way: Any, table: Any) -> Any:
     """Flat float32 values of what :func:`encode_values` gave."""
-    return sfpr.dequantize(q if table is None else tiles.restore(q, view, way, table), view, found)
+    return sfpr.dequantize(q if table is None else tiles.restore(q, view, way, table), view, scales)

@@ -44,9 +44,9 @@ class Mx:
         x = padded(x, blocks.BLOCK).view(-1, GROUP)
         scale, elements = [], []
         for part in x.split(part_of(x) // GROUP):
-            found = self._function(scales)(part, self.form, self.options["rule"])
-            scale.append(found)
-            elements.append(pack(self._function(encode_values)(part, found, self.form), self.form.width))
+            mine = self._function(scales)(part, self.form, self.options["rule"])
+            scale.append(mine)
+            elements.append(pack(self._function(encode_values)(part, mine, self.form), self.form.width))
         data = joined(scale), joined(elements)
         size = data[0].nbytes + data[1].nbytes
         return Packed(self.mode.name, whole, data, size, 0, size)
@@ -59,9 +59,9 @@ class Mx:
         table = torch.from_numpy(values(self.form)).to(scale.device)  # of all codes
         step = part_of(x) // GROUP
         for i in range(0, len(x), step):
-            found = scale[i:i + step]
-            codes = unpack(elements[i * GROUP * width // 8:(i + step) * GROUP * width // 8], width, GROUP * len(found))
-            x[i:i + step] = self._function(decode_values)(codes.view(-1, GROUP), found, table)
+            mine = scale[i:i + step]
+            codes = unpack(elements[i * GROUP * width // 8:(i + step) * GROUP * width // 8], width, GROUP * len(mine))
+            x[i:i + step] = self._function(decode_values)(codes.view(-1, GROUP), mine, table)
         x = x.view(-1)[:view.rows * view.padded_width].view(view.rows, -1)[:, :view.width]
         return x.reshape(packed.shape)
 
@@ -101,12 +101,12 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
     infinite, nan = bits == INFINITE, bits > INFINITE
     finite = torch.where((bits >= NORMAL) & (bits < INFINITE), x.abs(), 0).double()
     s = finite * power(BIAS - scale.int())[:, None]
-    fine = form.mantissa + form.bias - 1  # bits behind the point
+    fraction = form.mantissa + form.bias - 1  # bits of it
     if form.exponent:
         octave = ((s.view(torch.int64) >> FRACTION64) - BIAS64 - 1 + form.bias).clamp(min=0)
-        code = torch.round(s * power(fine - octave)).long() + (octave << form.mantissa)
+        code = torch.round(s * power(fraction - octave)).long() + (octave << form.mantissa)
     else:
-        code = torch.round(s * 2.0**fine).long()
+        code = torch.round(s * 2.0**fraction).long()
     beyond = s >= form.most + 2.0**(form.emax - form.mantissa - 1)
     code = torch.where(beyond, form.largest, code)
     code = torch.where(infinite, form.largest if form.infinity is None else form.infinity, code)

@@ -31,11 +31,11 @@ def main(renew):
     with announcing(print):
         program = build.whole(folder)
     text, ended = run(program, folder)
-    found = [*golden.differences(text), *([] if ended else ["the firmware has not come to its end"])]
-    print("\n".join(found) if found else "as the golden model has it")
-    if renew and not found:
+    wrong = [*golden.differences(text), *([] if ended else ["the firmware has not come to its end"])]
+    print("\n".join(wrong) if wrong else "as the golden model has it")
+    if renew and not wrong:
         PAGE.write_text(re.sub(r"(?<=```text\n)1 lane.*?(?=```)", lambda _: text, PAGE.read_text(), flags=re.DOTALL))
-    sys.exit(bool(found))
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -42,12 +42,12 @@ def differences(text):
     lines = text.splitlines()
     golden = list(rows())
     printed = [line.split() for line in lines[2 : 2 + len(golden)]]
-    found = [f"expected {wanted}, got {got}" for wanted, got in zip(golden, printed, strict=False)
+    wrong = [f"expected {wanted}, got {got}" for wanted, got in zip(golden, printed, strict=False)
              if wanted != (*got[:3], *got[5:])]
     last = golden[-1][1]
     rest = ["compressed from where no memory is: memory answered a read with an error",
             "compressed into half the room: the payload is longer than the space in memory; `BYTES_OUT` has its true "
             f"length; it takes {last} bytes", "no error"]
     if lines[:1] != ["1 lane, payloads in memory"] or lines[2 + len(golden) :] != rest:
-        found.append(f"expected around the table {rest}, got {lines}")
-    return found
+        wrong.append(f"expected around the table {rest}, got {lines}")
+    return wrong

@@ -14,6 +14,7 @@ from actcodec.golden.offload import blocks, scan
 
 S = float(scan.PEAK) / 2**7  # the paper's: a channel's largest value lands on 144, and stays 127
 SCALINGS = ("channel", "tensor", "cap")
+CHOICES = ("scaling", "cap", "clip")  # of a host, as :func:`scales` takes them
 CAP = 4.0  # largest k over the smallest, unless another is given
 LARGEST = scan.MOST  # of k
 SMALLEST = np.float32(S * 2.0**-121)  # of k other than 0: the scale of the largest float32
