@@ -4,7 +4,10 @@ from amaranth.hdl import Mux
 
 from actcodec.rtl.common.wires import wire
 
-__all__ = ["below"]
+__all__ = ["INFINITY", "MINUS_INFINITY", "below"]
+
+INFINITY = 0xFF << 23
+MINUS_INFINITY = 1 << 31 | INFINITY
 
 
 def below(m, a, b):

@@ -268,8 +268,8 @@ class Accelerator(wiring.Component):
         m.d.sync += [offered.eq(comes.valid), ready.eq(comes.ready), size.eq(comes.p.count)]
         with c.If(transfer & leaves.p.last):
             c.d.sync += sent.eq(1)
-        for now in ends.malformed:
-            with c.If(now):
+        for beat in ends.malformed:
+            with c.If(beat):
                 c.d.sync += malformed.eq(1)
         with c.FSM():
             with c.State("idle"):
@@ -316,7 +316,7 @@ class Accelerator(wiring.Component):
                             *((control.decompress & block, ErrorCode.BLOCK) for block in blocks),
                             (control.decompress & excess, ErrorCode.EXCESS),
                             (control.decompress & short, ErrorCode.SHORT),
-                            *((malformed | now, ErrorCode.BEAT) for now in ends.malformed),
+                            *((malformed | beat, ErrorCode.BEAT) for beat in ends.malformed),
                             (failed("write"), ErrorCode.WRITE), (failed("read"), ErrorCode.READ)):
                         with c.If(happened):
                             c.d.sync += status.error.eq(code)

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi, axis
 from actcodec.rtl.common.stream_mux import StreamMux
+from actcodec.rtl.offload.control.limits import LINE
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.rtl.offload.memory.payload import Payload
 from actcodec.rtl.offload.wire.round_robin import PACKET
@@ -94,7 +95,7 @@ class Ends:
         self.quiet = sender.quiet if sender else Const(1, 1)
         self.malformed = [receiver.malformed] if sender else []
         self.busy = [memory.busy] if memory else []
-        self.refused = [self.resident & control.payload[:5].any()] if memory else []
+        self.refused = [self.resident & control.payload[: LINE.bit_length() - 1].any()] if memory else []
 
     def driven(self, launch, decompress, clear, abort):
         """Statements: a tensor starts, and is given up."""

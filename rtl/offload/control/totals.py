@@ -6,12 +6,10 @@ from operator import or_
 from amaranth.hdl import Module, Mux, Signal
 
 from actcodec.rtl.common.counter import Counter
-from actcodec.rtl.common.numbers import below
+from actcodec.rtl.common.numbers import INFINITY, MINUS_INFINITY, below
 from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
 
 __all__ = ["add_up", "bins", "count", "extremes"]
-
-INFINITY = 0xFF << 23
 
 
 def count(m: Module, registers, amounts):
@@ -41,7 +39,7 @@ def extremes(m: Module, status, lanes, used):
     and infinities without any."""
     turn, first = Signal(len(lanes), init=1), Signal()
     m.d.sync += [turn.eq(turn.rotate_left(1)), first.eq(turn[0])]
-    for name, none in (("minimum", INFINITY), ("maximum", INFINITY | 1 << 31)):
+    for name, none in (("minimum", INFINITY), ("maximum", MINUS_INFINITY)):
         value, best = Signal(32, name=f"one_{name}"), Signal(32, name=f"best_{name}")
         m.d.sync += value.eq(reduce(or_, (Mux(turn[k], Mux(used[k], lane.statistics[name], none), 0)
                                           for k, lane in enumerate(lanes))))

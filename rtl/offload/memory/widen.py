@@ -10,6 +10,7 @@ from actcodec.rtl.offload.memory.formats import Format, check_formats, widen
 
 __all__ = ["Widen"]
 
+
 class Widen(wiring.Component):
     """Makes the values of a sector float32, exactly, between a reader and a CDU.
 
@@ -25,7 +26,6 @@ class Widen(wiring.Component):
     ----------
     formats : tuple of {"bfloat16", "float16"}
         Those of 16 bits that can be widened; float32 always passes.
-
     counts : bool
         Sectors tell how many values they have.
 

@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import carrysave
+from actcodec.rtl.common.numbers import INFINITY, MINUS_INFINITY
 from actcodec.rtl.common.numbers import below as is_below
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.pipeline import Pipeline
@@ -13,7 +14,6 @@ from actcodec.rtl.common.wires import wire
 
 __all__ = ["Statistics"]
 
-INFINITY = 0xFF << 23
 GROUP = 4  # values of which all pairs are compared at once
 
 
@@ -47,7 +47,7 @@ class Statistics(wiring.Component):
     i: In(stream.Signature(sectors))
     o: Out(stream.Signature(31))
     minimum: Out(32, init=INFINITY)
-    maximum: Out(32, init=INFINITY | 1 << 31)
+    maximum: Out(32, init=MINUS_INFINITY)
     zeros: Out(range(9))
     nans: Out(range(9))
     clear: In(1)
@@ -101,7 +101,7 @@ class Statistics(wiring.Component):
             with m.If(some & is_below(m, self.maximum, high)):
                 m.d.sync += self.maximum.eq(high)
         with m.If(self.clear):
-            m.d.sync += [first.eq(1), full.eq(0), self.minimum.eq(INFINITY), self.maximum.eq(INFINITY | 1 << 31)]
+            m.d.sync += [first.eq(1), full.eq(0), self.minimum.eq(INFINITY), self.maximum.eq(MINUS_INFINITY)]
         return m
 
     @staticmethod
