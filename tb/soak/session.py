@@ -168,6 +168,8 @@ class Session:
         codes, rows, sure = outcome or expected(frame, job, lengths, granule)
         before = self._prepare(job, job.words if inverse else job.back)
         space = None if sent or frame.malformed else self._space(job, frame.bytes, before)
+        if not space and self.payload == "memory":
+            raise ValueError("a payload that is in memory alone has no beats, and has to have room there")
         if not sent and not space:
             environment.send(frame.data, frame.keep, frame.last)
         environment.phase(DECOMPRESSING)
