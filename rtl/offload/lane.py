@@ -233,7 +233,10 @@ class Lane(wiring.Component):
         wiring.connect(m, reader.axi, wiring.flipped(self.reads))
         wiring.connect(m, writer.axi, wiring.flipped(self.writes))
         read, write = (scan.read, scan.write) if scan else 2 * (partial(wiring.connect, m),)
-        sectors = reader.sectors if not halves else self._convert(m, codec, mode, geometry, reader, writer, scan, write)
+        if halves:
+            sectors = self._convert(m, codec, mode, geometry, reader, writer, scan, write)
+        else:
+            sectors = scan.delayed(reader.sectors) if scan else reader.sectors
         read(sectors, cdu.sectors_i)
         if not halves:
             write(cdu.sectors_o, writer.sectors)
