@@ -138,7 +138,7 @@ def splitter(cdus, folder):
     m, running = h.m, unit.wants
     h.assume(~unit.start | ~unit.busy)
     h.assume(~unit.i.valid | (full(unit.i.p) & (unit.i.p.count <= SLOTS * TURN)))
-    h.check(SHARE, running | ~open_.any() | unit.short)
+    h.check(SHARE, running | found["ending"] | ~open_.any() | unit.short)
     h.check(SHARE, ~(running & found["ending"]))
     for c, o in enumerate(unit.o):
         left, tail, final = (found[f"{name}_{c}"] for name in ("left", "tail", "final"))
@@ -150,13 +150,13 @@ def splitter(cdus, folder):
         with m.If(unit.start):
             m.d.sync += [size.eq(unit.lengths[c]), given.eq(0), ended.eq(~unit.used[c])]
         dealt, ends = given + Mux(o.valid, o.p.count, 0), o.valid & o.p.last
-        h.check(SHARE, ~o.valid | ((dealt <= size) & ~ended))
+        h.check(SHARE, (dealt <= size) & (~o.valid | ~ended))
         h.check(SHARE, ~ends | unit.short | (dealt == size))
         h.check(SHARE, unit.busy | ended)
         # What makes it inductive.
         rest = Cat(tail, left)
         h.check(SHARE, owed == ~(ended | ends))
-        h.check(SHARE, ~goes_on | ((rest != 0) & (rest + dealt == size) & (final == (rest <= TURN))))
+        h.check(SHARE, ~goes_on | ~running | ((rest != 0) & (rest + dealt == size) & (final == (rest <= TURN))))
         h.check(SHARE, ~goes_on | ~running | owed)
         h.check(SHARE, goes_on | ~owed | ((size == 0) & (dealt == 0)))
     follow_up(h, SHARE, ROUNDS)

@@ -104,7 +104,8 @@ class StreamSplitter(wiring.Component):
                 turns.able[c].eq(free),
                 wanted.eq(Mux(final & tail.any(), tail, TURN)),
                 short.eq((turns.at[c] & cut).any()), lacks.eq(short & (rest < wanted)),
-                turns.ends[c].eq(final | lacks),
+                # A turn that lacks something is the last one of the last packet: whether the lane goes on no longer matters.
+                turns.ends[c].eq(final),
                 word.eq(choose(zip(turns.at[c], slots, strict=True))),
             ]
             none = self.lengths[c][:3] == 0
@@ -119,8 +120,8 @@ class StreamSplitter(wiring.Component):
                 m.d.sync += [beat.data.eq(Cat(word.word_select(k, 8) & (one & ~ending).replicate(8)
                                               for k, one in enumerate(sent))),
                              beat.count.eq(Mux(ending, 0, Mux(lacks, rest, wanted))),
-                             beat.last.eq(ending | turns.ends[c])]
-                with m.If(ending | (moves & turns.ends[c])):
+                             beat.last.eq(ending | final | lacks)]
+                with m.If(ending | (moves & (final | lacks))):
                     m.d.sync += owed[c].eq(0)
             with m.If(moves & lacks):
                 m.d.sync += self.short.eq(1)
@@ -132,14 +133,14 @@ class StreamSplitter(wiring.Component):
         closed = Signal()  # the streams were done before
         m.d.comb += [
             closed.eq(~turns.open.any()),
-            self.i.ready.eq(running & self.i.valid & Mux(closed, 1, turns.whole & (turns.left.any() | ~self.i.p.last))),
+            self.i.ready.eq(running & self.i.valid & (closed | turns.whole)),
         ]
         with m.If(running & self.i.valid & closed & ~turns.whole):
             m.d.sync += self.excess.eq(1)
         with m.If(self.i.valid & self.i.ready & self.i.p.last):
             m.d.sync += [running.eq(0), ending.eq(1)]
-            with m.If(~closed):
-                m.d.sync += self.short.eq(1)
+        with m.If(ending & ~closed):
+            m.d.sync += self.short.eq(1)
         with m.If(ending & ~owed.any()):
             m.d.sync += ending.eq(0)
         with m.If(self.start):
