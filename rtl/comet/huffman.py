@@ -11,6 +11,7 @@ from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.unpacker import Unpacker
+from actcodec.rtl.common.wires import wire
 
 __all__ = ["NEAR", "Huffman", "steps"]
 
@@ -216,7 +217,7 @@ class Huffman(wiring.Component):
 
         # Bytes to lanes that asked for them. Where each lane's byte is, is counted a step ahead.
         idle = self.decompress & ~self.busy
-        moves, places = takes | enters | idle, compaction.zeros(m, asks_next)
+        moves, places = takes | enters | idle, _places(m, asks_next)
         counts = [Signal(len(place), reset_less=True, name=f"count_{k}") for k, place in enumerate(places)]
         with m.If(moves):
             m.d.sync += [asks.eq(asks_next), *(count.eq(place) for count, place in zip(counts, places, strict=True))]
@@ -314,6 +315,18 @@ class Huffman(wiring.Component):
                 self.steps_o.p.data[lane].eq(low), self.steps_o.p.size[lane].eq(high),
                 rounds_o.data[lane].eq(Cat(low, high)), rounds_o.outliers[lane].eq(outlier),
             ]
+
+
+def _places(m, asks):
+    """What :func:`~actcodec.rtl.common.compaction.zeros` gives, by gates too."""
+    places = []
+    for lane, one in enumerate(asks):
+        others = [*(~other for other in asks[:lane]), *(8 - lane) * [Const(0, 1)]]
+        low, high = _set(others[:4]), _set(others[4:])
+        half, carry = low[1] ^ high[1], low[0] & high[0]
+        place = Cat(low[0] ^ high[0], half ^ carry, low[2] | (low[1] & high[1]) | (half & carry))[: lane.bit_length()]
+        places.append(wire(m, Mux(one, place, 0)))
+    return places
 
 
 def _set(bits):
