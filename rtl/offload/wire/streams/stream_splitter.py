@@ -104,7 +104,7 @@ class StreamSplitter(wiring.Component):
                 turns.able[c].eq(free),
                 wanted.eq(Mux(final & tail.any(), tail, TURN)),
                 short.eq((turns.at[c] & cut).any()), lacks.eq(short & (rest < wanted)),
-                # A turn that lacks something is the last one of the last packet: whether the lane goes on no longer matters.
+                # A turn that lacks something is the last packet's last one: whether the lane goes on no longer matters.
                 turns.ends[c].eq(final),
                 word.eq(choose(zip(turns.at[c], slots, strict=True))),
             ]
