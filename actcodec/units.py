@@ -51,6 +51,8 @@ OFFLOAD = (
     Unit("reciprocal", "offload.scan.reciprocal:Reciprocal", "k to the scale r that decompresses"),
     Unit("scan", "offload.scan.scan:Scan", "a lane's share of a scan: two walks, statistics, scale, table",
          ADDRESS),
+    Unit("scan_plan", "offload.scan.plan:ScanPlan", "a tensor's description to distances between its channels",
+         {**ADDRESS, "lanes": 4}, bench="offload/scan/scan"),
     Unit("payload", "offload.memory.payload:Payload", "a frame's packets to memory and back, over AXI",
          {**ADDRESS, "outstanding": 384}),
     Unit("registers", "offload.control.registers:Registers", "registers on AXI4-Lite",

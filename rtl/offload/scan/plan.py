@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -82,7 +82,9 @@ class ScanPlan(wiring.Component):
         count = Signal(ROW_BITS)  # a factor from its low end, or a dividend from its high end
         pitch = Signal(self.address_width)  # from a channel to the next one
         step = Signal(range(ROW_BITS))
-        divides, subtracts = Signal(), Signal()
+        # Registers, as every bit of the adder waits for them.
+        divides = Signal()
+        subtracts = Signal()
         first, result = Signal(width), Signal(width + 1)
         adds, second = Signal(), Signal()  # a sum is under way; this is its second cycle
         m.d.comb += [
@@ -91,7 +93,8 @@ class ScanPlan(wiring.Component):
             route.tiles.eq(shape.tiles), route.tail.eq(shape.tail), route.height.eq(shape.height),
             route.images.eq(count), route.lanes.eq(self.lanes), self.origin.address.eq(total),
         ]
-        before = (shape.tiles - 1)[:TILES] << 5  # bytes of a row, but for the last sector
+        # Bytes of a row, but for the last sector; long there when they are used.
+        before = digitwise(m, shape.tiles, Const(-1, TILES), -(-TILES // 2))[:TILES] << 5
         if self.halves:
             before = Mux(shape.half, before >> 1, before)
             m.d.comb += route.half.eq(shape.half)
@@ -143,37 +146,30 @@ class ScanPlan(wiring.Component):
             with m.State("rows are there"):
                 m.d.sync += self.error.eq(total[ROW_BITS:].any())
                 product(total, rows)
-                m.d.sync += step.eq(0)
+                m.d.sync += [step.eq(0), divides.eq(1), subtracts.eq(1)]
                 m.next = "images"
             with m.State("images"):
                 fits = result[width]
-                m.d.comb += [divides.eq(1), subtracts.eq(1)]
                 with added():
                     m.d.sync += [step.eq(step + 1), total.eq(Mux(fits, result, first)), count.eq(Cat(fits, count))]
                     with m.If(step == ROW_BITS - 1):
                         m.next = "row"
             with m.State("row"):
                 m.d.sync += [self.error.eq(self.error | total.any()), total.eq(shape.stride),
-                             factor.eq(before), step.eq(0)]
+                             factor.eq(before), step.eq(0), divides.eq(0)]
                 m.next = "to row"
-            with m.State("to row"):
-                m.d.comb += subtracts.eq(1)
-                with added():
-                    m.d.sync += [total.eq(result), route.row.eq(result), factor.eq(route.plane)]
-                    m.next = "to image"
+            with m.State("to row"), added():
+                m.d.sync += [total.eq(result), route.row.eq(result), factor.eq(route.plane), subtracts.eq(0)]
+                m.next = "to image"
             with m.State("to image"), added():
-                m.d.sync += [total.eq(result), factor.eq(pitch)]
+                m.d.sync += [total.eq(result), factor.eq(pitch), subtracts.eq(1)]
                 m.next = "to plane"
-            with m.State("to plane"):
-                m.d.comb += subtracts.eq(1)
-                with added():
-                    m.d.sync += [total.eq(result), route.plane.eq(result), factor.eq(route.channel)]
-                    m.next = "back"
-            with m.State("back"):
-                m.d.comb += subtracts.eq(1)
-                with added():
-                    m.d.sync += [total.eq(result), factor.eq(pitch)]
-                    m.next = "to channel"
+            with m.State("to plane"), added():
+                m.d.sync += [total.eq(result), route.plane.eq(result), factor.eq(route.channel)]
+                m.next = "back"
+            with m.State("back"), added():
+                m.d.sync += [total.eq(result), factor.eq(pitch), subtracts.eq(0)]
+                m.next = "to channel"
             with m.State("to channel"), added():
                 m.d.sync += [total.eq(result), step.eq(step + 1)]
                 with m.If(step == self.lanes - 1):
