@@ -59,9 +59,10 @@ train-check:  ## what every preset does to a network's gradient and to 60 steps 
 	@scripts/setup.sh torch
 	@$(BIN)/python -m tb.torch.check $(CASE) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
-synth:  ## map to Nangate45 and print area and timing beside the paper's, 20 minutes for all (UNIT=, SEARCH=1)
+synth:  ## map to Nangate45 and print area and timing beside the paper's, 20 minutes for all (UNIT=, SEARCH=1, PLACED=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth map $(UNIT) $(if $(filter-out 0,$(SEARCH)),--search) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth $(if $(filter-out 0,$(PLACED)),place $(if $(filter-out 0,$(RENEW)),--renew),map \
+	    $(if $(filter-out 0,$(SEARCH)),--search)) $(UNIT) --jobs $(JOBS)
 
 synth-check:  ## fail if a unit has become larger or slower than synth/baseline.json says (UNIT=, PARTS=1)
 	@scripts/setup.sh synth
@@ -75,9 +76,10 @@ synth-fpga:  ## place and route every unit on an ECP5-85F, which takes long (UNI
 	@scripts/setup.sh synth
 	@$(BIN)/python -m actcodec.synth fpga $(UNIT) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
-gates:  ## run every unit's bench on its netlist of cells, and prove the netlist (UNIT=, RENEW=1)
+gates:  ## run every unit's bench on its netlist of cells, and prove the netlist (UNIT=, PLACED=1, RENEW=1)
 	@scripts/setup.sh synth
-	@$(BIN)/python -m actcodec.synth gates $(UNIT) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
+	@$(BIN)/python -m actcodec.synth gates $(UNIT) $(if $(filter-out 0,$(PLACED)),--placed) \
+	    $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
 prove:  ## prove rules of streams, order, AXI, turns and ends, unit by unit (UNIT=, RENEW=1)
 	@scripts/setup.sh synth

@@ -94,6 +94,12 @@ def placement_keys(labels):
     return {label: fpga.key(job.name, job.text, job.texts) for label, job in jobs(labels).items()}
 
 
+def layout_keys(labels):
+    from actcodec.synth.layout import flow
+
+    return {label: flow.identity(key) for label, key in mapping_keys(labels).items()}
+
+
 def mutant_keys(labels):
     from actcodec.synth import mutate
 
@@ -142,6 +148,7 @@ def recorded_sections(record):
 KINDS = {
     "areas": Kind("areas and slacks", lambda: keys("synth/baseline.json"), mapping_keys, synth("baseline", "--renew")),
     "fpga": Kind("FPGA", lambda: keys("synth/fpga.json"), placement_keys, synth("fpga", "--renew", unit=True)),
+    "placed": Kind("placed netlists", lambda: keys("docs/records/placed.json"), layout_keys, synth("place", "--renew")),
     "power": Kind("power", lambda: keys("docs/records/power.json"), mapping_keys, synth("map", "--power", "--renew")),
     "netlists": Kind("netlists", lambda: keys("docs/records/netlists.json"), mapping_keys, synth("gates", "--renew")),
     "mutants": Kind("mutants", lambda: keys("docs/records/mutants.json"), mutant_keys, lambda labels: [

@@ -1,11 +1,11 @@
-"""``make docs``: the figures in the documents' tables, from ``synth/baseline.json``, ``synth/fpga.json`` and
-``docs/records/power.json``.
+"""``make docs``: the figures in the documents' tables, from ``synth/baseline.json``, ``synth/fpga.json`` and the
+records of placed netlists and of power in ``docs/records``.
 
 ``python -m docs.tables`` writes areas, flip-flops, slacks and ratios into the tables between the lines ``<!-- figures
 -->`` and ``<!-- /figures -->``; with ``--check`` it only tells whether they are up to date. What a row is called says
-which records it adds up; everything else in a table stays as it is. ``docs/synthesis.md`` has two tables more: ``fpga``
-has a row for each unit that was placed, ``late`` one for each that does not meet the clock. What is stale, by
-:mod:`docs.figures`, has a mark.
+which records it adds up; everything else in a table stays as it is. ``docs/synthesis.md`` has three tables more:
+``fpga`` and ``placed`` have a row for each unit that was placed on an FPGA or as cells, ``late`` one for each that does
+not meet the clock. What is stale, by :mod:`docs.figures`, has a mark.
 """
 
 import json
@@ -13,10 +13,11 @@ import re
 import sys
 from pathlib import Path
 
+from actcodec.synth.library import PERIOD
 from docs import figures, marks
 
-__all__ = ["DOCUMENTS", "PLACED", "POWER", "ROWS", "fpga", "late", "mark", "power", "render", "render_power",
-           "render_synthesis"]
+__all__ = ["DOCUMENTS", "PLACED", "POWER", "ROWS", "fpga", "late", "mark", "placed", "power", "render",
+           "render_power", "render_synthesis"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/units.md")
@@ -126,11 +127,28 @@ def late(recorded, stale=()):
             yield f"| {label} | {area} | {one['slack']} | `{one['recipe']}` |"
 
 
+def placed(found, stale=()):
+    """The lines of the table of placed netlists."""
+    yield ("| unit | usual wires | placed (late) | MHz | sized (late) | MHz | um² | more | mm | "
+           "0.0675, 0.110, 0.177 fF/um | clock: um², mW, skew |")
+    yield "|---|" + 10 * "---:|"
+    for label, one in found.items():
+        (slack, area), tree = one["mapped"], one["clock"]
+        before, after = (f"{1e6 / (PERIOD - late):,.0f}" for late in (one["placed"], one["slack"]))
+        cells = [f"{slack:+.0f}", f"{one['placed']:+.0f} ({one['late']:,})", before,
+                 f"{one['slack']:+.0f} ({one['left']:,})", after, mark(f"{one['area']:,.0f}", label in stale),
+                 f"{one['area'] / area - 1:+.1%}", f"{one['length']:,.0f}",
+                 ", ".join(f"{late:+.0f}" for late in one["corners"].values()),
+                 f"{tree['area']:,.0f}, {tree['power']:.1f}, {tree['skew']:.0f}"]
+        yield f"| {label} | {' | '.join(cells)} |"
+
+
 def render_synthesis(text, recorded, stale=None):
     """docs/synthesis.md with what is recorded of the FPGA, and of units that do not meet the clock."""
-    stale = stale or {"fpga": (), "areas": ()}
+    stale = stale or {"fpga": (), "areas": (), "placed": ()}
     return marks.render(text, {
         "fpga": lambda: fpga(json.loads((ROOT / "synth/fpga.json").read_text()), stale["fpga"]),
+        "placed": lambda: placed(json.loads((ROOT / "docs/records/placed.json").read_text()), stale["placed"]),
         "late": lambda: late(recorded, stale["areas"])})
 
 

@@ -25,6 +25,7 @@ from actcodec.synth import baseline, catalogue, records
 from actcodec.synth.catalogue import key
 from actcodec.synth.console import Mapping, close, progress
 from actcodec.synth.equivalence import fingerprint, prove
+from actcodec.synth.layout.flow import lay
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.whole import answers
 
@@ -112,7 +113,8 @@ def judge(job, folder, parts):
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units at the same time.")
 @click.option("--renew", is_flag=True, help="Record what has passed in docs/records/netlists.json.")
-def command(units, threads, renew):
+@click.option("--placed", is_flag=True, help="Take the netlists that places and wires have changed.")
+def command(units, threads, renew, placed):
     """Maps UNITs (default: all) unless that is done, runs their benches on the netlists, and proves these equivalent to
     the RTL where that ends within a minute; through lanes and accelerators it replays real activations.
 
@@ -121,6 +123,8 @@ def command(units, threads, renew):
       python -m actcodec.synth gates
       python -m actcodec.synth gates dct cdu-in-a-lane-rice
     """
+    if renew and placed:
+        raise click.UsageError("what is placed is recorded by place --renew")
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
         asked = [parameters for _, _, parameters in catalogue.orders(set(units) - set(UNITS)).values()]
@@ -135,6 +139,8 @@ def command(units, threads, renew):
             try:
                 if isinstance(result, Exception):
                     raise result
+                if placed:
+                    return judge(job, lay(job.name, result[0], result[1].absolute(), job.arrival)[1], {})
                 return judge(job, result[1], {part: mapped[work.index(inner)][1] for part, inner in job.parts.items()})
             except SynthesisError as error:
                 return error

@@ -35,6 +35,13 @@ def test_the_figures_of_the_fpga_and_of_late_units_are_up_to_date():
     assert tables.render_synthesis(stale, RECORDED, figures.stale_labels()) == text, "run make docs"
 
 
+def test_a_placed_netlist_s_row_has_both_slacks_and_a_mark():
+    one = {"mapped": [1.2, 1000.0], "placed": -43.0, "late": 11, "slack": 3.8, "left": 0, "area": 1010.0, "length": 45.4,
+           "corners": {"low": 9.6, "high": -12.0, "load": -90.0}, "clock": {"area": 59.6, "power": 2.48, "skew": 22.6}}
+    assert list(tables.placed({"zvc": one}, ["zvc"]))[2:] == [
+        "| zvc | +1 | -43 (11) | 1,370 | +4 (0) | 1,464 | 1,010† | +1.0% | 45 | +10, -12, -90 | 60, 2.5, 23 |"]
+
+
 def test_late_is_what_has_negative_slack():
     one = {"area": 1234.5, "slack": 0.0, "recipe": "fast"}
     assert list(tables.late({"dct": one, "zvc": one | {"slack": -0.4}}))[2:] == ["| zvc | 1,234 | -0.4 | `fast` |"]
@@ -107,7 +114,7 @@ def test_every_figure_has_a_key_or_a_mark():
 def test_commands_name_what_is_known():
     """Of every label that is recorded, or its unit."""
     orders = figures.orders()
-    for name in ("areas", "power", "netlists"):
+    for name in ("areas", "placed", "power", "netlists"):
         assert set(figures.KINDS[name].recorded()) <= set(orders), name
     (_, _, command, *names, renew), = figures.KINDS["areas"].commands(["lane (independent memory)", "dct"])
     assert (command, names, renew) == ("baseline", ["accelerator-independent-memory", "dct"], "--renew")

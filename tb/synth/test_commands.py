@@ -26,7 +26,7 @@ def test_help_has_examples_that_name_the_command(name):
 
 
 def test_an_unknown_command_or_unit_is_refused():
-    assert CliRunner().invoke(main, ["place"]).exit_code == 2
+    assert CliRunner().invoke(main, ["route"]).exit_code == 2
     result = CliRunner().invoke(main, ["gates", "nothing"])
     assert result.exit_code == 2 and "nothing" in result.output
 

@@ -1,0 +1,90 @@
+"""``python -m actcodec.synth place [UNIT ...]``: mapped units with their cells placed, timed with wires."""
+
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from actcodec.synth import baseline, records
+from actcodec.synth.catalogue import MAPPED, NAMES, jobs, key, run
+from actcodec.synth.console import Mapping, close, progress
+from actcodec.synth.gates import judge
+from actcodec.synth.layout.flow import Layout, identity, lay
+from actcodec.synth.library import SynthesisError
+
+__all__ = ["KEPT", "entry"]
+
+KEPT = ("cells", "mapped", "placed", "late", "slack", "left", "area", "corners", "length", "share", "trees", "clock")
+COLUMNS = ("unit", "um2", "slack", "placed", "late", "MHz", "sized", "late", "um2", "", "MHz", "mm", "proof", "s")
+NOTE = ("Placed, not routed: 70 % of a core filled, a Steiner tree a net, R and C by layers (metal2, 3; 5, 6 beyond "
+        "50 um), ideal clock. slack: as mapped, in ps, with the library's usual wires; placed: the same cells with the "
+        "wires of their places; sized: after new sizes and trees of buffers; mm of wire.")
+
+
+def entry(layout, job, checked):
+    """What is recorded of a :class:`~actcodec.synth.layout.flow.Layout`; ``checked``: what its bench and proof said."""
+    kept = {name: getattr(layout, name) for name in KEPT}
+    return {**kept, **checked, "key": identity(key(job)), **records.stamp()}
+
+
+def row(label, layout: Layout, cached):
+    """The cells of the table."""
+    (slack, area), (before, after) = layout.mapped, layout.fmax
+    return (label, f"{area:,.0f}", f"{slack:.0f}", f"{layout.placed:.0f}", f"{layout.late}", f"{before:.0f}",
+            f"{layout.slack:.0f}" + "!" * (layout.slack < 0), f"{layout.left}", f"{layout.area:,.0f}",
+            f"{layout.area / area - 1:+.1%}", f"{after:.0f}", f"{layout.length:.1f}",
+            "unfinished" if layout.functions is None else "proved", "-" if cached else f"{layout.seconds:.0f}")
+
+
+@click.command()
+@click.argument("units", nargs=-1, type=click.Choice(NAMES), metavar="[UNIT ...]")
+@click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1), help="Units at the same time.")
+@click.option("--renew", is_flag=True, help="Run benches on the netlists, too, and record all in docs/records.")
+def command(units, threads, renew):
+    """Maps UNITs (default: all without memories) unless that is done, places their cells, and prints slacks with wires
+    beside today's, before and after cells got other sizes for them.
+
+    \b
+    Examples:
+      python -m actcodec.synth place zvc
+      python -m actcodec.synth place dct --renew
+    """
+    start, console = monotonic(), Console()
+    with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
+        work = [job for job in jobs(units or [name for name in MAPPED if name not in ("lane", "accelerator")])]
+        mapping = Mapping(console, bars, work)
+        mapped = run(work, threads, mapping.done, baseline.recipes(baseline.read()), mapping.begun)
+        task = bars.add_task("placing", total=len(work))
+
+        def one(job, result):
+            try:
+                if isinstance(result, Exception):
+                    raise result
+                if job.parts:
+                    raise SynthesisError(f"{job.label}: what consists of lanes is not placed")
+                layout, folder, cached = lay(job.name, result[0], result[1].absolute(), job.arrival)
+                checked = judge(job, folder, {})[1] if renew else {}
+                return layout, cached, {name: checked.get(name) for name in ("tests", "functions")}
+            except SynthesisError as error:
+                return error
+            finally:
+                bars.advance(task)
+
+        results = list(pool.map(one, work, mapped))
+    table = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
+    for k, column in enumerate(COLUMNS):
+        table.add_column(column, justify="right" if k else "left", no_wrap=bool(k), min_width=None if k else 12)
+    done = {job.label: (job, *result) for job, result in zip(work, results, strict=True)
+            if not isinstance(result, Exception)}
+    for label, (_, layout, cached, _) in done.items():
+        table.add_row(*row(label, layout, cached))
+    if renew:
+        records.renew("placed", {label: entry(layout, job, checked)
+                                 for label, (job, layout, _, checked) in done.items()})
+    console.print(table)
+    console.print(NOTE, style="dim", highlight=False)
+    console.print(f"{len(done)} placed in {monotonic() - start:.0f} s")
+    close(console, [result for result in results if isinstance(result, Exception)])

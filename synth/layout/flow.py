@@ -1,0 +1,177 @@
+"""From a mapped netlist to one with places, wires, and the sizes and buffers that these ask for; cached by content.
+
+Coloquinte places the cells, each net becomes a Steiner tree of resistors and capacitors, and OpenSTA times the netlist
+with these. Then all cells get other sizes at once, by a timing of our own that OpenSTA corrects; where that does not
+suffice, late signals get new trees of buffers; and what has changed is made legal. OpenSTA judges every try. In the end
+the netlist is proved to be what the RTL says.
+"""
+
+import copy
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+
+from actcodec.synth import timing
+from actcodec.synth.equivalence import fingerprint, prove
+from actcodec.synth.flow import yosys
+from actcodec.synth.layout import clock, lef, sizing, trees, wires
+from actcodec.synth.layout.delays import Delays
+from actcodec.synth.layout.judge import judge
+from actcodec.synth.layout.netlist import Netlist
+from actcodec.synth.layout.placement import place
+from actcodec.synth.layout.tables import tables
+from actcodec.synth.library import BUILD, PERIOD, SynthesisError, liberty, version
+
+__all__ = ["SOURCES", "Layout", "identity", "lay"]
+
+SOURCES = tuple(Path(__file__).with_name(f"{name}.py") for name in (
+    "clock", "delays", "flow", "judge", "lef", "netlist", "placement", "placer", "sizing", "steiner", "tables", "trees",
+    "wires"))  # whose change makes results void
+TRIES = 5
+MARGIN = 2.0  # ps that sizing aims at, as cells move when they become legal
+ROUNDS = 60  # of sizing, the first time; later half as many
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a placed netlist came to. Areas in um2, slacks in ps by OpenSTA, lengths of wires in mm.
+
+    ``mapped``: slack and area as mapped, with the library's usual wires; ``placed``: slack of the same cells with the
+    wires of their places, ``late`` ends; ``slack``, ``area``, ``left`` late ends, after sizing and new trees;
+    ``corners``: slack with other capacitances of wires, by fF/um; ``share``: of the wires in the capacitance of
+    signals; ``core``: um of its sides; ``buffers`` of new ``trees``; ``functions``: how many were proved to be those of
+    the RTL, None if the proof did not finish.
+    """
+
+    cells: int
+    mapped: tuple
+    placed: float
+    late: int
+    slack: float
+    left: int
+    area: float
+    corners: dict
+    length: float
+    share: float
+    core: tuple
+    trees: int
+    buffers: int
+    clock: dict
+    functions: int | None
+    seconds: float = 0.0
+
+    @property
+    def fmax(self):
+        """MHz before and after."""
+        return tuple(1e6 / (PERIOD - slack) for slack in (self.placed, self.slack))
+
+
+def identity(what):
+    """A key of a netlist of that key, placed."""
+    return fingerprint(SOURCES, what, lef.digest(), version("coloquinte", "placement for this Python"))
+
+
+class _Try:
+    """A netlist with places: wires, OpenSTA's verdict, and delays that agree with it."""
+
+    def __init__(self, netlist, placement, library, folder, stem, top, arrival):
+        self.netlist, self.placement = netlist, placement
+        self.wires = wires.wires(netlist, placement)
+        self.verdict = judge(netlist, self.wires, library, folder, stem, top, arrival)
+        self.delays = Delays(netlist, self.wires, tables(library), arrival)
+        self.delays.time()
+        self.delays.calibrate(self.verdict.slacks)
+        self.area, worst = round(self.delays.area(), 3), self.verdict.worst
+        self.rank = (not self.verdict.overloads, worst >= 0, -self.area if worst >= 0 else worst)  # more is better
+
+    def freeze(self):
+        """Keeps the netlist and the places as they are now."""
+        self.module = copy.deepcopy(self.netlist.module)
+        return self
+
+
+def _settle(first, again):
+    """Sizes, plants and places until all ends are in time, or :data:`TRIES` are up; ``again`` makes a try of a netlist
+    and places that are not legal. Returns the best try and how many trees were planted in it."""
+    best, current, planted = first.freeze(), first, 0
+    count = 0
+    for attempt in range(TRIES):
+        if attempt and current.verdict.worst < 0:
+            moved, new = trees.plant(current.delays, current.placement)
+            if new:
+                planted += new
+                current = again(current.netlist, moved)
+        sizing.resize(current.delays, ROUNDS if not attempt else ROUNDS // 2, MARGIN)
+        for cell, kind in enumerate(current.delays.kinds):
+            current.netlist.change(cell, current.delays.names[kind])
+        current = again(current.netlist, current.placement)
+        if current.rank > best.rank:
+            best, count = current.freeze(), planted
+        if current.verdict.worst >= 0:
+            break
+    return best, count
+
+
+def _write(name, source, folder, module):
+    """The netlist as JSON and Verilog, and beside it what its proof needs of the mapping in ``source``."""
+    for file in [*source.glob("*.il"), *source.glob("generic.*"), *source.glob("memories.v")]:
+        shutil.copy(file, folder / file.name)
+    design = json.loads((source / "net.json").read_text())
+    design["modules"][name] = module
+    (folder / "net.json").write_text(json.dumps(design))
+    yosys(["read_json net.json", f"hierarchy -top {name}", "check -mapped -assert -nolatches", "opt_clean -purge",
+           "write_json net.json", "write_verilog -noattr -noexpr -nohex -nodec -simple-lhs net.v"], folder, name, "net")
+
+
+def lay(name, figures, source, arrival=timing.ARRIVAL, build=BUILD):
+    """Places the netlist in the folder ``source``, of :class:`~actcodec.synth.flow.Figures`, or remembers that it did.
+
+    Returns ``(layout, folder, cached)``; in the folder are ``net.v`` and ``net.json`` as mapping leaves them, and the
+    cells' places, ``places.json``.
+
+    Raises
+    ------
+    SynthesisError
+        If a tool is missing or fails, if the netlist has cells without a place (memories, modules), or if it is not
+        what the RTL says.
+    """
+    start, library = monotonic(), liberty(build).absolute()
+    folder = Path(build, f"placed-{name}-{identity((source.name, str(arrival)))}")
+    summary = folder / "layout.json"
+    if summary.exists():
+        return Layout(**json.loads(summary.read_text())), folder, True
+    folder.mkdir(parents=True, exist_ok=True)
+    netlist = Netlist(json.loads((source / "net.json").read_text())["modules"][name])
+    if strange := sorted(set(netlist.kinds) - set(lef.shapes())):
+        raise SynthesisError(f"{name}: no place for {', '.join(strange[:3])}: memories and modules are not placed")
+
+    def again(netlist, placement):
+        return _Try(netlist, place(netlist, placement), library, folder, "try", name, arrival)
+
+    first = again(netlist, None)
+    best, planted = _settle(first, again)
+    _write(name, source, folder, best.module)
+    proof = prove(name, folder, build=build)
+    final = Netlist(best.module)
+    corners = {label: judge(final, wires.wires(final, best.placement, mix), library, folder, label, name, arrival).worst
+               for label, mix in (("low", wires.LOW), ("high", wires.HIGH), ("load", wires.LOAD))}
+    wired = sum(sum(wire.capacitance) for wire in best.wires.values())
+    core = best.placement.core
+    (folder / "places.json").write_text(json.dumps(
+        {cell: [int(x), int(y), kind] for cell, kind, x, y in zip(final.names, final.kinds, best.placement.x,
+                                                                  best.placement.y, strict=True)}))
+    layout = Layout(
+        cells=len(final.kinds), mapped=(figures.slack, figures.area), placed=first.verdict.worst,
+        late=first.verdict.late,
+        slack=best.verdict.worst, left=best.verdict.late, area=best.area, corners=corners,
+        length=round(wires.length(best.wires), 2), share=round(wired / float(np.sum(best.delays.load)), 3),
+        core=(core.width / lef.UM, core.height / lef.UM), trees=planted,
+        buffers=sum(cell.startswith("$placed$") for cell in final.names), clock=asdict(clock.plan(
+            final, best.placement, tables(library))), functions=proof.outputs if proof.proved else None,
+        seconds=round(monotonic() - start, 1))
+    summary.write_text(json.dumps(asdict(layout)))
+    return Layout(**json.loads(summary.read_text())), folder, False

@@ -1,0 +1,135 @@
+"""A flat mapped netlist with numbers for cells, pins and nets, which can be changed, and its Verilog for OpenSTA."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from actcodec.synth.library import SynthesisError
+
+__all__ = ["Net", "Netlist"]
+
+
+@dataclass
+class Net:
+    """``driver`` and ``sinks``: pins by number."""
+
+    driver: int = -1
+    sinks: list = field(default_factory=list)
+
+
+class Netlist:
+    """A module of Yosys's JSON, which changes along.
+
+    ``kinds`` [cell]; ``names`` [cell] in the JSON; ``pins`` [cell]: {pin: net}. Pins are numbered by cell, the ports'
+    bits behind them: ``owner`` [pin] is the cell, or -1; ``label`` [pin] the name in the cell, or of the port's bit;
+    ``pin`` {(cell, name): number}. ``nets`` {net: :class:`Net`} has those that somebody drives and somebody reads;
+    clocks, which are ideal, are in ``clocks`` {net: its flip-flops' and gates' pins}.
+    """
+
+    def __init__(self, module):
+        self.module, cells = module, module["cells"]
+        self.names = list(cells)
+        self.kinds = [cells[name]["type"] for name in self.names]
+        self.pins = [{pin: bits[0] for pin, bits in cells[name]["connections"].items() if bits} for name in self.names]
+        self.outputs = [{pin for pin, way in cells[name]["port_directions"].items() if way == "output"}
+                        for name in self.names]
+        self.ports = [(f"{name}[{index}]" if len(port["bits"]) > 1 else name, port["direction"] == "input", bit)
+                      for name, port in module["ports"].items() for index, bit in enumerate(port["bits"])]
+        self.fresh = 1 + max((bit for net in module["netnames"].values() for bit in net["bits"] if type(bit) is int),
+                             default=1)
+        self.number()
+
+    def number(self):
+        """Numbers pins and finds nets, anew after changes.
+
+        Raises
+        ------
+        SynthesisError
+            If a net has two drivers.
+        """
+        self.label, self.pin, nets, owner = [], {}, {}, []
+
+        def add(cell, name, bit, drives):
+            self.pin[cell, name] = pin = len(owner)
+            owner.append(cell)
+            self.label.append(name)
+            net = nets.setdefault(bit, Net())
+            if not drives:
+                net.sinks.append(pin)
+            elif net.driver >= 0:
+                raise SynthesisError(f"{self.label[net.driver]} and {name} drive the same net")
+            else:
+                net.driver = pin
+
+        for cell, pins in enumerate(self.pins):
+            for name, bit in pins.items():
+                add(cell, name, bit, name in self.outputs[cell])
+        for name, drives, bit in self.ports:
+            add(-1, name, bit, drives)
+        self.owner = np.array(owner, np.int64)
+        self.clocks = {bit: [pin for pin in net.sinks if self.label[pin] == "CK"] for bit, net in nets.items()
+                       if any(self.label[pin] == "CK" and owner[pin] >= 0 for pin in net.sinks)}
+        self.nets = {bit: net for bit, net in nets.items()
+                     if type(bit) is int and net.driver >= 0 and net.sinks and bit not in self.clocks}
+
+    def change(self, cell, kind):
+        """Gives a cell another kind with the same pins."""
+        self.kinds[cell] = self.module["cells"][self.names[cell]]["type"] = kind
+
+    def connect(self, cell, pin, bit):
+        """Puts an input on another net."""
+        self.pins[cell][pin] = bit
+        self.module["cells"][self.names[cell]]["connections"][pin] = [bit]
+
+    def buffer(self, kind, bit):
+        """Adds a buffer that reads a net; returns (cell, the net behind it)."""
+        behind, name = self.fresh, f"$placed${self.fresh}"
+        self.fresh += 1
+        self.module["cells"][name] = {"hide_name": 1, "type": kind, "parameters": {}, "attributes": {},
+                                      "port_directions": {"A": "input", "Z": "output"},
+                                      "connections": {"A": [bit], "Z": [behind]}}
+        self.module["netnames"][f"{name}$Z"] = {"hide_name": 1, "bits": [behind], "attributes": {}}
+        self.names.append(name)
+        self.kinds.append(kind)
+        self.pins.append({"A": bit, "Z": behind})
+        self.outputs.append({"Z"})
+        return len(self.names) - 1, behind
+
+    def remove(self, cells):
+        """Takes cells away that nobody reads. Returns for each that is left which number it had."""
+        gone = set(cells)
+        left = [cell for cell in range(len(self.names)) if cell not in gone]
+        for cell in gone:
+            del self.module["cells"][self.names[cell]]
+        for what in ("names", "kinds", "pins", "outputs"):
+            values = getattr(self, what)
+            setattr(self, what, [values[cell] for cell in left])
+        return left
+
+    def wires(self):
+        """{net: its name in :meth:`verilog`}: that of a port's bit, if it has one."""
+        names = {}
+        for name, _, bit in sorted(self.ports, key=lambda port: port[1]):  # an input's name is the last to count
+            names[bit] = name
+        return {bit: names.get(bit, f"n{bit}") for pins in self.pins for bit in pins.values()} | names
+
+    def twins(self):
+        """Output bits that have the net of another port: {the port's bit with the net: how many more}."""
+        names, found = self.wires(), {}
+        for name, drives, bit in self.ports:
+            if not drives and names[bit] != name:
+                found[names[bit]] = found.get(names[bit], 0) + 1
+        return found
+
+    def verilog(self, top):
+        """The netlist with short names, cells by number, for OpenSTA. It reads no assignments to bits of ports, so each
+        net has one name, and of ports with the same net one is driven."""
+        names, lines = self.wires(), [f"module {top} ({', '.join(self.module['ports'])});"]
+        for name, port in self.module["ports"].items():
+            width = f"[{len(port['bits']) - 1}:0] " if len(port["bits"]) > 1 else ""
+            lines.append(f"  {port['direction']} {width}{name};")
+        ports = {name for name, _, _ in self.ports}
+        lines += [f"  wire {name};" for name in sorted(set(names.values()) - ports)]
+        for cell, (kind, pins) in enumerate(zip(self.kinds, self.pins, strict=True)):
+            lines.append(f"  {kind} c{cell} ({', '.join(f'.{pin}({names[bit]})' for pin, bit in pins.items())});")
+        return "\n".join([*lines, "endmodule", ""])

@@ -1,0 +1,145 @@
+"""Where cells are: rows of a core that is filled to :data:`FILLED`, by Coloquinte. Lengths are in steps of 10 nm."""
+
+import pickle
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from actcodec.synth.layout.lef import ROW, SITE, shapes
+from actcodec.synth.library import SynthesisError, version
+
+__all__ = ["FILLED", "Core", "Placement", "place"]
+
+FILLED = 0.70  # of the core, by cells as they come from mapping
+EXPANDED = 0.85  # what cells are widened to while they spread, so that every row has gaps
+EFFORT, SEED = 3, 1
+
+
+@dataclass(frozen=True)
+class Core:
+    """The area with the rows."""
+
+    width: int
+    rows: int
+
+    @property
+    def height(self):
+        return self.rows * ROW
+
+
+@dataclass
+class Placement:
+    """``x``, ``y`` of each cell's lower left corner; whether it is mirrored (``flip``) and upside down (``turn``);
+    ``ports``: (x, y) of each port's bit."""
+
+    core: Core
+    x: np.ndarray
+    y: np.ndarray
+    flip: np.ndarray
+    turn: np.ndarray
+    ports: np.ndarray
+
+    def points(self, netlist):
+        """(x, y) of every pin."""
+        shape = shapes()
+        kinds = [shape[kind] for kind in netlist.kinds]
+        found = np.zeros((len(netlist.owner), 2), np.int64)
+        inside = netlist.owner >= 0
+        cells = netlist.owner[inside]
+        offsets = np.array([kinds[cell].pins[netlist.label[pin]] for pin, cell in
+                            zip(np.flatnonzero(inside).tolist(), cells.tolist(), strict=True)]).reshape(-1, 2)
+        widths = np.array([kind.width for kind in kinds], np.int64)[cells]
+        found[inside, 0] = self.x[cells] + np.where(self.flip[cells], widths - offsets[:, 0], offsets[:, 0])
+        found[inside, 1] = self.y[cells] + np.where(self.turn[cells], ROW - offsets[:, 1], offsets[:, 1])
+        found[~inside] = self.ports
+        return found
+
+
+def _core(widths):
+    """A square core for cells of these widths."""
+    area = sum(widths) * ROW / FILLED
+    rows = max(round(area**0.5 / ROW), 1)
+    return Core(max(-(-round(area / (rows * ROW)) // SITE) * SITE, *widths), rows)
+
+
+def _boundary(core, count):
+    """Points for ports in their order, evenly around the core."""
+    found = []
+    for at in (2 * (core.width + core.height) * k // count for k in range(count)):
+        side = core.width + core.height
+        if at < core.width:
+            found.append((at, 0))
+        elif at < side:
+            found.append((core.width, at - core.width))
+        elif at < side + core.width:
+            found.append((side + core.width - at, core.height))
+        else:
+            found.append((0, 2 * side - at))
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def _coloquinte(task):
+    """Places a circuit, in a process of its own, as Coloquinte writes to the standard output whatever happens."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder, "answer")
+        done = subprocess.run([sys.executable, "-m", "actcodec.synth.layout.placer", answer], input=pickle.dumps(task),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if done.returncode:
+            raise SynthesisError(f"Coloquinte: {done.stderr.decode(errors='replace').strip().splitlines()[-1]}")
+        return pickle.loads(answer.read_bytes())
+
+
+def _snap(x, y, widths, core):
+    """Moves cells to multiples of :data:`SITE`, as little as the order in their rows allows."""
+    result = x.copy()
+    for row in np.unique(y):
+        cells = np.flatnonzero(y == row)
+        cells = cells[np.argsort(x[cells], kind="stable")]
+        free = 0
+        for cell in cells:
+            result[cell] = max(-(-int(x[cell] - SITE // 2) // SITE) * SITE, free)
+            free = result[cell] + widths[cell]
+        free = core.width
+        for cell in cells[::-1]:
+            result[cell] = min(result[cell], free - widths[cell])
+            free = result[cell]
+    return result
+
+
+def place(netlist, before=None):
+    """Places all cells; or, with a :class:`Placement` from ``before`` changes, makes it legal again: cells that have
+    become wider, or come from nowhere, get room.
+
+    Raises
+    ------
+    SynthesisError
+        Without Coloquinte, or if the cells no longer fit into the core.
+    """
+    version("coloquinte", "placement for this Python")
+    shape, count = shapes(), len(netlist.kinds)
+    widths = [shape[kind].width for kind in netlist.kinds]
+    core = before.core if before else _core(widths)
+    if sum(widths) > core.width * core.rows:
+        raise SynthesisError(f"{count} cells do not fit into the core any more")
+    ports = before.ports if before else _boundary(core, len(netlist.ports))
+    x, y = (before.x, before.y) if before else (np.full(count, core.width // 2), np.full(count, core.height // 2))
+    first, nets = len(netlist.owner) - len(ports), []
+    for net in netlist.nets.values():
+        cells, xs, ys = [], [], []
+        for pin in (net.driver, *net.sinks):
+            cell = int(netlist.owner[pin])
+            at = shape[netlist.kinds[cell]].pins[netlist.label[pin]] if cell >= 0 else (0, 0)
+            cells.append(cell if cell >= 0 else count + pin - first)
+            xs.append(at[0])
+            ys.append(at[1])
+        nets.append((cells, xs, ys))
+    task = {"widths": widths, "ports": ports.tolist(), "x": x.tolist(), "y": y.tolist(), "nets": nets, "row": ROW,
+            "core": (core.width, core.height), "expanded": None if before else EXPANDED, "effort": EFFORT, "seed": SEED}
+    x, y, ways = _coloquinte(task)
+    x, y = np.array(x[:count]), np.array(y[:count])
+    return Placement(core, _snap(x, y, widths, core), y, np.array([way in ("S", "FN") for way in ways[:count]], bool),
+                     np.array([way in ("S", "FS") for way in ways[:count]], bool), ports)
