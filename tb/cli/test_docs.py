@@ -36,8 +36,9 @@ def test_the_figures_of_the_fpga_and_of_late_units_are_up_to_date():
 
 
 def test_a_placed_netlist_s_row_has_both_slacks_and_a_mark():
-    one = {"mapped": [1.2, 1000.0], "placed": -43.0, "late": 11, "slack": 3.8, "left": 0, "area": 1010.0, "length": 45.4,
-           "corners": {"low": 9.6, "high": -12.0, "load": -90.0}, "clock": {"area": 59.6, "power": 2.48, "skew": 22.6}}
+    one = {"mapped": [1.2, 1000.0], "placed": -43.0, "late": 11, "slack": 3.8, "left": 0, "area": 1010.0,
+           "length": 45.4, "corners": {"low": 9.6, "high": -12.0, "load": -90.0},
+           "clock": {"area": 59.6, "power": 2.48, "skew": 22.6}}
     assert list(tables.placed({"zvc": one}, ["zvc"]))[2:] == [
         "| zvc | +1 | -43 (11) | 1,370 | +4 (0) | 1,464 | 1,010† | +1.0% | 45 | +10, -12, -90 | 60, 2.5, 23 |"]
 
