@@ -15,9 +15,16 @@ OTHERS = []  # tests that do not concern the netlist
 ON_CUDA = []  # tests that need it, where it is not
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Commands that tests run can be interrupted, also where a shell in the background has all ignore that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    build.BRIEF[:] = [True] * selection.brief(config)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """What would be left out as a whole is not even read."""
+    if selection.brief(config) and collection_path.parent.name == "tb" and collection_path.name in REGRESS:
+        return True
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k leaves any out

@@ -1,7 +1,5 @@
 """What several benches of the command line begin with."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -28,7 +26,7 @@ def one_lane(request, monkeypatch):
 def small_lane(monkeypatch, one_lane):
     """One of few modes, for tensors of 16 bits, but in the other modes: that of the benches of payloads in memory."""
     def accelerator(cdus, modes, **hardware):
-        return replace(Accelerator(cdus, modes, **hardware), **({"payload": "both"} if modes == chance.SMALL else {}))
+        return chance.EQUIPPED if modes == chance.SMALL else Accelerator(cdus, modes, **hardware)
 
     monkeypatch.setattr("actcodec.sim.simulator.Accelerator", accelerator)
     monkeypatch.setattr("actcodec.sim.rtl_engine.configuration",

@@ -216,7 +216,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("mode", LANE)
 def test_commands_give_the_same_files_with_both_engines(folder, mode):
-    same_by_both_engines(folder, mode, "--cdus 3")
+    same_by_both_engines(folder, mode, "--cdus 4")
     assert np.load("rtl.npy").shape == (2, 3, 7, 13)
 
 

@@ -260,6 +260,7 @@ def test_the_command_announces_without_a_terminal_unless_it_is_quiet(tmp_path, m
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", "false")  # a compiler that fails at once
+    monkeypatch.setattr("actcodec.sim.rtl_engine.configuration", lambda mode: (mode,))
     accelerator.library.cache_clear()  # of what this process has loaded before
     np.save("x.npy", np.ones((1, 1, 8, 8), np.float32))
     for options in ([], ["-q"]):

@@ -19,6 +19,7 @@ from actcodec.codecs import lane_modes
 from actcodec.commands.verilog import described
 from actcodec.elaboration import verilog
 from actcodec.units import UNITS
+from tb.harness import regress
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIVERS = ROOT / "rtl/lint.vlt"
@@ -52,9 +53,9 @@ def test_units_pass_lint(name, tmp_path):
 
 
 @pytest.mark.parametrize("options, there, lacks", [
-    (["--preset", "offload"], "m_axis_tdata", "m_axi_payload"),
     (["--preset", "standalone"], "m_axi_payload_awaddr", "m_axis"),
-    (["--preset", "standalone", "--payload", "stream"], "m_axis_tdata", "m_axi_payload")])
+    *regress((["--preset", "offload"], "m_axis_tdata", "m_axi_payload"),
+             (["--preset", "standalone", "--payload", "stream"], "m_axis_tdata", "m_axi_payload"))])
 def test_a_preset_sets_what_is_not_given(options, there, lacks):
     done = CliRunner().invoke(cli.main, ["verilog", "accelerator", "--cdus", "1", "--modes", "brc", *options])
     assert done.exit_code == 0, done.output
@@ -144,6 +145,7 @@ def test_a_name_that_is_no_identifier_is_refused(name):
         UNITS["fadd"].verilog(name)
 
 
+@pytest.mark.regress
 def test_two_cdus_with_different_modes_live_in_one_design(tmp_path):
     """Icarus elaborates a top that has both, and no two modules have a name in common."""
     files, modules = [], []

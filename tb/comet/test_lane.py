@@ -83,7 +83,7 @@ def test_takes_any_rows_of_a_descriptor(session):
 
 def test_ends_payloads_that_are_cut_lengthened_or_garbage(session):
     random, cdus = session.random, session.driver.cdus
-    for name in ("none+", "plane"):
+    for name in random.permutation(["none+", "plane"])[: 2 if cdus == 1 else 1]:
         x = tensor(random, (2, 3, 16, 24), 0.02)
         one = job(session, x, encoded(session, x, CONFIGS[name]))
         payload, lengths = one.payload, one.lengths

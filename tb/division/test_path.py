@@ -17,7 +17,7 @@ from actcodec.rtl.jpegact.cdu import Cdu
 from actcodec.rtl.offload.control.config import config_layout
 from tb import reference
 from tb.division.tensors import Share, shapes, tensor_of
-from tb.harness import PATTERNS, STALLS, Bench, after, chunk, pack, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, chunk, pack, parameters, regress, rng, simulate
 from tb.offload.wire import payloads
 
 OTHERS = ("sfpr", "jpeg-act")
@@ -26,7 +26,7 @@ LATENCY = (16, 23, 37)  # from the first sector in to the first chunk, by layout
 BACK = (8, 16, 32)  # from the first row in to the first sector
 
 
-@pytest.mark.parametrize("modes", [(*OTHERS, *LANE), ("division-1-flat",)], ids=["beside-others", "alone"])
+@pytest.mark.parametrize("modes", [(*OTHERS, *LANE), *regress((("division-1-flat",),))], ids=["beside-others", "alone"])
 def test_path(modes):
     simulate(Cdu(lane_modes(*modes), packed=False), __file__, modes=modes)
 

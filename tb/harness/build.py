@@ -13,11 +13,12 @@ from cocotb_tools.runner import get_results, get_runner
 
 from actcodec.sim import build
 from actcodec.sim.toolchain import build_once, cache_folder, key
-from tb.harness.selection import select
+from tb.harness.selection import covering, select
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "build" / "sim"  # what they leave: results, logs, waveforms
 WAVEFORMS = []  # left by the runs of this process
+BRIEF = []  # not empty if patterns of ports are chosen, not multiplied
 MAIN = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
 LIBRARY = cocotb_tools.config.libs_dir / "libcocotbvpi_verilator.so"
 
@@ -73,7 +74,8 @@ def simulate(component, file, tests=None, without=(), inside=None, **parameters)
     else:
         program = interpreted(elaboration.flat(component, "dut"))
     seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
-    names = [test.fullname for one in chosen for test in one.generate_tests() if not gates or netlist.suits(test)]
+    some = [test for one in chosen for test in one.generate_tests() if not gates or netlist.suits(test)]
+    names = [test.fullname for test in (covering(some, seed) if BRIEF else some)]
     run = hashlib.sha256(json.dumps([names, parameters], sort_keys=True).encode()).hexdigest()[:8]
     content = program.parent.name.rpartition("-")[2]
     folder = RUNS / f"{type(component).__name__.lower()}-{content}" / f"{Path(file).stem}-{run}"

@@ -1,9 +1,13 @@
 """Which of a file's cocotb tests a run has; and what a test of pytest's would run, without running it."""
 
 import sys
+from random import Random
 
 import pytest
 from cocotb.regression import TestGenerator
+
+
+PORTS = {"idle", "stall", "pause", "slow", "order"}  # parameters of cocotb tests that say how ports behave
 
 
 class Asked(Exception):
@@ -77,6 +81,28 @@ def unused(items):
         for one in dict.fromkeys(known):
             if one not in used:
                 yield Unused.from_parent(file, name=one.name)
+
+
+def brief(config):
+    """Whether pytest runs the share of ``make sim``, which chooses where ``make regress`` multiplies."""
+    return "not regress" in config.option.markexpr
+
+
+def covering(tests, seed):
+    """Of tests that differ in how ports pause, so many that each port has each of its patterns, and no more: which
+    ones meet is the seed's. All tests that do not."""
+    kept, groups = [], {}
+    for test in tests:
+        ports = {name: value for name, value in test.kwargs.items() if name in PORTS}
+        others = tuple((name, repr(value)) for name, value in test.kwargs.items() if name not in PORTS)
+        groups.setdefault((test.name.partition("/")[0], others), []).append((test, ports))
+    for group in groups.values():
+        patterns = {name: list(dict.fromkeys(ports[name] for _, ports in group)) for name in group[0][1]}
+        random = Random(seed)
+        ways = [random.sample(values, len(values)) for values in patterns.values()]
+        wanted = {tuple(way[k % len(way)] for way in ways) for k in range(max(map(len, ways), default=1))}
+        kept += [test for test, ports in group if tuple(ports.values()) in wanted]
+    return kept
 
 
 def regress(*values):

@@ -22,7 +22,7 @@ from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
 from actcodec.sim.accelerator import Accelerator
 from actcodec.sim.environment import KINDS, PATTERNS, SLVERR, MemoryBehaviour
 from tb import reference
-from tb.harness import regress
+from tb.harness import regress, selection
 from tb.jpegact.blocks import recovered
 from tb.offload import draws
 from tb.offload.jobs import Job
@@ -48,7 +48,7 @@ SIZE = 1 << 17  # bytes of memory
                 ids=lambda it: f"{it.cdus}-{len(it.modes)}-{it.memory}-{len(it.formats)}")
 def session(request, random):
     one = Session(request.param, random, size=SIZE)
-    one.brief = "not regress" in request.config.option.markexpr
+    one.brief = selection.brief(request.config)
     return one
 
 
@@ -57,9 +57,10 @@ def lanes_modes(session):
 
 
 def some(session, modes):
-    """What ``make sim`` has of ``modes``: a third, by chance. ``make regress`` has them all."""
+    """What ``make sim`` has of ``modes``, by chance: a third, or, of several lanes, a sixth. ``make regress`` has them
+    all."""
     modes = list(modes)
-    return [modes[k] for k in sorted(session.random.permutation(len(modes))[: -(-len(modes) // 3)])] \
+    return [modes[k] for k in sorted(session.random.permutation(len(modes))[: -(-len(modes) // few(session, 6, 3))])] \
         if session.brief else modes
 
 
@@ -195,7 +196,8 @@ def test_a_null_beat_may_end_a_frame(session):
 
 
 @pytest.mark.parametrize("accelerator", [
-    chance.RESIDENT, *regress(Accelerator(1, ("sfpr-zvc", "brc"), payload="memory", outstanding=8),
+    chance.EQUIPPED, *regress(replace(chance.EQUIPPED, scan=False),
+                              Accelerator(1, ("sfpr-zvc", "brc"), payload="memory", outstanding=8),
                               Accelerator(3, chance.EVERY, payload="both"))])
 def test_payloads_in_memory(accelerator, random):
     """All ports on one slave, which keeps the order of all addresses, or on several; spaces of any size."""
@@ -208,13 +210,13 @@ def test_payloads_in_memory(accelerator, random):
         assert session.decompress(one) == ErrorCode.NONE
 
 
-@pytest.mark.parametrize("accelerator", [chance.RESIDENT])
+@pytest.mark.parametrize("accelerator", [chance.EQUIPPED])
 def test_payloads_in_memory_and_whatever_befalls_them(accelerator, random):
     soak.run(accelerator, int(random.integers(2**63)))
 
 
 def test_a_payload_at_no_multiple_of_32_is_refused(random):
-    session = Session(chance.RESIDENT, random, size=SIZE)
+    session = Session(chance.EQUIPPED, random, size=SIZE)
     mode, = lane_modes("brc")
     good = Job.draw(random, draws.descriptor(random, mode, 2, most=100)).at(0x1000).registers(False)
     for low in (1, 2, 4, 8, 16, 31):
@@ -321,7 +323,7 @@ def test_recovers_from_a_soft_reset_at_any_moment(session):
     shape = 1, max(3, session.driver.cdus), 16, 40  # a frame that takes a while however many lanes there are
     jobs = [job(session, tensor(random, shape), name) for name in some(session, asked(session.driver.modes))]
     for attempt in range(100):
-        if attempt >= 12 and all(cut.values()):
+        if attempt >= (4 if session.brief else 12) and all(cut.values()):
             break
         back, one = attempt % 2, jobs[random.integers(len(jobs))]
         chance.around(session)

@@ -4,6 +4,8 @@
 become.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -21,11 +23,12 @@ from tb.soak import chance
 from tb.soak import run as soak
 from tb.soak.session import Session
 
-MORE = [Accelerator(1, chance.SMALL, formats=chance.FORMATS), Accelerator(3, chance.EVERY, formats=chance.FORMATS)]
+MORE = [replace(chance.EQUIPPED, scan=False), Accelerator(1, chance.SMALL, formats=chance.FORMATS),
+        Accelerator(3, chance.EVERY, formats=chance.FORMATS)]
 BEAT = 32  # bytes
 
 
-@pytest.fixture(params=[chance.RESIDENT, *regress(*MORE)], ids=lambda it: f"{it.cdus}-{len(it.modes)}")
+@pytest.fixture(params=[chance.EQUIPPED, *regress(*MORE)], ids=lambda it: f"{it.cdus}-{len(it.modes)}")
 def session(request, random):
     one = Session(request.param, random, size=1 << 18)
     one.payload = "stream"
@@ -82,7 +85,7 @@ def test_tensors_of_all_formats_and_whatever_befalls_them(session):
     soak.run(session.environment.accelerator, int(session.random.integers(2**63)))
 
 
-@pytest.mark.parametrize("session", [chance.RESIDENT,
+@pytest.mark.parametrize("session", [chance.EQUIPPED,
                                      *regress(Accelerator(1, chance.SMALL, formats=("float32", "float16")))],
                          indirect=True, ids=lambda it: f"{len(it.formats)}")
 def test_a_format_that_is_not_built_in_is_an_error(session):

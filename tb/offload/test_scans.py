@@ -30,7 +30,8 @@ from tb.soak import chance
 from tb.soak import run as soak
 from tb.soak.session import Session
 
-OTHERS = [Accelerator(3, chance.EVERY, scan=True), Accelerator(2, chance.SMALL, memory="independent", scan=True),
+OTHERS = [*(replace(chance.EQUIPPED, cdus=cdus) for cdus in (1, 3)),
+          Accelerator(3, chance.EVERY, scan=True), Accelerator(2, chance.SMALL, memory="independent", scan=True),
           Accelerator(1, ("sfpr-zvc", "brc"), payload="memory", outstanding=8, scan=True)]
 SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
 POLITE = MemoryBehaviour()
@@ -41,7 +42,7 @@ def label(it):
     return f"{it.cdus}-{len(it.modes)}-{it.memory}-{it.payload}"
 
 
-@pytest.fixture(params=[*chance.SCANNING, *regress(*OTHERS)], ids=label)
+@pytest.fixture(params=[chance.EQUIPPED, *regress(*OTHERS)], ids=label)
 def session(request, random):
     return Session(request.param, random)
 
@@ -145,7 +146,7 @@ def test_tensors_and_whatever_befalls_them(session):
     soak.run(session.environment.accelerator, int(session.random.integers(2**63)))
 
 
-@pytest.mark.parametrize("session", [*chance.SCANNING, *regress(*OTHERS[:2])], indirect=True, ids=label)
+@pytest.mark.parametrize("session", [chance.EQUIPPED, *regress(*OTHERS[:4])], indirect=True, ids=label)
 def test_cycles_of_a_scan(session, monkeypatch):
     """One sector per cycle and lane where a sector is a beat, and those of the longest burst; the plan of the tensor,
     and that of the scan, with two for each bit of some numbers and 4 for each lane; and REST. A tensor that is
@@ -176,7 +177,7 @@ def test_cycles_of_a_scan(session, monkeypatch):
 # ---------------------------------------------------------------------------------------------------------- the driver
 @pytest.fixture
 def simulator():
-    return Simulator(chance.SMALL, 1, 1 << 15, formats=chance.FORMATS, payload="both", scan=True)
+    return Simulator(chance.SMALL, 2, 1 << 15, formats=chance.FORMATS, payload="both", scan=True)
 
 
 async def opened(simulator):

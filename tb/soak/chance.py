@@ -13,7 +13,7 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
 
-__all__ = ["FEW", "FOUND", "RESIDENT", "SCANNING", "WHOLE", "accelerator", "around", "job", "memory", "pattern",
+__all__ = ["EQUIPPED", "FEW", "FOUND", "WHOLE", "accelerator", "around", "job", "memory", "pattern",
            "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
@@ -23,8 +23,7 @@ FORMATS = tuple(limits.FORMATS)
 SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (3, EVERY), (8, JPEG_ACT), (3, STREAMS),
          *((cdus, EVERY) for cdus in (1, 2, 4, 8)), *((cdus, EVERY, FORMATS) for cdus in (2, 4)))
-RESIDENT = Accelerator(2, SMALL, formats=FORMATS, payload="both")  # all that is optional
-SCANNING = tuple(Accelerator(cdus, SMALL, formats=FORMATS, payload="both", scan=True) for cdus in (1, 3))
+EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True)  # with all that is optional
 FEW = range(6)  # of these, which tests build, too
 WHOLE = tuple(number for number, (_, modes, *_) in enumerate(FOUND) if modes is EVERY)
 SIZE = 1 << 17  # bytes of memory

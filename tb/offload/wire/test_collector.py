@@ -27,6 +27,7 @@ def test_collector(cdus, modes):
     simulate(Collector(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
 
 
+@pytest.mark.regress
 def test_blocks_longer_than_a_packet_of_many_cdus():
     """As often as a packet can."""
     modes = ("jpeg-base", "sfpr-nibble", "sfpr")
