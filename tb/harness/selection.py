@@ -6,7 +6,6 @@ from random import Random
 import pytest
 from cocotb.regression import TestGenerator
 
-
 PORTS = {"idle", "stall", "pause", "slow", "order"}  # parameters of cocotb tests that say how ports behave
 
 

@@ -77,8 +77,8 @@ def test_jpeg_base(coders, modes):
              without=[] if coders == 8 else [rate_is_eight_cycles_a_block], modes=modes, packed=False)
 
 
-@pytest.mark.parametrize("modes, packed", regress(((*reference.STEPPED, "sfpr-rice"), False), (("jpeg-act-div",), True)),
-                         ids=str)
+@pytest.mark.parametrize("modes, packed", regress(
+    ((*reference.STEPPED, "sfpr-rice"), False), (("jpeg-act-div",), True)), ids=str)
 def test_div_in_quarters(modes, packed):
     """In place of SH with each coder."""
     simulate(Cdu(lane_modes(*modes), packed=packed, coders=2), __file__, [*ANY, *(BYTES if packed else [])],
