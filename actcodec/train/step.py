@@ -11,13 +11,13 @@ __all__ = ["step"]
 TRIALS = 3  # before a step is captured, as CUDA's libraries choose and allocate at first
 
 
-def step(model: Any, compress: Any, shape: Sequence[int]) -> Callable[..., Any]:
-    """A function of pictures of ``shape`` and their classes: it leaves gradients in the model, and returns the loss.
+def step(model: Any, compress: Any, shape: Sequence[int] | None) -> Callable[..., Any]:
+    """A function of a batch of ``shape`` and its classes: it leaves gradients in the model, and returns the loss.
 
     On CUDA it is captured once as a graph, and played back from then on: the thousands of launches of a small network
     take longer than what they start. What ``compress`` does is captured, too; so a step is for its rules of now, and
-    what it counts is that of the last step. Codecs that make the CPU wait cannot be captured: their step is launched
-    each time.
+    what it counts is that of the last step. Codecs that make the CPU wait cannot be captured, nor can batches of any
+    shape (None): their step is launched each time.
     """
     device = next(model.parameters()).device
 
@@ -29,7 +29,7 @@ def step(model: Any, compress: Any, shape: Sequence[int]) -> Callable[..., Any]:
         loss.backward()
         return loss.detach()
 
-    if device.type == "cpu" or compress.waits:
+    if device.type == "cpu" or compress.waits or shape is None:
         return passes
     x, y = torch.zeros(shape, device=device), torch.zeros(shape[0], dtype=torch.int64, device=device)
     state = {key: value.clone() for key, value in model.state_dict().items()}  # statistics of batch norm are collected

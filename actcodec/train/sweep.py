@@ -1,6 +1,6 @@
 """What a TOML file asks for: every network with every preset and every seed.
 
-    networks = ["resnet8"]      # default: resnet8
+    networks = ["resnet8"]      # default: resnet8; MODULE:FUNCTION is one's own
     seeds = 3                   # 0, 1, 2; default: 1
     steps = 300                 # and batch, rate, pictures: as a run has them
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from actcodec.files import UserError
-from actcodec.train.run import DEFAULTS, checked, keep, known, trained
+from actcodec.train.run import CHECKPOINT, DEFAULTS, checked, keep, known, trained
 
 __all__ = ["jobs", "read", "work"]
 
@@ -50,11 +50,12 @@ def jobs(sweep: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def work(todo: Iterable[tuple[str, dict[str, Any]]], data: str | Path, results: str | Path, processes: int = 1,
-         scheduler: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The results of jobs as (label, result), as they come. What is in the folder ``results`` is not trained again.
+         scheduler: str | None = None, seconds: float = CHECKPOINT) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The results of jobs as (label, result), as they come. What is in the folder ``results`` is not trained again, and
+    what has a checkpoint there goes on from it; one is made every so many ``seconds``.
 
     With the address of a ``scheduler`` of Dask its workers train, one run a thread of each, and need ``data`` where
-    they are; results come back to the folder here. A run whose worker is lost is given to another one.
+    they are; results come back to the folder here. A run whose worker is lost is given to another one, from its start.
     """
     Path(results).mkdir(parents=True, exist_ok=True)
     rest = []
@@ -66,15 +67,16 @@ def work(todo: Iterable[tuple[str, dict[str, Any]]], data: str | Path, results: 
     if rest and scheduler:
         yield from _distributed(rest, data, results, scheduler)
     elif rest:
-        yield from _here(rest, data, results, processes)
+        yield from _here(rest, data, results, processes, seconds)
 
 
-def _here(todo, data, results, processes):
+def _here(todo, data, results, processes, seconds):
     from actcodec.train import cifar10
 
-    cifar10.load(data)  # once, before there are several processes
+    if any(configuration["data"] == "cifar10" for _, configuration in todo):
+        cifar10.load(data)  # once, before there are several processes
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        futures = {pool.submit(trained, configuration, data): label for label, configuration in todo}
+        futures = {pool.submit(trained, configuration, data, results, seconds): label for label, configuration in todo}
         for future in as_completed(futures):
             yield futures[future], keep(future.result(), results)
 

@@ -1,6 +1,7 @@
 """AWP, adaptive weight precision: how many bytes Bitpack keeps of a weight (A2DTWP, section II, Algorithm 1)."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,6 +73,15 @@ class Awp:
             self._counts[gains] = 0
         self._norms = norms
         return self.roundto
+
+    def state(self) -> dict[str, Any]:
+        """What :meth:`load` needs to go on from here: plain numbers in lists."""
+        return {"bits": self.bits.tolist(), "counts": self._counts.tolist(),
+                "norms": None if self._norms is None else self._norms.tolist()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.bits, self._counts = np.array(state["bits"]), np.array(state["counts"], np.int64)
+        self._norms = None if state["norms"] is None else np.array(state["norms"], np.float64)
 
 
 def norms(weights: Iterable[ArrayLike]) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ sigma = g_rms * eb * sqrt(N * P * R / 3), which also gives the coefficient a, fo
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,6 +90,14 @@ class Adaptive:
         self.fraction, self.window, self.change = fraction, window, change
         self.bounds = dict.fromkeys(layers)
         self.interval = self._next = window
+
+    def state(self) -> dict[str, Any]:
+        """What :meth:`load` needs to go on from here: plain numbers in dictionaries."""
+        return {"a": dict(self.a), "bounds": dict(self.bounds), "interval": self.interval, "next": self._next}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.a, self.bounds = dict(state["a"]), dict(state["bounds"])
+        self.interval, self._next = state["interval"], state["next"]
 
     def due(self, iteration: int) -> bool:
         """Whether statistics have to be taken in `iteration`."""

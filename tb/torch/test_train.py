@@ -16,7 +16,8 @@ import actcodec.torch as at
 from actcodec.cli import main
 from actcodec.files import UserError
 from actcodec.torch.resnet import resnet8
-from actcodec.train import cifar10, run, sweep, table
+from actcodec.train import cifar10, networks, run, sweep, table, training
+from actcodec.train import data as data_
 from actcodec.train.step import step
 from tb.torch.models import pictures
 
@@ -140,6 +141,99 @@ def test_a_run_with_comets_bounds_or_a2dtwps_weights_says_what_became_of_them(da
     assert "precision" not in exact and "bounds" not in exact
 
 
+class Net(torch.nn.Module):
+    """One's own, which draws random numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3), torch.nn.ReLU(), torch.nn.Dropout(0.2),
+                                          torch.nn.Flatten(), torch.nn.Linear(8 * 36, 3))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class Shifted(torch.utils.data.Dataset):
+    """Pictures that are changed by chance whenever they are asked for."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return torch.full((1, 8, 8), float(index % 3)) + torch.rand(1), index % 3
+
+
+def loaders():
+    return (torch.utils.data.DataLoader(Shifted(20), batch_size=6, shuffle=True),
+            torch.utils.data.DataLoader(Shifted(12), batch_size=5))
+
+
+OWN = {"network": f"{__name__}:Net", "data": f"{__name__}:loaders"}
+
+
+@pytest.mark.parametrize("job", [
+    TINY | {"preset": "jpeg-act", "schedule": {"0": {"dqt": "optL"}, "5": {"dqt": "optH"}}, "tests": 3},
+    OWN | {"preset": "sfpr"}, TINY | {"adaptive": {"window": 2}}, TINY | {"awp": {"interval": 1, "threshold": 1.0}}],
+    ids=["schedule", "own", "adaptive", "awp"])
+@pytest.mark.parametrize("after", [1, 6])
+def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(data, tmp_path, job, after):
+    job = run.checked(job | {"steps": 9})
+    whole = run.trained(job, data)
+    path = (tmp_path / run.name(job)).with_suffix(".pt")
+    stopped = training.Training(job, data)
+    while stopped.number < after:
+        stopped.advance()
+    stopped.save(path)
+    found = run.run(job, data, tmp_path)
+    assert {**found, "seconds": 0} == {**whole, "seconds": 0} and not path.exists()
+    stopped.save(path)
+    other = training.Training(run.checked(job | {"seed": 1}), data)
+    with pytest.raises(ValueError, match="a checkpoint of another run"):
+        other.load(path)
+
+
+def test_checkpoints_are_made_along_the_way(data, tmp_path, monkeypatch):
+    saved, save = [], training.Training.save
+    monkeypatch.setattr(training.Training, "save", lambda self, path: (saved.append(self.number), save(self, path)))
+    run.trained(TINY, data, tmp_path, seconds=0)
+    assert saved == [1, 2, 3] and not list(tmp_path.iterdir())
+
+
+def test_ones_own_network_and_data_are_trained(tmp_path):
+    found = run.run(OWN | {"steps": 30, "rate": 0.05}, None, tmp_path)
+    assert found["losses"][-1] < found["losses"][0] and found["accuracy"] > 50
+    file, = tmp_path.iterdir()
+    assert file.name.startswith("tb.torch.test_train.Net-none-0-") and run.run(
+        OWN | {"steps": 30, "rate": 0.05}, None, tmp_path) == found
+    row, = table.summary([("none", found)])
+    assert row["network"] == OWN["network"]
+
+
+@pytest.mark.parametrize("made, what", [
+    (lambda: 3, "has to return two loaders"), (lambda: ([], []), "has no batch"), (lambda: [[1]], "two loaders")])
+def test_loaders_that_are_none_are_an_error(monkeypatch, made, what):
+    monkeypatch.setattr(f"{__name__}.loaders", made)
+    with pytest.raises(ValueError, match=what):
+        run.trained(OWN, None)
+
+
+@pytest.mark.parametrize("name, millions", [("vgg16", 14.7), ("resnet50", 23.5), ("wrn28_10", 36.5)])
+def test_networks_have_as_many_weights_as_their_papers_say(name, millions):
+    with torch.device("meta"):
+        model = networks.NETWORKS[name]()
+    assert sum(one.numel() for one in model.parameters()) / 1e6 == pytest.approx(millions, abs=0.05)
+    assert model(torch.zeros(2, 3, 32, 32, device="meta")).shape == (2, 10)
+
+
+def test_names_of_files_are_those_of_before():
+    """Of a run on CIFAR-10, before there was other data."""
+    names = {path.name for path in (Path(__file__).parents[2] / "docs/training/comet").iterdir()}
+    assert {run.name(job) for _, job in sweep.read(Path(__file__).parents[2] / "docs/training/comet.toml")} == names
+
+
 def test_a_run_that_diverges_ends_and_says_so(data, tmp_path, device):
     found = run.run(TINY | {"rate": 1e38, "device": device}, data, tmp_path)
     assert not found["converged"] and found["losses"][-1] is None
@@ -164,7 +258,7 @@ def test_curves_are_drawn_beside_those_of_a_run_that_diverged(tmp_path, monkeypa
 
 def test_pictures_are_moved_and_mirrored_whole():
     x = torch.arange(1.0, 1025).view(1, 1, 32, 32).expand(64, 3, 32, 32)
-    y = run._moved(x, torch.Generator().manual_seed(0))
+    y = data_.moved(x, torch.Generator().manual_seed(0))
     assert y.shape == x.shape
     places = set()
     for one in y[:, 0]:
@@ -177,7 +271,11 @@ def test_pictures_are_moved_and_mirrored_whole():
 
 
 @pytest.mark.parametrize("job, what", [
-    ({"network": "vgg"}, "network is 'vgg'"), ({"steps": 0}, "steps is 0"), ({"seed": -1}, "seed is -1"),
+    ({"network": "vgg"}, "network is 'vgg'"), ({"network": "nowhere:net"}, "nowhere:net.*No module named"),
+    ({"network": "math:net"}, "has no attribute"), ({"network": "math:pi"}, "cannot be called"),
+    ({"network": 7}, "network is 7"), ({"data": "images"}, "data is 'images', must be one of cifar10 or MODULE:FUNC"),
+    ({"data": "tb.torch.test_train:loaders", "batch": 8}, "batch is for cifar10"),
+    ({"steps": 0}, "steps is 0"), ({"seed": -1}, "seed is -1"),
     ({"rate": 0}, "rate is 0"), ({"preset": "gif"}, "unknown preset"), ({"epochs": 1}, "a run has no epochs"),
     ({"preset": "jpeg-act", "options": {"dqt": "optM"}}, "unknown DQT"),
     ({"schedule": {"1": {}}}, "steps of a schedule"), ({"device": "tpu"}, "device is 'tpu'"),
