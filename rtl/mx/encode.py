@@ -18,6 +18,7 @@ __all__ = ["LATENCY", "RULES", "Encode"]
 RULES = ("rceil", "floor", "even")  # in the order of their codes
 LANES = 8
 STORED = 6  # rows until the scale of the first one is known
+FAR = 0b100000  # a field of a code, in two's complement, with which all is zero
 LATENCY = 10  # rows that come in until the first one leaves
 
 
@@ -31,11 +32,12 @@ class Encode(wiring.Component):
 
     ::
 
-        sectors -> align -> six rows -> shift -> round -> two rows -> chunks
-                    | greatest of a row, of four rows, scale ^
+        sectors -> align -> two rows -> distances -> four rows -> shift -> round -> two rows -> chunks
+                    | greatest of a row ^ , of four rows ------------ ^ scale ----------------- ^
 
     No rounding looks at more of a value than its exponent, the bits of an element's mantissa and the one behind them,
-    and whether there are any others: a row of that is all that waits for the scale. An exponent below that of the
+    and whether there are any others: that is all of a row that waits for its greatest exponent. What waits for the
+    scale is less: how far an exponent is below that one, as far as elements reach. An exponent below that of the
     element's smallest normal number is a shift to the right, so that normal, subnormal and integer elements are one
     datapath. Both scales of a block leave in front of its first row.
 
@@ -75,6 +77,9 @@ class Encode(wiring.Component):
     def __init__(self, elements=("int8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1")):
         self.formats = check_elements(elements)
         self.width = max(form.width for form in self.formats)
+        # Bits of a distance, of which all ones say that it is longer; and those that integers use.
+        size = max((form.bias + form.emax + form.mantissa + 1).bit_length() for form in self.formats)
+        self._distance = size, min(size, 4)
         super().__init__({
             "i": In(stream.Signature(words)),
             "chunks": Out(stream.Signature(chunk_layout(HALVES + self.width))),
@@ -84,12 +89,10 @@ class Encode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        i, chunks, self._wire = self.i, self.chunks, partial(wires.wire, m)
+        i, chunks, self._m, self._wire = self.i, self.chunks, m, partial(wires.wire, m)
+        self._flags = {}
         # The settings stand: where they are decoded costs no time.
-        self._here = [Signal(name=f"is_{form.name}", reset_less=True) for form in self.formats]
         ceil, even = Signal(reset_less=True), Signal(reset_less=True)
-        m.d.sync += [here.eq(self.format == place if len(self.formats) > 1 else 1)
-                     for place, here in enumerate(self._here)]
         m.d.sync += [ceil.eq(self.rule == RULES.index("rceil")), even.eq(self.rule == RULES.index("even"))]
 
         # ---------------------------------------------------------------------------------------------- movement
@@ -124,51 +127,48 @@ class Encode(wiring.Component):
 
         # ------------------------------------------------------------------------------------------------- a row
         lanes = [self._aligned(word) for word in i.p.data]
-        keys = [self._wire(Cat(self._up(fraction, ceil, even), Mux(word[23:31].all(), 0, word[23:31])))
+        keys = [self._wire(Cat(self._up(word, fraction, ceil, even), Mux(word[23:31].all(), 0, word[23:31])))
                 for word, (_, _, fraction) in zip(i.p.data, lanes, strict=True)]
         keys = [register(_greater(*pair), "pair") for pair in zip(keys[::2], keys[1::2], strict=True)]
-        rows = [[register(Cat(*lane), "row") for lane in lanes]]
-        for _ in range(1, STORED):
-            rows.append([register(lane, "row") for lane in rows[-1]])
-        split = [(row[0], row[1:9], row[9:]) for row in rows[0]]
-        nans = [exponent.all() & fraction.any() for _, exponent, fraction in split]
+        # Of what is special, two bits of the fraction say what it is.
+        lanes = [[register(part, "lane") for part in lane] for lane in lanes]
+        special = [self._wire(exponent.all()) for _, exponent, _ in lanes]
+        nans = [self._wire(one & fraction.any()) for one, (_, _, fraction) in zip(special, lanes, strict=True)]
         greatest = register(_greater(*(self._wire(_greater(*keys[k : k + 2])) for k in (0, 2))), "greatest")
         nan = register(Cat(nans).any(), "nan")
+        lanes = [(register(sign, "sign"), register(exponent, "exponent"),
+                  register(Cat(fraction[0] | one, Mux(one, number, fraction[1]), fraction[2:]), "fraction"))
+                 for (sign, exponent, fraction), one, number in zip(lanes, special, nans, strict=True)]
+        row = [register(self._packed(greatest[1:], *lane), "row") for lane in lanes]
+        top = register((greatest[1:] + self._constant(lambda form: form.bias + form.emax))[:9], "top")
+        for _ in range(STORED - 4):
+            row, top = [register(lane, "row") for lane in row], register(top, "top")
+        row = [register(lane, "row") for lane in row]
 
         # ----------------------------------------------------------------------------------------------- the scale
-        # It is that of the four rows whose last one is the newest of which the greatest is known.
-        most, some = Signal(9, reset_less=True), Signal(reset_less=True)
-        begins, ends = (phase[:2] == (k + 2) % HALF for k in (0, HALF - 1))
-        total, void = Signal(9), Signal()
-        m.d.comb += [total.eq(_greater(greatest, Mux(begins, 0, most))), void.eq(nan | (some & ~begins))]
-        scale, first = (Signal(8, name=name, reset_less=True) for name in ("scale", "first"))
-        offset, hidden = Signal(signed(9), reset_less=True), Signal(reset_less=True)
-        exponent, sum_, low, high = total[1:], Signal(signed(10)), Signal(), Signal()
-        least, bias, beyond = Signal(signed(10)), Signal(4), Signal(5)  # of the format: -2 E + 1, bias, bias + E
-        m.d.sync += [least.eq(self._constant(lambda form: form.emax) * -2 + 1),
-                     bias.eq(self._constant(lambda form: form.bias)),
-                     beyond.eq(self._constant(lambda form: form.bias + form.emax))]
-        # One adder each: the lowest bit of the sum carries whether the exponent goes up.
-        opposite = Signal(11)  # twice beyond - exponent - up
-        lacks = self._any(lambda form: form.nan is None)
-        m.d.comb += [
-            sum_.eq((least + total) >> 1),
-            opposite.eq(Cat(1, beyond) + ~Cat(total, Const(0, 2))),
-            low.eq((sum_ < 0) | ~exponent.any()),
-            high.eq(sum_[:8].all() & ~sum_[8]),
-        ]
+        # It is that of the four rows whose last one is the newest of which the greatest is known. Whatever is below
+        # what makes a scale of 0 counts as that.
+        most, held, some = Signal(9, reset_less=True), Signal(9, reset_less=True), Signal(reset_less=True)
+        bottom = Cat(Const(0, 1), self._constant(lambda form: form.emax))
+        begins, ends = (self._wire(phase[:2] == (k + 2) % HALF) for k in (0, HALF - 1))
+        before = self._wire(Mux(begins, bottom, most))
+        exceeds = self._wire(greatest > before)
+        void, lacks = Signal(), self._any(lambda form: form.nan is None)
+        base, hidden, now_hidden = Signal(signed(6), reset_less=True), Signal(reset_less=True), Signal()
+        m.d.comb += [void.eq(nan | (some & ~begins)), now_hidden.eq(Mux(ends, void & lacks, hidden))]
+        # The field of a code whose exponent is its row's greatest one, for either.
+        with_greatest, with_most = (self._base(top, one) for one in (greatest, Mux(ends, most, held)))
+        first = Signal(8, reset_less=True)
+        # One adder: the lowest bit of the sum carries whether the exponent goes up, but not from that of zeros.
+        scale = self._wire(Mux(hidden, NAN, ((held - bottom + held[1:].any()) >> 1)[:8]))
         with m.If(move):
-            m.d.sync += [most.eq(total), some.eq(void)]
+            m.d.sync += [most.eq(Mux(exceeds, greatest, before)), some.eq(void), hidden.eq(now_hidden),
+                         base.eq(Mux(now_hidden, FAR, Mux(ends & exceeds, with_greatest, with_most)))]
             with m.If(ends):
-                m.d.sync += [
-                    scale.eq(Mux(void & lacks, NAN, Mux(low, 0, Cat(sum_[0] & ~high, sum_[1:8])))), first.eq(scale),
-                    # bias - scale, beside the scale and not behind it
-                    offset.eq(Mux(low, bias, Cat(opposite[1] | high, opposite[2:10]))),
-                    hidden.eq(void & lacks),
-                ]
+                m.d.sync += [held.eq(Mux(exceeds, greatest, before)), first.eq(scale)]
 
         # ---------------------------------------------------------------------------------------------- elements
-        shifted = [self._shift(row[0], row[1:9], row[9:], offset, hidden) for row in rows[-1]]
+        shifted = [self._shift(row, base, hidden) for row in row]
         shifted = [[register(value, "shifted") for value in values] for values in shifted]
         rounded = [self._round(*values) for values in shifted]
         codes = [register(code, "code") for code, _ in rounded]
@@ -194,17 +194,20 @@ class Encode(wiring.Component):
 
     # ------------------------------------------------------------------------------------------- of the format
     def _any(self, holds):
-        """Whether the function ``holds`` is true of the format."""
-        some = [here for form, here in zip(self.formats, self._here, strict=True) if holds(form)]
-        return Const(len(some) > 0, 1) if len(some) in (0, len(self.formats)) else Cat(some).any()
+        """Whether the function ``holds`` is true of the format: a register for each set of formats."""
+        some = tuple(place for place, form in enumerate(self.formats) if holds(form))
+        if len(some) in (0, len(self.formats)):
+            return Const(len(some) > 0, 1)
+        if some not in self._flags:
+            flag = Signal(name="is_" + "_".join(self.formats[place].name for place in some), reset_less=True)
+            self._m.d.sync += flag.eq(Cat(self.format == place for place in some).any())
+            self._flags[some] = flag
+        return self._flags[some]
 
     def _constant(self, value):
-        """The number that the function ``value`` has for the format."""
-        numbers = {value(form) for form in self.formats}
-        if len(numbers) == 1:
-            return Const(numbers.pop())
-        return choose((self._any(lambda form, number=number: value(form) == number), Const(number, 7))
-                      for number in sorted(numbers))
+        """The number that the function ``value`` has for the format, bit by bit."""
+        size = max(value(form) for form in self.formats).bit_length()
+        return Cat(self._any(lambda form, bit=bit: value(form) >> bit & 1) for bit in range(size))
 
     def _by_mantissa(self, value):
         """The Amaranth value that the function ``value`` has for the bits of the format's mantissa."""
@@ -219,22 +222,56 @@ class Encode(wiring.Component):
         tail = self._by_mantissa(lambda bits: word[: 22 - bits].any())
         return word[31], word[23:31], self._wire(Cat(tail, self._by_mantissa(lambda m: word[22 - m : 23])[: most + 1]))
 
-    def _up(self, fraction, ceil, even):
-        """Whether the rule wants the next scale for such a fraction."""
+    def _up(self, word, fraction, ceil, even):
+        """Whether the rule wants the next scale for such a fraction; for integers there is none above 254."""
         more, guard = fraction[:2].any(), fraction[1]
         ones = self._by_mantissa(lambda bits: fraction[2 : 2 + bits].all())
         beyond = ones & more
         if any(form.name == "e4m3" for form in self.formats):  # whose greatest mantissa is even
             beyond |= self._any(lambda form: form.name == "e4m3") & fraction[3:5].all() & (fraction[2] | more)
-        return (ceil & beyond) | (even & ones & guard)
+        up = (ceil & beyond) | (even & ones & guard)
+        return up & ~(self._any(lambda form: form.emax == 0) & word[24:31].all())
 
-    def _shift(self, sign, exponent, fraction, offset, hidden):
+    def _packed(self, top, sign, exponent, fraction):
+        """A value as what it takes to make its code: how far its exponent is below the row's greatest one, all ones if
+        that is so far that it is zero, or if it is special: then the lowest bit of its fraction is set, and the next
+        one if it is no number. The upper bits of the distance, which integers do not need, are where they alone have
+        mantissa."""
+        distance = self._wire((top - exponent).as_unsigned())  # 9 bits; negative of what is special
+        special, integer = distance[8], self._any(lambda form: form.integer)
+        size, low = self._distance
+        far = Mux(integer, distance[4:8].any() | distance[:4].all(), distance[size:8].any() | distance[:size].all())
+        far = self._wire(far | special | ~exponent.any())
+        near = distance[:size] | far.replicate(size)
+        upper = near[low:] & (~integer).replicate(size - low)
+        return Cat(sign, near[:low], fraction[0] & (~far | special), fraction[1:5], fraction[5:] | upper)
+
+    def _unpacked(self, row):
+        """Sign, distance, whether that is all ones, and fraction."""
+        size, low = self._distance
+        most = max(form.mantissa for form in self.formats) + 2
+        integer = self._any(lambda form: form.integer)
+        end = low + 1 + min(most, 5)
+        near, fraction, rest = row[1 : low + 1], row[low + 1 : end], row[end:]
+        upper = rest[: size - low]
+        far = near.all() & (integer | upper.all() if size > low else 1)
+        return (row[0], Cat(near, upper & (~integer).replicate(size - low)), far,
+                Cat(fraction, rest[: max(most - 5, 0)] & integer.replicate(max(most - 5, 0))))
+
+    @staticmethod
+    def _base(top, key):
+        """``top`` less an exponent and one more if it goes up; anything far below 0 is :data:`FAR`."""
+        base = top + ~key[1:] + ~key[:1]  # and 256
+        return Mux(base[8] | base[5:8].all(), base[:6], FAR)
+
+    def _shift(self, row, base, hidden):
         """Magnitude of the element's code, its guard bit, whether there is anything behind that, sign, and whether it
         is infinity that saturates."""
         size, wire = self.width - 1, self._wire
-        field = wire((exponent + offset).as_unsigned())  # 10 bits; the code's exponent, unless it is less than 1
-        beneath = field[9]
-        normal = wire(~beneath & field[:9].any())
+        sign, distance, far, fraction = self._unpacked(row)
+        field = wire((base - distance).as_unsigned())  # the code's exponent, unless it is less than 1
+        beneath = field[-1]
+        normal = wire(~beneath & field[:-1].any())
         mantissa, guard, tail = fraction[2:], fraction[1], fraction[0]
         above = self._by_mantissa(lambda bits: Cat(mantissa[:bits], field[: size - bits]))
         # Below, the leading one shows, and all moves down: by one place for 0, by two and more for a negative field.
@@ -245,18 +282,17 @@ class Encode(wiring.Component):
             by = beneath & ~field[bit]
             lost |= by & down[: 1 << bit].any()
             down = wire(Mux(by, down >> (1 << bit), down))
-        down = wire(Mux(beneath & ~field[3:9].all(), 0, down))
-        special = wire(exponent.all())
-        number, infinite = (wire(special & one & ~hidden) for one in (fraction.any(), ~fraction.any()))
-        zero = wire(~exponent.any() | special | hidden)
+        down = wire(Mux(beneath & ~field[3:-1].all(), 0, down))
+        special = wire(far & tail & ~hidden)
+        number, infinite = (wire(special & one) for one in (guard, ~guard))
         saturates = infinite & self._any(lambda form: form.infinity is None)
         if any(form.name == "e4m3" for form in self.formats):  # whose largest code but one is NaN's
-            saturates |= (self._any(lambda form: form.name == "e4m3") & normal & ~zero & field[:4].all()
+            saturates |= (self._any(lambda form: form.name == "e4m3") & normal & field[:4].all()
                           & mantissa[:3].all())
-        code = Mux(zero, 0, Mux(normal, above, down[1:])[:size])
+        code = Mux(normal, above, down[1:])[:size]
         code |= Mux(infinite, self._constant(lambda form: form.largest if form.infinity is None else form.infinity), 0)
         code |= Mux(number, self._constant(lambda form: form.nan or 0), 0)
-        return [code[:size], Mux(normal, guard, down[0]) & ~zero, Mux(normal, tail, lost), sign & ~number & ~hidden,
+        return [code[:size], Mux(normal, guard, down[0]), Mux(normal, tail, lost), sign & ~number & ~hidden,
                 saturates]
 
     def _round(self, magnitude, guard, tail, sign, saturates):
