@@ -44,9 +44,10 @@ def opened(component, folder):
     return text, size
 
 
-def peeked(component, folder, *names):
-    """A unit whose signals ``names``, those of submodules with a path before them, are outputs as well."""
-    text = flat(component, folder)
+def peeked(component, folder, *names, cut=()):
+    """A unit whose signals ``names``, those of submodules with a path before them, are outputs as well. Signals ``cut``
+    may have any value in any cycle: what holds all the same holds of the unit."""
+    text = flat(component, folder, *(f"cutpoint w:{name}" for name in cut))
     for index, name in enumerate(names):
         text, found = re.subn(rf"^  wire (width \d+ )?(\\{re.escape(name)})$", rf"  wire \1output {FIRST + index} \2",
                               text, flags=re.M)

@@ -12,19 +12,23 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Mux, Signal, Value
 
 from actcodec.rtl.comet.book import LENGTHS, Book
+from actcodec.rtl.comet.payloads import LANES
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
 from actcodec.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
+from formal.inside import outputs, peeked
+from formal.marks import full
 from formal.streams import walk
 
-__all__ = ["DONE", "ENDS", "MOVES", "SYMBOLS", "WALKS", "Way", "book", "ends", "moves", "plans",
+__all__ = ["DECODES", "DONE", "ENDS", "MOVES", "SYMBOLS", "WALKS", "Way", "book", "decodes", "ends", "moves", "plans",
            "proofs", "walks"]
 
 ENDS = "it takes its next input, or has given its last output"
 MOVES = "until its last output has gone, a beat comes or goes"
 WALKS = "until the last place has gone, there is a next one"
 SYMBOLS = "a book that is not refused has two symbols or more"
+DECODES = "a round leaves, or there is none left to be decoded"
 DONE = "it is done in time, whatever the descriptor"
 WARM = 3  # cycles in which settings stand before a tensor begins
 
@@ -167,6 +171,31 @@ def walks(component, patience):
     return h
 
 
+def decodes(component, patience, folder):
+    """The harness for Huffman coding on the way back: bits are any, so what lanes hold is cut off."""
+    names = ["step", *(f"unpacker.{name}" for name in ("stored", "closed", "known", "place_0", "place_2"))]
+    h = Harness(component, peeked(component, folder, *names, cut=[f"held_{lane}" for lane in range(LANES)]))
+    inner = outputs(h.text, names)
+    unit, m = h.unit(**{f"o_{name}": value for name, value in inner.items()}), h.m
+    step, stored, done, known, *digits = inner.values()
+    i, o, closed = unit.bytes_i, unit.rounds_o, Signal(name="closed")  # the stream's last beat is in
+    m.d.sync += closed.eq(~unit.next & (closed | (i.valid & i.ready & i.p.last & ~unit.discarding)))
+    h.assume(unit.decompress & ~unit.rounds_i.valid & (~i.valid | (~closed & full(i.p))))
+    h.assume(~(unit.start & (unit.busy | unit.discarding)) & ~(unit.next & (unit.start | unit.busy)))
+    stuck = Signal(range(patience + 2), name="stuck")
+    with m.If(~unit.busy | (o.valid & o.ready)):
+        m.d.sync += stuck.eq(0)
+    with m.Elif((i.valid | closed) & o.ready & unit.room & (unit.some | unit.ended) & (stuck <= patience)):
+        m.d.sync += stuck.eq(stuck + 1)
+    h.check(DECODES, stuck <= patience)
+    # What makes it easy: of each, one bit is set; and all that is stored lies before the next byte or behind it.
+    for bits in (step, *digits):
+        h.check(DECODES, bits.any() & ((bits & (bits - 1)) == 0))
+    place = sum(sum(k * bit for k, bit in enumerate(digit)) << by for by, digit in zip((0, 2), digits, strict=True))
+    h.check(DECODES, (done == closed) & (closed | (stored << 3 == known + place)))
+    return h
+
+
 def book(component):
     """The harness for a code book: what is refused, and what not."""
     h = Harness(component)
@@ -199,6 +228,8 @@ def proofs():
         note = f"{way.i} to {way.o}, {way.patience} willing cycles"
         found.append(Proof(way.unit, "ends", lambda _, way=way: ends(UNITS[way.unit].build(), way), note,
                            dict(way.options)))
+    found.append(Proof("huffman", "ends", lambda folder: decodes(UNITS["huffman"].build(), 12, folder),
+                       "bytes_i to rounds_o, 12 willing cycles"))
     found.append(Proof("book", "legal", lambda _: book(Book()), options={"depth": 20}))
     for cdus, patience in ((1, 73), (2, 87)):
         found.append(Proof("tensor_plan", "ends", lambda _, cdus=cdus, patience=patience: plans(
