@@ -12,11 +12,10 @@ __all__ = ["resize"]
 
 NEAR = 15  # ps by which an input must be earlier for its price to fall by e
 FOLLOW = 0.2  # ps of delay behind a cell for a ps of its output's transition
-PACE, STEP = 30, 0.4  # a price changes by e for so many ps of slack, and at most by e to the power of this
-
-COOL = 0.02  # a round, by which prices and cells change less
-SLOW = 0.3  # as much of it where there is slack
+HURRY, PACE, STEP = 20, 100, 0.4  # a price rises, or falls, by e for so many ps, and by e to the power of 0.4 at most
+COOL = 0.02  # by which prices and cells change less each round
 LEAST, MOST, FIRST = 1e-5, 30, 0.01  # um2 for a ps
+BATCH = 16  # cells that change at a time in the end
 FULL = 0.98  # of what a cell may drive, as wires change when cells move
 
 
@@ -120,41 +119,70 @@ def strengthen(delays):
         delays.time()
 
 
-def resize(delays, rounds=40, target=0.0, seed=1):
-    """Changes ``kinds`` of timed :class:`~actcodec.synth.layout.delays.Delays` so that all ends have a slack of
-    ``target`` ps for the least area, or else so that the worst one is as early as it gets. Returns whether it is."""
-    random = np.random.default_rng(seed)
-    fixed = np.array([name.startswith("CLKGATE") for name in delays.names])[delays.kinds]
-    strengthen(delays)
-    ends = np.full(len(delays.ends), FIRST)
-    best = None
+def _options(delays, ends, fixed):
+    """(kind, cost) of the better of two steps for each cell, at these prices of the ends."""
+    edges, price = _prices(delays, ends)
+    slopes = _slopes(delays, price, edges)
+    (weaker, less), (stronger, more) = (_costs(delays, edges, price, slopes, step, fixed) for step in (-1, 1))
+    return np.where(less < more, weaker, stronger), np.minimum(less, more)
 
-    def standing():
-        worst = delays.worst() - target
-        return (worst >= 0, -delays.area() if worst >= 0 else worst)
 
+def _relax(delays, rounds, target, fixed, random):
+    """The relaxation; leaves the best sizes that it has come by."""
+    ends, best = np.full(len(delays.ends), FIRST), None
     for k in range(rounds + 1):
-        now = standing()
+        worst = delays.worst() - target
+        now = (worst >= 0, -delays.area() if worst >= 0 else worst)
         if best is None or now > best[0]:
-            best = now, delays.kinds.copy(), ends.copy()
+            best = now, delays.kinds.copy()
         if k == rounds:
             break
         cool = 1 / (1 + COOL * k)
         late = target - delays.end_slack
-        ends *= np.exp(cool * np.clip(np.where(late > 0, late, late * SLOW) / PACE, -STEP, STEP))
+        ends *= np.exp(cool * np.clip(np.where(late > 0, late / HURRY, late / PACE), -STEP, STEP))
         ends = np.clip(ends, LEAST, MOST)
-        edges, price = _prices(delays, ends)
-        slopes = _slopes(delays, price, edges)
-        options = [_costs(delays, edges, price, slopes, step, fixed) for step in (-1, 1)]
-        costs = np.stack([cost for _, cost in options])
-        choice = costs.argmin(0)
-        gain = costs.min(0)
-        chosen = (gain < -1e-3) & (random.random(len(gain)) < max(0.5 * cool, 0.1))
-        for option, (kinds, _) in enumerate(options):
-            take = chosen & (choice == option)
-            delays.kinds[take] = kinds[take]
+        kinds, cost = _options(delays, ends, fixed)
+        chosen = (cost < -1e-3) & (random.random(len(cost)) < max(0.5 * cool, 0.1))
+        delays.kinds = np.where(chosen, kinds, delays.kinds)
         delays.time()
         strengthen(delays)
     delays.kinds = best[1]
     delays.time()
-    return bool(best[0][0])
+
+
+def _polish(delays, tries, target, fixed):
+    """What is left late has a price, and nothing else: the cells that promise most change, as many at a time as makes
+    all ends together less late."""
+    def late():
+        return float(np.minimum(delays.end_slack - target, 0).sum())
+
+    spoiled, batch = np.zeros(len(delays.kinds), bool), BATCH
+    while tries > 0 and late() < 0:
+        ends = np.where(delays.end_slack < target, 1.0, LEAST)
+        kinds, cost = _options(delays, ends, fixed | spoiled)
+        best = np.argsort(cost)[:batch]
+        best = best[cost[best] < -1e-2]
+        if not len(best):
+            break
+        while len(best):
+            before, was, tries = late(), delays.kinds.copy(), tries - 1
+            delays.kinds[best] = kinds[best]
+            delays.time()
+            strengthen(delays)
+            if late() > before:
+                break
+            delays.kinds = was
+            delays.time()
+            spoiled[best] |= len(best) == 1
+            best = best[: len(best) // 2]
+        batch = min(max(2 * len(best), 1), BATCH)
+
+
+def resize(delays, rounds=40, target=0.0, seed=1):
+    """Changes ``kinds`` of timed :class:`~actcodec.synth.layout.delays.Delays` so that all ends have a slack of
+    ``target`` ps for the least area, or else so that the worst one is as early as it gets. Returns whether it is."""
+    fixed = np.array([name.startswith("CLKGATE") for name in delays.names])[delays.kinds]
+    strengthen(delays)
+    _relax(delays, rounds, target, fixed, np.random.default_rng(seed))
+    _polish(delays, 2 * rounds, target, fixed)
+    return delays.worst() >= target
