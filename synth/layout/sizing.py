@@ -14,7 +14,7 @@ NEAR = 15  # ps by which an input must be earlier for its price to fall by e
 FOLLOW = 0.2  # ps of delay behind a cell for a ps of its output's transition
 HURRY, PACE, STEP = 20, 100, 0.4  # a price rises, or falls, by e for so many ps, and by e to the power of 0.4 at most
 COOL = 0.02  # by which prices and cells change less each round
-LEAST, MOST, FIRST = 1e-5, 30, 0.01  # um2 for a ps
+LEAST, MOST, FIRST = 1e-5, 3, 0.01  # um2 for a ps
 BATCH = 16  # cells that change at a time in the end
 FULL = 0.98  # of what a cell may drive, as wires change when cells move
 

@@ -60,14 +60,23 @@ class _Planter:
         probe = wire((0, 1), [(0, 0), (1000, 1000)], mix)
         self.per_step = sum(probe.capacitance) / probe.length
 
+    def fixed(self, bit):
+        """Ports that a net drives: these have to stay at it."""
+        return [pin for pin in self.netlist.nets[bit].sinks if self.delays.owner[pin] < 0]
+
+    def inner(self, cell):
+        """Whether a cell is a buffer in the middle of a tree."""
+        behind = self.netlist.pins[cell].get("Z") if self.netlist.kinds[cell].startswith("BUF_") else None
+        return behind is not None and (behind not in self.netlist.nets or not self.fixed(behind))
+
     def readers(self, bit):
         """(pins that read a net through whatever buffers, these buffers' cells)."""
         found, buffers = [], []
         for pin in self.netlist.nets[bit].sinks:
             cell = int(self.delays.owner[pin])
-            if cell >= 0 and self.netlist.kinds[cell].startswith("BUF_"):
+            if cell >= 0 and self.inner(cell):
                 buffers.append(cell)
-                behind = self.netlist.pins[cell].get("Z")
+                behind = self.netlist.pins[cell]["Z"]
                 if behind in self.netlist.nets:
                     pins, more = self.readers(behind)
                     found, buffers = found + pins, buffers + more
@@ -91,16 +100,16 @@ class _Planter:
                                readers=group))
         return result
 
-    def plans(self, pins):
-        """Trees for pins, each as what the driver itself is to drive."""
+    def plans(self, pins, fixed):
+        """Trees for pins, each as what the driver itself is to drive: the ``fixed`` pins for sure."""
         nodes = {pin: Node(tuple(self.points[pin]), self.delays.cap[pin] or timing.LOAD, pin) for pin in pins}
-        ranked = sorted(pins, key=lambda pin: self.slack([pin]))
+        ranked = sorted((pin for pin in pins if pin not in fixed), key=lambda pin: self.slack([pin]))
         yield list(nodes.values())
-        for direct in sorted({0, 1, 2, 4, len(pins) // 4, len(pins) // 2}):
-            if direct >= len(pins) - 1:
+        for direct in sorted({0, 1, 2, 4, len(ranked) // 4, len(ranked) // 2}):
+            if direct >= len(ranked) - 1:
                 continue
             for limit in GROUPS:
-                first = [nodes[pin] for pin in ranked[:direct]]
+                first = [nodes[pin] for pin in [*fixed, *ranked[:direct]]]
                 rest = [nodes[pin] for pin in ranked[direct:]]
                 for _ in range(DEPTH):
                     count, rest = len(rest), self.grow(rest, limit)
@@ -169,7 +178,7 @@ class _Planter:
             return None
         drive, place, before = self.driver(net.driver), tuple(self.points[net.driver]), self.slack(pins)
         chosen = None
-        for readers in self.plans(pins):
+        for readers in self.plans(pins, self.fixed(bit)):
             found = self.assess(place, readers, drive)
             if found is None:
                 continue
@@ -201,12 +210,7 @@ def plant(delays, placement, mix=MIX):
 
     for bit, net in list(netlist.nets.items()):
         cell = int(delays.owner[net.driver])
-        if cell >= 0 and netlist.kinds[cell].startswith("BUF_"):
-            continue  # is part of a tree
-        pins, _ = planter.readers(bit)
-        if any(delays.owner[pin] < 0 for pin in pins):
-            continue  # the net of an output keeps its name
-        found = planter.best(bit)
+        found = None if cell >= 0 and planter.inner(cell) else planter.best(bit)
         if found:
             readers, buffers = found
             connect(bit, readers)
