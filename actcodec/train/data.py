@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from actcodec.files import UserError
 from actcodec.train import cifar10
 
 __all__ = ["Cifar10", "Loaders"]
@@ -21,7 +22,7 @@ TESTED = {"cpu": 500, "cuda": 5000}  # pictures at once
 class Cifar10:
     """Batches of CIFAR-10: any pictures, padded by four, cut out anywhere, and every other one mirrored.
 
-    ``group`` is how many batches are made at once: only behind a whole group does :meth:`state` say all.
+    ``group`` batches are made at once, so :meth:`state` is complete only after a multiple of ``group``.
     """
 
     def __init__(self, folder: str | Path, device: str, batch: int, seed: int) -> None:
@@ -57,8 +58,9 @@ class Loaders:
     """Batches of a user's two iterables of pairs (inputs, classes), such as ``torch.utils.data.DataLoader``: one to
     train with, again and again, and one for the test.
 
-    Each pass over the former begins with torch's generator seeded by its number, so that a run that is resumed has the
-    batches that it would have had. Raises ValueError for what is no pair of iterables, and for an empty one.
+    The former has a state of torch's generator to itself, seeded for each pass over it, so a run that is resumed gets
+    the batches that it would have got. Raises :class:`~actcodec.files.UserError` for what is no pair of iterables, and
+    for an empty one.
     """
 
     shape = None  # of a batch: any
@@ -69,7 +71,7 @@ class Loaders:
             self.train, self.test = loaders
             iter(self.test)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} has to return two loaders, of the training and the test: {error}") from error
+            raise UserError(f"{name} has to return two loaders, of the training and the test: {error}") from error
         self.name, self.device, self.seed, self.passes, self.batches = name, device, seed, 0, 0
         self._begin()
 
@@ -95,7 +97,7 @@ class Loaders:
             self._begin()
             batch = self._batch()
         if batch is None:
-            raise ValueError(f"the first loader of {self.name} has no batch")
+            raise UserError(f"the first loader of {self.name} has no batch")
         x, y = batch
         return x.to(self.device), y.to(self.device)
 

@@ -1,4 +1,4 @@
-"""Networks for pictures of CIFAR-10's size: those of the papers' tables, and anybody's own by their names."""
+"""Networks for pictures of CIFAR-10's size: those of the papers' tables, and users' own by their names."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ def vgg16(classes: int = 10) -> nn.Module:
 
 
 class Bottleneck(nn.Module):
-    """Three convolutions around which the input passes, by way of one of 1 x 1 where its shape changes."""
+    """A residual block of three convolutions; where the shape changes, the shortcut is a convolution of 1 x 1."""
 
     def __init__(self, inputs: int, width: int, stride: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Bottleneck(nn.Module):
 
 
 def resnet50(classes: int = 10) -> nn.Module:
-    """ResNet-50 (He et al., CVPR 2016) with a first convolution of 3 x 3 and no pooling behind it, 23.5 million
+    """ResNet-50 (He et al., CVPR 2016) whose first convolution is 3 x 3 and not followed by pooling, 23.5 million
     weights."""
     layers: list[nn.Module] = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
     inputs = 64
@@ -61,8 +61,8 @@ def resnet50(classes: int = 10) -> nn.Module:
 
 
 class Wide(nn.Module):
-    """Two convolutions, each behind norm and ReLU. Where the shape changes, what passes around them does so behind the
-    first norm and ReLU."""
+    """A residual block with pre-activation: norm, ReLU and convolution, twice. Where the shape changes, the shortcut is
+    a convolution of 1 x 1 of what the first norm and ReLU give."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ NETWORKS: dict[str, Callable[..., nn.Module]] = {
 
 def named(key: str, name: Any, known: dict[str, Any]) -> Any:
     """What the ``name`` under the ``key`` of a configuration stands for: one of those ``known``, or MODULE:FUNCTION of
-    a module in the folder of now or installed. Raises ValueError."""
+    a module in the current folder or of an installed one. Raises ValueError."""
     if name in known:
         return known[name]
     what = f"{key} is {name!r}, must be one of {', '.join(known)} or MODULE:FUNCTION"

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from actcodec.files import UserError
-from actcodec.train.run import CHECKPOINT, DEFAULTS, checked, keep, known, trained
+from actcodec.train.configuration import DEFAULTS, checked
+from actcodec.train.run import CHECKPOINT, keep, known, trained
 
 __all__ = ["jobs", "read", "work"]
 

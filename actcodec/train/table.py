@@ -61,7 +61,7 @@ def draw(results: Sequence[Any], target: str | Path) -> None:
     """Draws the curves of losses, and of accuracies where the test was made along the way, a colour for each label;
     .png, .svg or .pdf. A run that diverged ends early, and has no part in the means."""
     from actcodec.plotting import pyplot, write
-    from actcodec.train.training import span
+    from actcodec.train.configuration import span
 
     plt = pyplot()
     whole = [(label, result) for label, result in results if result["converged"]]

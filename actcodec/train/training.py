@@ -10,14 +10,14 @@ from typing import Any
 
 import torch
 
+from actcodec.files import UserError
 from actcodec.torch import Adaptive, Awp, Compress
+from actcodec.train.configuration import span, steps
 from actcodec.train.data import Cifar10, Loaders
 from actcodec.train.networks import NETWORKS, named
 from actcodec.train.step import step
 
-__all__ = ["POINTS", "Training", "ratios", "span"]
-
-POINTS = 50  # of the curve of losses
+__all__ = ["Training"]
 
 
 class Training:
@@ -46,7 +46,7 @@ class Training:
         self.control = None if c["adaptive"] is None else Adaptive(self.compress, self.optimizer, measure=True,
                                                                    **c["adaptive"])
         self.weights = None if c["awp"] is None else Awp(self.model, **c["awp"])
-        self.changes = {int(number): options for number, options in c["schedule"].items()} or {0: {}}
+        self.changes = steps(c) or {0: {}}
         self.losses = torch.zeros(c["steps"], device=c["device"])
         self.accuracies: list[Any] = []
         self.precision: list[dict[str, Any]] = []
@@ -54,8 +54,7 @@ class Training:
         self._passes: Callable[..., Any] | None = None
 
     def advance(self) -> None:
-        """A step, and the tests that are due behind it. ``ended`` says whether it was the last one: of all, or as the
-        losses of the last ones are no numbers."""
+        """Makes a step, and the test if one is due. ``ended`` says that none is left, or that the loss has diverged."""
         c, number = self.configuration, self.number
         if number in self.changes or self._passes is None:
             self.compress.set(**self.changes[max(start for start in self.changes if start <= number)])
@@ -79,8 +78,8 @@ class Training:
             self.accuracies.append(self._accuracy())
 
     def finish(self, path: Path | None = None, seconds: float = math.inf) -> dict[str, Any]:
-        """The result, behind all steps that are left. A checkpoint is put into the file ``path`` every so many
-        ``seconds``, from which training goes on if it is there, and which is removed in the end."""
+        """Makes all steps that are left, and returns the result. If the file ``path`` is there, training resumes from
+        it; a checkpoint replaces it every so many ``seconds``, and it is removed in the end."""
         if path and path.exists():
             self.load(path)
         last = time.monotonic()
@@ -104,7 +103,7 @@ class Training:
         report = self.compress.report()
         return {"accuracy": accuracies[-1], "accuracies": accuracies, "converged": math.isfinite(curve[-1]),
                 "losses": [round(loss, 4) if math.isfinite(loss) else None for loss in means],
-                "ratio": report.total["ratio"], "ratios": ratios(report),
+                "ratio": report.total["ratio"], "ratios": _ratios(report),
                 "seconds": round(self.clock() - self.start, 1), "torch": torch.__version__,
                 "on": torch.cuda.get_device_name() if device.type == "cuda" else "CPU",
                 **({"bounds": self.control.history} if self.control else {}),
@@ -119,6 +118,8 @@ class Training:
                 right += (self.model(x).argmax(1) == y).sum()
                 count += len(y)
         self.model.train()
+        if not count:
+            raise UserError(f"the second loader of {self.configuration['data']} has no batch")
         return 100 * right.double() / count
 
     def save(self, path: Path) -> None:
@@ -133,10 +134,16 @@ class Training:
         temporary.replace(path)
 
     def load(self, path: Path) -> None:
-        """Goes on where a checkpoint was made, which has to be of the same configuration."""
-        state = torch.load(path, map_location=self.losses.device, weights_only=True)
+        """Goes on where a checkpoint was made. Raises :class:`~actcodec.files.UserError` for a file
+        that is none of this configuration."""
+        try:
+            state = torch.load(path, map_location=self.losses.device, weights_only=True)
+        except OSError:
+            raise
+        except Exception as error:  # whatever reading other bytes ends with
+            raise UserError(f"{path} is no checkpoint; without it the run begins anew") from error
         if state["configuration"] != self.configuration:
-            raise ValueError(f"{path} is a checkpoint of another run")
+            raise UserError(f"{path} is a checkpoint of another run")
         for name, one in self._parts():
             one.load_state_dict(state[name])
         self.losses, self.accuracies, self.precision = state["losses"], state["accuracies"], state["precision"]
@@ -153,12 +160,7 @@ class Training:
         return [(name, one) for name, one in parts.items() if one is not None]
 
 
-def span(steps: int) -> int:
-    """Steps of a point of the curve of losses."""
-    return max(steps // POINTS, 1)
-
-
-def ratios(report: Any) -> dict[str, float]:
+def _ratios(report: Any) -> dict[str, float]:
     """By the kinds of what was compressed."""
     kinds = dict.fromkeys(row.kind for row in report.rows)
     return {kind: sum(row.nbytes for row in report.rows if row.kind == kind)

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from actcodec.cli import main
 from actcodec.train import run, sweep
+from actcodec.train.configuration import checked, name
 from tb.torch.test_train import data  # noqa: F401, a fixture
 
 SWEEP = """
@@ -62,7 +63,7 @@ def test_every_run_is_there_though_a_worker_is_killed(cluster, data, tmp_path): 
             assert client.processing()[busy]
             workers["two"].kill()
     assert sorted(found) == sorted((label, configuration["seed"]) for label, configuration in todo)
-    assert {path.name for path in results.iterdir()} == {run.name(configuration) for _, configuration in todo}
+    assert {path.name for path in results.iterdir()} == {name(configuration) for _, configuration in todo}
     assert workers["two"].wait() and workers["one"].poll() is None
     before = {path: path.stat().st_mtime_ns for path in results.iterdir()}
     done = CliRunner().invoke(main, ["train", str(tmp_path / "sweep.toml"), "--data", str(data), "--results",
@@ -74,7 +75,7 @@ def test_every_run_is_there_though_a_worker_is_killed(cluster, data, tmp_path): 
 
 def test_a_run_on_a_worker_is_that_of_here(cluster, data, tmp_path):  # noqa: F811
     _, address, _ = cluster
-    configuration = run.checked({"steps": 4, "batch": 8, "pictures": 20, "preset": "sfpr"})
+    configuration = checked({"steps": 4, "batch": 8, "pictures": 20, "preset": "sfpr"})
     (_, there), = sweep.work([("sfpr", configuration)], data, tmp_path / "results", scheduler=address)
     here = run.run(configuration, data, tmp_path)
     assert {**here, "seconds": 0} == {**there, "seconds": 0}

@@ -16,7 +16,7 @@ import actcodec.torch as at
 from actcodec.cli import main
 from actcodec.files import UserError
 from actcodec.torch.resnet import resnet8
-from actcodec.train import cifar10, networks, run, sweep, table, training
+from actcodec.train import cifar10, configuration, networks, run, sweep, table, training
 from actcodec.train import data as data_
 from actcodec.train.step import step
 from tb.torch.models import pictures
@@ -82,11 +82,11 @@ def test_a_run_is_the_same_every_time_and_kept(data, tmp_path, device):
     job = TINY | {"preset": "jpeg-act", "schedule": {"0": {"dqt": "optL"}, "2": {"dqt": "optH"}}, "device": device,
                   "tests": 2}
     first = run.run(job, data, tmp_path)
-    assert first["configuration"] == run.checked(job) and len(first["losses"]) == 4 and first["converged"]
+    assert first["configuration"] == configuration.checked(job) and len(first["losses"]) == 4 and first["converged"]
     assert first["ratio"] > 4 and first["accuracy"] in [5 * i for i in range(21)]
     assert len(first["accuracies"]) == 2 and first["accuracies"][-1] == first["accuracy"]
     file, = tmp_path.iterdir()
-    assert file.name == run.name(run.checked(job)) and json.loads(file.read_text()) == first
+    assert file.name == configuration.name(configuration.checked(job)) and json.loads(file.read_text()) == first
     file.write_text(json.dumps(first | {"accuracy": 101}))
     assert run.run(job, data, tmp_path)["accuracy"] == 101  # not trained again
     file.unlink()
@@ -171,6 +171,7 @@ def loaders():
             torch.utils.data.DataLoader(Shifted(12), batch_size=5))
 
 
+ordinary = loaders  # whatever takes its name
 OWN = {"network": f"{__name__}:Net", "data": f"{__name__}:loaders"}
 
 
@@ -180,9 +181,9 @@ OWN = {"network": f"{__name__}:Net", "data": f"{__name__}:loaders"}
     ids=["schedule", "own", "adaptive", "awp"])
 @pytest.mark.parametrize("after", [1, 6])
 def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(data, tmp_path, job, after):
-    job = run.checked(job | {"steps": 9})
+    job = configuration.checked(job | {"steps": 9})
     whole = run.trained(job, data)
-    path = (tmp_path / run.name(job)).with_suffix(".pt")
+    path = (tmp_path / configuration.name(job)).with_suffix(".pt")
     stopped = training.Training(job, data)
     while stopped.number < after:
         stopped.advance()
@@ -190,9 +191,13 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(data, tmp_path, job
     found = run.run(job, data, tmp_path)
     assert {**found, "seconds": 0} == {**whole, "seconds": 0} and not path.exists()
     stopped.save(path)
-    other = training.Training(run.checked(job | {"seed": 1}), data)
-    with pytest.raises(ValueError, match="a checkpoint of another run"):
+    other = training.Training(configuration.checked(job | {"seed": 1}), data)
+    with pytest.raises(UserError, match="a checkpoint of another run"):
         other.load(path)
+    for content in (b"", path.read_bytes()[:1000], b"text"):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match="is no checkpoint"):
+            other.load(path)
 
 
 def test_checkpoints_are_made_along_the_way(data, tmp_path, monkeypatch):
@@ -213,11 +218,19 @@ def test_ones_own_network_and_data_are_trained(tmp_path):
 
 
 @pytest.mark.parametrize("made, what", [
-    (lambda: 3, "has to return two loaders"), (lambda: ([], []), "has no batch"), (lambda: [[1]], "two loaders")])
+    (lambda: 3, "has to return two loaders"), (lambda: ([], []), "first loader of .* has no batch"),
+    (lambda: [[1]], "two loaders"), (lambda: (ordinary()[0], []), "second loader of .* has no batch")])
 def test_loaders_that_are_none_are_an_error(monkeypatch, made, what):
     monkeypatch.setattr(f"{__name__}.loaders", made)
-    with pytest.raises(ValueError, match=what):
+    with pytest.raises(UserError, match=what):
         run.trained(OWN, None)
+
+
+def test_loaders_that_are_none_end_the_command_with_one_line(tmp_path):
+    (tmp_path / "sweep.toml").write_text(
+        f'networks = ["{__name__}:Net"]\ndata = "{__name__}:Net"\n[presets]\nnone = {{preset = "none"}}\n')
+    done = CliRunner().invoke(main, ["train", str(tmp_path / "sweep.toml"), "--results", str(tmp_path)])
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1) and "has to return two loaders" in done.stderr
 
 
 @pytest.mark.parametrize("name, millions", [("vgg16", 14.7), ("resnet50", 23.5), ("wrn28_10", 36.5)])
@@ -230,8 +243,9 @@ def test_networks_have_as_many_weights_as_their_papers_say(name, millions):
 
 def test_names_of_files_are_those_of_before():
     """Of a run on CIFAR-10, before there was other data."""
-    names = {path.name for path in (Path(__file__).parents[2] / "docs/training/comet").iterdir()}
-    assert {run.name(job) for _, job in sweep.read(Path(__file__).parents[2] / "docs/training/comet.toml")} == names
+    folder = Path(__file__).parents[2] / "docs/training"
+    assert {configuration.name(job) for _, job in sweep.read(folder / "comet.toml")} == {
+        path.name for path in (folder / "comet").iterdir()}
 
 
 def test_a_run_that_diverges_ends_and_says_so(data, tmp_path, device):
@@ -246,7 +260,7 @@ def test_curves_are_drawn_beside_those_of_a_run_that_diverged(tmp_path, monkeypa
     """Which has fewer points of either kind, and its last loss is none."""
     drawn = []
     monkeypatch.setattr("actcodec.plotting.write", lambda figure, target: drawn.append(figure))
-    whole = {"configuration": run.DEFAULTS | {"steps": 100}, "converged": True, "accuracies": [10, 30],
+    whole = {"configuration": configuration.DEFAULTS | {"steps": 100}, "converged": True, "accuracies": [10, 30],
              "losses": [1.0] * 50}
     cut = whole | {"converged": False, "accuracies": [5], "losses": [1.0, None]}
     better = whole | {"accuracies": [20, 50]}
@@ -287,7 +301,7 @@ def test_pictures_are_moved_and_mirrored_whole():
 ])
 def test_runs_are_checked(job, what):
     with pytest.raises(ValueError, match=what):
-        run.checked(job)
+        configuration.checked(job)
 
 
 @pytest.mark.parametrize("text, what", [

@@ -1,0 +1,94 @@
+"""What a run is: a dictionary that says which network is trained, on what, and how."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["DEFAULTS", "checked", "name", "span", "steps"]
+
+DEFAULTS = {"network": "resnet8", "data": "cifar10", "preset": "none", "options": {}, "schedule": {}, "seed": 0,
+            "steps": 300, "batch": 64, "rate": 0.1, "pictures": 10_000, "tests": 1, "device": "cpu", "engine": "torch",
+            "adaptive": None, "awp": None}
+"""A configuration. ``network`` is one of ``networks.NETWORKS``, or MODULE:FUNCTION, which returns a
+``torch.nn.Module``; ``data`` is cifar10, or MODULE:FUNCTION, which returns two loaders of (inputs, classes), of the
+training and of the test, whose batches are their own. ``schedule`` has options by the step they begin with,
+``pictures`` is how many the test has, which is made ``tests`` times along the way; ``device`` is cpu or cuda,
+``engine`` what ``actcodec.torch.Compress`` takes. ``adaptive`` has COMET's bounds for the inputs of convolutions, with
+these parameters of ``actcodec.torch.Adaptive``, ``awp`` weights of A2DTWP's precision, with those of
+``actcodec.torch.Awp``; none, where it is None."""
+POINTS = 50  # of the curve of losses
+ADDED = ("data",)  # later than the first files, whose names are without
+
+
+def checked(configuration: dict[str, Any]) -> dict[str, Any]:
+    """A whole configuration. Raises ValueError for one that cannot be."""
+    from actcodec.torch import Schedule, preset
+    from actcodec.torch.golden import ENGINES
+    from actcodec.train.networks import NETWORKS, named
+
+    if unknown := [key for key in configuration if key not in DEFAULTS]:
+        raise ValueError(f"a run has no {unknown[0]}, legal are {', '.join(DEFAULTS)}")
+    complete: dict[str, Any] = DEFAULTS | configuration
+    named("network", complete["network"], NETWORKS)
+    if complete["data"] != "cifar10":
+        named("data", complete["data"], {"cifar10": None})
+        if complete["batch"] != DEFAULTS["batch"]:
+            raise ValueError("batch is for cifar10: the loaders of data have their own")
+    if complete["device"] not in ("cpu", "cuda"):
+        raise ValueError(f"device is {complete['device']!r}, must be cpu or cuda")
+    if complete["engine"] not in ENGINES:
+        raise ValueError(f"engine is {complete['engine']!r}, must be one of {', '.join(ENGINES)}")
+    for key in ("steps", "batch", "pictures", "tests"):
+        if type(complete[key]) is not int or complete[key] < 1:
+            raise ValueError(f"{key} is {complete[key]!r}, must be a whole number, 1 or more")
+    if type(complete["seed"]) is not int or complete["seed"] < 0:
+        raise ValueError(f"seed is {complete['seed']!r}, must be a whole number, 0 or more")
+    if not 0 < complete["rate"] < math.inf:
+        raise ValueError(f"rate is {complete['rate']!r}, must be above 0")
+    complete["schedule"] = {str(step): options for step, options in complete["schedule"].items()}
+    preset(complete["preset"], **complete["options"])
+    for options in Schedule(steps(complete)).steps.values() if complete["schedule"] else ():
+        preset(complete["preset"], **options)
+    _check_control(complete)
+    return complete
+
+
+def _check_control(configuration):
+    """Raises ValueError unless what changes from step to step can be made."""
+    from actcodec.torch import Adaptive, Awp, Compress, resnet
+
+    def adaptive(model, **options):
+        return Adaptive(Compress(model, "none"), None, measure=True, **options)
+
+    controls: dict[str, Callable[..., Any]] = {"adaptive": adaptive, "awp": Awp}
+    for key, make in controls.items():
+        if configuration[key] is None:
+            continue
+        if configuration["device"] == "cuda":
+            raise ValueError(f"{key} changes from step to step, and on cuda a step is captured as a graph")
+        if key == "adaptive" and configuration["schedule"]:
+            raise ValueError("a run has a schedule or adaptive bounds, not both")
+        try:
+            make(resnet.resnet8(width=2), **configuration[key])
+        except TypeError as error:
+            raise ValueError(f"{key} is {configuration[key]!r}: {error}") from error
+
+
+def steps(configuration: dict[str, Any]) -> dict[int, Any]:
+    """Its schedule: options by the number of the step they begin with."""
+    return {int(step): options for step, options in configuration["schedule"].items()}
+
+
+def span(steps: int) -> int:
+    """Steps of a point of the curve of losses."""
+    return max(steps // POINTS, 1)
+
+
+def name(configuration: dict[str, Any]) -> str:
+    """The name of the file of a run."""
+    known = {key: value for key, value in configuration.items() if key not in ADDED or value != DEFAULTS[key]}
+    key = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:10]
+    network = configuration["network"].replace(":", ".")
+    return f"{network}-{configuration['preset']}-{configuration['seed']}-{key}.json"
