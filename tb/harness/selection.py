@@ -87,9 +87,15 @@ def brief(config):
     return "not regress" in config.option.markexpr
 
 
+def part(random, values, share):
+    """One in ``share`` of values, rounded up, by chance and in their order."""
+    values = list(values)
+    return [values[k] for k in sorted(random.permutation(len(values))[: -(-len(values) // share)])]
+
+
 def covering(tests, seed):
-    """Of tests that differ in how ports pause, so many that each port has each of its patterns, and no more: which
-    ones meet is the seed's. All tests that do not."""
+    """Of tests that differ in how ports pause, as few as give each port each of its patterns; the seed decides which
+    patterns meet. All other tests."""
     kept, groups = [], {}
     for test in tests:
         ports = {name: value for name, value in test.kwargs.items() if name in PORTS}

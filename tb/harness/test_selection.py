@@ -1,11 +1,14 @@
-"""Runs name their cocotb tests, and each test has a run."""
+"""Runs name their cocotb tests, and each test has a run; what is chosen where not all is run."""
 
 import subprocess
 import sys
+from itertools import product
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from tb.harness import ROOT, forgetful, selection
+from tb.harness import PATTERNS, ROOT, STALLS, forgetful, selection
 from tb.synth import weak
 
 
@@ -30,3 +33,34 @@ def test_tests_are_chosen_in_the_order_of_the_file():
     assert selection.select(None, "tb.harness.forgetful") == both
     assert selection.select(None, "tb.harness.forgetful", both[::-1]) == both
     assert selection.select(None, "tb.harness.forgetful", both, [forgetful.remembered]) == both[1:]
+
+
+def swept(*names):
+    """Generated tests of one name over all patterns of these ports, for two forms; and one test without ports."""
+    patterns = {"idle": PATTERNS, "stall": STALLS, "order": ["any", "address"]}
+    ways = [dict(zip(names, values, strict=True)) for values in product(*(patterns[name] for name in names))]
+    return [SimpleNamespace(name=f"equals_golden/{k}/{form}", kwargs={"form": form, **way})
+            for form in ("one", "other") for k, way in enumerate(ways)] + [SimpleNamespace(name="resets", kwargs={})]
+
+
+@pytest.mark.parametrize("names, few", [(["idle", "stall"], 6), (["idle"], 5), (["idle", "stall", "order"], 6)])
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_each_port_has_each_of_its_patterns_however_few_tests_are_chosen(names, few, seed):
+    every = swept(*names)
+    chosen = selection.covering(every, seed)
+    assert len(chosen) == 2 * few + 1 and all(one in every for one in chosen) and every[-1] in chosen
+    for form, name in product(("one", "other"), names):
+        assert {one.kwargs[name] for one in chosen[:-1] if one.kwargs["form"] == form} == {
+            one.kwargs[name] for one in every[:-1]}
+    assert chosen == selection.covering(every, seed)
+
+
+def test_other_seeds_choose_other_patterns():
+    every = swept("idle", "stall")
+    assert selection.covering(every, "1") != selection.covering(every, "2")
+
+
+@pytest.mark.parametrize("count, share, left", [(7, 3, 3), (6, 6, 1), (2, 6, 1), (2, 1, 2), (0, 3, 0)])
+def test_a_part_has_one_in_so_many_in_their_order(count, share, left):
+    chosen = selection.part(np.random.default_rng(1), range(count), share)
+    assert len(chosen) == left and chosen == sorted(set(chosen)) and set(chosen) <= set(range(count))

@@ -59,9 +59,7 @@ def lanes_modes(session):
 def some(session, modes):
     """What ``make sim`` has of ``modes``, by chance: a third, or, of several lanes, a sixth. ``make regress`` has them
     all."""
-    modes = list(modes)
-    return [modes[k] for k in sorted(session.random.permutation(len(modes))[: -(-len(modes) // few(session, 6, 3))])] \
-        if session.brief else modes
+    return selection.part(session.random, modes, few(session, 6, 3)) if session.brief else list(modes)
 
 
 def few(session, several, one):
@@ -210,7 +208,7 @@ def test_payloads_in_memory(accelerator, random):
         assert session.decompress(one) == ErrorCode.NONE
 
 
-@pytest.mark.parametrize("accelerator", [chance.EQUIPPED])
+@pytest.mark.parametrize("accelerator", [chance.EQUIPPED, *regress(replace(chance.EQUIPPED, scan=False))])
 def test_payloads_in_memory_and_whatever_befalls_them(accelerator, random):
     soak.run(accelerator, int(random.integers(2**63)))
 

@@ -42,7 +42,7 @@ def test_settings_on_both_sides_of_each_limit(random, request):
     bits = session.driver.address_width
     modes = [mode for mode in lane_modes(*session.driver.modes) if any(field.limits for field in mode.settings)]
     if selection.brief(request.config):
-        modes = [modes[k] for k in random.permutation(len(modes))[: -(-len(modes) // 3)]]
+        modes = selection.part(random, modes, 3)
     for mode in modes:
         for back in (False, True):
             one = Job.draw(random, draws.descriptor(random, mode, 1, most=300)).at(0x1000)
