@@ -11,7 +11,6 @@ from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.unpacker import Unpacker
-from actcodec.rtl.common.wires import wire
 
 __all__ = ["NEAR", "Huffman", "steps"]
 
@@ -200,7 +199,7 @@ class Huffman(wiring.Component):
             self.begins.eq(takes & code),
             unpacker.o.ready.eq(may),
             self.short.eq(takes & unpacker.o.p.short),
-            unpacker.take.eq(_set(asks[:4]) + _set(asks[4:])),
+            unpacker.take.eq(compaction.ones(asks[:4]) + compaction.ones(asks[4:])),
             bytes_next.eq(Mux(step[0], escapes, Mux(step[1], fars, six & (~step[RAW]).replicate(LANES)))),
             ends.eq(opening | ~bytes_next.any()),
             self.pushes.eq(eights & (word & takes).replicate(LANES)),
@@ -217,7 +216,7 @@ class Huffman(wiring.Component):
 
         # Bytes to lanes that asked for them. Where each lane's byte is, is counted a step ahead.
         idle = self.decompress & ~self.busy
-        moves, places = takes | enters | idle, _places(m, asks_next)
+        moves, places = takes | enters | idle, compaction.zeros_by_gates(m, asks_next)
         counts = [Signal(len(place), reset_less=True, name=f"count_{k}") for k, place in enumerate(places)]
         with m.If(moves):
             m.d.sync += [asks.eq(asks_next), *(count.eq(place) for count, place in zip(counts, places, strict=True))]
@@ -315,22 +314,3 @@ class Huffman(wiring.Component):
                 self.steps_o.p.data[lane].eq(low), self.steps_o.p.size[lane].eq(high),
                 rounds_o.data[lane].eq(Cat(low, high)), rounds_o.outliers[lane].eq(outlier),
             ]
-
-
-def _places(m, asks):
-    """What :func:`~actcodec.rtl.common.compaction.zeros` gives, by gates too."""
-    places = []
-    for lane, one in enumerate(asks):
-        others = [*(~other for other in asks[:lane]), *(8 - lane) * [Const(0, 1)]]
-        low, high = _set(others[:4]), _set(others[4:])
-        half, carry = low[1] ^ high[1], low[0] & high[0]
-        place = Cat(low[0] ^ high[0], half ^ carry, low[2] | (low[1] & high[1]) | (half & carry))[: lane.bit_length()]
-        places.append(wire(m, Mux(one, place, 0)))
-    return places
-
-
-def _set(bits):
-    """How many of four bits are 1, by gates: adders of so few bits would become a chain."""
-    a, b, c, d = bits
-    one, two, other_one, other_two = a ^ b, a & b, c ^ d, c & d
-    return Cat(one ^ other_one, (two ^ other_two) | (one & other_one), two & other_two)

@@ -13,7 +13,7 @@ from amaranth.hdl import Cat, Const, Mux
 
 from actcodec.rtl.common.wires import wire
 
-__all__ = ["close", "moves", "reopen", "zeros"]
+__all__ = ["close", "moves", "ones", "reopen", "zeros", "zeros_by_gates"]
 
 WORDS = 8
 
@@ -25,6 +25,25 @@ def zeros(m, nonzero):
     """
     return _wires(m, [Mux(nonzero[k], sum((~nonzero[j] for j in range(k)), start=Const(0, 3))[:k.bit_length()], 0)
                       for k in range(WORDS)])
+
+
+def zeros_by_gates(m, nonzero):
+    """The same numbers by gates, for late signals: adders of so few bits would become chains."""
+    counts = []
+    for k, one in enumerate(nonzero):
+        others = [*(~other for other in nonzero[:k]), *(WORDS - k) * [Const(0, 1)]]
+        low, high = ones(others[:4]), ones(others[4:])
+        half, carry = low[1] ^ high[1], low[0] & high[0]
+        count = Cat(low[0] ^ high[0], half ^ carry, low[2] | (low[1] & high[1]) | (half & carry))
+        counts.append(wire(m, Mux(one, count[: k.bit_length()], 0)))
+    return counts
+
+
+def ones(bits):
+    """How many of four bits are 1, by gates."""
+    a, b, c, d = bits
+    one, two, other_one, other_two = a ^ b, a & b, c ^ d, c & d
+    return Cat(one ^ other_one, (two ^ other_two) | (one & other_one), two & other_two)
 
 
 def moves(m, counts):

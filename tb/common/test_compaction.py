@@ -2,6 +2,7 @@
 
 import cocotb
 import numpy as np
+import pytest
 from amaranth.hdl import Cat, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -15,17 +16,21 @@ WORDS = data.ArrayLayout(WIDTH, 8)
 
 
 class Both(wiring.Component):
-    """Closes the gaps of ``spread`` and opens ``together`` by the same control."""
+    """Closes the gaps of ``spread`` and opens ``together`` by the same control, for which ``zeros`` counts."""
 
     spread: In(WORDS)
     together: In(WORDS)
     closed: Out(WORDS)
     opened: Out(WORDS)
 
+    def __init__(self, zeros):
+        self.zeros = zeros
+        super().__init__()
+
     def elaborate(self, platform):
         m = Module()
         spread, together = ([words[k] for k in range(8)] for words in (self.spread, self.together))
-        steps = compaction.moves(m, compaction.zeros(m, Cat(word.any() for word in spread)))
+        steps = compaction.moves(m, self.zeros(m, Cat(word.any() for word in spread)))
         m.d.comb += [
             self.closed.as_value().eq(Cat(compaction.close(m, spread, steps))),
             self.opened.as_value().eq(Cat(compaction.reopen(m, together, steps))),
@@ -33,8 +38,9 @@ class Both(wiring.Component):
         return m
 
 
-def test_gaps():
-    simulate(Both(), __file__)
+@pytest.mark.parametrize("zeros", [compaction.zeros, compaction.zeros_by_gates], ids=lambda it: it.__name__)
+def test_gaps(zeros):
+    simulate(Both(zeros), __file__)
 
 
 @cocotb.test
