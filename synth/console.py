@@ -4,7 +4,9 @@ import sys
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["Mapping", "close", "progress"]
+from actcodec.synth.library import SynthesisError
+
+__all__ = ["Mapping", "close", "each", "progress"]
 
 
 def progress(console):
@@ -41,6 +43,24 @@ class Mapping:
 
     def _show(self):
         self.bars.update(self.task, description=f"mapping to Nangate45: {', '.join(self.now)}")
+
+
+def each(pool, bars, what, function, work, mapped):
+    """What ``function(job, (figures, folder, cached))`` gives for each job that is mapped, or the error, in order; with
+    a bar called ``what``."""
+    task = bars.add_task(what, total=len(work))
+
+    def one(job, result):
+        try:
+            if isinstance(result, Exception):
+                raise result
+            return function(job, result)
+        except SynthesisError as error:
+            return error
+        finally:
+            bars.advance(task)
+
+    return list(pool.map(one, work, mapped))
 
 
 def close(console, errors, advice=None):

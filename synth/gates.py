@@ -23,7 +23,7 @@ from rich.table import Table
 
 from actcodec.synth import baseline, catalogue, records
 from actcodec.synth.catalogue import key
-from actcodec.synth.console import Mapping, close, progress
+from actcodec.synth.console import Mapping, close, each, progress
 from actcodec.synth.equivalence import fingerprint, prove
 from actcodec.synth.layout.flow import lay
 from actcodec.synth.library import SynthesisError
@@ -133,21 +133,13 @@ def command(units, threads, renew, placed):
         mapping = Mapping(console, bars, work)
         recipes = baseline.recipes(baseline.read())
         mapped = catalogue.run(work, threads, mapping.done, recipes, mapping.begun)
-        task = bars.add_task("benches and proofs", total=len(work))
 
         def one(job, result):
-            try:
-                if isinstance(result, Exception):
-                    raise result
-                if placed:
-                    return judge(job, lay(job.name, result[0], result[1].absolute(), job.arrival)[1], {})
-                return judge(job, result[1], {part: mapped[work.index(inner)][1] for part, inner in job.parts.items()})
-            except SynthesisError as error:
-                return error
-            finally:
-                bars.advance(task)
+            if placed:
+                return judge(job, lay(job.name, result[0], result[1].absolute(), job.arrival)[1], {})
+            return judge(job, result[1], {part: mapped[work.index(inner)][1] for part, inner in job.parts.items()})
 
-        results = list(pool.map(one, work, mapped))
+        results = each(pool, bars, "benches and proofs", one, work, mapped)
     table = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("unit", no_wrap=True)
     for column in ("cells", "compared", "s", "", "proof", "functions", "s"):

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from actcodec.synth import baseline, records
 from actcodec.synth.catalogue import MAPPED, NAMES, jobs, key, run
-from actcodec.synth.console import Mapping, close, progress
+from actcodec.synth.console import Mapping, close, each, progress
 from actcodec.synth.gates import judge
 from actcodec.synth.layout.flow import Layout, identity, lay
 from actcodec.synth.library import SynthesisError
@@ -57,23 +57,15 @@ def command(units, threads, renew):
         work = [job for job in jobs(units or [name for name in MAPPED if name not in ("lane", "accelerator")])]
         mapping = Mapping(console, bars, work)
         mapped = run(work, threads, mapping.done, baseline.recipes(baseline.read()), mapping.begun)
-        task = bars.add_task("placing", total=len(work))
 
         def one(job, result):
-            try:
-                if isinstance(result, Exception):
-                    raise result
-                if job.parts:
-                    raise SynthesisError(f"{job.label}: what consists of lanes is not placed")
-                layout, folder, cached = lay(job.name, result[0], result[1].absolute(), job.arrival)
-                checked = judge(job, folder, {})[1] if renew else {}
-                return layout, cached, {name: checked.get(name) for name in ("tests", "functions")}
-            except SynthesisError as error:
-                return error
-            finally:
-                bars.advance(task)
+            if job.parts:
+                raise SynthesisError(f"{job.label}: what consists of lanes is not placed")
+            layout, folder, cached = lay(job.name, result[0], result[1].absolute(), job.arrival)
+            checked = judge(job, folder, {})[1] if renew else {}
+            return layout, cached, {name: checked.get(name) for name in ("tests", "functions")}
 
-        results = list(pool.map(one, work, mapped))
+        results = each(pool, bars, "placing", one, work, mapped)
     table = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     for k, column in enumerate(COLUMNS):
         table.add_column(column, justify="right" if k else "left", no_wrap=bool(k), min_width=None if k else 12)
