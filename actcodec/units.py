@@ -1,8 +1,8 @@
 """The catalogue of units: what there is to simulate, to synthesise and to take away as Verilog. To list it takes no
 Amaranth.
 
-``python -m actcodec.units FOLDER`` writes the Verilog of all of them, a file for each; ``--bench NAME ...`` prints what
-pytest is to run for units, or for other files in tb/.
+``python -m actcodec.units FOLDER`` writes the Verilog of all of them, a file for each, and their constraints;
+``--bench NAME ...`` prints what pytest is to run for units, or for other files in tb/.
 """
 
 import sys
@@ -117,7 +117,10 @@ def benches(names: Sequence[str]) -> list[str]:
 
 def write(folder: str | Path) -> None:
     """Writes the Verilog of every unit, with its default parameters, into ``folder``, and accelerators of one lane and
-    of four as ``actcodec_n1`` and ``actcodec_n4``. Files are named after their modules."""
+    of four as ``actcodec_n1`` and ``actcodec_n4``. Files are named after their modules. ``actcodec.sdc`` constrains
+    any of them."""
+    from actcodec.synth.sdc import document
+
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[tuple[str, Unit, dict]] = [(name, unit, {}) for name, unit in UNITS.items() if name != "accelerator"]
@@ -126,6 +129,7 @@ def write(folder: str | Path) -> None:
         part = folder / f"{name}.part"
         part.write_text(text)
         part.replace(folder / f"{name}.v")
+    (folder / "actcodec.sdc").write_text(document())
 
 
 if __name__ == "__main__":

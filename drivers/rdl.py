@@ -11,9 +11,10 @@ modes that have one of its settings; the register map itself has them as words.
 
 from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.control import setting
+from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ERRORS, LANES, MAP, PAYLOAD, STREAMS, ErrorCode
 
-__all__ = ["TOP", "layouts", "mask", "parameters", "systemrdl"]
+__all__ = ["TOP", "formats_mask", "layouts", "mask", "parameters", "systemrdl"]
 
 TOP = "actcodec"
 WORD = 32
@@ -30,6 +31,14 @@ ENCODED = {"mode": "mode_e", "error": "error_e"}
 def mask(modes):
     """Bits of the register MODES."""
     return sum(1 << mode.code for mode in modes)
+
+
+def formats_mask(names):
+    """Bits of the field ``formats``: which formats there are besides the first. Raises ValueError for no format."""
+    for name in names:
+        if name not in FORMATS:
+            raise ValueError(f"formats must be any of {', '.join(FORMATS)}, not {name!r}")
+    return sum(1 << FORMATS.index(name) - 1 for name in {*names} - {FORMATS[0]})
 
 
 def parameters(modes):

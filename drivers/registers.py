@@ -45,15 +45,17 @@ def write(folder, **parameters):
 @click.option("--cdus", type=click.IntRange(1, 8), help="Lanes of the instance; 8 without.")
 @click.option("--modes", "names", help="Its modes by name, with commas between them; all without.")
 @click.option("--address-width", type=click.IntRange(32, 64), help="Bits of its addresses; 64 without.")
+@click.option("--formats", help="Formats of values in memory, with commas between them; all without.")
 @click.option("--payload", type=click.Choice(PAYLOADS), help="Where its payloads pass; both without.")
-def main(folder, cdus, names, address_width, payload):
+def main(folder, cdus, names, address_width, formats, payload):
     """Writes SystemRDL, C header, IP-XACT and HTML into FOLDER."""
     try:
         bits = names and rdl.mask(lane_modes(*names.split(",")))
+        formats = formats and rdl.formats_mask(formats.split(","))
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     parameters = {"cdus": cdus, "modes": bits, "address_width": address_width,
-                  "payloads": payload and PAYLOADS.index(payload)}
+                  "formats": formats, "payloads": payload and PAYLOADS.index(payload)}
     write(folder, **{name: value for name, value in parameters.items() if value is not None})
     print(f"actcodec.rdl, actcodec_registers.h, actcodec_modes.h, actcodec.xml and html/index.html are in {folder}")
 

@@ -57,12 +57,9 @@ class Verilog(click.Group):
 def unit_command(unit: Unit) -> click.Command:
     """The command that prints the Verilog of ``unit``."""
 
-    def convert(output_path, module, preset=None, **parameters):
-        source = click.get_current_context().get_parameter_source
-        parameters |= {name: value for name, value in unit.presets.get(preset, {}).items()
-                       if source(name) is ParameterSource.DEFAULT}
+    def convert(output_path, module, **parameters):
         try:
-            text = unit.verilog(module, **parameters)
+            text = unit.verilog(module, **chosen(unit, **parameters))
         except ValueError as error:
             raise UserError(error) from error
         if output_path is None:
@@ -71,6 +68,16 @@ def unit_command(unit: Unit) -> click.Command:
         with replacing(output_path) as file:
             file.write(text.encode())
 
+    params = [*options(unit), click.Option(["output_path", "-o", "--output"], metavar="FILE",
+                                           help="Write to FILE instead of the standard output.")]
+    return click.Command(unit.name, callback=convert, params=params, short_help=unit.summary,
+                         epilog=modes_explained() if "modes" in unit.parameters else None,
+                         help=f"{unit.summary}.\n\n\b\nExamples:\n  actcodec verilog {unit.name}\n"
+                              f"  actcodec verilog {unit.name} -o {unit.name}.v")
+
+
+def options(unit: Unit) -> list[click.Parameter]:
+    """What can be said of ``unit`` on a command line: a preset, if it has any, its parameters, and its name."""
     meaning, legal = described(unit.component), choices(unit.component)
     params: list[click.Parameter] = [parameter_option(*item, meaning.get(item[0]), legal.get(item[0]))
                                      for item in unit.parameters.items()]
@@ -79,12 +86,14 @@ def unit_command(unit: Unit) -> click.Command:
                                       default=next(iter(unit.presets)), show_default=True, help=preset_help(unit)))
     params.append(click.Option(["module", "--name"], metavar="NAME", default=unit.name, show_default=True,
                                help="Name of the top module, and what the names of all modules in it begin with."))
-    params.append(click.Option(["output_path", "-o", "--output"], metavar="FILE",
-                               help="Write to FILE instead of the standard output."))
-    return click.Command(unit.name, callback=convert, params=params, short_help=unit.summary,
-                         epilog=modes_explained() if "modes" in unit.parameters else None,
-                         help=f"{unit.summary}.\n\n\b\nExamples:\n  actcodec verilog {unit.name}\n"
-                              f"  actcodec verilog {unit.name} -o {unit.name}.v")
+    return params
+
+
+def chosen(unit: Unit, preset: str | None = None, **parameters: Any) -> dict[str, Any]:
+    """The parameters of ``unit`` by the current command line: a preset decides on those that are not given there."""
+    source = click.get_current_context().get_parameter_source
+    return parameters | {name: value for name, value in unit.presets.get(preset, {}).items()
+                         if source(name) is ParameterSource.DEFAULT}
 
 
 def preset_help(unit: Unit) -> str:

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from actcodec.sim.toolchain import verilator
-from actcodec.synth import library, memories, timing
+from actcodec.synth import library, memories, sdc, timing
 from docs import content
 from tb.cli.line import succeeds
 
@@ -52,16 +52,19 @@ def test_the_amaranth_of_the_page_prints_what_the_page_says(capsys):
 
 
 def test_the_constraints_are_those_of_the_flow():
-    sdc, gating = blocks(CONSTRAINTS, "tcl")
+    """Those of the page are what ``make verilog`` writes, and set what this flow sets."""
+    portable, gating = blocks(CONSTRAINTS, "tcl")
     flow = timing.constraints()
+    assert portable == sdc.sdc() and gating == sdc.gating()
     assert gating.strip() in flow
     for command in (f"create_clock -name clk -period {library.PERIOD / 1000}",
                     f"set_clock_uncertainty {library.UNCERTAINTY / 1000} clk",
                     f"set_driving_cell -lib_cell {timing.DRIVER} $inputs",
                     f"set_output_delay {timing.SETUP / 1000} -clock clk [all_outputs]",
                     f"set_load {timing.LOAD} [all_outputs]"):
-        assert command in flow and command in sdc, command
-    assert f"set_input_delay {timing.ARRIVAL['*'] / 1000:g} -clock clk $inputs" in sdc
+        assert command in flow and command in portable, command
+    assert f"set_input_delay {timing.ARRIVAL['*'] / 1000:g} -clock clk $inputs" in portable
+    assert "-period 10 " in sdc.sdc(10_000) and "uncertainty 0.495 " in sdc.sdc(10_000)
     for text in (f"inputs arrive {timing.LANE['*']} ps", f"rows {timing.LANE['rows__payload[0]']} ps",
                  f"due {memories.SETUP} ps before", f"arrive {memories.ACCESS} ps after",
                  f"{memories.SMALLEST:,} bits"):
@@ -73,7 +76,7 @@ def test_sta_reads_the_constraints(tmp_path):
     """A flip-flop between two ports, and no path without a constraint."""
     (tmp_path / "top.v").write_text("module top(input clk, input i, output o); DFF_X1 f(.CK(clk), .D(i), .Q(o)); "
                                     "endmodule\n")
-    sdc, gating = blocks(CONSTRAINTS, "tcl")
-    said = timing.run(f"read_liberty {library.liberty(tmp_path)}\nread_verilog top.v\nlink_design top\n{sdc}{gating}\n"
+    said = timing.run(f"read_liberty {library.liberty(tmp_path)}\nread_verilog top.v\nlink_design top\n"
+                      f"{sdc.sdc()}{sdc.gating()}\n"
                       "check_setup -verbose\nreport_checks -path_delay max -format end -group_count 9\n", tmp_path)
     assert len(re.findall(r"^\S+ .* (\d+\.\d+)", said, re.MULTILINE)) == 2, said

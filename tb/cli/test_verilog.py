@@ -120,6 +120,7 @@ def test_a_file_for_every_unit_and_accelerator(monkeypatch, tmp_path):
     units.write(tmp_path / "verilog")
     assert set(written) == {*UNITS, "actcodec_n1", "actcodec_n4"} - {"accelerator"}
     found = {path.name: path.read_text() for path in (tmp_path / "verilog").iterdir()}
+    assert found.pop("actcodec.sdc").count("create_clock") == 1
     assert set(found) == {f"{name}.v" for name in written}
     for name in written:
         assert found[f"{name}.v"].startswith(f"// {name}: ") and found[f"{name}.v"].endswith(f"\n{name}")
