@@ -46,6 +46,6 @@ foreach pin [get_pins -quiet -hierarchical */GCK] {{
 
 def document():
     """Both, as the file beside the Verilog."""
-    return (f"# Clock and ports of a unit or an accelerator: {1000 / PERIOD:.3f} GHz in Nangate45. Period, driving cell "
-            f"and load are yours to change.\n{sdc()}\n"
+    return (f"# Clock and ports of a unit or an accelerator: {1000 / PERIOD:.3f} GHz in Nangate45. Period, driving "
+            f"cell and load are yours to change.\n{sdc()}\n"
             f"# Clock gates of Nangate45, before there is a clock tree: other libraries have other pins.\n{gating()}")
