@@ -17,8 +17,8 @@ class AddressGenerator(wiring.Component):
     """Gives the places of one CDU's sectors.
 
     Inside a group, everything is counted: sectors to the end of the row, rows to the end of the channel and of the
-    tensor; addresses move on by 32 bytes in a row (16 if values have 2), and from row to row by the stride. A group
-    that goes on in the next row of tiles has two rows under way, which take turns.
+    tensor; addresses move on by 32 bytes in a row (16 if values have 2, 8 if one), and from row to row by the stride. A
+    group that goes on in the next row of tiles has two rows under way, which take turns.
 
     Where the next group begins, :class:`~actcodec.rtl.offload.memory.next_group.NextGroup` finds meanwhile: a group
     takes 32 cycles, that 28 at most.
@@ -34,8 +34,8 @@ class AddressGenerator(wiring.Component):
         Bits of a byte address, 32 to 64.
     edges : bool
         There are ``tiled`` and ``edges``.
-    halves : bool
-        ``geometry`` has ``half``.
+    halves, codes : bool
+        ``geometry`` has ``half``, and ``byte``.
 
     Ports
     -----
@@ -62,19 +62,19 @@ class AddressGenerator(wiring.Component):
         If ``address_width`` is out of range.
     """
 
-    def __init__(self, address_width=40, edges=False, halves=False):
+    def __init__(self, address_width=40, edges=False, halves=False, codes=False):
         check_address_width(address_width)
-        self.address_width, self._edges, self.halves = address_width, bool(edges), bool(halves)
+        self.address_width, self._edges, self.halves, self.codes = address_width, bool(edges), bool(halves), bool(codes)
         super().__init__({
             "load": In(1), "origin": In(distance_layout(address_width)), "start": In(1), "blocks": In(32),
-            "geometry": In(geometry_layout(address_width, halves)),
+            "geometry": In(geometry_layout(address_width, halves, codes)),
             "o": Out(stream.Signature(place_layout(address_width))),
             **({"tiled": In(1), "edges": Out(layout)} if edges else {})})
 
     def elaborate(self, platform):
         m = Module()
         geometry, o = self.geometry, self.o.p
-        m.submodules.next_group = next_group = NextGroup(self.address_width, self.halves)
+        m.submodules.next_group = next_group = NextGroup(self.address_width, self.halves, self.codes)
         m.d.comb += [getattr(next_group, name).eq(getattr(self, name))
                      for name in ("load", "origin", "start", "blocks", "geometry")]
         group = next_group.o.p
@@ -98,8 +98,13 @@ class AddressGenerator(wiring.Component):
         spans, turns, channel_ends = Signal(), Signal(), Signal()
         across_next = Signal(reset_less=True)  # the next row is the second part's
         pointer, beyond = (Signal(self.address_width, name=name) for name in ("pointer", "beyond"))
-        # By 32 bytes, or by 16: then every second time.
+        # By 32 bytes, or by 16: then every second time; or by 8.
         bit, carry = (address[4] ^ geometry.half, address[4] | ~geometry.half) if self.halves else (address[4], 1)
+        low = address[:4]
+        if self.codes:
+            eighth = geometry.byte & address[3]  # a carry
+            low, bit = Cat(address[:3], address[3] ^ geometry.byte), bit ^ eighth
+            carry = Mux(geometry.byte, address[4] & eighth, carry)
         m.d.comb += [
             self.o.valid.eq(valid),
             o.slot.eq(slot),
@@ -123,7 +128,7 @@ class AddressGenerator(wiring.Component):
         ]
         with m.If(moves):
             m.d.sync += [sector.eq(sector + 1), within.eq(within - 1), here.eq(here - 1),
-                         address.eq(Cat(address[:4], bit, (address[5:] + carry)[: self.address_width - 5])),
+                         address.eq(Cat(low, bit, (address[5:] + carry)[: self.address_width - 5])),
                          valid.eq(~ends)]
             with m.If(turns):
                 m.d.sync += [current.eq(Mux(spans, other, below)), other.eq(below), address.eq(pointer),

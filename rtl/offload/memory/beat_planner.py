@@ -7,20 +7,27 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common.bursts import LIMIT, beat_layout
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import place_layout
+from actcodec.rtl.offload.memory.geometry import of_size
 
-__all__ = ["BeatPlanner", "masks", "rotate", "step_layout"]
+__all__ = ["BeatPlanner", "finer_bits", "masks", "rotate", "step_layout"]
 
 
-def step_layout(address_width, halves=False):
+def step_layout(address_width, halves=False, codes=False):
     """A cycle's work on a sector, with at most one beat (:func:`~actcodec.rtl.common.bursts.beat_layout`).
 
     ``scale`` marks the beat of a line of scales. The ``final`` step of a sector comes last; without it, another beat of
     the sector follows. In it ``second`` says that the sector goes on in a second beat, which is then the one of this
     step. The sector has the words from ``offset`` up to ``end``, counted from the start of its first beat: words of 4
-    bytes, or of 2 with ``halves``. Its scale is ``word`` of the line in ``slot``.
+    bytes, or of 2 with ``halves``, or of 1 with ``codes``. Its scale is ``word`` of the line in ``slot``.
     """
+    finer = finer_bits(halves, codes)
     return data.StructLayout({"burst": beat_layout(address_width), "scale": 1, "final": 1, "second": 1,
-                              "offset": 3 + halves, "end": 4 + halves, "slot": 1, "word": 3})
+                              "offset": 3 + finer, "end": 4 + finer, "slot": 1, "word": 3})
+
+
+def finer_bits(halves, codes):
+    """How many more bits than one of 4 bytes it takes to number the words of a beat."""
+    return 2 if codes else int(bool(halves))
 
 
 def masks(m, work):
@@ -63,8 +70,8 @@ class BeatPlanner(wiring.Component):
     ----------
     address_width : int
         Bits of a byte address.
-    halves : bool
-        There is ``half``.
+    halves, codes : bool
+        There is ``half``; there is ``byte``.
 
     Ports
     -----
@@ -76,17 +83,20 @@ class BeatPlanner(wiring.Component):
         Address over 32 of the table of scales. Constant during a tensor.
     half : input
         Values have 2 bytes, so that a beat has two sectors; otherwise 4. Constant during a tensor.
+    byte : input
+        They have one, so that it has four. Likewise.
     """
 
-    def __init__(self, address_width=40, halves=False):
-        self.address_width, self.halves = address_width, bool(halves)
+    def __init__(self, address_width=40, halves=False, codes=False):
+        self.address_width, self.halves, self.codes = address_width, bool(halves), bool(codes)
         super().__init__({
             "i": In(stream.Signature(place_layout(address_width))),
-            "o": Out(stream.Signature(step_layout(address_width, self.halves))),
+            "o": Out(stream.Signature(step_layout(address_width, halves, codes))),
             "scaled": In(1),
             "gather": In(1),
             "table": In(address_width - 5),
             **({"half": In(1)} if halves else {}),
+            **({"byte": In(1)} if codes else {}),
         })
 
     def elaborate(self, platform):
@@ -99,9 +109,10 @@ class BeatPlanner(wiring.Component):
         pipe = Pipeline(m, self.i, entered)
         index = i.address[5:]
         width = len(index)
-        start, words = i.address[1 if self.halves else 2 : 5], i.words
-        if self.halves:
-            words = Mux(self.half, words, words << 1)
+        finer = finer_bits(self.halves, self.codes)
+        start, words = i.address[2 - finer : 5], i.words
+        if finer:
+            words = of_size(self, words << finer, words << finer - 1 if finer > 1 else words, words)
         offset, end, some, line, word, slot, last, index, following = pipe.stage(
             start, (start + words)[: len(o.end)], i.words != 0, i.channel[3:], i.channel[:3], i.slot, i.last,
             index, (index + 1)[:width])

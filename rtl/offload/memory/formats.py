@@ -1,4 +1,5 @@
 """Formats of a value in memory: words of 16 bits widened to float32, and float32 rounded to them, one value at a time.
+Codes of 8 bits are no numbers, and stay what they are.
 
 Source: IEEE 754-2019, sections 3.4 and 5.4.2 (float16); bfloat16 is the upper half of a float32.
 """
@@ -8,7 +9,7 @@ from amaranth.lib import enum
 
 from actcodec.rtl.common import minifloat
 
-__all__ = ["Format", "check_formats", "halves_of", "round_up", "rounding", "widen"]
+__all__ = ["Format", "check_formats", "codes_of", "halves_of", "round_up", "rounding", "widen"]
 
 
 class Format(enum.Enum, shape=2):
@@ -17,16 +18,18 @@ class Format(enum.Enum, shape=2):
     FLOAT32 = 0
     BFLOAT16 = 1
     FLOAT16 = 2
+    INT8 = 3
 
 
-WIDE, *HALVES = (form.name.lower() for form in Format)
+WIDE, *NARROW = (form.name.lower() for form in Format)
+CODES = Format.INT8.name.lower()
 
 
 def check_formats(formats):
     """The formats that have these names, without repetitions; raises ValueError unless ``formats`` is a tuple of one or
-    more names of formats of 16 bits."""
-    if not isinstance(formats, tuple | list) or not formats or any(name not in HALVES for name in formats):
-        raise ValueError(f"formats must be one or more of {', '.join(HALVES)}, in a tuple, not {formats!r}")
+    more names of formats of 16 bits or 8."""
+    if not isinstance(formats, tuple | list) or not formats or any(name not in NARROW for name in formats):
+        raise ValueError(f"formats must be one or more of {', '.join(NARROW)}, in a tuple, not {formats!r}")
     return tuple(Format[name.upper()] for name in dict.fromkeys(formats))
 
 
@@ -34,9 +37,15 @@ def halves_of(formats):
     """The names of those of 16 bits among ``formats``, without repetitions; raises ValueError unless these are a tuple
     of "float32" and any others."""
     if not isinstance(formats, tuple | list) or WIDE not in formats or any(
-            name not in (WIDE, *HALVES) for name in formats):
-        raise ValueError(f"formats must be {WIDE} and any of {', '.join(HALVES)}, in a tuple, not {formats!r}")
-    return tuple(name for name in dict.fromkeys(formats) if name != WIDE)
+            name not in (WIDE, *NARROW) for name in formats):
+        raise ValueError(f"formats must be {WIDE} and any of {', '.join(NARROW)}, in a tuple, not {formats!r}")
+    return tuple(name for name in dict.fromkeys(formats) if name not in (WIDE, CODES))
+
+
+def codes_of(formats):
+    """That of 8 bits, a tuple of its name, if it is among ``formats``; raises ValueError as :func:`halves_of`."""
+    halves_of(formats)
+    return (CODES,) if CODES in formats else ()
 
 
 def _choose(form, of):

@@ -6,7 +6,7 @@ from amaranth.lib import data
 from actcodec.rtl.offload.control.limits import RANGES
 
 __all__ = ["FAR", "NEAR", "ROW_BITS", "SIZE", "TILES", "check_address_width", "distance_layout", "geometry_layout",
-           "near", "position_layout"]
+           "near", "of_size", "position_layout"]
 
 SIZE = RANGES["height"][1].bit_length()  # bits of a width, of a channel's height, of the number of channels
 TILES = SIZE - 3  # bits of the number of sectors in a row
@@ -35,19 +35,30 @@ def distance_layout(address_width):
                               "line": address_width})
 
 
-def geometry_layout(address_width, halves=False):
+def geometry_layout(address_width, halves=False, codes=False):
     """What all CDUs know of a tensor.
 
     ``raster``: the sectors of a group follow each other in memory's order. Otherwise a group is four tiles of a row of
     tiles, as far as it goes, and of the next one, and they pass row by row. ``tiles`` are the sectors of a row, of
     which the last one has ``tail`` values; ``top`` is the highest channel. ``group`` is the distance from one of a
     CDU's groups to its next one, ``unit`` that of the rows (or rows of tiles) that a carry from ``tile`` stands for.
-    ``half``, only with ``halves``: values have 2 bytes, in place of 4.
+    ``half``, only with ``halves``: values have 2 bytes, in place of 4. ``byte``, only with ``codes``: they have one.
     """
     return data.StructLayout({
         "raster": 1, "base": address_width, "rows": ROW_BITS, "tiles": TILES, "tail": 4, "stride": 32, "height": SIZE,
         "top": SIZE, "group": distance_layout(address_width), "unit": distance_layout(address_width)}
-        | ({"half": 1} if halves else {}))
+        | ({"half": 1} if halves else {}) | ({"byte": 1} if codes else {}))
+
+
+def of_size(about, four, two, one):
+    """What goes for values of 4 bytes, or for such of 2 if ``about`` has a ``half`` that says so, or of one by its
+    ``byte``."""
+    result = four
+    if hasattr(about, "half"):
+        result = Mux(about.half, two, result)
+    if hasattr(about, "byte"):
+        result = Mux(about.byte, one, result)
+    return result
 
 
 def near(value):

@@ -17,7 +17,8 @@ class Narrow(wiring.Component):
 
     Once, to nearest even; beyond float16's largest number to infinity; subnormal numbers are made; a NaN keeps its sign
     and upper bits and is quiet. A sector of a 16-bit format has its eight values in the low 128 bits; what is above
-    means nothing. With ``plain`` the values are the low halves of the words as they are.
+    means nothing. With ``plain`` the values are the low halves of the words as they are. Codes of 8 bits are the low
+    bytes of the words as they are, in the low 64 bits.
 
     Throughput: a sector a cycle. Latency: one cycle. Buffering: a sector. Combinational path: ``o.ready`` to
     ``i.ready``; an increment of 15 bits lies between the registers and ``o.p``.
@@ -26,20 +27,20 @@ class Narrow(wiring.Component):
 
     Parameters
     ----------
-    formats : tuple of {"bfloat16", "float16"}
-        Those of 16 bits that values can be rounded to; float32 always passes.
+    formats : tuple of {"bfloat16", "float16", "int8"}
+        Those of 16 bits that values can be rounded to, and codes; float32 always passes.
 
     Ports
     -----
     i, o : stream of 8 words of 32 bits
     format : input, :class:`~actcodec.rtl.offload.memory.formats.Format`
     plain : input
-        Both constant while a tensor is under way; ``plain`` has no effect on float32.
+        Both constant while a tensor is under way; ``plain`` has no effect on float32, nor on codes.
 
     Raises
     ------
     ValueError
-        If ``formats`` are not one or more formats of 16 bits.
+        If ``formats`` are not one or more formats of 16 bits or 8.
     """
 
     def __init__(self, formats=("bfloat16", "float16")):
@@ -50,14 +51,21 @@ class Narrow(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
-        wide = self.format == Format.FLOAT32
-        halves = [rounding(m, word, self.format, self.formats) for word in self.i.p]
-        narrow = [Mux(self.plain, word[:16], half) for word, (half, _) in zip(self.i.p, halves, strict=True)]
-        # Of a 16-bit format only the low half changes, and only there something is added.
+        wide, codes = self.format == Format.FLOAT32, Format.INT8 in self.formats
         words = Cat(self.i.p)
-        low, high, ups = pipe.stage(Mux(wide, words[:128], Cat(narrow)), words[128:],
-                                    Cat(up & ~wide & ~self.plain for _, up in halves))
-        m.d.comb += self.o.p.as_value().eq(
-            Cat(*(round_up(low.word_select(k, 16), ups[k]) for k in range(8)), high))
+        low, ups = words[:128], []
+        if forms := tuple(form for form in self.formats if form is not Format.INT8):
+            halves = [rounding(m, word, self.format, forms) for word in self.i.p]
+            narrow = [Mux(self.plain, word[:16], half) for word, (half, _) in zip(self.i.p, halves, strict=True)]
+            low, ups = Mux(wide, low, Cat(narrow)), [up & ~wide & ~self.plain for _, up in halves]
+        if codes:
+            byte = self.format == Format.INT8
+            low = Cat(Mux(byte, Cat(word[:8] for word in self.i.p), low[:64]), low[64:])
+            ups = [up & ~byte for up in ups]
+        # Of a 16-bit format only the low half changes, and only there something is added.
+        low, high, *ups = pipe.stage(low, words[128:], *([Cat(ups)] if forms else []))
+        if forms:
+            low = Cat(round_up(low.word_select(k, 16), ups[0][k]) for k in range(8))
+        m.d.comb += self.o.p.as_value().eq(Cat(low, high))
         pipe.finish()
         return m

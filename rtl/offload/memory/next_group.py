@@ -15,6 +15,7 @@ from actcodec.rtl.offload.memory.geometry import (
     distance_layout,
     geometry_layout,
     near,
+    of_size,
     position_layout,
 )
 
@@ -55,8 +56,8 @@ class NextGroup(wiring.Component):
     ----------
     address_width : int
         Bits of a byte address, 32 to 64.
-    halves : bool
-        ``geometry`` has ``half``.
+    halves, codes : bool
+        ``geometry`` has ``half``, and ``byte``.
 
     Ports
     -----
@@ -65,10 +66,10 @@ class NextGroup(wiring.Component):
     o : stream of :func:`group_layout`
     """
 
-    def __init__(self, address_width, halves=False):
-        self.address_width, self.halves = address_width, bool(halves)
+    def __init__(self, address_width, halves=False, codes=False):
+        self.address_width = address_width
         super().__init__({"load": In(1), "origin": In(distance_layout(address_width)), "start": In(1),
-                          "blocks": In(32), "geometry": In(geometry_layout(address_width, halves)),
+                          "blocks": In(32), "geometry": In(geometry_layout(address_width, halves, codes)),
                           "o": Out(stream.Signature(group_layout(address_width)))})
 
     def elaborate(self, platform):
@@ -141,9 +142,8 @@ class NextGroup(wiring.Component):
                 m.d.sync += count.eq(rest)
 
         # Addresses and rows, digit by digit.
-        along = at.tile << 5  # to a sector from the start of its row, in bytes
-        if self.halves:
-            along = Mux(geometry.half, at.tile << 4, along)
+        # To a sector from the start of its row, in bytes.
+        along = of_size(geometry, at.tile << 5, at.tile << 4, at.tile << 3)
         base, addend, address_sum = (Signal(self.address_width, name=name) for name in ("base", "addend", "sum"))
         m.d.comb += [
             base.eq(Mux(do.to_following, following, Mux(do.to_left, at.left, at.line))),

@@ -10,7 +10,8 @@ from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.common.vectors import sectors as counted
-from actcodec.rtl.offload.memory.beat_planner import BeatPlanner, masks, rotate
+from actcodec.rtl.offload.memory.beat_planner import BeatPlanner, finer_bits, masks, rotate
+from actcodec.rtl.offload.memory.geometry import of_size
 
 __all__ = ["Reader", "check_outstanding"]
 
@@ -54,8 +55,8 @@ class Reader(wiring.Component):
     memory : {"shared", "independent"}
         "shared": several masters may have one slave; a FIFO has space for each requested beat. "independent": no other
         master's data ever holds up this one's (docs/integration.md); no FIFO.
-    halves : bool
-        There is ``half``.
+    halves, codes : bool
+        There is ``half``; there is ``byte``.
     counts : bool
         Sectors tell how many values they have.
 
@@ -64,7 +65,8 @@ class Reader(wiring.Component):
     ahead, now : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         The same places; those of a tensor come after its ``start`` and end with ``last``.
     sectors : stream of 8 words, or, with ``counts``, of :data:`~actcodec.rtl.common.vectors.sectors`
-        With ``gather``. With ``half``, eight values of 2 bytes in the low 128 bits; what is above means nothing.
+        With ``gather``. With ``half``, eight values of 2 bytes in the low 128 bits, with ``byte`` eight of 1 in the low
+        64; what is above means nothing.
         ``last`` is the place's ``slot``, of which nothing else has need without scales.
     scale : stream of words
         With ``scaled``, one for each sector, padding too.
@@ -75,6 +77,8 @@ class Reader(wiring.Component):
         Address of the table of scales, a multiple of 32. Constant while ``busy``.
     half : input
         Values have 2 bytes, at addresses that are a multiple of 2: a beat has two sectors. Constant while ``busy``.
+    byte : input
+        Values have one byte, at any address: a beat has four sectors. Likewise.
     start : input
         A pulse in front of each tensor, while not ``busy``.
     abort : input
@@ -91,13 +95,13 @@ class Reader(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False, counts=False):
+    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False, counts=False, codes=False):
         check_outstanding(outstanding)
         axi.check_memory(memory)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
-        self.halves, self.counts = bool(halves), bool(counts)
+        self.halves, self.counts, self.codes = bool(halves), bool(counts), bool(codes)
         self._sector = counted if counts else data.ArrayLayout(32, 8)
-        self._ahead, self._now = BeatPlanner(address_width, halves), BeatPlanner(address_width, halves)
+        self._ahead, self._now = (BeatPlanner(address_width, halves, codes) for _ in range(2))
         self._bursts = Bursts(address_width)
         super().__init__({
             "ahead": In(stream.Signature(place_layout(address_width))),
@@ -113,6 +117,7 @@ class Reader(wiring.Component):
             "busy": Out(1),
             "error": Out(1),
             **({"half": In(1)} if halves else {}),
+            **({"byte": In(1)} if codes else {}),
         })
 
     def elaborate(self, platform):
@@ -128,6 +133,8 @@ class Reader(wiring.Component):
             m.d.comb += [unit.scaled.eq(self.scaled), unit.gather.eq(self.gather), unit.table.eq(self.scales[5:])]
             if self.halves:
                 m.d.comb += unit.half.eq(self.half)
+            if self.codes:
+                m.d.comb += unit.byte.eq(self.byte)
         wiring.connect(m, sectors.o, wiring.flipped(self.sectors))
         wiring.connect(m, scale.o, wiring.flipped(self.scale))
         wiring.connect(m, ar.o, wiring.flipped(self.axi.ar))
@@ -169,7 +176,8 @@ class Reader(wiring.Component):
             sectors.i.valid.eq(moves & work.final & self.gather),
             scale.i.valid.eq(moves & work.final & self.scaled),
         ]
-        count = 16 if self.halves else 8  # words of a beat
+        finer = finer_bits(self.halves, self.codes)
+        count = 8 << finer  # words of a beat
         bits = len(beat) // count
         arrived = [Signal(bits, name=f"arrived_{k}") for k in range(count)]
         m.d.comb += Cat(arrived).eq(beat)
@@ -192,15 +200,18 @@ class Reader(wiring.Component):
                      for k in range(count)]
         values = (sectors.i.p.data if self.counts else sectors.i.p).as_value()
         if self.counts:
-            number = (work.end - work.offset)[:5]
-            if self.halves:
-                number = Mux(self.half, number, number >> 1)
+            number = (work.end - work.offset)[: max(5, 4 + finer)]
+            if finer:
+                number = of_size(self, number >> finer, number >> finer - 1 if finer > 1 else number, number)
             m.d.comb += [sectors.i.p.count.eq(number), sectors.i.p.last.eq(work.slot)]
-        if self.halves:  # by words of 4 bytes, and then by 2 bytes, which only sectors of 16 bytes can need
-            pairs = [Cat(merged[2 * k : 2 * k + 2]) for k in range(8)]
-            rotated = Cat(rotate(m, pairs, work.offset[1:]))
-            m.d.comb += values.eq(
-                Cat(Mux(work.offset[0], rotated[16:144], rotated[:128]), rotated[128:]))
+        if finer:  # by words of 4 bytes, and then by 2 bytes, which only sectors of 16 bytes can need, and by one
+            words = [Cat(merged[k << finer : k + 1 << finer]) for k in range(8)]
+            rotated = Cat(rotate(m, words, work.offset[finer:]))
+            for bit in reversed(range(finer)):
+                step = bits << bit
+                size = 8 * step if self.halves or not bit else 9 * bits  # of which a shift by one byte is to come
+                rotated = Cat(Mux(work.offset[bit], rotated[step : size + step], rotated[:size]), rotated[size:])
+            m.d.comb += values.eq(rotated)
         else:
             m.d.comb += values.eq(Cat(rotate(m, merged, work.offset)))
         words = Signal(data.ArrayLayout(32, 16))

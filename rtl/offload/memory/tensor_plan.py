@@ -6,7 +6,14 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.adders import digitwise, halves
 from actcodec.rtl.offload.memory.first_groups import FirstGroups
-from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, check_address_width, distance_layout, geometry_layout
+from actcodec.rtl.offload.memory.geometry import (
+    ROW_BITS,
+    SIZE,
+    check_address_width,
+    distance_layout,
+    geometry_layout,
+    of_size,
+)
 from actcodec.rtl.offload.memory.shares import BLOCKS, Shares, last
 from actcodec.rtl.offload.wire.round_robin import check_cdus
 
@@ -15,14 +22,15 @@ __all__ = ["TensorPlan", "descriptor_layout"]
 DIGITS = 32  # steps of everything that is done bit by bit
 
 
-def descriptor_layout(address_width, whole=False, halves=False):
-    """A tensor in memory: ``rows`` of ``width`` values of 4 bytes, or 2 if ``half``, ``stride`` bytes from row to
-    row, the first value at ``base``; ``height`` consecutive rows have one scale, then the next of ``channels`` is
-    used, in turn, from the table at ``scales`` if ``scaled``. ``tiled``: blocks are 8x8 tiles. ``whole``: and each
-    lies in one channel and has eight rows."""
+def descriptor_layout(address_width, whole=False, halves=False, codes=False):
+    """A tensor in memory: ``rows`` of ``width`` values of 4 bytes, or 2 if ``half``, or 1 if ``byte``, ``stride`` bytes
+    from row to row, the first value at ``base``; ``height`` consecutive rows have one scale, then the next of
+    ``channels`` is used, in turn, from the table at ``scales`` if ``scaled``. ``tiled``: blocks are 8x8 tiles.
+    ``whole``: and each lies in one channel and has eight rows."""
     return data.StructLayout({"base": address_width, "rows": 32, "width": 32, "stride": 32, "height": 32,
                               "channels": 32, "scales": address_width, "tiled": 1, "scaled": 1}
-                             | ({"whole": 1} if whole else {}) | ({"half": 1} if halves else {}))
+                             | ({"whole": 1} if whole else {}) | ({"half": 1} if halves else {})
+                             | ({"byte": 1} if codes else {}))
 
 
 class TensorPlan(wiring.Component):
@@ -45,8 +53,8 @@ class TensorPlan(wiring.Component):
         Bits of a byte address, 32 to 64.
     ends : bool
         There are ``void`` and ``ending``, and ``descriptor.whole``.
-    halves : bool
-        There are ``descriptor.half`` and ``geometry.half``.
+    halves, codes : bool
+        There are ``descriptor.half`` and ``geometry.half``; ``descriptor.byte`` and ``geometry.byte``.
 
     Ports
     -----
@@ -84,14 +92,15 @@ class TensorPlan(wiring.Component):
         If ``cdus`` or ``address_width`` is out of range.
     """
 
-    def __init__(self, cdus=4, address_width=40, ends=False, halves=False):
+    def __init__(self, cdus=4, address_width=40, ends=False, halves=False, codes=False):
         check_cdus(cdus)
         check_address_width(address_width)
-        self.cdus, self.address_width, self.ends, self.halves = cdus, address_width, bool(ends), bool(halves)
+        self.cdus, self.address_width, self.ends = cdus, address_width, bool(ends)
+        self.halves, self.codes = bool(halves), bool(codes)
         super().__init__({
-            "start": In(1), "descriptor": In(descriptor_layout(address_width, ends, halves)), "done": Out(1),
+            "start": In(1), "descriptor": In(descriptor_layout(address_width, ends, halves, codes)), "done": Out(1),
             "error": Out(1),
-            "blocks": Out(BLOCKS), "layout": Out(2), "geometry": Out(geometry_layout(address_width, halves)),
+            "blocks": Out(BLOCKS), "layout": Out(2), "geometry": Out(geometry_layout(address_width, halves, codes)),
             "shares": Out(BLOCKS).array(cdus), "origin": Out(distance_layout(address_width)), "load": Out(cdus),
             **({"void": Out(3), "ending": Out(cdus)} if ends else {})})
 
@@ -103,11 +112,13 @@ class TensorPlan(wiring.Component):
         tiles, last_tile = (halves(m, width, Const(addend, SIZE))[3:] for addend in (7, -1))
         bands = halves(m, tensor.rows, Const(7, 32))[3:]  # rows of tiles
         odd = [tensor.base[:2], tensor.stride[:2]]
-        size = width << 2  # bytes of a row
+        size = of_size(tensor, width << 2, width << 1, width)  # bytes of a row
         if self.halves:
             odd = [value[0] | (value[1] & ~tensor.half) for value in (tensor.base, tensor.stride)]
-            size = Mux(tensor.half, width << 1, size)
             m.d.comb += geometry.half.eq(tensor.half)
+        if self.codes:
+            odd = [Cat(odd).any() & ~tensor.byte]
+            m.d.comb += geometry.byte.eq(tensor.byte)
         few = Signal(4)  # tiles, if the width is below 64
         checked = Signal()
         m.d.comb += [

@@ -15,7 +15,8 @@ class Widen(wiring.Component):
     """Makes the values of a sector float32, exactly, between a reader and a CDU.
 
     A sector of a 16-bit format has its eight values in the low 128 bits, whatever is above. ``plain`` leaves them as
-    words of 16 bits, each in the low half of a word of 32, for modes that move words. Zeros stay zeros.
+    words of 16 bits, each in the low half of a word of 32, for modes that move words. Zeros stay zeros. Codes of 8
+    bits, in the low 64 bits, stay what they are, each in the low byte of a word, whose other bytes mean nothing.
 
     Throughput: a sector a cycle. Latency: one cycle. Buffering: a sector. Combinational path: ``o.ready`` to
     ``i.ready``.
@@ -24,8 +25,8 @@ class Widen(wiring.Component):
 
     Parameters
     ----------
-    formats : tuple of {"bfloat16", "float16"}
-        Those of 16 bits that can be widened; float32 always passes.
+    formats : tuple of {"bfloat16", "float16", "int8"}
+        Those of 16 bits that can be widened, and codes; float32 always passes.
     counts : bool
         Sectors tell how many values they have.
 
@@ -34,12 +35,12 @@ class Widen(wiring.Component):
     i, o : stream of 8 words of 32 bits, or, with ``counts``, of :data:`~actcodec.rtl.common.vectors.sectors`
     format : input, :class:`~actcodec.rtl.offload.memory.formats.Format`
     plain : input
-        Both constant while a tensor is under way; ``plain`` has no effect on float32.
+        Both constant while a tensor is under way; ``plain`` has no effect on float32, nor on codes.
 
     Raises
     ------
     ValueError
-        If ``formats`` are not one or more formats of 16 bits.
+        If ``formats`` are not one or more formats of 16 bits or 8.
     """
 
     def __init__(self, formats=("bfloat16", "float16"), counts=False):
@@ -53,11 +54,17 @@ class Widen(wiring.Component):
         pipe = Pipeline(m, self.i, self.o)
         source, target = (side.p.data if self.counts else side.p for side in (self.i, self.o))
         sector, wide = Value.cast(source), self.format == Format.FLOAT32
+        halves = tuple(form for form in self.formats if form is not Format.INT8)
         words = []
         for k in range(8):
-            half = sector.word_select(k, 16)
-            value = Mux(self.plain, Cat(half, Const(0, 16)), widen(m, half, self.format, self.formats))
-            words.append(Mux(wide, source[k], value))
+            word = source[k]
+            if halves:
+                half = sector.word_select(k, 16)
+                value = Mux(self.plain, Cat(half, Const(0, 16)), widen(m, half, self.format, halves))
+                word = Mux(wide, source[k], value)
+            if Format.INT8 in self.formats:
+                word = Cat(Mux(self.format == Format.INT8, sector.word_select(k, 8), word[:8]), word[8:])
+            words.append(word)
         words, *about = pipe.stage(Cat(words), *([self.i.p.count, self.i.p.last] if self.counts else []))
         m.d.comb += target.as_value().eq(words)
         if self.counts:

@@ -10,7 +10,7 @@ from actcodec.rtl.common.bursts import LIMIT, Bursts
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import place_layout
-from actcodec.rtl.offload.memory.beat_planner import BeatPlanner, masks, rotate
+from actcodec.rtl.offload.memory.beat_planner import BeatPlanner, finer_bits, masks, rotate
 
 __all__ = ["Writer"]
 
@@ -21,8 +21,8 @@ STORED = 2 * LIMIT  # beats, of a burst that leaves and one that comes
 UNCOUNTED = 2  # bursts that may have been offered since those under way were compared with the limit
 
 
-def _work_layout(halves):
-    return data.StructLayout({"beat": 1, "final": 1, "second": 1, "offset": 3 + halves, "end": 4 + halves, "last": 1})
+def _work_layout(finer):
+    return data.StructLayout({"beat": 1, "final": 1, "second": 1, "offset": 3 + finer, "end": 4 + finer, "last": 1})
 
 
 def _beat_layout(count):
@@ -62,18 +62,21 @@ class Writer(wiring.Component):
     memory : {"shared", "independent"}
         "shared": several masters may have one slave; a burst is stored before it is offered. "independent": no other
         master's data ever holds up this one's (docs/integration.md); no store.
-    halves : bool
-        There is ``half``.
+    halves, codes : bool
+        There is ``half``; there is ``byte``.
 
     Ports
     -----
     places : stream of :func:`~actcodec.rtl.common.vectors.place_layout`
         Those of a tensor come after its ``start`` and end with ``last``.
     sectors : stream of 8 words
-        One for each place, padding too. With ``half``, eight values of 2 bytes in the low 128 bits, whatever is above.
+        One for each place, padding too. With ``half``, eight values of 2 bytes in the low 128 bits, with ``byte`` eight
+        of 1 in the low 64, whatever is above.
     axi : :class:`~actcodec.rtl.common.axi.Write`
     half : input
         Values have 2 bytes, at addresses that are a multiple of 2: a beat has two sectors. Constant while ``busy``.
+    byte : input
+        Values have one byte, at any address: a beat has four sectors. Likewise.
     start : input
         A pulse in front of each tensor, while not ``busy``.
     abort : input
@@ -90,13 +93,13 @@ class Writer(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False):
+    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False, codes=False):
         if not isinstance(outstanding, int) or outstanding < UNCOUNTED + 1:
             raise ValueError(f"outstanding must be at least {UNCOUNTED + 1} bursts, not {outstanding!r}")
         axi.check_memory(memory)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
-        self.halves = bool(halves)
-        self._beats, self._bursts = BeatPlanner(address_width, halves), Bursts(address_width, window=WINDOW)
+        self.halves, self.codes = bool(halves), bool(codes)
+        self._beats, self._bursts = BeatPlanner(address_width, halves, codes), Bursts(address_width, window=WINDOW)
         super().__init__({
             "places": In(stream.Signature(place_layout(address_width))),
             "sectors": In(stream.Signature(data.ArrayLayout(32, 8))),
@@ -106,14 +109,16 @@ class Writer(wiring.Component):
             "busy": Out(1),
             "error": Out(1),
             **({"half": In(1)} if halves else {}),
+            **({"byte": In(1)} if codes else {}),
         })
 
     def elaborate(self, platform):
         m = Module()
         beats, bursts = self._beats, self._bursts
-        count = 16 if self.halves else 8  # words of a beat
+        finer = finer_bits(self.halves, self.codes)
+        count = 8 << finer  # words of a beat
         bits = 8 * axi.BEAT // count
-        work_layout, beat_layout = _work_layout(self.halves), _beat_layout(count)
+        work_layout, beat_layout = _work_layout(finer), _beat_layout(count)
         steps = SyncFIFOBuffered(width=work_layout.size, depth=DEPTH)
         for name, unit in {"beats": beats, "bursts": bursts, "steps": steps}.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
@@ -127,6 +132,8 @@ class Writer(wiring.Component):
         wiring.connect(m, aw.o, wiring.flipped(self.axi.aw))
         if self.halves:
             m.d.comb += beats.half.eq(self.half)
+        if self.codes:
+            m.d.comb += beats.byte.eq(self.byte)
 
         # Bursts, and what is to be done for them.
         step, entry = beats.o.p, Signal(work_layout)
@@ -186,10 +193,14 @@ class Writer(wiring.Component):
         m.d.comb += [completed.eq(first & splits.replicate(count)), stored.eq(Mux(splits, second, first))]
         sector = [Signal(32, name=f"sector_{k}") for k in range(8)]
         m.d.comb += Cat(sector).eq(self.sectors.p)
-        if self.halves:  # by 2 bytes, which only sectors of 16 bytes can need, and then by words of 4
+        if finer:  # by one byte, by 2 bytes, which only sectors of 16 bytes can need beside such, and by words of 4
             words = Cat(sector)
-            shifted = Cat(Mux(work.offset[0], Cat(words[:16], words[:128]), words[:144]), words[144:])
-            words = Cat(rotate(m, [shifted.word_select(k, 32) for k in range(8)], (-work.offset[1:])[:3]))
+            for bit in range(finer):
+                step = bits << bit
+                size = 8 * step if self.halves or not bit else 9 * bits  # of which a shift by one byte has one
+                words = Cat(Mux(work.offset[bit], Cat(words[:step], words[:size]), words[: size + step]),
+                            words[size + step :])
+            words = Cat(rotate(m, [words.word_select(k, 32) for k in range(8)], (-work.offset[finer:])[:3]))
             rotated = [words.word_select(k, bits) for k in range(count)]
         else:
             rotated = rotate(m, sector, (-work.offset)[:3])

@@ -59,6 +59,15 @@ def cases():
 KINDS = ("rows", "strided", "tiles", "anything")
 
 
+def tell_size(dut, size):
+    """Tells a unit of how many bytes values are, as far as it has ports for that."""
+    for name, bytes_ in (("half", 2), ("byte", 1)):
+        if hasattr(dut, name):
+            getattr(dut, name).value = size == bytes_
+        else:
+            assert size != bytes_, f"the unit has no {name}"
+
+
 def payloads(places, width=40):
     """A tensor's places as the payloads of a stream."""
     count = len(places.address)

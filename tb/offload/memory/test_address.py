@@ -30,6 +30,12 @@ def test_address_of_16_bits(cdus, address_width):
              cdus=cdus, width=address_width, sizes=[2, 2, 4])
 
 
+@pytest.mark.parametrize("cdus, address_width, sizes", [(3, 40, [1, 1, 2, 4]), *regress((1, 64, [1, 1, 4]))])
+def test_address_of_8_bits(cdus, address_width, sizes):
+    simulate(Addresses(cdus, address_width, halves=2 in sizes, codes=True), __file__,
+             [equals_golden, walks_rows_of_every_width], cdus=cdus, width=address_width, sizes=sizes)
+
+
 @pytest.mark.parametrize("cdus", [3, *regress(1)])
 def test_neighbours(cdus):
     simulate(Addresses(cdus, 40, edges=True), __file__, [tells_of_neighbours], cdus=cdus, width=40, sizes=[4])
@@ -57,11 +63,16 @@ def decode(payload, width):
     return (payload & (1 << width) - 1 if words else None, words, high & 0xFFFFFFFF, high >> 32 & 1, bool(high >> 33))
 
 
+def flag(size):
+    """The bit of a descriptor that says of how many bytes values are."""
+    return {4: 0, 2: 1, 1: 2 if 2 in parameters()["sizes"] else 1}[size]
+
+
 async def plan(bench, view, tiled, base, stride, size=4):
     """Starts a tensor and waits until it is planned; the cycles that took."""
     dut, width = bench.dut, parameters()["width"]
     await FallingEdge(bench.clk)
-    dut.descriptor.value = describe(view, tiled, base, stride, width, half=size == 2)
+    dut.descriptor.value = describe(view, tiled, base, stride, width, flags=flag(size))
     dut.start.value = 1
     for cycle in range(300):
         await RisingEdge(bench.clk)

@@ -2,10 +2,11 @@
 
 import cocotb
 import numpy as np
+import pytest
 
 from actcodec.golden.offload.memory import traffic as golden
 from actcodec.rtl.offload.memory.beat_planner import BeatPlanner
-from tb.harness import PATTERNS, STALLS, Bench, parameters, rng, simulate, synthesised
+from tb.harness import PATTERNS, STALLS, Bench, parameters, regress, rng, simulate, synthesised
 from tb.offload.memory import places as make
 
 WIDTH = synthesised("beat_planner", "address_width", 24)  # bits of an address
@@ -13,11 +14,16 @@ LATENCY = 2
 
 
 def test_beats():
-    simulate(BeatPlanner(WIDTH), __file__, without=[equals_golden_with_values_of_2_bytes], halves=False)
+    simulate(BeatPlanner(WIDTH), __file__, without=[equals_golden_with_values_of_other_sizes], sizes=[4])
 
 
 def test_beats_of_16_bits():
-    simulate(BeatPlanner(WIDTH, halves=True), __file__, without=[sees_every_bit_of_a_place], halves=True)
+    simulate(BeatPlanner(WIDTH, halves=True), __file__, without=[sees_every_bit_of_a_place], sizes=[4, 2])
+
+
+@pytest.mark.parametrize("sizes", [[4, 2, 1], *regress([4, 1])])
+def test_beat_planner_of_8_bits(sizes):
+    simulate(BeatPlanner(WIDTH, 2 in sizes, codes=True), __file__, without=[sees_every_bit_of_a_place], sizes=sizes)
 
 
 def far(random):
@@ -52,14 +58,14 @@ def expect(places, gather, table, size):
     index[beat], scale[beat] = found.index % (1 << WIDTH - 5), found.scale
     _, lengths = golden.bursts(found)
     joins[beat] = ~np.isin(np.arange(found.index.size), np.cumsum(lengths) - lengths)
-    halves = parameters()["halves"]
-    word = 2 if halves else 4
+    word = min(parameters()["sizes"])
+    finer = {4: 0, 2: 1, 1: 2}[word]
     offset = places.address % 32 // word
     end = offset + places.words * (size // word)
     last = (np.arange(sector.size) == sector.size - 1).astype(int)
     fields = [(index, WIDTH - 5, beat), (beat, 1, True), (joins, 1, beat), (last, 1, True), (scale, 1, beat),
               (final, 1, True), ((end * word > 32)[sector] & bool(gather), 1, True),
-              (offset[sector], 3 + halves, True), (end[sector], 4 + halves, True),
+              (offset[sector], 3 + finer, True), (end[sector], 4 + finer, True),
               (np.asarray(places.slot)[sector], 1, True), (places.channel[sector] % 8, 3, True)]
     value, mask, place = np.zeros(sector.size, object), np.zeros(sector.size, object), 0
     for field, width, matters in fields:
@@ -72,8 +78,7 @@ def expect(places, gather, table, size):
 
 async def check(bench, random, places, gather, scaled, idle="never", stall="never", table=make.TABLE, size=4):
     bench.dut.gather.value, bench.dut.scaled.value, bench.dut.table.value = gather, scaled, table // 32
-    if parameters()["halves"]:
-        bench.dut.half.value = size == 2
+    make.tell_size(bench.dut, size)
     expected, mask = expect(places, gather, table if scaled else None, size)
     run = await bench.run({"i": make.payloads(places, WIDTH)}, {"o": len(expected)}, random, idle, stall)
     got = [one & care for one, care in zip(run["o"], mask, strict=True)]
@@ -94,22 +99,23 @@ async def equals_golden(dut, idle, stall):
 
 
 @cocotb.test
-async def equals_golden_with_values_of_2_bytes(dut):
-    """And of 4 in between; sectors of every number of values at every place in a beat."""
-    random = rng()
+async def equals_golden_with_values_of_other_sizes(dut):
+    """Sectors of every number of values at every place in a beat."""
+    random, sizes = rng(), parameters()["sizes"]
     bench = Bench(dut)
     await bench.start()
     for kind in make.KINDS * 2:
         for gather, scaled in ((0, 1), (1, 0), (1, 1)):
-            for size in (2, 4):
+            for size in sizes:
                 await check(bench, random, make.some(random, kind, size), gather, scaled, "seldom", "half", size=size)
-    words, offset = (grid.ravel() for grid in np.meshgrid(np.arange(9), np.arange(16)))
-    order = random.permutation(words.size)
-    every = golden.Places(32 * random.integers(0, 8, words.size) + 2 * offset[order], words[order],
-                          random.integers(0, 20, words.size), random.integers(0, 2, words.size))
-    for scaled in (0, 1):
-        run = await check(bench, random, every, 1, scaled, size=2)
-        assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(run["o"])))
+    for size in sizes[1:]:
+        words, offset = (grid.ravel() for grid in np.meshgrid(np.arange(9), np.arange(32 // size)))
+        order = random.permutation(words.size)
+        every = golden.Places(32 * random.integers(0, 8, words.size) + size * offset[order], words[order],
+                              random.integers(0, 20, words.size), random.integers(0, 2, words.size))
+        for scaled in (0, 1):
+            run = await check(bench, random, every, 1, scaled, size=size)
+            assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(run["o"])))
 
 
 @cocotb.test

@@ -7,19 +7,25 @@ import pytest
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.memory.formats import Format
 from actcodec.rtl.offload.memory.narrow import Narrow
-from tb.harness import PATTERNS, STALLS, Bench, pack, rng, simulate, unpack
+from tb.harness import PATTERNS, STALLS, Bench, pack, regress, rng, simulate, unpack
 
 MANTISSA = {"bfloat16": 7, "float16": 10}
 LATENCY = 1
 
 
 def test_narrow():
-    simulate(Narrow(), __file__)
+    simulate(Narrow(), __file__, without=[passes_codes])
+
+
+@pytest.mark.parametrize("beside", [["bfloat16", "float16"], *regress([], ["bfloat16"])], ids=len)
+def test_narrow_with_codes(beside):
+    simulate(Narrow((*beside, "int8")), __file__,
+             [passes_codes, passes_float32, *[equals_golden] * (len(beside) > 1)])
 
 
 @pytest.mark.parametrize("wrong", [(), Format.FLOAT16, ("float32",), ("float16", 2), "float16"])
 def test_other_formats_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"formats must be one or more of bfloat16, float16, in a tuple, not"):
+    with pytest.raises(ValueError, match=r"formats must be one or more of bfloat16, float16, int8, in a tuple, not"):
         Narrow(wrong)
 
 
@@ -86,6 +92,23 @@ async def equals_golden(dut, idle, stall):
     for form in formats.HALVES:
         for plain in (0, 1):
             await check(bench, random, random_values(random, 800), form, plain, idle, stall)
+
+
+@cocotb.test
+@cocotb.parametrize(plain=[0, 1])
+async def passes_codes(dut, plain):
+    """Every one in every lane, whatever is above."""
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    dut.format.value, dut.plain.value = Format.INT8.value, plain
+    for lane in range(8):
+        codes = np.roll(np.arange(256, dtype=np.uint32), lane)
+        words = codes | random.integers(0, 1 << 24, codes.size).astype(np.uint32) << 8
+        run = await bench.run({"i": [pack(sector, 32) for sector in words.reshape(-1, 8)]}, {"o": codes.size // 8},
+                              random)
+        bench.equal(np.ravel([unpack(sector, 8, 32)[:8] for sector in run["o"]]), codes, f"plain={plain}")
+        assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(run["o"])))
 
 
 @cocotb.test

@@ -22,23 +22,28 @@ MODES = [(1, 1), (1, 0), (0, 1), (0, 0)]  # gather, scaled
 
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_reader(memory):
-    simulate(Flat(Reader(memory=memory)), __file__, without=[few_reads_outstanding_are_enough, *HALVES], memory=memory)
+    simulate(Flat(Reader(memory=memory)), __file__, without=[few_reads_outstanding_are_enough, *OTHERS], memory=memory)
 
 
-@pytest.mark.parametrize("halves", regress(False, True))
-def test_reader_that_counts(halves):
-    simulate(Flat(Reader(halves=halves, counts=True)), __file__, [meets_every_case, *HALVES[:1] * halves],
-             memory="shared", counts=True)
+@pytest.mark.parametrize("sizes", regress([4], [4, 2], [4, 2, 1]))
+def test_reader_that_counts(sizes):
+    simulate(Flat(Reader(halves=2 in sizes, counts=True, codes=1 in sizes)), __file__,
+             [meets_every_case, *OTHERS[: len(sizes) > 1]], memory="shared", counts=True, sizes=sizes)
 
 
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_reader_of_16_bits(memory):
-    simulate(Flat(Reader(memory=memory, halves=True)), __file__, HALVES, memory=memory)
+    simulate(Flat(Reader(memory=memory, halves=True)), __file__, OTHERS, memory=memory, sizes=[4, 2, 2])
+
+
+@pytest.mark.parametrize("sizes, memory", [([4, 2, 1, 1], "shared"), *regress(([4, 1, 1], "independent"))])
+def test_reader_of_8_bits(sizes, memory):
+    simulate(Flat(Reader(memory=memory, halves=2 in sizes, codes=True)), __file__, OTHERS, memory=memory, sizes=sizes)
 
 
 @pytest.mark.parametrize("memory", regress("shared"))
 def test_reader_of_16_bits_reads_float32(memory):
-    simulate(Flat(Reader(memory=memory, halves=True)), __file__, without=[few_reads_outstanding_are_enough, *HALVES],
+    simulate(Flat(Reader(memory=memory, halves=True)), __file__, without=[few_reads_outstanding_are_enough, *OTHERS],
              memory=memory)
 
 
@@ -68,7 +73,7 @@ async def begin(dut, gather, scaled):
 
 def expect(words, places, gather, scaled, size=4):
     """Payloads of both outputs, and the bursts, of values of ``size`` bytes."""
-    content = words if size == 4 else words.view(np.uint16)
+    content = words.view({4: np.uint32, 2: np.uint16, 1: np.uint8}[size])
     sectors = [pack(sector, 8 * size) for sector in golden.gather(content, places)] if gather else []
     scales = golden.scales(words, places, make.TABLE).tolist() if scaled else []
     address, length = golden.bursts(golden.beats(places, make.TABLE if scaled else None, bool(gather), size))
@@ -77,8 +82,7 @@ def expect(words, places, gather, scaled, size=4):
 
 async def check(bench, memory, random, places, gather=1, scaled=1, idle="never", stall="never", width=40, size=4):
     """One tensor: outputs, bursts, and ``busy``."""
-    if size != 4 or hasattr(bench.dut, "half"):
-        bench.dut.half.value = size == 2
+    make.tell_size(bench.dut, size)
     await begin(bench.dut, gather, scaled)
     sectors, scales, bursts = expect(memory.words, places, gather, scaled, size)
     before, stream = len(memory.reads), make.payloads(places, width)
@@ -177,39 +181,41 @@ async def moves_a_sector_a_cycle_at_300_cycles_of_latency(dut, width, base):
 
 @cocotb.test
 @cocotb.parametrize(idle=["never", "half"], stall=["never", "half"])
-async def reads_values_of_2_bytes(dut, idle, stall):
-    """And of 4 in between."""
+async def reads_values_of_other_sizes(dut, idle, stall):
+    """In turn with values of 4 bytes."""
     random = rng()
     pause = {channel: str(random.choice(list(PATTERNS))) for channel in ("ar", "r")}
     bench, memory = await started(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=pause)
     for kind in make.KINDS * 2:
         for gather, scaled in MODES:
-            size = int(random.choice([2, 2, 4]))
+            size = int(random.choice(parameters()["sizes"]))
             await check(bench, memory, random, make.some(random, kind, size), gather, scaled, idle, stall, size=size)
 
 
 @cocotb.test
-async def reads_values_of_2_bytes_at_every_place_and_of_every_width(dut):
-    random = rng()
+async def reads_values_of_other_sizes_at_every_place_and_of_every_width(dut):
+    random, size = rng(), min(parameters()["sizes"])
     bench, memory = await started(dut, make.SIZE, random, latency=5)
-    for offset in range(16):
+    for offset in range(32 // size):
         for width in range(1, 18):
-            places = make.rows(0x1C0 + 2 * offset, width, 3, 2 * (width + int(random.integers(0, 17))), size=2)
-            await check(bench, memory, random, places, scaled=0, size=2)
+            stride = size * (width + int(random.integers(0, 17)))
+            places = make.rows(0x1C0 + size * offset, width, 3, stride, size=size)
+            await check(bench, memory, random, places, scaled=0, size=size)
 
 
 @cocotb.test
 @cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 2, 18, 20])
-async def moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency(dut, width, base):
-    random = rng()
+async def moves_a_smaller_sector_a_cycle_at_300_cycles_of_latency(dut, width, base):
+    random, size = rng(), min(parameters()["sizes"])
+    base += (size == 1) * (base > 2)
     bench, memory = await started(dut, make.SIZE, random, latency=LATENCY)
-    places = make.rows(0x100 + base, width, 2400 // width * 4, height=1 << 20, size=2)
-    run = await check(bench, memory, random, places, 1, 0, size=2)
+    places = make.rows(0x100 + base, width, 2400 // width * 4, height=1 << 20, size=size)
+    run = await check(bench, memory, random, places, 1, 0, size=size)
     got = np.array(run.cycles["sectors"])
-    bench.equal((got - got[0]).tolist(), schedule(places, 2), f"cycles, width {width} at {base}")
-    if width % 8 == 0:  # contiguous rows of whole sectors: a beat for two, and one more at most
-        assert np.ptp(got) <= got.size
-        assert sum(length for _, length, _ in memory.reads) <= got.size // 2 + 1
+    bench.equal((got - got[0]).tolist(), schedule(places, size), f"cycles, width {width} at {base}")
+    if width % 8 == 0:  # contiguous rows of whole sectors: a beat for two, or for four, and one more at most
+        assert np.ptp(got) <= got.size + 2  # as the schedule has it: what a first burst's short beats delay
+        assert sum(length for _, length, _ in memory.reads) <= size * got.size // 4 + 1
 
 
 @cocotb.test
@@ -380,5 +386,5 @@ async def reads_from_cocotbext_axis_ram(dut, pause):
             assert dut.error.value == 0
 
 
-HALVES = [reads_values_of_2_bytes, reads_values_of_2_bytes_at_every_place_and_of_every_width,
-          moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency]
+OTHERS = [reads_values_of_other_sizes, reads_values_of_other_sizes_at_every_place_and_of_every_width,
+          moves_a_smaller_sector_a_cycle_at_300_cycles_of_latency]

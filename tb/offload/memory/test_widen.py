@@ -7,19 +7,25 @@ import pytest
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.memory.formats import Format
 from actcodec.rtl.offload.memory.widen import Widen
-from tb.harness import PATTERNS, STALLS, Bench, pack, rng, simulate, unpack
+from tb.harness import PATTERNS, STALLS, Bench, pack, regress, rng, simulate, unpack
 
 EVERY = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
 LATENCY = 1
 
 
 def test_widen():
-    simulate(Widen(), __file__)
+    simulate(Widen(), __file__, without=[passes_codes])
+
+
+@pytest.mark.parametrize("beside", [["bfloat16", "float16"], *regress([], ["float16"])], ids=len)
+def test_widen_with_codes(beside):
+    simulate(Widen((*beside, "int8"), counts=not beside), __file__,
+             [passes_codes, passes_float32, *[equals_golden] * (len(beside) > 1)], counts=not beside)
 
 
 @pytest.mark.parametrize("wrong", [(), Format.FLOAT16, ("float32",), ("float16", 2), "float16"])
 def test_other_formats_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"formats must be one or more of bfloat16, float16, in a tuple, not"):
+    with pytest.raises(ValueError, match=r"formats must be one or more of bfloat16, float16, int8, in a tuple, not"):
         Widen(wrong)
 
 
@@ -57,6 +63,23 @@ async def equals_golden(dut, idle, stall):
     for form in formats.HALVES:
         for plain in (0, 1):
             await check(bench, random, random.permutation(EVERY)[:800], form, plain, idle, stall)
+
+
+@cocotb.test
+@cocotb.parametrize(plain=[0, 1])
+async def passes_codes(dut, plain):
+    """Every one in every lane, whatever is above."""
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    dut.format.value, dut.plain.value = Format.INT8.value, plain
+    for lane in range(8):
+        codes = np.roll(np.arange(256, dtype=np.uint8), lane)
+        above = random.integers(0, 256, (codes.size // 8, 24)).astype(np.uint8)
+        run = await bench.run({"i": [pack(sector, 8) for sector in np.hstack([codes.reshape(-1, 8), above])]},
+                              {"o": codes.size // 8}, random)
+        bench.equal(np.ravel([unpack(sector, 32, 8) for sector in run["o"]]) & 255, codes, f"plain={plain}")
+        assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(run["o"])))
 
 
 @cocotb.test

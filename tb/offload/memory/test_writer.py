@@ -19,17 +19,24 @@ LATENCY = 300
 
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_writer(memory):
-    simulate(Flat(Writer(memory=memory)), __file__, without=[few_writes_outstanding_are_enough, *HALVES], memory=memory)
+    simulate(Flat(Writer(memory=memory)), __file__, without=[few_writes_outstanding_are_enough, *OTHERS], memory=memory)
 
 
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_writer_of_16_bits(memory):
-    simulate(Flat(Writer(memory=memory, halves=True)), __file__, [*HALVES, gives_up_at_any_moment], memory=memory)
+    simulate(Flat(Writer(memory=memory, halves=True)), __file__, [*OTHERS, gives_up_at_any_moment], memory=memory,
+             sizes=[4, 2, 2])
+
+
+@pytest.mark.parametrize("sizes, memory", [([4, 2, 1, 1], "shared"), *regress(([4, 1, 1], "independent"))])
+def test_writer_of_8_bits(sizes, memory):
+    simulate(Flat(Writer(memory=memory, halves=2 in sizes, codes=True)), __file__, [*OTHERS, gives_up_at_any_moment],
+             memory=memory, sizes=sizes)
 
 
 @pytest.mark.parametrize("memory", regress("shared"))
 def test_writer_of_16_bits_writes_float32(memory):
-    simulate(Flat(Writer(memory=memory, halves=True)), __file__, without=[few_writes_outstanding_are_enough, *HALVES],
+    simulate(Flat(Writer(memory=memory, halves=True)), __file__, without=[few_writes_outstanding_are_enough, *OTHERS],
              memory=memory)
 
 
@@ -74,13 +81,10 @@ def bursts_are_golden(bursts, places, size):
 async def check(bench, memory, random, places, idle="never", width=40, size=4):
     """One tensor of values of ``size`` bytes: memory afterwards, bursts, ``busy``."""
     sectors = random.integers(0, 1 << 32, (len(places.words), 8)).astype(np.uint32)
-    if size == 4:
-        expected = golden.scatter(memory.words, places, sectors)
-    else:  # the values are the halves of the first four words
-        halves = np.ascontiguousarray(sectors[:, :4]).view(np.uint16)
-        expected = golden.scatter(memory.words.view(np.uint16), places, halves).view(np.uint32)
-    if size != 4 or hasattr(bench.dut, "half"):
-        bench.dut.half.value = size == 2
+    kind = {4: np.uint32, 2: np.uint16, 1: np.uint8}[size]  # the values are halves, or bytes, of the first words
+    values = np.ascontiguousarray(sectors[:, : 2 * size]).view(kind)
+    expected = golden.scatter(memory.words.view(kind), places, values).view(np.uint32)
+    make.tell_size(bench.dut, size)
     before = len(memory.writes)
     await begin(bench.dut)
     run = await bench.run({"places": make.payloads(places, width), "sectors": [pack(sector, 32) for sector in sectors]},
@@ -130,39 +134,42 @@ async def meets_every_case(dut):
 
 @cocotb.test
 @cocotb.parametrize(idle=["never", "half"], pause=["never", "half"], order=["any", "address", "data"])
-async def writes_values_of_2_bytes(dut, idle, pause, order):
-    """And of 4 in between."""
+async def writes_values_of_other_sizes(dut, idle, pause, order):
+    """In turn with values of 4 bytes."""
     random = rng()
     slow = {channel: str(random.choice([pause, "never"])) for channel in ("aw", "w", "b")}
     bench, memory = await started(dut, make.SIZE, random, latency=int(random.integers(0, 40)), pause=slow, order=order)
     for kind in make.KINDS * 2:
-        size = int(random.choice([2, 2, 4]))
+        size = int(random.choice(parameters()["sizes"]))
         rests = {port: str(random.choice([idle, "never"])) for port in ("places", "sectors")}
         await check(bench, memory, random, make.some(random, kind, size), rests, size=size)
 
 
 @cocotb.test
-async def writes_values_of_2_bytes_at_every_place_and_of_every_width(dut):
-    random = rng()
+async def writes_values_of_other_sizes_at_every_place_and_of_every_width(dut):
+    random, size = rng(), min(parameters()["sizes"])
     bench, memory = await started(dut, make.SIZE, random, latency=5)
-    for offset in range(16):
+    for offset in range(32 // size):
         for width in range(1, 18):
-            places = make.rows(0x1C0 + 2 * offset, width, 3, 2 * (width + int(random.integers(0, 17))), size=2)
-            await check(bench, memory, random, places, size=2)
+            stride = size * (width + int(random.integers(0, 17)))
+            places = make.rows(0x1C0 + size * offset, width, 3, stride, size=size)
+            await check(bench, memory, random, places, size=size)
 
 
 @cocotb.test
 @cocotb.parametrize(width=[8, 28, 32, 13], base=[0, 2, 18, 20], stride=[0, 3])
-async def moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency(dut, width, base, stride):
-    random = rng()
+async def moves_a_smaller_sector_a_cycle_at_300_cycles_of_latency(dut, width, base, stride):
+    random, size = rng(), min(parameters()["sizes"])
+    base += (size == 1) * (base > 2)
     bench, memory = await started(dut, make.SIZE, random, latency=LATENCY)
-    places = make.rows(0x100 + base, width, 1600 // width * 4, 2 * (width + stride), size=2)
-    run = await check(bench, memory, random, places, size=2)
-    steps = np.maximum(np.bincount(golden.beats(places, size=2).sector, minlength=len(places.words)), 1)
+    places = make.rows(0x100 + base, width, 1600 // width * 4, size * (width + stride), size=size)
+    run = await check(bench, memory, random, places, size=size)
+    steps = np.maximum(np.bincount(golden.beats(places, size=size).sector, minlength=len(places.words)), 1)
     late = np.array(run.cycles["sectors"]) - np.cumsum(steps)
-    # Nothing waits once the burst with the most steps has been formed, which takes four times as many sectors.
+    # Nothing waits once the burst with the most steps has been formed, which takes 4 or 8 times as many sectors.
+    begun = 320 // size
     assert late.max() <= WINDOW + 4, late.max()
-    assert (late[160:] == late[160]).all(), "no pause once it has begun"
+    assert (late[begun:] == late[begun]).all(), "no pause once it has begun"
 
 
 @cocotb.test
@@ -314,5 +321,5 @@ async def writes_to_cocotbext_axis_ram(dut, pause):
         assert dut.error.value == 0
 
 
-HALVES = [writes_values_of_2_bytes, writes_values_of_2_bytes_at_every_place_and_of_every_width,
-          moves_a_sector_of_16_bytes_a_cycle_at_300_cycles_of_latency]
+OTHERS = [writes_values_of_other_sizes, writes_values_of_other_sizes_at_every_place_and_of_every_width,
+          moves_a_smaller_sector_a_cycle_at_300_cycles_of_latency]
