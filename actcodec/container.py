@@ -10,9 +10,20 @@ import zlib
 from pathlib import Path
 
 from actcodec import codecs
-from actcodec.codecs.compressed import CRC, DTYPES, HEADER, MAGIC, MOST_DIMENSIONS, VERSION, WORDS, Compressed, view
+from actcodec.codecs.compressed import (
+    CRC,
+    HEADER,
+    KINDS,
+    MAGIC,
+    MOST_DIMENSIONS,
+    VERSION,
+    WORDS,
+    Compressed,
+    side_options,
+    view,
+)
 from actcodec.files import UserError, reading, replacing
-from actcodec.golden.offload.memory.formats import HALVES
+from actcodec.golden.offload.memory.formats import CODES, HALVES
 
 __all__ = ["MAGIC", "VERSION", "ContainerError", "pack", "read", "unpack", "write"]
 
@@ -38,7 +49,7 @@ def unpack(data: bytes) -> Compressed:
     # From here on only a file made wrong on purpose, or by a broken writer, can fail.
     _, _, code, cdus, kind, payload_bytes = HEADER.unpack_from(data)
     (mode, implied), dtype, dimensions = codecs.by_code(code), kind >> 4, kind & 15
-    types = dict(enumerate(DTYPES))
+    types = {code: name for name, code in KINDS.items() if name != CODES or (mode and mode.codes)}
     if mode and mode.halves:
         types |= {code + WORDS: name for code, name in types.items() if name in HALVES}
     if not mode or dtype not in types or not 1 <= dimensions <= MOST_DIMENSIONS:
@@ -55,14 +66,14 @@ def unpack(data: bytes) -> Compressed:
         seen = view(shape)
         options = {option.name: option.unpack(rest.take) for option in mode.written(implied)} | implied
         options |= {"cdus": cdus} if shared else {}
-        side = rest.take(mode.model.side_bytes(seen, **options), "side information")
+        side = rest.take(mode.model.side_bytes(seen, **side_options(types[dtype], options)), "side information")
         payload = rest.take(payload_bytes, "payload")
         rest.end()
         if old:
             today = codecs.import_object(old)(mode, seen, payload)
             payload, options, side = today.payload, today.options, today.side
         compressed = Compressed(mode.name, shape, payload, options, side, types[dtype],
-                                wide=bool(mode.halves) and dtype < len(DTYPES) and types[dtype] in HALVES)
+                                wide=bool(mode.halves) and dtype == KINDS[types[dtype]] and types[dtype] in HALVES)
         compressed.check()
     except ValueError as error:
         raise ContainerError(f"invalid: {error}") from error

@@ -18,7 +18,7 @@ from actcodec import codecs
 from actcodec.bus import Bus, Memory, Plain, RegisterAccess, run
 from actcodec.golden.offload.memory import formats
 from actcodec.golden.offload.scan import Statistics
-from actcodec.rtl.offload.control.limits import FORMATS, check, scanned, value_bytes
+from actcodec.rtl.offload.control.limits import CODES, FORMATS, check, scaled, scanned, value_bytes
 from actcodec.rtl.offload.control.register_map import COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
 from actcodec.rtl.offload.control.setting import width
 
@@ -108,7 +108,7 @@ class Driver(RegisterAccess):
         uint32; "hardware" has the accelerator scan the tensor for them, in any mode. Without scales or settings the
         tensor is read, and what fits it is computed by the mode's ``options``, or their defaults. Raises ValueError for
         what cannot be, and :class:`AcceleratorError`, whose ``length`` is that of a payload that does not fit its
-        space.
+        space. int8 are codes of SFPR, for modes that begin with it, but for DIVISION's; they have no scales.
         """
         name, (mode, job) = mode, self._job(address, shape, mode, False, stride, dtype)
         job |= {"signs": int(signs), **self._place(payload)}
@@ -116,9 +116,10 @@ class Driver(RegisterAccess):
         if hardware:
             self._scanned(job, scales)
             check_scan(options or {})
-        if (mode.scaled and scales is None) or ((mode.settings or mode.shifts) and settings is None):
+        lane = mode.codes if dtype == CODES else mode
+        if (lane.scaled and scales is None) or ((mode.settings or mode.shifts) and settings is None):
             x = (await self._rows(address, mode.model.view(shape), job["stride"], dtype)).reshape(shape)
-            words, fitted = mode.model.fit(x, signs=signs, **_options(name, options or {}))
+            words, fitted = lane.model.fit(x, signs=signs, **_options(name, options or {}))
             scales, settings = words if scales is None else scales, fitted if settings is None else settings
         words = None if scales is None or hardware else np.ascontiguousarray(scales)
         if words is not None and words.dtype != np.uint32:
@@ -220,19 +221,19 @@ class Driver(RegisterAccess):
         return {"payload": address, "payload_size": size} | ({"payload_memory": 1} if self.payloads == 2 else {})
 
     async def _rows(self, address, view, stride, dtype):
-        """The tensor in memory, float32 [rows, width]."""
+        """The tensor in memory, float32 [rows, width], or int8."""
         size = formats.bytes_of(dtype) * view.width
         if stride == size:
             data = await self.memory.read(address, size * view.rows)
         else:
             data = b"".join([await self.memory.read(address + row * stride, size) for row in range(view.rows)])
-        words = np.frombuffer(data, "<f4" if dtype == "float32" else "<u2").reshape(view.rows, view.width)
-        return words if dtype == "float32" else formats.widen(words, dtype)
+        words = np.frombuffer(data, {"float32": "<f4", CODES: "i1"}.get(dtype, "<u2")).reshape(view.rows, view.width)
+        return formats.widen(words, dtype) if dtype in formats.HALVES else words
 
     async def _tensor(self, mode, job, scales, words, settings, scale_table):
         """Has a tensor done: ``words`` go into the scale table, k or r, unless it has them or will get them."""
         in_memory = scanned(job) or (words is None and "reciprocal" in job)
-        needed = mode.scaled or scanned(job)
+        needed = scaled(job, mode)
         if needed and not in_memory:
             scales, words = np.asarray(scales, np.float32), np.asarray(() if words is None else words, "<u4")
             if words.shape != (job["channels"],):

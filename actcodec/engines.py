@@ -12,7 +12,7 @@ from actcodec.codecs.compressed import Compressed, view
 from actcodec.codecs.mode import Mode
 from actcodec.extras import INSTALL, missing
 from actcodec.files import UserError
-from actcodec.golden.offload.memory.formats import HALVES
+from actcodec.golden.offload.memory.formats import CODES, HALVES
 
 __all__ = ["ENGINES", "announcing", "compress", "decompress", "prepare"]
 
@@ -31,12 +31,14 @@ def compress(engine: str, x: np.ndarray, mode: str, scan: bool = False, **option
     values: np.ndarray
     values, dtype = tensors.as_float32(x)
     values = values.reshape(view(x.shape))
-    words = tensors.words(x).reshape(values.shape) if dtype in HALVES else values
-    if one.halves and dtype in HALVES:
+    words = tensors.words(x).reshape(values.shape) if dtype in (*HALVES, CODES) else values
+    if dtype == CODES:
+        _check_codes(one, settings)
+    if (one.halves and dtype in HALVES) or dtype == CODES:
         values, settings = words, settings | {"dtype": dtype}
     if engine == "rtl":
         with simulator(one) as rtl:
-            form = dtype if dtype in HALVES else "float32"
+            form = "float32" if dtype == "float64" else dtype
             compressed, cycles = rtl.compress(words, one, **settings | {"dtype": form, "scan": scan})
     elif scan:
         raise UserError("a scan needs the rtl engine")
@@ -45,11 +47,20 @@ def compress(engine: str, x: np.ndarray, mode: str, scan: bool = False, **option
     return replace(compressed, shape=x.shape, dtype=dtype), cycles
 
 
+def _check_codes(mode, settings):
+    """Raises ValueError unless codes can pass a mode, with values of its options that say nothing of SFPR."""
+    if not mode.codes:
+        raise ValueError(codecs.refused(mode))
+    for option in mode.options:
+        if option.name in ("signs", "scaling", "cap", "clip") and settings[option.name] not in (None, option.default):
+            raise ValueError(f"{option.name} is {settings[option.name]}, which is for SFPR: {CODES} have passed it")
+
+
 def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:
     """``(array, cycles)``, as :func:`compress`. Raises ValueError where the payload contradicts itself."""
     mode, cycles = codecs.find(compressed.mode), None
     if engine == "rtl":
-        narrow = compressed.dtype in HALVES and not compressed.wide
+        narrow = compressed.dtype in (*HALVES, CODES) and not compressed.wide
         with simulator(mode) as rtl:
             values, cycles = rtl.decompress(compressed.seen, compressed.dtype if narrow else "float32")
     else:

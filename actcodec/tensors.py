@@ -27,8 +27,9 @@ def dtype_name(dtype: np.dtype) -> str:
 def as_float32(x: ArrayLike) -> tuple[NDArray[np.float32], str]:
     """``(values, dtype)``: a contiguous float32 array of the shape of ``x``, and the name of the type that ``x`` has.
 
-    float16 and bfloat16 stay what they are, float64 is rounded. Raises TypeError for anything but an array of such a
-    type, masked arrays included, ValueError for a shape that cannot be, and for finite values beyond float32's range.
+    float16 and bfloat16 stay what they are, float64 is rounded, int8, codes of SFPR, count as numbers. Raises
+    TypeError for anything but an array of such a type, masked arrays included, ValueError for a shape that cannot
+    be, and for finite values beyond float32's range.
     """
     if not isinstance(x, np.ndarray):
         raise TypeError(f"tensor is {type(x).__name__}, has to be a NumPy array")
@@ -46,8 +47,10 @@ def as_float32(x: ArrayLike) -> tuple[NDArray[np.float32], str]:
     return values, name
 
 
-def words(x: np.ndarray) -> NDArray[np.uint16]:
-    """The words of an array of 16-bit values, contiguous, uint16."""
+def words(x: np.ndarray) -> NDArray[Any]:
+    """The words of an array of 16-bit values, contiguous, uint16; of int8 the codes."""
+    if x.dtype == np.int8:
+        return np.ascontiguousarray(x)
     order: Any = "<" if x.dtype.kind == "V" else x.dtype.byteorder
     return np.ascontiguousarray(x).view(np.dtype(np.uint16).newbyteorder(order)).astype(np.uint16, copy=False)
 

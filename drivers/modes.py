@@ -13,7 +13,8 @@ VIEWS = ("rows", "flat", "planes")
 
 PROBE = (2, 3, 9, 9)  # a shape that each sees in its own way
 FLAGS = {"scaled": lambda mode: mode.scaled, "tiled": lambda mode: mode.tiled, "shifts": lambda mode: mode.shifts,
-         "streams": lambda mode: mode.format.endless, "whole": lambda mode: mode.format.whole}
+         "streams": lambda mode: mode.format.endless, "whole": lambda mode: mode.format.whole,
+         "codes": lambda mode: bool(mode.codes)}
 
 
 def _view(mode):

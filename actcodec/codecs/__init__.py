@@ -13,13 +13,14 @@ from actcodec.codecs.registry import (
     host_mode,
     lane_modes,
     options,
+    refused,
     register,
     unregister,
 )
 
 __all__ = ["CDMA", "JPEG_ACT", "JPEG_ACT_CODED", "METHODS", "MODES", "PAPERS", "TABLE_2", "Mode", "Option", "Setting",
            "Stage", "aliases", "by_code", "codes", "effective", "find", "host_mode", "import_object", "lane_modes",
-           "options", "register", "unregister"]
+           "options", "refused", "register", "unregister"]
 
 PAPERS = (jpegact, gist, a2dtwp, division, comet, mx)
 """What is declared: each has ``MODES``; ``units()``, the hardware; and maybe ``ROWS``, what the paper says of it."""

@@ -19,7 +19,7 @@ __all__ = ["Codec", "LaneCodec", "LanePayload"]
 
 class Codec:
     """The model of a :class:`~actcodec.codecs.mode.Mode`. Tensors are float32, of 2 or 4 dimensions, in C order; or, of
-    a mode with ``halves`` and a ``dtype`` of 16 bits, its words, uint16."""
+    a mode with ``halves`` and a ``dtype`` of 16 bits, its words, uint16; or, of one with ``codes``, these, int8."""
 
     def __init__(self, mode: Any) -> None:
         self.mode = mode
@@ -174,7 +174,7 @@ class LaneCodec(Codec):
         c = compressed
         variant = self.mode.variant(c.options)
         lane = effective(variant, c.shape, c.dtype)
-        if lane is not variant and by_code(lane.code)[0]:  # which has files of its own
+        if lane.code != variant.code and by_code(lane.code)[0]:  # which has files of its own
             raise ValueError(f"shape {c.shape} is too small for mode {c.mode}")
         at = self._scale_bytes(c.shape, lane)
         k = (np.frombuffer(c.side[:at], "<u2").astype(np.uint32) << 16).view(np.float32) if lane.scaled else None
@@ -199,7 +199,7 @@ class LaneCodec(Codec):
         if lane.format.shortest != lane.format.longest:
             return None
         count = lane.model.view(shape).blocks(lane.tiled)
-        return count * lane.format.longest + self.side_bytes(shape, **options)
+        return count * lane.format.longest + self.side_bytes(shape, dtype=dtype, **options)
 
     def check(self, compressed: Compressed, **more: Any) -> None:
         c = self.unpack(compressed)  # first: a shape that its mode cannot have makes any length wrong

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from actcodec.codecs.registry import find
-from actcodec.golden.offload.memory.formats import HALVES
+from actcodec.codecs.registry import find, refused
+from actcodec.golden.offload.memory.formats import CODES, HALVES
 
-__all__ = ["CRC", "DTYPES", "HEADER", "MAGIC", "MOST_DIMENSIONS", "VERSION", "WORDS", "Compressed",
-           "view"]
+__all__ = ["CRC", "DTYPES", "HEADER", "KINDS", "MAGIC", "MOST_DIMENSIONS", "VERSION", "WORDS", "Compressed",
+           "side_options", "view"]
 
-DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
-"""Types that a tensor may have, in the order of their codes in a file, and the bytes of a value."""
+DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, CODES: 1}
+"""Types that a tensor may have, and the bytes of a value. int8 are SFPR's codes, for modes that begin with SFPR."""
+
+KINDS = {"float32": 0, "float16": 1, "bfloat16": 2, "float64": 3, CODES: 6}
+"""Their codes in a file."""
 
 WORDS = 3
 """What is added to a type's code in a file where the payload has words of the tensor's own 16 bits."""
@@ -50,6 +53,11 @@ def view(shape: Sequence[int]) -> tuple[int, ...]:
     return shape
 
 
+def side_options(dtype: str, options: dict) -> dict:
+    """What ``side_bytes`` of a model is given for a tensor of ``dtype``: codes have no scales."""
+    return options | ({"dtype": dtype} if dtype == CODES else {})
+
+
 @dataclass(frozen=True, eq=False)
 class Compressed:
     """A compressed tensor: everything that decompression needs.
@@ -69,6 +77,8 @@ class Compressed:
         view(self.shape)
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype is {self.dtype!r}, legal are {', '.join(DTYPES)}")
+        if self.dtype == CODES and not find(self.mode).codes:
+            raise ValueError(refused(find(self.mode)))
         object.__setattr__(self, "shape", tuple(map(int, self.shape)))
         mode = find(self.mode)
         settings = mode.option_values(self.options)
@@ -79,7 +89,7 @@ class Compressed:
         """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
         without decompressing."""
         model, seen = find(self.mode).model, self.seen
-        expected = model.side_bytes(seen.shape, **self.options)
+        expected = model.side_bytes(seen.shape, **side_options(self.dtype, self.options))
         if len(self.side) != expected:
             raise ValueError(f"mode {self.mode} has {expected} bytes of side information for shape {self.shape}, not "
                              f"{len(self.side)}")
@@ -87,8 +97,10 @@ class Compressed:
 
     @property
     def seen(self) -> Self:
-        """Itself as a model sees it: a tensor with the shape of :func:`view`, float32 unless :attr:`halves`."""
-        return replace(self, shape=view(self.shape), dtype=self.dtype if self.halves else "float32")
+        """Itself as a model sees it: a tensor with the shape of :func:`view`, float32 unless :attr:`halves` or
+        codes."""
+        own = self.halves or self.dtype == CODES
+        return replace(self, shape=view(self.shape), dtype=self.dtype if own else "float32")
 
     @property
     def halves(self) -> bool:
@@ -117,7 +129,7 @@ class Compressed:
         """Everything in front of the payload in the .act file (:mod:`actcodec.container`)."""
         mode = find(self.mode)
         code = mode.variant(self.options).code
-        kind = list(DTYPES).index(self.dtype) + (WORDS if self.halves else 0) << 4 | len(self.shape)
+        kind = KINDS[self.dtype] + (WORDS if self.halves else 0) << 4 | len(self.shape)
         parts = [HEADER.pack(MAGIC, VERSION, code, self.cdus, kind, len(self.payload)),
                  struct.pack(f"<{len(self.shape)}I", *self.shape)]
         parts += [option.pack(self.options[option.name]) for option in mode.written(self.options)]

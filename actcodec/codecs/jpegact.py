@@ -107,7 +107,7 @@ def stage(name: str, *settings: Any, **properties: Any) -> Stage:
                  settings=settings, **properties)
 
 
-SFPR = stage("sfpr", format=BlockFormat("fixed", 8), scaled=True)
+SFPR = stage("sfpr", format=BlockFormat("fixed", 8), scaled=True, codes="actcodec.golden.jpegact.path:Codes")
 ALIGN = stage("align")
 TILES = (SFPR, ALIGN, stage("dct", tiled=True))
 ZVC8 = stage("zvc8", format=BlockFormat("mask", 8))

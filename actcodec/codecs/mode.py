@@ -1,7 +1,7 @@
 """What the registry knows of a mode. Data alone: what takes long to import is named, and found when it is needed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -108,6 +108,16 @@ class Mode:
     def plain(self) -> bool:
         """Whether it moves words of 16 bits as they are: some mode's :attr:`halves`."""
         return any(stage.plain for stage in self.stages or ())
+
+    @property
+    def codes(self) -> "Mode | None":
+        """What it does with tensors of int8, codes that have passed its first stage elsewhere: the stages behind that.
+        None if that cannot be passed by, or if there are segments, whose offsets come with the scales."""
+        first, *others = self.stages or (None,)
+        if first is None or not first.codes or (self.format and self.format.segmented):
+            return None
+        first = replace(first, model=first.codes, codes="", scaled=False)
+        return replace(self, name=f"{self.name}-codes", stages=(first, *others), fallback="", variants=())
 
     @property
     def model(self) -> Any:

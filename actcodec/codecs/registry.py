@@ -5,10 +5,10 @@ from typing import Any
 
 from actcodec.codecs.mode import Mode
 from actcodec.codecs.option import Option
-from actcodec.golden.offload.memory.formats import HALVES
+from actcodec.golden.offload.memory.formats import CODES, HALVES
 
 __all__ = ["MODES", "aliases", "by_code", "codes", "effective", "find", "host_mode", "lane_modes", "options",
-           "register", "unregister"]
+           "refused", "register", "unregister"]
 
 MODES: dict[str, Mode] = {}
 """The modes by their names, in the order of their codes."""
@@ -111,13 +111,25 @@ def lane_modes(*names: str) -> tuple[Mode, ...]:
 
 
 def host_mode(lane: Mode) -> Mode:
-    """The mode that a host names for a lane's: itself, or the one whose words of 16 bits it moves."""
-    return next((mode for mode in lane_modes() if mode.halves == lane), lane)
+    """The mode that a host names for a lane's: itself, or the one whose words of 16 bits, or codes, it moves."""
+    return next((mode for mode in lane_modes() if lane in (mode.halves, mode.codes)), lane)
 
 
 def effective(mode: Mode, shape: Sequence[int], dtype: str = "float32") -> Mode:
     """The lane's mode that a tensor of ``shape`` and type gets: the one that ``mode`` falls back to where there are no
-    tiles, or has for words of 16 bits."""
+    tiles, or has for words of 16 bits, or for codes. Raises ValueError if it takes none."""
     if mode.halves and dtype in HALVES:
         return mode.halves
-    return lane_modes(mode.fallback)[0] if mode.tiled and not mode.model.view(shape).tileable else mode
+    mode = lane_modes(mode.fallback)[0] if mode.tiled and not mode.model.view(shape).tileable else mode
+    if dtype != CODES:
+        return mode
+    if not (codes := mode.codes):
+        raise ValueError(refused(mode))
+    return codes
+
+
+def refused(mode: Mode) -> str:
+    """Why there is no tensor of int8 in a mode."""
+    return (f"mode {mode.name} takes no {CODES}: these are codes of SFPR, for modes that begin with it, but for those "
+            "of DIVISION")
+

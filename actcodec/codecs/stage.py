@@ -23,5 +23,7 @@ class Stage:
     scaled: bool = False  # takes a scale for each sector
     tiled: bool = False  # works on tiles of 8x8
     shifts: bool = False  # takes a DQT of shifts, which has registers of its own
+    # What stands in its place, a model likewise, for tensors of int8 that have passed it elsewhere; none: they cannot.
+    codes: str | type = field(default="", repr=False)
     plain: bool = False  # takes values of 16 bits as the words that they are, each in the low half of one of 32
     settings: tuple[Setting, ...] = ()

@@ -45,14 +45,15 @@ class Cycles:
 class SimulatedHost:
     """A tensor of ``shape`` and ``dtype`` in the memory of an accelerator of its own, simulated for ``mode``.
 
-    An accelerator for tensors of 16 bits has all formats. ``options`` go to :class:`~actcodec.sim.simulator.Simulator`.
+    An accelerator for tensors of 16 bits or 8 has all formats. ``options`` go to
+    :class:`~actcodec.sim.simulator.Simulator`.
     With ``payload="memory"`` the payload lies after the table, in room for twice the tensor.
     """
 
     def __init__(self, shape: Sequence[int], mode: str, cdus: int, dtype: str = "float32", **options: Any) -> None:
         self.shape, self.cdus, self.dtype = shape, cdus, dtype
         self.size = formats.bytes_of(dtype) * int(np.prod(shape))
-        if dtype in formats.HALVES:
+        if dtype != "float32":
             options = {"formats": formats.FORMATS, **options}
         self.table = -(-self.size // 32) * 32  # of scales, behind the tensor
         self.place = self.table + -(-self.size // 32) * 32 + 32  # of the payload, if that is in memory
@@ -67,8 +68,8 @@ class SimulatedHost:
         self.driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
 
     def compress(self, x: np.ndarray, mode: str, **job: Any) -> tuple[Result, bytes]:
-        """The driver's result, and the payload, of float32 values or of words of 16 bits. ``job`` are other parameters
-        of the driver's."""
+        """The driver's result, and the payload, of float32 values, words of 16 bits or codes. ``job`` are other
+        parameters of the driver's."""
         self.simulator.bytes[: self.size] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
         space = (self.place, self.room) if self.room else None
         result = self._run(self.driver.compress(0, self.shape, mode, scale_table=self.table, dtype=self.dtype,
@@ -81,8 +82,8 @@ class SimulatedHost:
         return result, self.simulator.bytes[self.place :][: result.counters["bytes_out"]].tobytes()
 
     def decompress(self, stored: LanePayload) -> tuple[Result, np.ndarray]:
-        """The driver's result, and the tensor of a :class:`~actcodec.codecs.codec.LanePayload`: float32, or words of 16
-        bits."""
+        """The driver's result, and the tensor of a :class:`~actcodec.codecs.codec.LanePayload`: float32, words of 16
+        bits, or codes."""
         c = stored
         if self.room:
             Contents(self.simulator.bytes).write(self.place, c.payload)
@@ -91,7 +92,7 @@ class SimulatedHost:
         result = self._run(self.driver.decompress(
             0, c.shape, host_mode(c.mode).name, scales=c.scales, settings=c.settings, scale_table=self.table,
             lengths=c.lengths, dtype=self.dtype, payload=(self.place, len(c.payload)) if self.room else None))
-        kind = np.uint16 if self.dtype in formats.HALVES else np.float32
+        kind = {"float32": np.float32, formats.CODES: np.int8}.get(self.dtype, np.uint16)
         return result, self.simulator.bytes[: self.size].view(kind).reshape(c.shape).copy()
 
     def _run(self, coroutine):
@@ -129,8 +130,8 @@ class Contents:
 def compress(x: np.ndarray, mode: Mode, cdus: int = 1, dtype: str = "float32", scan: bool = False,
              **options: Any) -> tuple[Compressed, Cycles]:
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`). A ``dtype`` of 16 bits is
-    that of the words ``x``, uint16. With ``scan`` the hardware finds the scales; raises ValueError for a mode without,
-    and for one whose scales have more than a scan finds."""
+    that of the words ``x``, uint16, int8 that of codes. With ``scan`` the hardware finds the scales; raises ValueError
+    for a mode without, and for one whose scales have more than a scan finds."""
     values = formats.widen(x, dtype) if dtype in formats.HALVES and not mode.halves else x
     lane, words, settings = mode.model.plan(values, dtype, **options)
     if scan and (not lane.scaled or lane.format.segmented):
@@ -141,13 +142,14 @@ def compress(x: np.ndarray, mode: Mode, cdus: int = 1, dtype: str = "float32", s
     result, payload = host.compress(x, host_mode(lane).name, signs=options.get("signs", False),
                                     scales="hardware" if scan else words, settings=settings)
     stored = LanePayload(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths,
-                         dtype if mode.halves else "float32")
+                         dtype if mode.halves or dtype == formats.CODES else "float32")
     return mode.model.pack(stored, **options), host.cycles(result, stored, False)
 
 
 def decompress(compressed: Compressed, dtype: str = "float32") -> tuple[np.ndarray, Cycles]:
     """As the model's ``decompress``, by simulated hardware: (tensor, :class:`Cycles`), a tensor of 16 bits as words,
-    uint16. Raises ValueError for a payload that ends too soon or goes on too long, and for a malformed block."""
+    uint16, one of codes as int8. Raises ValueError for a payload that ends too soon or goes on too long, and for a
+    malformed block."""
     stored = find(compressed.mode).model.unpack(compressed)
     host = SimulatedHost(stored.shape, host_mode(stored.mode).name, stored.cdus, dtype)
     result, x = host.decompress(stored)

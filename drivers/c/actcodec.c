@@ -115,7 +115,12 @@ void actcodec_reset(struct actcodec *device) {
 /* --------------------------------------------------------------------------------------------------------- a job */
 
 static unsigned value_bytes(const struct actcodec_job *job) {
-    return job->format == ACTCODEC_FORMAT_FLOAT32 ? 4 : 2;
+    return job->format == ACTCODEC_FORMAT_FLOAT32 ? 4 : job->format == ACTCODEC_FORMAT_INT8 ? 1 : 2;
+}
+
+/* Whether there is a table of scales: codes have passed SFPR elsewhere. */
+static int scaled(const struct actcodec_job *job) {
+    return job->mode->flags & ACTCODEC_SCALED && job->format != ACTCODEC_FORMAT_INT8;
 }
 
 static void view(struct actcodec_job *job, uint64_t rows, uint64_t width, uint64_t height, uint64_t channels) {
@@ -188,6 +193,7 @@ int actcodec_plan(const struct actcodec *device, struct actcodec_job *job, const
 
 int actcodec_set_format(const struct actcodec *device, struct actcodec_job *job, unsigned format) {
     if (format >= ACTCODEC_FORMATS || !(device->formats >> format & 1)) return ACTCODEC_NO_FORMAT;
+    if (format == ACTCODEC_FORMAT_INT8 && !(job->mode->flags & ACTCODEC_CODES)) return ACTCODEC_NO_FORMAT;
     job->format = (uint8_t)format;
     job->stride = value_bytes(job) * job->width;
     return 0;
@@ -269,7 +275,7 @@ static int write_scales(const struct actcodec *device, const struct actcodec_job
     uint64_t size = UINT64_C(4) * job->channels;
     uint8_t *table;
     uint32_t k;
-    if (!(job->mode->flags & ACTCODEC_SCALED)) return 0;
+    if (!scaled(job)) return 0;
     table = job->words ? device->hooks->memory(device->context, job->scales, size) : NULL;
     if (!table) return ACTCODEC_NO_MEMORY;
     for (k = 0; k < job->channels; k++)
@@ -290,7 +296,7 @@ static void write_registers(const struct actcodec *device, const struct actcodec
     put(device, WORD(HEIGHT), job->height);
     put(device, WORD(CHANNELS), job->channels);
     put_long(device, WORD(BASE), job->address);
-    if (job->mode->flags & ACTCODEC_SCALED) put_long(device, WORD(SCALES), job->scales);
+    if (scaled(job)) put_long(device, WORD(SCALES), job->scales);
     if (job->resident) {
         put_long(device, WORD(PAYLOAD), job->payload);
         put_long(device, WORD(PAYLOAD_SIZE), decompress ? job->size : job->room);
@@ -447,6 +453,7 @@ static const uint8_t *tensor(struct actcodec *device, struct actcodec_job *job) 
 int actcodec_scales(struct actcodec *device, struct actcodec_job *job) {
     const uint8_t *base = tensor(device, job);
     uint32_t r, k, channel;
+    if (job->format == ACTCODEC_FORMAT_INT8) return ACTCODEC_NO_FORMAT;
     if (!base) return ACTCODEC_NO_MEMORY;
     memset(job->words, 0, sizeof *job->words * job->channels);
     for (r = 0; r < job->rows; r++) {

@@ -82,7 +82,8 @@ struct actcodec_mode {
     uint8_t code;
     uint8_t fallback;    /* code of the mode of tensors that have no tiles; its own where none is needed */
     uint8_t view;        /* ACTCODEC_VIEW_... */
-    uint8_t flags;       /* ACTCODEC_SCALED, ACTCODEC_TILED, ACTCODEC_SHIFTS, ACTCODEC_STREAMS, ACTCODEC_WHOLE */
+    uint8_t flags;       /* ACTCODEC_SCALED, ACTCODEC_TILED, ACTCODEC_SHIFTS, ACTCODEC_STREAMS, ACTCODEC_WHOLE,
+                          * ACTCODEC_CODES */
     uint8_t row;         /* bytes of a row of its blocks; in the modes of DIVISION bits of a code */
     uint8_t first, count; /* its settings: see actcodec_setting_of */
 };
@@ -153,7 +154,8 @@ int actcodec_plan(const struct actcodec *device, struct actcodec_job *job, const
                   unsigned dimensions);
 
 /* Has a job's values in another format, ACTCODEC_FORMAT_..., and its rows contiguous: a float16 or bfloat16 has two
- * bytes. 0, ACTCODEC_NO_FORMAT. */
+ * bytes, an int8 one. int8 are codes of SFPR, for modes with ACTCODEC_CODES, which then have no scales. 0,
+ * ACTCODEC_NO_FORMAT. */
 int actcodec_set_format(const struct actcodec *device, struct actcodec_job *job, unsigned format);
 
 /* Sets one of a job's settings: a number of up to 64 bits, or bytes, low byte first, as many as the setting's bits need.

@@ -59,6 +59,12 @@ class Sfpr(Stage):
     dequantize = staticmethod(sfpr.dequantize)
 
 
+class Codes(Stage):
+    """int8 that SFPR has made elsewhere, in its place."""
+
+    rows = dtype = np.int8
+
+
 class Halves(Stage):
     """Words of 16 bits as they are."""
 

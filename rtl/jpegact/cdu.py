@@ -75,6 +75,8 @@ class Cdu(wiring.Component):
         (:mod:`~actcodec.rtl.offload.wire.block_format`) need that.
     coders : int
         Coders of JPEG's codes in mode jpeg-base, 1 to 8, of one symbol per cycle each.
+    codes : bool
+        SFPR can be passed by, through a register of bytes, in modes that allow it; only if not ``packed``.
 
     Ports
     -----
@@ -96,6 +98,9 @@ class Cdu(wiring.Component):
         Values of this tensor that were no number, or beyond what the mode can express, when it was compressed.
     clipped : output, only with modes whose blocks have segments
         When it was compressed, some codes could not reach their values.
+    codes : input, only with the parameter ``codes``, and modes that have such tensors
+        Sectors are SFPR's codes, in the low bytes of their words, and come back as these: no scale passes, and 3 cycles
+        less do. Stands from before the transfer at ``config`` until ``busy`` falls.
     refused : output, only if not ``packed``, with modes whose settings have limits
         While not ``busy``: what stood at ``config`` in the cycle before has a setting beyond its limits.
 
@@ -103,15 +108,17 @@ class Cdu(wiring.Component):
     ------
     ValueError
         If ``modes`` are not such of a lane, with blocks, or blocks that are counted or have halves or segments are to
-        be packed; if ``coders`` is not 1 to 8.
+        be packed, or ``codes``; if ``coders`` is not 1 to 8.
     """
 
-    def __init__(self, modes, packed=True, coders=4):
+    def __init__(self, modes, packed=True, coders=4, codes=False):
         check_blocks(modes)
         check_coders(coders)
         for kind in ("counted", "halved", "segmented"):
             if packed and any(getattr(mode.format, kind) for mode in modes):
                 raise ValueError(f"packed must be False for modes with {kind} blocks, not True")
+        if packed and codes:
+            raise ValueError("packed must be False with codes, not True")
         self.modes = tuple(modes)
         self.packed, self.coders = bool(packed), coders
         row = max(8, *(mode.format.row for mode in modes))
@@ -135,6 +142,8 @@ class Cdu(wiring.Component):
             ports |= {"nans": Out(32), "saturated": Out(32)}
         if self.segmented:
             ports |= {"clipped": Out(1)}
+        if codes and any(mode.codes for mode in modes):
+            ports |= {"codes": In(1)}
         if limited(modes) and not packed:
             ports |= {"refused": Out(1)}
         super().__init__(ports)

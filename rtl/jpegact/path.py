@@ -6,7 +6,7 @@ A function gets the CDU's :class:`~actcodec.rtl.offload.control.stage.StageConte
 :class:`~actcodec.rtl.offload.control.stage.Stage`, or several.
 """
 
-from amaranth.hdl import Cat, Const, Value, signed
+from amaranth.hdl import Cat, Const, Mux, Value, signed
 from amaranth.lib import stream
 
 from actcodec.rtl.common.pipeline import Register
@@ -31,7 +31,7 @@ __all__ = ["align", "binarize", "dct", "divide", "halves", "nibble", "rice", "rl
 
 
 def sfpr(context, here):
-    """SFPR; a scale goes with each sector."""
+    """SFPR; a scale goes with each sector. Codes that have passed one elsewhere pass a register beside it."""
     unit, ports = context.add("sfpr", Sfpr), context.ports
     operands = stream.Signature(words).create(path=["operands"])
     context.m.d.comb += [
@@ -48,7 +48,7 @@ def sfpr(context, here):
     for k in range(8):
         # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
         context.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], ports.sectors_i.p[k][8:]))
-    both = Hop(operands, unit.o)
+    both = Hop(*(_beside(context, operands, unit.o) if hasattr(ports, "codes") else (operands, unit.o)))
     return Stage(both, both, registered=True)
 
 
@@ -143,6 +143,25 @@ def binarize(context, here):
     return Stage(Hop(one.i, one.o),
                  Hop(other.i, other.o, lambda row: {"bits": row.data[0][:8], "last": row.last}), registered=True,
                  chunk=lambda mask: {"data": mask.bits, "count": 1, "last": mask.last})
+
+
+def _beside(context, operands, results):
+    # The streams in front of SFPR and behind it, and the register that codes pass in its place.
+    m, codes = context.m, context.ports.codes
+    register = context.add("beside", lambda: Register(vectors_layout(8)))
+    before, behind = (stream.Signature(words).create(path=[f"{side}_sfpr"]) for side in ("before", "behind"))
+    m.d.comb += [
+        operands.valid.eq(before.valid & ~codes), operands.p.eq(before.p),
+        register.i.valid.eq(before.valid & codes), register.i.p.last.eq(before.p.last),
+        *(code.eq(word[:8]) for code, word in zip(register.i.p.data, before.p.data, strict=True)),
+        before.ready.eq(Mux(codes, register.i.ready, operands.ready)),
+        behind.valid.eq(results.valid | register.o.valid),  # the other one is empty
+        behind.p.last.eq(Mux(codes, register.o.p.last, results.p.last)),
+        *(word.eq(Cat(Mux(codes, code, value[:8]), value[8:]))
+          for word, code, value in zip(behind.p.data, register.o.p.data, results.p.data, strict=True)),
+        register.o.ready.eq(behind.ready), results.ready.eq(behind.ready),
+    ]
+    return before, behind
 
 
 def _skid(context):

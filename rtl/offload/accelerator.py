@@ -14,7 +14,7 @@ from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, ErrorCode
 from actcodec.rtl.offload.control.registers import Registers
 from actcodec.rtl.offload.ends import Ends, end_ports
 from actcodec.rtl.offload.lane import Lane
-from actcodec.rtl.offload.memory.formats import halves_of
+from actcodec.rtl.offload.memory.formats import codes_of, halves_of
 from actcodec.rtl.offload.memory.reader import check_outstanding
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
 from actcodec.rtl.offload.scans import TensorScan
@@ -44,7 +44,9 @@ class Accelerator(wiring.Component):
     memory error runs to its end. Nothing outside the tensor is ever written.
 
     Values in memory may have 16 bits, which lanes widen to float32 and round back; in the modes that move words, these
-    are then of 16 bits. A sector still has 8 values, and so 16 bytes.
+    are then of 16 bits. A sector still has 8 values, and so 16 bytes. Or they are int8, codes that SFPR units at the
+    cache have made: a sector has 8 bytes, SFPR is passed by, and no scales are read; in modes that do not begin with
+    SFPR, in those of DIVISION, whose offsets come with the scales, and in a scan, that is an error.
 
     The payload may also be in memory, behind a port of its own that takes the place of the stream, for all tensors or
     for those of which the host says so. One that does not fit its space ends in an error, with its length.
@@ -82,7 +84,7 @@ class Accelerator(wiring.Component):
         "shared": ports may lead to one slave or to several, in any way; each lane has a FIFO for all it has asked for,
         and stores a burst before it offers it. "independent": every port must have a slave of its own, or one that
         never lets a lane's data wait for another lane's (docs/integration.md); no FIFO, no store.
-    formats : tuple of {"float32", "bfloat16", "float16"}
+    formats : tuple of {"float32", "bfloat16", "float16", "int8"}
         What a value in memory can be; float32 always.
     payload : {"stream", "memory", "both"}
         Where payloads pass. "stream": the streams. "memory": a memory port of their own. "both": either, as a bit of
@@ -115,7 +117,7 @@ class Accelerator(wiring.Component):
         self._registers = Registers(cdus, modes, address_width, formats, payload, scan)
         self.cdus, self.address_width, self.outstanding = cdus, address_width, outstanding
         self.codec, self.memory, self.formats, self.options = codec, memory, tuple(formats), options
-        self.halves, self._asked = halves_of(formats), tuple(modes)  # asked: by the host
+        self.halves, self.codes, self._asked = halves_of(formats), codes_of(formats), tuple(modes)  # asked: by the host
         self.modes = with_halves(modes) if self.halves else self._asked
         self.payload, self.scan = payload, bool(scan)
         memory = {}
@@ -136,7 +138,7 @@ class Accelerator(wiring.Component):
         segmented = any(mode.format.segmented for mode in self.modes)
         streams = bool(of_streams(self.modes))
         m.submodules.plan = plan = ResetInserter(clear)(
-            TensorPlan(self.cdus, self.address_width, ends=segmented, halves=bool(self.halves)))
+            TensorPlan(self.cdus, self.address_width, segmented, bool(self.halves), bool(self.codes)))
         m.submodules.collector = collector = ResetInserter(clear)(make_collector(self.cdus, self.modes))
         splitter = ResetInserter(clear)(make_splitter(self.cdus, self.modes))
         axil.connect(m, self, "s_axil_", registers)
@@ -146,8 +148,10 @@ class Accelerator(wiring.Component):
 
         # Codes are the host's; inside, a mode has its place among those that were built in.
         found = [control.mode == mode.code for mode in self._asked]
+        byte = control.format == FORMATS.index("int8") if self.codes else None
         if self.halves:
             half = control.format != FORMATS.index("float32")
+            half = half & ~byte if self.codes else half
             plain = [here & half for mode, here in zip(self._asked, found, strict=True) if mode.halves]
             found = [here & ~half if mode.halves else here
                      for mode, here in zip(self._asked, found, strict=True)] + plain
@@ -158,7 +162,8 @@ class Accelerator(wiring.Component):
             return Cat(here for mode, here in zip(self.modes, found, strict=True) if holds(mode)).any()
 
         launch, abort, unknown, scaled = Signal(), Signal(), Signal(), Signal()
-        m.d.sync += [unknown.eq(~Cat(found).any()), scaled.eq(any_mode(lambda mode: mode.scaled))]
+        scales = any_mode(lambda mode: mode.scaled)
+        m.d.sync += [unknown.eq(~Cat(found).any()), scaled.eq(scales & ~byte if self.codes else scales)]
         scan = TensorScan(m, self, control, plan, registers.start, clear, abort) if self.scan else None
         idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
         decompress = Signal()  # a copy, as that of the registers goes to every lane
@@ -177,6 +182,8 @@ class Accelerator(wiring.Component):
             m.d.comb += plan.descriptor.whole.eq(any_mode(lambda mode: mode.format.whole))
         if self.halves:
             m.d.comb += plan.descriptor.half.eq(half)
+        if self.codes:
+            m.d.comb += plan.descriptor.byte.eq(byte)
         m.d.sync += [decompress.eq(control.decompress), splitter.mode.eq(mode)]
         if streams:
             streamed = Signal()
@@ -219,7 +226,7 @@ class Accelerator(wiring.Component):
                 lane.tensor.layout.eq(plan.layout),
                 *(lane.tensor[name].eq(control[name]) for name in ("signs", "table", "settings")
                   if name in lane.tensor.shape().members),
-                *([lane.format.eq(control.format)] if self.halves else []),
+                *([lane.format.eq(control.format)] if self.halves or self.codes else []),
             ]
             if segmented:
                 share = lane.tensor.share
@@ -239,6 +246,10 @@ class Accelerator(wiring.Component):
         impossible = plan.error | lanes[0].refused if hasattr(lanes[0], "refused") else plan.error
         for refused in ends.refused:
             impossible |= refused
+        if self.codes:
+            passable = Signal()  # by, which SFPR is then
+            m.d.sync += passable.eq(any_mode(lambda mode: mode.codes) & (~scan.wanted if scan else 1))
+            impossible |= byte & ~passable
 
         def failed(side):
             faults = [used[k] & lane.fault[side] for k, lane in enumerate(lanes)]
@@ -287,7 +298,7 @@ class Accelerator(wiring.Component):
                     c.next = "settle"
                     with c.If(unknown):
                         c.d.sync += status.error.eq(ErrorCode.MODE)
-                    if self.halves:
+                    if self.halves or self.codes:
                         with c.Elif(~Cat(control.format == FORMATS.index(name) for name in self.formats).any()):
                             c.d.sync += status.error.eq(ErrorCode.FORMAT)
                     with c.Elif(impossible):
@@ -330,10 +341,11 @@ class Accelerator(wiring.Component):
 
         # ---------------------------------------------------------------------------------------------- the counters
         words = Signal(range(8 * self.cdus + 1))
+        counted = words << 2 if not self.halves else Mux(half, words << 1, words << 2)
         m.d.sync += words.eq(sum(lane.words for lane in lanes))
         counts = totals.count(m, registers, {
             "cycles": works,
-            "tensor": words << 2 if not self.halves else Mux(half, words << 1, words << 2),
+            "tensor": Mux(byte, words, counted) if self.codes else counted,
             "stream": Mux(transfer, leaves.p.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),

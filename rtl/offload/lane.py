@@ -12,7 +12,7 @@ from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.offload.control.codecs import BINS, COUNT, Codecs
 from actcodec.rtl.offload.control.config import Chosen, config_layout, of_streams, with_halves
 from actcodec.rtl.offload.memory.address import AddressGenerator
-from actcodec.rtl.offload.memory.formats import Format, halves_of
+from actcodec.rtl.offload.memory.formats import Format, codes_of, halves_of
 from actcodec.rtl.offload.memory.geometry import FAR, distance_layout, geometry_layout
 from actcodec.rtl.offload.memory.narrow import Narrow
 from actcodec.rtl.offload.memory.reader import Reader
@@ -46,13 +46,14 @@ class Lane(wiring.Component):
 
     With formats of 16 bits, the CDU has float32 nevertheless: a :class:`~actcodec.rtl.offload.memory.widen.Widen`
     stands behind the reader and a :class:`~actcodec.rtl.offload.memory.narrow.Narrow` before the writer. In modes that
-    are ``plain`` they leave words as they are.
+    are ``plain`` they leave words as they are. With ``int8``, modes that begin with SFPR have its codes: the CDU has
+    them pass SFPR by, and no scales are read.
 
     All that a lane gives comes from registers, since it is mapped alone and there are several; but ``cut``, ``excess``
     and ``refused`` have a few gates behind theirs.
 
     Throughput: a sector a cycle. Latency: from ``start`` to the first ``ar`` 25 cycles; the CDU's follows memory's, and
-    a cycle more to ``chunks``, 4 to ``stream_o``, with formats of 16 bits one more each way. Buffering: that of its
+    a cycle more to ``chunks``, 4 to ``stream_o``, with formats beside float32 one more each way. Buffering: that of its
     parts, two chunks and a row. Combinational paths: none.
 
     Source: JPEG-ACT, sections III-A and III-C, Figures 7 and 8.
@@ -63,8 +64,8 @@ class Lane(wiring.Component):
         Those of the CDU (see :func:`~actcodec.rtl.offload.control.config.check_modes`); with formats of 16 bits it has
         besides those of :func:`~actcodec.rtl.offload.control.config.with_halves`.
     codec : callable
-        With ``modes`` and ``packed=False`` it returns a CDU: a component with the ports of
-        :class:`~actcodec.rtl.jpegact.cdu.Cdu`, of which ``scaled`` says whether it has those for scales.
+        With ``modes`` and ``packed=False``, and ``codes=True`` for ``int8``, it returns a CDU: a component with the
+        ports of :class:`~actcodec.rtl.jpegact.cdu.Cdu`, of which ``scaled`` says whether it has those for scales.
     address_width : int
         Bits of a byte address, 32 to 64.
     outstanding : int
@@ -74,7 +75,7 @@ class Lane(wiring.Component):
         "shared": the ports of several lanes may lead to one slave; there is a FIFO for all that has been asked for, and
         a burst is stored before it is offered. "independent": no other lane's data ever holds up this lane's at a slave
         (docs/integration.md); neither FIFO nor store.
-    formats : tuple of {"float32", "bfloat16", "float16"}
+    formats : tuple of {"float32", "bfloat16", "float16", "int8"}
         What a value in memory can be; float32 always.
     scan : bool
         The lane can scan channels, and make r of k.
@@ -88,8 +89,8 @@ class Lane(wiring.Component):
     tensor : input, :func:`~actcodec.rtl.offload.control.config.config_layout`
         ``blocks`` does not count; nor does what else the lane knows, of a ``share`` all but its ``group``, ``step`` and
         ``void``.
-    format : input, :class:`~actcodec.rtl.offload.memory.formats.Format`, only with formats of 16 bits
-        That of ``tensor``; not float32 in a mode that is ``plain``. ``geometry`` says whether values have 2 bytes.
+    format : input, :class:`~actcodec.rtl.offload.memory.formats.Format`, only with formats beside float32
+        That of ``tensor``; not float32 in a mode that is ``plain``. ``geometry`` says whether values have 2 bytes or 1.
     load, origin : input
         Where this lane's part of the tensor begins, before ``start``, as
         :class:`~actcodec.rtl.offload.memory.tensor_plan.TensorPlan` gives it.
@@ -137,11 +138,12 @@ class Lane(wiring.Component):
 
     def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared", formats=("float32",),
                  scan=False, **options):
-        self.halves = halves_of(formats)
+        self.halves, self.codes = halves_of(formats), codes_of(formats)
         self.modes = modes = with_halves(modes) if self.halves else tuple(modes)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
         self.scans = bool(scan)
         self._streamed = bool(of_streams(modes))
+        options |= {"codes": True} if self.codes else {}
         self._cdu = Codecs(modes, codec, **options) if self._streamed else codec(modes, packed=False, **options)
         ports = {}
         if hasattr(self._cdu, "bytes_o"):
@@ -152,7 +154,7 @@ class Lane(wiring.Component):
                       "bin": In(range(BINS)), "count": Out(COUNT)}
         if hasattr(self._cdu, "refused"):
             ports |= {"refused": Out(1)}
-        if self.halves:
+        if self.halves or self.codes:
             ports |= {"format": In(Format)}
         if scan:
             ports |= {"scan_start": In(1), "scan_origin": In(start_layout(address_width)),
@@ -164,7 +166,7 @@ class Lane(wiring.Component):
             "load": In(1),
             "origin": In(distance_layout(address_width)),
             "blocks": In(32),
-            "geometry": In(geometry_layout(address_width, bool(self.halves))),
+            "geometry": In(geometry_layout(address_width, self.halves, self.codes)),
             "scales": In(address_width),
             "reads": Out(axi.Read(address_width)),
             "writes": Out(axi.Write(address_width)),
@@ -185,13 +187,15 @@ class Lane(wiring.Component):
         # The CDU and what is in front of it and behind it, one module for synthesis, as paths lead through all of them.
         m.submodules.codec = codec = Module()
         codec.submodules.cdu = cdu = self._cdu
-        halves = bool(self.halves)
-        m.submodules.reader = reader = Reader(self.address_width, self.outstanding, self.memory, halves, self.scans)
-        m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory, halves)
+        halves, codes = bool(self.halves), bool(self.codes)
+        m.submodules.reader = reader = Reader(
+            self.address_width, self.outstanding, self.memory, halves, self.scans, codes)
+        m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory, halves, codes)
         mode, needs_scales, halted = Chosen(self.modes, self.tensor.mode), Signal(), Signal()
         start, decompress, scaled, reads = (Signal(name=name) for name in ("started", "decompress", "scaled", "reads"))
         geometry = Signal.like(self.geometry, reset_less=True)  # for each lane, as a walk has no time for a long wire
-        m.d.comb += needs_scales.eq(mode(lambda mode: mode.scaled))
+        scales = mode(lambda mode: mode.scaled)
+        m.d.comb += needs_scales.eq(scales & ~self.geometry.byte if codes else scales)
         scan = LaneScan(m, self, reader, writer) if self.scans else None
         sinks = scan.sinks if scan else {"ahead": reader.ahead, "now": reader.now, "behind": writer.places}
         begins = self.start | self.scan_start if scan else self.start
@@ -209,7 +213,7 @@ class Lane(wiring.Component):
             places["now"] = (sinks["now"], reads | streamed)
         for name, (sink, wanted) in places.items():
             forks = self._streamed and name == "now"
-            m.submodules[name] = walk = AddressGenerator(self.address_width, forks, halves)
+            m.submodules[name] = walk = AddressGenerator(self.address_width, forks, halves, codes)
             if forks:
                 self._fork(m, walk, ((reads, sink, walk.o.p), (streamed, cdu.edges, walk.edges)))
                 m.d.comb += walk.tiled.eq(mode(lambda mode: mode.tiled))
@@ -233,12 +237,12 @@ class Lane(wiring.Component):
         wiring.connect(m, reader.axi, wiring.flipped(self.reads))
         wiring.connect(m, writer.axi, wiring.flipped(self.writes))
         read, write = (scan.read, scan.write) if scan else 2 * (partial(wiring.connect, m),)
-        if halves:
+        if halves or codes:
             sectors = self._convert(m, codec, mode, geometry, reader, writer, scan, write)
         else:
             sectors = scan.delayed(reader.sectors) if scan else reader.sectors
         read(sectors, cdu.sectors_i)
-        if not halves:
+        if not halves and not codes:
             write(cdu.sectors_o, writer.sectors)
         # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
@@ -286,14 +290,19 @@ class Lane(wiring.Component):
     def _convert(self, m, codec, mode, geometry, reader, writer, scan, write):
         """Values between memory's format and the CDU's; the stream of sectors for the CDU. A scan's values are always
         widened, and its scales words of 4 bytes."""
-        codec.submodules.widen = widen = Widen(self.halves, self.scans)
-        codec.submodules.narrow = narrow = Narrow(self.halves)
+        codec.submodules.widen = widen = Widen(self.halves + self.codes, self.scans)
+        codec.submodules.narrow = narrow = Narrow(self.halves + self.codes)
         form, plain = Signal(Format, reset_less=True), Signal()  # for each lane, as wires are long
         m.d.sync += [form.eq(self.format), plain.eq(mode(lambda mode: mode.plain))]
-        half = geometry.half & ~scan.scanning if scan else geometry.half
         for unit, words in ((widen, plain & ~scan.scanning if scan else plain), (narrow, plain)):
             m.d.comb += [unit.format.eq(form), unit.plain.eq(words)]
-        m.d.comb += [reader.half.eq(geometry.half), writer.half.eq(half)]
+        if self.halves:
+            half = geometry.half & ~scan.scanning if scan else geometry.half
+            m.d.comb += [reader.half.eq(geometry.half), writer.half.eq(half)]
+        if self.codes:  # which are not scanned
+            m.d.comb += [reader.byte.eq(geometry.byte), writer.byte.eq(geometry.byte)]
+        if hasattr(self._cdu, "codes"):
+            m.d.comb += self._cdu.codes.eq(geometry.byte)
         wiring.connect(m, reader.sectors, widen.i)
         wiring.connect(m, self._cdu.sectors_o, narrow.i)
         write(narrow.o, writer.sectors)

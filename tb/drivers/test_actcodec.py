@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from actcodec import codecs
 from actcodec.codecs import division, host_mode, lane_modes
 from actcodec.codecs.models import division as planes
 from actcodec.golden.comet import book, lorenzo, prequantise
@@ -147,14 +148,14 @@ class Host:
 
     def rows(self, job, place):
         """The tensor in an array of bytes, as a view."""
-        dtype = np.dtype(np.uint16 if job.format else np.uint32)
+        dtype = word(job)
         return np.lib.stride_tricks.as_strided(place[job.address :].view(dtype), (job.rows, job.width),
                                                (job.stride, dtype.itemsize))
 
     def write(self, job, x):
         """The processor writes a tensor; memory does not have it yet."""
         self.bytes[:PAYLOAD] = self.cached[:PAYLOAD] = 0xA5
-        self.rows(job, self.cached)[:] = x.reshape(job.rows, job.width).view(np.uint16 if job.format else np.uint32)
+        self.rows(job, self.cached)[:] = x.reshape(job.rows, job.width).view(word(job))
 
     def payload(self, job):
         return self.cached[PAYLOAD : PAYLOAD + job.size].tobytes()
@@ -163,6 +164,17 @@ class Host:
         self.cached[PAYLOAD : PAYLOAD + len(payload)] = np.frombuffer(payload, np.uint8)
         self.bytes[PAYLOAD:] = 0
         job.size = len(payload)
+
+
+def word(job):
+    """The type of a value in memory, as bits."""
+    return np.dtype(f"u{formats.bytes_of(formats.FORMATS[job.format])}")
+
+
+def form_for(random, name):
+    """A format that a mode takes, by the name of either."""
+    takes = codecs.lane_modes(name)[0].codes
+    return str(random.choice(formats.FORMATS if takes else ["float32", *formats.HALVES]))
 
 
 def tensor(random, shape, kind="normal"):
@@ -208,8 +220,8 @@ def there_and_back(host, random, name, shape, kind, gap=0, form="float32", resid
     mode, options = drawn(random, name, 1, dqt="optL", predictor="auto")
     if form != "float32":
         with np.errstate(all="ignore"):
-            x = formats.narrow(x, form)
-    values = (x if form == "float32" or mode.halves else formats.widen(x, form)).reshape(four(shape))
+            x = sfpr.quantize(x, 30) if form == formats.CODES else formats.narrow(x, form)
+    values = (formats.widen(x, form) if form in formats.HALVES and not mode.halves else x).reshape(four(shape))
     options["dtype"] = form
     lane, words, settings = mode.model.plan(values, **options)
     lane = host_mode(lane)
@@ -230,16 +242,16 @@ def there_and_back(host, random, name, shape, kind, gap=0, form="float32", resid
         assert tuple(job.lengths[:1]) == golden.lengths, what
     counters = dict(zip(COUNTERS, job.counters, strict=True))
     assert counters["bytes_out"] == len(golden.payload) and counters["bytes_in"] == x.nbytes
-    if lane.scaled:  # k, and delta, are as they were
+    if words is not None:  # k, and delta, are as they were
         assert np.array_equal(job.memory, words)
     host.write(job, np.full(x.shape, 7, x.dtype))
     before = host.cached[:TABLE].copy()
     host.store(job, golden.payload)
     assert host("decompress", ctypes.byref(job)) == 0
     back = model(compressed).decompress(compressed)
-    if form != "float32" and not mode.halves:
+    if form in formats.HALVES and not mode.halves:
         back = formats.narrow(back, form)
-    host.rows(job, before)[:] = back.reshape(job.rows, job.width).view(np.uint16 if job.format else np.uint32)
+    host.rows(job, before)[:] = back.reshape(job.rows, job.width).view(word(job))
     assert np.array_equal(host.cached[:TABLE], before), what
     assert np.array_equal(host.bytes[:TABLE], before), what
     return job
@@ -251,7 +263,7 @@ def test_every_mode_there_and_back(host, random):
         shape = SHAPES[(number + int(random.integers(len(SHAPES)))) % len(SHAPES)]
         for one in {shape, SHAPES[0]}:
             there_and_back(host, random, name, one, ("normal", "relu", "wild")[number % 3], 4 * (number % 2),
-                           str(random.choice(formats.FORMATS)), bool(random.integers(2)))
+                           form_for(random, name), bool(random.integers(2)))
 
 
 @pytest.mark.regress
@@ -260,7 +272,7 @@ def test_every_mode_in_every_shape(host, random):
         for kind in ("normal", "relu", "wild"):
             for shape in SHAPES:
                 there_and_back(host, random, name, shape, kind, 4 * int(random.integers(4)),
-                               str(random.choice(formats.FORMATS)), bool(random.integers(2)))
+                               form_for(random, name), bool(random.integers(2)))
 
 
 def test_defaults_fit_every_tensor(host, random):
@@ -284,7 +296,7 @@ def test_defaults_fit_every_tensor(host, random):
 
 def test_capabilities(host):
     assert (host.device.cdus, host.device.address_width) == (1, 40)
-    assert (host.device.formats, host.device.payloads) == (7, PAYLOADS.index("both"))
+    assert (host.device.formats, host.device.payloads) == (15, PAYLOADS.index("both"))
     assert host.device.modes == sum(1 << mode.code for mode in lane_modes())
     for mode in lane_modes():
         one = host.c.actcodec_mode_named(mode.name.encode())
@@ -348,12 +360,15 @@ def test_errors_and_what_comes_after(host, random):
     assert host("compress", ctypes.byref(job)) == ErrorCode.MODE
     good()
     outcome, job = host.plan("sfpr", SHAPES[0])
-    assert host("set_format", ctypes.byref(job), 3) == NO_FORMAT
+    assert host("set_format", ctypes.byref(job), 4) == NO_FORMAT
+    assert host("set_format", ctypes.byref(job), 3) == 0 and job.stride == job.width
+    assert host("scales", ctypes.byref(job)) == NO_FORMAT
+    assert host("set_format", ctypes.byref(host.plan("raw", SHAPES[0])[1]), 3) == NO_FORMAT
     host.device.formats = 5
     assert host("set_format", ctypes.byref(job), 1) == NO_FORMAT and host("set_format", ctypes.byref(job), 2) == 0
     job.format = 1
     assert host("compress", ctypes.byref(job)) == NO_FORMAT
-    host.device.formats = 7
+    host.device.formats = 15
     outcome, job = host.plan("sfpr", SHAPES[0])
     job.words = None
     assert host("compress", ctypes.byref(job)) == host("scales", ctypes.byref(job)) == NO_MEMORY
@@ -500,7 +515,7 @@ def test_tables_of_scales(c, random, kind):
     host = Host(c)
     for shape in SHAPES:
         for name in ("sfpr", *division.LANE):
-            form = str(random.choice(formats.FORMATS))
+            form = str(random.choice(["float32", *formats.HALVES]))
             x, (outcome, job) = tensor(random, shape, kind), host.plan(name, shape, gap=8, form=form)
             words = x
             if form != "float32":

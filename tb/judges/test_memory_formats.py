@@ -54,6 +54,6 @@ def test_the_corners_of_float16():
 
 
 def test_an_unknown_format_is_named():
-    assert [formats.bytes_of(form) for form in formats.FORMATS] == [4, 2, 2]
-    with pytest.raises(ValueError, match="unknown format 'float64', legal are float32, bfloat16, float16"):
+    assert [formats.bytes_of(form) for form in formats.FORMATS] == [4, 2, 2, 1]
+    with pytest.raises(ValueError, match="unknown format 'float64', legal are float32, bfloat16, float16, int8"):
         formats.bytes_of("float64")

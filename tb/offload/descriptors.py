@@ -52,7 +52,7 @@ class Descriptor:
     @property
     def lane(self):
         """The mode that a lane has for it."""
-        return (self.bytes == 2 and self.mode.halves) or self.mode
+        return {2: self.mode.halves, 1: self.mode.codes}.get(self.bytes) or self.mode
 
     def values(self, x):
         """Rows as memory has them, as the lane's mode sees them."""
@@ -73,7 +73,7 @@ class Descriptor:
     @property
     def scales(self):
         """How many entries of the scale table are looked at, its first ones; none in a mode without."""
-        return min(self.channels, -(-self.rows // self.height)) if self.mode.scaled else 0
+        return min(self.channels, -(-self.rows // self.height)) if self.lane.scaled else 0
 
     def registers(self, decompress):
         """Values by their names in the map, all but addresses and ``stride``."""
@@ -92,8 +92,8 @@ class Descriptor:
 
     # ------------------------------------------------------------------------------------------------------ compressing
     def compress(self, x, words=None):
-        """:class:`Encoded`, of rows (float32, or words of 16 bits, [rows, width]) and the words of the scale table
-        (uint32 [scales])."""
+        """:class:`Encoded`, of rows (float32, words of 16 bits, or codes, [rows, width]) and the words of the scale
+        table (uint32 [scales])."""
         model, view, x = self.lane.model, self.view, self.values(x)
         if self.mode.format.endless:
             empty = self._streams

@@ -16,10 +16,11 @@ LARGEST = limits.RANGES["height"][1]
 
 def descriptor(random, mode, cdus, size=None, back=False, most=MOST, formats=("float32",), scan=False):
     """Any legal one of a mode, of about ``most`` values or fewer, or of a ``size``: rows, width, height, channels; in
-    one of ``formats``. ``back``: for decompression, with which more settings may be legal. ``scan``: one that can be
-    scanned."""
+    one of ``formats`` that it takes. ``back``: for decompression, with which more settings may be legal. ``scan``: one
+    that can be scanned."""
     rows, width, height, channels = size or (images if scan else _size)(random, mode, most)
     shifts = {"table": bits(192)(random)} if mode.shifts else {}
+    formats = [form for form in formats if form != memory.CODES or (mode.codes and not scan)]
     return Descriptor(mode, cdus, rows, width, height, channels, bool(random.random() < 0.3),
                       shifts | settings(random, mode, back),
                       formats[random.integers(len(formats))] if len(formats) > 1 else formats[0])
@@ -136,10 +137,13 @@ def values(random, rows, width):
 
 
 def rows(random, descriptor):
-    """Rows of a descriptor as memory has them; words of 16 bits may be any."""
+    """Rows of a descriptor as memory has them; words of 16 bits may be any, and codes."""
     x = values(random, descriptor.rows, descriptor.width)
     if descriptor.bytes == 4:
         return x
+    if descriptor.bytes == 1:
+        some = random.integers(-128, 128, x.shape, np.int8)
+        return some if random.random() < 0.3 else np.where(random.random(x.shape) < 0.05, some, sfpr.quantize(x, 30))
     return (random.integers(0, 1 << 16, x.shape, np.uint16) if random.random() < 0.2
             else memory.narrow(x, descriptor.format))
 

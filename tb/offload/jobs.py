@@ -19,7 +19,7 @@ class Job:
     accelerator sees."""
 
     descriptor: Descriptor
-    x: np.ndarray  # [rows, width], float32 or words of 16 bits
+    x: np.ndarray  # [rows, width], float32, words of 16 bits, or codes
     words: np.ndarray  # of the scale table, to compress
     back: np.ndarray  # and to decompress
     encoded: Encoded

@@ -13,6 +13,7 @@ import pytest
 
 from actcodec.codecs import JPEG_ACT, division, host_mode, lane_modes
 from actcodec.driver import run
+from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload import blocks
 from actcodec.golden.offload.memory import formats
 from actcodec.golden.offload.wire import stream
@@ -85,9 +86,9 @@ def job(session, x, name, gap=0, form=None, **given):
     golden's file has the same payload. It has the format ``form``, or any. ``gap``, in values, is between rows."""
     random, cdus = session.random, session.driver.cdus
     mode, options = drawn(random, name, cdus, **given)
-    form = form or str(random.choice(session.driver.formats))
-    x = x if form == "float32" else formats.narrow(x, form)
-    values = x if form == "float32" or mode.halves else formats.widen(x, form)
+    form = form or str(random.choice([one for one in session.driver.formats if one != formats.CODES or mode.codes]))
+    x = {"float32": lambda: x, formats.CODES: lambda: sfpr.quantize(x, 30)}.get(form, lambda: formats.narrow(x, form))()
+    values = formats.widen(x, form) if form in formats.HALVES and not mode.halves else x
     lane, words, settings = mode.model.plan(values, dtype=form, **options)
     one = Job.shaped(host_mode(lane), cdus, x, words, settings, options.get("signs", False), form)
     golden = stored(mode.model.compress(values, dtype=form, **options))

@@ -44,8 +44,9 @@ def accelerator(number):
         memory=str(random.choice(["shared", "shared", "shared", "independent"])),
         outstanding=int(random.choice([8, 9, 15, 16, 40, 100, 384, 384])),
         address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])),
-        formats=[("float32",), ("float32",), FORMATS, ("float32", "bfloat16"), ("float32", "float16")][
-            random.integers(5)], payload=str(random.choice(["stream", "both"])), scan=bool(random.random() < 0.4))
+        formats=[("float32",), ("float32",), FORMATS, ("float32", "bfloat16"), ("float32", "float16", "int8"),
+                 ("float32", "int8")][random.integers(6)],
+        payload=str(random.choice(["stream", "both"])), scan=bool(random.random() < 0.4))
 
 
 def window(random, accelerator):

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 
 from actcodec.codecs import lane_modes
+from actcodec.rtl.offload.control import limits
 from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from tb.offload import draws
@@ -155,10 +156,12 @@ def _refused(run):
         known = [mode.code for mode in lane_modes(*run.accelerator.modes)]
         what, code = "mode", ErrorCode.MODE
         values = good | {"mode": int(random.choice([k for k in range(256) if k not in known]))}
-    if len(formats := run.accelerator.formats) > 1 and random.random() < 0.1:
+    others = [k for k, name in enumerate(FORMATS) if name not in run.accelerator.formats]
+    if len(run.accelerator.formats) > 1 and others and random.random() < 0.1:
         what, code = "format", ErrorCode.FORMAT
-        values = good | {"format": int(random.choice([k for k in range(4) if k >= len(FORMATS)
-                                                      or FORMATS[k] not in formats]))}
+        values = good | {"format": int(random.choice(others))}
+    if limits.CODES in run.accelerator.formats and not job.mode.codes and random.random() < 0.1:
+        what, values = "format", good | {"format": FORMATS.index(limits.CODES)}
     run.note(f"refuse {what} { {name: value for name, value in values.items() if value != good[name]} } of {job}")
     waits = random.random() < 0.5 and run.session.payload != "memory"
     if waits:

@@ -1,4 +1,5 @@
-"""Formats of a value in memory: 16-bit words widened to float32, which all stages work on, and float32 rounded to them.
+"""Formats of a value in memory: 16-bit words widened to float32, which all stages work on, and float32 rounded to them;
+and int8, the codes of SFPR, which stay what they are.
 
 Source: IEEE 754-2019, sections 3.4 and 5.4.2 (float16); bfloat16 is the upper half of a float32.
 """
@@ -6,18 +7,21 @@ Source: IEEE 754-2019, sections 3.4 and 5.4.2 (float16); bfloat16 is the upper h
 import numpy as np
 from numpy.typing import NDArray
 
-FORMATS = ("float32", "bfloat16", "float16")
+FORMATS = ("float32", "bfloat16", "float16", "int8")
 """By their codes in the descriptor."""
 
-HALVES = FORMATS[1:]
+HALVES = FORMATS[1:3]
 """Those of 16 bits."""
+
+CODES = FORMATS[3]
+"""That of 8."""
 
 
 def bytes_of(form: str) -> int:
     """Bytes of a value. Raises ValueError for an unknown format."""
     if form not in FORMATS:
         raise ValueError(f"unknown format {form!r}, legal are {', '.join(FORMATS)}")
-    return 2 if form in HALVES else 4
+    return {"float32": 4, CODES: 1}.get(form, 2)
 
 
 def widen(words: NDArray[np.uint16], form: str) -> NDArray[np.float32]:

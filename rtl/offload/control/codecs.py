@@ -45,7 +45,7 @@ class Codecs(wiring.Component):
         In modes that have streams, of each sector, in both directions; some are taken before their sectors.
     stream_i, stream_o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 8
         In these modes: full beats, but the last one.
-    bytes_o, rows_i, scales, nans, saturated, clipped : those of the CDU, if there is one that has them
+    bytes_o, rows_i, scales, nans, saturated, clipped, codes : those of the CDU, if there is one that has them
     busy : output
     error : output, :class:`~actcodec.rtl.offload.control.config.Error`
     refused : output
@@ -72,7 +72,8 @@ class Codecs(wiring.Component):
         self.scaled = bool(blocks) and self._cdu.scaled
         sector = data.ArrayLayout(32, 8)
         blockwise = () if self._cdu is None else [name for name in (
-            "bytes_o", "rows_i", "scales", "nans", "saturated", "clipped") if name in self._cdu.signature.members]
+            "bytes_o", "rows_i", "scales", "nans", "saturated", "clipped", "codes")
+            if name in self._cdu.signature.members]
         super().__init__({
             "config": In(stream.Signature(config_layout(modes))),
             "sectors_i": In(stream.Signature(sector)),
@@ -134,6 +135,8 @@ class Codecs(wiring.Component):
         for name in ("nans", "saturated", "clipped"):
             if hasattr(self, name):
                 m.d.comb += getattr(self, name).eq(Mux(chosen, getattr(cdu, name), 0))
+        if hasattr(self, "codes"):
+            m.d.comb += cdu.codes.eq(self.codes)
         return chosen
 
     @staticmethod

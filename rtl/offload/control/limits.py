@@ -4,17 +4,20 @@ docs/registers.md and the benches have it from here. Imports nothing but the sta
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["BLOCKS", "FORMATS", "LINE", "RANGES", "RULES", "TILE", "WORD", "around", "check", "scanned", "value_bytes",
-           "violated"]
+__all__ = ["BLOCKS", "CODES", "FORMATS", "LINE", "RANGES", "RULES", "TILE", "WORD", "around", "check", "of_codes",
+           "scaled", "scanned", "value_bytes", "violated"]
 
 RANGES = {"rows": (1, 2**31 - 1), "width": (1, 2**24 - 8), "height": (1, 2**24 - 1), "channels": (1, 2**24 - 1)}
 """Least and most of the numbers of a descriptor."""
 
-FORMATS = ("float32", "bfloat16", "float16")
+FORMATS = ("float32", "bfloat16", "float16", "int8")
 """What a value is in memory, by its code."""
 
+CODES = "int8"
+"""The one that is no number: what the first stage of a mode, SFPR, has made of values elsewhere."""
+
 TILE = 8  # rows and values in a row of a tile
-WORD, HALF, LINE = 4, 2, 32  # bytes: of a float32 value, of one in any other format, of what memory has in a beat
+WORD, HALF, LINE = 4, 2, 32  # bytes: of a float32 value, of one of 16 bits, of what memory has in a beat
 BLOCKS = 2**32 - 4  # most of a tensor
 _WORDS = 1 << 32  # of a register
 
@@ -35,9 +38,19 @@ def scanned(d):
     return bool(d.get("scan")) and not d.get("decompress")
 
 
+def of_codes(d):
+    """Whether the values of a descriptor are codes."""
+    return d.get("format", 0) == FORMATS.index(CODES)
+
+
+def scaled(d, mode):
+    """Whether a table of scales is looked at, or written."""
+    return (mode.scaled and not of_codes(d)) or scanned(d)
+
+
 def value_bytes(d):
     """Bytes of a value, by the descriptor's ``format``, a code; float32 if it lacks."""
-    return HALF if d.get("format") else WORD
+    return 1 if of_codes(d) else HALF if d.get("format") else WORD
 
 
 def _power(number):
@@ -82,23 +95,26 @@ def _range(name, text="", tile=False, whole=False):
 
 
 RULES = (
+    Rule("format", f"{CODES} only in modes that begin with SFPR, but for those of DIVISION, and without `scan`",
+         lambda d, mode, bits: not of_codes(d) or bool(mode.codes and not scanned(d)),
+         lambda d, mode, bits: [], lambda d, mode: FORMATS[d["format"]]),
     _range("rows", f"; at least {TILE} in tiled modes; a multiple of {TILE} in modes of whole tiles", True, True),
     _range("width", f"; at least {TILE} in tiled modes", True),
-    Rule("STRIDE", f"a multiple of {WORD}, at least {WORD} * `WIDTH`; with 16-bit values a multiple of {HALF}, at "
-         f"least {HALF} * `WIDTH`",
+    Rule("STRIDE", f"a multiple of {WORD}, at least {WORD} * `WIDTH`; with 16-bit values {HALF} in place of each "
+         f"{WORD}, with {CODES} 1",
          lambda d, mode, bits: d["stride"] % value_bytes(d) == 0 and d["stride"] >= value_bytes(d) * d["width"],
          lambda d, mode, bits: [{"stride": value_bytes(d) * d["width"] + more}
                                 for more in (-WORD, -HALF, -1, 0, 1, 2, 3, WORD)]),
     _range("height", f", also in modes without scales; a multiple of {TILE} in modes of whole tiles", whole=True),
     _range("channels", ", also in modes without scales"),
     Rule("BASE", f"a multiple of {WORD}; `BASE` + (`ROWS` - 1) * `STRIDE` + {WORD} * `WIDTH` is at most "
-         f"2^`address_width`; with 16-bit values {HALF} in place of each {WORD}",
+         f"2^`address_width`; with 16-bit values {HALF} in place of each {WORD}, with {CODES} 1",
          lambda d, mode, bits: d["base"] % value_bytes(d) == 0 and 0 <= d["base"] <= (1 << bits) - _size(d),
          lambda d, mode, bits: [{"base": base} for base in (
              *range(1, WORD + 1), *_last(_size(d), value_bytes(d), bits))]),
-    Rule("SCALES", f"in modes that scale, and with `scan`: a multiple of {LINE}; `SCALES` + {WORD} * `CHANNELS` is at "
-         "most 2^`address_width`",
-         lambda d, mode, bits: not (mode.scaled or scanned(d)) or "scales" not in d or (
+    Rule("SCALES", f"in modes that scale, but with {CODES}, and with `scan`: a multiple of {LINE}; `SCALES` + {WORD} * "
+         "`CHANNELS` is at most 2^`address_width`",
+         lambda d, mode, bits: not scaled(d, mode) or "scales" not in d or (
              d["scales"] % LINE == 0 and 0 <= d["scales"] <= (1 << bits) - WORD * d["channels"]),
          lambda d, mode, bits: [{"scales": scales} for scales in (
              1, 2, 4, 8, LINE // 2, LINE, *_last(WORD * d["channels"], LINE, bits))]),

@@ -11,7 +11,7 @@ from actcodec.rtl.offload.control import setting
 from actcodec.rtl.offload.control.config import check_modes, check_payload, of_streams
 from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, PAYLOAD, PAYLOADS, SCAN, STREAMS, VALUES
-from actcodec.rtl.offload.memory.formats import halves_of
+from actcodec.rtl.offload.memory.formats import codes_of, halves_of
 
 __all__ = ["Registers"]
 
@@ -42,7 +42,7 @@ class Registers(wiring.Component):
         that have them.
     address_width : int
         Bits of an address in memory, 32 to 64; registers have no more, and a write of more is refused.
-    formats : tuple of {"float32", "bfloat16", "float16"}
+    formats : tuple of {"float32", "bfloat16", "float16", "int8"}
         Of values in memory (see :func:`~actcodec.rtl.offload.memory.formats.halves_of`).
     payload : {"stream", "memory", "both"}
         Where payloads pass. "stream": the streams, and nothing here is about memory. "memory": memory alone. "both":
@@ -82,13 +82,14 @@ class Registers(wiring.Component):
         if address_width not in range(32, 65):
             raise ValueError(f"address_width must be 32 to 64, not {address_width!r}")
         check_payload(payload)
+        beside = (*halves_of(formats), *codes_of(formats))
         self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
                       "address_width": address_width, "payloads": PAYLOADS.index(payload), "scans": 1,
-                      "formats": sum(1 << FORMATS.index(name) - 1 for name in halves_of(formats))}
+                      "formats": sum(1 << FORMATS.index(name) - 1 for name in beside)}
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
                                 for name, info in VALUES.items()} | {
             "settings": setting.width(modes), "clipped": int(any(mode.format.segmented for mode in modes)),
-            "format": VALUES["format"].width if halves_of(formats) else 0, "payload_memory": int(payload == "both")}
+            "format": VALUES["format"].width if beside else 0, "payload_memory": int(payload == "both")}
         widths |= dict.fromkeys(PAYLOAD, 0) if payload == "stream" else {}
         widths |= {} if scan else dict.fromkeys(SCAN, 0)
         lengths = dict.fromkeys(("lengths_in", "lengths_out"), 32 * cdus)

@@ -19,9 +19,15 @@ from tb.offload.jobs import Job
 from tb.soak import chance
 from tb.soak.session import Session
 
-OTHERS = ("images", "PAYLOAD", "PAYLOAD_SIZE")  # limits that are no matter of the tensor's plan
+OTHERS = ("format", "images", "PAYLOAD", "PAYLOAD_SIZE")  # limits that are no matter of the tensor's plan
+CODES = limits.FORMATS.index(limits.CODES)
 GOOD = {"rows": 16, "width": 16, "stride": 64, "height": 8, "channels": 2, "base": 0x1000, "scales": 0x2000,
         "decompress": 0}
+
+
+def taken(forms):
+    """Modes, each with those of the formats that it takes."""
+    return [(mode, form) for mode, form in product(lane_modes(), forms) if form != CODES or mode.codes]
 
 
 def good(mode, **changes):
@@ -29,10 +35,10 @@ def good(mode, **changes):
     return GOOD | {"settings": sum(setting.default << setting.low for setting in mode.settings)} | changes
 
 
-@pytest.mark.parametrize("address_width, halves", [(40, True), *regress((32, False), (64, False))])
-def test_plan(address_width, halves):
-    simulate(TensorPlan(1, address_width, ends=True, halves=halves), __file__,
-             [descriptors_on_both_sides_of_each_limit], width=address_width, halves=halves)
+@pytest.mark.parametrize("address_width, more", [(40, True), *regress((32, False), (64, False))])
+def test_plan(address_width, more):
+    simulate(TensorPlan(1, address_width, ends=True, halves=more, codes=more), __file__,
+             [descriptors_on_both_sides_of_each_limit], width=address_width, more=more)
 
 
 def test_settings_on_both_sides_of_each_limit(random, request):
@@ -67,14 +73,14 @@ def test_settings_on_both_sides_of_each_limit(random, request):
 
 def test_each_limit_has_two_sides():
     """Only memory of 40 bits is too small for so many blocks."""
-    for mode, form in product(lane_modes(), range(len(limits.FORMATS))):
+    for mode, form in taken(range(len(limits.FORMATS))):
         sides = Counter()
         for name, descriptor in chain(limits.around(good(mode, format=form), mode, 64), limits.around(
                 good(mode, decompress=1, format=form), mode, 64)):
             cause = limits.violated(descriptor, mode, 64)
             sides[name, cause] += cause in (None, name)
         names = {rule.name for rule in limits.RULES
-                 if rule.name not in OTHERS and (rule.name != "SCALES" or mode.scaled)}
+                 if rule.name not in OTHERS and (rule.name != "SCALES" or limits.scaled({"format": form}, mode))}
         names |= {setting.name for setting in mode.settings if setting.limits}
         assert {key for key in sides if sides[key]} - {("SCALES", None)} == {
             (name, cause) for name in names for cause in (None, name)} - {("SCALES", None)}, mode.name
@@ -82,16 +88,17 @@ def test_each_limit_has_two_sides():
 
 @cocotb.test
 async def descriptors_on_both_sides_of_each_limit(dut):
-    bench, bits, halves, random = Bench(dut), parameters()["width"], parameters()["halves"], rng()
-    layout = descriptor_layout(bits, True, halves)
+    bench, bits, more, random = Bench(dut), parameters()["width"], parameters()["more"], rng()
+    layout = descriptor_layout(bits, True, more, more)
     await bench.start()
     seen = Counter()
-    for mode, form in product(lane_modes(), range(len(limits.FORMATS)) if halves else [0]):
+    for mode, form in taken(range(len(limits.FORMATS)) if more else [0]):
         start = good(mode, rows=8 * int(random.integers(1, 40)), width=int(random.integers(8, 70)), format=form)
         size = limits.value_bytes(start)
         start |= {"stride": size * (start["width"] + int(random.integers(20))), "channels": int(random.integers(1, 40))}
         for name, one in limits.around(start, mode, bits):
-            flags = {"tiled": mode.tiled, "scaled": mode.scaled, "whole": mode.format.whole, "half": form != 0}
+            flags = {"tiled": mode.tiled, "scaled": limits.scaled(one, mode), "whole": mode.format.whole,
+                     "half": form not in (0, CODES), "byte": form == CODES}
             await FallingEdge(dut.clk)
             dut.descriptor.value = layout.const(
                 {field: int((one | flags)[field]) for field in layout.members}).as_bits()
@@ -107,4 +114,4 @@ async def descriptors_on_both_sides_of_each_limit(dut):
     rules = [rule.name for rule in limits.RULES
              if rule.name not in OTHERS and (rule.name != "blocks" or bits > 40)]
     assert all(seen[name, form, legal] for name in rules for legal in (True, False)
-               for form in {form for _, form, _ in seen}), seen
+               for form in {form for _, form, _ in seen} if legal or (name, form) != ("SCALES", CODES)), seen
