@@ -100,6 +100,12 @@ def layout_keys(labels):
     return {label: flow.identity(key) for label, key in mapping_keys(labels).items()}
 
 
+def sky130_keys(labels):
+    from actcodec.synth.sky130 import flow
+
+    return {label: flow.identity(key) for label, key in mapping_keys(labels).items()}
+
+
 def mutant_keys(labels):
     from actcodec.synth import mutate
 
@@ -149,6 +155,7 @@ KINDS = {
     "areas": Kind("areas and slacks", lambda: keys("synth/baseline.json"), mapping_keys, synth("baseline", "--renew")),
     "fpga": Kind("FPGA", lambda: keys("synth/fpga.json"), placement_keys, synth("fpga", "--renew", unit=True)),
     "placed": Kind("placed netlists", lambda: keys("docs/records/placed.json"), layout_keys, synth("place", "--renew")),
+    "sky130": Kind("sky130", lambda: keys("docs/records/sky130.json"), sky130_keys, synth("sky130", "--renew")),
     "power": Kind("power", lambda: keys("docs/records/power.json"), mapping_keys, synth("map", "--power", "--renew")),
     "netlists": Kind("netlists", lambda: keys("docs/records/netlists.json"), mapping_keys, synth("gates", "--renew")),
     "mutants": Kind("mutants", lambda: keys("docs/records/mutants.json"), mutant_keys, lambda labels: [

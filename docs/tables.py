@@ -3,9 +3,9 @@ records of placed netlists and of power in ``docs/records``.
 
 ``python -m docs.tables`` writes areas, flip-flops, slacks and ratios into the tables between the lines ``<!-- figures
 -->`` and ``<!-- /figures -->``; with ``--check`` it only tells whether they are up to date. What a row is called says
-which records it adds up; everything else in a table stays as it is. ``docs/synthesis.md`` has three tables more:
-``fpga`` and ``placed`` have a row for each unit that was placed on an FPGA or as cells, ``late`` one for each that does
-not meet the clock. What is stale, by :mod:`docs.figures`, has a mark.
+which records it adds up; everything else in a table stays as it is. ``docs/synthesis.md`` has four tables more:
+``fpga``, ``placed`` and ``sky130`` have a row for each unit that was placed on an FPGA or as cells, or mapped to those
+of sky130, ``late`` one for each that does not meet the clock. What is stale, by :mod:`docs.figures`, has a mark.
 """
 
 import json
@@ -13,11 +13,12 @@ import re
 import sys
 from pathlib import Path
 
-from actcodec.synth.library import PERIOD
+from actcodec.synth.library import NAND2, PERIOD
+from actcodec.synth.sky130.flow import gates as sky130_gates
 from docs import figures, marks
 
 __all__ = ["DOCUMENTS", "PLACED", "POWER", "ROWS", "fpga", "late", "mark", "placed", "power", "render",
-           "render_power", "render_synthesis"]
+           "render_power", "render_synthesis", "sky130"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/units.md")
@@ -143,12 +144,26 @@ def placed(found, stale=()):
         yield f"| {label} | {' | '.join(cells)} |"
 
 
+def sky130(found, stale=()):
+    """The lines of the table of netlists of sky130's cells."""
+    yield "| unit | kGE, Nangate45 | MHz | kGE, sky130 | more | um² | slack, ps | MHz | recipe |"
+    yield "|---|" + 7 * "---:|" + "---|"
+    for label, one in found.items():
+        first = one["nangate45"]
+        before, after = first["area"] / NAND2 / 1000, sky130_gates(one["area"])
+        recipe = f"`{one['recipe']}`" + (f" (`{first['recipe']}`)" if one["recipe"] != first["recipe"] else "")
+        yield (f"| {label} | {before:,.2f} | {1e6 / (PERIOD - first['slack']):,.0f} | "
+               f"{mark(f'{after:,.2f}', label in stale)} | {after / before - 1:+.0%} | {one['area']:,.0f} | "
+               f"{one['slack']:+.0f} | {one['fmax']:.0f} | {recipe} |")
+
+
 def render_synthesis(text, recorded, stale=None):
     """docs/synthesis.md with what is recorded of the FPGA, and of units that do not meet the clock."""
-    stale = stale or {"fpga": (), "areas": (), "placed": ()}
+    stale = stale or {"fpga": (), "areas": (), "placed": (), "sky130": ()}
     return marks.render(text, {
         "fpga": lambda: fpga(json.loads((ROOT / "synth/fpga.json").read_text()), stale["fpga"]),
         "placed": lambda: placed(json.loads((ROOT / "docs/records/placed.json").read_text()), stale["placed"]),
+        "sky130": lambda: sky130(json.loads((ROOT / "docs/records/sky130.json").read_text()), stale["sky130"]),
         "late": lambda: late(recorded, stale["areas"])})
 
 

@@ -7,8 +7,8 @@ from importlib import import_module
 
 import click
 
-COMMANDS = {"map": "mapping", "baseline": "baseline", "fpga": "fpga", "place": "layout.command", "gates": "gates",
-            "mutate": "mutate"}
+COMMANDS = {"map": "mapping", "baseline": "baseline", "fpga": "fpga", "place": "layout.command",
+            "sky130": "sky130.command", "gates": "gates", "mutate": "mutate"}
 
 
 class Commands(click.Group):

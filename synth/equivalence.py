@@ -234,8 +234,9 @@ def _circuits(name, rtl, generic, netlist, library):
     return before, after, outputs
 
 
-def prove(name, folder, limit=LIMIT, build=BUILD):
+def prove(name, folder, limit=LIMIT, build=BUILD, library=None):
     """Compares the netlist in ``folder`` with the RTL it was mapped from, or remembers the result: a :class:`Proof`.
+    Its cells are those of the Liberty file ``library`` (default: Nangate45's).
 
     Raises
     ------
@@ -253,7 +254,7 @@ def prove(name, folder, limit=LIMIT, build=BUILD):
            "design -reset", "read_json generic.json", *flatten, "write_json flat.json"], folder, name, "rtl")
     rtl, generic, netlist = (json.loads((folder / f"{stem}.json").read_text())["modules"][name]
                              for stem in ("rtl", "flat", "net"))
-    before, after, outputs = _circuits(name, rtl, generic, netlist, liberty(build))
+    before, after, outputs = _circuits(name, rtl, generic, netlist, library or liberty(build))
     before.write(folder / "rtl.blif", outputs)
     after.write(folder / "net.blif", outputs)
     script = f"read_blif rtl.blif; strash; &get; &w rtl.aig; read_blif net.blif; strash; &get; &cec -T {limit} rtl.aig"

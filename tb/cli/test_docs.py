@@ -43,6 +43,15 @@ def test_a_placed_netlist_s_row_has_both_slacks_and_a_mark():
         "| zvc | +1 | -43 (11) | 1,370 | +4 (0) | 1,464 | 1,010† | +1.0% | 45 | +10, -12, -90 | 60, 2.5, 23 |"]
 
 
+def test_a_row_of_sky130_compares_gates_and_names_both_recipes():
+    one = {"area": 4129.0, "slack": -3.6, "fmax": 397.9, "recipe": "least",
+           "nangate45": {"area": 798.0, "slack": 0.0, "recipe": "fast"}}
+    assert list(tables.sky130({"dct": one}, ["dct"]))[2:] == [
+        "| dct | 1.00 | 1,456 | 1.10† | +10% | 4,129 | -4 | 398 | `least` (`fast`) |"]
+    same = one | {"recipe": "fast"}
+    assert list(tables.sky130({"dct": same}))[2].endswith("| 1.10 | +10% | 4,129 | -4 | 398 | `fast` |")
+
+
 def test_late_is_what_has_negative_slack():
     one = {"area": 1234.5, "slack": 0.0, "recipe": "fast"}
     assert list(tables.late({"dct": one, "zvc": one | {"slack": -0.4}}))[2:] == ["| zvc | 1,234 | -0.4 | `fast` |"]
@@ -115,7 +124,7 @@ def test_every_figure_has_a_key_or_a_mark():
 def test_commands_name_what_is_known():
     """Of every label that is recorded, or its unit."""
     orders = figures.orders()
-    for name in ("areas", "placed", "power", "netlists"):
+    for name in ("areas", "placed", "sky130", "power", "netlists"):
         assert set(figures.KINDS[name].recorded()) <= set(orders), name
     (_, _, command, *names, renew), = figures.KINDS["areas"].commands(["lane (independent memory)", "dct"])
     assert (command, names, renew) == ("baseline", ["accelerator-independent-memory", "dct"], "--renew")
