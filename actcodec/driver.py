@@ -56,7 +56,8 @@ class Result:
 class Driver(RegisterAccess):
     """One accelerator, made by :meth:`open`. ``cdus``, ``modes``, ``formats`` (of values in memory) and
     ``address_width`` say what it has; ``payloads`` where payloads can be: 0 in the streams, 1 in memory, 2 in either;
-    ``scans`` whether it can scan tensors. One that can also computes r, so that its scale tables always hold k.
+    ``scans`` whether it can scan tensors; ``queue`` how many descriptors a ring can have, or 0. One that scans also
+    computes r, so that its scale tables always hold k.
 
     One tensor at a time. Tensors are contiguous unless ``stride`` tells the bytes from one row of their view to the
     next. ``scale_table`` is the address, a multiple of 32, of room for a float32 word for each channel, rounded up to
@@ -67,7 +68,7 @@ class Driver(RegisterAccess):
     def __init__(self, bus: Any, memory: Any, wait: Callable[[], Any] | None = None) -> None:
         super().__init__(bus)
         self.memory, self.wait = memory, wait
-        self.cdus = self.address_width = self.payloads = 0
+        self.cdus = self.address_width = self.payloads = self.queue = 0
         self.scans = False
         self.modes: tuple[str, ...] = ()
         self.formats: tuple[str, ...] = ()
@@ -86,8 +87,9 @@ class Driver(RegisterAccess):
             raise RuntimeError(f"no accelerator: the magic number is {magic:#010x}, not {MAGIC:#010x}")
         if major != MAJOR:
             raise RuntimeError(f"the accelerator's registers have version {major}, this driver knows version {MAJOR}")
-        self.cdus, modes, beside, self.address_width, self.payloads, scans = await self.get(
-            "cdus", "modes", "formats", "address_width", "payloads", "scans")
+        self.cdus, modes, beside, self.address_width, self.payloads, scans, queues = await self.get(
+            "cdus", "modes", "formats", "address_width", "payloads", "scans", "queues")
+        self.queue = 1 << queues if queues else 0
         self.scans = bool(scans)
         self.formats = tuple(name for code, name in enumerate(FORMATS) if (2 * beside | 1) >> code & 1)
         self.modes = tuple(mode.name for mode in codecs.lane_modes() if modes >> mode.code & 1)

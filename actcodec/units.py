@@ -20,6 +20,7 @@ ADDRESS = {"address_width": 40}
 MEMORY = {**ADDRESS, "outstanding": 384, "memory": "shared"}
 FORMATS = {"formats": ("float32",)}
 SCAN = {"scan": False}
+QUEUE = {"queue": 0}
 HALVES = {"formats": ("bfloat16", "float16")}
 CODERS = {"coders": 4}
 CODED = {coder: {"modes": modes} for coder, modes in JPEG_ACT_CODED.items()}
@@ -56,7 +57,7 @@ OFFLOAD = (
     Unit("payload", "offload.memory.payload:Payload", "a frame's packets to memory and back, over AXI",
          {**ADDRESS, "outstanding": 384}),
     Unit("registers", "offload.control.registers:Registers", "registers on AXI4-Lite",
-         {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS, "payload": "stream", **SCAN}),
+         {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS, "payload": "stream", **SCAN, **QUEUE}),
     Unit("collector", "offload.wire.collector:Collector", "blocks of all CDUs to packets",
          {"cdus": 4, "modes": JPEG_ACT}, variants=CODED, by_name=tuple(CODED)),
     Unit("splitter", "offload.wire.splitter:Splitter", "packets to blocks for all CDUs", {"cdus": 4, "modes": JPEG_ACT},
@@ -69,7 +70,7 @@ OFFLOAD = (
          {"modes": JPEG_ACT, **MEMORY, **FORMATS, **SCAN, **CODERS}, codec="jpegact.cdu:Cdu", synth=None,
          bench="offload/accelerator"),
     Unit("accelerator", "offload.accelerator:Accelerator", "lanes, collector, splitter, registers: all of it",
-         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **FORMATS, "payload": "stream", **SCAN, **CODERS},
+         {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **FORMATS, "payload": "stream", **SCAN, **QUEUE, **CODERS},
          codec="jpegact.cdu:Cdu",
          variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
                    "independent memory": {"memory": "independent"}},

@@ -4,9 +4,12 @@ from pathlib import Path
 
 from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.control.limits import RULES
-from actcodec.rtl.offload.control.register_map import ACCESS, ADDRESS_BITS, ERRORS, MAP
+from actcodec.rtl.offload.control.register_map import ACCESS, ADDRESS_BITS, ERRORS, MAP, REPORT
 
 __all__ = ["markdown"]
+
+REPORTED = {"status": ": as the register `STATUS`, with `done`, `error` and `clipped`",
+            "number": ": that of the descriptor, as `TAIL` counts"}
 
 def _bits(field):
     """The bits of a field as text."""
@@ -88,6 +91,16 @@ def markdown(modes):
         "4. Wait for `done`, by the interrupt or by polling `STATUS`. Then check `error`.",
         "5. After compressing, `bytes_out` is the length of the payload. In modes with streams, keep `lengths_out` and",
         "   write them as `lengths_in` to decompress.",
+        "",
+        "## Reports of a ring",
+        "What the last 64 bytes of a descriptor have when its tensor has ended, from their first bit on.",
+        "[integration.md](integration.md#a-ring-of-descriptors) has the rest of a descriptor.",
+        "",
+        *_rows(("bits", "value"), ((f"{low + size - 1}:{low}", f"`{name}`" + REPORTED.get(name, ""))
+                                   for name, (low, size) in REPORT.items())),
+        "",
+        "The second half has either `lengths_out`, when a tensor was compressed in a mode with streams, or the five",
+        "values behind it, 0 where their registers do not exist.",
         "",
         "## Limits",
         "A tensor beyond any of these, or beyond the [limits of a setting](#settings), is the error DESCRIPTOR.",

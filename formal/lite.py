@@ -5,7 +5,7 @@ from amaranth.hdl import Cat, Mux, Signal, Value
 from actcodec.codecs import lane_modes
 from actcodec.rtl.common.axil import OKAY, SLVERR
 from actcodec.rtl.offload.control import setting
-from actcodec.rtl.offload.control.register_map import BITS, PAYLOAD, STREAMS, VALUES
+from actcodec.rtl.offload.control.register_map import BITS, PAYLOAD, QUEUE, SCAN, STREAMS, VALUES
 from actcodec.rtl.offload.control.registers import Registers
 from formal.catalogue import Proof
 from formal.harness import Harness
@@ -19,7 +19,7 @@ MODES = lane_modes("brc")
 SETTINGS = setting.width(MODES)
 # Without a mode that has streams in place of blocks, no word tells of their lengths; nor, without payloads in memory,
 # of their places.
-LACKS = (*STREAMS, *PAYLOAD, "payload_memory")
+LACKS = (*STREAMS, *PAYLOAD, "payload_memory", *SCAN, *QUEUE)
 THERE = [bits for bits in BITS if bits.name not in LACKS and (bits.name != "settings" or bits.part < SETTINGS)]
 
 

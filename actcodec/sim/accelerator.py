@@ -29,29 +29,32 @@ class Accelerator:
     formats: tuple = ("float32",)
     payload: str = "stream"
     scan: bool = False
+    queue: int = 0
 
     def __str__(self) -> str:
         formats = "" if self.formats == ("float32",) else f", {', '.join(self.formats)}"
         payload = "" if self.payload == "stream" else f", payload in {self.payload}"
         return (f"{self.cdus} x {'+'.join(self.modes)}, {self.memory} memory, {self.outstanding} beats, "
-                f"{self.address_width} bits{formats}{payload}{', scan' * self.scan}")
+                f"{self.address_width} bits{formats}{payload}{', scan' * self.scan}"
+                f"{f', queue of {self.queue}' if self.queue else ''}")
 
 
 @cache
 def library(accelerator: Accelerator) -> Path:
     """The shared library that simulates an :class:`Accelerator` in its environment, built unless it is kept."""
     hardware = dataclasses.asdict(accelerator)
-    cdus, payload = hardware.pop("cdus"), hardware.pop("payload")
+    whole_only = {name: hardware.pop(name) for name in ("cdus", "payload", "queue")}
+    cdus, payload = accelerator.cdus, accelerator.payload
     one, whole = f"a lane with {', '.join(accelerator.modes)}", f"an accelerator with {cdus} of its lanes"
     with ThreadPoolExecutor(1) as pool:
         pool.submit(build.runtime)  # beside elaboration, which leaves a core idle; compilation has its errors
         lane = _elaborated("top_lane", "lane", hardware, one)
-        top = _elaborated("top", "accelerator", {"cdus": cdus, "payload": payload, **hardware}, whole)
+        top = _elaborated("top", "accelerator", {**whole_only, **hardware}, whole)
     objects = build.compiled({"top": top, "top_lane": lane}, what={
         "top": f"the simulation of {whole}, half a minute or more",
         "top_lane": f"the simulation of {one}, two minutes or more"})
     pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
-    pins += " PINS(m_axi_payload_)" * (payload != "stream")
+    pins += " PINS(m_axi_payload_)" * (payload != "stream") + " PINS(m_axi_queue_)" * (accelerator.queue > 0)
     return build.linked("accelerator.so", objects, [ENVIRONMENT], f"-DALL_PINS={pins}",
                         "-DINTERRUPT=__SYM__interrupt", *(["-DNO_STREAMS"] if payload == "memory" else []))
 

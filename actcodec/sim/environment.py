@@ -18,7 +18,7 @@ __all__ = ["KINDS", "PATTERNS", "Broken", "Environment", "MemoryBehaviour", "Tra
 PATTERNS = ("never", "seldom", "half", "mostly", "bursts", "naps", "shy", "any")
 KINDS = ("independent", "shared", "crossbar")
 CHANCE, TURNS, ROTATION = range(3)
-IDLE, COMPRESSING, DECOMPRESSING, EITHER, SCANNING = range(5)
+IDLE, COMPRESSING, DECOMPRESSING, EITHER, SCANNING, RUNNING = range(6)
 PAUSED, INTERRUPTED, STUCK = range(3)  # BROKEN has a verdict
 PATIENCE = 20_000  # cycles in which nothing moves
 SLVERR = 2  # a response
@@ -66,7 +66,7 @@ def _functions(path):
     library = ctypes.CDLL(str(path))
     pointer, integer, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint64
     for name, result, *arguments in [
-            ("create", pointer, word, pointer, pointer, word, word, integer, ctypes.c_int, ctypes.c_int),
+            ("create", pointer, word, pointer, pointer, word, word, integer, *3 * [ctypes.c_int]),
             ("destroy", None),
             ("reset", None), ("begin", None, pointer, integer, integer, integer, ctypes.c_double, word),
             ("phase", None, ctypes.c_int), ("give_up", None),
@@ -80,14 +80,20 @@ def _functions(path):
     return library
 
 
+def _extra(accelerator):
+    """Which port moves payloads, and which descriptors; -1 for none."""
+    payload = accelerator.payload != "stream"
+    return (accelerator.cdus if payload else -1, accelerator.cdus + payload if accelerator.queue else -1)
+
+
 class Environment:
     """One accelerator, reset. Its flip-flops begin with random bits, or with zeros where ``seed`` is 0.
 
     ``bytes`` is memory from the address ``origin`` on. With ``owned``, ``owner`` says for each of them whether it
     belongs to nobody (0), to the tensor (1), to the table of scales (2), or to the payload (4): only what they own is
     read, only the tensor, or the payload, is written, each byte once, which makes it a 3. A scan writes scales instead,
-    where bytes are 5, which makes them a 2. Otherwise all of it may be read and written, and beyond it the answer is an
-    error.
+    where bytes are 5, which makes them a 2. What owns them while a ring is RUNNING, memory.h says. Otherwise all of it
+    may be read and written, and beyond it the answer is an error.
     """
 
     def __init__(self, accelerator: Accelerator, seed: int, size: int = 1 << 20, origin: int = 0,
@@ -96,11 +102,10 @@ class Environment:
         self.bytes, owner = np.zeros(size, np.uint8), np.zeros(size, np.uint8) if owned else None
         self.owner = owner
         self._library = _functions(library(accelerator))
-        self._state = np.zeros(6, np.int64)
+        self._state = np.zeros(7, np.int64)
         self._environment = self._library.environment_create(
             seed, self.bytes.ctypes.data, None if owner is None else owner.ctypes.data, origin, size,
-            accelerator.outstanding, accelerator.cdus if accelerator.payload != "stream" else -1,
-            accelerator.memory == "shared")
+            accelerator.outstanding, *_extra(accelerator), accelerator.memory == "shared")
         self.check()
 
     def __del__(self) -> None:
@@ -159,6 +164,11 @@ class Environment:
         """Answers with errors that lanes have got: to reads, to writes."""
         return self._look(4), self._look(5)
 
+    @property
+    def ring_failures(self) -> int:
+        """Answers with errors that the queue has got."""
+        return self._look(6)
+
     def _look(self, index):
         self._call("state", self._state.ctypes.data)
         return int(self._state[index])
@@ -211,8 +221,9 @@ class Environment:
 
     def traffic(self) -> dict[str, Any]:
         """What has passed since the start: {"read": [...], "written": [...], "sent": ..., "received": ...}, beats of
-        memory for each CDU, then for the payload's port if there is one; packets of streams, as :class:`Traffic`."""
-        ports = self.accelerator.cdus + (self.accelerator.payload != "stream")
+        memory for each CDU, then for the payload's port and for the queue's if there are; packets of streams, as
+        :class:`Traffic`."""
+        ports = self.accelerator.cdus + sum(port >= 0 for port in _extra(self.accelerator))
         counts = np.zeros((ports, 4, 3), np.int64)
         for k, part in enumerate(counts):
             self._call("traffic", k, part.ctypes.data)

@@ -17,6 +17,8 @@ from actcodec.rtl.offload.lane import Lane
 from actcodec.rtl.offload.memory.formats import codes_of, halves_of
 from actcodec.rtl.offload.memory.reader import check_outstanding
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
+from actcodec.rtl.offload.queue.plan_ahead import PlanAhead
+from actcodec.rtl.offload.queues import TensorQueue
 from actcodec.rtl.offload.scans import TensorScan
 from actcodec.rtl.offload.wire.packets import collector as make_collector
 from actcodec.rtl.offload.wire.packets import splitter as make_splitter
@@ -91,6 +93,9 @@ class Accelerator(wiring.Component):
         MODE says.
     scan : bool
         Tensors can be scanned, for scales and statistics, and a table of k serves both directions.
+    queue : int
+        Descriptors that a ring in memory can have, a power of two, 2 to 32768, whose tensors are run one after the
+        other; 0: there is no queue.
     **options
         Other parameters of ``codec``.
 
@@ -99,6 +104,7 @@ class Accelerator(wiring.Component):
     s_axil_* : AXI4-Lite slave
     m_axi_0_*, m_axi_1_*, ... : AXI4 masters of 256 bits, one for each lane
     m_axi_payload_* : AXI4 master of 256 bits, only with payloads in memory
+    m_axi_queue_* : AXI4 master of 256 bits, only with a queue
     m_axis_*, s_axis_* : AXI4-Stream of 1024 bits, only with payloads in streams
     interrupt : output
 
@@ -109,17 +115,17 @@ class Accelerator(wiring.Component):
     """
 
     def __init__(self, cdus, modes, codec, address_width=40, outstanding=384, memory="shared", formats=("float32",),
-                 payload="stream", scan=False, **options):
+                 payload="stream", scan=False, queue=0, **options):
         check_cdus(cdus)
         check_outstanding(outstanding)
         axi.check_memory(memory)
         check_payload(payload)
-        self._registers = Registers(cdus, modes, address_width, formats, payload, scan)
+        self._registers = Registers(cdus, modes, address_width, formats, payload, scan, queue)
         self.cdus, self.address_width, self.outstanding = cdus, address_width, outstanding
         self.codec, self.memory, self.formats, self.options = codec, memory, tuple(formats), options
         self.halves, self.codes, self._asked = halves_of(formats), codes_of(formats), tuple(modes)  # asked: by the host
         self.modes = with_halves(modes) if self.halves else self._asked
-        self.payload, self.scan = payload, bool(scan)
+        self.payload, self.scan, self.queue = payload, bool(scan), queue
         memory = {}
         for lane in range(cdus):
             memory |= axi.ports(f"m_axi_{lane}_", address_width)
@@ -127,6 +133,7 @@ class Accelerator(wiring.Component):
             **axil.ports("s_axil_", ADDRESS_BITS),
             **memory,
             **end_ports(payload, address_width),
+            **(axi.ports("m_axi_queue_", address_width) if queue else {}),
             "interrupt": Out(1),
         })
 
@@ -138,7 +145,8 @@ class Accelerator(wiring.Component):
         segmented = any(mode.format.segmented for mode in self.modes)
         streams = bool(of_streams(self.modes))
         m.submodules.plan = plan = ResetInserter(clear)(
-            TensorPlan(self.cdus, self.address_width, segmented, bool(self.halves), bool(self.codes)))
+            (PlanAhead if self.queue else TensorPlan)(
+                self.cdus, self.address_width, segmented, bool(self.halves), bool(self.codes)))
         m.submodules.collector = collector = ResetInserter(clear)(make_collector(self.cdus, self.modes))
         splitter = ResetInserter(clear)(make_splitter(self.cdus, self.modes))
         axil.connect(m, self, "s_axil_", registers)
@@ -147,31 +155,46 @@ class Accelerator(wiring.Component):
         leaves, comes, accept = ends.leaves, ends.comes, ends.accept
 
         # Codes are the host's; inside, a mode has its place among those that were built in.
-        found = [control.mode == mode.code for mode in self._asked]
-        byte = control.format == FORMATS.index("int8") if self.codes else None
-        if self.halves:
-            half = control.format != FORMATS.index("float32")
+        def finds(tensor):
+            """Whether a tensor has each of the modes, and whether its values have 16 bits, or 8."""
+            found = [tensor.mode == mode.code for mode in self._asked]
+            byte = tensor.format == FORMATS.index("int8") if self.codes else None
+            if not self.halves:
+                return found, None, byte
+            half = tensor.format != FORMATS.index("float32")
             half = half & ~byte if self.codes else half
             plain = [here & half for mode, here in zip(self._asked, found, strict=True) if mode.halves]
-            found = [here & ~half if mode.halves else here
-                     for mode, here in zip(self._asked, found, strict=True)] + plain
+            return [here & ~half if mode.halves else here
+                    for mode, here in zip(self._asked, found, strict=True)] + plain, half, byte
+
+        found, half, byte = finds(control)
         mode = Signal(config_layout(self.modes)["mode"].shape)
         m.d.comb += mode.eq(choose((here, place) for place, here in enumerate(found)))
 
-        def any_mode(holds):
+        def any_mode(holds, found=found):
             return Cat(here for mode, here in zip(self.modes, found, strict=True) if holds(mode)).any()
 
         launch, abort, unknown, scaled = Signal(), Signal(), Signal(), Signal()
-        scales = any_mode(lambda mode: mode.scaled)
-        m.d.sync += [unknown.eq(~Cat(found).any()), scaled.eq(scales & ~byte if self.codes else scales)]
-        scan = TensorScan(m, self, control, plan, registers.start, clear, abort) if self.scan else None
+
+        def has_table(found, byte):
+            scales = any_mode(lambda mode: mode.scaled, found)
+            return scales & ~byte if self.codes else scales
+
+        m.d.sync += [unknown.eq(~Cat(found).any()), scaled.eq(has_table(found, byte))]
         idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
+        queue = TensorQueue(m, self, registers, plan, clear, abort, works) if self.queue else None
+        start = queue.start if queue else registers.start
+        scan = TensorScan(m, self, control, plan, start, clear, abort) if self.scan else None
         decompress = Signal()  # a copy, as that of the registers goes to every lane
-        m.d.comb += [plan.descriptor[name].eq(control[name])
+        planned = finds(queue.ahead) if queue else (found, half, byte)  # of the tensor to be planned
+        tables = has_table(planned[0], planned[2]) if queue else scaled
+        if scan:
+            tables |= queue.scanned if queue else scan.wanted
+        m.d.comb += [plan.descriptor[name].eq((queue.ahead if queue else control)[name])
                      for name in ("base", "rows", "width", "stride", "height", "channels", "scales")]
         m.d.comb += [
-            plan.descriptor.tiled.eq(any_mode(lambda mode: mode.tiled)),
-            plan.descriptor.scaled.eq(scaled | scan.wanted if scan else scaled),
+            plan.descriptor.tiled.eq(any_mode(lambda mode: mode.tiled, planned[0])),
+            plan.descriptor.scaled.eq(tables),
             collector.blocks.eq(plan.blocks),
             collector.start.eq(launch & ~decompress),
             splitter.blocks.eq(plan.blocks),
@@ -179,11 +202,11 @@ class Accelerator(wiring.Component):
             *ends.driven(launch, decompress, clear, abort),
         ]
         if segmented:
-            m.d.comb += plan.descriptor.whole.eq(any_mode(lambda mode: mode.format.whole))
+            m.d.comb += plan.descriptor.whole.eq(any_mode(lambda mode: mode.format.whole, planned[0]))
         if self.halves:
-            m.d.comb += plan.descriptor.half.eq(half)
+            m.d.comb += plan.descriptor.half.eq(planned[1])
         if self.codes:
-            m.d.comb += plan.descriptor.byte.eq(byte)
+            m.d.comb += plan.descriptor.byte.eq(planned[2])
         m.d.sync += [decompress.eq(control.decompress), splitter.mode.eq(mode)]
         if streams:
             streamed = Signal()
@@ -244,7 +267,7 @@ class Accelerator(wiring.Component):
 
         # All lanes have the same settings.
         impossible = plan.error | lanes[0].refused if hasattr(lanes[0], "refused") else plan.error
-        for refused in ends.refused:
+        for refused in [*ends.refused, *([queue.beyond] if queue else [])]:
             impossible |= refused
         if self.codes:
             passable = Signal()  # by, which SFPR is then
@@ -258,7 +281,8 @@ class Accelerator(wiring.Component):
         # ----------------------------------------------------------------------------------------------- the control
         # A cycle later than it is true, for speed: busy tells of lanes that started as late as abort rose.
         aborted = Signal()
-        m.d.sync += [aborted.eq(abort & ~clear), clear.eq(abort & aborted & ~busy & ends.quiet & ~clear)]
+        quiet = ends.quiet & queue.quiet if queue else ends.quiet
+        m.d.sync += [aborted.eq(abort & ~clear), clear.eq(abort & aborted & ~busy & quiet & ~clear)]
         with m.If(registers.reset):
             m.d.sync += abort.eq(1)
         with m.Elif(clear):
@@ -273,8 +297,8 @@ class Accelerator(wiring.Component):
         offered, ready, size = Signal(), Signal(), Signal(range(PACKET + 1))  # to the splitter, in the cycle before
         c.d.comb += [
             transfer.eq(leaves.valid & leaves.ready),
-            status.busy.eq(~idle | abort),
-            registers.done.eq(ended & ~abort),
+            status.busy.eq(~idle | abort | queue.busy if queue else ~idle | abort),
+            *([] if queue else [registers.done.eq(ended & ~abort)]),
         ]
         m.d.sync += [offered.eq(comes.valid), ready.eq(comes.ready), size.eq(comes.p.count)]
         with c.If(transfer & leaves.p.last):
@@ -282,19 +306,24 @@ class Accelerator(wiring.Component):
         for beat in ends.malformed:
             with c.If(beat):
                 c.d.sync += malformed.eq(1)
+
+        def begin():
+            """The next tensor, from a state in which none is under way."""
+            c.d.comb += queue.begins.eq(1) if queue else plan.start.eq(1)
+            c.d.sync += [status.error.eq(ErrorCode.NONE), launched.eq(0)]
+            if segmented:
+                c.d.sync += status.clipped.eq(0)
+            c.next = "plan"
+
         with c.FSM():
             with c.State("idle"):
                 c.d.comb += idle.eq(1)
                 c.d.sync += [sent.eq(0), malformed.eq(0)]
-                with c.If(registers.start):
-                    c.d.comb += plan.start.eq(1)
-                    c.d.sync += [status.error.eq(ErrorCode.NONE), launched.eq(0)]
-                    if segmented:
-                        c.d.sync += status.clipped.eq(0)
-                    c.next = "plan"
+                with c.If(queue.starts if queue else registers.start):
+                    begin()
             with c.State("plan"):
                 c.d.comb += works.eq(1)
-                with c.If(plan.done):
+                with c.If(queue.planned if queue else plan.done):
                     c.next = "settle"
                     with c.If(unknown):
                         c.d.sync += status.error.eq(ErrorCode.MODE)
@@ -331,13 +360,16 @@ class Accelerator(wiring.Component):
                             (failed("write"), ErrorCode.WRITE), (failed("read"), ErrorCode.READ)):
                         with c.If(happened):
                             c.d.sync += status.error.eq(code)
-            with c.State("settle"):
-                c.d.sync += settling.eq(settling + 1)
-                with c.If(settling == SETTLE - 1):
-                    c.next = "end"
-            with c.State("end"):
-                c.d.comb += ended.eq(1)
-                c.next = "idle"
+            if queue:
+                queue.add_states(c, begin, (sent, malformed))
+            else:
+                with c.State("settle"):
+                    c.d.sync += settling.eq(settling + 1)
+                    with c.If(settling == SETTLE - 1):
+                        c.next = "end"
+                with c.State("end"):
+                    c.d.comb += ended.eq(1)
+                    c.next = "idle"
 
         # ---------------------------------------------------------------------------------------------- the counters
         words = Signal(range(8 * self.cdus + 1))
@@ -351,12 +383,19 @@ class Accelerator(wiring.Component):
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
             "stall_stream": (leaves.valid & ~transfer) | (accept & splitter.wants & ~comes.valid),
             **(scan.amounts if scan else {}),
-        })
+        }, start)
         sums = {name: Signal(35, name=f"all_{name}") if scan and name == "nans" else getattr(status, name)
                 for name in ("nans", "saturated")}
-        totals.add_up(m, sums, lanes, used, launched)
+        there = used
+        if queue:  # the plan of the next tensor may stand before all of this one is counted
+            there = Signal(self.cdus)
+            with m.If(launch):
+                m.d.sync += there.eq(used)
+        totals.add_up(m, sums, lanes, there, launched)
         if scan:
             scan.report(status, counts, sums["nans"])
         if streams:
-            totals.bins(m, registers, lanes, used, launched)
+            totals.bins(m, registers, lanes, there, launched)
+        if queue:
+            queue.report(streamed if streams else None)
         return m

@@ -62,8 +62,9 @@ struct Environment {
     Traffic sent{}, received{};          // packets, by the accelerator
 
     // Flip-flops begin with random bits, or with zeros where the seed is 0.
-    // `payload` is the port that moves payloads, or -1.
-    Environment(uint64_t seed, Content content, int64_t outstanding, int payload, bool stores) : random{seed} {
+    // `payload` is the port that moves payloads, `queue` that of descriptors, or -1.
+    Environment(uint64_t seed, Content content, int64_t outstanding, int payload, int queue, bool stores)
+        : random{seed} {
         auto *context = Verilated::threadContextp();
         context->randReset(seed ? 2 : 0);
         context->randSeed(1 + random.below(INT32_MAX));
@@ -77,11 +78,12 @@ struct Environment {
             top->p##wvalid, top->p##wready, top->p##wdata, top->p##wstrb, top->p##wlast, \
             top->p##bvalid, top->p##bready, top->p##bresp});
         ALL_PINS
-        for (size_t k = 0; k < pins.size(); k++) 
-            masters.emplace_back(verdict, k, outstanding, int(k) == payload, stores || int(k) == payload);
+        for (int k = 0; k < int(pins.size()); k++)  // a descriptor has 16 beats
+            masters.emplace_back(verdict, k, k == queue ? 16 : outstanding, k == payload,
+                                 stores || k == payload || k == queue);
         channels.resize(pins.size());
         reads.resize(pins.size()), writes.resize(pins.size());
-        memory = std::make_unique<Memory>(verdict, content, int(pins.size()), payload);
+        memory = std::make_unique<Memory>(verdict, content, int(pins.size()), payload, queue);
         for (Pauses &pauses : bus) pauses.begin(NEVER, random);
         reset(2);
     }
@@ -220,8 +222,8 @@ struct Environment {
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT Environment *environment_create(uint64_t seed, uint8_t *bytes, uint8_t *owner, uint64_t origin, uint64_t size,
-                                       int64_t outstanding, int payload, int stores) {
-    return new Environment(seed, {bytes, owner, origin, size}, outstanding, payload, stores);
+                                       int64_t outstanding, int payload, int queue, int stores) {
+    return new Environment(seed, {bytes, owner, origin, size}, outstanding, payload, queue, stores);
 }
 EXPORT void environment_destroy(Environment *e) { delete e; }
 EXPORT void environment_reset(Environment *e) { e->reset(2 + e->random.below(3)); }
@@ -260,10 +262,11 @@ EXPORT int64_t environment_take(Environment *e, uint8_t *bytes) {
     }
     return size;
 }
-// cycle, interrupt, whether nothing waits at s_axis, whether a frame there has begun, answers with errors.
+// cycle, interrupt, whether nothing waits at s_axis, whether a frame there has begun, answers with errors: of lanes to reads and to
+// writes, and of the queue.
 EXPORT void environment_state(Environment *e, int64_t *found) {
     int64_t state[] = {e->cycle, e->top->INTERRUPT, e->source.empty(), e->source.begun,
-                       e->memory->failed_reads, e->memory->failed_writes};
+                       e->memory->failed_reads, e->memory->failed_writes, e->memory->failed_ring};
     std::copy(std::begin(state), std::end(state), found);
 }
 EXPORT const char *environment_verdict(Environment *e) { return e->verdict.what.c_str(); }

@@ -14,8 +14,10 @@ enum { OKAY = 0, SLVERR = 2, DECERR = 3 };
 enum Kind { INDEPENDENT, SHARED, CROSSBAR };     // a slave for each lane, for all, for each of two regions
 enum Fairness { CHANCE, TURNS, ROTATION };       // by turns: after the last one; in rotation: another one each cycle
 enum Needs { NOTHING, DATA, BURST };             // what a slave waits for at w before it takes an address
-// Of a byte: WRITTEN is the tensor's or the payload's. FRESH is a byte of the table that a scan has yet to write.
-enum Owner : uint8_t { NOBODY, TENSOR, TABLE, WRITTEN, SPACE, FRESH };
+// Of a byte: WRITTEN is the tensor's or the payload's. FRESH is a byte of the table that a scan has yet to write. While a
+// ring is RUNNING, TENSOR and SPACE are read; GOAL and ROOM are a tensor's and a payload's to be written; DESCRIPTOR is
+// read, and REPORT to be written, by the port of the queue alone.
+enum Owner : uint8_t { NOBODY, TENSOR, TABLE, WRITTEN, SPACE, FRESH, DESCRIPTOR, REPORT, GOAL, ROOM };
 
 // How memory behaves; actcodec/sim/environment.py has the same fields in the same order.
 struct MemoryBehaviour {
@@ -69,7 +71,7 @@ class Memory {
 
     Verdict &verdict;
     Content content;
-    int payload;  // the port that moves payloads, or -1
+    int payload, queue;  // the ports that move payloads, and descriptors, or -1
     MemoryBehaviour behaviour{};
     Random random{0};
     std::vector<Slave> slaves;
@@ -166,14 +168,17 @@ class Memory {
         if (!content.owner) return;
         for (int k = 0; k < BEAT && inside(address); k++) {
             uint8_t owner = content.owner[address - content.origin + k];
-            if (lane == payload ? owner == SPACE && phase == DECOMPRESSING
-                                : owner == TABLE
-                                  || (owner == TENSOR && (phase == COMPRESSING || phase == SCANNING))) return;
+            if (lane == queue ? owner == DESCRIPTOR && phase == RUNNING
+                : lane == payload ? owner == SPACE && (phase == DECOMPRESSING || phase == RUNNING)
+                : owner == TABLE || (owner == TENSOR && (phase == COMPRESSING || phase == SCANNING || phase == RUNNING)))
+                return;
         }
         verdict.wrong("ar of %d: nothing to read at %#llx", lane, (unsigned long long)address);
     }
     void write(int k, const Data &beat, Phase phase) {
-        uint8_t mine = k == payload ? SPACE : phase == SCANNING ? FRESH : TENSOR;
+        bool ring = phase == RUNNING;
+        uint8_t mine = k == queue ? REPORT : k == payload ? ring ? ROOM : SPACE
+                     : phase == SCANNING ? FRESH : ring ? GOAL : TENSOR;
         Lane &lane = lanes[k];
         int s = lane.writes.front();
         Flow &flow = slaves[s].flows[k];
@@ -181,10 +186,12 @@ class Memory {
         for (int byte = 0; byte < BEAT; byte++) {
             if (!(beat.strobe >> byte & 1)) continue;
             uint64_t at = burst.address + byte - content.origin;
-            if (content.owner && (!inside(burst.address) || content.owner[at] != mine))
+            bool scale = ring && k != queue && k != payload && content.owner && inside(burst.address)
+                         && content.owner[at] == FRESH;
+            if (content.owner && (!inside(burst.address) || (content.owner[at] != mine && !scale)))
                 return verdict.wrong("w of %d: writes %#llx%s", k, (unsigned long long)burst.address + byte,
                                      inside(burst.address) && content.owner[at] == WRITTEN ? " once more" : "");
-            if (content.owner) content.owner[at] = mine == FRESH ? TABLE : WRITTEN;
+            if (content.owner) content.owner[at] = mine == FRESH || scale ? TABLE : WRITTEN;
             if (!burst.failing) content.bytes[at] = beat.words[byte / 4] >> byte % 4 * 8;
         }
         burst.address += BEAT;
@@ -198,9 +205,10 @@ class Memory {
 public:
     std::vector<Answer> answers;
     int64_t failed_reads = 0, failed_writes = 0;  // answers with an error that a lane has got
+    int64_t failed_ring = 0;                      // and the queue
 
-    Memory(Verdict &verdict, Content content, int lanes, int payload = -1)
-        : verdict(verdict), content(content), payload(payload) {
+    Memory(Verdict &verdict, Content content, int lanes, int payload = -1, int queue = -1)
+        : verdict(verdict), content(content), payload(payload), queue(queue) {
         this->lanes.resize(lanes);
         answers.resize(lanes);
     }
@@ -217,7 +225,7 @@ public:
                 pauses->begin(behaviour.pauses, random);
         }
         std::fill(answers.begin(), answers.end(), Answer{});
-        failed_reads = failed_writes = 0;
+        failed_reads = failed_writes = failed_ring = 0;
     }
 
     // What memory gives in this cycle, from what the lanes show at its beginning.
@@ -272,7 +280,7 @@ public:
             if (comes) {
                 Slave &s = slaves[lane.reads.front()];
                 Burst &burst = s.flows[k].reads.front();
-                failed_reads += answers[k].rresp != OKAY;
+                (k == queue ? failed_ring : failed_reads) += answers[k].rresp != OKAY;
                 answers[k].rvalid = false;
                 for (uint32_t &word : answers[k].rdata) word = random.next();
                 burst.address += BEAT;
@@ -284,7 +292,7 @@ public:
             }
             if (answered) {
                 Slave &s = slaves[lane.answers.front()];
-                failed_writes += answers[k].bresp != OKAY;
+                (k == queue ? failed_ring : failed_writes) += answers[k].bresp != OKAY;
                 answers[k].bvalid = false;
                 s.flows[k].answers.pop_front();
                 lane.answers.pop_front();

@@ -9,8 +9,9 @@
 
 constexpr int BEAT = 32, PACKET = 128;  // bytes
 
-// EITHER: whoever looks does not know. SCANNING: the tensor is scanned, and then perhaps compressed.
-enum Phase { IDLE, COMPRESSING, DECOMPRESSING, EITHER, SCANNING };
+// EITHER: whoever looks does not know. SCANNING: the tensor is scanned, and then perhaps compressed. RUNNING: tensors of
+// a ring, each of which may be anything.
+enum Phase { IDLE, COMPRESSING, DECOMPRESSING, EITHER, SCANNING, RUNNING };
 
 // The first thing that went wrong.
 struct Verdict {

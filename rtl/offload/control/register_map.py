@@ -11,8 +11,9 @@ from typing import NamedTuple
 from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.setting import BITS as SETTINGS
 
-__all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR",
-           "PAYLOAD", "PAYLOADS", "SCAN", "STREAMS", "VALUES", "Bits", "ErrorCode", "Field", "Register"]
+__all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "DESCRIPTOR", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR",
+           "PAYLOAD", "PAYLOADS", "QUEUE", "REPORT", "SCAN", "STREAMS", "VALUES", "Bits", "ErrorCode", "Field",
+           "Register"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 2, 3
@@ -34,6 +35,7 @@ class ErrorCode(IntEnum):
     BLOCK = 8
     FORMAT = 9
     OVERFLOW = 10
+    ABORTED = 11
 
 
 ERRORS = {
@@ -48,6 +50,7 @@ ERRORS = {
     ErrorCode.BLOCK: "a block of the stream was malformed (detected only in modes whose first byte is a length)",
     ErrorCode.FORMAT: "the format is not built in",
     ErrorCode.OVERFLOW: "the payload is longer than the space in memory; `BYTES_OUT` has its true length",
+    ErrorCode.ABORTED: "a soft reset gave the tensor up (only in the report of a descriptor)",
 }
 
 ACCESS = {
@@ -100,6 +103,7 @@ MAP = (
     )),
     Register("CAPABILITIES", 0x08, (
         Field("cdus", 0, 4, "fixed", "number of CDUs", None),
+        Field("queues", 4, 4, "fixed", "log2 of the descriptors that a ring can have, or 0: there is no queue", None),
         Field("formats", 8, 3, "fixed", "bit f - 1: the format with code f is built in; float32 always is", None),
         Field("address_width", 16, 7, "fixed", "bits of an address in memory", None),
         Field("payloads", 24, 2, "fixed", "where payloads pass: 0 through the streams, 1 memory, 2 as `payload_memory` "
@@ -136,6 +140,8 @@ MAP = (
         Field("format", 12, 2, "rw", f"what a value is in memory: {_FORMATS} (exists only with more than float32)"),
         Field("reciprocal", 14, 1, "rw", "when decompressing: the table has k, as for compression, in place of r"),
         Field("payload_memory", 16, 1, "rw", "the payload is in memory, at `PAYLOAD` (exists only if `payloads` is 2)"),
+        Field("notify", 17, 1, "rw", "in a ring: the end of the tensor sets `done_pending` (exists only if `queues` is "
+              "not 0)"),
     ), locked=True),
     _word("ROWS", 0x24, "rw", "rows of the tensor's view"),
     _word("WIDTH", 0x28, "rw", "values in a row"),
@@ -177,6 +183,24 @@ MAP = (
           "any, and without a scan (this and the next two registers exist only if `scans` is 1)"),
     _word("MAXIMUM", 0x194, "ro", "the greatest one, likewise; minus infinity without any"),
     _word("ZEROS", 0x198, "ro", "zeros of either sign in the tensor, counted by the scan", 2),
+    _word("RING", 0x1A0, "rw", "address of the ring of descriptors, a multiple of 512: the low nine bits are ignored "
+          "(this and the registers behind it exist only if `queues` is not 0, with as many bits as it takes)", 2),
+    Register("RING_SIZE", 0x1A8, (
+        Field("ring_size", 0, 16, "rw", "descriptors in the ring, a power of two; with 0 it does not start"),
+        Field("stop_on_error", 31, 1, "rw", "the ring stops behind a tensor that ends with an error"),
+    ), locked=True),
+    Register("HEAD", 0x1AC, (
+        Field("head", 0, 16, "rw", "the number of the first descriptor that is not ready. Numbers count on, modulo "
+              "twice 2^`queues`; number n is in place n mod `RING_SIZE`. Every write starts the ring, or has it go on"),
+    )),
+    Register("TAIL", 0x1B0, (
+        Field("tail", 0, 16, "ro", "the number of the first descriptor that has not ended; reports of all before are "
+              "in memory"),
+        Field("stopped", 16, 1, "ro", "no further descriptor begins until `HEAD` is written: since reset, a soft "
+              "reset, an error with `stop_on_error`, or an error of the ring's memory", 1),
+        Field("ring_failed", 17, 1, "ro", "memory answered with an error when a descriptor was read, or a report "
+              "written; cleared when `HEAD` is written"),
+    )),
 )
 
 STREAMS = ("lengths_in", "lengths_out", "bin", "count", "counted")
@@ -191,6 +215,9 @@ either, from tensor to tensor."""
 
 SCAN = ("scans", "scan", "scan_only", "reciprocal", "minimum", "maximum", "zeros")
 """Values that a device has only if it can scan tensors."""
+
+QUEUE = ("queues", "notify", "ring", "ring_size", "stop_on_error", "head", "tail", "stopped", "ring_failed")
+"""Values that a device has only if it has a queue of descriptors."""
 
 COUNTERS = ("cycles", "bytes_in", "bytes_out", "stall_read", "stall_write", "stall_stream", "saturated", "nans")
 
@@ -225,3 +252,14 @@ VALUES = {
     field.name: Info(field.width * field.count * register.count, field.access, field.reset, register.locked)
     for register in MAP for field in register.fields
 }
+
+DESCRIPTOR = range(0x20, 0x220)
+"""Addresses of the map that a descriptor of 512 bytes in a ring has, from its first byte on. What can be written from
+MODE to LENGTHS_IN counts in it; and there is room for the report."""
+
+REPORT = {"status": (0, 32), "number": (32, 16), "cycles": (64, 64), "bytes_in": (128, 64), "bytes_out": (192, 64),
+          "lengths_out": (256, 256),
+          "minimum": (256, 32), "maximum": (288, 32), "zeros": (320, 64), "nans": (384, 64), "saturated": (448, 64)}
+"""What the last 64 bytes of a descriptor have when its tensor has ended: the lowest bit, and how many. ``status`` is as
+the register STATUS, and ``number`` that of the descriptor. ``lengths_out`` takes the place of what overlaps it when a
+tensor was compressed in a mode with streams. The values behind that are 0 where the register does not exist."""

@@ -10,13 +10,39 @@ from actcodec.rtl.common import axil
 from actcodec.rtl.offload.control import setting
 from actcodec.rtl.offload.control.config import check_modes, check_payload, of_streams
 from actcodec.rtl.offload.control.limits import FORMATS
-from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, PAYLOAD, PAYLOADS, SCAN, STREAMS, VALUES
+from actcodec.rtl.offload.control.register_map import (
+    ADDRESS_BITS,
+    BITS,
+    DESCRIPTOR,
+    PAYLOAD,
+    PAYLOADS,
+    QUEUE,
+    SCAN,
+    STREAMS,
+    VALUES,
+)
 from actcodec.rtl.offload.memory.formats import codes_of, halves_of
 
-__all__ = ["Registers"]
+__all__ = ["Registers", "check_queue", "described", "line_layout"]
 
 SHAPES = {"table": data.ArrayLayout(3, 64)}  # of values that are more than a number
-ADDRESSES = ("base", "scales", "payload", "payload_size")
+ADDRESSES = ("base", "scales", "payload", "payload_size", "ring")
+SIZES = (0, *(1 << log for log in range(1, 16)))  # of a ring
+LINE = 32  # bytes of a descriptor that come in a cycle
+
+line_layout = data.StructLayout({"valid": 1, "place": 4, "data": 8 * LINE})
+"""A line of a descriptor: its place, and what is there."""
+
+
+def check_queue(queue):
+    """Raises ValueError unless ``queue`` is a number of descriptors that a ring can have, or 0."""
+    if type(queue) is not int or queue not in SIZES:
+        raise ValueError(f"queue must be 0 or a power of two, 2 to 32768, not {queue!r}")
+
+
+def described(bits):
+    """Whether a piece of a value comes from a descriptor: of what can be written, from MODE to LENGTHS_IN."""
+    return bits.address in DESCRIPTOR and VALUES[bits.name].locked and bits.name not in ("bin", *QUEUE[2:])
 
 
 class Registers(wiring.Component):
@@ -49,6 +75,8 @@ class Registers(wiring.Component):
         either, as a bit of MODE says.
     scan : bool
         Tensors can be scanned.
+    queue : int
+        Descriptors that a ring can have, a power of two, 2 to 32768; 0 for no queue.
 
     Ports
     -----
@@ -66,6 +94,12 @@ class Registers(wiring.Component):
     done : input
         Pulse: a tensor has ended, well or, with ``status.error``, badly. In the cycle of ``reset`` it is too late;
         not given from then on.
+    fault : input, only with ``queue``
+        With ``done``, in place of ``status.error``: badly.
+    line : input, :data:`line_layout`, only with ``queue``
+        What comes of a descriptor: it replaces what registers have. Only while ``status.busy``.
+    doorbell : output, only with ``queue``
+        Pulse: ``control.head``, which does not stand, has been written.
     interrupt : output
 
     Raises
@@ -75,16 +109,19 @@ class Registers(wiring.Component):
     """
 
     def __init__(self, cdus, modes, address_width=64, formats=("float32",), payload="stream",
-                 scan=False):
+                 scan=False, queue=0):
         if cdus not in range(1, 9):
             raise ValueError(f"cdus must be 1 to 8, not {cdus!r}")
         check_modes(modes)
         if address_width not in range(32, 65):
             raise ValueError(f"address_width must be 32 to 64, not {address_width!r}")
         check_payload(payload)
+        check_queue(queue)
+        self.queue = queue
         beside = (*halves_of(formats), *codes_of(formats))
         self.fixed = {"cdus": cdus, "modes": sum(1 << mode.code for mode in modes),
                       "address_width": address_width, "payloads": PAYLOADS.index(payload), "scans": 1,
+                      "queues": queue.bit_length() - 1 if queue else 0,
                       "formats": sum(1 << FORMATS.index(name) - 1 for name in beside)}
         self.widths = widths = {name: address_width if name in ADDRESSES else info.width
                                 for name, info in VALUES.items()} | {
@@ -92,23 +129,26 @@ class Registers(wiring.Component):
             "format": VALUES["format"].width if beside else 0, "payload_memory": int(payload == "both")}
         widths |= dict.fromkeys(PAYLOAD, 0) if payload == "stream" else {}
         widths |= {} if scan else dict.fromkeys(SCAN, 0)
+        numbers = dict.fromkeys(("ring_size", "head", "tail"), queue.bit_length())
+        widths |= numbers if queue else dict.fromkeys(QUEUE, 0)
         lengths = dict.fromkeys(("lengths_in", "lengths_out"), 32 * cdus)
         widths |= lengths if of_streams(modes) else dict.fromkeys(STREAMS, 0)
         super().__init__({
             **axil.members(ADDRESS_BITS),
             "control": Out(data.StructLayout({name: SHAPES.get(name, widths[name])
-                                              for name, info in VALUES.items() if info.locked and widths[name]})),
+                                              for name, info in VALUES.items()
+                                              if (info.locked or name == "head") and widths[name]})),
             "start": Out(1),
             "reset": Out(1),
             "status": In(data.StructLayout({name: widths[name] for name, info in VALUES.items()
                                             if info.access == "ro" and name != "done" and widths[name]})),
             "done": In(1),
             "interrupt": Out(1),
-        })
+        } | ({"fault": In(1), "line": In(line_layout), "doorbell": Out(1)} if queue else {}))
 
     def elaborate(self, platform):
         m = Module()
-        optional = ("settings", "payload_memory", *STREAMS, *PAYLOAD, *SCAN)
+        optional = ("settings", "payload_memory", *STREAMS, *PAYLOAD, *SCAN, *QUEUE)
         there = (bits for bits in BITS if bits.name not in optional or bits.part < self.widths[bits.name])
         words = {address: list(pieces) for address, pieces in groupby(there, lambda bits: bits.address)}
 
@@ -125,7 +165,7 @@ class Registers(wiring.Component):
                 if width > 0:
                     register = Signal(width, reset_less=info.access == "rw", name=f"{bits.name}_{start}")
                     values[bits.name] = Cat(values[bits.name], register)
-                    stored.setdefault((bits.address, lane), []).append((bits.name, register, low))
+                    stored.setdefault((bits.address, lane), []).append((bits, register, low))
         m.d.comb += [Value.cast(self.control[name]).eq(values[name]) for name in self.control.shape().members]
         values |= {name: self.status[name] for name in self.status.shape().members} | {"done": Signal(name="done_0")}
         values |= {name: Const(self.fixed.get(name, info.reset), info.width) for name, info in VALUES.items()
@@ -152,11 +192,21 @@ class Registers(wiring.Component):
                     m.d.comb += legal.eq(~Cat(hinders).any())
         clear, entered = ResetSignal(), Signal(32)
         m.d.comb += entered.eq(Mux(clear, 0, content))
+        if self.queue:
+            # A line has the bus to itself: meanwhile the host's writes to what it loads are refused.
+            line, typed, loaded = self.line, Signal(32), Signal(8 * LINE)
+            m.d.comb += [typed.eq(Mux(line.valid, 0, entered)),
+                         loaded.eq(Mux(line.valid & ~clear, line.data, 0))]
         for (place, lane), registers in stored.items():
-            with m.If((take & legal & (address == place >> 2) & strobes[lane]) | clear):
-                for name, register, low in registers:
-                    new = entered[low : low + len(register)]
-                    m.d.sync += register.eq(new if VALUES[name].access == "rw" else register & ~new)
+            word, enters = entered, (take & legal & (address == place >> 2) & strobes[lane]) | clear
+            if self.queue and described(registers[0][0]):
+                first = place - DESCRIPTOR.start
+                word = typed | loaded.word_select(first % LINE // 4, 32)
+                enters |= line.valid & (line.place == first // LINE)
+            with m.If(enters):
+                for bits, register, low in registers:
+                    new = word[low : low + len(register)]
+                    m.d.sync += register.eq(new if VALUES[bits.name].access == "rw" else register & ~new)
 
         pulses = {bits.name: (take & (address == bits.address >> 2) & strobes[bits.low // 8] & content[bits.low])
                   for bits in BITS if VALUES[bits.name].access == "pulse"}
@@ -169,8 +219,11 @@ class Registers(wiring.Component):
             m.d.sync += done.eq(0)
         with m.Elif(self.done):
             m.d.sync += [done.eq(1), values["done_pending"].eq(1)]
-            with m.If(self.status.error != 0):
+            with m.If(self.fault if self.queue else self.status.error != 0):
                 m.d.sync += values["error_pending"].eq(1)
+        if self.queue:
+            head, = (bits for bits in BITS if bits.name == "head")
+            m.d.sync += self.doorbell.eq(take & (address == head.address >> 2))
         m.d.sync += self.interrupt.eq((pending & Cat(values["done_enable"], values["error_enable"])).any())
 
         # ------------------------------------------------------------------------------------------------------- read

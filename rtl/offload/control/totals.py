@@ -12,20 +12,20 @@ from actcodec.rtl.offload.wire.round_robin import MAX_CDUS
 __all__ = ["add_up", "bins", "count", "extremes"]
 
 
-def count(m: Module, registers, amounts):
-    """Adds up ``amounts``, what happens in a cycle by name, and gives ``registers`` the sums. A "tensor" and a "stream"
-    are bytes in and out, by the direction. The sums, by name."""
+def count(m: Module, registers, amounts, start):
+    """Adds up ``amounts``, what happens in a cycle by name, and gives ``registers`` the sums; from ``start`` on. A
+    "tensor" and a "stream" are bytes in and out, by the direction. The sums, by name."""
     control, status = registers.control, registers.status
     totals = {}
     for name, amount in amounts.items():
         m.submodules[f"count_{name}"] = counter = Counter(len(amount))
-        m.d.comb += counter.clear.eq(registers.start)
+        m.d.comb += counter.clear.eq(start)
         m.d.sync += counter.amount.eq(amount)  # some are known late in a cycle
         totals[name] = counter.value
         if hasattr(status, name):
             m.d.comb += getattr(status, name).eq(counter.value)
     restored = Signal()  # the last tensor was decompressed, whatever the registers say of the next one
-    with m.If(registers.start):
+    with m.If(start):
         m.d.sync += restored.eq(control.decompress)
     m.d.comb += [
         status.bytes_in.eq(Mux(restored, totals["stream"], totals["tensor"])),

@@ -19,7 +19,7 @@ from tb.offload.wire import payloads
 # That of test_registers_axi.py has all there is.
 BUILD = {name: synthesised("registers", name, value)
          for name, value in (("cdus", 3), ("modes", ("sfpr", "zvc", "comet", "trim")), ("address_width", 40),
-                             ("formats", ("float32", "float16")))}
+                             ("formats", ("float32", "float16")), ("queue", 16))}
 CAPABILITIES = {**BUILD, **{("sfpr", "zvc", "comet", "trim"): {"modes": 0b100010 | 1 << 21 | 1 << 60, "settings": 75,
                                                                   "lanes": BUILD["cdus"]},
                             JPEG_ACT: {"modes": 0b011110}}[BUILD["modes"]]}
@@ -35,7 +35,8 @@ def test_registers():
 
 @pytest.mark.parametrize("wrong", [{"cdus": 0}, {"cdus": 9}, {"cdus": "2"}, {"modes": ()}, {"modes": ("png",)},
                                    {"modes": "raw"}, {"address_width": 31}, {"address_width": 65},
-                                   {"formats": ("float64", "float32")}, {"formats": ("float16",)}], ids=str)
+                                   {"formats": ("float64", "float32")}, {"formats": ("float16",)}, {"queue": 3},
+                                   {"queue": True}, {"queue": 65536}], ids=str)
 def test_parameters_are_checked(wrong):
     (name, value), = wrong.items()
     with pytest.raises(ValueError, match=rf"{name} must be .*{value!r}".replace("(", r"\(").replace(")", r"\)")):
@@ -99,6 +100,7 @@ class SimulatedHost:
 
     async def start(self):
         await self.bench.start()
+        self.status()
         cocotb.start_soon(self._watch())
 
     async def _watch(self):
@@ -114,6 +116,8 @@ class SimulatedHost:
         self.model.values |= values
         there = [name for name in STATUS if self.model.limits[name]]
         self.dut.status.value = pack(there, self.model)
+        if BUILD["queue"]:
+            self.dut.fault.value = int(self.model.values["error"] != 0)
 
     async def done(self, error=0):
         """A tensor ends: the code stands, a pulse comes, busy falls."""
@@ -148,7 +152,7 @@ class SimulatedHost:
             await FallingEdge(self.dut.clk)
         assert self.pulses == self.model.pulses, f"SEED={SEED}: pulses {self.pulses}, expected {self.model.pulses}"
         held, at = int(self.dut.control.value), 0
-        for name in (name for name, info in VALUES.items() if info.locked and self.model.limits[name]):
+        for name in self.model.held:
             width = self.model.limits[name].bit_length()
             got, at = held >> at & (1 << width) - 1, at + width
             assert got == self.model.values[name], f"SEED={SEED}: control.{name} is {got:#x}"
@@ -389,7 +393,7 @@ async def refuses_address_bits_that_do_not_exist(dut):
     """With all that comes in the word; unless the byte is not written."""
     it = await host(dut, rng())
     width = it.model.values["address_width"]
-    for address in (0x3C, 0x44):
+    for address in (0x3C, 0x44, *([0x1A4] if BUILD["queue"] else [])):
         await it.write([(address, 0x12345678 & (1 << width - 32) - 1, 15)])
         for bit in range(32):
             run = await it.write([(address, 1 << bit | 1, 15)])
@@ -399,6 +403,62 @@ async def refuses_address_bits_that_do_not_exist(dut):
             for byte in range(4):
                 await it.write([(address, 0xFF << 8 * byte, strobe)])
                 await it.read([address])
+
+
+@cocotb.test
+async def lines_of_descriptors_replace_what_registers_have(dut):
+    """While the host writes something else, and what is locked."""
+    random = rng()
+    it = await host(dut, random)
+    if not BUILD["queue"]:
+        return
+    it.status(busy=1)
+    for place in [*range(16)] * 2:
+        line = random.bytes(32)
+        for delay in (3, 0, 1, 2):  # before a write, in its cycle, behind it
+            write = int(random.choice([0x18, 0x20, 0x48, 0x1AC])), int(random.integers(1 << 32)), 15
+            task = cocotb.start_soon(_load(dut, delay, place, line))
+            await it.bench.run({"aw": [write[0]], "w": [word(*write[1:])]}, {"b": 1}, random)
+            await task
+            it.model.write(*write)
+            it.model.load(place, line)
+            await it.check()
+        await it.read(it.model.words)
+
+
+async def _load(dut, delay, place, line):
+    for _ in range(delay + 1):
+        await FallingEdge(dut.clk)
+    dut.line.value = 1 | place << 1 | int.from_bytes(line, "little") << 5
+    await FallingEdge(dut.clk)
+    dut.line.value = 0
+
+
+@cocotb.test
+async def the_doorbell_rings_when_head_is_written(dut):
+    it = await host(dut, rng())
+    if not BUILD["queue"]:
+        return
+    rung = []
+
+    async def watch():
+        while True:
+            await RisingEdge(dut.clk)
+            if dut.doorbell.value == 1:
+                rung.append(int(dut.control.value) >> _below_head(it.model) & it.model.limits["head"])
+            await FallingEdge(dut.clk)
+
+    cocotb.start_soon(watch())
+    for busy in (0, 1):
+        it.status(busy=busy)
+        for head in (1, 5, 31, 0):
+            await it.write([(0x1AC, head, 15), (0x1A8, head, 15), (0x1B0, head, 15), (0x18, 0, 15)])
+    assert rung == [1, 5, 31, 0] * 2
+
+
+def _below_head(model):
+    """Bits of ``control`` below those of the head."""
+    return sum(model.limits[name].bit_length() for name in model.held[: model.held.index("head")])
 
 
 @cocotb.test

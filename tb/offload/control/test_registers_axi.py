@@ -19,7 +19,7 @@ from tb.offload.control.register_model import STATUS, RegisterModel, pack
 
 LANES = lane_modes()
 ALL = {"cdus": 8, "modes": sum(1 << mode.code for mode in LANES), "settings": setting.width(LANES),
-       "clipped": 1, "lanes": 8, "payloads": 2, "scans": 1}
+       "clipped": 1, "lanes": 8, "payloads": 2, "scans": 1, "queue": 256}
 END = 1 << ADDRESS_BITS
 
 
@@ -27,7 +27,7 @@ class Flat(wiring.Component):
     """The registers with the ports that cocotbext-axi looks for."""
 
     def __init__(self):
-        self.inner = Registers(8, LANES, payload="both", scan=True)
+        self.inner = Registers(8, LANES, payload="both", scan=True, queue=256)
         super().__init__({
             **{f"s_axil_{name}": In(width) for name, width in {
                 "awaddr": ADDRESS_BITS, "awprot": 3, "awvalid": 1, "wdata": 32, "wstrb": 4, "wvalid": 1, "bready": 1,
@@ -36,7 +36,7 @@ class Flat(wiring.Component):
                 "awready": 1, "wready": 1, "bresp": 2, "bvalid": 1, "arready": 1, "rdata": 32, "rresp": 2,
                 "rvalid": 1}.items()},
             **{name: self.inner.signature.members[name]
-               for name in ("control", "start", "reset", "status", "done", "interrupt")},
+               for name in ("control", "start", "reset", "status", "done", "interrupt", "fault")},
         })
 
     def elaborate(self, platform):
@@ -52,7 +52,8 @@ class Flat(wiring.Component):
             for name, value in {**payload, "valid": port.valid, "ready": port.ready}.items():
                 flat = getattr(self, f"s_axil_{channel}{name}")
                 m.d.comb += value.eq(flat) if inwards ^ (name == "ready") else flat.eq(value)
-        m.d.comb += [inner.status.eq(self.status), inner.done.eq(self.done), self.control.eq(inner.control)]
+        m.d.comb += [inner.status.eq(self.status), inner.done.eq(self.done), self.control.eq(inner.control),
+                     inner.fault.eq(self.fault)]
         m.d.comb += [getattr(self, name).eq(getattr(inner, name)) for name in ("start", "reset", "interrupt")]
         return m
 
@@ -81,6 +82,7 @@ async def equals_the_model_behind_axi(dut, pattern):
     random = rng()
     bench, model = Bench(dut), RegisterModel(**ALL)
     await bench.start()
+    dut.status.value = pack(STATUS, model)
     axi = master(dut, random, pattern)
     for _ in range(150):
         address = int(random.integers(END)) & ~3
@@ -144,7 +146,7 @@ async def the_driver_runs_a_tensor_behind_axi(dut, error):
             await FallingEdge(dut.clk)
         counters = {name: (1 << 40) + k for k, name in enumerate(register_map.COUNTERS)}
         dut.status.value = pack(STATUS, RegisterModel(**ALL), **counters, error=error)
-        dut.done.value = 1
+        dut.done.value, dut.fault.value = 1, int(error != 0)
         await FallingEdge(dut.clk)
         dut.done.value = 0
 

@@ -1,0 +1,276 @@
+"""Bench of a ring of descriptors through the accelerator, in the environment of engine and soak: every byte of memory,
+every report; and how few cycles pass between two tensors.
+
+``queue/test_queue`` has the queue by itself.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from actcodec import ring
+from actcodec.codecs import lane_modes
+from actcodec.driver import run
+from actcodec.rtl.offload.control.register_map import ErrorCode
+from actcodec.sim.accelerator import Accelerator
+from actcodec.sim.environment import IDLE, KINDS, MemoryBehaviour
+from tb.harness import regress
+from tb.offload import draws
+from tb.offload.jobs import Job
+from tb.soak import chance
+from tb.soak.ring import Ring
+from tb.soak.session import Session, same
+
+QUEUED = replace(chance.EQUIPPED, queue=8)
+OTHERS = [replace(QUEUED, cdus=1, queue=2), Accelerator(3, chance.EVERY, payload="both", scan=True, queue=16),
+          Accelerator(2, chance.SMALL, memory="independent", queue=256), Accelerator(1, chance.SMALL, queue=4),
+          replace(QUEUED, cdus=4, payload="memory", address_width=64)]
+SIZE = 1 << 18
+GAPS = {1: 36, 2: 37, 4: 40}  # cycles between two tensors that are compressed, by the number of lanes
+SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
+
+
+def label(it):
+    return f"{it.cdus}-{len(it.modes)}-{it.memory}-{it.payload}-{it.queue}"
+
+
+@pytest.fixture(params=[QUEUED, *regress(*OTHERS)], ids=label)
+def session(request, random):
+    return Session(request.param, random, size=SIZE)
+
+
+def around(session, **more):
+    """All on one slave, which keeps the order of all addresses, or any other memory that may be."""
+    shared = session.environment.accelerator.memory == "shared" and session.random.random() < 0.5
+    chance.around(session, **(SHARED if shared else {}), **more)
+
+
+def job(session, mode=None, most=500):
+    """A tensor in a mode, perhaps to be scanned."""
+    random = session.random
+    mode = mode or lane_modes(str(random.choice(session.driver.modes)))[0]
+    scan = session.driver.scans and random.random() < 0.4
+    return Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=most, scan=scan,
+                                             formats=session.driver.formats), scan)
+
+
+def add(session, batch, one=None):
+    """Adds a tensor to a ring, in any direction; whether there was room."""
+    one, way = one or job(session), session.random.random()
+    if way < 0.5:
+        return batch.compress(one, one.scan and way < 0.1)
+    return batch.decompress(one)
+
+
+def wrong(session, batch):
+    """Adds a descriptor that is refused: beyond a limit, with bits of addresses that are none, or of any bytes."""
+    random, kind = session.random, session.random.integers(3)
+    while True:
+        one = job(session).at(0x1000)
+        back = bool(random.integers(2))
+        values = one.registers(back, one.lengths)
+        if kind == 0:
+            _, values = draws.illegal(random, values, one.mode, session.driver.address_width)
+        if kind == 1 and session.driver.address_width < 64:
+            bit = int(random.integers(session.driver.address_width, 64))
+            values |= {str(random.choice(["base", "scales"])): 1 << bit}
+        content = random.bytes(ring.SIZE) if kind == 2 else ring.descriptor(values)
+        if batch.garbage(content):
+            return
+
+
+def goes(batch, count=None):
+    """Publishes all descriptors, and runs them to the end; their codes."""
+    count = batch.publish(count)
+    same(batch.wait(), count, "descriptors that have ended")
+    return batch.check(count)
+
+
+# ----------------------------------------------------------------------------------------------------- what has to work
+def test_rings_of_tensors_in_every_mode_and_both_directions(session):
+    random, seen, turn = session.random, Counter(), 0
+    modes = [*lane_modes(*session.driver.modes)] * (1 if len(session.driver.modes) > 8 else 4)
+    numbers = session.driver.queue
+    while modes:
+        around(session)
+        batch = Ring(session, int(random.choice([numbers, max(numbers // 2, 1)])))
+        most = min(batch.size, 12)
+        while modes and len(batch.entries) < most and add(session, batch, job(session, modes[-1])):
+            modes.pop()
+        for entry in batch.entries:
+            seen[entry.what] += 1
+        goes(batch)
+        turn += 1
+    assert seen["compress"] and seen["decompress"] and turn > 1
+
+
+def test_descriptors_that_are_wrong_end_in_their_own_error(session):
+    for _ in range(4):
+        around(session)
+        batch = Ring(session, session.driver.queue)
+        while len(batch.entries) < min(batch.size, 10):
+            if session.random.random() < 0.6:
+                wrong(session, batch)
+            elif not add(session, batch):
+                break
+        codes = goes(batch)
+        assert session.driver.queue < 8 or any(codes)
+
+
+def test_stops_on_an_error_if_it_is_to_and_goes_on_afterwards(session):
+    stops = 0
+    for _ in range(6):
+        around(session)
+        batch = Ring(session, session.driver.queue, stop_on_error=True)
+        for _ in range(min(batch.size, 6)):
+            if session.random.random() < 0.4:
+                wrong(session, batch)
+            else:
+                add(session, batch)
+        count = batch.publish()
+        while batch.entries:
+            ended = batch.wait()
+            codes = batch.check(ended)
+            assert not any(codes[:-1])
+            stopped, = run(session.driver.get("stopped"))
+            same(stopped, int(any(codes)), "whether it has stopped")
+            if batch.entries:
+                assert codes[-1] and batch.pending[1]
+                stops += 1
+                batch.publish()
+        assert count
+    assert stops
+
+
+def test_the_doorbell_rings_at_any_moment(session):
+    """Descriptors are written, and their doorbells come while others are at work; the host's own tensors are between
+    two rings."""
+    random = session.random
+    for _ in range(3):
+        around(session)
+        batch, head = Ring(session, session.driver.queue), 0
+        while len(batch.entries) < min(batch.size, 8) and add(session, batch):
+            pass
+        count = batch.write()
+        while head < count:
+            head = min(head + int(random.integers(1, 3)), count)
+            batch.doorbell(head)
+            session.environment.run(int(random.choice([1, 30, 3000])))
+        same(batch.wait(), count, "descriptors that have ended")
+        batch.check(count)
+        around(session)
+        mode, = lane_modes(str(random.choice(session.driver.modes)))
+        one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400)).at(0x1000)
+        assert {session.compress(one), session.decompress(one)} <= {ErrorCode.NONE, ErrorCode.OVERFLOW}
+
+
+def test_a_ring_of_no_size_does_not_start(session):
+    run(session.driver.put(ring_size=0))
+    run(session.driver.put(head=1))
+    session.environment.run(200)
+    assert run(session.driver.get("busy", "tail", "stopped")) == [0, 0, 1]
+    around(session)
+    session.environment.phase(IDLE)
+
+
+# ------------------------------------------------------------------------------------------------------ what goes wrong
+def test_memory_errors_of_tensors_end_in_theirs(session):
+    """Of lanes and of the payload's port, not of the queue's."""
+    ports = session.environment.accelerator.cdus + (session.environment.accelerator.payload != "stream")
+    codes = Counter()
+    for rate in (3, 30, 300):
+        around(session, errors=(rate, rate), spared=1 << ports)
+        batch = Ring(session, session.driver.queue)
+        while len(batch.entries) < min(batch.size, 8) and add(session, batch):
+            pass
+        codes.update(goes(batch))
+    assert session.driver.queue < 8 or codes[ErrorCode.READ]
+
+
+def test_a_ring_whose_memory_fails_is_flagged_and_stops(session):
+    """It never hangs, no tensor begins without its descriptor, and it goes on when it is asked to."""
+    ports, failed = session.environment.accelerator.cdus + (session.environment.accelerator.payload != "stream"), 0
+    for rate in (100, 500, 1000):
+        around(session, errors=(rate, rate), spared=(1 << ports) - 1)
+        batch = Ring(session, session.driver.queue)
+        while len(batch.entries) < min(batch.size, 6) and add(session, batch):
+            pass
+        count = len(batch.entries)
+        batch.publish(count)
+        ended = batch.wait()
+        fails, stopped = run(session.driver.get("ring_failed", "stopped"))
+        same((fails, stopped), 2 * (int(bool(session.environment.ring_failures)),), "whether it has failed")
+        assert fails or ended == count
+        assert not fails or batch.pending == [1, 1]
+        failed += fails
+        session.environment.reset()
+        session.open()
+    assert failed
+
+
+def test_soft_resets_at_any_moment(session):
+    """A tensor that is at work is reported as one that was given up; those behind it have not begun."""
+    random, gone = session.random, Counter()
+    for turn in range(16):
+        around(session)
+        batch = Ring(session, session.driver.queue)
+        batch._in_memory = lambda: session.payload != "stream"  # no frame is left
+        while len(batch.entries) < min(batch.size, 4):
+            batch.compress(job(session, most=800))
+        batch.publish()
+        session.environment.run(int(random.integers(1, (300, 1500, 6000)[turn % 3])))
+        session.environment.give_up()
+        run(session.driver.reset())
+        session.environment.phase(IDLE)
+        tail, stopped, failed = run(session.driver.get("tail", "stopped", "ring_failed"))
+        ended = (tail - batch.number) % batch.numbers
+        aborted = bool(ended) and ring.report(batch.content(ended - 1))["error"] == ErrorCode.ABORTED
+        assert (stopped, failed) == (1, 0)
+        gone[ended, aborted] += 1
+        batch.look(0)
+        batch.check(ended, aborted)
+        again = Ring(session, session.driver.queue)
+        for _ in range(min(again.size, 2)):
+            again.compress(job(session))
+        goes(again)
+    assert any(aborted for _, aborted in gone) and len(gone) > 2, gone
+
+
+# ------------------------------------------------------------------------------------------------------------- the gap
+@pytest.mark.parametrize("accelerator", [QUEUED, *regress(replace(QUEUED, cdus=1), replace(QUEUED, cdus=4))],
+                         ids=label)
+def test_cycles_between_two_tensors(accelerator, random):
+    """From the last byte of a tensor to the first of the next: at most 40 beyond memory's latency, which is there
+    twice, for the answer to the last write, and for the first read."""
+    session, seen = Session(accelerator, random, size=SIZE), set()
+    mode, = lane_modes("sfpr-zvc")
+    for latency in (1, 40):
+        session.environment.begin(MemoryBehaviour(latency=latency))
+        batch = Ring(session, accelerator.queue)
+        batch._in_memory = lambda: True
+        ways = (batch.compress, batch.compress, batch.decompress, batch.decompress, batch.compress)
+        for way in ways:
+            way(Job.draw(random, draws.descriptor(random, mode, accelerator.cdus, (16, 64, 1, 16))))
+        reports = session.environment.traffic()["written"][-1].transfers
+        count, last, gaps, before = batch.publish(), 0, [], None
+        while run(session.driver.get("tail"))[0] != (batch.number + count) % batch.numbers:
+            for _ in range(64):
+                session.environment.run(1)
+                traffic = session.environment.traffic()
+                *ports, queue = traffic["written"]
+                now = (sum(port.transfers for port in (*ports, *traffic["read"][:-1])), queue.transfers)
+                if before and now[0] > before[0]:
+                    if reports < queue.transfers:
+                        gaps.append(session.environment.cycle - last - 2 * latency)
+                        reports = queue.transfers
+                    last = session.environment.cycle
+                before = now
+        batch.wait()
+        batch.check(count)
+        assert len(gaps) == count - 1
+        seen |= {(a.__name__, b.__name__, gap) for a, b, gap in zip(ways, ways[1:], gaps, strict=False)}
+    assert max(gap for *_, gap in seen) <= 40, seen
+    reads = {before: {gap for one, other, gap in seen if (one, other) == (before, "compress")}
+             for before in ("compress", "decompress")}
+    assert reads == {"compress": {GAPS[accelerator.cdus]}, "decompress": {GAPS[accelerator.cdus] + 1}}, seen
