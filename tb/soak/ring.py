@@ -290,9 +290,10 @@ class Ring:
         place = self._place_of(number)
         return self.environment.bytes[place : place + ring.SIZE].tobytes()
 
-    def check(self, ended, aborted=False):
-        """Whether the first ``ended`` ones did what they should, and the others nothing. Codes, by number. Of the last
-        one nothing is sure if it was ``aborted``."""
+    def check(self, ended, aborted=None):
+        """Whether the first ``ended`` ones did what they should, and the others nothing. Codes, by number. After a soft
+        reset, ``aborted`` says whether the last one was, so that nothing of it is sure, and pending is at most what
+        would be without."""
         environment, expected, codes = self.environment, self.before, []
         faults = sum(environment.failures)
         for number, entry in enumerate(self.entries[:ended]):
@@ -328,10 +329,11 @@ class Ring:
         if faults:  # of what was read instead a payload may be longer
             expected = np.where(environment.owner == 3, environment.bytes, expected)
         if not environment.ring_failures:
-            told = codes[: ended - aborted]  # the end of one that is aborted raises nothing
+            told = codes[: ended - bool(aborted)]
             notified = any(entry.notify or code for entry, code in zip(self.entries, told, strict=False))
-            if not aborted or any(self.pending):  # a soft reset may come before it is raised
-                same(self.pending, [int(notified), int(any(told))], "what is pending")
+            most = [int(notified), int(any(told))]
+            same(self.pending if aborted is None else [min(pair) for pair in zip(self.pending, most, strict=True)],
+                 most if aborted is None else self.pending, "what is pending")
         wrong = np.flatnonzero(environment.bytes != expected)
         if wrong.size:
             raise Broken(f"memory: {wrong.size} bytes are wrong, at {wrong[0] + self.origin:#x} "
