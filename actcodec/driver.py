@@ -8,7 +8,6 @@ The stream belongs to the DMA engine: what takes the payload, or gives it, has t
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,39 +17,16 @@ from actcodec import codecs
 from actcodec.bus import Bus, Memory, Plain, RegisterAccess, run
 from actcodec.golden.offload.memory import formats
 from actcodec.golden.offload.scan import Statistics
+from actcodec.result import LENGTH, AcceleratorError, Result, Task, concluded, told
 from actcodec.rtl.offload.control.limits import CODES, FORMATS, check, scaled, scanned, value_bytes
 from actcodec.rtl.offload.control.register_map import COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
 from actcodec.rtl.offload.control.setting import width
 
 __all__ = ["AcceleratorError", "Bus", "Driver", "Memory", "Plain", "Result", "Statistics", "check_scan", "run"]
 
-LENGTH = 32  # bits of the length of a lane's stream
 MOST = 8  # a value takes no more bytes in it
 HARDWARE = "hardware"  # in place of scales: the accelerator finds them
 TABLE = VALUES["table"].width  # a DQT of shifts, which has registers of its own
-
-
-class AcceleratorError(RuntimeError):
-    """The accelerator ended a tensor with an error; ``code`` is an ``ErrorCode``. ``length`` is the payload's, if that
-    did not fit its space."""
-
-    def __init__(self, code: int, length: int | None = None) -> None:
-        self.code, self.length = code, length
-        name = getattr(code, "name", "which this driver does not know")
-        super().__init__(f"the accelerator reports error {int(code)}, {name}")
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What became of a tensor; with the payload, it is what decompression needs."""
-
-    mode: str  # the one that was used: a tensor too small for jpeg-act has sfpr-zvc
-    scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
-    settings: dict[str, int]  # a number for each of the mode's; ``table`` is a DQT of shifts
-    counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
-    clipped: bool  # codes could not reach all values, as the scales were made for others (only modes of DIVISION tell)
-    lengths: tuple[int, ...] = ()  # bytes of each lane's stream, in a mode whose payload is streams
-    statistics: Statistics | None = None  # of the tensor, as float32, if it was scanned
 
 
 class Driver(RegisterAccess):
@@ -232,8 +208,26 @@ class Driver(RegisterAccess):
         words = np.frombuffer(data, {"float32": "<f4", CODES: "i1"}.get(dtype, "<u2")).reshape(view.rows, view.width)
         return formats.widen(words, dtype) if dtype in formats.HALVES else words
 
-    async def _tensor(self, mode, job, scales, words, settings, scale_table):
-        """Has a tensor done: ``words`` go into the scale table, k or r, unless it has them or will get them."""
+    async def _tensor(self, *planned):
+        """Has a tensor done that :meth:`_plan` plans."""
+        task = await self._plan(*planned)
+        await self.put({"settings": width([task.mode]), "lengths_in": LENGTH * self.cdus}, **task.job)
+        await self.put(done_pending=1, error_pending=1)
+        await self.put(start=1)
+        done = 0
+        while not done:
+            if self.wait is not None:
+                await self.wait()
+            done, error, clipped = await self.get("done", "error", "clipped")
+        await self.put(done_pending=1, error_pending=1)
+        names = () if error else (*COUNTERS, *told(task))
+        names = ("bytes_out",) if error == ErrorCode.OVERFLOW else names
+        found = await self.get(*names, sizes={"lengths_out": LENGTH * self.cdus})
+        values = dict(zip(names, found, strict=True)) | {"error": error, "clipped": clipped}
+        return await concluded(task, values, self.memory, self.cdus)
+
+    async def _plan(self, mode, job, scales, words, settings, scale_table):
+        """A tensor, checked: ``words`` go into the scale table, k or r, unless it has them or will get them."""
         in_memory = scanned(job) or (words is None and "reciprocal" in job)
         needed = scaled(job, mode)
         if needed and not in_memory:
@@ -250,34 +244,7 @@ class Driver(RegisterAccess):
         check(job, mode, self.address_width)
         if needed and not in_memory:
             await self.memory.write(scale_table, words.tobytes())
-        await self.put({"settings": width([mode]), "lengths_in": LENGTH * self.cdus}, **job)
-        await self.put(done_pending=1, error_pending=1)
-        await self.put(start=1)
-        done = 0
-        while not done:
-            if self.wait is not None:
-                await self.wait()
-            done, error, clipped = await self.get("done", "error", "clipped")
-        await self.put(done_pending=1, error_pending=1)
-        if error:
-            length = (await self.get("bytes_out"))[0] if error == ErrorCode.OVERFLOW else None
-            raise AcceleratorError(ErrorCode(error) if error in list(map(int, ErrorCode)) else error, length)
-        counters = dict(zip(COUNTERS, await self.get(*COUNTERS), strict=True))
-        lengths: tuple[int, ...] = ()
-        if mode.format.endless and not job["decompress"] and "scan_only" not in job:
-            together, = await self.get("lengths_out", sizes={"lengths_out": LENGTH * self.cdus})
-            lengths = tuple(together >> LENGTH * k & (1 << LENGTH) - 1 for k in range(self.cdus))
-        if needed and in_memory:
-            table = np.frombuffer(await self.memory.read(scale_table, 4 * job["channels"]), "<u4")
-            scales = (table & np.uint32(0xFFFF0000)).view(np.float32)
-        return Result(mode.name, scales if needed else None, settings, counters, bool(clipped), lengths,
-                      await self._statistics(counters) if scanned(job) else None)
-
-    async def _statistics(self, counters):
-        """Those of the tensor that was scanned."""
-        minimum, maximum, zeros = await self.get("minimum", "maximum", "zeros")
-        low, high = np.array([minimum, maximum], np.uint32).view(np.float32)
-        return Statistics(low, high, zeros, counters["nans"])
+        return Task(mode, job, scales if needed else None, settings, needed and in_memory)
 
 
 def check_scan(options: Mapping[str, Any]) -> None:

@@ -1,43 +1,155 @@
-"""A ring of descriptors in memory, as the host writes and reads it. Needs nothing but the standard library."""
+"""A ring of descriptors: many tensors for an accelerator with a queue, which runs one after the other by itself.
 
-from collections.abc import Mapping
+On the same interfaces as :class:`~actcodec.driver.Driver`. docs/integration.md has the ring in memory.
+"""
 
-from actcodec.rtl.offload.control.register_map import BITS, DESCRIPTOR, REPORT, VALUES
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, cast
 
-__all__ = ["SIZE", "descriptor", "report", "reported"]
+from actcodec.descriptors import SIZE, descriptor, report
+from actcodec.driver import Driver
+from actcodec.result import AcceleratorError, Result, Task, concluded
 
-SIZE = len(DESCRIPTOR)  # bytes of a descriptor
-AT = SIZE - 64  # of the report in it
-STATUS = {bits.name: bits for bits in BITS if bits.name in ("done", "error", "clipped")}
-
-
-def descriptor(values: Mapping[str, int]) -> bytes:
-    """A descriptor that has these values of the register map, by their names, and zeros. Raises ValueError for a value
-    that does not fit, and for one that no descriptor has."""
-    words = bytearray(SIZE)
-    places = {name: [bits for bits in BITS if bits.name == name and bits.address in DESCRIPTOR
-                     and bits.address < DESCRIPTOR.start + AT] for name in values}
-    for name, value in values.items():
-        if not places[name] or not VALUES[name].locked:
-            raise ValueError(f"a descriptor has no {name}")
-        if not 0 <= value < 1 << VALUES[name].width:
-            raise ValueError(f"{name} is {value}, has to fit {VALUES[name].width} bits")
-        for bits in places[name]:
-            at = bits.address - DESCRIPTOR.start
-            piece = (value >> bits.part & (1 << bits.width) - 1) << bits.low
-            words[at : at + 4] = (int.from_bytes(words[at : at + 4], "little") | piece).to_bytes(4, "little")
-    return bytes(words)
+__all__ = ["Ring", "RingError"]
 
 
-def report(content: bytes) -> dict[str, int]:
-    """What a report says, from the bytes of a descriptor: ``done``, ``error`` and ``clipped``, and the values of
-    ``REPORT``, with ``lengths_out`` as well as what is in its place."""
-    number = int.from_bytes(content[AT:SIZE], "little")
-    values = {name: number >> low & (1 << width) - 1 for name, (low, width) in REPORT.items()}
-    status = values.pop("status")
-    return {name: status >> bits.low & (1 << bits.width) - 1 for name, bits in STATUS.items()} | values
+class RingError(RuntimeError):
+    """The ring has stopped: memory has answered it with an error, or the accelerator was reset."""
 
 
-def reported(content: bytes) -> bool:
-    """Whether the tensor of a descriptor has been reported; the host writes zeros in the place of the report."""
-    return bool(report(content)["done"])
+class _Planner(Driver):
+    """A driver that plans tensors, and has none done: what it returns is a :class:`Task`."""
+
+    async def _tensor(self, *planned):
+        return await self._plan(*planned)
+
+
+class Ring:
+    """A ring of ``size`` descriptors at ``address``, made by :meth:`open`. Before its driver has a tensor done by
+    itself, :meth:`wait` has to return.
+
+    :meth:`compress`, :meth:`decompress` and :meth:`scan` take what those of the driver do, and return the number of the
+    tensor, by which :meth:`result` gives what became of it. Tensors, tables of scales and payloads lie apart from each
+    other until then. A tensor waits in its descriptor until :meth:`start`, or until there is no room for another one.
+    """
+
+    def __init__(self, driver: Driver, address: int, size: int) -> None:
+        self.driver, self.address, self.size = driver, address, size
+        self._planner = _Planner(driver.bus, driver.memory, driver.wait)
+        for name in ("cdus", "address_width", "payloads", "queue", "scans", "modes", "formats"):
+            setattr(self._planner, name, getattr(driver, name))
+        self._first = 0  # of the numbers that hardware counts, modulo twice its most
+        self._added = self._ready = self._ended = 0  # tensors: described, told of, known to have ended
+        self._tasks: dict[int, Task] = {}
+        self._reports: dict[int, dict[str, int]] = {}
+
+    @classmethod
+    async def open(cls, driver: Driver, address: int, size: int, *, stop_on_error: bool = False) -> Self:
+        """``address`` is a multiple of 512, ``size`` a power of two, at most ``driver.queue``. With ``stop_on_error``,
+        what follows a tensor with an error waits for the next :meth:`start`. Raises ValueError for what cannot be."""
+        if size < 1 or size & size - 1 or size > driver.queue:
+            raise ValueError(f"size must be a power of two up to {driver.queue}, not {size!r}" if driver.queue else
+                             "this accelerator has no queue")
+        if address % SIZE or not 0 <= address <= (1 << driver.address_width) - size * SIZE:
+            raise ValueError(f"address must be a multiple of {SIZE}, with room for {size} descriptors, not {address!r}")
+        self = cls(driver, address, size)
+        await driver.put(ring=address)
+        await driver.put(ring_size=size, stop_on_error=int(stop_on_error))
+        self._first, = await driver.get("tail")
+        return self
+
+    async def compress(self, address: int, shape: Sequence[int], mode: Any, *, notify: bool = True, **job: Any) -> int:
+        """Adds a tensor to compress, as :meth:`~actcodec.driver.Driver.compress`; its number. With ``notify``, its end
+        raises the interrupt: who waits for another one's waits for the next that does."""
+        return await self._add(await self._planner.compress(address, shape, mode, **job), notify)
+
+    async def decompress(self, address: int, shape: Sequence[int], mode: Any, *, notify: bool = True,
+                         **job: Any) -> int:
+        """Adds a tensor to decompress, as :meth:`~actcodec.driver.Driver.decompress`; its number."""
+        return await self._add(await self._planner.decompress(address, shape, mode, **job), notify)
+
+    async def scan(self, address: int, shape: Sequence[int], mode: Any, *, notify: bool = True, **job: Any) -> int:
+        """Adds a tensor to scan, as :meth:`~actcodec.driver.Driver.scan`; its number."""
+        return await self._add(await self._planner.scan(address, shape, mode, **job), notify)
+
+    async def start(self) -> None:
+        """Rings the doorbell: all that were added may run."""
+        self._ready = self._added
+        await self.driver.put(head=(self._first + self._ready) % (2 * self.driver.queue))
+
+    async def result(self, number: int) -> Result:
+        """What became of a tensor, once it has ended; once. Raises :class:`AcceleratorError` for its error,
+        :class:`RingError` if the ring has stopped before it, and KeyError for a number that has no tensor."""
+        task = self._tasks[number]
+        if number >= self._ready:
+            await self.start()
+        await self._until(number + 1)
+        del self._tasks[number]
+        values = self._reports.pop(number)
+        if not values["done"]:
+            raise RingError(f"tensor {number} has ended, and memory has no report of it")
+        return await concluded(task, values, self.driver.memory, self.driver.cdus)
+
+    async def wait(self) -> None:
+        """Returns once all that were added have ended. Raises :class:`RingError` if the ring stops before."""
+        if self._ready < self._added:
+            await self.start()
+        await self._until(self._added)
+        while (await self.driver.get("busy"))[0]:
+            pass
+
+    async def compress_many(self, jobs: Sequence[Mapping[str, Any]]) -> list[Result | AcceleratorError]:
+        """Compresses tensors, each given by the parameters of :meth:`compress`: results, or errors, in their order."""
+        return await self._many(self.compress, jobs)
+
+    async def decompress_many(self, jobs: Sequence[Mapping[str, Any]]) -> list[Result | AcceleratorError]:
+        """The same with :meth:`decompress`."""
+        return await self._many(self.decompress, jobs)
+
+    # ----------------------------------------------------------------------------------------------------------- parts
+    async def _many(self, add, jobs):
+        """Tells of each as soon as its descriptor is there, so that hardware works while others are planned. Of a full
+        ring one has to raise the interrupt."""
+        numbers, every = [], max(self.size // 2, 1)
+        for index, job in enumerate(jobs):
+            numbers.append(await add(**{"notify": index % every == every - 1 or index == len(jobs) - 1, **job}))
+            await self.start()
+        results: list[Result | AcceleratorError] = []
+        for number in numbers:
+            try:
+                results.append(await self.result(number))
+            except AcceleratorError as error:
+                results.append(error)
+        return results
+
+    def _place(self, number):
+        return self.address + (self._first + number) % self.size * SIZE
+
+    async def _add(self, planned, notify):
+        task, number = cast(Task, planned), self._added
+        if number - self._ended == self.size:  # the oldest one makes room
+            if self._ready < number:
+                await self.start()
+            await self._until(self._ended + 1)
+        await self.driver.memory.write(self._place(number), descriptor(task.job | {"notify": int(notify)}))
+        self._tasks[number] = task
+        self._added += 1
+        return number
+
+    async def _until(self, count):
+        """Waits until ``count`` tensors have ended, and takes their reports before others come to their place."""
+        driver = self.driver
+        while self._ended < count:
+            await driver.put(done_pending=1, error_pending=1)  # what ends from here on is seen, or raises it again
+            busy, tail, stopped, failed = await driver.get("busy", "tail", "stopped", "ring_failed")
+            ended = self._ended + (tail - self._first - self._ended) % (2 * driver.queue)
+            while self._ended < ended:
+                content = await driver.memory.read(self._place(self._ended), SIZE)
+                self._reports[self._ended] = report(content)
+                self._ended += 1
+            if self._ended < count:
+                if stopped and not busy:  # which was read first
+                    raise RingError("memory has answered the ring with an error" if failed else
+                                    f"the ring has stopped behind tensor {self._ended - 1}")
+                if driver.wait is not None:
+                    await driver.wait()

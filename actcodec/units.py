@@ -75,7 +75,7 @@ OFFLOAD = (
          variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
                    "independent memory": {"memory": "independent"}},
          by_name=("1 CDU, all modes", "independent memory"),
-         presets={"offload": {}, "standalone": {"payload": "memory", "scan": True}}),
+         presets={"offload": {}, "standalone": {"payload": "memory", "scan": True, "queue": 256}}),
 )
 
 UNITS: dict[str, Unit] = {}

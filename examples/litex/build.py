@@ -22,7 +22,7 @@ __all__ = ["MODES", "accelerator", "firmware", "hardware", "headers", "simulator
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 MODES = ("sfpr-zvc", "jpeg-act", "brc", "mx", "dpr-fp8")
-PARAMETERS = {**UNITS["accelerator"].presets["standalone"], "cdus": 1, "modes": MODES, "address_width": 32}
+PARAMETERS = {**UNITS["accelerator"].presets["standalone"], "cdus": 1, "modes": MODES, "address_width": 32, "queue": 0}
 GCC = "riscv64-unknown-elf-gcc"
 FLAGS = ("-march=rv32im", "-misa-spec=2.2", "-mabi=ilp32", "--specs=picolibc.specs", "-nostartfiles", "-std=gnu99",
          "-O2", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wall", "-Wextra", "-Wshadow",

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from actcodec import ring
+from actcodec import descriptors as ring
 from actcodec.codecs import lane_modes
 from actcodec.driver import run
 from actcodec.rtl.offload.control.register_map import ErrorCode
@@ -19,10 +19,12 @@ from tb.harness import regress
 from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.soak import chance
+from tb.soak import run as soak
+from tb.soak.queued import add, job, wrong
 from tb.soak.ring import Ring
 from tb.soak.session import Session, same
 
-QUEUED = replace(chance.EQUIPPED, queue=8)
+QUEUED = chance.QUEUED
 OTHERS = [replace(QUEUED, cdus=1, queue=2), Accelerator(3, chance.EVERY, payload="both", scan=True, queue=16),
           Accelerator(2, chance.SMALL, memory="independent", queue=256), Accelerator(1, chance.SMALL, queue=4),
           replace(QUEUED, cdus=4, payload="memory", address_width=64)]
@@ -44,40 +46,6 @@ def around(session, **more):
     """All on one slave, which keeps the order of all addresses, or any other memory that may be."""
     shared = session.environment.accelerator.memory == "shared" and session.random.random() < 0.5
     chance.around(session, **(SHARED if shared else {}), **more)
-
-
-def job(session, mode=None, most=500):
-    """A tensor in a mode, perhaps to be scanned."""
-    random = session.random
-    mode = mode or lane_modes(str(random.choice(session.driver.modes)))[0]
-    scan = session.driver.scans and random.random() < 0.4
-    return Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=most, scan=scan,
-                                             formats=session.driver.formats), scan)
-
-
-def add(session, batch, one=None):
-    """Adds a tensor to a ring, in any direction; whether there was room."""
-    one, way = one or job(session), session.random.random()
-    if way < 0.5:
-        return batch.compress(one, one.scan and way < 0.1)
-    return batch.decompress(one)
-
-
-def wrong(session, batch):
-    """Adds a descriptor that is refused: beyond a limit, with bits of addresses that are none, or of any bytes."""
-    random, kind = session.random, session.random.integers(3)
-    while True:
-        one = job(session).at(0x1000)
-        back = bool(random.integers(2))
-        values = one.registers(back, one.lengths)
-        if kind == 0:
-            _, values = draws.illegal(random, values, one.mode, session.driver.address_width)
-        if kind == 1 and session.driver.address_width < 64:
-            bit = int(random.integers(session.driver.address_width, 64))
-            values |= {str(random.choice(["base", "scales"])): 1 << bit}
-        content = random.bytes(ring.SIZE) if kind == 2 else ring.descriptor(values)
-        if batch.garbage(content):
-            return
 
 
 def goes(batch, count=None):
@@ -215,7 +183,7 @@ def test_soft_resets_at_any_moment(session):
     for turn in range(16):
         around(session)
         batch = Ring(session, session.driver.queue)
-        batch._in_memory = lambda: session.payload != "stream"  # no frame is left
+        batch.resident = session.payload != "stream"  # no frame is left
         while len(batch.entries) < min(batch.size, 4):
             batch.compress(job(session, most=800))
         batch.publish()
@@ -237,6 +205,12 @@ def test_soft_resets_at_any_moment(session):
     assert any(aborted for _, aborted in gone) and len(gone) > 2, gone
 
 
+@pytest.mark.parametrize("accelerator", [QUEUED, *regress(*OTHERS[:2])], ids=label)
+def test_rings_and_whatever_befalls_them(accelerator, random):
+    for _ in range(2):
+        soak.run(accelerator, int(random.integers(2**63)))
+
+
 # ------------------------------------------------------------------------------------------------------------- the gap
 @pytest.mark.parametrize("accelerator", [QUEUED, *regress(replace(QUEUED, cdus=1), replace(QUEUED, cdus=4))],
                          ids=label)
@@ -248,7 +222,7 @@ def test_cycles_between_two_tensors(accelerator, random):
     for latency in (1, 40):
         session.environment.begin(MemoryBehaviour(latency=latency))
         batch = Ring(session, accelerator.queue)
-        batch._in_memory = lambda: True
+        batch.resident = batch.plain = True
         ways = (batch.compress, batch.compress, batch.decompress, batch.decompress, batch.compress)
         for way in ways:
             way(Job.draw(random, draws.descriptor(random, mode, accelerator.cdus, (16, 64, 1, 16))))

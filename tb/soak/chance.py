@@ -13,7 +13,7 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
 
-__all__ = ["EQUIPPED", "FEW", "FOUND", "WHOLE", "accelerator", "around", "job", "memory", "pattern",
+__all__ = ["EQUIPPED", "FEW", "FOUND", "QUEUED", "WHOLE", "accelerator", "around", "job", "memory", "pattern",
            "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
@@ -23,7 +23,8 @@ FORMATS = tuple(limits.FORMATS)
 SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (3, EVERY), (8, JPEG_ACT), (3, STREAMS),
          *((cdus, EVERY) for cdus in (1, 2, 4, 8)), *((cdus, EVERY, FORMATS) for cdus in (2, 4)))
-EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True)  # with all that is optional
+EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True)  # with all that is optional, but for
+QUEUED = replace(EQUIPPED, queue=8)
 FEW = range(6)  # of these, which tests build, too
 WHOLE = tuple(number for number, (_, modes, *_) in enumerate(FOUND) if modes is EVERY)
 SIZE = 1 << 17  # bytes of memory
@@ -46,7 +47,8 @@ def accelerator(number):
         address_width=int(random.choice([32, 33, 40, 40, 48, 64])), coders=int(random.choice([1, 2, 4, 4, 8])),
         formats=[("float32",), ("float32",), FORMATS, ("float32", "bfloat16"), ("float32", "float16", "int8"),
                  ("float32", "int8")][random.integers(6)],
-        payload=str(random.choice(["stream", "both"])), scan=bool(random.random() < 0.4))
+        payload=str(random.choice(["stream", "both"])), scan=bool(random.random() < 0.4),
+        queue=int(random.choice([0, 0, 2, 16, 256])))
 
 
 def window(random, accelerator):

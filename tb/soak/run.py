@@ -11,6 +11,7 @@ from actcodec.rtl.offload.control.register_map import ErrorCode
 from tb.offload import draws
 from tb.soak import chance
 from tb.soak.frames import MUTATIONS, framed, mutated
+from tb.soak.queued import rings
 from tb.soak.session import Session
 
 __all__ = ["FAULTS", "run"]
@@ -30,14 +31,17 @@ class Run:
     def go(self):
         names, shares = list(FAULTS), np.array([share for share, _ in FAULTS.values()])
         for _ in range(STEPS):
-            self.well()
+            if self.accelerator.queue and self.random.random() < 0.5:
+                rings(self)
+            else:
+                self.well()
             name = str(self.random.choice(names, p=shares / shares.sum()))
             FAULTS[name][1](self)
 
     # --------------------------------------------------------------------------------------------------------- parts
-    def around(self, errors=(0, 0)):
+    def around(self, errors=(0, 0), **behaviour):
         """Memory, streams and host behave in another way."""
-        memory, patterns = chance.around(self.session, errors)
+        memory, patterns = chance.around(self.session, errors, **behaviour)
         self.session.polls = self.random.random() < 0.2
         self.note(f"{memory}, sink, source and host {patterns}")
 

@@ -71,6 +71,7 @@ class Session:
         same(set(self.driver.modes), set(environment.accelerator.modes), "modes")
         same(set(self.driver.formats), set(environment.accelerator.formats), "formats")
         same(self.driver.scans, environment.accelerator.scan, "whether it scans")
+        same(self.driver.queue, environment.accelerator.queue, "descriptors of a ring")
         same(self.driver.address_width, environment.accelerator.address_width, "bits of an address")
 
     async def _wait(self):
