@@ -1,8 +1,10 @@
 """``make docs``: the tables of ``docs/ratios.md``, ratio and error of every mode on the sample that the package
-carries, of tensors of 16 bits, coders with the tables of another batch, and of DIVISION on smooth maps.
+carries, of tensors of 16 bits, of a transformer's, coders with the tables of another batch, and of DIVISION on smooth
+maps.
 
 ``python -m docs.ratios`` writes each between the lines ``<!-- ratios -->`` and ``<!-- /ratios -->``, or ``halves``,
-``stale`` or ``smooth``. A mode is shown with the defaults of its options, and with those of :data:`MORE`.
+``transformer``, ``stale`` or ``smooth``. A mode is shown with the defaults of its options, and with those of
+:data:`MORE`.
 """
 
 from pathlib import Path
@@ -15,6 +17,7 @@ from actcodec.codecs import lane_modes
 from actcodec.golden.mx.element import FORMATS
 from actcodec.tensors import restore
 from docs import marks
+from docs import transformer as transformers
 
 __all__ = ["DOCUMENT", "render", "sample"]
 
@@ -35,6 +38,10 @@ MORE = {
 TYPES = [*(("mx", {"format": name}) for name in FORMATS), ("sfpr", {}), ("sfpr-zvc", {"coder": "rice"}),
          *(("jpeg-act", {"dqt": dqt, "coder": coder}) for dqt in ("optL", "optH") for coder in ("zvc", "rice")),
          ("jpeg-act", {"quantizer": "div", "dead_zone": 0, "coder": "rice", "dqt": 24})]
+
+
+EQUAL = ("e2m1", "e3m2", "e2m3")  # elements of MX that the transform mode is held against
+WHOLE = {"clip": 1.0}  # the largest value of a channel is not clipped
 
 
 def sample(kind):
@@ -75,6 +82,35 @@ def halves():
         words = [f"`{mode}`", *(f"{name}={value}" for name, value in options.items())]
         numbers = [cell for some in each for cell in cells(mode, options, some)[1:]]
         yield f"| {' '.join(words)} | {' | '.join(numbers)} |"
+
+
+def transformer():
+    """The lines of the table of a transformer's tensors: the modes of the table before, and, at the errors of MX's
+    elements, the transform mode with the step that saves most and has no more."""
+    each = [transformers.load(kind) for kind in transformers.KINDS]
+    yield "| mode | hidden states: ratio | error | attention: ratio | error | GELU: ratio | error |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for mode, options in (*TYPES[:-1], ("sfpr", WHOLE), ("sfpr-zvc", {"coder": "rice"} | WHOLE)):
+        words = [f"`{mode}`", *(f"{name}={value}" for name, value in options.items())]
+        numbers = [cell for some in each for cell in cells(mode, options, some)[1:]]
+        yield f"| {' '.join(words)} | {' | '.join(numbers)} |"
+    for form in EQUAL:
+        errors = [float(cells("mx", {"format": form}, some)[2]) for some in each]
+        numbers = [cell for some, error in zip(each, errors, strict=True) for cell in at_error(some, error)]
+        words = "`jpeg-act` quantizer=div dead_zone=0 coder=rice clip=1.0, with the error of `mx`"
+        yield f"| {words} {form} | {' | '.join(numbers)} |"
+
+
+def at_error(tensors, error):
+    """Ratio with side information and error of tensors by the step of those with no more than an error that has the
+    largest ratio; small steps saturate."""
+    tried = []
+    for quarters in range(10, 100, 3):
+        options = {"quantizer": "div", "dead_zone": 0, "coder": "rice", "dqt": quarters / 4} | WHOLE
+        _, ratio, found = cells("jpeg-act", options, tensors)
+        tried.append((float(ratio) if float(found) <= error else 0, ratio, found))
+    best, *shown = max(tried)
+    return shown if best else ["none", f"{min(float(found) for _, _, found in tried):.4f}"]
 
 
 def stale():
@@ -121,7 +157,8 @@ def smooth():
 
 def render(text):
     """The document with the tables of today."""
-    return marks.render(text, {"ratios": ratios, "halves": halves, "stale": stale, "smooth": smooth})
+    return marks.render(text, {"ratios": ratios, "halves": halves, "transformer": transformer, "stale": stale,
+                               "smooth": smooth})
 
 
 if __name__ == "__main__":
