@@ -99,8 +99,8 @@ class Cdu(wiring.Component):
     clipped : output, only with modes whose blocks have segments
         When it was compressed, some codes could not reach their values.
     codes : input, only with the parameter ``codes``, and modes that have such tensors
-        Sectors are SFPR's codes, in the low bytes of their words, and come back as these: no scale passes, and 3 cycles
-        less do. Stands from before the transfer at ``config`` until ``busy`` falls.
+        Sectors are SFPR's codes, in the low bytes of their words, and come back as these: no scale passes. It takes two
+        or three cycles less. Stands from before the transfer at ``config`` until ``busy`` falls.
     refused : output, only if not ``packed``, with modes whose settings have limits
         While not ``busy``: what stood at ``config`` in the cycle before has a setting beyond its limits.
 
