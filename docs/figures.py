@@ -27,7 +27,7 @@ OTHERS = (SAMPLE, "docs/beside.py", "requirements-bench.lock")
 QUANTIZERS = ((*OTHERS, "docs/quantizers.py", "golden/jpegact/dqt_steps.py"), ("jpeg-act", "sfpr-zvc", "comet", "mx"))
 PAPER = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
 SOURCES = {
-    "bench": {**dict.fromkeys(("rates", "tensors", "offload"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
+    "bench": {**dict.fromkeys(("rates", "tensors", "offload", "cache"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
               "coders": (LANES, ("jpeg-base",)), "speed": ((SAMPLE, "golden", "actcodec/bench/speed.py"), ())},
     "measured": {"beside": (OTHERS, ("jpeg-act", "sfpr-zvc", "comet")),
                  "quantizers": QUANTIZERS, "channels": QUANTIZERS,

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from actcodec import codecs
-from actcodec.bench.cycles import DENSE, PAPER, SHOWN
+from actcodec.bench.cycles import AT_CACHE, CACHE, DENSE, FIXED, ONE_PORT, PAPER, SFPR, SHOWN
 from actcodec.synth.records import stamp
 from docs import figures, marks
 
@@ -43,8 +43,11 @@ def merge(record, folder):
     if (rates := folder / "report.json").exists():
         report = json.loads(rates.read_text())
     new = deepcopy(record)
-    taken_now = [section for section, rows in (("rates", "rates"), ("tensors", "rates"), ("offload", "offload"),
-                                               ("streams", "streamed"), ("coders", "coding")) if report[rows]]
+    ways = {section: [one for one in report["offload"] if (one["name"] in AT_CACHE) == (section == "cache")]
+            for section in ("offload", "cache")}
+    taken_now = [section for section, rows in (
+        ("rates", report["rates"]), ("tensors", report["rates"]), *ways.items(), ("streams", report["streamed"]),
+        ("coders", report["coding"])) if rows]
     for one in report["rates"]:
         if one["cdus"] == SHOWN:
             rates = new["rates"].setdefault(one["mode"], {way: {} for way in WAYS})
@@ -54,11 +57,10 @@ def merge(record, folder):
     for (mode, back), some in groupby(sorted(shown, key=apart), apart):
         new["tensors"].setdefault(mode, [None, None])[back] = round(median(
             one["cycles"] - one["steady"] * one["blocks"] for one in some))
-    for one in report["offload"]:
-        if not one["decompress"]:
-            found = new["offload"].setdefault(one["name"], {"rates": {}})
-            found["ratio"] = round(one["ratio"], 3)
-            found["rates"][str(one["cdus"])] = round(one["rate"], 2)
+    for section, one in ((section, one) for section, some in ways.items() for one in some if not one["decompress"]):
+        found = new[section].setdefault(one["name"], {"rates": {}})
+        found["ratio"] = round(one["ratio"], 3)
+        found["rates"][str(one["cdus"])] = round(one["rate"], 2)
     key = itemgetter("mode", "error", "cdus")
     for (mode, error, cdus), some in groupby(sorted(report["streamed"], key=key), key):
         some = list(some)
@@ -122,6 +124,17 @@ def long(record):
     return offload(record, LONG, (1, 2, 3, 4, 8), ("1 CDU", "2", "3", "4", "8"))
 
 
+def cache(record):
+    body = []
+    for ratio in (ratio for ratio in FIXED if ratio >= SFPR):
+        for port, ports in (("", "one for each"), (ONE_PORT, "one for all")):
+            for place, where in (("", "in the CDU"), (CACHE, "at the cache")):
+                name = f"{ratio}x{place}{port}"
+                one = record["cache" if name in AT_CACHE else "offload"][name]
+                body.append([f"{ratio}", ports, where, *(f"{one['rates'][str(n)]:.1f}" for n in (1, 2, 4, 8))])
+    return cells(["ratio", "ports", "SFPR", "1 CDU", "2", "4", "8"], body, 3)
+
+
 def streams(record):
     body = [[f"`{mode}`", error, cdus, *(f"{rate:.3f}" for rate in rates)]
             for mode, errors in record["streams"].items() for error, found in errors.items()
@@ -147,7 +160,7 @@ def speed(record):
 
 
 DOCUMENTS = {
-    "docs/performance.md": {"rates": fractions, "offload": long, "streams": streams, "speed": speed},
+    "docs/performance.md": {"rates": fractions, "offload": long, "cache": cache, "streams": streams, "speed": speed},
     "docs/ratios.md": {"coders": coders},
 }
 

@@ -16,18 +16,20 @@ from numpy.typing import NDArray
 
 from actcodec import codecs
 from actcodec.demo import sample
-from actcodec.golden.jpegact import rle
+from actcodec.golden.jpegact import rle, sfpr
 from actcodec.rtl.offload.wire.block_format import MASK, VALUES
 
-__all__ = ["CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "PAPER", "PCIE", "POLICIES", "RATIOS",
-           "SECTOR", "SHOWN", "SYMBOLS", "Coding", "Offload", "Rate", "Shared", "Streamed", "choice", "code",
-           "lossy_streams", "masked", "measure", "measured", "offload", "offload_by_name", "share", "streamed"]
+__all__ = ["AT_CACHE", "CACHE", "CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "ONE_PORT", "PAPER", "PCIE",
+           "POLICIES", "RATIOS", "SECTOR", "SFPR", "SHOWN", "SYMBOLS", "Coding", "Offload", "Rate", "Shared",
+           "Streamed", "choice", "code", "lossy_streams", "masked", "measure", "measured", "offload",
+           "offload_by_name", "share", "streamed"]
 
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
 JPEG_BASE = codecs.METHODS["JPEG-BASE"][0]
 LATENCY = 300  # of memory, cycles
 SECTOR = 32  # bytes
+FORMATS = ("float32", "int8")  # of an accelerator with SFPR at the cache
 GROUPS = 250  # of each CDU, at least
 # What networks have: channels of maps of that width.
 CHANNELS = {8: 256, 16: 128, 24: 96, 28: 128, 32: 64, 56: 64, 112: 64, 224: 64}
@@ -36,6 +38,12 @@ PAPER = {"cDMA+": (1.3, 15.6), "SFPR": (4.0, 48.0), "JPEG-BASE": (5.8, 69.6), "J
 RATIOS = (2, 4, 6, 8, 12, 16)  # of synthetic tensors
 FIXED = (2, 4, 8, 12)  # those of Figure 21
 SHOWN = 4  # for the tables, and as in Table V
+SFPR = 4  # ratio of SFPR alone: of codes, no tensor has less
+CACHE, ONE_PORT = ", SFPR at the cache", ", one port"  # behind a ratio
+AT_CACHE = tuple(f"{ratio}x{cache}{port}" for port in ("", ONE_PORT) for cache in ("", CACHE) for ratio in FIXED
+                 if ratio >= SFPR and (cache or port))
+"""Of Figure 21 the curves for SFPR at the cache, with which int8 pass the accelerator's ports; and, with and without,
+those of an accelerator whose CDUs have one port to memory for all of them."""
 SYMBOLS = {"jpeg60": 21.4, "optH-div": 27.5, "jpeg80": 29.3, "optL-div": 47.2}
 """Tables for division, and how many of JPEG's codes a block of the sample's dense tensors was expected to have on
 average when the coders, of a code a cycle, were planned."""
@@ -166,15 +174,19 @@ def simulate(x: np.ndarray, name: str, dqt: str | None, cdus: int, decompress: b
         raise ValueError(f"mode {name} has no code of a file")
     tables = {"dqt": dqt} if any(option.name == "dqt" for option in mode.options) else {}
     chosen = mode.option_values(chosen | tables | {"cdus": cdus})
+    form = "int8" if x.dtype == np.int8 else "float32"
+    if form != "float32":
+        chosen, options = chosen | {"dtype": form}, {"formats": FORMATS, **options}
     whole = mode.model.compress(x, **chosen)
     stored = codecs.find(whole.mode).model.unpack(whole)
-    host = SimulatedHost(x.shape, stored.mode.name, cdus, **options)
+    lane = codecs.host_mode(stored.mode).name
+    host = SimulatedHost(x.shape, lane, cdus, form, **options)
     if decompress:
         result, tensor = host.decompress(stored)
         equal = tensor.tobytes() == codecs.find(whole.mode).model.decompress(whole).tobytes()
     else:
         _, words, settings = mode.model.plan(x, **chosen)
-        result, payload = host.compress(x, stored.mode.name, signs=chosen.get("signs", False), scales=words,
+        result, payload = host.compress(x, lane, signs=chosen.get("signs", False), scales=words,
                                         settings=settings)
         equal = payload == stored.payload
     if not equal:
@@ -230,11 +242,13 @@ def streamed(mode: str, name: str, error: float, cdus: int) -> Streamed:
 
 
 def offload(name: str, tensors: Sequence[tuple[np.ndarray, str, str]], cdus: int, decompress: bool) -> Offload:
-    """:class:`Offload` of [(tensor, mode, dqt)]."""
+    """:class:`Offload` of [(tensor, mode, dqt)]; int8 are codes of float32."""
     before = after = cycles = 0
+    options = {"shared": True} if name.endswith(ONE_PORT) else {}
     for x, mode, dqt in tensors:
-        counters, _, compressed = simulate(x, mode, dqt, cdus, decompress, latency=LATENCY, rate=PCIE / CLOCK)
-        before, after, cycles = before + x.nbytes, after + compressed.payload_bytes, cycles + counters["cycles"]
+        counters, _, compressed = simulate(x, mode, dqt, cdus, decompress, latency=LATENCY, rate=PCIE / CLOCK,
+                                           **options)
+        before, after, cycles = before + 4 * x.size, after + compressed.payload_bytes, cycles + counters["cycles"]
     return Offload(name, decompress, cdus, before / after, cycles, before / cycles * CLOCK)
 
 
@@ -262,10 +276,13 @@ def choice(policy: str) -> tuple[str, ...]:
     return *(codecs.find(name).variant(options).name for name in codecs.METHODS[method]), dqt or "optL"
 
 
-def fixed(ratio: int) -> list[tuple[np.ndarray, str, str]]:
-    """A synthetic tensor that is compressed to 1/ratio, as [(tensor, mode, dqt)]."""
+def fixed(name: str) -> list[tuple[np.ndarray, str, str]]:
+    """A synthetic tensor that is compressed by a ratio, with which the ``name`` begins, as [(tensor, mode, dqt)]; with
+    CACHE its codes."""
+    ratio = int(name.partition("x")[0])
     mode, share = masked(ratio)
-    return [(sparse(SYNTHETIC, 1 - share, ratio), mode, "optL")]
+    x = sparse(SYNTHETIC, 1 - share, ratio)
+    return [(sfpr.quantize(x, sfpr.scales(x).k) if CACHE in name else x, mode, "optL")]
 
 
 POLICIES = ("cDMA+", "JPEG-BASE jpeg80",
@@ -274,4 +291,4 @@ POLICIES = ("cDMA+", "JPEG-BASE jpeg80",
 
 
 def offload_by_name(name: str, cdus: int, decompress: bool) -> Offload:
-    return offload(name, real(name) if name in POLICIES else fixed(int(name.split("x")[0])), cdus, decompress)
+    return offload(name, real(name) if name in POLICIES else fixed(name), cdus, decompress)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from actcodec.bench.cycles import CLOCK, FIXED, PAPER, PCIE, SECTOR, SHOWN
+from actcodec.bench.cycles import AT_CACHE, CACHE, CLOCK, FIXED, ONE_PORT, PAPER, PCIE, SECTOR, SHOWN
 from actcodec.plotting import pyplot, write
 
 __all__ = ["draw"]
@@ -17,6 +17,9 @@ COLOURS = {"cDMA+": "#66a182", "JPEG-BASE jpeg80": "#1d7d74", "JPEG-ACT optL": "
            "JPEG-ACT optL nibble": "#e0737f", "JPEG-ACT optL rice": "#eda6ac", "JPEG-ACT optH": "#8c1c34",
            "JPEG-ACT optH nibble": "#6b3fa0", "JPEG-ACT optH rice": "#3c1874", "JPEG-ACT optH, dense": "#b8860b",
            "JPEG-ACT optH nibble, dense": "#d9a520", "JPEG-ACT optH rice, dense": "#f0cf65"}
+STYLES: dict[str, dict[str, Any]] = {
+    CACHE: {"color": "#000000", "marker": "x", "markersize": 8, "linewidth": 0.8},
+    CACHE + ONE_PORT: {"color": "#e07b00", "marker": "^"}, ONE_PORT: {"color": "#e07b00", "marker": "v"}}
 PAPER_COLOURS = {"cDMA+": "#66a182", "JPEG-BASE": "#1d7d74", "SFPR": "#9a6fb0", "JPEG-ACT": "#8c1c34"}
 
 
@@ -65,6 +68,8 @@ def lines(axis: Any, offloads: Sequence[Any], name: str, **style: Any) -> None:
     """The offload rates of tensors called ``name`` by the number of CDUs, compressing and (dotted) back."""
     for back in (False, True):
         points = sorted((o.cdus, o.rate) for o in offloads if (o.name, o.decompress) == (name, back))
+        if not points:  # of a quick bench
+            return
         axis.plot(*zip(*points, strict=True), **{"marker": "o", "markersize": 4, **style,
                                                 **({"linestyle": ":", "label": None} if back else {})})
 
@@ -76,6 +81,9 @@ def draw_numbers(axis: Any, offloads: Sequence[Any]) -> None:
         exact = next(o.ratio for o in offloads if o.name == f"{ratio}x")
         axis.plot(cdus, np.minimum(cdus * SECTOR * CLOCK, exact * PCIE), color=LIMIT, linewidth=4, zorder=0)
         lines(axis, offloads, f"{ratio}x", color=RATIO_COLOURS[ratio], label=f"{ratio}x, synthetic")
+    most = f"{max(FIXED)}x"
+    for more, style in STYLES.items():
+        lines(axis, offloads, f"{most}{more}", label=f"{most}{more}", **style)
     for name, colour in COLOURS.items():
         exact = next(o.ratio for o in offloads if o.name == name)
         lines(axis, offloads, name, color=colour, marker="s", label=f"{name}, ResNet-20, {exact:.1f}x")
@@ -96,7 +104,7 @@ def draw_ratios(axis: Any, offloads: Sequence[Any]) -> None:
         axis.plot(ratios, limit, color=LIMIT, linewidth=4 if cdus == SHOWN else 1, zorder=0)
     for back in (False, True):
         bars = [o for o in offloads if o.cdus == SHOWN and o.decompress == back]
-        synthetic = sorted((o.ratio, o.rate) for o in bars if o.name not in COLOURS)
+        synthetic = sorted((o.ratio, o.rate) for o in bars if o.name not in COLOURS and o.name not in AT_CACHE)
         fill = "none" if back else "full"
         axis.plot(*zip(*synthetic, strict=True), "o", color="#1b6ca8", markersize=6, fillstyle=fill,
                   label=f"synthetic, {'decompression' if back else 'compression'}")

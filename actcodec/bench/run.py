@@ -16,10 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from actcodec import codecs
 from actcodec.bench.cycles import (
+    AT_CACHE,
+    CACHE,
     CHANNELS,
     CLOCK,
     DENSE,
     ERRORS,
+    FORMATS,
     JPEG_BASE,
     LATENCY,
     PAPER,
@@ -77,6 +80,7 @@ def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
             names |= {name for name in POLICIES if name.endswith(DENSE)}
         if cdus == SHOWN:
             names |= {*POLICIES, *(f"{ratio}x" for ratio in RATIOS)}
+        names |= set() if quick else {*AT_CACHE}  # which take simulators of their own
         every += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
     every += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
               for back in (False, True)]
@@ -91,11 +95,11 @@ def cdus_of(job: tuple[Callable[..., Any], tuple]) -> int:
 
 
 def modes(name: str) -> set[str]:
-    return set(choice(name)[:2]) if name in POLICIES else {masked(int(name[:-1]))[0]}
+    return set(choice(name)[:2]) if name in POLICIES else {masked(int(name.partition("x")[0]))[0]}
 
 
 def builds(todo: Iterable[tuple[Callable[..., Any], tuple]]) -> list[Any]:
-    """The simulators that these jobs need, as ``accelerator.prepare`` takes them: CDUs, modes, coders."""
+    """The simulators that these jobs need, as ``accelerator.prepare`` takes them: CDUs, modes, coders, formats."""
     from actcodec.sim.accelerator import configuration
 
     simulators = set()
@@ -103,7 +107,9 @@ def builds(todo: Iterable[tuple[Callable[..., Any], tuple]]) -> list[Any]:
         names = (modes(arguments[0]) if function is offload_by_name else
                  {JPEG_BASE if function is code else arguments[0]})
         coders = arguments[1] if function is code else 4
-        simulators |= {(cdus_of((function, arguments)), (configuration(mode),), coders) for mode in names}
+        codes = function is offload_by_name and CACHE in arguments[0]
+        simulators |= {(cdus_of((function, arguments)), (configuration(mode),), coders,
+                        FORMATS if codes else FORMATS[:1]) for mode in names}
     return sorted(simulators)
 
 
@@ -137,8 +143,8 @@ def run(output: str | Path, quick: bool = False) -> None:
     with Progress(*columns) as progress, workers() as pool:
         building = progress.add_task("build simulators (kept for next time)", total=len(needed))
         simulating = progress.add_task("simulate", total=len(todo), start=False)
-        for _ in as_completed([pool.submit(accelerator.prepare, cdus, chosen, coders=coders)
-                               for cdus, chosen, coders in needed]):
+        for _ in as_completed([pool.submit(accelerator.prepare, cdus, chosen, coders=coders, formats=formats)
+                               for cdus, chosen, coders, formats in needed]):
             progress.advance(building)
         progress.start_task(simulating)
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):

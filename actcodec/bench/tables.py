@@ -6,7 +6,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from actcodec.bench.cycles import CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
+from actcodec.bench.cycles import AT_CACHE, CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
 
 __all__ = ["coding_table", "number_table", "offload_table", "rate_table", "shared_table", "stream_table"]
 
@@ -78,9 +78,11 @@ def offload_table(offloads: Sequence[Any]) -> Any:
     by_place = {(o.name, o.decompress, o.cdus): o for o in offloads}
     table = Table("tensors", "ratio", "", *map(str, numbers), **TIGHT, title=(
         f"Effective offload rate by the number of CDUs, GB/s\nat {CLOCK} GHz with a DMA engine of {PCIE} GB/s"))
-    for name in [*POLICIES, *(f"{ratio}x" for ratio in RATIOS)]:
+    for name in [*POLICIES, *(f"{ratio}x" for ratio in RATIOS), *AT_CACHE]:
         for back in (False, True):
             row = [by_place.get((name, back, n)) for n in numbers]
+            if not any(row):  # of a quick bench
+                continue
             ratio = next(o.ratio for o in row if o)
             table.add_row(name, f"{ratio:.2f}", "decompress" if back else "compress",
                           *(f"{o.rate:.1f}" if o else "" for o in row))

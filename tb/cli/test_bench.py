@@ -1,6 +1,7 @@
 """The bench of the accelerator: what it promises, in exact cycles, and that its tables and picture come out."""
 
 import json
+import math
 from collections import Counter
 from itertools import product
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import actcodec
 from actcodec import cli, demo
 from actcodec.bench import cycles as bench_cycles
 from actcodec.bench import run as bench
@@ -51,16 +53,34 @@ def test_four_coders_take_a_code_a_cycle_each(back):
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
-@pytest.mark.parametrize("name", ["12x", *regress("4x", "JPEG-ACT optL rice", "JPEG-BASE jpeg80",
-                                                  "JPEG-ACT optH nibble, dense")])
+@pytest.mark.parametrize("name", ["12x", *regress(
+    "4x", "JPEG-ACT optL rice", "JPEG-BASE jpeg80", "JPEG-ACT optH nibble, dense", f"12x{bench_cycles.CACHE}",
+    f"12x{bench_cycles.CACHE}{bench_cycles.ONE_PORT}")])
 def test_the_dma_engine_is_used_to_the_full(name, back):
     found = bench_cycles.offload_by_name(name, CDUS, back)
     payload = found.rate * found.cycles / bench_cycles.CLOCK / found.ratio
-    least, tensors = payload * bench_cycles.CLOCK / bench_cycles.PCIE, 1 if name.endswith("x") else sum(
+    least, tensors = payload * bench_cycles.CLOCK / bench_cycles.PCIE, 1 if name[0].isdigit() else sum(
         not (name.endswith("dense") and key.startswith("ReLU")) for key in demo.sample())
     assert 0.999 * least <= found.cycles <= 1.01 * least + tensors * FILL
     if tensors == 1:
-        assert found.ratio == pytest.approx(int(name[:-1]), rel=0.02)
+        assert found.ratio == pytest.approx(int(name.partition("x")[0]), rel=0.02)
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
+def test_float32_is_held_up_at_one_port_for_all_lanes(back):
+    """A beat, a sector, in a cycle; of codes it has four."""
+    found = bench_cycles.offload_by_name(f"12x{bench_cycles.ONE_PORT}", CDUS, back)
+    sectors = math.prod(bench_cycles.SYNTHETIC) / 8
+    assert sectors <= found.cycles <= sectors * 1.01 + FILL
+
+
+def test_codes_at_the_cache_are_those_of_the_same_tensors():
+    for ratio in (4, 8, 12):
+        (x, mode, _), = bench_cycles.fixed(f"{ratio}x")
+        (codes, same, _), = bench_cycles.fixed(f"{ratio}x{bench_cycles.CACHE}{bench_cycles.ONE_PORT}")
+        whole, behind = (actcodec.compress(one, mode) for one in (x, codes))
+        assert (same, behind.payload) == (mode, whole.payload) and codes.dtype == np.int8
 
 
 @pytest.mark.parametrize("cdus", [CDUS, *regress(1)])
