@@ -11,7 +11,7 @@ from actcodec.codecs import PAPERS, Mode, jpegact, lane_modes
 from actcodec.sim import build
 from actcodec.units import UNITS
 
-__all__ = ["Accelerator", "configuration", "configurations", "library", "prepare"]
+__all__ = ["Accelerator", "configuration", "configurations", "design", "library", "prepare"]
 
 ENVIRONMENT = Path(__file__).parent / "cpp" / "environment.cpp"
 
@@ -39,24 +39,37 @@ class Accelerator:
                 f"{f', queue of {self.queue}' if self.queue else ''}")
 
 
+def design(accelerator: Accelerator) -> dict[str, str]:
+    """The Verilog of an :class:`Accelerator` for simulation, by its modules: ``top``, and its lane, ``top_lane``."""
+    hardware = dataclasses.asdict(accelerator)
+    whole = {name: hardware.pop(name) for name in ("cdus", "payload", "queue")}
+    lane = _elaborated("top_lane", "lane", hardware, _one(accelerator))
+    top = _elaborated("top", "accelerator", {**whole, **hardware}, _whole(accelerator))
+    return {"top": top, "top_lane": lane}
+
+
 @cache
 def library(accelerator: Accelerator) -> Path:
     """The shared library that simulates an :class:`Accelerator` in its environment, built unless it is kept."""
-    hardware = dataclasses.asdict(accelerator)
-    whole_only = {name: hardware.pop(name) for name in ("cdus", "payload", "queue")}
-    cdus, payload = accelerator.cdus, accelerator.payload
-    one, whole = f"a lane with {', '.join(accelerator.modes)}", f"an accelerator with {cdus} of its lanes"
     with ThreadPoolExecutor(1) as pool:
         pool.submit(build.runtime)  # beside elaboration, which leaves a core idle; compilation has its errors
-        lane = _elaborated("top_lane", "lane", hardware, one)
-        top = _elaborated("top", "accelerator", {**whole_only, **hardware}, whole)
-    objects = build.compiled({"top": top, "top_lane": lane}, what={
-        "top": f"the simulation of {whole}, half a minute or more",
-        "top_lane": f"the simulation of {one}, two minutes or more"})
-    pins = "".join(f" PINS(m_axi_{k}_)" for k in range(cdus))
-    pins += " PINS(m_axi_payload_)" * (payload != "stream") + " PINS(m_axi_queue_)" * (accelerator.queue > 0)
+        modules = design(accelerator)
+    objects = build.compiled(modules, what={
+        "top": f"the simulation of {_whole(accelerator)}, half a minute or more",
+        "top_lane": f"the simulation of {_one(accelerator)}, two minutes or more"})
+    pins = "".join(f" PINS(m_axi_{k}_)" for k in range(accelerator.cdus))
+    pins += " PINS(m_axi_payload_)" * (accelerator.payload != "stream")
+    pins += " PINS(m_axi_queue_)" * (accelerator.queue > 0)
     return build.linked("accelerator.so", objects, [ENVIRONMENT], f"-DALL_PINS={pins}",
-                        "-DINTERRUPT=__SYM__interrupt", *(["-DNO_STREAMS"] if payload == "memory" else []))
+                        "-DINTERRUPT=__SYM__interrupt", *(["-DNO_STREAMS"] if accelerator.payload == "memory" else []))
+
+
+def _one(accelerator):
+    return f"a lane with {', '.join(accelerator.modes)}"
+
+
+def _whole(accelerator):
+    return f"an accelerator with {accelerator.cdus} of its lanes"
 
 
 def declared(mode: Mode) -> list[Any]:
