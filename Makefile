@@ -100,7 +100,8 @@ registers:  ## write the registers as SystemRDL, C header, IP-XACT and HTML to b
 	@scripts/setup.sh registers
 	@$(BIN)/python -m drivers.registers build/registers $(if $(CDUS),--cdus $(CDUS)) $(if $(MODES),--modes $(MODES)) \
 	    $(if $(ADDRESS_WIDTH),--address-width $(ADDRESS_WIDTH)) $(if $(FORMATS),--formats $(FORMATS)) \
-	    $(if $(PAYLOAD),--payload $(PAYLOAD))
+	    $(if $(PAYLOAD),--payload $(PAYLOAD)) $(if $(SCAN),--$(if $(filter 0,$(SCAN)),no-)scan) \
+	    $(if $(QUEUE),--queue $(QUEUE))
 
 vivado:  ## write an accelerator as IP for Vivado, and as IP-XACT, to build/vivado (OPTIONS="--preset standalone --cdus 1")
 	@scripts/setup.sh registers

@@ -1,9 +1,10 @@
 """The registers as SystemRDL 2.0: the text, from the map's declaration, the modes and their settings.
 
 An instance has parameters there as it has in hardware: ``CDUS``, ``MODES`` (a bit for each code), ``ADDRESS_WIDTH``,
-``FORMATS`` (a bit for each format but float32), ``PAYLOADS``. Registers and fields that only some modes bring are
-present as ``MODES`` says, the format as ``FORMATS`` and places of payloads as ``PAYLOADS`` say; arrays of a word per
-lane have ``CDUS`` of them, SETTINGS the words that the modes use. By default everything is there.
+``FORMATS`` (a bit for each format but float32), ``PAYLOADS``, ``SCANS``, ``QUEUES``. Registers and fields that only some
+modes bring are present as ``MODES`` says, the format as ``FORMATS``, places of payloads as ``PAYLOADS``, what a scan and
+a queue have as ``SCANS`` and ``QUEUES`` say; arrays of a word per lane have ``CDUS`` of them, SETTINGS the words that the
+modes use. By default everything is there.
 
 Modes share the bits of SETTINGS, so a layout of them is an address map of its own at the same addresses, one for all
 modes that have one of its settings; the register map itself has them as words.
@@ -12,7 +13,7 @@ modes that have one of its settings; the register map itself has them as words.
 from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.control import setting
 from actcodec.rtl.offload.control.limits import FORMATS
-from actcodec.rtl.offload.control.register_map import ERRORS, LANES, MAP, PAYLOAD, STREAMS, ErrorCode
+from actcodec.rtl.offload.control.register_map import ERRORS, LANES, MAP, PAYLOAD, QUEUE, SCAN, STREAMS, ErrorCode
 
 __all__ = ["TOP", "formats_mask", "layouts", "mask", "parameters", "systemrdl"]
 
@@ -128,8 +129,9 @@ def _present(name, modes):
         return "FORMATS != 0"
     if name == "clipped":
         return f"(MODES & 64'h{mask(mode for mode in modes if mode.format.segmented):x}) != 0"
-    if name in PAYLOAD[1:]:
-        return "PAYLOADS != 0"
+    for count, *values in (PAYLOAD, SCAN, QUEUE):
+        if name in values:
+            return f"{count.upper()} != 0"
     if name == "payload_memory":
         return "PAYLOADS == 2"
     return "(" + _settings_words(modes) + ") != 0" if name == "settings" else ""

@@ -47,7 +47,9 @@ def write(folder, **parameters):
 @click.option("--address-width", type=click.IntRange(32, 64), help="Bits of its addresses; 64 without.")
 @click.option("--formats", help="Formats of values in memory, with commas between them; all without.")
 @click.option("--payload", type=click.Choice(PAYLOADS), help="Where its payloads pass; both without.")
-def main(folder, cdus, names, address_width, formats, payload):
+@click.option("--scan/--no-scan", default=None, help="Whether it scans; it does without.")
+@click.option("--queue", type=click.IntRange(0, 1 << 15), help="Descriptors of its ring, 0: no queue; the most without.")
+def main(folder, cdus, names, address_width, formats, payload, scan, queue):
     """Writes SystemRDL, C header, IP-XACT and HTML into FOLDER."""
     try:
         bits = names and rdl.mask(lane_modes(*names.split(",")))
@@ -55,7 +57,8 @@ def main(folder, cdus, names, address_width, formats, payload):
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     parameters = {"cdus": cdus, "modes": bits, "address_width": address_width,
-                  "formats": formats, "payloads": payload and PAYLOADS.index(payload)}
+                  "formats": formats, "payloads": payload and PAYLOADS.index(payload),
+                  "scans": scan, "queues": queue and queue.bit_length() - 1}
     write(folder, **{name: value for name, value in parameters.items() if value is not None})
     print(f"actcodec.rdl, actcodec_registers.h, actcodec_modes.h, actcodec.xml and html/index.html are in {folder}")
 

@@ -136,7 +136,8 @@ def write(folder, name, period=PERIOD, **parameters):
     with tempfile.TemporaryDirectory() as registers_folder:
         registers.write(Path(registers_folder), cdus=given["cdus"], modes=rdl.mask(modes),
                         address_width=given["address_width"], payloads=PAYLOADS.index(given["payload"]),
-                        formats=rdl.formats_mask(given["formats"]))
+                        formats=rdl.formats_mask(given["formats"]), scans=int(given["scan"]),
+                        queues=max(given["queue"].bit_length() - 1, 0))
         registers_text = (Path(registers_folder) / "actcodec.xml").read_text()
     them = ports(text, name)
     buses, _ = interfaces(them)

@@ -12,14 +12,16 @@ from systemrdl import RDLCompiler
 from systemrdl.node import RegNode
 
 from actcodec.codecs import JPEG_ACT, lane_modes
-from actcodec.rtl.offload.control.register_map import BITS, LANES, MAP, PAYLOAD, STREAMS, VALUES
+from actcodec.rtl.offload.control.register_map import BITS, LANES, MAP, PAYLOAD, QUEUE, SCAN, STREAMS, VALUES
 from drivers import rdl, registers
 from tb.harness import regress
 
-ALL = {"cdus": LANES, "modes": rdl.mask(lane_modes()), "address_width": 64, "formats": 7, "payloads": 2}
+ALL = {"cdus": LANES, "modes": rdl.mask(lane_modes()), "address_width": 64, "formats": 7, "payloads": 2,
+       "scans": 1, "queues": 15}
 INSTANCES = {
     "all": {},
-    "paper": {"cdus": 4, "modes": rdl.mask(lane_modes(*JPEG_ACT)), "address_width": 40, "formats": 0, "payloads": 0},
+    "paper": {"cdus": 4, "modes": rdl.mask(lane_modes(*JPEG_ACT)), "address_width": 40, "formats": 0, "payloads": 0,
+              "scans": 0, "queues": 0},
     "streams": {"cdus": 1, "modes": rdl.mask(lane_modes("comet", "comet-flat")), "address_width": 32,
                 "payloads": 1},
     "segments": {"cdus": 2, "modes": rdl.mask(lane_modes("division", "division-flat")), "address_width": 48},
@@ -48,7 +50,7 @@ def declared(parameters):
     sizes = {"format": VALUES["format"].width * (given["formats"] != 0),
              "clipped": int(any(mode.format.segmented for mode in modes)), "settings": -(-settings // 32) * 32,
              "payload_memory": int(given["payloads"] == 2),
-             **({} if given["payloads"] else dict.fromkeys(PAYLOAD[1:], 0)),
+             **{name: 0 for count, *names in (PAYLOAD, SCAN, QUEUE) if not given[count] for name in names},
              **dict.fromkeys(STREAMS, 32 if streams else 0),
              **dict.fromkeys(("lengths_in", "lengths_out"), 32 * given["cdus"] * streams)}
     pieces = {}

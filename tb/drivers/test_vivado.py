@@ -15,7 +15,8 @@ from tb.drivers.test_registers import SCHEMA
 from tb.harness import regress
 
 INSTANCES = {
-    "standalone": ["--preset", "standalone", "--cdus", "2", "--modes", "sfpr-zvc,brc", "--address-width", "36"],
+    "standalone": ["--preset", "standalone", "--cdus", "2", "--modes", "sfpr-zvc,brc", "--address-width", "36",
+                   "--queue", "4"],
     "offload": ["--cdus", "1", "--modes", "sfpr", "--name", "mine", "--period", "4", "--formats", "float32,bfloat16"],
 }
 # Objects are named kind/name; what has not been made has no properties. What is set is printed.
@@ -134,6 +135,7 @@ def test_ipxact(package):
                  if register.findtext("i:isPresent", namespaces=names) != "0"}
     assert {"CONTROL", "MODE", "BASE"} <= registers
     assert ("PAYLOAD" in registers) == ("m_axi_payload_araddr" in declared)
+    assert ("RING" in registers) == ("m_axi_queue_araddr" in declared)
 
 
 def test_wrong_parameters(tmp_path):
