@@ -1,10 +1,10 @@
 """The registers as SystemRDL 2.0: the text, from the map's declaration, the modes and their settings.
 
 An instance has parameters there as it has in hardware: ``CDUS``, ``MODES`` (a bit for each code), ``ADDRESS_WIDTH``,
-``FORMATS`` (a bit for each format but float32), ``PAYLOADS``, ``SCANS``, ``QUEUES``. Registers and fields that only some
-modes bring are present as ``MODES`` says, the format as ``FORMATS``, places of payloads as ``PAYLOADS``, what a scan and
-a queue have as ``SCANS`` and ``QUEUES`` say; arrays of a word per lane have ``CDUS`` of them, SETTINGS the words that the
-modes use. By default everything is there.
+``FORMATS`` (a bit for each format but float32), ``PAYLOADS``, ``SCANS``, ``QUEUES``. Registers and fields that only
+some modes bring are present as ``MODES`` says, the format as ``FORMATS``, places of payloads as ``PAYLOADS``, what a
+scan and a queue have as ``SCANS`` and ``QUEUES`` say; arrays of a word per lane have ``CDUS`` of them, SETTINGS the
+words that the modes use. By default everything is there.
 
 Modes share the bits of SETTINGS, so a layout of them is an address map of its own at the same addresses, one for all
 modes that have one of its settings; the register map itself has them as words.

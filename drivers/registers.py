@@ -48,7 +48,7 @@ def write(folder, **parameters):
 @click.option("--formats", help="Formats of values in memory, with commas between them; all without.")
 @click.option("--payload", type=click.Choice(PAYLOADS), help="Where its payloads pass; both without.")
 @click.option("--scan/--no-scan", default=None, help="Whether it scans; it does without.")
-@click.option("--queue", type=click.IntRange(0, 1 << 15), help="Descriptors of its ring, 0: no queue; the most without.")
+@click.option("--queue", type=click.IntRange(0, 1 << 15), help="Descriptors of its ring, 0: no queue.")
 def main(folder, cdus, names, address_width, formats, payload, scan, queue):
     """Writes SystemRDL, C header, IP-XACT and HTML into FOLDER."""
     try:
