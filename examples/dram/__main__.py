@@ -69,7 +69,7 @@ def main(swept, renew):
         print(text)
         if renew:
             PAGE.write_text(re.sub(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", lambda _, text=text: text,
-                                   PAGE.read_text(), flags=re.DOTALL))
+                                   PAGE.read_text(), count=1, flags=re.DOTALL))
 
 
 if __name__ == "__main__":
