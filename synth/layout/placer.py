@@ -15,8 +15,11 @@ def solve(task):
     count, ports = len(task["widths"]), task["ports"]
     circuit = coloquinte.Circuit(count + len(ports))
     widths = task["widths"] + [0] * len(ports)
-    circuit.cell_width, circuit.cell_height = widths, [task["row"]] * count + [0] * len(ports)
-    circuit.cell_is_fixed = [False] * count + [True] * len(ports)
+    circuit.cell_width = widths
+    circuit.cell_height = [0 if fixed else task["row"] for fixed in task["fixed"]] + [0] * len(ports)
+    circuit.cell_is_fixed = [*task["fixed"], *[True] * len(ports)]
+    # Every other row is upside down, so that neighbours share a rail; and so are its cells.
+    circuit.cell_row_polarity = [coloquinte.CellRowPolarity.SAME] * (count + len(ports))
     circuit.cell_x = task["x"] + [x for x, _ in ports]
     circuit.cell_y = task["y"] + [y for _, y in ports]
     for net in task["nets"]:

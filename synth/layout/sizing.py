@@ -142,8 +142,8 @@ def _relax(delays, rounds, target, fixed, random):
         ends *= np.exp(cool * np.clip(np.where(late > 0, late / HURRY, late / PACE), -STEP, STEP))
         ends = np.clip(ends, LEAST, MOST)
         kinds, cost = _options(delays, ends, fixed)
-        chosen = (cost < -1e-3) & (random.random(len(cost)) < max(0.5 * cool, 0.1))
-        delays.kinds = np.where(chosen, kinds, delays.kinds)
+        change = (cost < -1e-3) & (random.random(len(cost)) < max(0.5 * cool, 0.1))
+        delays.kinds = np.where(change, kinds, delays.kinds)
         delays.time()
         strengthen(delays)
     delays.kinds = best[1]
@@ -156,10 +156,10 @@ def _polish(delays, tries, target, fixed):
     def late():
         return float(np.minimum(delays.end_slack - target, 0).sum())
 
-    spoiled, batch = np.zeros(len(delays.kinds), bool), BATCH
+    failed, batch = np.zeros(len(delays.kinds), bool), BATCH
     while tries > 0 and late() < 0:
         ends = np.where(delays.end_slack < target, 1.0, LEAST)
-        kinds, cost = _options(delays, ends, fixed | spoiled)
+        kinds, cost = _options(delays, ends, fixed | failed)
         best = np.argsort(cost)[:batch]
         best = best[cost[best] < -1e-2]
         if not len(best):
@@ -173,7 +173,7 @@ def _polish(delays, tries, target, fixed):
                 break
             delays.kinds = was
             delays.time()
-            spoiled[best] |= len(best) == 1
+            failed[best] |= len(best) == 1
             best = best[: len(best) // 2]
         batch = min(max(2 * len(best), 1), BATCH)
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from actcodec.synth import memories
 from actcodec.synth.library import areas, limits
 
 __all__ = ["FALL", "RISE", "Tables", "tables"]
@@ -24,17 +25,17 @@ def _numbers(text):
 
 def _table(body, name):
     """(first axis, second axis, values) of a table."""
-    found = re.search(rf"^\s*{name}\s*\(\w+\)\s*\{{(.*?)\}}", body, re.MULTILINE | re.DOTALL)
-    if not found:
+    match = re.search(rf"^\s*{name}\s*\(\w+\)\s*\{{(.*?)\}}", body, re.MULTILINE | re.DOTALL)
+    if not match:
         return None
-    first, second, values = (_numbers(re.search(rf"{key}\s*\((.*?)\);", found[1], re.DOTALL)[1])
+    first, second, values = (_numbers(re.search(rf"{key}\s*\((.*?)\);", match[1], re.DOTALL)[1])
                              for key in ("index_1", "index_2", "values"))
     return first, second, np.array(values).reshape(len(first), len(second))
 
 
 def _attribute(body, name, other=None):
-    found = re.search(rf'^\s*{name}\s*:\s*"?([^";]*)"?\s*;', body, re.MULTILINE)
-    return found[1].strip() if found else other
+    match = re.search(rf'^\s*{name}\s*:\s*"?([^";]*)"?\s*;', body, re.MULTILINE)
+    return match[1].strip() if match else other
 
 
 class Tables:
@@ -45,11 +46,11 @@ class Tables:
 
     def __init__(self, library):
         self.edges, self.first, self.capacitance, self.setup, self.limit = {}, {}, {}, {}, {}
-        self.area = areas(library)
+        self.area = dict(areas(library))
         for place, limit in limits(library).items():
             kind, pin = place.split("/")
             self.limit.setdefault(kind, {})[pin] = limit
-        rows, loads, found = 0, [], []
+        rows, loads, values = 0, [], []
         _, *cells = re.split(r"^\s*cell \((\w+)\)", library.read_text(), flags=re.MULTILINE)
         for kind, text in zip(cells[::2], cells[1::2], strict=True):
             _, *pins = re.split(r"^\s*pin \((\w+)\)", text, flags=re.MULTILINE)
@@ -64,16 +65,32 @@ class Tables:
                     self.slews = 1000 * np.array(delay[0])
                     edges.append((source, cause, pin, edge))
                     loads.append(delay[1])
-                    found.append(np.stack([delay[2], transition[2]], -1))
+                    values.append(np.stack([delay[2], transition[2]], -1))
             self.edges[kind], self.first[kind] = tuple(edges), rows
             rows += len(edges)
-        self.loads, self.values = np.array(loads), 1000 * np.array(found)
+        self.loads, self.values = np.array(loads), 1000 * np.array(values)
         alike = {}
         for kind, edges in self.edges.items():
             base, _, drive = kind.rpartition("_X")
             if drive.isdigit():
                 alike.setdefault((base, edges), []).append((int(drive), kind))
         self.family = {kind: tuple(kind for _, kind in sorted(kinds)) for kinds in alike.values() for _, kind in kinds}
+
+    def learn(self, kind):
+        """Adds a memory: it takes the same time whatever its edges and loads are."""
+        if kind in self.first or not memories.bits(kind):
+            return
+        pins = memories.pins(kind)
+        outputs = pins.pop("RD")
+        self.edges[kind] = tuple(("CK", RISE, pin, edge) for pin in outputs for edge in (RISE, FALL))
+        self.first[kind], count = len(self.values), len(self.edges[kind])
+        times = np.broadcast_to([memories.ACCESS, 1000 * memories.EDGE], (count, *self.values.shape[1:]))
+        self.values = np.concatenate([self.values, times])
+        self.loads = np.concatenate([self.loads, np.repeat(self.loads[:1], count, 0)])
+        self.capacitance[kind] = {pin: memories.CAPACITANCE for names in pins.values() for pin in names}
+        self.setup[kind] = {pin: np.full((2, len(self.setup_axis)), memories.SETUP)
+                            for port, names in pins.items() if port != "CK" for pin in names}
+        self.area[kind], self.family[kind] = 0.0, (kind,)
 
     @staticmethod
     def _arcs(arcs):

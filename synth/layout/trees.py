@@ -71,7 +71,7 @@ class _Planter:
 
     def readers(self, bit):
         """(pins that read a net through whatever buffers, these buffers' cells)."""
-        found, buffers = [], []
+        sinks, buffers = [], []
         for pin in self.netlist.nets[bit].sinks:
             cell = int(self.delays.owner[pin])
             if cell >= 0 and self.inner(cell):
@@ -79,10 +79,10 @@ class _Planter:
                 behind = self.netlist.pins[cell]["Z"]
                 if behind in self.netlist.nets:
                     pins, more = self.readers(behind)
-                    found, buffers = found + pins, buffers + more
+                    sinks, buffers = sinks + pins, buffers + more
             else:
-                found.append(pin)
-        return found, buffers
+                sinks.append(pin)
+        return sinks, buffers
 
     def slack(self, pins):
         """The least of pins."""
@@ -138,10 +138,10 @@ class _Planter:
                     delay, slew = self.tables.look(rows, steep, np.full(2, load))
                     return here + delay, slew
 
-                found = self.assess(node.place, node.readers, behind)
-                if found is None:
+                later = self.assess(node.place, node.readers, behind)
+                if later is None:
                     return None
-                least = min(least, found)
+                least = min(least, later)
             else:
                 both = slice(2 * node.pin, 2 * node.pin + 2)
                 worse = FOLLOW * (steep - self.delays.slew[both])
@@ -177,16 +177,16 @@ class _Planter:
         if len(pins) < MANY or self.slack(pins) >= 0:
             return None
         drive, place, before = self.driver(net.driver), tuple(self.points[net.driver]), self.slack(pins)
-        chosen = None
+        choice = None
         for readers in self.plans(pins, self.fixed(bit)):
-            found = self.assess(place, readers, drive)
-            if found is None:
+            slack = self.assess(place, readers, drive)
+            if slack is None:
                 continue
             area = sum(self.tables.area[one.kind] for node in readers for one in node.buffers())
-            rank = min(found, 0) - 0.1 * area
-            if found > before + GAIN and (chosen is None or rank > chosen[0]):
-                chosen = rank, readers
-        return chosen and (chosen[1], buffers)
+            rank = min(slack, 0) - 0.1 * area
+            if slack > before + GAIN and (choice is None or rank > choice[0]):
+                choice = rank, readers
+        return choice and (choice[1], buffers)
 
 
 def plant(delays, placement, mix=MIX):
@@ -210,9 +210,9 @@ def plant(delays, placement, mix=MIX):
 
     for bit, net in list(netlist.nets.items()):
         cell = int(delays.owner[net.driver])
-        found = None if cell >= 0 and planter.inner(cell) else planter.best(bit)
-        if found:
-            readers, buffers = found
+        tree = None if cell >= 0 and planter.inner(cell) else planter.best(bit)
+        if tree:
+            readers, buffers = tree
             connect(bit, readers)
             gone += buffers
             count += 1
@@ -221,7 +221,7 @@ def plant(delays, placement, mix=MIX):
     old = left[left < len(placement.x)]
     added = np.array(places, np.int64).reshape(-1, 2)
     none = np.zeros(len(added), bool)
-    return type(placement)(placement.core, np.concatenate([placement.x[old], added[:, 0]]),
+    return placement.moved(np.concatenate([placement.x[old], added[:, 0]]),
                            np.concatenate([placement.y[old], added[:, 1]]),
-                           np.concatenate([placement.flip[old], none]), np.concatenate([placement.turn[old], none]),
-                           placement.ports), count
+                           np.concatenate([placement.flip[old], none]),
+                           np.concatenate([placement.turn[old], none])), count

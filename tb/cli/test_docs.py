@@ -6,6 +6,7 @@ import re
 import pytest
 
 from actcodec.bench.run import report
+from actcodec.synth.layout.command import SHOWN
 from docs import content, figures, measured, pictures, rates, ratios, readme, records, site, tables
 from tb.cli.line import succeeds
 from tb.cli.test_bench import fake
@@ -41,6 +42,14 @@ def test_a_placed_netlist_s_row_has_both_slacks_and_a_mark():
            "clock": {"area": 59.6, "power": 2.48, "skew": 22.6}}
     assert list(tables.placed({"zvc": one}, ["zvc"]))[2:] == [
         "| zvc | +1 | -43 (11) | 1,370 | +4 (0) | 1,464 | 1,010† | +1.0% | 45 | +10, -12, -90 | 60, 2.5, 23 |"]
+
+
+def test_pictures_of_places_are_those_of_the_record():
+    recorded = json.loads((tables.ROOT / "docs/records/placed.json").read_text())
+    for label in SHOWN:
+        picture = (tables.ROOT / f"docs/pictures/placed-{label}.svg").read_text()
+        assert picture.endswith(f"<!-- {recorded[label]['key']} -->\n") and len(picture) < 400_000
+        assert f"pictures/placed-{label}.svg" in (tables.ROOT / tables.PLACED).read_text()
 
 
 def test_a_row_of_sky130_compares_gates_and_names_both_recipes():

@@ -41,11 +41,13 @@ def placed(mapped):
 
 
 def illegal(found, placement):
-    """What is wrong with places: cells outside of the core or off its rows and sites, and pairs that overlap."""
+    """What is wrong with places: cells outside of the core, off its rows and sites, or the wrong way up, and pairs that
+    overlap."""
     widths = np.array([lef.shapes()[kind].width for kind in found.kinds])
     x, y, core = placement.x, placement.y, placement.core
     wrong = [cell for cell in range(len(x)) if x[cell] < 0 or x[cell] + widths[cell] > core.width or y[cell] < 0
              or y[cell] + lef.ROW > core.height or x[cell] % lef.SITE or y[cell] % lef.ROW]
+    wrong += np.flatnonzero(placement.turn != (y // lef.ROW % 2 == 1)).tolist()  # neighbours share a rail
     for row in np.unique(y):
         cells = np.flatnonzero(y == row)
         cells = cells[np.argsort(x[cells])]
@@ -176,15 +178,18 @@ def test_a_unit_is_placed_and_remembered(mapped, tmp_path):
     assert layout.corners["low"] > layout.corners["high"] > layout.corners["load"]
     places = json.loads((folder / "places.json").read_text())
     netlist = json.loads((folder / "net.json").read_text())["modules"]["binarize"]["cells"]
-    assert {name: kind for name, (_, _, kind) in places.items()} == {name: one["type"] for name, one in netlist.items()}
+    kinds = {name: kind for name, (kind, *_) in places["cells"].items()}
+    assert kinds == {name: one["type"] for name, one in netlist.items()}
+    assert min(slack for *_, slack in places["cells"].values()) == pytest.approx(layout.slack, abs=0.2)
+    assert {way for *_, way, _ in places["cells"].values()} <= {"N", "S", "FN", "FS"} and not places["macros"]
 
 
 def test_what_has_no_place_is_refused(mapped, tmp_path):
     figures, _, content = mapped
     design = {"modules": {"binarize": copy.deepcopy(content)}}
-    next(iter(design["modules"]["binarize"]["cells"].values()))["type"] = "RAM_64X64"
+    next(iter(design["modules"]["binarize"]["cells"].values()))["type"] = "lane"
     (tmp_path / "net.json").write_text(json.dumps(design))
-    with pytest.raises(SynthesisError, match="no place for RAM_64X64"):
+    with pytest.raises(SynthesisError, match="no place for lane"):
         flow.lay("binarize", figures, tmp_path, build=tmp_path / "build")
 
 
