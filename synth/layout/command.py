@@ -92,7 +92,7 @@ def command(units, threads, renew, bench):
         results = each(pool, bars, "placing", one, work, mapped)
     table = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     for k, column in enumerate(COLUMNS):
-        table.add_column(column, justify="right" if k else "left", no_wrap=bool(k), min_width=None if k else 12)
+        table.add_column(column, justify="right" if k else "left", no_wrap=True)
     done = {job.label: (job, *result) for job, result in zip(work, results, strict=True)
             if not isinstance(result, Exception)}
     for label, (_, layout, cached, _) in done.items():

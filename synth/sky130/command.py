@@ -63,7 +63,7 @@ def command(units, threads, search, renew):
         results = each(pool, bars, "mapping to sky130", one, work, [None] * len(work))
     table = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     for k, column in enumerate(COLUMNS):
-        table.add_column(column, justify="right" if k else "left", no_wrap=bool(k), min_width=None if k else 12)
+        table.add_column(column, justify="right" if k else "left", no_wrap=True)
     done = [(job, *result) for job, result in zip(work, results, strict=True) if not isinstance(result, Exception)]
     for job, figures, cached in done:
         table.add_row(*row(job.label, figures, recorded[job.label], cached))
