@@ -51,12 +51,19 @@ def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: boo
         check_picture(plot)
     todo = [way for name in (codecs.MODES if every else dict.fromkeys(mode)) for way in ways(name, options)]
     tensors = [tensor for file in files for tensor in sources.tensors(file, say)]
+    pairs = [(tensor, way) for tensor, way in product(tensors, todo)
+             if tensor[1].dtype != np.int8 or codecs.find(way[1]).codes]
+    for name, x in tensors:
+        if others := [one for _, one, _ in todo if x.dtype == np.int8 and not codecs.find(one).codes]:
+            say(f"note: left out {name}, which is int8, in {', '.join(dict.fromkeys(others))}")
+    if not pairs:
+        raise UserError(codecs.refused(codecs.find(todo[0][1])))
     rows = []
     columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("evaluating", total=len(tensors) * len(todo))
-        for (name, x), (label, one_mode, chosen) in product(tensors, todo):
+        task = progress.add_task("evaluating", total=len(pairs))
+        for (name, x), (label, one_mode, chosen) in pairs:
             progress.update(task, description=f"{name}, {label}")
             rows.append(row(name, x, one_mode, label, chosen))
             progress.advance(task)

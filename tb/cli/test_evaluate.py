@@ -74,7 +74,13 @@ def test_files_of_several_tensors(tensors):
         ("layers.1.bias", [4, 40], True), ("layers.0", [2, 3, 9, 10], True)]
     result = invoke("evaluate all.npz --mode raw")
     assert result.stderr == ("note: left out all.npz:number: dtype is int64; actcodec takes float32, float16, "
-                             "bfloat16, float64\n")
+                             "bfloat16, float64, int8\n")
+    np.savez("codes.npz", x=np.ones((1, 2, 8, 8), np.float32), codes=np.arange(9, dtype=np.int8))
+    result = invoke("evaluate codes.npz --mode raw --mode sfpr --csv")
+    assert result.stderr == "note: left out codes, which is int8, in raw\n"
+    assert [line.split(",")[:4] for line in result.stdout.splitlines()[1:]] == [
+        ["x", "1x2x8x8", "float32", "raw"], ["x", "1x2x8x8", "float32", "sfpr"], ["codes", "9", "int8", "sfpr"]]
+    assert "mode raw takes no int8: these are codes of SFPR" in invoke("evaluate codes.npz:codes --mode raw").stderr
     piped = subprocess.run([sys.executable, "-m", "actcodec", "evaluate", "-", "--mode", "raw", "--csv"],
                            stdin=open("x.npy", "rb"), capture_output=True, text=True, check=True)  # noqa: SIM115
     assert piped.stdout.splitlines()[1].startswith("-,2x3x9x10,float32,raw,raw,")
