@@ -6,14 +6,14 @@ from amaranth.lib.wiring import Out
 
 from actcodec.rtl.common import axi, axil
 from actcodec.rtl.common.onehot_shift import choose
-from actcodec.rtl.common.shared_module import shared
 from actcodec.rtl.offload.control import totals
 from actcodec.rtl.offload.control.config import check_payload, config_layout, of_streams, with_halves
 from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, ErrorCode
 from actcodec.rtl.offload.control.registers import Registers
 from actcodec.rtl.offload.ends import Ends, end_ports
-from actcodec.rtl.offload.lane import Lane
+from actcodec.rtl.offload.kind import Kind
+from actcodec.rtl.offload.lanes import Lanes
 from actcodec.rtl.offload.memory.formats import codes_of, halves_of
 from actcodec.rtl.offload.memory.reader import check_outstanding
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
@@ -23,7 +23,6 @@ from actcodec.rtl.offload.scans import TensorScan
 from actcodec.rtl.offload.wire.packets import collector as make_collector
 from actcodec.rtl.offload.wire.packets import splitter as make_splitter
 from actcodec.rtl.offload.wire.round_robin import PACKET, check_cdus
-from actcodec.rtl.offload.wire.streams.stream_collector import LENGTH
 
 __all__ = ["Accelerator"]
 
@@ -123,8 +122,8 @@ class Accelerator(wiring.Component):
         self._registers = Registers(cdus, modes, address_width, formats, payload, scan, queue)
         self.cdus, self.address_width, self.outstanding = cdus, address_width, outstanding
         self.codec, self.memory, self.formats, self.options = codec, memory, tuple(formats), options
-        self.halves, self.codes, self._asked = halves_of(formats), codes_of(formats), tuple(modes)  # asked: by the host
-        self.modes = with_halves(modes) if self.halves else self._asked
+        self.halves, self.codes, self.asked = halves_of(formats), codes_of(formats), tuple(modes)  # asked: by the host
+        self.modes = with_halves(modes) if self.halves else self.asked
         self.payload, self.scan, self.queue = payload, bool(scan), queue
         memory = {}
         for lane in range(cdus):
@@ -155,45 +154,24 @@ class Accelerator(wiring.Component):
         leaves, comes, accept = ends.leaves, ends.comes, ends.accept
 
         # Codes are the host's; inside, a mode has its place among those that were built in.
-        def finds(tensor):
-            """Whether a tensor has each of the modes, and whether its values have 16 bits, or 8."""
-            found = [tensor.mode == mode.code for mode in self._asked]
-            byte = tensor.format == FORMATS.index("int8") if self.codes else None
-            if not self.halves:
-                return found, None, byte
-            half = tensor.format != FORMATS.index("float32")
-            half = half & ~byte if self.codes else half
-            plain = [here & half for mode, here in zip(self._asked, found, strict=True) if mode.halves]
-            return [here & ~half if mode.halves else here
-                    for mode, here in zip(self._asked, found, strict=True)] + plain, half, byte
-
-        found, half, byte = finds(control)
+        kind = Kind(self, control)
         mode = Signal(config_layout(self.modes)["mode"].shape)
-        m.d.comb += mode.eq(choose((here, place) for place, here in enumerate(found)))
-
-        def any_mode(holds, found=found):
-            return Cat(here for mode, here in zip(self.modes, found, strict=True) if holds(mode)).any()
-
+        m.d.comb += mode.eq(choose((here, place) for place, here in enumerate(kind.modes)))
         launch, abort, unknown, scaled = Signal(), Signal(), Signal(), Signal()
-
-        def has_table(found, byte):
-            scales = any_mode(lambda mode: mode.scaled, found)
-            return scales & ~byte if self.codes else scales
-
-        m.d.sync += [unknown.eq(~Cat(found).any()), scaled.eq(has_table(found, byte))]
+        m.d.sync += [unknown.eq(~Cat(kind.modes).any()), scaled.eq(kind.scaled)]
         idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
         queue = TensorQueue(m, self, registers, plan, clear, abort, works) if self.queue else None
         start = queue.start if queue else registers.start
         scan = TensorScan(m, self, control, plan, start, clear, abort) if self.scan else None
         decompress = Signal()  # a copy, as that of the registers goes to every lane
-        planned = finds(queue.ahead) if queue else (found, half, byte)  # of the tensor to be planned
-        tables = has_table(planned[0], planned[2]) if queue else scaled
+        planned = Kind(self, queue.ahead) if queue else kind  # of the tensor to be planned
+        tables = planned.scaled if queue else scaled
         if scan:
             tables |= queue.scanned if queue else scan.wanted
         m.d.comb += [plan.descriptor[name].eq((queue.ahead if queue else control)[name])
                      for name in ("base", "rows", "width", "stride", "height", "channels", "scales")]
         m.d.comb += [
-            plan.descriptor.tiled.eq(any_mode(lambda mode: mode.tiled, planned[0])),
+            plan.descriptor.tiled.eq(planned.any(lambda mode: mode.tiled)),
             plan.descriptor.scaled.eq(tables),
             collector.blocks.eq(plan.blocks),
             collector.start.eq(launch & ~decompress),
@@ -202,15 +180,15 @@ class Accelerator(wiring.Component):
             *ends.driven(launch, decompress, clear, abort),
         ]
         if segmented:
-            m.d.comb += plan.descriptor.whole.eq(any_mode(lambda mode: mode.format.whole, planned[0]))
+            m.d.comb += plan.descriptor.whole.eq(planned.any(lambda mode: mode.format.whole))
         if self.halves:
-            m.d.comb += plan.descriptor.half.eq(planned[1])
+            m.d.comb += plan.descriptor.half.eq(planned.half)
         if self.codes:
-            m.d.comb += plan.descriptor.byte.eq(planned[2])
+            m.d.comb += plan.descriptor.byte.eq(planned.byte)
         m.d.sync += [decompress.eq(control.decompress), splitter.mode.eq(mode)]
         if streams:
             streamed = Signal()
-            m.d.sync += streamed.eq(any_mode(lambda mode: mode.format.endless))
+            m.d.sync += streamed.eq(kind.any(lambda mode: mode.format.endless))
             m.d.comb += [collector.streamed.eq(streamed), splitter.streamed.eq(streamed)]
         if hasattr(splitter, "void"):
             m.d.comb += [splitter.sectors.eq(plan.geometry.tiles), splitter.stride.eq(plan.geometry.group.tile),
@@ -218,52 +196,16 @@ class Accelerator(wiring.Component):
                          splitter.void.eq(plan.void), splitter.ending.eq(plan.ending)]
 
         # ------------------------------------------------------------------------------------------------- the lanes
-        lanes, used = [], Signal(self.cdus)  # used: has a block of this tensor
-        for k in range(self.cdus):
-            m.submodules[f"lane_{k}"] = lane = shared(platform, "lane", lambda: Lane(
-                self._asked, self.codec, self.address_width, self.outstanding, self.memory, self.formats, self.scan,
-                **self.options))
-            lanes.append(lane)
-            if scan:
-                scan.add(lane)
-            axi.connect(m, self, f"m_axi_{k}_", lane.reads, lane.writes)
-            if hasattr(lane, "rows"):
-                wiring.connect(m, lane.chunks, collector.i[k])
-                wiring.connect(m, splitter.o[k], lane.rows)
-            if streams:
-                wiring.connect(m, lane.stream_o, collector.streams[k])
-                wiring.connect(m, splitter.streams[k], lane.stream_i)
-                m.d.comb += [splitter.lengths[k].eq(control.lengths_in.word_select(k, LENGTH)),
-                             status.lengths_out.word_select(k, LENGTH).eq(collector.lengths[k])]
-            m.d.comb += [
-                lane.start.eq(launch & used[k]),
-                lane.load.eq(plan.load[k]),
-                lane.origin.eq(plan.origin),
-                lane.blocks.eq(plan.shares[k]),
-                lane.geometry.eq(plan.geometry),
-                lane.scales.eq(control.scales),
-                lane.halt.eq(abort),
-                lane.clear.eq(clear),
-                lane.tensor.decompress.eq(control.decompress),
-                lane.tensor.mode.eq(mode),
-                lane.tensor.layout.eq(plan.layout),
-                *(lane.tensor[name].eq(control[name]) for name in ("signs", "table", "settings")
-                  if name in lane.tensor.shape().members),
-                *([lane.format.eq(control.format)] if self.halves or self.codes else []),
-            ]
-            if segmented:
-                share = lane.tensor.share
-                m.d.comb += [share.group.eq(k), share.step.eq(self.cdus),
-                             share.void.eq(Mux(plan.ending[k], plan.void, 0))]
-        m.d.sync += used.eq(Cat(share != 0 for share in plan.shares))  # there when the lanes start, a cycle later
-        blocks = [used[k] & lane.malformed for k, lane in enumerate(lanes) if hasattr(lane, "malformed")]
+        those = Lanes(m, platform, self, registers, plan, collector, splitter, mode, launch, abort, clear, scan)
+        lanes, used = those.all, those.used
+        blocks = those.each(lambda lane: lane.malformed) if hasattr(lanes[0], "malformed") else []
         busy = Signal()
         m.d.sync += busy.eq(Cat([lane.busy for lane in lanes] + ends.busy).any())
         short, excess = splitter.short, splitter.excess
         if streams:
             m.d.comb += [collector.used.eq(used), splitter.used.eq(used)]
-            short |= streamed & Cat(used[k] & lane.cut for k, lane in enumerate(lanes)).any()
-            excess |= streamed & Cat(used[k] & lane.excess for k, lane in enumerate(lanes)).any()
+            short |= streamed & Cat(those.each(lambda lane: lane.cut)).any()
+            excess |= streamed & Cat(those.each(lambda lane: lane.excess)).any()
 
         # All lanes have the same settings.
         impossible = plan.error | lanes[0].refused if hasattr(lanes[0], "refused") else plan.error
@@ -271,12 +213,11 @@ class Accelerator(wiring.Component):
             impossible |= refused
         if self.codes:
             passable = Signal()  # by, which SFPR is then
-            m.d.sync += passable.eq(any_mode(lambda mode: mode.codes) & (~scan.wanted if scan else 1))
-            impossible |= byte & ~passable
+            m.d.sync += passable.eq(kind.any(lambda mode: mode.codes) & (~scan.wanted if scan else 1))
+            impossible |= kind.byte & ~passable
 
         def failed(side):
-            faults = [used[k] & lane.fault[side] for k, lane in enumerate(lanes)]
-            return Cat(faults + ends.failed(side, decompress)).any()
+            return Cat(those.each(lambda lane: lane.fault[side]) + ends.failed(side, decompress)).any()
 
         # ----------------------------------------------------------------------------------------------- the control
         # A cycle later than it is true, for speed: busy tells of lanes that started as late as abort rose.
@@ -350,7 +291,7 @@ class Accelerator(wiring.Component):
                 with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
                     c.next = "settle"
                     if segmented:
-                        c.d.sync += status.clipped.eq(Cat(used[k] & lane.clipped for k, lane in enumerate(lanes)).any())
+                        c.d.sync += status.clipped.eq(Cat(those.each(lambda lane: lane.clipped)).any())
                     for happened, code in (  # the last one is the cause of the others
                             *ends.errors(decompress),
                             *((control.decompress & block, ErrorCode.BLOCK) for block in blocks),
@@ -373,11 +314,11 @@ class Accelerator(wiring.Component):
 
         # ---------------------------------------------------------------------------------------------- the counters
         words = Signal(range(8 * self.cdus + 1))
-        counted = words << 2 if not self.halves else Mux(half, words << 1, words << 2)
+        counted = words << 2 if not self.halves else Mux(kind.half, words << 1, words << 2)
         m.d.sync += words.eq(sum(lane.words for lane in lanes))
         counts = totals.count(m, registers, {
             "cycles": works,
-            "tensor": Mux(byte, words, counted) if self.codes else counted,
+            "tensor": Mux(kind.byte, words, counted) if self.codes else counted,
             "stream": Mux(transfer, leaves.p.count, 0) | Mux(offered & ready, size, 0),
             "stall_read": Cat(lane.waits.read for lane in lanes).any(),
             "stall_write": Cat(lane.waits.write for lane in lanes).any(),
