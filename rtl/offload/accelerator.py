@@ -196,7 +196,12 @@ class Accelerator(wiring.Component):
                          splitter.void.eq(plan.void), splitter.ending.eq(plan.ending)]
 
         # ------------------------------------------------------------------------------------------------- the lanes
-        those = Lanes(m, platform, self, registers, plan, collector, splitter, mode, launch, abort, clear, scan)
+        lane_mode = mode
+        if queue:  # what lanes have counted may depend on it
+            lane_mode = Signal.like(mode)
+            with m.If(~queue.settles):
+                m.d.sync += lane_mode.eq(mode)
+        those = Lanes(m, platform, self, registers, plan, collector, splitter, lane_mode, launch, abort, clear, scan)
         lanes, used = those.all, those.used
         blocks = those.each(lambda lane: lane.malformed) if hasattr(lanes[0], "malformed") else []
         busy = Signal()
@@ -332,7 +337,7 @@ class Accelerator(wiring.Component):
             there = Signal(self.cdus)
             with m.If(launch):
                 m.d.sync += there.eq(used)
-        totals.add_up(m, sums, lanes, there, launched)
+        totals.add_up(m, sums, lanes, there, launched, queue.holds if queue else None)
         if scan:
             scan.report(status, counts, sums["nans"])
         if streams:

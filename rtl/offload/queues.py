@@ -48,6 +48,8 @@ class TensorQueue:
         A tensor starts; memory owes the queue nothing; there is something to be done.
     scanned : Value
         The tensor that is to be planned is to be scanned.
+    settles, holds : Signal
+        Counters come to rest; they have, until another tensor starts.
     planned : Value
         The plan of the tensor stands, its registers do, and it is known which are illegal.
     beyond : Signal
@@ -66,6 +68,8 @@ class TensorQueue:
         self.beyond, self.starts, self.begins = (Signal(name=name) for name in ("beyond", "can_start", "begins"))
         self.start, self.quiet, self.busy = self.begins, queue.quiet, queue.busy
         self.scanned = (self.ahead.scan & ~self.ahead.decompress) if "scan" in members else Const(0, 1)
+        self.settles, self.holds = Signal(name="settles"), Signal(name="sums_stand")
+        m.d.sync += self.holds.eq((self.holds | queue.end) & ~self.begins)
         self._hosted, self._ended = Signal(name="hosted"), Signal(name="tensor_ended")
         # Counters take 5 cycles, and sums over all lanes a turn after that in which the last one has come to rest.
         self._rest = max(5, 2 * cdus)
@@ -126,6 +130,7 @@ class TensorQueue:
         begin behind the one before, of which ``flags`` tell."""
         queue, settling, hosted = self._queue, self._settling, self._hosted
         with c.State("settle"):
+            c.d.comb += self.settles.eq(1)
             with c.If(settling != self._rest - 1):
                 c.d.sync += settling.eq(settling + 1)
             with c.Elif(~queue.reporting):

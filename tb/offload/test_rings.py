@@ -29,7 +29,7 @@ OTHERS = [replace(QUEUED, cdus=1, queue=2), Accelerator(3, chance.EVERY, payload
           Accelerator(2, chance.SMALL, memory="independent", queue=256), Accelerator(1, chance.SMALL, queue=4),
           replace(QUEUED, cdus=4, payload="memory", address_width=64)]
 SIZE = 1 << 18
-GAPS = {1: 36, 2: 37, 4: 40}  # cycles between two tensors that are compressed, by the number of lanes
+GAPS = {1: 37, 2: 37, 4: 40}  # cycles between two tensors that are compressed, by the number of lanes
 SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
 
 
