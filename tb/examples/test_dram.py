@@ -14,8 +14,8 @@ from tb.soak.chance import EVERY
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")  # of LiteX
 
 PAGE = ROOT / "docs/dram.md"
-MODES = [(mode.name, values) for mode in codecs.MODES.values() if mode.format for values, _ in mode.variants] + [
-    (mode.name, {}) for mode in codecs.MODES.values() if mode.format]
+MODES = [(mode.name, dict(values)) for mode in codecs.MODES.values() if mode.format
+         for values in dict.fromkeys([(), *(tuple(values.items()) for values, _ in mode.variants)])]
 
 
 def test_the_page_has_both_tables():
