@@ -34,12 +34,14 @@ def to_torchao(compressed: Compressed) -> "tuple[torch.Tensor, torch.Tensor]":
     with an element each (e3m2, e2m3), or of bytes with two, the first in the lower half (e2m1).
 
     Scales and elements are moved whole, not decoded. Raises ValueError for another mode, for int8, which torchao does
-    not have, and for rows that are no multiple of 32 values.
+    not have, for elements behind a coder, and for rows that are no multiple of 32 values.
     """
     import torch
 
     if compressed.mode != "mx":
         raise ValueError(f"mode is {compressed.mode}, must be mx")
+    if compressed.options["coder"] != "none":
+        raise ValueError(f"coder is {compressed.options['coder']}, must be none")
     form, shape = compressed.options["format"], compressed.shape
     _check(form, shape)
     data = ordered(find("mx").model.unpack(compressed.seen))

@@ -115,10 +115,7 @@ def way(mode: Mode) -> Any:
 def encode_planes(coder: Any, q: torch.Tensor, view: Any, mode: Mode) -> tuple[planes.Planes, int]:
     """What a coder of planes makes of int8 values or coefficients, with the table that is best, and bytes of the
     payload."""
-    x = lines(q, view, mode.tiled)
-    tables = [coder.fit(x, straight) for straight in ((False,) if mode.tiled else (False, True))]
-    sizes = [coder.size(x, table) for table in tables]
-    return coder.encode(x, tables[sizes.index(min(sizes))]), min(sizes)
+    return planes.smallest(coder, lines(q, view, mode.tiled), (False,) if mode.tiled else (False, True))
 
 
 def lines(q: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """MX in torch, in integers and float64, bit-equal to ``golden/mx`` (OCP Microscaling Formats v1.0, section 5).
 
 A tensor's payload is kept as torchao and cuBLAS take it: a byte of scale for each 32 values, and the elements, as many
-in a byte as fit.
+in a byte as fit; or, with a coder, those that are not 0, or the sections of the nibble and Rice codes.
 """
 
 from typing import Any
@@ -14,9 +14,10 @@ from actcodec.codecs.compressed import view as seen
 from actcodec.golden.mx import element
 from actcodec.golden.mx.scale import GROUP
 from actcodec.golden.offload import blocks
+from actcodec.torch import planes
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import joined, pack_codes, padded, part_of, unpack_codes
+from actcodec.torch.packing import Sparse, joined, pack_codes, padded, part_of, sparse, unpack_codes
 
 __all__ = ["Mx", "decode_values", "encode_values", "scales"]
 
@@ -28,13 +29,12 @@ SIX = 4  # codes of six bits to three bytes
 
 class Mx:
     """The mode ``mx`` with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if ``compile``.
-    Raises ValueError."""
-
-    waits = False
+    With the coders ``nibble`` and ``rice`` the CPU waits for the device to find a table. Raises ValueError."""
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
-        self.form = element.FORMATS[self.options["format"]]
+        self.form, self.coder = element.FORMATS[self.options["format"]], self.options["coder"]
+        self.waits = self.coder in planes.CODERS
         self._function = compiled if compile else lambda function: function
 
     def encode(self, x: torch.Tensor) -> Packed:
@@ -46,15 +46,33 @@ class Mx:
         for part in x.split(part_of(x) // GROUP):
             mine = self._function(scales)(part, self.form, self.options["rule"])
             scale.append(mine)
-            elements.append(pack(self._function(encode_values)(part, mine, self.form), self.form.width))
+            codes = self._function(encode_values)(part, mine, self.form)
+            elements.append(pack(codes, self.form.width if self.coder == "none" else 8))
         data = joined(scale), joined(elements)
+        if self.coder != "none":
+            return self._encode(whole, *data)
         size = data[0].nbytes + data[1].nbytes
         return Packed(self.mode.name, whole, data, size, 0, size)
+
+    def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor) -> Packed:
+        """What the coder makes of codes, a byte each."""
+        size: int | torch.Tensor = scale.nbytes
+        if coder := planes.CODERS.get(self.coder):
+            held, more = planes.smallest(coder, codes.view(-1, blocks.BLOCK), (False, True))
+            side = self.mode.model.side_bytes(seen(shape), **self.options)
+            return Packed(self.mode.name, shape, (scale, held), size + more, side, scale.nbytes + held.nbytes)
+        size = size + len(codes) // blocks.LANES + torch.count_nonzero(codes)  # with a bit for each
+        some = sparse(codes)
+        return Packed(self.mode.name, shape, (scale, some), size, 0, scale.nbytes + some.nbytes)
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         scale, elements = packed.data
-        view, width = blocks.view(seen(packed.shape)), self.form.width
+        view, width = blocks.view(seen(packed.shape)), self.form.width if self.coder == "none" else 8
+        if isinstance(elements, planes.Planes):
+            elements = planes.CODERS[self.coder].decode(elements).view(-1)
+        elif isinstance(elements, Sparse):
+            elements = elements.dense(GROUP * len(scale))
         x = torch.empty(len(scale), GROUP, device=scale.device)
         table = torch.from_numpy(values(self.form)).to(scale.device)  # of all codes
         step = part_of(x) // GROUP

@@ -17,7 +17,7 @@ from actcodec.golden.jpegact import nibble, rice
 from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch.packing import Bits, pack_bits, pack_codes, part_of, unpack_bits, unpack_codes
 
-__all__ = ["CODERS", "Nibble", "Planes", "Rice"]
+__all__ = ["CODERS", "Nibble", "Planes", "Rice", "smallest"]
 
 GROUPS = 16
 BYTES = 0x01010101  # the lowest bit of each
@@ -258,6 +258,13 @@ class Rice:
             some_bits, raws = cut(raws, BLOCK * int(raw.sum()))
             values[raw] = some_bits.view(-1, BLOCK)
         return out
+
+
+def smallest(coder: Any, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Planes, int]:
+    """What a coder makes of blocks under the best table, straight or not as ``ways`` says, and bytes of the payload."""
+    tables = [coder.fit(x, straight) for straight in ways]
+    sizes = [coder.size(x, table) for table in tables]
+    return coder.encode(x, tables[sizes.index(min(sizes))]), min(sizes)
 
 
 CODERS: dict[str, Any] = {"nibble": Nibble(), "rice": Rice()}

@@ -32,8 +32,8 @@ RAW = 64  # the length of a raw block
 MOST = 118  # nibbles of a block that is not raw
 MISFIT = 88  # nibbles that a raw block costs more than another, about: what `fit` pays for a width that is not enough
 
-_STEP = [1 + first for first in range(256)]
-_LEGAL = np.array([first == 0 or 4 <= first <= RAW for first in range(256)])
+STEP = [1 + first for first in range(256)]
+LEGAL = np.array([first == 0 or 4 <= first <= RAW for first in range(256)])
 _ABOVE = np.array([[0, 1, 2, 3], [0, 1, 2, 4], [-8, 0, 1, 3], [-8, 0, 1, 2]])  # widths of a family, less the base
 
 # Bit 8v + j of a word (bit j of value v) goes to bit 4j + v (plane j): a rotation of the five bits of its place, which
@@ -156,7 +156,7 @@ def sizes(payload: Payload, n: int) -> NDArray[np.int64]:
     The payload is bytes or an array of uint8. Raises ValueError for a length byte of 1 to 3 or above 64, and unless the
     payload ends with the last block.
     """
-    return bits.sizes(payload, n, _STEP, _LEGAL)
+    return bits.sizes(payload, n, STEP, LEGAL)
 
 
 def _take(words, table):
@@ -186,7 +186,7 @@ def recover(payload: Payload, n: int, table: Table) -> Recovered:
     beyond 65 bytes.
     """
     bits.check(table, Table)
-    return bits.recover(payload, n, _STEP, _LEGAL, lambda words: _take(words, table))
+    return bits.recover(payload, n, STEP, LEGAL, lambda words: _take(words, table))
 
 
 def decode(payload: Payload, n: int, table: Table) -> NDArray[np.int8]:

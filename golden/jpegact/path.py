@@ -243,17 +243,18 @@ class Planes(Coder):
         return {self.table: min(tables, key=lambda table: int(self.code.measure(x, table).sum())).word}
 
     def encode(self, x: np.ndarray, settings: Mapping[str, int]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        return self.code.encode(self._lines(x), self._table(settings))
+        return self.code.encode(self._lines(x), self.table_of(settings))
 
     def decode(self, payload: NDArray[np.uint8], sizes: NDArray[np.int64], shape: tuple[int, ...],
                settings: Mapping[str, int]) -> np.ndarray:
-        x = self.code.decode(payload, len(sizes), self._table(settings)).reshape(shape)
+        x = self.code.decode(payload, len(sizes), self.table_of(settings)).reshape(shape)
         return x.swapaxes(1, 2) if x.ndim == 3 else x
 
     def sizes(self, payload: bytes, n: int) -> NDArray[np.int64]:
         return self.code.sizes(payload, n)
 
-    def _table(self, settings):
+    def table_of(self, settings: Mapping[str, int]) -> Any:
+        """The table in the settings."""
         return self.code.Table.of(settings[self.table])
 
     @staticmethod

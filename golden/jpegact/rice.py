@@ -48,8 +48,8 @@ RAW = 63  # L of a raw block
 MOST = 62  # bytes that follow in a block that is not raw
 USUAL = 1, 2, 3, 5  # e
 
-_STEP = [1 + (BLOCK if first % 64 == RAW else first % 64) for first in range(256)]
-_LEGAL = np.array([first < 64 or first % 64 not in (0, RAW) for first in range(256)])
+STEP = [1 + (BLOCK if first % 64 == RAW else first % 64) for first in range(256)]
+LEGAL = np.array([first < 64 or first % 64 not in (0, RAW) for first in range(256)])
 _DIAGONAL = np.add.outer(np.arange(LANES), np.arange(LANES)).reshape(BLOCK)
 _MASK = ((1 << np.arange(9)) - 1).astype(np.uint8)
 _SUMS = np.uint64(0x0101010101010101)  # times 8 bytes: byte i of the product is the sum of bytes 0 to i
@@ -175,7 +175,7 @@ def sizes(payload: Payload, n: int) -> NDArray[np.int64]:
     The payload is bytes or an array of uint8. Raises ValueError for a first byte with L of 0 or 63 and i other than 0,
     and unless the payload ends with the last block.
     """
-    return bits.sizes(payload, n, _STEP, _LEGAL)
+    return bits.sizes(payload, n, STEP, LEGAL)
 
 
 def _take(words, table):
@@ -224,7 +224,7 @@ def recover(payload: Payload, n: int, table: Table) -> Recovered:
     of the payload counts as zeros.
     """
     bits.check(table, Table)
-    return bits.recover(payload, n, _STEP, _LEGAL, lambda words: _take(words, table))
+    return bits.recover(payload, n, STEP, LEGAL, lambda words: _take(words, table))
 
 
 def decode(payload: Payload, n: int, table: Table) -> NDArray[np.int8]:

@@ -53,8 +53,9 @@ def _population(mask):
     return np.bitwise_count(mask.view("<u8")).reshape(-1).astype(np.int64)
 
 
-def sizes(payload: Payload, n: int, item: int = 1) -> NDArray[np.int64]:
-    """Sizes in bytes (int64) of the `n` blocks, of items of `item` bytes, that follow each other in `payload`.
+def sizes(payload: Payload, n: int, item: int = 1, front: int = 0) -> NDArray[np.int64]:
+    """Sizes in bytes (int64) of the `n` blocks, of items of `item` bytes, that follow each other in `payload`; with
+    `front` bytes in front of each mask.
 
     The payload is bytes or an array of uint8. Raises ValueError if it is not exactly as long as its masks say, and
     unless `item` is 1, 2 or 4.
@@ -65,8 +66,8 @@ def sizes(payload: Payload, n: int, item: int = 1) -> NDArray[np.int64]:
     # A block says where the next one starts, so this walk is serial.
     try:
         for _ in range(n):
-            (mask,) = unpack(data, at)
-            size = MASK + item * mask.bit_count()
+            (mask,) = unpack(data, at + front)
+            size = front + MASK + item * mask.bit_count()
             result.append(size)
             at += size
     except StructError:  # no room for a mask

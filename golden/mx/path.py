@@ -11,7 +11,7 @@ from actcodec.golden.mx import element
 from actcodec.golden.mx.scale import GROUP, RULES, scales
 from actcodec.golden.offload.blocks import BLOCK
 
-__all__ = ["E2M1", "E2M3", "E3M2", "E4M3", "E5M2", "HEAD", "Element", "Int8", "counts", "pack", "unpack"]
+__all__ = ["E2M1", "E2M3", "E3M2", "E4M3", "E5M2", "HEAD", "CodedInt8", "Element", "Int8", "counts", "pack", "unpack"]
 
 HEAD = BLOCK // GROUP  # scales in front of a block
 
@@ -39,32 +39,50 @@ def counts(x: NDArray[np.float32], form: element.Format, rule: str) -> tuple[int
 
 
 class Element(Fixed):
-    """Blocks of two scales and 64 elements of one format."""
+    """Blocks of two scales and 64 elements of one format: packed, or a byte each for a coder that follows (see
+    `coded`)."""
 
     form: element.Format
+    rule = "rule"  # the setting's name
 
     def __init__(self) -> None:
         self.shortest = HEAD + BLOCK * self.form.width // 8
 
     def settings(self, rule: str = RULES[0], **options: Any) -> dict[str, int]:
-        return {"rule": RULES.index(rule)}
+        return {self.rule: RULES.index(rule)}
+
+    def forward(self, x: np.ndarray, settings: Mapping[str, int]) -> NDArray[np.uint8]:
+        """Scales and codes of blocks, uint8 [n, 2 + 64]."""
+        x = x.reshape(-1, HEAD, GROUP)
+        scale = scales(x, self.form, RULES[settings[self.rule]])
+        codes, _ = element.encode(x, scale[..., None], self.form)
+        return np.concatenate([scale, codes.reshape(-1, BLOCK)], axis=1)
+
+    def backward(self, x: np.ndarray, settings: Mapping[str, int]) -> NDArray[np.float32]:
+        """The reverse. Of a byte with more bits than a code has, these do not count."""
+        codes = (x[:, HEAD:] & np.uint8((1 << self.form.width) - 1)).reshape(-1, HEAD, GROUP)
+        return element.decode(codes, x[:, :HEAD, None], self.form).reshape(-1, BLOCK)
 
     def encode(self, x: np.ndarray, settings: Mapping[str, int]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        x = x.reshape(-1, HEAD, GROUP)
-        scale = scales(x, self.form, RULES[settings["rule"]])
-        codes, _ = element.encode(x, scale[..., None], self.form)
-        payload = np.concatenate([scale, pack(codes.reshape(-1, BLOCK), self.form.width)], axis=1).reshape(-1)
+        x = self.forward(x, settings)
+        payload = np.concatenate([x[:, :HEAD], pack(x[:, HEAD:], self.form.width)], axis=1).reshape(-1)
         return payload, self.sizes(payload, len(x))
 
     def decode(self, payload: NDArray[np.uint8], sizes: NDArray[np.int64], shape: tuple[int, ...],
                settings: Mapping[str, int]) -> np.ndarray:
         payload = payload.reshape(-1, self.shortest)
-        codes = unpack(payload[:, HEAD:], self.form.width).reshape(-1, HEAD, GROUP)
-        return element.decode(codes, payload[:, :HEAD, None], self.form).reshape(shape)
+        codes = unpack(payload[:, HEAD:], self.form.width)
+        return self.backward(np.concatenate([payload[:, :HEAD], codes], axis=1), settings).reshape(shape)
 
 
 class Int8(Element):
     form = element.FORMATS["int8"]
+
+
+class CodedInt8(Int8):
+    """In front of a coder whose table has the bits that the rule has elsewhere."""
+
+    rule = "coded_rule"
 
 
 class E4M3(Element):

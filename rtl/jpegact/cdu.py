@@ -121,9 +121,10 @@ class Cdu(wiring.Component):
             raise ValueError("packed must be False with codes, not True")
         self.modes = tuple(modes)
         self.packed, self.coders = bool(packed), coders
-        row = max(8, *(mode.format.row for mode in modes))
-        # Bytes of a beat at the compressed side.
-        self.width = beat_size(modes) if packed else MASK + row
+        self.row = row = max(8, *(mode.format.row for mode in modes))
+        # Bytes of a beat at the compressed side: the longest row, and what is in front of it.
+        self.width = beat_size(modes) if packed else max(MASK + row, *(mode.format.head + 8 for mode in modes))
+        halves = any(mode.format.halves for mode in modes)
         self.scaled, self.segmented = any(mode.scaled for mode in modes), any(mode.format.segmented for mode in modes)
         sector = data.ArrayLayout(32, 8)
         ports = {
@@ -131,7 +132,7 @@ class Cdu(wiring.Component):
             "sectors_i": In(stream.Signature(sector)),
             "sectors_o": Out(stream.Signature(sector)),
             **({"bytes_i": In(stream.Signature(chunk_layout(self.width)))} if packed
-               else {"rows_i": In(stream.Signature(rows_layout(row)))}),
+               else {"rows_i": In(stream.Signature(rows_layout(row, halves)))}),
             "bytes_o": Out(stream.Signature(chunk_layout(self.width))),
             "busy": Out(1),
             "error": Out(Error),
@@ -188,12 +189,12 @@ class Cdu(wiring.Component):
         sectors, taken, restored, behind, results = (
             stream.Signature(words).create(path=[name]) for name in ("sectors", "taken", "restored", "rows", "results"))
         leaving = stream.Signature(chunk_layout(self.width)).create(path=["leaving"])
-        content = Signal(data.ArrayLayout(8, self.width - MASK), name="content")
+        content = Signal(data.ArrayLayout(8, self.row), name="content")
         wiring.connect(m, leaving, wiring.flipped(self.bytes_o))
 
         # ------------------------------------------------------------------------------------- a path for each mode
         links = {}  # (source, sink, fields) -> these, and whose way it is, as pairs of a direction and a mode
-        coders = {}  # coder -> modes
+        coders = {}  # coder -> modes, and what their stages do to its rows' heads
         malformed = {}
 
         def link(way, mode, source, sink, fields=None, key=None):
@@ -212,7 +213,9 @@ class Cdu(wiring.Component):
 
             source = taken
             if path and path[-1].coder:
-                coders.setdefault(id(path[-1].coder), (path[-1].coder, []))[1].append(mode_)
+                _, modes, heads = coders.setdefault(id(path[-1].coder), (path[-1].coder, [], []))
+                modes.append(mode_)
+                heads += [path[-1].head] if path[-1].head else []
                 source = path[-1].decompress.source
                 path = path[:-1]
             elif not any(stage.registered for stage in path):
@@ -239,7 +242,7 @@ class Cdu(wiring.Component):
         def backwards(holds):
             return chosen(*((1, mode) for mode in self.modes if holds(mode)))
 
-        coded = [mode for _, modes in coders.values() for mode in modes]
+        coded = [mode for _, modes, _ in coders.values() for mode in modes]
         direct = backwards(lambda mode: mode not in coded)
         rows = sorted({mode.format.row for mode in self.modes if mode not in coded and mode.format.row > 8})
         wide = [(row, backwards(lambda mode, row=row: mode not in coded and mode.format.row == row)) for row in rows]
@@ -273,7 +276,8 @@ class Cdu(wiring.Component):
         m.d.comb += behind.p.last.eq(row_last)
 
         # ----------------------------------------------------------------------------------- the compressed side
-        decoders = [(chosen(*((1, mode) for mode in modes)), coder) for coder, modes in coders.values()]
+        decoders = [(chosen(*((1, mode) for mode in modes)), coder, heads[0] if heads else None)
+                    for coder, modes, heads in coders.values()]
         pass_rows(m, self.rows_i, content, control, decoders, taken, direct, fetched)
         return m
 

@@ -6,10 +6,10 @@ __all__ = ["pass_rows"]
 
 
 def pass_rows(m, i, content, control, coders, taken, direct, fetched):
-    """Connects the stream of rows ``i`` with ``coders``, pairs of (a register that chooses it, the coder), and with
-    ``taken``, the stream of rows that ``direct`` chooses; ``content`` becomes their data. ``fetched`` becomes a pulse
-    with each row that is to be counted. ``control`` is told of a stream that is too short, or not yet through: once it
-    has ended, ``left`` falls, and zeros follow."""
+    """Connects the stream of rows ``i`` with ``coders``, triples of (a register that chooses it, the coder, what is
+    done to the head of its rows, if anything is), and with ``taken``, the stream of rows that ``direct`` chooses;
+    ``content`` becomes their data. ``fetched`` becomes a pulse with each row that is to be counted. ``control`` is told
+    of a stream that is too short, or not yet through: once it has ended, ``left`` falls, and zeros follow."""
     row, valid, ready, absent = i.p, Signal(), Signal(), Signal()
     m.d.comb += [
         absent.eq(~control.left | (row.last & ~control.last)),
@@ -20,12 +20,13 @@ def pass_rows(m, i, content, control, coders, taken, direct, fetched):
         control.short.eq(fetched & absent),
         control.excess.eq(control.left),
     ]
-    for chosen, sink in [(direct, taken), *((chosen, coder.rows) for chosen, coder in coders)]:
+    for chosen, sink in [(direct, taken), *((chosen, coder.rows) for chosen, coder, _ in coders)]:
         with m.If(chosen):
             m.d.comb += [sink.valid.eq(valid), ready.eq(sink.ready)]
-    for _, coder in coders:
+    for _, coder, head in coders:
+        mask, empty = head(row.mask, absent, fetched) if head else (row.mask, absent)
         m.d.comb += [Value.cast(coder.rows.p.data).eq(Value.cast(row.data)),
-                     coder.rows.p.mask.eq(row.mask), coder.empty.eq(absent),
+                     coder.rows.p.mask.eq(mask), coder.empty.eq(empty),
                      coder.rows.p.last.eq(control.last)]
     with m.If(control.start):
         m.d.sync += control.left.eq(control.tensor.decompress)

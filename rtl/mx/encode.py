@@ -3,7 +3,7 @@
 from functools import partial
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import carrysave, wires
@@ -24,6 +24,11 @@ LATENCY = 10  # rows that come in until the first one leaves
 
 def _greater(one, other):
     return Mux(one > other, one, other)
+
+
+def _layout(width, coded):
+    fields = {name: field.shape for name, field in chunk_layout(HALVES + width)}
+    return data.StructLayout(fields | ({"codes": data.ArrayLayout(width, 8), "scales": 8 * HALVES} if coded else {}))
 
 
 class Encode(wiring.Component):
@@ -51,6 +56,9 @@ class Encode(wiring.Component):
     ----------
     elements : tuple of {"int8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}
         Element formats, one or more.
+    coded : bool
+        A coder may follow: the payload of ``chunks`` has ``codes``, the row's elements in lanes as wide as the widest,
+        and ``scales``, the block's in its first chunk, as well.
 
     Ports
     -----
@@ -74,15 +82,15 @@ class Encode(wiring.Component):
         If ``elements`` are not such.
     """
 
-    def __init__(self, elements=("int8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1")):
-        self.formats = check_elements(elements)
+    def __init__(self, elements=("int8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), coded=False):
+        self.formats, self.coded = check_elements(elements), bool(coded)
         self.width = max(form.width for form in self.formats)
         # Bits of a distance, of which all ones say that it is longer; and those that integers use.
         size = max((form.bias + form.emax + form.mantissa + 1).bit_length() for form in self.formats)
         self._distance = size, min(size, 4)
         super().__init__({
             "i": In(stream.Signature(words)),
-            "chunks": Out(stream.Signature(chunk_layout(HALVES + self.width))),
+            "chunks": Out(stream.Signature(_layout(self.width, self.coded))),
             "format": In(range(max(len(self.formats), 2))), "rule": In(range(len(RULES))),
             "clear": In(1), "nans": Out(32), "saturated": Out(32),
         })
@@ -183,6 +191,8 @@ class Encode(wiring.Component):
             chunks.p.data.as_value().eq(Mux(head, Cat(first, scale, row), row)),
             chunks.p.count.eq(size + Mux(head, HALVES, 0)),
         ]
+        if self.coded:
+            m.d.comb += [chunks.p.codes.as_value().eq(Cat(codes)), chunks.p.scales.eq(Cat(first, scale))]
 
         # ---------------------------------------------------------------------------------------------- counters
         for counter, flags, place in ((self.nans, nans, 0), (self.saturated, [flag for _, flag in rounded], STORED)):

@@ -142,7 +142,7 @@ def rows(golden, payload, count, random):
     """What a splitter gives: blocks in rows; nothing is missing here but at the end, where zeros stand for it."""
     payload, at, result = bytes(payload), 0, []
     for _ in range(count):
-        size = 1 + (golden._STEP[payload[at]] - 1 if at < len(payload) else 0)
+        size = 1 + (golden.STEP[payload[at]] - 1 if at < len(payload) else 0)
         block = payload[at : at + size].ljust(size, b"\0")
         at += size
         block = block[:65] + random.bytes(max(0, 65 - size))

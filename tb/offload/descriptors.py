@@ -15,6 +15,7 @@ from actcodec.golden.division import stream as division
 from actcodec.golden.offload import blocks, scan
 from actcodec.golden.offload.memory import formats
 from actcodec.golden.offload.wire import stream
+from actcodec.rtl.offload.wire.block_format import MASK
 from tb.comet.streams import counts, restored
 
 __all__ = ["Descriptor", "Encoded"]
@@ -126,7 +127,8 @@ class Descriptor:
             return np.full(self.blocks, form.longest)
         sizes, at = np.zeros(self.blocks, int), 0
         for k in range(self.blocks):
-            sizes[k] = form.head + form.row // 8 * int(np.bitwise_count(payload[at : at + form.head]).sum())
+            mask = payload[at + form.head - MASK : at + form.head]
+            sizes[k] = form.head + form.row // 8 * int(np.bitwise_count(mask).sum())
             at += sizes[k]
         return sizes
 

@@ -13,7 +13,7 @@ from tb.torch.memory import measured
 WAYS = [*((name, {}) for name in rules.names()), *(
     (mode, {"coder": coder}) for mode in ("sfpr-zvc", "jpeg-act") for coder in ("nibble", "rice")),
     ("jpeg-act", {"quantizer": "div", "coder": "rice"}), ("division", {"bits": 4}), *(
-    ("mx", {"format": form}) for form in ("e4m3", "e3m2", "e2m1"))]
+    ("mx", {"format": form}) for form in ("e4m3", "e3m2", "e2m1")), ("mx", {"coder": "zvc"}), ("mx", {"coder": "rice"})]
 
 
 def network():
@@ -50,7 +50,8 @@ def test_held_is_what_the_allocator_says(name, options):
     ("division", {"bits": 4, "lfc": "off"}, 1.2), ("jpeg-base", {}, 2), ("comet", {}, 2.2),
     ("jpeg-act", {"coder": "nibble"}, 1), ("jpeg-act", {"coder": "rice", "dqt": "optH"}, 1.03),
     ("sfpr-zvc", {"coder": "nibble"}, 1), ("sfpr-zvc", {"coder": "rice"}, 1.03), ("mx", {"format": "e3m2"}, 1),
-    ("mx", {"format": "e2m1"}, 1), ("bitpack-1", {}, 1), ("bitpack-3", {}, 1),
+    ("mx", {"format": "e2m1"}, 1), ("mx", {"format": "e2m1", "coder": "zvc"}, 1.03), ("mx", {"coder": "nibble"}, 1.01),
+    ("mx", {"coder": "rice"}, 1.03), ("bitpack-1", {}, 1), ("bitpack-3", {}, 1),
 ])
 def test_what_is_held_is_about_the_payload(mode, options, most):
     """More than it only for codes of variable length, in whose place are bits and values."""

@@ -7,6 +7,7 @@ from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.offload.control import setting
 from actcodec.rtl.offload.control.register_map import PAYLOADS
 from actcodec.rtl.offload.memory.geometry import FAR, TILES
+from actcodec.rtl.offload.wire.block_format import HALVES
 
 __all__ = ["Chosen", "Error", "beyond", "check_blocks", "check_modes", "check_payload", "check_streams",
            "config_layout", "limited", "of_blocks", "of_streams", "rows_layout", "share", "with_halves"]
@@ -105,12 +106,14 @@ class Error(data.Struct):
     malformed: 1  # a block contradicts itself (only counted ones can); it gave 64 values nevertheless
 
 
-def rows_layout(size):
+def rows_layout(size, halves=False):
     """Payload of a compressed block's rows: up to ``size`` bytes, with anything behind them; of a block with a mask the
     row's part of it, of a counted block with the first row the first byte, of a block of halves the first half's byte
     with the first row and the other's with all others, of a block of segments whether the row begins with the byte of
-    one, and otherwise nothing; ``last``."""
-    return data.StructLayout({"data": data.ArrayLayout(8, size), "mask": 8, "last": 1})
+    one, and otherwise nothing; ``last``; and, if some blocks with a mask or a first byte have ``halves``, with each row
+    the bytes of both."""
+    return data.StructLayout({"data": data.ArrayLayout(8, size), "mask": 8, "last": 1}
+                             | ({"halves": 8 * HALVES} if halves else {}))
 
 
 class Chosen:

@@ -37,6 +37,8 @@ class Stage:
     coder: Any = None  # the component with ``chunks``, ``rows`` and ``empty``; its ``decompress`` has no sink
     chunk: Callable | None = None
     malformed: Any = None  # a signal: a block of this tensor was; in time for its last sector
+    # What the coder gets of a row's mask, and whether it is empty, by a function of these and of whether the row moves.
+    head: Callable | None = None
 
 
 class StageContext:
@@ -70,3 +72,9 @@ class StageContext:
         if name not in self._units:
             self._units[name] = self.m.submodules[name] = build()
         return self._units[name]
+
+    def once(self, build):
+        """What the function ``build`` makes of this context, the first time."""
+        if build not in self._units:
+            self._units[build] = build(self)
+        return self._units[build]

@@ -34,17 +34,22 @@ class BlockFormat:
     stream   none: each CDU makes one stream of bytes, of which ``row`` move when it is its turn
     ======== =============================================================================================
 
+    With ``halves``, blocks with a mask and counted ones have a byte for each half of the block, too: in front of the
+    mask, or behind the first byte, which counts them, so that at most ``8 * row + 2`` bytes follow. Of 6 bits it does
+    so modulo 64: 0 stands for 64, and 1 for 66.
+
     Raises
     ------
     ValueError
         If ``kind`` is none of these, or ``row`` is not what that kind can have: 1 to 32 if fixed, 8, 16 or 32 with
-        a mask, 8 or 18 if counted, 1 to 8 with halves, 1 to 7 with segments, 8 of a stream; or ``bits`` is not 8, or 6
-        if counted in rows of 8.
+        a mask, 8 or 18 if counted, 1 to 8 with halves, 1 to 7 with segments, 8 of a stream; if ``bits`` is not 8, or 6
+        if counted in rows of 8; or if blocks with ``halves`` have no mask and are not counted, or rows of more than 8.
     """
 
     kind: str
     row: int
     bits: int = 8
+    halves: bool = False
 
     def __post_init__(self):
         if self.kind not in LEGAL:
@@ -54,6 +59,9 @@ class BlockFormat:
                              f"not {self.row!r}")
         if self.bits not in ((8, 6) if (self.kind, self.row) == ("counted", 8) else (8,)):
             raise ValueError(f"bits must be 8, or 6 for kind counted in rows of 8, not {self.bits!r}")
+        if self.halves and (self.kind not in ("mask", "counted") or self.row != 8):
+            raise ValueError(f"halves must be False, or True for kinds mask and counted in rows of 8, not "
+                             f"{self.halves!r}")
 
     @property
     def counted(self):
@@ -78,17 +86,22 @@ class BlockFormat:
     @property
     def head(self):
         """Bytes in front of the first row, which do not count as that row's."""
-        return {"mask": MASK, "counted": 1, "halves": HALVES}.get(self.kind, 0)
+        return {"mask": MASK, "counted": 1, "halves": HALVES}.get(self.kind, 0) + (HALVES if self.halves else 0)
 
     @property
     def halved(self):
-        """Whether a block begins with a byte for each of its halves."""
-        return self.kind == "halves"
+        """Whether a block has a byte for each of its halves."""
+        return self.kind == "halves" or self.halves
 
     @property
     def shortest(self):
         """Bytes of the shortest block."""
         return self.head if self.kind in ("mask", "counted") else self.head + ROWS * self.row + self.segmented
+
+    @property
+    def fixed(self):
+        """Bytes of a block that neither mask, first byte nor segments count."""
+        return 1 if self.counted else self.shortest
 
     @property
     def longest(self):

@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.onehot_shift import Digits, choose, turn
 from actcodec.rtl.common.packer import chunk_layout
-from actcodec.rtl.offload.wire.block_format import MASK
 from actcodec.rtl.offload.wire.round_robin import PACKET, RoundRobin, Sizes
 
 __all__ = ["Collector"]
@@ -45,7 +44,7 @@ class Gatherer(wiring.Component):
 
     def __init__(self, sizes):
         self.sizes = sizes
-        super().__init__({"i": In(stream.Signature(chunk_layout(MASK + sizes.row))),
+        super().__init__({"i": In(stream.Signature(chunk_layout(sizes.first))),
                           "block": Out(8 * sizes.block), "level": Out(range(sizes.block + 1)), "full": Out(1),
                           "again": In(1), "first": In(1), "tail": In(1), "begun": Out(1)})
 
@@ -58,7 +57,7 @@ class Gatherer(wiring.Component):
         m = Module()
         sizes, granule = self.sizes, self.sizes.granule
         unit, fine = 8 * granule, granule.bit_length() - 1
-        row, head, size = sizes.chunk // granule, (sizes.row + MASK) // granule, sizes.block // granule
+        row, head, size = sizes.chunk // granule, sizes.first // granule, sizes.block // granule
 
         low = (row - 1).bit_length()
         words = -(-size // row)
@@ -96,7 +95,7 @@ class Gatherer(wiring.Component):
         hits = Signal(words)
         m.d.comb += [signal.eq(place[:low] > k) for k, signal in enumerate(below)]
         m.d.comb += hits.eq(Mux(taken, at, 0))
-        # The first chunk is longer by the mask, unless others are as long, and never turned.
+        # The first chunk is longer by what is in front of rows, unless others are as long, and never turned.
         for k in range(size):
             word, lane = divmod(k, row)
             value, writes = turned[lane], hits[word] & ~below[lane]
@@ -241,7 +240,7 @@ class Collector(wiring.Component):
         self.sizes = Sizes(cdus, modes)
         super().__init__(
             {
-                "i": In(stream.Signature(chunk_layout(MASK + self.sizes.row))).array(cdus),
+                "i": In(stream.Signature(chunk_layout(self.sizes.first))).array(cdus),
                 "o": Out(stream.Signature(chunk_layout(PACKET))),
                 "blocks": In(32),
                 "start": In(1),

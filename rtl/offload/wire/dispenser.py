@@ -66,7 +66,7 @@ class Dispenser(wiring.Component):
                           "final": In(1), **begins, "free": Out(1),
                           "mode": In(config_layout(sizes.modes)["mode"].shape), "start": In(1), "waits": In(1),
                           "ended": In(1), "waiting": Out(1),
-                          "o": Out(stream.Signature(rows_layout(sizes.row)))})
+                          "o": Out(stream.Signature(rows_layout(sizes.row, sizes.halves)))})
 
     def elaborate(self, platform):
         m = Module()
@@ -75,7 +75,7 @@ class Dispenser(wiring.Component):
         size, width = sizes.block // granule, sizes.row // granule
         span = 1 << (width - 1).bit_length()
         mode = Chosen(sizes.modes, self.mode)
-        counted, halved = (mode(lambda mode, kind=kind: getattr(mode.format, kind)) for kind in ("counted", "halved"))
+        counted, halved = (mode(lambda mode, kind=kind: mode.format.kind == kind) for kind in ("counted", "halves"))
 
         block = Signal(8 * sizes.block, reset_less=True)
         part = 8 * sizes.piece
@@ -90,7 +90,7 @@ class Dispenser(wiring.Component):
         # Where its words begin, in granules, of which `across` has the multiples of `span`: one row more adds one of
         # those at most. Without words of 4 bytes, all blocks lie behind where a mask ends.
         low = (span - 1).bit_length()
-        skipped = 0 if sizes.wide else MASK
+        skipped = 0 if sizes.wide else sizes.head
         place, end = Signal(low, reset_less=True), Signal(low + 1)
         across = Signal(-(-(size - skipped) // span), reset_less=True)
         cut, moved, ends = Signal(), Signal(), Signal()
@@ -116,14 +116,22 @@ class Dispenser(wiring.Component):
             m.d.sync += [place.eq(begin), *digits.eq(begin), across.eq(Mux(
                 self.load[0], 1 << (first >> low), Mux(end[low], across << 1, across)))]
 
+        def bytes_of(kind, data, count):
+            """Where blocks of a kind have their mask, or begin, so many bytes."""
+            places = {_begin(sizes, one) for one in sizes.modes if one.format.kind == kind} or {0}
+            found = {place: data[8 * place :][: 8 * count] for place in places}
+            if len(found) == 1:
+                return found[places.pop()]
+            return mode.choose(lambda mode: found[_begin(sizes, mode)] if mode.format.kind == kind else 0)
+
         def begun(other, segments):
             """With blocks of segments, which of the rows begin one; otherwise ``other``."""
             return Mux(mode(lambda mode: mode.format.segmented), segments, other) if sizes.segmented else other
 
         with m.If(moved):
-            # The other half's byte is the second one of a block, or the last one in front of where others have a mask.
-            other = block[8:16] if sizes.wide else block[8 * MASK - 8 : 8 * MASK]
-            further = block[8 : 8 * MASK].word_select(row, 8)
+            # The other half's byte is the second one of a block, or the last one in front of its rows.
+            other = block[8:16] if sizes.wide else block[8 * sizes.head - 8 : 8 * sizes.head]
+            further = bytes_of("mask", block, MASK)[8:].word_select(row, 8)
             m.d.sync += mask.eq(begun(Mux(halved, other, further) if sizes.halved else further, mask >> 1))
             with m.If(~cut):
                 m.d.sync += row.eq(row + 1)
@@ -132,11 +140,13 @@ class Dispenser(wiring.Component):
             with m.If(self.o.p.last):
                 m.d.sync += self.waiting.eq(0)
         with m.If(self.load[0]):
-            front = self.piece[:8]
+            front = bytes_of("mask", self.piece, 1)
             if not sizes.wide:
-                front = Mux(counted, self.piece[8 * MASK - 8 : 8 * MASK], front)
+                front = Mux(counted, bytes_of("counted", self.piece, 1), front)
                 if sizes.halved:
-                    front = Mux(halved, self.piece[8 * (MASK - HALVES) :][:8], front)
+                    front = Mux(halved, bytes_of("halves", self.piece, 1), front)
+            elif sizes.halves:
+                front = Mux(mode(lambda mode: mode.format.kind == "mask"), front, self.piece[:8])
             m.d.sync += [some.eq(~self.lacking), last_block.eq(self.final),
                          mask.eq(begun(front, self.begins if sizes.segmented else None))]
         with m.If(self.load.any()):
@@ -144,6 +154,17 @@ class Dispenser(wiring.Component):
         with m.If(self.start):
             m.d.sync += self.waiting.eq(self.waits)
 
+        if sizes.halves:
+            places = {kind: block[8 * place :][: 8 * HALVES] for kind, place in
+                      (("mask", 0), ("counted", 1 if sizes.wide else sizes.head - HALVES))}
+            m.d.comb += self.o.p.halves.eq(mode.choose(
+                lambda mode: places[mode.format.kind] if mode.format.halves else 0))
         lanes = [block.word_select(k, unit) for k in range(skipped, size)]
         m.d.comb += self.o.p.data.as_value().eq(Cat(window(m, lanes, [*digits[:], (low, across)], width)))
         return m
+
+
+def _begin(sizes, mode):
+    """The byte of the block register with which a block's mask begins, or else the block itself."""
+    begin = 0 if sizes.wide else sizes.head - mode.format.head
+    return begin + (mode.format.head - MASK if mode.format.kind == "mask" else 0)

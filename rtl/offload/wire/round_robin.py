@@ -27,7 +27,7 @@ def check_cdus(cdus):
 class Sizes:
     """Bytes of everything, for ``cdus`` CDUs that can do ``modes``.
 
-    A CDU makes a block in eight cycles, so that four of them leave two cycles for each block: a block of up to 72 bytes
+    A CDU makes a block in eight cycles, so that four of them leave two cycles for each block: a block of up to 74 bytes
     moves in two pieces of a half, and in one where there are more CDUs. Where some have longer rows, which make blocks
     longer than a packet, all move in pieces of a packet, as many as they have.
 
@@ -61,8 +61,18 @@ class Sizes:
 
     @property
     def halved(self):
-        """Some blocks begin with a byte for each of their halves."""
-        return any(mode.format.halved for mode in self.modes)
+        """Some blocks begin with a byte for each of their halves, and have neither mask nor first byte."""
+        return any(mode.format.kind == "halves" for mode in self.modes)
+
+    @property
+    def halves(self):
+        """Some blocks with a mask or a first byte have one for each of their halves."""
+        return any(mode.format.halves for mode in self.modes)
+
+    @property
+    def head(self):
+        """What is in front of the rows of any block."""
+        return max(MASK, *(mode.format.head for mode in self.modes))
 
     @property
     def segmented(self):
@@ -88,12 +98,17 @@ class Sizes:
     @property
     def front(self):
         """What the first chunk of a block is written to."""
-        return max(self.chunk, MASK + self.row)
+        return max(self.chunk, self.first)
+
+    @property
+    def first(self):
+        """The longest first chunk."""
+        return max(MASK + self.row, self.head + 8)
 
     @property
     def block(self):
-        """The longest block."""
-        return MASK + 8 * self.row
+        """The longest block: heads of more than a mask are in front of rows of 8 bytes."""
+        return max(MASK + 8 * self.row, self.head + 64)
 
     @property
     def hurried(self):
@@ -113,12 +128,12 @@ class Sizes:
     @property
     def early(self):
         """Rows at the beginning of a block that lie in its first piece, whatever their masks are."""
-        return min((self.piece - MASK) // self.row, 8)
+        return min((self.piece - self.head) // self.row, 8)
 
     @property
     def early_chunks(self):
         """The same of chunks."""
-        return self.early if self.chunk == self.row else min(self.piece // self.chunk, 8)
+        return self.early if self.chunk == self.row else min(1 + (self.piece - self.front) // self.chunk, 8)
 
 
 class RoundRobin(wiring.Component):

@@ -82,7 +82,7 @@ class Splitter(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(chunk_layout(PACKET))),
-                "o": Out(stream.Signature(rows_layout(self.sizes.row))).array(cdus),
+                "o": Out(stream.Signature(rows_layout(self.sizes.row, self.sizes.halves))).array(cdus),
                 "mode": In(config_layout(self.sizes.modes)["mode"].shape),
                 "blocks": In(32),
                 "start": In(1),
@@ -122,8 +122,8 @@ class Splitter(wiring.Component):
         masked = mode(lambda mode: mode.format.kind == "mask")
         begin = Signal(range(kept + 1))
         m.d.comb += begin.eq(kept if sizes.wide else mode.choose(
-            lambda mode: kept - MASK + mode.format.head))
-        least = mode.choose(lambda mode: min(mode.format.shortest, MASK) // granule)
+            lambda mode: kept - sizes.head + mode.format.head))
+        least = mode.choose(lambda mode: min(mode.format.fixed, MASK) // granule)
 
         # ---------------------------------------------------------------------------------------- the packets
         running, closed, discarding = Signal(), Signal(), Signal()  # closed: the last packet stands at the input
@@ -134,7 +134,7 @@ class Splitter(wiring.Component):
         skips, leaps = Signal(), Signal()
         goes = moved & whole if halves else moved  # nothing in front of the next place is wanted again
         # Places in the stream, behind `kept` lanes: where the block begins, the stream ends, the next piece begins.
-        reach = max(kept + packet, most + MASK).bit_length() + 1 + sizes.counted
+        reach = max(kept + packet, most + sizes.head).bit_length() + 1 + sizes.counted
         # The shortest block begins at ``bound`` at the latest.
         base, top, bound, after = (Signal(reach, name=name, reset_less=True)
                                    for name in ("base", "top", "bound", "after"))
@@ -168,23 +168,30 @@ class Splitter(wiring.Component):
         lanes = [Cat(store, source).word_select(k, unit) for k in range(kept + packet)]
         coarse = window(m, lanes, look[2:], piece + 15)
         next_piece = Cat(window(m, coarse, look[:2], piece))
-        # The mask, of which the order does not matter: of the lanes that are a mask's length apart, one is in it.
+        # The mask, of which the order does not matter: of the lanes that are a mask's length apart, one is in it. It is
+        # where the piece begins, or, with a byte for each half in front of any, so many lanes behind.
         length = MASK // granule
-        look_mask = [Signal(16 // length + (k < length - 1), name=f"look_mask_{k}", reset_less=True)
+        fronts = sorted({_front(sizes, mode) for mode in sizes.modes if mode.format.kind == "mask"}) or [0]
+        look_mask = [Signal(len(range(k, 15 + length + fronts[-1], length)), name=f"look_mask_{k}", reset_less=True)
                      for k in range(length)]
 
         def place_mask(number, valid):
             """Assignments of `look_mask`; without ``valid`` the mask is zero."""
             low = number[:4]
-            return [signal.eq(Mux(valid, Cat((low <= at) & (low + length > at) for at in range(k, 24, length)), 0))
-                    for k, signal in enumerate(look_mask)]
+            places = [[Cat((low <= at - front) & (low + length > at - front) for at in range(k, 24 + front, length))
+                       for k in range(length)] for front in fronts]
+            if len(fronts) == 1:
+                return [signal.eq(Mux(valid, place, 0)) for place, signal in zip(places[0], look_mask, strict=True)]
+            valids = [valid & mode(lambda mode, front=front: _front(sizes, mode) == front) for front in fronts]
+            return [signal.eq(choose(zip(valids, place, strict=True)))
+                    for place, signal in zip(zip(*places, strict=True), look_mask, strict=True)]
 
         mask = Cat(choose((one, coarse[k + q * length]) for q, one in enumerate(signal))
                    for k, signal in enumerate(look_mask))
 
         # A block's length is a constant of the mode and what its mask adds, or its first byte, or its segments.
         fixed = Signal(range(sizes.block + 1))
-        m.d.sync += fixed.eq(mode.choose(lambda mode: mode.format.shortest))
+        m.d.sync += fixed.eq(mode.choose(lambda mode: mode.format.fixed))
         # The mask's bits are added up as far as there is time for, to bits of several weights.
         sums = reduced(m, [list(mask), *([] for _ in range(VALUES.bit_length() - 1))], depth=DEPTH)
         weights = [weight for weight, column in enumerate(sums) for _ in column]
@@ -207,12 +214,17 @@ class Splitter(wiring.Component):
         terms = list(zip(counts, weights, strict=True))
         begins = segment_begins(m, self, mode, turns) if sizes.segmented else None
         if sizes.counted or sizes.segments:
-            head = next_piece[:8] if sizes.wide else next_piece[8 * MASK - 8 : 8 * MASK]
+            heads = {mode.format.head: next_piece[0 if sizes.wide else 8 * (sizes.head - mode.format.head) :][:8]
+                     for mode in sizes.modes if mode.format.counted} or {0: Const(0, 8)}
+            head = next(iter(heads.values()))
+            if len(heads) > 1 and not sizes.wide:
+                head = mode.choose(lambda mode: heads[mode.format.head] if mode.format.counted else 0)
             follow, followed = Signal(8), Signal(8, reset_less=True)
-            says = {8: head, 6: Mux(head[:6].all(), 64, head[:6])}
+            says = {(8, False): head, (8, True): head, (6, False): Mux(head[:6].all(), 64, head[:6]),
+                    (6, True): Mux(head[1:6].any(), head[:6], Cat(Const(0, 1), head[0], Const(0b10000, 5)))}
             further = ones(m, Cat(begins[1:], Const(0, 1))) if sizes.segments else 0  # segments behind the first
             m.d.comb += follow.eq(mode.choose(
-                lambda mode: says[mode.format.bits] if mode.format.counted
+                lambda mode: says[mode.format.bits, mode.format.halves] if mode.format.counted
                 else further if mode.format.kind == "segments" else 0))
             # As the counts: in front of a block, where its first half alone is what counts, it is nothing.
             with m.If((moved & (step[0] | whole)) | ~running):
@@ -309,3 +321,8 @@ class Splitter(wiring.Component):
             m.d.sync += [running.eq(1), closed.eq(0), passed.eq(0), step.eq(1), self.short.eq(0), self.excess.eq(0)]
             m.d.sync += [picked.eq(c == 0) for c, picked in enumerate(pick)]
         return m
+
+
+def _front(sizes, mode):
+    """Lanes of a piece in front of the mask."""
+    return mode.format.head - MASK if sizes.wide else sizes.head - MASK

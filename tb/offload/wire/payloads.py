@@ -1,5 +1,7 @@
 """Compressed blocks as the CDUs give and take them, for the benches of what stands between CDUs and DMA."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from actcodec.codecs import Mode, Stage, lane_modes
@@ -47,6 +49,11 @@ def row_bytes(names):
     return max(8, *(block_format(name).row for name in names))
 
 
+def first_bytes(names):
+    """Most bytes of a block's first chunk: a row, and what is in front of it, at least as much as a mask."""
+    return max(8 + row_bytes(names), *(block_format(name).head + 8 for name in names))
+
+
 def blocks(random, mode, count, kind="any"):
     """Payload (uint8) and sizes of ``count`` random blocks, one after the other in ascending order."""
     form = block_format(mode)
@@ -56,6 +63,26 @@ def blocks(random, mode, count, kind="any"):
     if form.segmented:
         sizes = 8 * form.row + (segments(count).sum(axis=1) if form.kind == "segments" else np.ones(count, int))
         return random.integers(0, 256, sizes.sum(), np.uint8), sizes
+    if form.halves:
+        return with_halves(random, form, *blocks_of(random, replace(form, halves=False), count, kind))
+    return blocks_of(random, form, count, kind)
+
+
+def with_halves(random, form, payload, sizes):
+    """Blocks with a mask or a first byte get two bytes more, for their halves."""
+    found = []
+    for block in cut(payload, sizes):
+        two = random.integers(0, 256, 2, np.uint8)
+        if form.kind == "mask":
+            found += [two, block]
+            continue
+        first = int(block[0]) + 2 if form.bits == 8 else int(block[0]) & 0xC0 | int(block[0]) + 2 & 63
+        found += [np.array([first], np.uint8), two, block[1:]]
+    return np.concatenate(found), sizes + 2
+
+
+def blocks_of(random, form, count, kind):
+    """As :func:`blocks`, of a format with a mask or a first byte."""
     if form.kind == "counted":
         row, most = form.row, 8 * form.row
         follow = {"any": random.integers(0, most + 1, count), "zero": np.zeros(count, int),
@@ -76,6 +103,8 @@ def blocks(random, mode, count, kind="any"):
 
 def follows(first, form):
     """How many bytes follow the first one of a counted block."""
+    if form.halves and form.bits == 6:
+        return {0: 64, 1: 66}.get(first % 64, int(first % 64))
     return int(first) if form.bits == 8 else 64 if first % 64 == 63 else int(first % 64)
 
 
@@ -93,8 +122,9 @@ def split(block, mode, begins=None):
     if form.kind == "halves":
         return [(int(block[min(k, 1)]), row.tobytes()) for k, row in enumerate(block[form.head :].reshape(8, -1))]
     if form.kind == "counted":
-        return [(int(block[0]) if k == 0 else 0, block[1 + form.row * k :][: form.row].tobytes()) for k in range(8)]
-    mask, words = block[: zvc.MASK], block[zvc.MASK :]
+        return [(int(block[0]) if k == 0 else 0, block[form.head + form.row * k :][: form.row].tobytes())
+                for k in range(8)]
+    mask, words = block[form.head - zvc.MASK : form.head], block[form.head :]
     ends = np.cumsum(np.bitwise_count(mask).astype(int)) * form.item
     return [(int(byte), row.tobytes()) for byte, row in zip(mask, np.split(words, ends[:-1]), strict=True)]
 
@@ -116,6 +146,12 @@ def chunks(block, mode, size, begins=None):
     return [chunk((b"" if k else front) + row, 0, size) for k, (_, row) in enumerate(rows)]
 
 
+def halves(block, form):
+    """The bytes of a block's halves, as a number."""
+    at = form.head - 10 if form.kind == "mask" else 1
+    return int.from_bytes(block[at : at + 2].tobytes(), "little") if form.halves else 0
+
+
 def cut(payload, sizes):
     """The blocks of a payload, as a list."""
     return np.split(payload, np.cumsum(sizes)[:-1])
@@ -128,7 +164,7 @@ def owner(count, cdus):
 
 def even(random, mode, most=40):
     """As :func:`blocks`, of a number up to ``most`` that fills packets; of any that does where that is not luck."""
-    if block_format(mode).segmented or block_format(mode).halved:
+    if block_format(mode).segmented or block_format(mode).kind == "halves":
         found = (blocks(random, mode, count) for count in range(2, 1000))
         return next((payload, sizes) for payload, sizes in found if len(payload) % stream.PACKET == 0)
     while True:

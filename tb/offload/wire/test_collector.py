@@ -22,7 +22,8 @@ ALL = reference.MODES
     *regress(
         (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")), (4, ("sfpr-rice", "sfpr-zvc")), (4, ("jpeg-base", "sfpr")),
         (3, ("three", "half")), (3, ("mx", "mx-e2m1", "trim")), (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc")),
-        (2, ("raw", "zvc", "raw-16", "zvc-16")))], ids=ids)
+        (4, ("mx-zvc", "mx-nibble", "sfpr-zvc", "mx")), (8, ("mx-e2m1-zvc", "sfpr")),
+        (2, ("mx-zvc", "mx-rice", "mx-nibble", "zvc", "sfpr-rice")), (2, ("raw", "zvc", "raw-16", "zvc-16")))], ids=ids)
 def test_collector(cdus, modes):
     simulate(Collector(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
 
@@ -49,7 +50,7 @@ def test_parameters_out_of_range_are_refused(cdus, modes, name):
 class Driver(Dealer):
     def __init__(self, dut):
         super().__init__(dut)
-        self.size = 8 + payloads.row_bytes(self.modes)
+        self.size = payloads.first_bytes(self.modes)
 
     def sources(self, payload, sizes, mode):
         sources = {f"i__{c}": [] for c in range(self.cdus)}

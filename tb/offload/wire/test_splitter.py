@@ -26,7 +26,9 @@ ALL = reference.MODES
         (4, ("trim", "sfpr-rice", "sfpr-zvc")), (1, ("segments", "narrow")), (4, (*JPEG_ACT, "segment", "segments")),
         (7, ("segments", "narrow", "trim")), (2, ("zvc", "raw", "segment", "segments")), (2, ("segment", "sfpr")),
         (4, ("jpeg-base", "sfpr")),
-        (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc", "segments")), (2, ("raw", "zvc", "raw-16", "zvc-16")),
+        (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc", "segments")), (4, ("mx-zvc", "mx-nibble", "sfpr-zvc", "mx")),
+        (8, ("mx-e2m1-zvc", "mx-rice", "sfpr-rice")), (2, ("mx-zvc", "mx-rice", "mx-nibble", "zvc", "sfpr-rice")),
+        (2, ("raw", "zvc", "raw-16", "zvc-16")),
         (2, ("sfpr-zvc", "zvc", "trim", "zvc-16", "raw-16")))], ids=ids)
 def test_splitter(cdus, modes):
     simulate(Splitter(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
@@ -55,11 +57,11 @@ def walk(content, order, mode):
     """Sizes of the blocks, at most as many as ``order`` has numbers of, that are whole in any bytes, and whether a part
     of another one follows that has as much as a mask, or a first byte."""
     sizes, at, form, count = [], 0, payloads.block_format(mode), len(order)
-    least = min(form.shortest, 8)
+    least = min(form.fixed, 8)
     while len(sizes) < count and at + least <= len(content):
         size = form.longest
         if form.kind == "mask":
-            size = 8 + form.item * int(np.bitwise_count(content[at : at + 8]).sum())
+            size = form.head + form.item * int(np.bitwise_count(content[at : at + form.head][form.head - 8 :]).sum())
         if form.kind == "counted":
             size = 1 + payloads.follows(content[at], form)
         if form.kind == "segments":
@@ -106,10 +108,13 @@ class Driver(Dealer):
         form, segments = payloads.block_format(mode), payloads.segments(count)
         for k, block in enumerate(payloads.cut(content[: sizes.sum()], sizes) if whole else ()):
             for k_, (mask, row) in enumerate(payloads.split(block, mode, segments[order[k]])):
-                masked = form.kind == "mask" or form.halved or (form.kind == "counted" and k_ == 0) or form.segmented
+                masked = (form.kind in ("mask", "halves") or (form.kind == "counted" and k_ == 0) or form.segmented)
                 bits = (1 << 8 * len(row)) - 1 | ((1 if form.segmented else 255) * masked) << data | 1 << last
+                two = len(block) >= form.head  # it is not too short for its halves' bytes
+                bits |= 65535 * (form.halves and two) << last + 1
                 blocks[payloads.owner(count, self.cdus)[order[k]]].append(
-                    (int.from_bytes(row, "little") | mask << data, bits))
+                    (int.from_bytes(row, "little") | mask << data | payloads.halves(block, form) * two << last + 1,
+                     bits))
         wanted = 8 * np.bincount(payloads.owner(count, self.cdus), minlength=self.cdus)
         if partial:  # its rows come, with anything in them
             blocks[payloads.owner(count, self.cdus)[order[whole]]] += [(0, 1 << last)] * 8
