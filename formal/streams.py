@@ -171,8 +171,9 @@ SEEDS = {"dpr_reduce": 3, "mx_decode": 7}
 # There is nothing in these that could break: valid and ready are wires.
 WIRES = ("round", "unbinarize")
 # Their output streams are those of parts (formal/parts.py), of which the first rule is proved with the parameters that
-# they have there: readers and writers above, and these.
-WHOLE = ("dct", "comet", "lane", "accelerator")
+# they have there: readers and writers above, and these; or they are followed to an accelerator, as the queue's
+# (formal/ring.py).
+WHOLE = ("dct", "comet", "lane", "accelerator", "queue")
 SURROUNDINGS = {
     "sfpr": steady("decompress", "signs"),
     "align": steady("decompress", "layout", "blocks", pulses=("start",)),
