@@ -58,7 +58,7 @@ OFFLOAD = (
          {**ADDRESS, "outstanding": 384}),
     Unit("queue", "offload.queue.queue:Queue", "a ring of descriptors in memory: fetches, reports",
          {**ADDRESS, "size": 256, "lines": 3, "wait": 5}),
-    Unit("plan_ahead", "offload.queue.plan_ahead:PlanAhead", "the plan of a ring's next tensor behind the present one's",
+    Unit("plan_ahead", "offload.queue.plan_ahead:PlanAhead", "the plan of a ring's next tensor, ahead",
          {"cdus": 4, **ADDRESS}, bench="offload/rings"),
     Unit("registers", "offload.control.registers:Registers", "registers on AXI4-Lite",
          {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS, "payload": "stream", **SCAN, **QUEUE}),

@@ -28,6 +28,7 @@ QUANTIZERS = ((*OTHERS, "docs/quantizers.py", "golden/jpegact/dqt_steps.py"), ("
 PAPER = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
 SOURCES = {
     "bench": {**dict.fromkeys(("rates", "tensors", "offload", "cache"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
+              "queue": ((*LANES, "actcodec/bench/queued.py"), PAPER),
               "coders": (LANES, ("jpeg-base",)), "speed": ((SAMPLE, "golden", "actcodec/bench/speed.py"), ())},
     "measured": {"beside": (OTHERS, ("jpeg-act", "sfpr-zvc", "comet")),
                  "quantizers": QUANTIZERS, "channels": QUANTIZERS,

@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import median
 
 from actcodec import codecs
-from actcodec.bench.cycles import AT_CACHE, CACHE, DENSE, FIXED, ONE_PORT, PAPER, SFPR, SHOWN
+from actcodec.bench.cycles import AT_CACHE, CACHE, CLOCK, DENSE, FIXED, ONE_PORT, PAPER, SFPR, SHOWN
+from actcodec.bench.queued import ACCESS
 from actcodec.synth.records import stamp
 from docs import figures, marks
 
@@ -39,7 +40,7 @@ def merge(record, folder):
     """A record with what ``make bench`` left in a folder: of :data:`SHOWN` CDUs, rates, and the median over widths of
     cycles outside of blocks; offload rates of compression. Of what ``actcodec.bench.speed`` leaves alone there are no
     rates."""
-    report = dict.fromkeys(("rates", "offload", "streamed", "coding"), ())
+    report = dict.fromkeys(("rates", "offload", "streamed", "coding", "queued"), ())
     if (rates := folder / "report.json").exists():
         report = json.loads(rates.read_text())
     new = deepcopy(record)
@@ -47,7 +48,7 @@ def merge(record, folder):
             for section in ("offload", "cache")}
     taken_now = [section for section, rows in (
         ("rates", report["rates"]), ("tensors", report["rates"]), *ways.items(), ("streams", report["streamed"]),
-        ("coders", report["coding"])) if rows]
+        ("coders", report["coding"]), ("queue", report["queued"])) if rows]
     for one in report["rates"]:
         if one["cdus"] == SHOWN:
             rates = new["rates"].setdefault(one["mode"], {way: {} for way in WAYS})
@@ -72,6 +73,8 @@ def merge(record, folder):
         found = new["coders"].setdefault(one["dqt"], {"cycles": {}})
         found["symbols"] = round(one["symbols"], 2)
         found["cycles"].setdefault(str(one["coders"]), [None, None])[one["decompress"]] = round(one["steady"], 3)
+    for one in report["queued"]:
+        new.setdefault("queue", {})[str(one["cdus"])] = {name: one[name] for name in ("bytes", "ring", "alone")}
     if (speed := folder / "speed.json").exists():
         taken_now.append("speed")
         new["speed"] = {one["name"]: [round(one["ratio"], 3), round(one["error"], 5), round(one["compress"]),
@@ -143,6 +146,15 @@ def streams(record):
                   "all"], body, 2)
 
 
+def queue(record):
+    body = []
+    for cdus, one in sorted(record["queue"].items()):
+        body.append([cdus, *(text for cycles in (one["ring"], *one["alone"])
+                             for text in (f"{cycles:,}", f"{one['bytes'] / cycles * CLOCK:.1f}"))])
+    hosts = [text for rest in ACCESS for text in (f"host, {3 + rest}", "GB/s")]
+    return cells(["CDUs", "ring", "GB/s", *hosts], body, 0)
+
+
 def coders(record):
     numbers = sorted({int(n) for one in record["coders"].values() for n in one["cycles"]})
     body = [[dqt, f"{one['symbols']:.1f}", *(", ".join(f"{way:.2f}" for way in one["cycles"][str(n)]) for n in numbers)]
@@ -160,7 +172,8 @@ def speed(record):
 
 
 DOCUMENTS = {
-    "docs/performance.md": {"rates": fractions, "offload": long, "cache": cache, "streams": streams, "speed": speed},
+    "docs/performance.md": {"rates": fractions, "offload": long, "cache": cache, "streams": streams, "queue": queue,
+                            "speed": speed},
     "docs/ratios.md": {"coders": coders},
 }
 

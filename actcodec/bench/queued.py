@@ -10,7 +10,7 @@ from actcodec import codecs
 from actcodec.bench.cycles import CLOCK, LATENCY, SECTOR, sparse
 from actcodec.golden.common.networks import resnet50
 
-__all__ = ["SMALL", "Queued", "queued", "shapes"]
+__all__ = ["ACCESS", "SIZE", "SMALL", "Queued", "queued", "shapes"]
 
 SMALL = 60_000  # values: the most that a small tensor has
 SIZE = 256  # descriptors of a ring

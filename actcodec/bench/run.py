@@ -46,10 +46,12 @@ from actcodec.bench.cycles import (
     share,
     streamed,
 )
+from actcodec.bench.queued import SIZE, Queued, queued
 from actcodec.bench.tables import (
     coding_table,
     number_table,
     offload_table,
+    queue_table,
     rate_table,
     shared_table,
     stream_table,
@@ -84,6 +86,7 @@ def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
         every += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
     every += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
               for back in (False, True)]
+    every += [(queued, ("jpeg-act", cdus)) for cdus in (1, SHOWN)]
     every += [(streamed, (mode, name, error, cdus)) for mode in lossy_streams() for name in sample() for error in ERRORS
               for cdus in (1, SHOWN)]
     return sorted(every, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
@@ -91,7 +94,7 @@ def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
 
 def cdus_of(job: tuple[Callable[..., Any], tuple]) -> int:
     function, arguments = job
-    return 1 if function is code else arguments[1 if function is offload_by_name else 3]
+    return 1 if function is code else arguments[1 if function in (offload_by_name, queued) else 3]
 
 
 def modes(name: str) -> set[str]:
@@ -99,18 +102,24 @@ def modes(name: str) -> set[str]:
 
 
 def builds(todo: Iterable[tuple[Callable[..., Any], tuple]]) -> list[Any]:
-    """The simulators that these jobs need, as ``accelerator.prepare`` takes them: CDUs, modes, coders, formats."""
+    """The simulators that these jobs need, as ``accelerator.prepare`` takes them: CDUs, modes, and pairs of what is not
+    the default."""
     from actcodec.sim.accelerator import configuration
 
     simulators = set()
     for function, arguments in todo:
         names = (modes(arguments[0]) if function is offload_by_name else
                  {JPEG_BASE if function is code else arguments[0]})
-        coders = arguments[1] if function is code else 4
-        codes = function is offload_by_name and CACHE in arguments[0]
-        simulators |= {(cdus_of((function, arguments)), (configuration(mode),), coders,
-                        FORMATS if codes else FORMATS[:1]) for mode in names}
-    return sorted(simulators)
+        others: dict[str, Any] = {}
+        if function is code:
+            others = {"coders": arguments[1]}
+        elif function is queued:
+            others = {"payload": "memory", "queue": SIZE}
+        elif function is offload_by_name and CACHE in arguments[0]:
+            others = {"formats": FORMATS}
+        simulators |= {(cdus_of((function, arguments)), (configuration(mode),), tuple(others.items()))
+                       for mode in names}
+    return sorted(simulators, key=str)
 
 
 @contextmanager
@@ -143,21 +152,21 @@ def run(output: str | Path, quick: bool = False) -> None:
     with Progress(*columns) as progress, workers() as pool:
         building = progress.add_task("build simulators (kept for next time)", total=len(needed))
         simulating = progress.add_task("simulate", total=len(todo), start=False)
-        for _ in as_completed([pool.submit(accelerator.prepare, cdus, chosen, coders=coders, formats=formats)
-                               for cdus, chosen, coders, formats in needed]):
+        for _ in as_completed([pool.submit(accelerator.prepare, cdus, chosen, **dict(others))
+                               for cdus, chosen, others in needed]):
             progress.advance(building)
         progress.start_task(simulating)
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
             results.append(done.result())
             progress.advance(simulating)
-    rates, shared, offloads, streams, codings = (
-        [one for one in results if isinstance(one, kind)] for kind in (Rate, Shared, Offload, Streamed, Coding))
-    report(rates, shared, offloads, streams, codings, output)
+    rates, shared, offloads, streams, codings, queues = ([one for one in results if isinstance(one, kind)] for kind in (
+        Rate, Shared, Offload, Streamed, Coding, Queued))
+    report(rates, shared, offloads, streams, codings, queues, output)
     speed.run(output, quick)
 
 
 def report(rates: Sequence[Any], shared: Sequence[Any], offloads: Sequence[Any], streamed: Sequence[Any],
-           codings: Sequence[Any], output: str | Path) -> None:
+           codings: Sequence[Any], queues: Sequence[Any], output: str | Path) -> None:
     """Prints the tables and leaves the files."""
     from actcodec.bench.plot import draw
 
@@ -168,12 +177,12 @@ def report(rates: Sequence[Any], shared: Sequence[Any], offloads: Sequence[Any],
     shared = sorted(shared, key=lambda s: (s.cdus, order(s.mode), s.decompress, s.width))
     streamed = sorted(streamed, key=lambda a: (order(a.mode), a.tensor, a.error, a.cdus))
     for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads),
-                  stream_table(streamed), coding_table(codings)):
+                  stream_table(streamed), coding_table(codings), queue_table(queues)):
         console.print(table)
     content = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,
                "rates": [asdict(r) | {"total": r.total} for r in rates], "shared": [asdict(s) for s in shared],
                "offload": [asdict(o) for o in offloads], "streamed": [asdict(a) | {"rates": a.rates} for a in streamed],
-               "coding": [asdict(c) for c in codings],
+               "coding": [asdict(c) for c in codings], "queued": [asdict(q) for q in queues],
                "paper": PAPER}
     (output / "report.json").write_text(json.dumps(content, indent=1) + "\n")
     draw(rates, offloads, output / "bench.png")

@@ -7,8 +7,9 @@ from rich import box
 from rich.table import Table
 
 from actcodec.bench.cycles import AT_CACHE, CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
+from actcodec.bench.queued import ACCESS
 
-__all__ = ["coding_table", "number_table", "offload_table", "rate_table", "shared_table", "stream_table"]
+__all__ = ["coding_table", "number_table", "offload_table", "queue_table", "rate_table", "shared_table", "stream_table"]
 
 # Tables that fit into 80 columns.
 TIGHT: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
@@ -54,6 +55,16 @@ def shared_table(shared: Sequence[Any]) -> Any:
     for mode, back in dict.fromkeys((s.mode, s.decompress) for s in shared):
         table.add_row(mode, "decompress" if back else "compress",
                       *(f"{used[mode, back, *column]:.3f}" for column in columns))
+    return table
+
+
+def queue_table(queues: Sequence[Any]) -> Any:
+    """By the number of CDUs, by one ring and by one start after the other."""
+    table = Table("CDUs", "tensors", "ring", *(f"host, {3 + rest}" for rest in ACCESS), **TIGHT, title=(
+        "GB/s of a ResNet-50's small tensors from memory to memory, by a ring, and by a\n"
+        "host with an access to a register in so many cycles"))
+    for one in sorted(queues, key=lambda one: one.cdus):
+        table.add_row(f"{one.cdus}", f"{one.tensors}", *(f"{rate:.1f}" for rate in one.rates))
     return table
 
 

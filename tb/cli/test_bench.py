@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import actcodec
 from actcodec import cli, demo
 from actcodec.bench import cycles as bench_cycles
+from actcodec.bench import queued
 from actcodec.bench import run as bench
 from actcodec.codecs import JPEG_ACT
 from tb.harness import regress
@@ -116,7 +117,8 @@ def full(function):
     """Arguments of the jobs of the full list that call a function, with one CDU and four coders: other numbers take
     other simulators, which are slower, too."""
     jobs = [arguments for one, arguments in bench.jobs(False) if one is function]
-    at, number = {bench_cycles.code: (1, 4), bench_cycles.offload_by_name: (1, 1)}.get(function, (3, 1))
+    at, number = {bench_cycles.code: (1, 4), bench_cycles.offload_by_name: (1, 1),
+                  queued.queued: (1, 1)}.get(function, (3, 1))
     return sorted({(*one[:at], number, *one[at + 1:]) for one in jobs})
 
 
@@ -129,7 +131,7 @@ def test_every_job_of_the_full_lists_runs(function, small):
 
 def fake(quick):
     """Results without a simulation."""
-    rates, shared, offloads, streamed, codings = [], [], [], [], []
+    rates, shared, offloads, streamed, codings, queues = [], [], [], [], [], []
     for function, arguments in bench.jobs(quick):
         if function is bench_cycles.measure:
             mode, back, width, cdus = arguments
@@ -141,15 +143,17 @@ def fake(quick):
             streamed.append(bench_cycles.Streamed(*arguments, 9.87, 1000, (8192, 8125)))
         elif function is bench_cycles.code:
             codings.append(bench_cycles.Coding(*arguments, 31.4, 8.15))
+        elif function is queued.queued:
+            queues.append(queued.Queued(*arguments, 18, 1_000_000, 20_000, (30_000, 45_000)))
         else:
             name, cdus, back = arguments
             offloads.append(bench_cycles.Offload(name, back, cdus, 4.0, 1000, 50.0))
-    return rates, shared, offloads, streamed, codings
+    return rates, shared, offloads, streamed, codings, queues
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp_path, capsys):
-    rates, shared, offloads, streamed, codings = fake(quick)
+    rates, shared, offloads, streamed, codings, queues = fake(quick)
     widths, numbers = ((8, 28, 224), (1, CDUS)) if quick else (bench_cycles.CHANNELS, (1, 2, 4, 8))
     assert Counter((r.mode, r.decompress, r.width, r.cdus) for r in rates) == Counter(
         product(bench_cycles.measured(), (False, True), widths, numbers))
@@ -160,7 +164,8 @@ def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp
         product(bench_cycles.lossy_streams(), demo.sample(), bench_cycles.ERRORS, (1, CDUS)))
     assert {(c.dqt, c.coders) for c in codings} == {
         (dqt, n) for dqt in bench_cycles.SYMBOLS for n in ((4,) if quick else (1, 2, 4, 8))}
-    bench.report(rates, shared, offloads, streamed, codings, tmp_path)
+    assert [(q.mode, q.cdus) for q in queues] == [("jpeg-act", 1), ("jpeg-act", CDUS)]
+    bench.report(rates, shared, offloads, streamed, codings, queues, tmp_path)
     text = capsys.readouterr().out
     assert all(mode in text for mode in bench_cycles.measured())
     assert "8.04" in text and "0.995" in text and "108.8" in text
@@ -171,6 +176,7 @@ def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp
     assert len(found["rates"]) == len(rates) and found["rates"][0]["total"] == 8.4
     assert len(found["offload"]) == len(offloads) and found["paper"]["cDMA+"] == [1.3, 15.6]
     assert len(found["streamed"]) == len(streamed) and found["streamed"][0]["rates"] == [8000 / 8192, 8000 / 8125]
+    assert len(found["queued"]) == len(queues) and text.count("48.5") == len(queues)  # GB/s without a ring
     assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
 
 
