@@ -86,7 +86,7 @@ def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
         every += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
     every += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
               for back in (False, True)]
-    every += [(queued, ("jpeg-act", cdus)) for cdus in (1, SHOWN)]
+    every += [(queued, (codecs.METHODS["JPEG-ACT"][0], cdus)) for cdus in (1, SHOWN)]
     every += [(streamed, (mode, name, error, cdus)) for mode in lossy_streams() for name in sample() for error in ERRORS
               for cdus in (1, SHOWN)]
     return sorted(every, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
