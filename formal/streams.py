@@ -197,6 +197,7 @@ SURROUNDINGS = {
     "division_decode": steady("config", pulses=("start",)),
     "mx_encode": constant("format", "rule"),
     "mx_decode": steady("format"),
+    "mx_scales": constant("decompress", "format", "coder"),
     "prequantise": steady("step"),
     "lorenzo": steady("decompress", "horizontal", "vertical", "signed"),
     "rounds": steady("decompress"),

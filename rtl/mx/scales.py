@@ -56,7 +56,7 @@ class Scales(wiring.Component):
     elements : tuple of {"int8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}
         Element formats, one or more.
     coders : tuple of {"zvc", "nibble", "rice"}
-        One or more.
+        Coders of the elements, one or more.
 
     Ports
     -----

@@ -149,6 +149,8 @@ class Driver(Bench):
         firsts = random.integers(0, 256, (count, 8))
         if not garbled and coder == "nibble":
             firsts[:, 0] = np.maximum(firsts[:, 0], HEAD)
+        elif garbled:  # often too few for the scales, or just enough
+            firsts[:, 0] = np.where(random.random(count) < 0.4, random.integers(0, 2 * HEAD, count), firsts[:, 0])
         scale = random.integers(0, 256, (count, HEAD), np.uint8)
         missing = int(random.integers(8 * count)) if garbled and random.integers(2) else 8 * count
         rows, malformed = [], False
