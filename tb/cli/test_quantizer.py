@@ -221,7 +221,7 @@ def test_a_number_is_not_taken_for_a_file(folder, mode, what):
 
 @pytest.mark.parametrize("at, value, what", [
     (SIDE + 5, 0, "needs quarters, 2 to 255"), (SIDE + 5 + 63, 1, "2 to 255"), (SIDE + 1, 0xFF, "invalid"),
-    (5, 36, "mode 36"), (5, 34, "ends within"), (6, 9, "9 CDUs")])
+    (5, 63, "mode 63"), (5, 34, "ends within"), (6, 9, "9 CDUs")])
 def test_a_wrong_field_in_a_file_is_refused(folder, at, value, what):
     run("compress x.npy x.act --mode jpeg-act --quantizer div")
     data = bytearray((folder / "x.act").read_bytes()[:-4])

@@ -29,7 +29,9 @@ OTHERS = [replace(QUEUED, cdus=1, queue=2), Accelerator(3, chance.EVERY, payload
           Accelerator(2, chance.SMALL, memory="independent", queue=256), Accelerator(1, chance.SMALL, queue=4),
           replace(QUEUED, cdus=4, payload="memory", address_width=64)]
 SIZE = 1 << 18
-GAPS = {1: 37, 2: 37, 4: 40}  # cycles between two tensors that are compressed, by the number of lanes
+# Cycles between two tensors, at least and at most, by the number of lanes.
+GAPS = {1: (37, 38), 2: (37, 39), 4: (40, 43)}
+LONG = 96  # rows of 64 values whose cycles hide the next plan, with four lanes
 SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
 
 
@@ -215,8 +217,8 @@ def test_rings_and_whatever_befalls_them(accelerator, random):
 @pytest.mark.parametrize("accelerator", [QUEUED, *regress(replace(QUEUED, cdus=1), replace(QUEUED, cdus=4))],
                          ids=label)
 def test_cycles_between_two_tensors(accelerator, random):
-    """From the last byte of a tensor to the first of the next: at most 40 beyond memory's latency, which is there
-    twice, for the answer to the last write, and for the first read."""
+    """From the last byte of a tensor to the first of the next, beyond memory's latency, which is there twice, for the
+    answer to the last write, and for the first read. What is decompressed reads its stream ahead of that."""
     session, seen = Session(accelerator, random, size=SIZE), set()
     mode, = lane_modes("sfpr-zvc")
     for latency in (1, 40):
@@ -225,7 +227,7 @@ def test_cycles_between_two_tensors(accelerator, random):
         batch.resident = batch.plain = True
         ways = (batch.compress, batch.compress, batch.decompress, batch.decompress, batch.compress)
         for way in ways:
-            way(Job.draw(random, draws.descriptor(random, mode, accelerator.cdus, (16, 64, 1, 16))))
+            way(Job.draw(random, draws.descriptor(random, mode, accelerator.cdus, (LONG, 64, 1, 16))))
         reports = session.environment.traffic()["written"][-1].transfers
         count, last, gaps, before = batch.publish(), 0, [], None
         while run(session.driver.get("tail"))[0] != (batch.number + count) % batch.numbers:
@@ -244,7 +246,7 @@ def test_cycles_between_two_tensors(accelerator, random):
         batch.check(count)
         assert len(gaps) == count - 1
         seen |= {(a.__name__, b.__name__, gap) for a, b, gap in zip(ways, ways[1:], gaps, strict=False)}
-    assert max(gap for *_, gap in seen) <= 40, seen
-    reads = {before: {gap for one, other, gap in seen if (one, other) == (before, "compress")}
-             for before in ("compress", "decompress")}
-    assert reads == {"compress": {GAPS[accelerator.cdus]}, "decompress": {GAPS[accelerator.cdus] + 1}}, seen
+    least, most = GAPS[accelerator.cdus]
+    reads = {gap for _, after, gap in seen if after == "compress"}
+    assert least <= min(reads) and max(reads) <= most, seen
+    assert max(gap for *_, gap in seen) <= most, seen

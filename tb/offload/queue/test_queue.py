@@ -309,9 +309,12 @@ async def gives_up_at_any_moment(dut):
     for turn in range(60):
         it.memory.latency = int(random.integers(0, 40))
         it.asks, it.wrong, it.work = set(), set(), int(random.choice([0, 20, 100]))
+        wait = int(random.integers(1, 60 if turn % 3 else 400))
+        if turn % 10 == 9:  # amid the first one
+            it.work, wait = 2000, 300
         last = number + it.size
         await it.doorbell(last)
-        for _ in range(int(random.integers(1, 60 if turn % 3 else 400))):
+        for _ in range(wait):
             await FallingEdge(dut.clk)
         dut.abort.value = 1
         for _ in range(3):
