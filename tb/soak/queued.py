@@ -34,15 +34,16 @@ def add(session, batch, one=None):
 
 def wrong(session, batch):
     """Adds a descriptor that is refused: beyond a limit, with bits of addresses that are none, or of any bytes."""
-    random, kind = session.random, session.random.integers(3)
+    random, width = session.random, session.driver.address_width
+    kind = random.choice([0, 1, 2] if width < 64 else [0, 2])
     while True:
         one = job(session).at(0x1000)
         back = bool(random.integers(2))
         values = one.registers(back, one.lengths)
         if kind == 0:
-            _, values = draws.illegal(random, values, one.mode, session.driver.address_width)
-        if kind == 1 and session.driver.address_width < 64:
-            bit = int(random.integers(session.driver.address_width, 64))
+            _, values = draws.illegal(random, values, one.mode, width)
+        if kind == 1:
+            bit = int(random.integers(width, 64))
             values |= {str(random.choice(["base", "scales"])): 1 << bit}
         content = random.bytes(ring.SIZE) if kind == 2 else ring.descriptor(values)
         if batch.garbage(content):
