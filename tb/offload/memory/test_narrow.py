@@ -8,6 +8,7 @@ from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.memory.formats import Format
 from actcodec.rtl.offload.memory.narrow import Narrow
 from tb.harness import PATTERNS, STALLS, Bench, pack, regress, rng, simulate, unpack
+from tb.offload.memory.passing import codes_pass, float32_passes
 
 MANTISSA = {"bfloat16": 7, "float16": 10}
 LATENCY = 1
@@ -97,27 +98,14 @@ async def equals_golden(dut, idle, stall):
 @cocotb.test
 @cocotb.parametrize(plain=[0, 1])
 async def passes_codes(dut, plain):
-    """Every one in every lane, whatever is above."""
-    random = rng()
-    bench = Bench(dut)
-    await bench.start()
-    dut.format.value, dut.plain.value = Format.INT8.value, plain
-    for lane in range(8):
-        codes = np.roll(np.arange(256, dtype=np.uint32), lane)
+    def sectors(random, codes):
         words = codes | random.integers(0, 1 << 24, codes.size).astype(np.uint32) << 8
-        run = await bench.run({"i": [pack(sector, 32) for sector in words.reshape(-1, 8)]}, {"o": codes.size // 8},
-                              random)
-        bench.equal(np.ravel([unpack(sector, 8, 32)[:8] for sector in run["o"]]), codes, f"plain={plain}")
-        assert run.cycles["o"] == list(range(LATENCY, LATENCY + len(run["o"])))
+        return [pack(sector, 32) for sector in words.reshape(-1, 8)]
+
+    await codes_pass(dut, plain, LATENCY, sectors, 8)
 
 
 @cocotb.test
 @cocotb.parametrize(plain=[0, 1])
 async def passes_float32(dut, plain):
-    random = rng()
-    bench = Bench(dut)
-    await bench.start()
-    dut.format.value, dut.plain.value = Format.FLOAT32.value, plain
-    stream = [pack(sector, 32) for sector in random.integers(0, 1 << 32, (500, 8))]
-    run = await bench.run({"i": stream}, {"o": len(stream)}, random, "half", "half")
-    bench.equal(run["o"], stream, "float32")
+    await float32_passes(dut, plain)
