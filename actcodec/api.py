@@ -21,7 +21,7 @@ def compress(array: np.ndarray, mode: str, *, engine: str = "golden", **options:
     ----------
     array : numpy.ndarray
         float16, bfloat16 (of ml_dtypes), float32 or float64, of 1 to 5 dimensions, in any memory order; or int8, codes
-        of SFPR, in modes that begin with it. What is rounded when float64 becomes float32 is told as a ``UserWarning``.
+        of SFPR, in modes that begin with it. What is rounded when float64 becomes float32 gives a ``UserWarning``.
     mode : str
         One of :func:`modes`. A tensor without tiles of 8x8 gets ``sfpr-zvc`` in place of ``jpeg-act``.
     engine : str

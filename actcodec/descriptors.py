@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from actcodec.rtl.offload.control.register_map import BITS, DESCRIPTOR, REPORT, VALUES
+from actcodec.rtl.offload.control.register_map import BITS, DESCRIPTOR, REPORT, REPORT_BYTES, VALUES
 
 __all__ = ["SIZE", "descriptor", "report", "reported"]
 
 SIZE = len(DESCRIPTOR)  # bytes of a descriptor
-AT = SIZE - 64  # of the report in it
+AT = SIZE - REPORT_BYTES  # of the report in it
 STATUS = {bits.name: bits for bits in BITS if bits.name in ("done", "error", "clipped")}
 
 

@@ -17,7 +17,7 @@ from actcodec import codecs
 from actcodec.bus import Bus, Memory, Plain, RegisterAccess, run
 from actcodec.golden.offload.memory import formats
 from actcodec.golden.offload.scan import Statistics
-from actcodec.result import LENGTH, AcceleratorError, Result, Task, concluded, told
+from actcodec.result import LENGTH, AcceleratorError, Result, Task, conclude, sources
 from actcodec.rtl.offload.control.limits import CODES, FORMATS, check, scaled, scanned, value_bytes
 from actcodec.rtl.offload.control.register_map import COUNTERS, MAGIC, MAJOR, VALUES, ErrorCode
 from actcodec.rtl.offload.control.setting import width
@@ -220,11 +220,11 @@ class Driver(RegisterAccess):
                 await self.wait()
             done, error, clipped = await self.get("done", "error", "clipped")
         await self.put(done_pending=1, error_pending=1)
-        names = () if error else (*COUNTERS, *told(task))
+        names = () if error else (*COUNTERS, *sources(task))
         names = ("bytes_out",) if error == ErrorCode.OVERFLOW else names
-        found = await self.get(*names, sizes={"lengths_out": LENGTH * self.cdus})
-        values = dict(zip(names, found, strict=True)) | {"error": error, "clipped": clipped}
-        return await concluded(task, values, self.memory, self.cdus)
+        read = await self.get(*names, sizes={"lengths_out": LENGTH * self.cdus})
+        values = dict(zip(names, read, strict=True)) | {"error": error, "clipped": clipped}
+        return await conclude(task, values, self.memory, self.cdus)
 
     async def _plan(self, mode, job, scales, words, settings, scale_table):
         """A tensor, checked: ``words`` go into the scale table, k or r, unless it has them or will get them."""

@@ -10,7 +10,7 @@ from actcodec.golden.offload.scan import Statistics
 from actcodec.rtl.offload.control.limits import scanned
 from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
 
-__all__ = ["LENGTH", "AcceleratorError", "Result", "Task", "concluded", "told"]
+__all__ = ["LENGTH", "AcceleratorError", "Result", "Task", "conclude", "sources"]
 
 LENGTH = 32  # bits of the length of a lane's stream
 
@@ -46,7 +46,7 @@ class Task:
     job: dict[str, int]
     scales: np.ndarray | None
     settings: dict[str, int]
-    found: bool  # the table of scales has them, or will have
+    in_table: bool  # the table in memory has the scales, or will have
 
     @property
     def streamed(self) -> bool:
@@ -54,13 +54,13 @@ class Task:
         return bool(self.mode.format.endless and not self.job["decompress"] and "scan_only" not in self.job)
 
 
-def told(task: Task) -> tuple[str, ...]:
+def sources(task: Task) -> tuple[str, ...]:
     """The values of the map that a result of ``task`` is made of, beside its error and the counters."""
     return (*(("lengths_out",) if task.streamed else ()),
             *(("minimum", "maximum", "zeros") if scanned(task.job) else ()))
 
 
-async def concluded(task: Task, values: Mapping[str, int], memory: Any, cdus: int) -> Result:
+async def conclude(task: Task, values: Mapping[str, int], memory: Any, cdus: int) -> Result:
     """The result, from what registers or a report say. Raises :class:`AcceleratorError` if there was an error."""
     if error := values["error"]:
         length = values["bytes_out"] if error == ErrorCode.OVERFLOW else None
@@ -69,7 +69,7 @@ async def concluded(task: Task, values: Mapping[str, int], memory: Any, cdus: in
     statistics, scales = None, task.scales
     if task.streamed:
         lengths = tuple(values["lengths_out"] >> LENGTH * k & (1 << LENGTH) - 1 for k in range(cdus))
-    if task.found:
+    if task.in_table:
         table = np.frombuffer(await memory.read(task.job["scales"], 4 * task.job["channels"]), "<u4")
         scales = (table & np.uint32(0xFFFF0000)).view(np.float32)
     if scanned(task.job):

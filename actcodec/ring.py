@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 from actcodec.descriptors import SIZE, descriptor, report
 from actcodec.driver import Driver
-from actcodec.result import AcceleratorError, Result, Task, concluded
+from actcodec.result import AcceleratorError, Result, Task, conclude
 
 __all__ = ["Ring", "RingError"]
 
@@ -18,7 +18,10 @@ class RingError(RuntimeError):
 
 
 class _Planner(Driver):
-    """A driver that plans tensors, and has none done: what it returns is a :class:`Task`."""
+    """The ``driver``, but that it has no tensor done: what it returns for one is a :class:`Task`."""
+
+    def __init__(self, driver: Driver) -> None:
+        vars(self).update(vars(driver))
 
     async def _tensor(self, *planned):
         return await self._plan(*planned)
@@ -35,9 +38,7 @@ class Ring:
 
     def __init__(self, driver: Driver, address: int, size: int) -> None:
         self.driver, self.address, self.size = driver, address, size
-        self._planner = _Planner(driver.bus, driver.memory, driver.wait)
-        for name in ("cdus", "address_width", "payloads", "queue", "scans", "modes", "formats"):
-            setattr(self._planner, name, getattr(driver, name))
+        self._planner = _Planner(driver)
         self._first = 0  # of the numbers that hardware counts, modulo twice its most
         self._added = self._ready = self._ended = 0  # tensors: described, told of, known to have ended
         self._tasks: dict[int, Task] = {}
@@ -88,7 +89,7 @@ class Ring:
         values = self._reports.pop(number)
         if not values["done"]:
             raise RingError(f"tensor {number} has ended, and memory has no report of it")
-        return await concluded(task, values, self.driver.memory, self.driver.cdus)
+        return await conclude(task, values, self.driver.memory, self.driver.cdus)
 
     async def wait(self) -> None:
         """Returns once all that were added have ended. Raises :class:`RingError` if the ring stops before."""
@@ -150,6 +151,6 @@ class Ring:
             if self._ended < count:
                 if stopped and not busy:  # which was read first
                     raise RingError("memory has answered the ring with an error" if failed else
-                                    f"the ring has stopped behind tensor {self._ended - 1}")
+                                    f"the ring has stopped after tensor {self._ended - 1}")
                 if driver.wait is not None:
                     await driver.wait()

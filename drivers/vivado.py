@@ -7,11 +7,9 @@ from string import Template
 
 import click
 
-from actcodec.codecs import lane_modes
 from actcodec.commands.verilog import chosen, options
-from actcodec.rtl.offload.control.register_map import PAYLOADS
 from actcodec.units import UNITS
-from drivers import ipxact, rdl, registers
+from drivers import ipxact, registers
 from drivers.interfaces import interfaces, ports
 
 __all__ = ["command", "script", "write"]
@@ -22,10 +20,10 @@ SIGNALS = {"clk": ("clock", "slave", "CLK"), "rst": ("reset", "slave", "RST"),
            "interrupt": ("interrupt", "master", "INTERRUPT")}
 PERIOD = 10.0  # ns
 VERSION = ".".join(version("actcodec").split(".")[:2])
-XDC = """\
+XDC = Template("""\
 # Only for synthesis of $name by itself: in a design, its clock is what drives clk.
 create_clock -name clk -period $period [get_ports clk]
-"""
+""")
 PACKAGE = Template("""\
 # Packages $name as IP in the folder ip beside this script, for Vivado's catalogue:
 #     vivado -mode batch -source package.tcl            # -tclargs PART: for another than the default part
@@ -130,14 +128,11 @@ def write(folder, name, period=PERIOD, **parameters):
     text = unit.verilog(name, **parameters)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.v").write_text(text)
-    (folder / f"{name}_ooc.xdc").write_text(Template(XDC).substitute(name=name, period=f"{period:.3f}"))
+    (folder / f"{name}_ooc.xdc").write_text(XDC.substitute(name=name, period=f"{period:.3f}"))
     given = unit.resolved(**parameters)
-    modes = lane_modes() if given["modes"] is None else given["modes"]
     with tempfile.TemporaryDirectory() as registers_folder:
-        registers.write(Path(registers_folder), cdus=given["cdus"], modes=rdl.mask(modes),
-                        address_width=given["address_width"], payloads=PAYLOADS.index(given["payload"]),
-                        formats=rdl.formats_mask(given["formats"]), scans=int(given["scan"]),
-                        queues=max(given["queue"].bit_length() - 1, 0))
+        registers.write(Path(registers_folder), **registers.instance(**{
+            name: given[name] for name in ("cdus", "modes", "address_width", "formats", "payload", "scan", "queue")}))
         registers_text = (Path(registers_folder) / "actcodec.xml").read_text()
     them = ports(text, name)
     buses, _ = interfaces(them)

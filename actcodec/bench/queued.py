@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from actcodec import codecs
-from actcodec.bench.cycles import CLOCK, LATENCY, SECTOR, sparse
+from actcodec.bench.cycles import CLOCK, LATENCY, sparse
 from actcodec.golden.common.networks import resnet50
 
 __all__ = ["ACCESS", "SIZE", "SMALL", "Queued", "queued", "shapes"]
@@ -28,11 +28,6 @@ class Queued:
     bytes: int
     ring: int  # cycles, by one ring
     alone: tuple[int, ...]  # cycles, by one start after the other: with each of ACCESS between two accesses of the host
-
-    @property
-    def limit(self) -> float:
-        """GB/s that lanes can read."""
-        return SECTOR * self.cdus * CLOCK
 
     @property
     def rates(self) -> tuple[float, ...]:

@@ -111,8 +111,8 @@ class Mode:
 
     @property
     def codes(self) -> "Mode | None":
-        """What it does with tensors of int8, codes that have passed its first stage elsewhere: the stages behind that.
-        None if that cannot be passed by, or if there are segments, whose offsets come with the scales."""
+        """The mode of tensors of int8, whose values have passed its first stage elsewhere: its other stages. None if
+        that stage cannot be passed by, or if there are segments, whose offsets come with the scales."""
         first, *others = self.stages or (None,)
         if first is None or not first.codes or (self.format and self.format.segmented):
             return None

@@ -24,7 +24,8 @@ RULE = Option("rule", str, RULES[0], "Scale of 32 values: the least power of two
 CODER = Option("coder", str, "none", "Code of the elements, for maps with zeros: none, ZVC; or, of int8, nibble planes "
                "or Golomb-Rice in planes.", choices=("none", "zvc", "nibble", "rice"))
 SCALES = Option("scales", str, "inline", "Where a file has the scales: in front of each block of 64 values, as "
-                "hardware has them, or, without a coder, all in front of all elements.", choices=("inline", "apart"))
+                "hardware has them, or all in front of all elements, which a coder does not allow.",
+                choices=("inline", "apart"))
 SETTING = Setting("rule", 2, limits=entries(2, most=len(RULES) - 1), stored=False,
                   meaning=f"how scales are chosen: {', '.join(f'{n} {rule}' for n, rule in enumerate(RULES))}")
 FORMATS = {"zvc": BlockFormat("mask", 8, halves=True)} | {

@@ -64,7 +64,9 @@ EXPORT long dram_cycle(World *world) { return world->cycle; }
 EXPORT int dram_control(World *world, uint32_t address, uint32_t value) {
     Vtop &top = world->top;
     top.control_adr = address / 4, top.control_dat_w = value, top.control_sel = 15, top.control_we = 1, top.control_cyc = 1;
-    return world->transfer(top.control_stb, top.control_ack) ? (top.control_cyc = 0, 0) : 1;
+    bool done = world->transfer(top.control_stb, top.control_ack);
+    top.control_cyc = 0;
+    return !done;
 }
 
 // An access to the accelerator's registers.

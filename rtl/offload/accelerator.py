@@ -201,16 +201,16 @@ class Accelerator(wiring.Component):
             lane_mode = Signal.like(mode)
             with m.If(~queue.settles):
                 m.d.sync += lane_mode.eq(mode)
-        those = Lanes(m, platform, self, registers, plan, collector, splitter, lane_mode, launch, abort, clear, scan)
-        lanes, used = those.all, those.used
-        blocks = those.each(lambda lane: lane.malformed) if hasattr(lanes[0], "malformed") else []
+        group = Lanes(m, platform, self, registers, plan, collector, splitter, lane_mode, launch, abort, clear, scan)
+        lanes, used = group.lanes, group.used
+        blocks = group.each(lambda lane: lane.malformed) if hasattr(lanes[0], "malformed") else []
         busy = Signal()
         m.d.sync += busy.eq(Cat([lane.busy for lane in lanes] + ends.busy).any())
         short, excess = splitter.short, splitter.excess
         if streams:
             m.d.comb += [collector.used.eq(used), splitter.used.eq(used)]
-            short |= streamed & Cat(those.each(lambda lane: lane.cut)).any()
-            excess |= streamed & Cat(those.each(lambda lane: lane.excess)).any()
+            short |= streamed & Cat(group.each(lambda lane: lane.cut)).any()
+            excess |= streamed & Cat(group.each(lambda lane: lane.excess)).any()
 
         # All lanes have the same settings.
         impossible = plan.error | lanes[0].refused if hasattr(lanes[0], "refused") else plan.error
@@ -222,7 +222,7 @@ class Accelerator(wiring.Component):
             impossible |= kind.byte & ~passable
 
         def failed(side):
-            return Cat(those.each(lambda lane: lane.fault[side]) + ends.failed(side, decompress)).any()
+            return Cat(group.each(lambda lane: lane.fault[side]) + ends.failed(side, decompress)).any()
 
         # ----------------------------------------------------------------------------------------------- the control
         # A cycle later than it is true, for speed: busy tells of lanes that started as late as abort rose.
@@ -296,7 +296,7 @@ class Accelerator(wiring.Component):
                 with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
                     c.next = "settle"
                     if segmented:
-                        c.d.sync += status.clipped.eq(Cat(those.each(lambda lane: lane.clipped)).any())
+                        c.d.sync += status.clipped.eq(Cat(group.each(lambda lane: lane.clipped)).any())
                     for happened, code in (  # the last one is the cause of the others
                             *ends.errors(decompress),
                             *((control.decompress & block, ErrorCode.BLOCK) for block in blocks),

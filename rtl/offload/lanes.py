@@ -21,7 +21,7 @@ class Lanes:
 
     Attributes
     ----------
-    all : list of Lane
+    lanes : list of Lane
     used : Signal
         Which have a block of this tensor.
     """
@@ -30,12 +30,12 @@ class Lanes:
                  scan):
         control, status, cdus = registers.control, registers.status, accelerator.cdus
         segmented = any(one.format.segmented for one in accelerator.modes)
-        self.all, self.used = [], Signal(cdus, name="used")
+        self.lanes, self.used = [], Signal(cdus, name="used")
         for k in range(cdus):
             m.submodules[f"lane_{k}"] = lane = shared(platform, "lane", lambda: Lane(
                 accelerator.asked, accelerator.codec, accelerator.address_width, accelerator.outstanding,
                 accelerator.memory, accelerator.formats, accelerator.scan, **accelerator.options))
-            self.all.append(lane)
+            self.lanes.append(lane)
             if scan:
                 scan.add(lane)
             axi.connect(m, accelerator, f"m_axi_{k}_", lane.reads, lane.writes)
@@ -70,4 +70,4 @@ class Lanes:
 
     def each(self, value):
         """Values of the lanes that have a block of this tensor, one for each."""
-        return [self.used[k] & value(lane) for k, lane in enumerate(self.all)]
+        return [self.used[k] & value(lane) for k, lane in enumerate(self.lanes)]

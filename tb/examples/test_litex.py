@@ -6,6 +6,7 @@ import re
 import pytest
 
 from actcodec.rtl.offload.control.register_map import ADDRESS_BITS
+from drivers.interfaces import ports
 from examples.litex import golden
 from tb.harness import ROOT
 
@@ -70,12 +71,10 @@ def soc(tmp_path_factory):
 @pytest.mark.regress
 def test_every_port_of_the_accelerator_is_connected(soc):
     _, verilog, one = soc
-    body = re.search(r"^module actcodec\(.*?^endmodule", verilog, re.DOTALL | re.MULTILINE)[0]
-    ports = {f"{way[0]}_{name}": int(high or 0) + 1 for way, high, name in re.findall(
-        r"^  (input|output) (?:\[(\d+):0\] )?(\w+);", body, re.MULTILINE)}
+    declared = {f"{port.direction[0]}_{port.name}": port.width for port in ports(verilog, "actcodec")}
     connected = one.actcodec.ports
-    assert connected.keys() == ports.keys()
-    for name, width in ports.items():
+    assert connected.keys() == declared.keys()
+    for name, width in declared.items():
         if not isinstance(connected[name], int) and hasattr(connected[name], "nbits"):
             assert len(connected[name]) == width, name
 

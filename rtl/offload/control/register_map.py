@@ -12,8 +12,8 @@ from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.setting import BITS as SETTINGS
 
 __all__ = ["ACCESS", "ADDRESS_BITS", "BITS", "COUNTERS", "DESCRIPTOR", "ERRORS", "MAGIC", "MAJOR", "MAP", "MINOR",
-           "PAYLOAD", "PAYLOADS", "QUEUE", "REPORT", "SCAN", "STREAMS", "VALUES", "Bits", "ErrorCode", "Field",
-           "Register"]
+           "PAYLOAD", "PAYLOADS", "QUEUE", "REPORT", "REPORT_BYTES", "SCAN", "STREAMS", "VALUES", "Bits", "ErrorCode",
+           "Field", "Register"]
 
 MAGIC = int.from_bytes(b"JACT", "little")
 MAJOR, MINOR = 2, 3
@@ -187,7 +187,7 @@ MAP = (
           "(this and the registers behind it exist only if `queues` is not 0, with as many bits as it takes)", 2),
     Register("RING_SIZE", 0x1A8, (
         Field("ring_size", 0, 16, "rw", "descriptors in the ring, a power of two; with 0 it does not start"),
-        Field("stop_on_error", 31, 1, "rw", "the ring stops behind a tensor that ends with an error"),
+        Field("stop_on_error", 31, 1, "rw", "the ring stops after a tensor that ends with an error"),
     ), locked=True),
     Register("HEAD", 0x1AC, (
         Field("head", 0, 16, "rw", "the number of the first descriptor that is not ready. Numbers count on, modulo "
@@ -260,6 +260,8 @@ MODE to LENGTHS_IN counts in it; and there is room for the report."""
 REPORT = {"status": (0, 32), "number": (32, 16), "cycles": (64, 64), "bytes_in": (128, 64), "bytes_out": (192, 64),
           "lengths_out": (256, 256),
           "minimum": (256, 32), "maximum": (288, 32), "zeros": (320, 64), "nans": (384, 64), "saturated": (448, 64)}
-"""What the last 64 bytes of a descriptor have when its tensor has ended: the lowest bit, and how many. ``status`` is as
-the register STATUS, and ``number`` that of the descriptor. ``lengths_out`` takes the place of what overlaps it when a
-tensor was compressed in a mode with streams. The values behind that are 0 where the register does not exist."""
+"""What the last REPORT_BYTES of a descriptor have when its tensor has ended: the lowest bit, and how many. ``status``
+is as the register STATUS, and ``number`` that of the descriptor. ``lengths_out`` takes the place of what overlaps it
+when a tensor was compressed in a mode with streams. The others are 0 where the register does not exist."""
+
+REPORT_BYTES = max(low + width for low, width in REPORT.values()) // 8

@@ -7,12 +7,13 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi
 from actcodec.rtl.common.bursts import LIMIT
+from actcodec.rtl.offload.control import register_map
 from actcodec.rtl.offload.control.registers import LINE, line_layout
 from actcodec.rtl.offload.memory.geometry import check_address_width
 
 __all__ = ["DESCRIPTOR", "LINES", "Fetch"]
 
-DESCRIPTOR = 512  # bytes
+DESCRIPTOR = len(register_map.DESCRIPTOR)  # bytes
 LINES = DESCRIPTOR // LINE
 
 

@@ -52,14 +52,14 @@ class PlanAhead(wiring.Component):
         m.submodules.plan = plan = self._plan
         m.d.comb += [plan.descriptor.eq(self.descriptor), plan.start.eq(self.start), self.done.eq(plan.done)]
         geometry, stride = self.geometry, self.present.stride
-        unit, found = geometry.unit, plan.geometry.unit
+        unit, planned = geometry.unit, plan.geometry.unit
         height, channel = (Signal(4, name=f"unit_{name}", reset_less=True) for name in ("height", "channel"))
         own = [name for name in geometry.shape().members if name not in (*REGISTERS, "unit")]
         with m.If(self.take):
             m.d.sync += [getattr(self, name).eq(getattr(plan, name)) for name in SINGLE if hasattr(self, name)]
             m.d.sync += [mine.eq(share) for mine, share in zip(self.shares, plan.shares, strict=True)]
             m.d.sync += [geometry[name].eq(plan.geometry[name]) for name in own]
-            m.d.sync += [height.eq(found.height), channel.eq(found.channel)]
+            m.d.sync += [height.eq(planned.height), channel.eq(planned.channel)]
         m.d.comb += [geometry[name].eq(self.present[name]) for name in REGISTERS]
         m.d.comb += [unit.left.eq(Mux(geometry.raster, -1, -8)), unit.height.eq(height), unit.channel.eq(channel),
                      unit.line.eq(Mux(geometry.raster, stride, stride << 3))]

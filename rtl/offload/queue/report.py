@@ -5,12 +5,12 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi
+from actcodec.rtl.offload.control.register_map import REPORT_BYTES as SIZE
 from actcodec.rtl.offload.memory.geometry import check_address_width
 from actcodec.rtl.offload.queue.fetch import DESCRIPTOR
 
 __all__ = ["WORDS", "Report"]
 
-SIZE = 64  # bytes
 WORDS = 8 * SIZE  # bits
 
 
