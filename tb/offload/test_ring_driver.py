@@ -109,7 +109,7 @@ def test_tensors_one_by_one_and_a_ring_that_stops(simulator, driver, random):
     run(ring.result(numbers[0]))
     with pytest.raises(AcceleratorError, match="OVERFLOW"):
         run(ring.result(numbers[1]))
-    with pytest.raises(RingError, match="stopped behind tensor 2"):
+    with pytest.raises(RingError, match="stopped after tensor 2"):
         run(ring.result(numbers[2]))
     run(ring.start())
     assert run(ring.result(numbers[2])).mode == "raw"
