@@ -39,9 +39,9 @@ class Planes(NamedTuple):
         return self.head.nbytes + sum(one.nbytes for one in self.sections)
 
 
-def parts(x: torch.Tensor, count: int) -> Iterator[slice]:
-    """Of so many blocks."""
-    step = part_of(x) // BLOCK
+def parts(x: torch.Tensor, count: int, share: int = 1) -> Iterator[slice]:
+    """Of so many blocks; smaller ones by a ``share``."""
+    step = part_of(x) // BLOCK // share
     return (slice(i, min(i + step, count)) for i in range(0, count, step))
 
 
@@ -210,7 +210,7 @@ class Rice:
     def encode(self, x: torch.Tensor, table: rice.Table) -> Planes:
         heads, raws = [], []
         sections = tuple(Bits() for _ in range(5))
-        for part in parts(x, len(x)):
+        for part in parts(x, len(x), 2):  # to select bits takes sixteen bytes for each
             fields = self.plan(x[part], table)
             head = fields.head
             some = (head != 0) & (head != rice.RAW)

@@ -158,8 +158,8 @@ def test_a_sector_a_cycle_and_lane(session):
 def test_codes_at_a_sector_a_cycle_and_lane(of_codes):
     for mode in (mode for mode in coded(of_codes) if mode.name in ("sfpr", "sfpr-zvc")):
         there, back = cycles(of_codes, mode, formats.CODES)
-        least = 8 * 64 - 4 * (mode.name == "sfpr-zvc")  # a length of its blocks may begin earlier, or later, in a beat
-        assert there == 8 * 64 and least <= back <= 8 * 64, f"{mode.name}: {there}, {back}"
+        room = 4 * (mode.name == "sfpr-zvc")  # what is behind the last sector depends on how its blocks fill beats
+        assert abs(there - 8 * 64) <= room and abs(back - 8 * 64) <= room, f"{mode.name}: {there}, {back}"
 
 
 def test_tensors_of_all_formats_and_whatever_befalls_them(session):

@@ -91,7 +91,8 @@ def test_any_number_of_channels(session, channels):
 
 
 def test_channels_of_zeros_infinities_and_nans(session):
-    for form, mode in product(session.driver.formats, modes(session)):
+    scanned = [form for form in session.driver.formats if form != formats.CODES]  # those have their scales
+    for form, mode in product(scanned, modes(session)):
         for kind in VALUES:
             session.scan(of(session, mode, (24, 11, 3, 4) if not mode.format.whole else (32, 11, 8, 2), (kind,), form))
 
