@@ -1,14 +1,15 @@
 """``make site``: looks at every page of the site in headless Chromium, and fails for what a reader would stumble over.
 
 ``python -m docs.browse build/site [SHOTS]`` serves the folder, opens each page, and checks that nothing is asked of
-another host, nothing is missing, no link inside the site leads nowhere, every picture has been drawn, no page is wider
-than a small screen, and that the search finds a page. With SHOTS it leaves pictures of some pages in that folder, light
-and dark, wide and narrow.
+another host, nothing is missing, no link inside the site leads nowhere, every picture has been drawn, tables, lists and
+examples are those, no page is wider than a small screen, and that the search finds a page. With SHOTS it leaves
+pictures of some pages in that folder, light and dark, wide and narrow.
 """
 
 import shutil
 import sys
 import threading
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,9 +17,10 @@ from urllib.parse import unquote, urldefrag
 
 from playwright.sync_api import sync_playwright
 
-__all__ = ["faults", "main"]
+__all__ = ["browsing", "chromium", "faults", "main"]
 
 SHOWN = ("index", "papers/jpeg-act", "architecture", "timing", "ratios", "units", "reference", "registers")
+PATIENCE = 20_000  # ms
 SIZES = {"wide": (1400, 900), "narrow": (390, 844)}
 
 
@@ -31,7 +33,7 @@ def faults(browser, folder, home):
     """What is wrong, a sentence each."""
     page, asked = browser.new_page(viewport=dict(zip(("width", "height"), SIZES["narrow"], strict=True))), {}
     page.on("response", lambda response: asked.update({response.url: response.status}))
-    page.on("requestfailed", lambda request: asked.update({request.url: 0}))
+    page.on("requestfailed", lambda request: asked.setdefault(request.url, 0))
     anchors, links = {}, []
     for path in sorted(folder.rglob("*.html")):
         name = str(path.relative_to(folder))
@@ -47,6 +49,9 @@ def faults(browser, folder, home):
         if raw := page.evaluate("""() => [...document.querySelectorAll("article p")].map(one => one.innerText)
                 .filter(text => /^(\\||- |```|:::|!\\[)|\\n(\\||- )/.test(text))"""):
             yield f"{name}: Markdown that was not understood: {raw[0][:60]!r}"
+        if page.evaluate("""() => [...document.querySelectorAll("article td, article blockquote blockquote")]
+                .some(one => one.innerText.startsWith(">>>") || one.matches("blockquote"))"""):
+            yield f"{name}: an example of a docstring that was not understood"
         if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             yield f"{name}: wider than {SIZES['narrow'][0]} pixels"
     for name, link in links:
@@ -61,13 +66,13 @@ def faults(browser, folder, home):
     for url, status in asked.items():
         if not url.startswith((home, "data:", "blob:")):
             yield f"{url}: not of the site"
-        elif status >= 400:
-            yield f"{url}: {status}"
+        elif not 0 < status < 400:
+            yield f"{url}: {status or 'no answer'}"
     page.set_viewport_size(dict(zip(("width", "height"), SIZES["wide"], strict=True)))
     page.goto(f"{home}/index.html")
     page.fill("input[name=query]", "splitter")
     try:
-        page.wait_for_selector(".md-search-result__item a", timeout=20_000)
+        page.wait_for_selector(".md-search-result__item a", timeout=PATIENCE)
     except Exception:  # playwright's, of whatever kind
         yield "the search finds nothing"
     page.close()
@@ -86,18 +91,34 @@ def shots(browser, home, folder):
             page.close()
 
 
-def main(folder, pictures=None):
-    folder = Path(folder)
+def chromium():
+    """Where it is, or None."""
+    return shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@contextmanager
+def browsing(folder):
+    """A browser, and where the folder's pages are served."""
+    if not chromium():
+        sys.exit("there is no Chromium to look at the site with: install chromium or google-chrome")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    home = f"http://127.0.0.1:{server.server_port}"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
-                                             args=["--no-sandbox"])
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+            yield browser, f"http://127.0.0.1:{server.server_port}"
+            browser.close()
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def main(folder, pictures=None):
+    folder = Path(folder)
+    with browsing(folder) as (browser, home):
         wrong = list(faults(browser, folder, home))
         if pictures:
             shots(browser, home, Path(pictures))
-        browser.close()
     if wrong:
         sys.exit("\n".join(dict.fromkeys(wrong)))
     print(f"{len(list(folder.rglob('*.html')))} pages: links, pictures and search are as they should be")

@@ -1,13 +1,14 @@
 """What MkDocs needs besides the documents, which are written for GitHub: its reader of Markdown wants an empty line
 before a list or a table, links into the repository, of which the site has no copy, lose theirs, and links that are
-called by their file get the title of the page."""
+called by their file get the title of the page. Docstrings, for ``docs/docstrings.py``, get the order of numpydoc."""
 
 import re
 
-__all__ = ["on_page_content", "on_page_markdown", "readable", "titles"]
+__all__ = ["on_page_content", "on_page_markdown", "readable", "sections", "titles"]
 
 ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 FIRST = re.compile(r"(?:[-*]|1\.) ")  # as GitHub has it: a list within a paragraph begins with 1
+SECTION = re.compile(r"\w+\n-+\n")
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]*)((?:#[^)]*)?)\)")
 
 
@@ -42,11 +43,23 @@ def readable(text, depth, names):
     return LINK.sub(link, "\n".join(lines))
 
 
+def sections(text):
+    """A docstring with its prose first, then its sections, then its examples, as one of these."""
+    prose, others, examples = [], [], []
+    for part in re.split(r"\n\n(?! )", text.strip()):  # what is indented belongs to what precedes it
+        (examples if part.startswith(">>>") else others if SECTION.match(part) else prose).append(part)
+    if examples:
+        others.append("Examples\n--------\n" + "\n\n".join(examples))
+    return "\n\n".join(prose + others)
+
+
 def on_page_markdown(markdown, page, config, files):
     """MkDocs calls this for each page before it becomes HTML,"""
     return readable(markdown, page.file.src_uri.count("/"), titles(config["nav"]))
 
 
 def on_page_content(html, page, config, files):
-    """and this after it has: references of docstrings are shown by their last names."""
-    return re.sub(r":\w+:<code>~?(?:[\w.]*\.)?(\w+)</code>", r"<code>\1</code>", html)
+    """and this after it has: references of docstrings are shown by their last names, and no option is broken."""
+    html = re.sub(r":\w+:<code>~?(?:[\w.]*\.)?(\w+)</code>", r"<code>\1</code>", html)
+    return re.sub(r"<code>[^<]*</code>",
+                  lambda code: re.sub(r"(?<![\w-])--?\w[\w-]*", r'<span class="option">\g<0></span>', code[0]), html)
