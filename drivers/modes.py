@@ -4,7 +4,16 @@ from actcodec.codecs import by_code, division, lane_modes
 from actcodec.codecs.models import flat
 from actcodec.golden.offload import blocks
 from actcodec.rtl.offload.control.limits import FORMATS
-from actcodec.rtl.offload.control.register_map import ERRORS, LANES, PAYLOADS, VALUES, ErrorCode
+from actcodec.rtl.offload.control.register_map import (
+    DESCRIPTOR,
+    ERRORS,
+    LANES,
+    PAYLOADS,
+    REPORT,
+    REPORT_BYTES,
+    VALUES,
+    ErrorCode,
+)
 
 __all__ = ["VIEWS", "c_header"]
 
@@ -81,6 +90,9 @@ def c_header():
         *_defines("Sizes.", (
             ("ACTCODEC_LANES", LANES), ("ACTCODEC_SETTING_BYTES", wide),
             ("ACTCODEC_SETTINGS_BITS", max(one.low + one.width for one in places.values())))),
+        *_defines("Bytes of a descriptor, and of the report at its end; bytes of a report before each of its values.", (
+            ("ACTCODEC_DESCRIPTOR_BYTES", len(DESCRIPTOR)), ("ACTCODEC_REPORT_BYTES", REPORT_BYTES),
+            *((f"ACTCODEC_REPORT_{name.upper()}", low // 8) for name, (low, _) in REPORT.items()))),
         *_list("Of struct actcodec_mode.", "ACTCODEC_MODE_LIST", table),
         *_list("Of struct actcodec_setting; each mode has some of them, one after another.", "ACTCODEC_SETTING_LIST",
                settings),

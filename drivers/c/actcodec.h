@@ -29,7 +29,15 @@ enum {
     ACTCODEC_DMA_FAILED = -8,    /* a hook of the payload's DMA says so */
     ACTCODEC_GAVE_UP = -9,       /* the wait hook says so; actcodec_reset makes the accelerator usable again */
     ACTCODEC_NO_FORMAT = -10,    /* there is no such format of values, or it is not built in */
-    ACTCODEC_NO_PAYLOAD = -11    /* payloads of the accelerator are in the streams only, or in memory only */
+    ACTCODEC_NO_PAYLOAD = -11,   /* payloads of the accelerator are in the streams only, or in memory only */
+    ACTCODEC_BUSY = -12,         /* a job is at work, or a ring of jobs */
+    ACTCODEC_NO_QUEUE = -13,     /* the accelerator has no queue, so there is no ring */
+    ACTCODEC_BAD_RING = -14,     /* a ring cannot have this size, or this address */
+    ACTCODEC_RING_FULL = -15,    /* the oldest job has to be collected first */
+    ACTCODEC_RING_EMPTY = -16,   /* all jobs that were started have been collected */
+    ACTCODEC_RING_STOPPED = -17, /* actcodec_ring_start has it go on; after this one, too: */
+    ACTCODEC_RING_FAILED = -18,  /* memory has answered with an error to a descriptor or a report */
+    ACTCODEC_NO_REPORT = -19     /* the job has ended, and memory has no report of it */
 };
 
 /* Whether the accelerator has refused a tensor, before it has read, written or taken anything. */
@@ -46,8 +54,9 @@ struct actcodec_hooks {
     void (*write)(void *context, uint32_t offset, uint32_t word);
     /* Where the processor finds `size` bytes of memory, or NULL. */
     void *(*memory)(void *context, uint64_t address, uint64_t size);
-    /* Writes cached bytes back to memory; drops cached bytes. NULL where caches are coherent. `clean` also has to wait
-     * until the processor's writes are seen by the accelerator. */
+    /* Writes cached bytes back to memory; drops cached bytes. `clean` also has to wait until the processor's writes are
+     * seen by the accelerator, and `invalidate` to keep reads of memory behind it. NULL where caches are coherent and
+     * accesses to memory keep their order with those to registers. */
     void (*clean)(void *context, uint64_t address, uint64_t size);
     void (*invalidate)(void *context, uint64_t address, uint64_t size);
     /* Of the payload's DMA engine, all three NULL where payloads are in memory only.
@@ -73,6 +82,7 @@ struct actcodec {
     unsigned address_width; /* bits of an address in memory */
     unsigned formats;       /* bit f: the format with code f, ACTCODEC_FORMAT_..., is built in */
     unsigned payloads;      /* where payloads pass: ACTCODEC_PAYLOAD_... */
+    unsigned queue;         /* descriptors that a ring can have at most, or 0: actcodec_ring.h */
     uint64_t modes;         /* bit m: the mode with code m is built in */
 };
 
@@ -115,6 +125,7 @@ struct actcodec_job {
     uint8_t resident;   /* the accelerator has the payload in memory by itself, without the DMA engine's help */
     uint8_t signs;      /* compressing in a mode that scales: no positive value becomes 0 */
     uint8_t clipped;    /* result: codes could not reach all values */
+    uint8_t decompress; /* the direction, as it was asked for last */
     uint8_t shifts[64]; /* log2 of each entry of the DQT, 0 to 7, in modes with shifts */
     uint32_t settings[ACTCODEC_SETTINGS_WORDS];
     uint32_t lengths[ACTCODEC_LANES]; /* in modes with streams: bytes of the stream of each lane */
@@ -165,7 +176,7 @@ int actcodec_set_bytes(struct actcodec_job *job, const char *name, const uint8_t
 
 /* Compresses a tensor: writes the table of scales from `words`, lets the DMA engine receive the payload, or the
  * accelerator write it, and fills in size, lengths, clipped and counters. Returns 0, an error of the accelerator,
- * ACTCODEC_NO_MODE, ACTCODEC_NO_MEMORY, ACTCODEC_NO_FORMAT, ACTCODEC_NO_PAYLOAD, ACTCODEC_TOO_LARGE,
+ * ACTCODEC_BUSY, ACTCODEC_NO_MODE, ACTCODEC_NO_MEMORY, ACTCODEC_NO_FORMAT, ACTCODEC_NO_PAYLOAD, ACTCODEC_TOO_LARGE,
  * ACTCODEC_DMA_FAILED, ACTCODEC_GAVE_UP. With ACTCODEC_ERROR_OVERFLOW, `size` is the room that it takes. */
 int actcodec_compress(struct actcodec *device, struct actcodec_job *job);
 

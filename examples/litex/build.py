@@ -55,7 +55,7 @@ def firmware(folder):
     soft = Path(litex.__file__).parent / "soc"
     includes = [f"-I{folder}", f"-I{folder / 'registers'}", f"-I{ROOT / 'drivers/c'}",
                 *(f"-isystem{soft / place}" for place in ("software/include", "cores/cpu/vexriscv"))]
-    sources = [HERE / "firmware/start.S", HERE / "firmware/main.c", ROOT / "drivers/c/actcodec.c"]
+    sources = [HERE / "firmware/start.S", HERE / "firmware/main.c", *sorted((ROOT / "drivers/c").glob("*.c"))]
     elf, binary = folder / "firmware.elf", folder / "firmware.bin"
     subprocess.run([GCC, *FLAGS, *includes, f"-Wa,-I{folder}", f"-L{folder}", "-T", HERE / "firmware/link.ld",
                     *sources, "-o", elf], check=True)

@@ -5,7 +5,6 @@ and runs a second time with those of addresses.
 """
 
 import ctypes
-import math
 import os
 import subprocess
 import sys
@@ -14,178 +13,45 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from actcodec import codecs
-from actcodec.codecs import division, host_mode, lane_modes
+from actcodec.codecs import division, lane_modes
 from actcodec.codecs.models import division as planes
 from actcodec.golden.comet import book, lorenzo, prequantise
 from actcodec.golden.division import table
 from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload.memory import formats
-from actcodec.rtl.offload.control.register_map import COUNTERS, LANES, PAYLOADS, ErrorCode
+from actcodec.rtl.offload.control.register_map import COUNTERS, PAYLOADS, ErrorCode
 from actcodec.sim.accelerator import Accelerator
-from actcodec.sim.environment import EITHER, Environment, MemoryBehaviour
+from actcodec.sim.environment import MemoryBehaviour
 from drivers import modes as c_modes
-from drivers import registers
+from tb.drivers.world import (
+    C_SOURCES,
+    PAYLOAD,
+    ROOM,
+    ROOT,
+    SHAPES,
+    SIZE,
+    TABLE,
+    WARNINGS,
+    Golden,
+    Host,
+    Mode,
+    Outcome,
+    configure,
+    form_for,
+    four,
+    pointer,
+    tensor,
+    u8,
+    u32,
+    word,
+)
 from tb.harness import regress
 from tb.offload.draws import SPECIAL
-from tb.offload.lanes import asked, drawn, model, stored
+from tb.offload.lanes import asked
 from tb.soak import chance
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / "drivers/c/actcodec.c", Path(__file__).with_name("world.c")]
-WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror")
-UNDEFINED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
-SIZE = 1 << 18
-TABLE, PAYLOAD, ROOM = 0x18000, 0x20000, 0x20000  # places in memory
 DEVICE = Accelerator(1, chance.EVERY, formats=formats.FORMATS, payload="both")
-SHAPES = [(2, 3, 8, 16), (1, 5, 13, 11), (3, 2, 5, 4), (2, 9), (3, 40), (1, 2, 24)]
-(NO_DEVICE, WRONG_VERSION, NO_MODE, BAD_SHAPE, NO_SETTING, NO_MEMORY, TOO_LARGE, DMA_FAILED, GAVE_UP, NO_FORMAT,
- NO_PAYLOAD) = range(-1, -12, -1)
-
-u8, u16, u32, u64, pointer = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p)
-
-
-class Mode(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), *((name, u8) for name in (
-        "code", "fallback", "view", "flags", "row", "first", "count"))]
-
-
-class Device(ctypes.Structure):
-    _fields_ = [("hooks", pointer), ("context", pointer), ("cdus", ctypes.c_uint), ("address_width", ctypes.c_uint),
-                ("formats", ctypes.c_uint), ("payloads", ctypes.c_uint), ("modes", u64)]
-
-
-def job_type(words):
-    class Job(ctypes.Structure):
-        _fields_ = [("mode", ctypes.POINTER(Mode)), *((name, u32) for name in (
-                        "rows", "width", "stride", "height", "channels")),
-                    ("address", u64), ("scales", u64), ("words", pointer), ("payload", u64), ("room", u64),
-                    ("size", u64), *((name, u8) for name in ("format", "resident", "signs", "clipped")),
-                    ("shifts", u8 * 64), ("settings", u32 * words),
-                    ("lengths", u32 * LANES), ("counters", u64 * len(COUNTERS))]
-
-    return Job
-
-
-class World(ctypes.Structure):
-    _fields_ = [(name, pointer) for name in ("environment", "access", "run", "send", "take", "bytes", "cached")] + [
-        ("size", u64), ("address", u64), ("room", u64), ("cycles", ctypes.c_int64), ("failures", ctypes.c_int),
-        ("receiving", ctypes.c_int)]
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory):
-    """What ``make registers`` writes."""
-    place = tmp_path_factory.mktemp("registers")
-    registers.write(place)
-    return place
-
-
-@pytest.fixture(scope="session")
-def c(folder):
-    """The driver and its world, compiled."""
-    options = UNDEFINED + (("-fsanitize=address",) if "libasan" in os.environ.get("LD_PRELOAD", "") else ())
-    compiled = folder / "driver.so"
-    subprocess.run(["gcc", *WARNINGS, *options, "-g", "-O1", "-shared", "-fPIC", f"-I{folder}", f"-I{ROOT}/drivers/c",
-                    *SOURCES, "-o", compiled], check=True)
-    library = ctypes.CDLL(str(compiled))
-    library.actcodec_text.restype = ctypes.c_char_p
-    for name in ("scale", "reciprocal", "step"):
-        getattr(library, f"actcodec_{name}").restype = u32
-    library.actcodec_step.argtypes = [ctypes.c_float]
-    library.actcodec_set.argtypes = [pointer, ctypes.c_char_p, u64]
-    library.actcodec_mode_coded.restype = library.actcodec_mode_named.restype = ctypes.POINTER(Mode)
-    width = max(one.low + one.width for mode in lane_modes() for one in mode.settings)
-    library.Job = job_type(-(-width // 32))
-    assert ctypes.sizeof(library.Job) == ctypes.c_size_t.in_dll(library, "job_size").value
-    return library
-
-
-class Host:
-    """A driver in its world. Without an accelerator, only what needs memory alone works."""
-
-    def __init__(self, c, accelerator=None, seed=0):
-        self.c, self.bytes, self.cached = c, np.zeros(SIZE, np.uint8), np.zeros(SIZE, np.uint8)
-        self.world = World(size=SIZE, cycles=1 << 40)
-        if accelerator:
-            self.environment = Environment(accelerator, seed, SIZE, owned=False)
-            self.bytes = self.environment.bytes
-            functions = self.environment._library
-            self.world.environment = self.environment._environment
-            for name in ("access", "run", "send", "take"):
-                function = getattr(functions, f"environment_{name}")
-                setattr(self.world, name, ctypes.cast(function, pointer))
-            self.environment.phase(EITHER)
-        self.world.bytes, self.world.cached = self.bytes.ctypes.data, self.cached.ctypes.data
-        self.device = Device(ctypes.addressof(pointer.in_dll(c, "hooks")), ctypes.addressof(self.world),
-                             1, 40, 7, 2, (1 << 64) - 1)
-        if accelerator:
-            assert self("probe", ctypes.addressof(pointer.in_dll(c, "hooks")), ctypes.byref(self.world)) == 0
-
-    def __call__(self, name, *arguments):
-        """A function of the driver that has the device first."""
-        converted = [u64(one) if isinstance(one, int) else one for one in arguments]
-        outcome = getattr(self.c, f"actcodec_{name}")(ctypes.byref(self.device), *converted)
-        if hasattr(self, "environment"):
-            self.environment.check()
-            assert not self.world.failures
-        return outcome
-
-    def plan(self, mode, shape, words=None, gap=0, address=0x100, form="float32", resident=False):
-        """What the driver plans: (outcome, job)."""
-        job = self.c.Job()
-        outcome = self.c.actcodec_plan(ctypes.byref(self.device), ctypes.byref(job), mode.encode(),
-                                       (u32 * max(len(shape), 1))(*shape), len(shape))
-        job.address, job.scales, job.payload, job.room = address, TABLE, PAYLOAD, ROOM
-        if outcome == 0:
-            assert self("set_format", ctypes.byref(job), formats.FORMATS.index(form)) == 0
-        job.resident |= resident
-        job.stride += gap
-        job.memory = np.zeros(max(job.channels, 1), np.uint32) if words is None else words.astype(np.uint32)
-        job.words = job.memory.ctypes.data
-        return outcome, job
-
-    def rows(self, job, place):
-        """The tensor in an array of bytes, as a view."""
-        dtype = word(job)
-        return np.lib.stride_tricks.as_strided(place[job.address :].view(dtype), (job.rows, job.width),
-                                               (job.stride, dtype.itemsize))
-
-    def write(self, job, x):
-        """The processor writes a tensor; memory does not have it yet."""
-        self.bytes[:PAYLOAD] = self.cached[:PAYLOAD] = 0xA5
-        self.rows(job, self.cached)[:] = x.reshape(job.rows, job.width).view(word(job))
-
-    def payload(self, job):
-        return self.cached[PAYLOAD : PAYLOAD + job.size].tobytes()
-
-    def store(self, job, payload):
-        self.cached[PAYLOAD : PAYLOAD + len(payload)] = np.frombuffer(payload, np.uint8)
-        self.bytes[PAYLOAD:] = 0
-        job.size = len(payload)
-
-
-def word(job):
-    """The type of a value in memory, as bits."""
-    return np.dtype(f"u{formats.bytes_of(formats.FORMATS[job.format])}")
-
-
-def form_for(random, name):
-    """A format that a mode takes, by the name of either."""
-    takes = codecs.lane_modes(name)[0].codes
-    return str(random.choice(formats.FORMATS if takes else ["float32", *formats.HALVES]))
-
-
-def tensor(random, shape, kind="normal"):
-    x = random.normal(0, 1, shape).astype(np.float32)
-    if kind == "relu":
-        x = np.maximum(x - np.float32(0.5), 0)
-    if kind == "wild":
-        at = random.random(x.shape) < 0.1
-        x[at] = random.choice(SPECIAL, at.sum())
-        x[:, ::2] *= np.float32(1e-20)
-    return x
 
 
 @pytest.fixture(params=regress(DEVICE), ids=["device"])
@@ -197,49 +63,15 @@ def host(request, c, random):
     return host
 
 
-def four(shape):
-    """The shape as NCHW, for golden."""
-    n, c, *places = shape
-    return (n, c, math.prod(places[:-1]), places[-1]) if places else (n, c)
-
-
-def configure(job, c, settings):
-    """Gives a job golden's settings."""
-    for name, number in settings.items():
-        if name == "table":
-            job.shifts[:] = [number >> 3 * k & 7 for k in range(64)]
-        else:
-            bits = -(-number.bit_length() // 8)
-            data = (u8 * 64)(*number.to_bytes(max(bits, 1), "little"))
-            assert c.actcodec_set_bytes(ctypes.byref(job), name.encode(), data) == 0
-
-
 def there_and_back(host, random, name, shape, kind, gap=0, form="float32", resident=False):
     """A tensor by golden's settings and scales; whatever comes of it is golden's."""
-    x = tensor(random, shape, kind)
-    mode, options = drawn(random, name, 1, dqt="optL", predictor="auto")
-    if form != "float32":
-        with np.errstate(all="ignore"):
-            x = sfpr.quantize(x, 30) if form == formats.CODES else formats.narrow(x, form)
-    values = (formats.widen(x, form) if form in formats.HALVES and not mode.halves else x).reshape(four(shape))
-    options["dtype"] = form
-    lane, words, settings = mode.model.plan(values, **options)
-    lane = host_mode(lane)
-    wanted = lane.name if lane.format.endless else mode.variant(options).name
-    outcome, job = host.plan(wanted, shape, words, gap, form=form, resident=resident)
-    assert outcome == 0 and job.mode.contents.name.decode() == lane.name, f"{name} {shape}"
-    view = lane.model.view(four(shape))
-    assert (job.rows, job.width, job.height, job.channels) == (view.rows, view.width, view.height, view.channels)
-    configure(job, host.c, settings)
-    job.signs = bool(options.get("signs", False))
+    golden = Golden.draw(random, name, shape, kind, form)
+    x, words, job = golden.x, golden.words, golden.job(host, gap, resident)
     host.write(job, x)
     assert host("compress", ctypes.byref(job)) == 0
-    compressed = mode.model.compress(values, **options)
-    golden = stored(compressed)
     what = f"{name}, {shape}, {kind}, {form}, {'memory' if resident else 'stream'}"
     assert host.payload(job) == golden.payload, what
-    if lane.format.endless:
-        assert tuple(job.lengths[:1]) == golden.lengths, what
+    assert tuple(job.lengths[: len(golden.lengths)]) == golden.lengths, what
     counters = dict(zip(COUNTERS, job.counters, strict=True))
     assert counters["bytes_out"] == len(golden.payload) and counters["bytes_in"] == x.nbytes
     if words is not None:  # k, and delta, are as they were
@@ -248,10 +80,7 @@ def there_and_back(host, random, name, shape, kind, gap=0, form="float32", resid
     before = host.cached[:TABLE].copy()
     host.store(job, golden.payload)
     assert host("decompress", ctypes.byref(job)) == 0
-    back = model(compressed).decompress(compressed)
-    if form in formats.HALVES and not mode.halves:
-        back = formats.narrow(back, form)
-    host.rows(job, before)[:] = back.reshape(job.rows, job.width).view(word(job))
+    host.rows(job, before)[:] = golden.back.reshape(job.rows, job.width).view(word(job))
     assert np.array_equal(host.cached[:TABLE], before), what
     assert np.array_equal(host.bytes[:TABLE], before), what
     return job
@@ -305,7 +134,7 @@ def test_capabilities(host):
         assert host("has", one) == 1
     host.device.modes ^= 1
     assert host("has", host.c.actcodec_mode_named(b"raw")) == 0
-    assert host.plan("raw", (1, 8))[0] == NO_MODE and host.plan("none", (1, 8))[0] == NO_MODE
+    assert host.plan("raw", (1, 8))[0] == Outcome.NO_MODE and host.plan("none", (1, 8))[0] == Outcome.NO_MODE
     assert not host.c.actcodec_mode_coded(255)
 
 
@@ -339,7 +168,7 @@ def test_errors_and_what_comes_after(host, random):
     text = host.c.actcodec_text(int(ErrorCode.EXCESS)).decode()
     assert text == "the stream continued after the last block"
     job.room = len(payload) - 1  # the DMA engine has no room
-    assert host("compress", ctypes.byref(job)) == DMA_FAILED
+    assert host("compress", ctypes.byref(job)) == Outcome.DMA_FAILED
     good()
     outcome, job = host.plan("jpeg-base", SHAPES[0])
     assert outcome == 0 and host.c.actcodec_set_bytes(ctypes.byref(job), b"divisors", (u8 * 64)()) == 0
@@ -353,25 +182,26 @@ def test_errors_and_what_comes_after(host, random):
         good()
     outcome, job = host.plan("zvc", SHAPES[0])
     host.device.modes ^= 1 << job.mode.contents.code
-    assert host("compress", ctypes.byref(job)) == NO_MODE
+    assert host("compress", ctypes.byref(job)) == Outcome.NO_MODE
     other = Mode.from_buffer_copy(job.mode.contents)  # one that only the accelerator knows to be missing
     other.code = 63
     job.mode, host.device.modes = ctypes.pointer(other), (1 << 64) - 1
     assert host("compress", ctypes.byref(job)) == ErrorCode.MODE
     good()
     outcome, job = host.plan("sfpr", SHAPES[0])
-    assert host("set_format", ctypes.byref(job), 4) == NO_FORMAT
+    assert host("set_format", ctypes.byref(job), 4) == Outcome.NO_FORMAT
     assert host("set_format", ctypes.byref(job), 3) == 0 and job.stride == job.width
-    assert host("scales", ctypes.byref(job)) == NO_FORMAT
-    assert host("set_format", ctypes.byref(host.plan("raw", SHAPES[0])[1]), 3) == NO_FORMAT
+    assert host("scales", ctypes.byref(job)) == Outcome.NO_FORMAT
+    assert host("set_format", ctypes.byref(host.plan("raw", SHAPES[0])[1]), 3) == Outcome.NO_FORMAT
     host.device.formats = 5
-    assert host("set_format", ctypes.byref(job), 1) == NO_FORMAT and host("set_format", ctypes.byref(job), 2) == 0
+    assert host("set_format", ctypes.byref(job), 1) == Outcome.NO_FORMAT
+    assert host("set_format", ctypes.byref(job), 2) == 0
     job.format = 1
-    assert host("compress", ctypes.byref(job)) == NO_FORMAT
+    assert host("compress", ctypes.byref(job)) == Outcome.NO_FORMAT
     host.device.formats = 15
     outcome, job = host.plan("sfpr", SHAPES[0])
     job.words = None
-    assert host("compress", ctypes.byref(job)) == host("scales", ctypes.byref(job)) == NO_MEMORY
+    assert host("compress", ctypes.byref(job)) == host("scales", ctypes.byref(job)) == Outcome.NO_MEMORY
 
 
 def test_payloads_in_memory(host, random):
@@ -405,7 +235,7 @@ def test_payloads_in_memory(host, random):
         assert host.plan("sfpr", SHAPES[0])[1].resident == (not resident)
         job.resident = resident
         for way in ("compress", "decompress"):
-            assert host(way, ctypes.byref(job)) == NO_PAYLOAD
+            assert host(way, ctypes.byref(job)) == Outcome.NO_PAYLOAD
     host.device.payloads = PAYLOADS.index("both")
     good()
 
@@ -417,7 +247,7 @@ def test_a_wait_that_is_given_up_and_a_reset(host, random, resident):
         host.write(job, tensor(random, SHAPES[0]))
         assert host("scales", ctypes.byref(job)) == 0
         host.world.cycles = cycles
-        assert host("compress", ctypes.byref(job)) == GAVE_UP
+        assert host("compress", ctypes.byref(job)) == Outcome.GAVE_UP
         host.environment.give_up()
         host("reset")
         while host.environment.take() is not None:  # a frame that was under way ends without bytes
@@ -439,10 +269,10 @@ def test_what_is_no_accelerator_is_told(c):
 
     host.world.access = ctypes.cast(access, pointer)
     hooks = ctypes.addressof(pointer.in_dll(c, "hooks"))
-    assert host("probe", hooks, ctypes.byref(host.world)) == NO_DEVICE
+    assert host("probe", hooks, ctypes.byref(host.world)) == Outcome.NO_DEVICE
     answers |= {0: int.from_bytes(b"JACT", "little"), 4: 1 << 16}
-    assert host("probe", hooks, ctypes.byref(host.world)) == WRONG_VERSION
-    for outcome in (NO_DEVICE, WRONG_VERSION, GAVE_UP, NO_FORMAT, NO_PAYLOAD, 0, 10, 11, -12, 2**31 - 1, -2**31):
+    assert host("probe", hooks, ctypes.byref(host.world)) == Outcome.WRONG_VERSION
+    for outcome in (*Outcome, 0, 10, 11, -20, 2**31 - 1, -2**31):
         assert c.actcodec_text(outcome)
 
 
@@ -463,7 +293,7 @@ def test_plans_are_golden_s(c, random):
             assert (job.rows, job.width, job.height, job.channels, job.stride) == (
                 view.rows, view.width, view.height, view.channels, 4 * view.width), f"{mode.name} {shape}"
     for shape in ((), (4,), (1, 0, 8, 8), (1,) * 6, (2**31, 2**31, 2**31), (1, 1, 1, 2**31), (2**17, 2**16, 8, 8)):
-        assert host.plan("sfpr", shape)[0] == BAD_SHAPE, shape
+        assert host.plan("sfpr", shape)[0] == Outcome.BAD_SHAPE, shape
 
 
 def test_settings_reach_their_bits_and_no_others(c, random):
@@ -479,8 +309,8 @@ def test_settings_reach_their_bits_and_no_others(c, random):
             whole += (number - one.default) << one.low
             assert words() == whole
             if one.width < 64:
-                assert c.actcodec_set(ctypes.byref(job), one.name.encode(), 1 << one.width) == NO_SETTING
-        assert c.actcodec_set(ctypes.byref(job), b"nothing", 0) == NO_SETTING
+                assert c.actcodec_set(ctypes.byref(job), one.name.encode(), 1 << one.width) == Outcome.NO_SETTING
+        assert c.actcodec_set(ctypes.byref(job), b"nothing", 0) == Outcome.NO_SETTING
         assert words() == whole
 
 
@@ -528,7 +358,7 @@ def test_tables_of_scales(c, random, kind):
             if name == "sfpr":
                 assert host("scales", ctypes.byref(job)) == 0
                 assert np.array_equal(job.memory, mode.model.fit(x.reshape(four(shape)))[0]), (shape, kind)
-                assert host("division", ctypes.byref(job)) == NO_MODE
+                assert host("division", ctypes.byref(job)) == Outcome.NO_MODE
                 continue
             for lfc, minimum in ((0, 0), (1, 0), (1, 1)):
                 configure(job, c, {"lfc": lfc, "minimum": minimum})
@@ -588,8 +418,8 @@ def test_books(c, random, count):
 # ------------------------------------------------------------------------------------------------------ the compilers
 @pytest.mark.parametrize("compiler", ["gcc", *(["clang"] if os.system("command -v clang > /dev/null") == 0 else [])])
 def test_compiles_without_a_warning(folder, tmp_path, compiler):
-    for source in [SOURCES[0], *sorted((ROOT / "drivers/c/examples").glob("*.c"))]:
-        files = ["-c", source] if source == SOURCES[0] else [source, SOURCES[0]]
+    for source in [*C_SOURCES, *sorted((ROOT / "drivers/c/examples").glob("*.c"))]:
+        files = ["-c", source] if source in C_SOURCES else [source, *C_SOURCES]
         subprocess.run([compiler, *WARNINGS, "-O2", f"-I{folder}", f"-I{ROOT}/drivers/c", *files, "-o",
                         tmp_path / "out"], check=True)
         if compiler == "clang":  # its analyzer
@@ -597,14 +427,15 @@ def test_compiles_without_a_warning(folder, tmp_path, compiler):
                             f"-I{ROOT}/drivers/c", source, "-o", tmp_path / "plist"], check=True)
 
 
-def test_the_header_is_for_cpp_too(folder, tmp_path):
-    (tmp_path / "one.cpp").write_text('#include "actcodec.h"\nint main() { return actcodec_scale(0) != 0; }\n')
+def test_headers_are_for_cpp_too(folder, tmp_path):
+    (tmp_path / "one.cpp").write_text('#include "actcodec_ring.h"\nint main() { return actcodec_scale(0) != 0; }\n')
     subprocess.run(["g++", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{folder}", f"-I{ROOT}/drivers/c",
                     "-fsyntax-only", tmp_path / "one.cpp"], check=True)
 
 
-def test_every_function_is_documented():
-    header = (ROOT / "drivers/c/actcodec.h").read_text().splitlines()
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "drivers/c").glob("*.h")))
+def test_every_function_is_documented(name):
+    header = (ROOT / "drivers/c" / name).read_text().splitlines()
     for number, line in enumerate(header):
         if "actcodec_" in line and line.endswith(";") and "(" in line and not line.startswith((" ", "/")):
             before = [text for text in header[:number] if text][-3:]
@@ -623,10 +454,11 @@ def test_a_view_that_c_does_not_know_is_refused():
 
 @pytest.mark.regress
 def test_addresses_are_checked(folder):
-    """All of this once more, with the sanitizer of addresses in the process."""
+    """All of this, and the ring, once more, with the sanitizer of addresses in the process."""
     if "LD_PRELOAD" in os.environ:
         return
     asan = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True)
     long = "200000 or 20000 or 400 or every_shape or addresses"
-    subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-k", f"not ({long})", __file__], check=True, cwd=ROOT,
+    files = [__file__, Path(__file__).with_name("test_actcodec_ring.py")]
+    subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-k", f"not ({long})", *files], check=True, cwd=ROOT,
                    env={**os.environ, "LD_PRELOAD": asan.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"})

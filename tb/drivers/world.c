@@ -7,7 +7,7 @@
 
 enum { PACKET = 128, INTERRUPTED = 1 };
 
-/* Filled in by test_actcodec.py. The functions are those of actcodec/sim/cpp/environment.cpp. */
+/* Filled in by world.py. The functions are those of actcodec/sim/cpp/environment.cpp. */
 struct world {
     void *environment;
     int (*access)(void *, int, uint32_t, uint32_t, uint32_t *);
@@ -17,6 +17,7 @@ struct world {
     uint8_t *bytes, *cached; /* memory, and what the processor sees of it */
     uint64_t size, address, room;
     int64_t cycles; /* of a wait; 0 gives up at once */
+    int64_t lag;    /* cycles after a register is written, in which what should have been done before is missed */
     int failures;   /* accesses without a good response */
     int receiving;
 };
@@ -28,7 +29,11 @@ static uint32_t access_register(struct world *w, int write, uint32_t offset, uin
 
 static uint32_t read_register(void *context, uint32_t offset) { return access_register(context, 0, offset, 0); }
 
-static void write_register(void *context, uint32_t offset, uint32_t word) { access_register(context, 1, offset, word); }
+static void write_register(void *context, uint32_t offset, uint32_t word) {
+    struct world *w = context;
+    access_register(w, 1, offset, word);
+    if (w->lag) w->run(w->environment, w->lag, 20000);
+}
 
 static int inside(const struct world *w, uint64_t address, uint64_t size) {
     return size <= w->size && address <= w->size - size;
