@@ -11,6 +11,7 @@ import click
 
 from actcodec.extras import missing
 from actcodec.files import UserError
+from actcodec.spelling import unknown
 
 __all__ = ["COMMANDS", "main"]
 
@@ -30,6 +31,12 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return import_module(f"actcodec.commands.{name}").command if name in COMMANDS else None
+
+    def resolve_command(self, ctx: click.Context,
+                        args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise UserError(unknown("command", args[0], COMMANDS))
+        return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:

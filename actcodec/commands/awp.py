@@ -28,7 +28,9 @@ from actcodec.golden.a2dtwp.awp import INTERVALS, STEP, THRESHOLDS, Awp, norms
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def command(files: Sequence[str], network: str, threshold: float | None, interval: int | None, start: int, step: int,
             as_json: bool) -> None:
-    """Show how many bytes of each layer's weights A2DTWP's Bitpack would keep, batch after batch (Algorithm 1).
+    """Show how many bytes of each weight A2DTWP's AWP keeps.
+
+    That is, of each layer's weights, batch after batch (Algorithm 1).
 
     FILES are either one table of l2 norms, a row a batch and a column a layer (.npy, or text with white space or commas
     between), or the weights after each batch, a .npz or .pt each in the order of batches, an array a layer.

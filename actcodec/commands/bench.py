@@ -11,7 +11,9 @@ from actcodec import engines
 @click.option("--output", metavar="DIR", default="build/bench", help="Folder for report.json and bench.png.")
 @click.option("--quick", is_flag=True, help="Fewer widths and numbers of CDUs.")
 def command(output: str, quick: bool) -> None:
-    """Measure the simulated accelerator in exact cycles: rate by mode, width and CDUs, and effective offload rate.
+    """Measure the simulated accelerator in exact cycles.
+
+    Rates by mode, width and CDUs, and the effective offload rate.
 
     \b
     Examples:

@@ -14,6 +14,7 @@ from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.mode import Mode
 from actcodec.codecs.option import Option
 from actcodec.files import UserError, is_standard
+from actcodec.spelling import unknown
 
 __all__ = ["ModeCommand", "check_picture", "check_target", "engine_option", "mode_text", "papers", "progress_bar",
            "quiet_option", "report", "say", "settings", "shape_text"]
@@ -21,6 +22,23 @@ __all__ = ["ModeCommand", "check_picture", "check_target", "engine_option", "mod
 engine_option = click.option("--engine", type=click.Choice(engines.ENGINES), default="golden",
                              help="The NumPy model, or a simulation of the hardware. Both give the same bytes.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+
+
+class ModeName(click.Choice):
+    """The name of a mode."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            raise UserError(unknown("mode", value, self.choices))
+        return value
+
+
+class ModeOption(click.Option):
+    """An option whose default is the mode's, and shown without the parentheses that click puts around such."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        extra = super().get_help_extra(ctx)
+        return extra | {"default": extra["default"].strip("()")} if "default" in extra else extra
 
 
 class ModeCommand(click.Command):
@@ -32,7 +50,7 @@ class ModeCommand(click.Command):
         self.several = several
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        mode = click.Option(["--mode"], type=click.Choice([*codecs.MODES, *codecs.aliases()]), metavar="MODE",
+        mode = click.Option(["--mode"], type=ModeName([*codecs.MODES, *codecs.aliases()]), metavar="MODE",
                             required=not self.several, multiple=self.several, help="How to compress; see below.")
         options = [self.option(option) for option in codecs.options().values()]
         at = sum(isinstance(param, click.Argument) for param in self.params)
@@ -57,14 +75,14 @@ class ModeCommand(click.Command):
         more: dict[str, Any] = {"help": help, "multiple": self.several, "default": None,
                 "show_default": " or ".join(defaults) if defaults else False}
         if option.type is bool:
-            return click.Option([option.name, f"{names[1]}/--no-{names[1][2:]}"], **more)
+            return ModeOption([option.name, f"{names[1]}/--no-{names[1][2:]}"], **more)
         if option.range:
             kind = {int: click.IntRange, float: click.FloatRange}[option.type](*option.range)
         else:
             kind = click.Choice([*map(str, option.choices)]) if option.choices else str
         words = dict.fromkeys(word for own, _ in having.values() for word in own.metavar.split("|"))
         metavar = "|".join(sorted(words, key=str.isupper))  # FILE comes last
-        return click.Option(names, type=kind, metavar=metavar or None, **more)
+        return ModeOption(names, type=kind, metavar=metavar or None, **more)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)

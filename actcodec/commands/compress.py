@@ -27,7 +27,9 @@ from actcodec.commands.common import (
 @click.option("--scan", is_flag=True, help="With the rtl engine: the hardware finds the scales, too.")
 @quiet_option
 def command(source: str, target: str, mode: str, engine: str, scan: bool, quiet: bool, **options: Any) -> None:
-    """Compress the tensor in IN: float16, bfloat16, float32 or float64, of 1 to 5 dimensions; or int8, SFPR's codes.
+    """Compress the tensor in IN to OUT.act.
+
+    It is float16, bfloat16, float32 or float64, or int8, SFPR's codes, and has 1 to 5 dimensions.
 
     IN is a .npy, or an array in a .npz, as file.npz:name, or, with PyTorch, in a .pt, as file.pt:name. A file may be
     `-`, a .npy on the standard input, or the standard output.

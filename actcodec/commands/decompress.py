@@ -12,7 +12,7 @@ from actcodec.commands.common import (
     report,
     shape_text,
 )
-from actcodec.files import replacing, write_array
+from actcodec.files import UserError, replacing, write_array
 
 
 @click.command("decompress")
@@ -21,9 +21,9 @@ from actcodec.files import replacing, write_array
 @engine_option
 @quiet_option
 def command(source: str, target: str, engine: str, quiet: bool) -> None:
-    """Decompress IN.act to the tensor OUT.npy, of the type that it had.
+    """Decompress IN.act to the tensor OUT.npy.
 
-    A file may be `-`, the standard input or output.
+    The tensor has the shape and type that it had. A file may be `-`, the standard input or output.
 
     \b
     Examples:
@@ -32,6 +32,8 @@ def command(source: str, target: str, engine: str, quiet: bool) -> None:
       actcodec decompress - - < conv1.act > back.npy
     """
     check_target(target, source)
+    if target.endswith((".npz", ".pt")):
+        raise UserError(f"{target}: what is written is a .npy")
     compressed = container.read(source)
     with progress_bar(engine, quiet, f"decompressing {source}"):
         try:

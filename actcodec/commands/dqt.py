@@ -40,8 +40,9 @@ MARGIN = 1e-6  # by which a search is asked for more than a table that nearest h
 def command(files: Sequence[str], error: float | None, ratio: float | None, alpha: float | None, coder: str,
             quantizer: str, scaling: str | None, dead_zone: int | None, channels: bool, target: str, plot: str | None,
             quiet: bool) -> None:
-    """Find a quantization table for mode jpeg-act that suits tensors: the smallest payload for an error, or the
-    smallest error for a ratio.
+    """Find the quantization table that suits tensors best.
+
+    It is for mode jpeg-act, with the smallest payload for an error, or the smallest error for a ratio.
 
     FILES are those of `evaluate`. Of all tensors together the root mean square of their errors counts, and the ratio of
     all their bytes. The table is written as text, for `--dqt`. For zvc it is the best one, for nibble and rice the best

@@ -31,7 +31,7 @@ FIELDS = ("ratio", "ratio_with_side", "relative_error", "channel_error", "psnr",
 @click.option("--plot", metavar="FILE", help="Draw ratio against error; .png, .svg or .pdf.")
 def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: bool, as_csv: bool, plot: str | None,
             **options: Any) -> None:
-    """Compress tensors in several modes, and show ratio and error of each.
+    """Show the ratio and error of tensors in several modes.
 
     FILES are .npy, .npz (all arrays, or one as file.npz:name) and, with PyTorch, .pt (all tensors, or file.pt:name);
     `-` is a .npy on the standard input. Modes and their options may be given several times: each is tried with each.
@@ -133,6 +133,7 @@ def cells(one: Mapping[str, Any]) -> tuple[str, ...]:
 def show(rows: Sequence[Mapping[str, Any]]) -> None:
     """Prints a table, and the ratio of all tensors together if there are several."""
     table = Table("tensor", "mode", box=None, header_style="bold", pad_edge=False, collapse_padding=True)
+    table.columns[0].overflow = "fold"  # to the end of its name
     for name in ("ratio", "with\nside", "rel. L2\nerror", "of chan-\nnels", "PSNR\ndB", "largest\nerror", "NaN,\nInf",
                  "satu-\nrated"):
         table.add_column(name, justify="right", no_wrap=True)

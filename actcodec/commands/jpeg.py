@@ -18,11 +18,11 @@ DQT = codecs.find("jpeg-base").option("dqt")
               help="Quantization table: a name, or a file of 64 whole numbers, 1 to 255.")
 @quiet_option
 def command(source: str, target: str, dqt: str, quiet: bool) -> None:
-    """Write what jpeg-base keeps of the tensor in IN, which is one of `compress`, as a grayscale picture.
+    """Write what jpeg-base keeps of a tensor as a picture.
 
-    It is baseline JPEG, which any viewer opens: feature maps one below the other, N*C*H rows of W values, each channel
-    scaled to its largest magnitude; 0 is the gray 128. A tensor of more rows than a picture can have (65,496) becomes
-    several: OUT.jpg, OUT-1.jpg, OUT-2.jpg and so on.
+    IN is that of `compress`. The picture is grayscale, in baseline JPEG, which any viewer opens: feature maps one below
+    the other, N*C*H rows of W values, each channel scaled to its largest magnitude; 0 is the gray 128. A tensor of more
+    rows than a picture can have (65,496) becomes several: OUT.jpg, OUT-1.jpg, OUT-2.jpg and so on.
 
     \b
     Examples:

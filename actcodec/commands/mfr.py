@@ -31,7 +31,7 @@ from actcodec.golden.gist.dpr import FORMATS
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of networks.")
 def command(network: Sequence[str], minibatch: int | None, sparsity: Sequence[str], dpr: str | None, codec: str | None,
             options: Sequence[str], ratio: float | None, plot: str | None, as_json: bool) -> None:
-    """Show the memory that training NETWORK takes, and what Gist's encodings, or a codec, leave of it.
+    """Show the memory that training NETWORK takes.
 
     NETWORK is alexnet, nin, overfeat, vgg16, inception-v1, resnet-50, or all; with --codec also wrn-50-2. MFR is the
     baseline's footprint over the encoded one's. Rows are the bars of the Gist paper's figures 8 (end to end), 10

@@ -17,7 +17,7 @@ from actcodec.console import Console
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of modes.")
 @click.option("--codes", "as_codes", is_flag=True, help="Print the codes of modes, and which are free.")
 def command(as_json: bool, as_codes: bool) -> None:
-    """List the modes: what each is for, what it does, its options and where it comes from.
+    """List the modes: what each is for, does, and has as options.
 
     \b
     Examples:

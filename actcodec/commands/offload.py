@@ -42,7 +42,9 @@ POSITIVE = click.FloatRange(0, min_open=True)
 def command(network: str | None, model: str | None, minibatch: int, image: int, compute: float, memory: float,
             link: float, clock: float, ahead: int, ratios: Sequence[float], every: bool, by_layer: bool,
             plot: str | None, as_json: bool, mode: Sequence[str], **options: Any) -> None:
-    """Show the time of a training step whose activations leave the device and return beside the computation.
+    """Show the time of a training step with offload.
+
+    Activations leave the device and return beside the computation.
 
     NETWORK is alexnet, nin, overfeat, vgg16, inception-v1, resnet-50 or wrn-50-2. Without --mode, --ratio and --all the
     ways are those of the JPEG-ACT paper: none (all stays on the device), vDNN (moved as it is), cDMA+, SFPR, JPEG-BASE

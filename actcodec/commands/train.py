@@ -23,7 +23,7 @@ from actcodec.train.run import CHECKPOINT
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
 def command(sweep: str, data: str, results: str, checkpoint: float, jobs: int, scheduler: str | None,
             plot: str | None, as_json: bool) -> None:
-    """Train networks with their activations compressed, and show what becomes of the accuracy.
+    """Train networks with compression, and show their accuracy.
 
     SWEEP.toml says which networks, presets and seeds; docs/training/ has examples. A network is resnet8, resnet20,
     vgg16, resnet50 or wrn28_10, on CIFAR-10, or MODULE:FUNCTION, which returns a torch.nn.Module; data =

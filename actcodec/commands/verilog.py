@@ -13,6 +13,7 @@ from actcodec.codecs import MODES, lane_modes
 from actcodec.codecs.unit import Unit
 from actcodec.files import UserError, replacing
 from actcodec.header import written
+from actcodec.spelling import unknown
 
 
 class Words(click.ParamType):
@@ -50,7 +51,7 @@ class Verilog(click.Group):
                         args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            raise UserError(f"unknown unit {name!r}; there are {', '.join(self.list_commands(ctx))}")
+            raise UserError(unknown("unit", name, self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 
 

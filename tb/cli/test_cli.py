@@ -146,6 +146,11 @@ def test_help_has_examples(command):
     assert "Examples:\n    actcodec" in text
 
 
+def test_help_says_in_a_line_what_a_command_does():
+    lines = succeeds("--help").stdout.split("Commands:\n")[1].splitlines()
+    assert len(lines) == len(cli.COMMANDS) and not any(line.endswith("...") for line in lines)
+
+
 def test_version():
     assert succeeds("--version").stdout == f"actcodec, version {version('actcodec')}\n"
 

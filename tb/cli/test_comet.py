@@ -273,7 +273,7 @@ def test_evaluate_tries_each_bound(folder):
 
 def test_help_says_what_there_is():
     text = " ".join(run("compress --help").split())
-    for what in ("--error-bound EB", "--relative-bound R", "--l2 E", "[default: (0.01); 1e-07<=x<=1.0]",
+    for what in ("--error-bound EB", "--relative-bound R", "--l2 E", "[default: 0.01; 1e-07<=x<=1.0]",
                  "--predictor [auto|none|line|row|column|plane]", "Modes of COMET (Jin et al., VLDB 2022): comet"):
         assert what in text
 

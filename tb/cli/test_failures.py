@@ -71,14 +71,18 @@ READS = [(f"{command} {name} {out}", what) for command, out in [("decompress", "
              ("zero.act", "not an .act"), ("x.npy", "not an .act"), ("missing.act", "No such file"),
              (".", "Is a directory")]]
 USAGE = [
-    ("compress x.npy out", "--mode"), ("compress x.npy out --mode jpeg", "jpeg"), ("compress x.npy", "OUT.act"),
+    ("compress x.npy out", "--mode"),
+    ("compress x.npy out --mode jpegact", "no mode 'jpegact'; did you mean jpeg-act"),
+    ("compress x.npy", "OUT.act"),
     ("compress x.npy out --mode raw --cdus 0", "--cdus"), ("compress x.npy out --mode raw --cdus 9", "--cdus"),
     ("compress x.npy out --mode raw --cdus two", "--cdus"), ("compress x.npy out --mode raw --engine fpga", "fpga"),
     ("compress x.npy nowhere/out --mode raw", "nowhere: no such directory"),
     ("compress x.npy . --mode raw", "is a directory"), ("compress x.npy x.npy --mode raw", "same file"),
+    ("decompress x.act out.npz", "out.npz: what is written is a .npy"), ("decompress x.act out.pt", "is a .npy"),
     ("decompress x.act nowhere/out", "no such directory"), ("decompress x.act ./x.act", "same file"),
-    ("decompress crafted.act out", "invalid payload"), ("expand x.act", "expand"), ("info x.act --yaml", "--yaml"),
-    ("verilog alu", "unknown unit 'alu'"), ("verilog dct --speed 3", "--speed"),
+    ("decompress crafted.act out", "invalid payload"),
+    ("expand x.act", "no command 'expand'; there are compress, decompress"), ("info x.act --yaml", "--yaml"),
+    ("verilog alu", "no unit 'alu'; there are sfpr, align"), ("verilog dct --speed 3", "--speed"),
     ("verilog dct --direction sideways", "direction"), ("verilog transpose --width x", "--width"),
     ("verilog dct -o nowhere/dct.v", "nowhere/dct.v: No such file"),
 ]

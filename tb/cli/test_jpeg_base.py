@@ -101,7 +101,7 @@ def test_help_says_what_tables_there_are():
     text = " ".join(run("compress --help").split())
     assert "--dqt optL|optH|jpeg80|jpeg60|optL-div|optH-div|FILE" in text
     assert "each taken to the nearest power of two up to 128. Modes: jpeg-act." in text
-    assert "64 whole numbers, 1 to 255. Modes: jpeg-base. [default: (optL or jpeg80)]" in text
+    assert "64 whole numbers, 1 to 255. Modes: jpeg-base. [default: optL or jpeg80]" in text
 
 
 @pytest.mark.parametrize("dqt, what", [

@@ -65,7 +65,7 @@ def test_the_modes_own_check_decides(modes, options, what):
 
 def test_help_has_the_values_of_each(modes):
     text = " ".join(run("compress --help").split())
-    assert "--way [a|b|c] Early's. Modes: early (a, b). Late's. Modes: late (b, c). [default: (a or c)]" in text
+    assert "--way [a|b|c] Early's. Modes: early (a, b). Late's. Modes: late (b, c). [default: a or c]" in text
     assert "--level INTEGER RANGE Early's. Modes: early (0 to 3). Late's. Modes: late (2 to 9)." in text
 
 

@@ -87,8 +87,8 @@ def test_it_compresses_on_the_command_line(toy, tmp_path):
 def test_it_shows_wherever_modes_do(toy):
     text = " ".join(run("compress --help").split())
     assert "Modes of this bench: toy toys: bytes of every value reversed" in text
-    assert "--flips INTEGER RANGE Bits to flip in every byte. Modes: toy. [default: (0); 0<=x<=255]" in text
-    assert "--step [1|2|300] Nothing. Modes: toy. [default: (2)]" in text
+    assert "--flips INTEGER RANGE Bits to flip in every byte. Modes: toy. [default: 0; 0<=x<=255]" in text
+    assert "--step [1|2|300] Nothing. Modes: toy. [default: 2]" in text
     assert "--low FLOAT RANGE Nothing. Modes: toy. [0.0<=x<=1.0]" in text
     assert "--order [byte|nothing]" in text and "--loud / --no-loud" in text and "--gain FLOAT RANGE" in text
     assert re.search(r"^60 +toy +toys +bytes of every value", run("modes"), re.MULTILINE)
