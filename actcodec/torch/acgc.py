@@ -13,18 +13,20 @@ from torch import nn
 
 from actcodec import codecs
 from actcodec.golden.common import acgc
+from actcodec.torch import acgc_layers
 from actcodec.torch import rules as ruling
 from actcodec.torch.golden import codec
 
 __all__ = ["AcGc"]
 
+WEIGHTED = nn.Conv2d, nn.Linear
 KINDS = tuple(kind for kind in ruling.ACTIVATIONS if kind != "mask")
 
 
 class AcGc:
-    """Gives each convolution's input the smallest of several quantizers whose error AC-GC's bound allows.
+    """Gives the input of each layer the smallest of several quantizers whose error AC-GC's bound allows.
 
-    A :class:`~actcodec.torch.Compress` gets a rule for each convolution, which comes before its own ones; these are for
+    A :class:`~actcodec.torch.Compress` gets a rule for each such layer, which comes before its own ones; these are for
     all other tensors, and for all tensors until the first look. Call :meth:`update` after each backward pass, before
     gradients are cleared.
 
@@ -40,8 +42,10 @@ class AcGc:
     window : int
         Steps from one look at the network to the next.
 
-    Convolutions are those of ``torch.nn.Conv2d``. Those that read the same tensor are bounded together. Raises
-    ValueError for a model without a convolution, and for a parameter out of range.
+    Layers are ``torch.nn.Conv2d`` and ``Linear``, by the gradient of their weights; norms, by those of their input and
+    of their weights; GELU and SiLU, by that of their input (:mod:`actcodec.torch.acgc_layers`). Convolutions and linear
+    layers that read the same tensor are bounded together; if others read it, the smallest limit counts. Raises
+    ValueError for a model without such a layer, and for a parameter out of range.
 
     Attributes
     ----------
@@ -61,9 +65,9 @@ class AcGc:
         self._choices, self._rest = tuple(choices), compress.rules
         self.history: list[dict[str, Any]] = []
         self._modules = {name: module for name, module in compress.model.named_modules()
-                         if isinstance(module, nn.Conv2d)}
+                         if isinstance(module, WEIGHTED + acgc_layers.LAYERS)}
         if not self._modules:
-            raise ValueError("the model has no convolution")
+            raise ValueError("the model has no layer that AC-GC has a bound for")
         self._chosen: dict[str, ruling.Rule] = {}  # by the layer that saves an input
         self._begin()
         compress.layers.watch = self._look
@@ -71,19 +75,27 @@ class AcGc:
     def _begin(self):
         self._readers: defaultdict[str, list[str]] = defaultdict(list)
         self._inputs: dict[str, torch.Tensor] = {}
-        self._outputs: dict[str, float] = {}
+        self._outputs: dict[str, float] = {}  # squared norms of the gradients of outputs
+        self._limits: dict[str, float] = {}  # of layers that have none
 
     def _look(self, name, module, args, output):
-        """At a convolution in a step that choices are made in."""
+        """At a layer in a step that choices are made in."""
         if name not in self._modules or self._step % self.window or not output.requires_grad or len(args) != 1:
             return
-        kept = self.compress.kept(args[0])
-        if kept is None or not args[0].requires_grad or not module.weight.requires_grad:
+        kept, weighted = self.compress.kept(args[0]), isinstance(module, WEIGHTED)
+        if kept is None or not args[0].requires_grad or (weighted and not module.weight.requires_grad):
             return
         self._readers[kept[0]].append(name)
-        self._inputs[kept[0]] = args[0].detach()  # the exact one, for this step
-        output.register_hook(lambda gradient: self._outputs.__setitem__(
-            name, self._outputs.get(name, 0.0) + float(gradient.double().square().sum())))
+        self._inputs[kept[0]] = x = args[0].detach()  # the exact one, for this step
+
+        def passed(gradient):
+            if weighted:
+                self._outputs[name] = self._outputs.get(name, 0.0) + float(gradient.double().square().sum())
+            else:
+                self._limits[name] = min(self._limits.get(name, math.inf),
+                                         acgc_layers.limit(module, x, gradient, self.e2))
+
+        output.register_hook(passed)
 
     @torch.no_grad()
     def update(self) -> None:
@@ -91,20 +103,25 @@ class AcGc:
         if self._step % self.window == 0:
             layers = {}
             for layer, names in self._readers.items():
-                modules = [(name, self._modules[name]) for name in names if name in self._outputs]
-                modules = [(name, one) for name, one in modules if one.weight.grad is not None]
-                if modules:
-                    layers[layer] = self._choose(layer, modules)
+                weighted = [(name, self._modules[name]) for name in names if name in self._outputs]
+                weighted = [(name, one) for name, one in weighted if one.weight.grad is not None]
+                limits = [self._limits[name] for name in names if name in self._limits]
+                if weighted or limits:
+                    layers[layer] = self._choose(layer, min([self._shared(weighted), *limits]))
             self.history.append({"step": self._step, "layers": layers})
             self.compress.set(rules=[*self._chosen.values(), *self._rest])
             self._begin()
         self._step += 1
 
-    def _choose(self, layer, modules):
+    def _shared(self, modules):
+        """The limit of convolutions and linear layers together."""
+        return acgc.limit(self.e2, [float(one.weight.grad.double().square().sum()) for _, one in modules],
+                          [self._outputs[name] for name, _ in modules],
+                          [acgc.reuse(one.kernel_size, one.stride) if isinstance(one, nn.Conv2d) else 1.0
+                           for _, one in modules])
+
+    def _choose(self, layer, limit):
         x = self._inputs[layer].float().contiguous()
-        limit = acgc.limit(self.e2, [float(one.weight.grad.double().square().sum()) for _, one in modules],
-                           [self._outputs[name] for name, _ in modules],
-                           [acgc.reuse(one.kernel_size, one.stride) for _, one in modules])
         tries = []
         for one in self._choices:
             assert one.mode is not None
