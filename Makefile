@@ -120,6 +120,7 @@ docs: setup  ## write recorded figures, and ratios of all modes, into the docume
 	@$(BIN)/python -m docs.rates $(BENCH)
 	@$(BIN)/python -m docs.ratios
 	@$(BIN)/python -m docs.measured
+	@$(BIN)/python -m docs.torch_record
 	@$(BIN)/python -m docs.readme
 	@$(BIN)/python -m docs.records
 	@$(BIN)/python -m docs.pictures

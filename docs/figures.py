@@ -26,6 +26,10 @@ LANES = (SAMPLE, "rtl/common", "rtl/offload", "rtl/jpegact", "rtl/comet", "rtl/d
 OTHERS = (SAMPLE, "docs/beside.py", "requirements-bench.lock")
 QUANTIZERS = ((*OTHERS, "docs/quantizers.py", "golden/jpegact/dqt_steps.py"), ("jpeg-act", "sfpr-zvc", "comet", "mx"))
 PAPER = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
+TORCH = (*(f"actcodec/torch/{name}.py" for name in (
+    "bitpack", "comet", "compress", "dct", "division", "entry", "gist", "lane", "mx", "needs", "operations", "packing",
+    "planes", "quantize", "rules", "runlength", "saved", "sfpr", "signed", "tiles")), "requirements-torch.lock")
+TORCH_MODES = ("sfpr", "sfpr-zvc", "jpeg-act", "jpeg-base", "division", "comet", "mx")
 SOURCES = {
     "bench": {**dict.fromkeys(("rates", "tensors", "offload", "cache"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
               "queue": ((*LANES, "actcodec/bench/queued.py"), PAPER),
@@ -33,6 +37,11 @@ SOURCES = {
     "measured": {"beside": (OTHERS, ("jpeg-act", "sfpr-zvc", "comet")),
                  "quantizers": QUANTIZERS, "channels": QUANTIZERS,
                  "gradients": ((*OTHERS, "docs/gradients.py", "tb/torch/check.py"), ("jpeg-act", "comet", "mx"))},
+    "torch": {"memory": ((*TORCH, "actcodec/train/networks.py", "docs/torch_memory.py", "tb/torch/memory.py"),
+                         TORCH_MODES),
+              "speed": ((*TORCH, "actcodec/torch/resnet.py", "docs/torch_memory.py", "docs/torch_speed.py"),
+                        TORCH_MODES),
+              "networks": ((*TORCH, "docs/torch_networks.py", "tb/torch/networks.py"), TORCH_MODES)},
 }
 """What sections of records depend on: {record: {section: (places, modes whose streams count)}}."""
 
@@ -168,6 +177,8 @@ KINDS = {
     "measured": Kind("ratios beside others", lambda: recorded_sections("measured"), lambda _: sections("measured"),
                      lambda labels: [["-m", f"docs.{name}"] for name in sorted(
                          {"quantizers" if label == "channels" else label for label in labels})], quick=True),
+    "torch": Kind("PyTorch", lambda: recorded_sections("torch"), lambda _: sections("torch"),
+                  lambda labels: [["-m", f"docs.torch_{label}"] for label in labels], quick=True),
 }
 """The kinds of figures, in the order in which they are measured."""
 

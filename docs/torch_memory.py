@@ -1,5 +1,8 @@
-"""The table of memory in docs/pytorch.md, measured (``python -m docs.torch_memory``): on the CPU, by the events of
-PyTorch's allocator. Times are processor seconds of one thread."""
+"""Measures the table of memory in ``docs/pytorch.md``: on the CPU, by the events of PyTorch's allocator.
+
+``python -m docs.torch_memory`` records it as ``memory`` of ``docs/records/torch.json``, from which
+:mod:`docs.torch_record` writes the table. Times are processor seconds of one thread; ways take turns.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 import actcodec.torch as at
-from actcodec.torch.resnet import resnet20
+from actcodec.train.networks import resnet50
+from docs import torch_record
 from tb.torch.memory import measured
 
-__all__ = ["rows"]
+__all__ = ["Language", "Vision", "rows"]
 
-ROUNDS = 3
+ROUNDS = 2
 WAYS: tuple[tuple[str, str | None, dict[str, Any], bool], ...] = (
     ("plain", None, {}, False), ("checkpoints", None, {}, True), ("`sfpr`, signs", "sfpr", {"signs": True}, False),
     ("`jpeg-act`, signs", "jpeg-act", {"signs": True}, False), ("`gist-fp8`", "gist-fp8", {}, False),
@@ -27,13 +31,19 @@ WAYS: tuple[tuple[str, str | None, dict[str, Any], bool], ...] = (
     ("checkpoints, `sfpr`", "sfpr", {}, True), ("checkpoints, `division`, 4 bits", "division", {"bits": 4}, True))
 
 
-class Language(nn.Module):
-    """A causal transformer of four layers, 128 wide."""
+def blocks(count: int, width: int, heads: int) -> nn.ModuleList:
+    """Of a transformer, with the norms first."""
+    return nn.ModuleList(nn.TransformerEncoderLayer(
+        width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True) for _ in range(count))
 
-    def __init__(self) -> None:
+
+class Language(nn.Module):
+    """A transformer that predicts characters."""
+
+    def __init__(self, layers: int = 6, width: int = 256) -> None:
         super().__init__()
-        self.embedding, self.fc = nn.Embedding(256, 128), nn.Linear(128, 256)
-        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(128, 4, 512, 0.0, batch_first=True) for _ in range(4))
+        self.embedding, self.fc = nn.Embedding(256, width), nn.Linear(width, 256)
+        self.layers = blocks(layers, width, width // 64)
 
     def forward(self, tokens: torch.Tensor, run: Callable[..., torch.Tensor]) -> torch.Tensor:
         x = self.embedding(tokens)
@@ -42,53 +52,88 @@ class Language(nn.Module):
         return self.fc(x).flatten(0, 1)
 
 
+class Vision(nn.Module):
+    """ViT-Ti of patches of 16 x 16 (Touvron et al., ICML 2021): twelve layers, 192 wide, three heads; the mean of its
+    tokens is classified."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches, self.fc = nn.Conv2d(3, 192, 16, 16), nn.Linear(192, 1000)
+        self.places = nn.Parameter(torch.randn(1, 196, 192) / 50)
+        self.layers = blocks(12, 192, 3)
+
+    def forward(self, x: torch.Tensor, run: Callable[..., torch.Tensor]) -> torch.Tensor:
+        x = self.patches(x).flatten(2).transpose(1, 2) + self.places
+        for layer in self.layers:
+            x = run(layer, x)
+        return self.fc(x.mean(1))
+
+
 def networks() -> Iterator[tuple[str, nn.Module, Callable[[Callable[..., torch.Tensor]], torch.Tensor]]]:
     """Name, model, and the loss of a batch, with a function that runs its blocks."""
-    resnet, x, y = resnet20(), torch.randn(64, 3, 32, 32), torch.randint(0, 10, (64,))
+    resnet, x, y = resnet50(), torch.randn(4, 3, 32, 32), torch.randint(0, 10, (4,))
 
     def pictures(run: Callable[..., torch.Tensor]) -> torch.Tensor:
-        h = resnet.relu(resnet.bn(resnet.conv(x)))
-        for layer in resnet.layers:
-            h = run(layer, h)
-        return F.cross_entropy(resnet.fc(h.mean(dim=(2, 3))), y)
+        h = x
+        for layer in resnet:
+            h = run(layer, h) if len(list(layer.children())) else layer(h)
+        return F.cross_entropy(h, y)
 
-    yield "ResNet-20, 64 pictures", resnet, pictures
-    model, tokens = Language(), torch.randint(0, 256, (16, 128))
-    yield "language model, 16 x 128", model, lambda run: F.cross_entropy(model(tokens, run), tokens.flatten())
+    yield "ResNet-50, 4 x 32 x 32", resnet, pictures
+    vision, z, w = Vision(), torch.randn(2, 3, 224, 224), torch.randint(0, 1000, (2,))
+    yield "ViT-Ti, 2 x 224 x 224", vision, lambda run: F.cross_entropy(vision(z, run), w)
+    model, tokens = Language(), torch.randint(0, 256, (8, 128))
+    yield "transformer, 8 x 128", model, lambda run: F.cross_entropy(model(tokens, run), tokens.flatten())
 
 
-def rows() -> Iterator[tuple[str, str, float, float, float]]:
-    """Network, way, MiB that the forward pass leaves, MiB at the peak of a step, seconds of a step."""
+def ways(model: nn.Module, loss: Callable[..., torch.Tensor]) -> dict[str, Callable[[], torch.Tensor]]:
+    """The forward pass in each way, whose result is the loss."""
+    found = {}
+    for way, preset, options, checkpointed in WAYS:
+        context: Any = at.Compress(model, preset, **options) if preset else contextlib.nullcontext()
+
+        def run(layer: nn.Module, x: torch.Tensor, again: bool = checkpointed) -> torch.Tensor:
+            return checkpoint(layer, x, use_reentrant=False) if again else layer(x)
+
+        def forward(context: Any = context, run: Any = run) -> torch.Tensor:
+            with context:
+                return loss(run)
+
+        found[way] = forward
+    return found
+
+
+def memory(forward: Callable[[], torch.Tensor]) -> tuple[int, int]:
+    """Bytes that a forward pass leaves, and that a step has at its peak."""
+    first = measured(forward)
+    second = measured(first.result.backward)
+    return first.left, max(first.peak, first.left + second.peak)
+
+
+def seconds(functions: dict[str, Callable[[], torch.Tensor]], rounds: int) -> dict[str, float]:
+    """Processor time of a step in each way, which take turns: the least of so many rounds."""
+    least: dict[str, float] = {}
+    for _ in range(rounds):
+        for way, forward in functions.items():
+            start = time.process_time()
+            forward().backward()
+            least[way] = min(least.get(way, float("inf")), time.process_time() - start)
+    return least
+
+
+def rows(rounds: int = ROUNDS) -> Iterator[list[Any]]:
+    """Network, way, MiB that the forward pass leaves, MiB at the peak of a step, its time over that of plain."""
     torch.set_num_threads(1)
+    torch.manual_seed(0)
     for name, model, loss in networks():
-        for way, preset, options, checkpointed in WAYS:
-            context: Any = at.Compress(model, preset, **options) if preset else contextlib.nullcontext()
-
-            def run(layer: nn.Module, x: torch.Tensor, again: bool = checkpointed) -> torch.Tensor:
-                return checkpoint(layer, x, use_reentrant=False) if again else layer(x)
-
-            def forward(context: Any = context, run: Any = run, loss: Any = loss) -> torch.Tensor:
-                with context:
-                    return loss(run)
-
-            def step(forward: Any = forward) -> None:
-                forward().backward()
-
-            step()
-            peak = measured(step).peak
-            seconds = []
-            for _ in range(ROUNDS):
-                start = time.process_time()
-                step()
-                seconds.append(time.process_time() - start)
-            yield name, way, measured(forward).left / 2**20, peak / 2**20, min(seconds)
-
-
-def main() -> None:
-    print("| | | held, MiB | peak, MiB | step, s |\n|---|---|---:|---:|---:|")
-    for name, way, held, peak, seconds in rows():
-        print(f"| {name} | {way} | {held:.1f} | {peak:.1f} | {seconds:.2f} |", flush=True)
+        functions = ways(model, loss)
+        functions["plain"]().backward()  # gradients stay, and are no part of what is measured
+        found = {way: memory(forward) for way, forward in functions.items()}
+        times = seconds(functions, rounds)
+        for way, (held, peak) in found.items():
+            yield [name, way, held / 2**20, peak / 2**20, times[way] / times["plain"]]
+            print(*map(str, [name, way, held, peak, times[way]]), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    torch_record.record("memory", list(rows()))

@@ -1,0 +1,67 @@
+"""``make docs``: the tables of ``docs/pytorch.md`` that take long to measure, from ``docs/records/torch.json``.
+
+``python -m docs.torch_record`` writes them; what measures one, :mod:`docs.torch_memory`, :mod:`docs.torch_speed` or
+:mod:`docs.torch_networks`, records it first. Rendering needs no PyTorch.
+"""
+
+import json
+from functools import partial
+from pathlib import Path
+
+from actcodec.synth.records import stamp
+from docs import figures, marks
+
+__all__ = ["DOCUMENT", "HEADS", "RECORD", "load", "record", "render"]
+
+DOCUMENT = Path(__file__).parent / "pytorch.md"
+RECORD = Path(__file__).parent / "records/torch.json"
+HEADS = {
+    "memory": ("", "", "held, MiB", "peak, MiB", "step, times plain"),
+    "speed": ("preset", "ResNet-20", "transformer"),
+    "networks": ("network", *(f"`{preset}`: ratio | error, %" for preset in ("sfpr", "jpeg-act", "gist-fp8",
+                                                                             "division-paper"))),
+}
+FORMATS = {"memory": (".1f", ".1f", ".2f"), "speed": (".2f", ".2f"), "networks": (".2f", ".3g") * 4}
+"""Of the numbers in a row, which come after its words."""
+
+
+def load():
+    """{table: its rows}, of words and numbers."""
+    return json.loads(RECORD.read_text()) if RECORD.exists() else {}
+
+
+def record(table, rows):
+    """Records a table, and writes it into the document."""
+    tables = load() | {table: [[float(f"{cell:.4g}") if isinstance(cell, float) else cell for cell in row]
+                               for row in rows]}
+    keys = tables.pop("keys", {}) | {table: {"key": figures.sections("torch")[table], **stamp()}}
+    parts = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in body) + "\n ]"
+             for name, body in sorted(tables.items())]
+    parts.append(f' "keys": {json.dumps(keys)}')
+    RECORD.write_text("{\n" + ",\n".join(parts) + "\n}\n")
+    main()
+
+
+def lines(table, rows):
+    """Those of the document."""
+    words = sum(isinstance(cell, str) for cell in rows[0])
+    head = " | ".join(HEADS[table])
+    yield f"| {head} |"
+    yield f"|{'---|' * words}{'---:|' * (head.count(' | ') + 1 - words)}"
+    for row in rows:
+        cells = [format(cell, form) for cell, form in zip(row[words:], FORMATS[table], strict=True)]
+        yield f"| {' | '.join([*row[:words], *cells])} |"
+
+
+def render(text, found, stale=()):
+    """The document with the tables of a record. Raises ValueError unless it has one place for each."""
+    return marks.render(text, {table: partial(marks.legend, lines(table, found[table]), table in stale)
+                               for table in HEADS if table in found})
+
+
+def main():
+    DOCUMENT.write_text(render(DOCUMENT.read_text(), load(), figures.stale_labels()["torch"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""What docs/pytorch.md has of records, and that what measures them runs."""
+
+import pytest
+
+from docs import figures, torch_memory, torch_networks, torch_record, torch_speed
+
+
+@pytest.mark.parametrize("table", torch_record.HEADS)
+def test_the_tables_are_those_of_the_record(table):
+    text, found, stale = torch_record.DOCUMENT.read_text(), torch_record.load(), figures.stale_labels()["torch"]
+    assert torch_record.render(text, found, stale) == text, "run make docs"
+    found[table][0][-1] += 1
+    assert torch_record.render(text, found, stale) != text
+    assert ("† All of it" in torch_record.render(text, found, [table]))
+
+
+def test_memory_is_measured_with_what_checkpoints_and_codecs_save(monkeypatch):
+    monkeypatch.setattr(torch_memory, "networks", lambda: list(small()))
+    rows = {way: figures for _, way, *figures in torch_memory.rows(1)}
+    assert set(rows) == {way for way, *_ in torch_memory.WAYS} and rows["plain"][2] == 1
+    held = {way: one[0] for way, one in rows.items()}
+    assert held["checkpoints, `sfpr`"] < held["checkpoints"] < held["plain"] > held["`sfpr`, signs"]
+    assert all(peak >= left and time > 0 for left, peak, time in rows.values())
+
+
+def small():
+    model, tokens = torch_memory.Language(2, 64), torch_memory.torch.randint(0, 256, (2, 64))
+    yield "small", model, lambda run: model(tokens, run).square().mean()
+
+
+def test_speed_and_networks_are_measured():
+    rows = torch_speed.rows({"`sfpr`": ("sfpr", {})}, 1)
+    assert [name for name, *_ in rows] == ["`sfpr`"] and all(ratio > 0 for ratio in rows[0][1:])
+    (name, *figures), = torch_networks.rows(["lstm"])
+    assert name == "lstm" and len(figures) == 8 and all(ratio >= 1 for ratio in figures[::2])
