@@ -131,6 +131,12 @@ def constant(*names):
     return surround
 
 
+def rle(h, unit):
+    """The direction stays."""
+    steady("empty", pulses=("start",))(h, unit)
+    constant("decompress")(h, unit)
+
+
 def unpacker(h, unit):
     """Words are full; what is taken stays the same while it is offered, and nobody forgets a tensor whose bytes are
     offered."""
@@ -185,7 +191,7 @@ SURROUNDINGS = {
     "steps": steady("decompress", "table", "dead_zone", pulses=("start",)),
     "nibble": steady("decompress", "table", "empty", pulses=("start",)),
     "rice": steady("decompress", "table", "empty", pulses=("start",)),
-    "rle": steady("decompress", "empty", pulses=("start",)),
+    "rle": rle,
     "unpacker": unpacker,
     "bitpack": steady("width"),
     "bitunpack": steady("width"),
