@@ -20,7 +20,8 @@ from docs.torch_memory import Language, seconds
 __all__ = ["rows"]
 
 ROUNDS = 3
-VARIANTS = {f"`jpeg-act`, {coder}": ("jpeg-act", {"coder": coder}) for coder in ("nibble", "rice")}
+VARIANTS = {"`jpeg-act`, nibble": ("jpeg-act", {"coder": "nibble"}),
+            "`jpeg-act`, rice": ("jpeg-act", {"coder": "rice"})}
 WAYS = {f"`{name}`": (name, {}) for name in (*rules.PRESETS, "dpr-fp8", "division", "comet", "mx")} | VARIANTS
 
 
