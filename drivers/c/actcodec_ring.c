@@ -127,13 +127,11 @@ struct actcodec_job *actcodec_ring_poll(struct actcodec_ring *ring, int *outcome
             *outcome = ACTCODEC_RING_EMPTY;
             return NULL;
         }
-        do { /* a job at work when the ring stops may raise no interrupt, and ends by itself */
-            busy = at_work(ring->device); /* before it is known what has ended */
-            tail = get(ring->device, WORD(TAIL));
-            ring->ended += number_of(ring, FIELD(tail, ACTCODEC__TAIL__TAIL) - ring->ended);
-        } while (ring->collected == ring->ended && busy && tail & ACTCODEC__TAIL__STOPPED_bm);
+        busy = at_work(ring->device);         /* before it is known what has ended */
+        tail = get(ring->device, WORD(TAIL));
+        ring->ended += number_of(ring, FIELD(tail, ACTCODEC__TAIL__TAIL) - ring->ended);
         if (ring->collected == ring->ended) {
-            if (tail & ACTCODEC__TAIL__STOPPED_bm)
+            if (tail & ACTCODEC__TAIL__STOPPED_bm && !busy)
                 *outcome = tail & ACTCODEC__TAIL__RING_FAILED_bm ? ACTCODEC_RING_FAILED : ACTCODEC_RING_STOPPED;
             return NULL;
         }

@@ -51,8 +51,7 @@ void actcodec_ring_start(struct actcodec_ring *ring);
  *
  * Otherwise NULL, and `outcome` says why: ACTCODEC_RING_EMPTY, nothing that has been started is left; of what is left
  * nothing begins before actcodec_ring_start, ACTCODEC_RING_FAILED as memory has answered the ring with an error,
- * ACTCODEC_RING_STOPPED after an error or a reset; and, as the oldest has not ended yet, with actcodec_ring_poll 0, unless
- * the ring has just stopped: then it waits for the job at work, which may raise no interrupt. The
+ * ACTCODEC_RING_STOPPED after an error or a reset; and, as the oldest has not ended yet, with actcodec_ring_poll 0. The
  * other one waits for it by the wait hook, and has ACTCODEC_GAVE_UP if that says so: to wait once more, or to be rid of
  * the job at work by actcodec_reset, which stops the ring and ends that job with ACTCODEC_ERROR_ABORTED. */
 struct actcodec_job *actcodec_ring_poll(struct actcodec_ring *ring, int *outcome);

@@ -90,7 +90,8 @@ class Queue(wiring.Component):
     given_up : output
         The next report is of a tensor that was given up.
     event, wrong : output
-        Pulse: a tensor that wants it, or one with an error, is reported, or memory has failed; an error is among these.
+        Pulse: a tensor that wants it, one with an error, or the last one before the ring has stopped is reported, or
+        memory has failed; an error is among these. A tensor that was given up has none.
     abort : input
         A soft reset: the ring stops. Held until ``quiet``, and then ``clear``.
     clear : input
@@ -143,7 +144,8 @@ class Queue(wiring.Component):
             fetch.index.eq(halves(m, self.ring[9:], place)),
             self.quiet.eq(~fetch.busy & ~report.busy),
             self.wrong.eq(unread | (report.answered & (fault | report.failed))),
-            self.event.eq(self.wrong | (report.answered & notify)),
+            # Whoever has seen that the ring stops waits for the tensor at work, whatever that was to tell.
+            self.event.eq(self.wrong | (report.answered & (notify | ~(going | gone | self.abort)))),
         ]
 
         # ------------------------------------------------------------------------------------------ the next descriptor
