@@ -16,6 +16,7 @@ from amaranth.back import rtlil
 from amaranth.lib import data
 
 from actcodec.codecs import lane_modes
+from actcodec.rtl.common import compaction
 from actcodec.synth.flow import netlist, yosys
 from actcodec.synth.library import SynthesisError, version
 from actcodec.units import UNITS, benches
@@ -92,7 +93,8 @@ SUBJECTS = {
         Subject("skid", "actcodec.rtl.common.skid:Skid", {"shape": 16}),
         Subject("pipeline", "tb.common.test_pipeline:Increment", {"stages": 5}, ("rtl/common/pipeline.py",)),
         Subject("gearbox", "tb.common.test_gearbox:Both", {"size": 8}, ("rtl/common/gearbox.py",)),
-        Subject("compaction", "tb.common.test_compaction:Both", {}, ("rtl/common/compaction.py",)),
+        Subject("compaction", "tb.common.test_compaction:Both", {"zeros": compaction.zeros},
+                ("rtl/common/compaction.py",)),
         Subject("fifo", "actcodec.rtl.common.fifo:Fifo", {
             "shape": data.StructLayout({"content": 15, "last": 1}), "depth": 13, "packets": True}),
         Subject("axis", "tb.common.test_axis:Edges", {"size": 16}, ("rtl/common/axis.py",)),

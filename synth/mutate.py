@@ -15,6 +15,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from time import sleep
 
 import click
@@ -192,6 +193,7 @@ def command(units, count, seed, mutant, threads, renew):
             replay(subject, draw(subject, count, seed), mutant, seed)
         return
 
+    recording = Lock()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
         total = bars.add_task("units", total=len(subjects))
 
@@ -208,6 +210,10 @@ def command(units, count, seed, mutant, threads, renew):
                 console.print(f"{subject.name:18} " + ", ".join(
                     f"{cell} {name}" for name, cell in zip(COLUMNS, score.row(), strict=True)),
                     highlight=False, soft_wrap=True)
+                if renew:  # at once, as hours may follow
+                    with recording:
+                        records.renew("mutants", {subject.name: commented(subject.name, {
+                            "key": key(subject, count, seed), "seed": seed, **score.entry()})}, SUBJECTS)
                 return score
             except SynthesisError as error:
                 console.print(f"{subject.name:18} failed", style="red")
@@ -218,9 +224,6 @@ def command(units, count, seed, mutant, threads, renew):
 
         results = list(pool.map(one, subjects))
     done = [(subject, score) for subject, score in zip(subjects, results, strict=True) if isinstance(score, Score)]
-    if renew:
-        records.renew("mutants", {subject.name: commented(subject.name, {
-            "key": key(subject, count, seed), "seed": seed, **score.entry()}) for subject, score in done}, SUBJECTS)
     table = Table(box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("unit", no_wrap=True)
     for column in COLUMNS:

@@ -22,6 +22,12 @@ SKID = SUBJECTS["skid"]
 COUNT, SEED = 12, 3
 
 
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_every_subject_can_be_built(name):
+    subject = SUBJECTS[name]
+    assert isinstance(subject.component(**subject.parameters), wiring.Component)
+
+
 @pytest.fixture(scope="module")
 def build(tmp_path_factory):
     return tmp_path_factory.mktemp("mutate")
