@@ -7,7 +7,6 @@ __all__ = ["unknown"]
 
 
 def unknown(what: str, word: str, legal: Collection[str]) -> str:
-    """One line: that there is no such ``what``, and the nearest name, or all of them if none is near."""
+    """That there is no such ``what``, the nearest name, if one is near, and all of them."""
     near = get_close_matches(word, legal, 1)
-    help = f"did you mean {near[0]}?" if near else f"there are {', '.join(legal)}"
-    return f"no {what} {word!r}; {help}"
+    return f"no {what} {word!r}; {f'did you mean {near[0]}? ' if near else ''}there are {', '.join(legal)}"
