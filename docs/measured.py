@@ -4,18 +4,14 @@
 :mod:`docs.beside`, :mod:`docs.quantizers` or :mod:`docs.gradients`, records it first.
 """
 
-import json
 from functools import partial
-from pathlib import Path
 
 from actcodec.golden.jpegact import steps
-from actcodec.synth.records import stamp
-from docs import figures, marks
+from docs import figures, marks, recorded
 from docs.ratios import DOCUMENT
 
-__all__ = ["DOCUMENT", "HEADS", "RECORD", "load", "record", "render", "round_cells"]
+__all__ = ["DOCUMENT", "HEADS", "load", "record", "render", "round_cells"]
 
-RECORD = Path(__file__).parent / "records/measured.json"
 HEADS = {
     "beside": ("tensors", "equal", "as", "ZVC", "nibble", "rice", "`comet`", "SZ3, default", "SZ3, best",
                "cuSZ, codes alone", "zfp"),
@@ -30,17 +26,12 @@ HEADS = {
 
 def load():
     """{table: its rows}, of words and numbers."""
-    return json.loads(RECORD.read_text())
+    return recorded.load("measured")
 
 
 def record(table, rows):
     """Records a table, and writes it into the document."""
-    tables = load() | {table: round_cells(rows)}
-    keys = tables.pop("keys", {}) | {table: {"key": figures.sections("measured")[table], **stamp()}}
-    parts = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
-             for name, rows in sorted(tables.items())]
-    parts.append(f' "keys": {json.dumps(keys)}')
-    RECORD.write_text("{\n" + ",\n".join(parts) + "\n}\n")
+    recorded.renew("measured", table, round_cells(rows))
     main()
 
 

@@ -4,17 +4,14 @@
 :mod:`docs.torch_networks`, records it first. Rendering needs no PyTorch.
 """
 
-import json
 from functools import partial
 from pathlib import Path
 
-from actcodec.synth.records import stamp
-from docs import figures, marks
+from docs import figures, marks, recorded
 
-__all__ = ["DOCUMENT", "HEADS", "RECORD", "load", "record", "render"]
+__all__ = ["DOCUMENT", "HEADS", "load", "record", "render"]
 
 DOCUMENT = Path(__file__).parent / "pytorch.md"
-RECORD = Path(__file__).parent / "records/torch.json"
 HEADS = {
     "memory": ("", "", "held, MiB", "peak, MiB", "step, times plain"),
     "speed": ("preset", "ResNet-20", "transformer"),
@@ -27,18 +24,13 @@ FORMATS = {"memory": (".1f", ".1f", ".2f"), "speed": (".2f", ".2f"), "networks":
 
 def load():
     """{table: its rows}, of words and numbers."""
-    return json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    return recorded.load("torch")
 
 
 def record(table, rows):
     """Records a table, and writes it into the document."""
-    tables = load() | {table: [[float(f"{cell:.4g}") if isinstance(cell, float) else cell for cell in row]
-                               for row in rows]}
-    keys = tables.pop("keys", {}) | {table: {"key": figures.sections("torch")[table], **stamp()}}
-    parts = [f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in body) + "\n ]"
-             for name, body in sorted(tables.items())]
-    parts.append(f' "keys": {json.dumps(keys)}')
-    RECORD.write_text("{\n" + ",\n".join(parts) + "\n}\n")
+    recorded.renew("torch", table, [[float(f"{cell:.4g}") if isinstance(cell, float) else cell for cell in row]
+                                    for row in rows])
     main()
 
 
