@@ -145,10 +145,16 @@ def unpacker(h, unit):
     h.assume(~(unit.o.valid & ~unit.o.ready & unit.next))
 
 
-def walk(h, unit):
-    """A tensor starts when the one before has ended; until then, nothing changes."""
+def under_way(h, unit):
+    """From ``start`` until the last beat has left."""
     busy = Signal(name="busy")
     h.m.d.sync += busy.eq(unit.start | (busy & ~(unit.o.valid & unit.o.ready & unit.o.p.last)))
+    return busy
+
+
+def walk(h, unit):
+    """A tensor starts when the one before has ended; until then, nothing changes."""
+    busy = under_way(h, unit)
     h.assume(~(busy & (unit.start | unit.load)) & (~unit.start | (unit.blocks != 0)))
     for value in (unit.geometry, unit.blocks):
         h.assume(~busy | (Value.cast(value) == h.past(value)))
@@ -156,9 +162,7 @@ def walk(h, unit):
 
 def collector(h, unit):
     """A tensor starts when the one before has left."""
-    busy = Signal(name="busy")
-    h.m.d.sync += busy.eq(unit.start | (busy & ~(unit.o.valid & unit.o.ready & unit.o.p.last)))
-    h.assume(~unit.start | (~busy & (unit.blocks != 0)))
+    h.assume(~unit.start | (~under_way(h, unit) & (unit.blocks != 0)))
 
 
 def splitter(h, unit):
