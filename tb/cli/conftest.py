@@ -8,8 +8,6 @@ from actcodec.codecs import lane_modes
 from actcodec.sim.accelerator import Accelerator
 from tb.soak import chance
 
-LEFT = "not run: "  # how a reason begins that the summary of a run shows
-
 
 @pytest.fixture
 def own_lanes():
@@ -44,14 +42,3 @@ def folder(tmp_path, monkeypatch):
     np.save("x.npy", x)
     actcodec.save("x.act", actcodec.compress(x, "sfpr-zvc"))
     return tmp_path
-
-
-def leave(reason):
-    """Leaves a test out, which the summary of the run says."""
-    pytest.skip(f"{LEFT}{reason}")
-
-
-def pytest_terminal_summary(terminalreporter):
-    left = [report for report in terminalreporter.stats.get("skipped", []) if LEFT in str(report.longrepr)]
-    for report in left:
-        terminalreporter.write_line(f"{report.nodeid} was {str(report.longrepr[2]).removeprefix('Skipped: ')}")
