@@ -22,11 +22,6 @@ static uint64_t get_long(const struct actcodec *device, uint32_t offset) {
     return (uint64_t)get(device, offset + 4) << 32 | low;
 }
 
-static void write_long(actcodec_write write, void *context, uint32_t offset, uint64_t value) {
-    write(context, offset, (uint32_t)value);
-    write(context, offset + 4, (uint32_t)(value >> 32));
-}
-
 void actcodec_clear_pending(const struct actcodec *device) {
     put(device, WORD(INTERRUPT_STATUS),
         ACTCODEC__INTERRUPT_STATUS__DONE_PENDING_bm | ACTCODEC__INTERRUPT_STATUS__ERROR_PENDING_bm);

@@ -38,6 +38,11 @@ static inline void put(const struct actcodec *device, uint32_t offset, uint32_t 
     device->hooks->write(device->context, offset, word);
 }
 
+static inline void write_long(actcodec_write write, void *context, uint32_t offset, uint64_t value) {
+    write(context, offset, (uint32_t)value);
+    write(context, offset + 4, (uint32_t)(value >> 32));
+}
+
 static inline void clean(const struct actcodec *device, uint64_t address, uint64_t size) {
     if (device->hooks->clean) device->hooks->clean(device->context, address, size);
 }

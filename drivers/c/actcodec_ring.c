@@ -47,8 +47,7 @@ int actcodec_ring_open(struct actcodec_ring *ring, struct actcodec *device, uint
     ring->jobs = jobs;
     ring->address = address;
     ring->size = size;
-    put(device, WORD(RING), (uint32_t)address);
-    put(device, WORD(RING) + 4, (uint32_t)(address >> 32));
+    write_long(device->hooks->write, device->context, WORD(RING), address);
     put(device, WORD(RING_SIZE), size << ACTCODEC__RING_SIZE__RING_SIZE_bp
         | (stop_on_error ? ACTCODEC__RING_SIZE__STOP_ON_ERROR_bm : 0));
     ring->collected = FIELD(get(device, WORD(TAIL)), ACTCODEC__TAIL__TAIL);
@@ -127,7 +126,7 @@ struct actcodec_job *actcodec_ring_poll(struct actcodec_ring *ring, int *outcome
             *outcome = ACTCODEC_RING_EMPTY;
             return NULL;
         }
-        busy = at_work(ring->device);         /* before it is known what has ended */
+        busy = at_work(ring->device); /* before it is known what has ended */
         tail = get(ring->device, WORD(TAIL));
         ring->ended += number_of(ring, FIELD(tail, ACTCODEC__TAIL__TAIL) - ring->ended);
         if (ring->collected == ring->ended) {

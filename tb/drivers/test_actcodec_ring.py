@@ -213,15 +213,15 @@ def test_the_ring_in_python_does_the_same(host, random):
         host.bytes[:] = before
         other = run(PythonRing.open(driver, RING, host.device.queue))
         for number, (golden, job) in enumerate(cases):
-            given = {"scale_table": job.scales, "stride": job.stride, "dtype": golden.form, "settings": golden.settings,
-                     "notify": number % other.size == other.size - 1, "scales": golden.words}
+            common = {"scale_table": job.scales, "stride": job.stride, "dtype": golden.form, "scales": golden.words,
+                      "settings": golden.settings, "notify": number % other.size == other.size - 1}
             if decompress:
                 k = None if golden.words is None else (golden.words & np.uint32(0xFFFF0000)).view(np.float32)
-                given |= {"scales": k, "lengths": golden.lengths, "payload": (job.payload, job.size)}
-                assert run(other.decompress(job.address, four(golden.shape), golden.name, **given)) == number
+                common |= {"scales": k, "lengths": golden.lengths, "payload": (job.payload, job.size)}
+                assert run(other.decompress(job.address, four(golden.shape), golden.name, **common)) == number
             else:
                 assert run(other.compress(job.address, four(golden.shape), golden.name, payload=(job.payload, job.room),
-                                          signs=golden.signs, **given)) == number
+                                          signs=golden.signs, **common)) == number
         for (golden, job), number, (lengths, counters) in zip(cases, range(count), results, strict=True):
             result = run(other.result(number))
             assert result.lengths == (() if decompress else tuple(lengths[: len(golden.lengths)]))
@@ -364,7 +364,7 @@ def test_memory_that_fails_the_ring(host, random):
 
 
 def test_a_wait_that_is_given_up_and_a_reset(host, random):
-    """The job at work is aborted, those behind it have not begun, and go on with the next start; or never."""
+    """The job at work is aborted. The jobs after it have not begun; they run after the next start, or never."""
     aborted = 0
     for turn, cycles in enumerate((0, 60, 200, 600, 1000, *range(20, 920, 30))):
         if turn >= 5 and aborted:  # once more until a reset meets a job at work
