@@ -88,7 +88,7 @@ def networks() -> Iterator[tuple[str, nn.Module, Callable[[Callable[..., torch.T
 
 def ways(model: nn.Module, loss: Callable[..., torch.Tensor]) -> dict[str, Callable[[], torch.Tensor]]:
     """The forward pass in each way, whose result is the loss."""
-    found = {}
+    passes = {}
     for way, preset, options, checkpointed in WAYS:
         context: Any = at.Compress(model, preset, **options) if preset else contextlib.nullcontext()
 
@@ -99,8 +99,8 @@ def ways(model: nn.Module, loss: Callable[..., torch.Tensor]) -> dict[str, Calla
             with context:
                 return loss(run)
 
-        found[way] = forward
-    return found
+        passes[way] = forward
+    return passes
 
 
 def memory(forward: Callable[[], torch.Tensor]) -> tuple[int, int]:
@@ -128,11 +128,11 @@ def rows(rounds: int = ROUNDS) -> Iterator[list[Any]]:
     for name, model, loss in networks():
         functions = ways(model, loss)
         functions["plain"]().backward()  # gradients stay, and are no part of what is measured
-        found = {way: memory(forward) for way, forward in functions.items()}
+        sizes = {way: memory(forward) for way, forward in functions.items()}
         times = seconds(functions, rounds)
-        for way, (held, peak) in found.items():
-            yield [name, way, held / 2**20, peak / 2**20, times[way] / times["plain"]]
-            print(*map(str, [name, way, held, peak, times[way]]), flush=True)
+        print(name, times, flush=True)
+        for way, (left, peak) in sizes.items():
+            yield [name, way, left / 2**20, peak / 2**20, times[way] / times["plain"]]
 
 
 if __name__ == "__main__":

@@ -9,10 +9,9 @@ import warnings
 
 import torch
 
-import actcodec.torch as at
 from docs import torch_record
 from tb.torch.models import relative
-from tb.torch.networks import LARGE, NETWORKS, gradient
+from tb.torch.networks import LARGE, NETWORKS, compressed, fresh, gradient
 
 __all__ = ["PRESETS", "rows"]
 
@@ -21,14 +20,8 @@ PRESETS = ("sfpr", "jpeg-act", "gist-fp8", "division-paper")
 
 def measure(name, preset, exact):
     """Ratio, and the relative error of the gradient in per cent."""
-    made = []
-
-    def context(model):
-        made.append(at.Compress(model, preset, min_values=64))
-        return made[0]
-
-    error = relative(gradient(name, context), exact)
-    return made[0].report().total["ratio"], 100 * error
+    lossy, report = compressed(name, preset)
+    return report.total["ratio"], 100 * relative(lossy, exact)
 
 
 def rows(names=(*NETWORKS, *LARGE)):
@@ -36,7 +29,7 @@ def rows(names=(*NETWORKS, *LARGE)):
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # that a network has nothing that a preset is for
     for name in names:
-        exact = gradient(name, lambda model: torch.enable_grad())
+        exact = gradient(fresh(name), name, torch.enable_grad())
         yield [name, *(float(figure) for preset in PRESETS for figure in measure(name, preset, exact))]
 
 

@@ -4,7 +4,7 @@
 :mod:`docs.torch_record` writes the table. Times are processor seconds of one thread; presets take turns.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import torch
@@ -30,7 +30,7 @@ def compressed(context, loss):
         return loss()
 
 
-def networks() -> Iterator[tuple[nn.Module, partial]]:
+def networks() -> Iterator[tuple[nn.Module, Callable[[], torch.Tensor]]]:
     """Models, and the loss of a batch."""
     resnet, x, y = resnet20(), torch.randn(16, 3, 32, 32), torch.randint(0, 10, (16,))
     yield resnet, lambda: F.cross_entropy(resnet(x), y)
@@ -49,7 +49,7 @@ def rows(ways=WAYS, rounds=ROUNDS):
         times = seconds(functions, rounds)
         print(times, flush=True)
         ratios.append([times[way] / times["without"] for way in ways])
-    return [[way, *found] for way, *found in zip(ways, *ratios, strict=True)]
+    return [list(row) for row in zip(ways, *ratios, strict=True)]
 
 
 if __name__ == "__main__":

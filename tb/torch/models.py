@@ -28,21 +28,21 @@ def small(seed=0):
     return resnet8(width=8)
 
 
-def gradients(model, context=None, data=None, inside=False):
-    """All gradients of a model, as one vector, and the loss."""
+def gradients(model, context=None, data=None, inside=False, run=lambda model, x: model(x)):
+    """All gradients of a model, as one vector, and the loss. ``run`` has it work on a batch."""
     x, y = data or pictures()
     model.zero_grad()
     if context is None:
-        loss = F.cross_entropy(model(x).float(), y)
+        loss = F.cross_entropy(run(model, x).float(), y)
         loss.backward()
     else:
         with context:
-            loss = F.cross_entropy(model(x).float(), y)
+            loss = F.cross_entropy(run(model, x).float(), y)
             if inside:
                 loss.backward()
         if not inside:
             loss.backward()
-    return torch.cat([one.grad.reshape(-1) for one in model.parameters()]), loss.detach()
+    return torch.cat([one.grad.reshape(-1) for one in model.parameters() if one.grad is not None]), loss.detach()
 
 
 def relative(found, exact):

@@ -4,11 +4,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import actcodec.torch as at
 from actcodec.torch.resnet import resnet20
 from actcodec.train.networks import resnet50, vgg16, wrn28_10
-from tb.torch.models import Attention, small
+from tb.torch.models import Attention, gradients, small
 
-__all__ = ["LARGE", "NETWORKS", "batch", "fresh", "gradient"]
+__all__ = ["LARGE", "NETWORKS", "batch", "compressed", "fresh", "gradient"]
 
 
 def conv(i, o, k=3, stride=1, groups=1, act=nn.ReLU):
@@ -214,11 +215,14 @@ def batch(name):
     return x, torch.arange(4)
 
 
-def gradient(name, context, run=lambda model, x: model(x)):
-    """All gradients of a new network, as one vector; with the same dropout. ``context`` makes one of the model."""
-    model, (x, y) = fresh(name), batch(name)
+def gradient(model, name, context, **options):
+    """All gradients of a model by the batch of a network, as one vector; with the same dropout each time."""
     torch.manual_seed(3)
-    with context(model):
-        loss = F.cross_entropy(run(model, x).float(), y)
-    loss.backward()
-    return torch.cat([one.grad.reshape(-1) for one in model.parameters() if one.grad is not None])
+    return gradients(model, context, batch(name), **options)[0]
+
+
+def compressed(name, preset, **options):
+    """The gradient of a new network with compression, and the report of that."""
+    model = fresh(name)
+    compress = at.Compress(model, preset, min_values=64)
+    return gradient(model, name, compress, **options), compress.report()

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 import actcodec.torch as at
 from tb.torch.memory import measured
 from tb.torch.models import gradients, pictures, relative, small
-from tb.torch.networks import batch, fresh
+from tb.torch.networks import fresh, gradient
 
 
 def later(model, backend):
@@ -33,17 +33,6 @@ def in_place(model, backend):
 def no_graphs_of_other_tests():
     torch._dynamo.reset()
     counters.clear()
-
-
-def gradient(model, name, context):
-    """All gradients of one pass, as one vector."""
-    x, y = batch(name)
-    model.zero_grad()
-    torch.manual_seed(3)
-    with context:
-        loss = F.cross_entropy(model(x), y)
-    loss.backward()
-    return torch.cat([one.grad.reshape(-1) for one in model.parameters() if one.grad is not None])
 
 
 def run(name, preset, way, backend):

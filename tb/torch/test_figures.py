@@ -7,19 +7,19 @@ from docs import figures, torch_memory, torch_networks, torch_record, torch_spee
 
 @pytest.mark.parametrize("table", torch_record.HEADS)
 def test_the_tables_are_those_of_the_record(table):
-    text, found, stale = torch_record.DOCUMENT.read_text(), torch_record.load(), figures.stale_labels()["torch"]
-    assert torch_record.render(text, found, stale) == text, "run make docs"
-    found[table][0][-1] += 1
-    assert torch_record.render(text, found, stale) != text
-    assert ("† All of it" in torch_record.render(text, found, [table]))
+    text, tables, stale = torch_record.DOCUMENT.read_text(), torch_record.load(), figures.stale_labels()["torch"]
+    assert torch_record.render(text, tables, stale) == text, "run make docs"
+    tables[table][0][-1] += 1
+    assert torch_record.render(text, tables, stale) != text
+    assert ("† All of it" in torch_record.render(text, tables, [table]))
 
 
 def test_memory_is_measured_with_what_checkpoints_and_codecs_save(monkeypatch):
     monkeypatch.setattr(torch_memory, "networks", lambda: list(small()))
     rows = {way: figures for _, way, *figures in torch_memory.rows(1)}
     assert set(rows) == {way for way, *_ in torch_memory.WAYS} and rows["plain"][2] == 1
-    held = {way: one[0] for way, one in rows.items()}
-    assert held["checkpoints, `sfpr`"] < held["checkpoints"] < held["plain"] > held["`sfpr`, signs"]
+    size = {way: left for way, (left, _, _) in rows.items()}
+    assert size["checkpoints, `sfpr`"] < size["checkpoints"] < size["plain"] > size["`sfpr`, signs"]
     assert all(peak >= left and time > 0 for left, peak, time in rows.values())
 
 

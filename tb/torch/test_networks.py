@@ -11,33 +11,24 @@ from torch.utils.checkpoint import checkpoint
 
 import actcodec.torch as at
 from tb.torch.models import relative
-from tb.torch.networks import LARGE, NETWORKS, batch, fresh, gradient
+from tb.torch.networks import LARGE, NETWORKS, batch, compressed, fresh, gradient
 
 pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.filterwarnings("ignore:no tensor was compressed")]
 ALL = [*NETWORKS, *(pytest.param(name, marks=pytest.mark.regress) for name in LARGE)]
 LIMITS = {"sfpr": 0.1, "jpeg-act": 0.35, "gist-fp16": 0.01}
 
 
-def exactly(model):
-    return torch.enable_grad()
-
-
-def both(name, preset, run=lambda model, x: model(x)):
+def both(name, preset, **options):
     """The exact gradient, that with compression, and its report."""
-    made = []
-
-    def context(model):
-        made.append(at.Compress(model, preset, min_values=64))
-        return made[0]
-
-    return gradient(name, exactly, run), gradient(name, context, run), made[0].report()
+    exact = gradient(fresh(name), name, torch.enable_grad(), **options)
+    return exact, *compressed(name, preset, **options)
 
 
 @pytest.mark.parametrize("preset", ["none", "zvc", "gist", "cdma"])
 @pytest.mark.parametrize("name", ALL)
 def test_gradients_without_loss_are_identical(name, preset):
-    exact, found, report = both(name, preset)
-    assert torch.equal(found, exact)
+    exact, same, report = both(name, preset)
+    assert torch.equal(same, exact)
     assert report.rows and exact.norm() > 0
 
 
@@ -61,8 +52,8 @@ WAYS = {"autocast": autocast, "checkpoint": checkpointed, "channels last": chann
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ALL)
 def test_gradients_without_loss_are_identical_under(name, way):
-    exact, found, report = both(name, "gist", WAYS[way])
-    assert torch.equal(found, exact)
+    exact, same, report = both(name, "gist", run=WAYS[way])
+    assert torch.equal(same, exact)
     assert report.rows and exact.norm() > 0
 
 
@@ -79,14 +70,14 @@ def penalty(name, context):
 
 @pytest.mark.parametrize("name", [one for one in ALL if one != "mobilenet v3"])  # whose Hardsigmoid has no second one
 def test_gradients_of_gradients_without_loss_are_identical(name):
-    exact = penalty(name, exactly)
-    found = penalty(name, partial(at.Compress, preset="gist", min_values=64))
-    assert torch.equal(found, exact) and exact.norm() > 0
+    exact = penalty(name, lambda model: torch.enable_grad())
+    same = penalty(name, partial(at.Compress, preset="gist", min_values=64))
+    assert torch.equal(same, exact) and exact.norm() > 0
 
 
 @pytest.mark.parametrize("preset", LIMITS)
 @pytest.mark.parametrize("name", ALL)
 def test_gradients_with_loss_are_near(name, preset):
-    exact, found, report = both(name, preset)
-    assert relative(found, exact) < LIMITS[preset]
+    exact, near, report = both(name, preset)
+    assert relative(near, exact) < LIMITS[preset]
     assert report.total["peak"] < report.total["peak_without"]
