@@ -90,8 +90,8 @@ class Queue(wiring.Component):
     given_up : output
         The next report is of a tensor that was given up.
     event, wrong : output
-        Pulse: a tensor that wants it, one with an error, or the last one before the ring has stopped is reported, or
-        memory has failed; an error is among these. A tensor that was given up has none.
+        Pulse: a tensor is reported that wants it, has an error or, but for ``abort``, was at work when the ring
+        stopped; or memory has failed. An error is among these. A tensor that was given up has none.
     abort : input
         A soft reset: the ring stops. Held until ``quiet``, and then ``clear``.
     clear : input
