@@ -32,7 +32,7 @@ class Model(path.Stage):
 
 
 class Bfloat16(wiring.Component):
-    """Both directions. Throughput: a vector a cycle. Latency: 1 cycle. Buffering: a skid buffer."""
+    """Both directions. Throughput: one vector per cycle. Latency: 1 cycle. Buffering: a skid buffer."""
 
     i: In(stream.Signature(words))
     o: Out(stream.Signature(words))
