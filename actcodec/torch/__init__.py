@@ -13,6 +13,7 @@
 docs/pytorch.md has the rest. Needs PyTorch (the extra ``torch``).
 """
 
+from actcodec.torch import kernels
 from actcodec.torch.acgc import AcGc
 from actcodec.torch.adaptive import Adaptive
 from actcodec.torch.awp import Awp
@@ -22,4 +23,5 @@ from actcodec.torch.report import Report
 from actcodec.torch.rules import KINDS, preset, rule
 from actcodec.torch.schedule import Schedule, optl5h
 
-__all__ = ["KINDS", "AcGc", "Adaptive", "Awp", "Codec", "Compress", "Report", "Schedule", "optl5h", "preset", "rule"]
+__all__ = ["KINDS", "AcGc", "Adaptive", "Awp", "Codec", "Compress", "Report", "Schedule", "kernels", "optl5h", "preset",
+           "rule"]

@@ -59,7 +59,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     rules : list
         In its place: what :func:`~actcodec.torch.rule` makes.
     engine : str
-        ``torch`` counts the bytes of the payload, and holds as many or little more; ``compiled`` does the same through
+        ``torch`` counts the bytes of the payload, and holds as many or little more, on the CPU by native kernels
+        (:mod:`actcodec.torch.kernels`); ``compiled`` does the same through
         ``torch.compile``; ``golden`` makes the real payload, slowly. Gradients and sizes are the same.
     min_values : int
         Smaller tensors are left as they are.
@@ -178,7 +179,6 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         self._passes += 1
 
     # ----------------------------------------------------------------------------------------------------------- hooks
-    @torch.no_grad()
     def _pack(self, tensor):
         if not saved.plain(tensor):
             self._left[f"of class {type(tensor).__name__}, sparse, nested or without data"] += 1
@@ -195,7 +195,6 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             entry.forms[need].users += 1
         return entry, need, tensor.shape, tensor.stride()
 
-    @torch.no_grad()
     def _unpack(self, packed):
         return packed if isinstance(packed, torch.Tensor) else packed[0].restore(*packed[1:])
 
@@ -242,6 +241,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             return f"of fewer than {max(self.min_values, 1)} values"
         return "" if size == tensor.nbytes else "expanded"
 
+    @torch.no_grad()
     def _keep(self, entry, need, tensor):
         """Keeps a tensor for what is needed of it, as the rules say, and returns by which of its forms."""
         if entry.kind in ruling.KINDS and need is SHAPE and self.rules:

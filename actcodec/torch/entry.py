@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -44,7 +45,7 @@ class Form:
         """Whether it is the tensor as it is."""
         return self.codec is None and self.need is None
 
-    @property
+    @cached_property
     def mode(self) -> str:
         """The name of what it is kept by."""
         if self.codec is None:
@@ -84,7 +85,7 @@ class Entry:
     def __init__(self, tensor: torch.Tensor, kind: str, row: Any) -> None:
         self.kind, self.row = kind, row
         self.shape, self.stride, self.dtype, self.device = tensor.shape, tensor.stride(), tensor.dtype, tensor.device
-        self.fills = saved.fills(self.shape, self.stride)
+        self.fills = tensor.is_contiguous() or saved.fills(self.shape, self.stride)
         self.forms: dict[Need | None, Form] = {}
         self.account: Any = None
         self.signed = False  # its values' signs have to be exact
@@ -105,7 +106,8 @@ class Entry:
             return self.seen(form.packed, shape, stride)
         values, start = form.cache, time.perf_counter()
         if values is None:
-            values = form.values(self)
+            with torch.no_grad():
+                values = form.values(self)
             self.row.decode_seconds += time.perf_counter() - start
         form.reads += 1
         form.cache = values if form.reads % form.users else None

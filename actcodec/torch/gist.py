@@ -4,15 +4,17 @@ Codes are kept in words, as in the payload; of SSDC, values or codes that are no
 of their columns. The bytes of the payload are counted.
 """
 
+from functools import cache
 from typing import Any
 
 import torch
 
 from actcodec import codecs
 from actcodec.golden.gist import dpr, ssdc
+from actcodec.torch import kernels
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import Sparse, joined, pack_words, part_of, sparse, unpack_bits, unpack_words
+from actcodec.torch.packing import Sparse, joined, pack_words, part_of, sparse, unpack_words
 
 __all__ = ["Dpr", "Ssdc", "dequantize", "quantize"]
 
@@ -22,11 +24,19 @@ QUIET = 0x7FC00000
 FRACTION = 23  # bits of a float32
 BIAS = 127
 WORD = 32
+TYPES = {8: torch.int8, 10: torch.int32, 16: torch.int16}  # of what is kept, by the bits of a code
 
 
 def bits(number: Any) -> Any:
     """Of a float32, as an integer."""
     return int(torch.tensor(number, dtype=torch.float32).view(torch.int32))
+
+
+@cache
+def extremes(form: dpr.Format) -> tuple[int, int]:
+    """Smallest and largest magnitude other than 0, as codes without the format's base."""
+    drop = FRACTION - form.mantissa
+    return bits(form.smallest) >> drop, bits(form.largest) >> drop
 
 
 def quantize(x: torch.Tensor, exponent: int, mantissa: int) -> torch.Tensor:
@@ -36,7 +46,7 @@ def quantize(x: torch.Tensor, exponent: int, mantissa: int) -> torch.Tensor:
     value = x.view(torch.int32)
     magnitude = value & MAGNITUDE
     rounded = magnitude + ((magnitude >> drop & 1) + (1 << drop - 1) - 1) >> drop  # ties to even, also into an octave
-    least, most = bits(form.smallest) >> drop, bits(form.largest) >> drop
+    least, most = extremes(form)
     code = torch.where(rounded < least, 0, rounded.clamp(max=most) - base)
     code = torch.where(magnitude > INFINITE, (1 << exponent) - 1 << mantissa | 1 << mantissa - 1, code)
     code = torch.where(value < 0, code | 1 << form.width - 1, code)
@@ -69,8 +79,7 @@ class Dpr:
         form, count, side = self.form and dpr.named(self.form), x.numel(), 0
         data, bits = x.view(-1), None
         if self.sparse:
-            (bits, data), side = sparse(x), 8
-            count = torch.count_nonzero(x)
+            (bits, data, count), side = sparse(x), 8
             if bits is None:  # all of them, in a copy: no zero comes back negative
                 data = torch.where(data == 0, 0, data)
         size = 4 * ((count + form.per_word - 1) // form.per_word) if form else 4 * count
@@ -83,6 +92,11 @@ class Dpr:
 
     def _codes(self, x, form):
         """Codes of flat values, in parts, as they are kept."""
+        if native := kernels.of("gist", x):
+            n = x.numel()
+            data = torch.empty(-(-n // form.per_word) if WORD % form.width else n, dtype=TYPES[form.width])
+            native.encode(x, n, form.width, *extremes(form), data)
+            return data
         parts = []
         step = part_of(x) // 12 * 12  # whole words
         for i in range(0, x.numel(), step) or (0,):
@@ -93,6 +107,9 @@ class Dpr:
     def _values(self, data, form, count):
         """The reverse."""
         x = torch.empty(count, dtype=torch.float32, device=data.device)
+        if native := kernels.of("gist", data):
+            native.decode(data, count, form.width, x)
+            return x
         step = part_of(x) // 12 * 12
         for i in range(0, count, step):
             n = min(step, count - i)
@@ -108,7 +125,8 @@ class Dpr:
         form, (data, bits) = self.form and dpr.named(self.form), packed.data
         count = torch.Size(packed.shape).numel()
         if form:
-            data = self._values(data, form, count if bits is None else int(unpack_bits(bits, count).sum()))
+            number = data.numel() * (form.per_word if WORD % form.width else 1)  # at the end of words, some more
+            data = self._values(data, form, count if bits is None else number)
         return Sparse(bits, data).dense(count).view(packed.shape)
 
 

@@ -16,7 +16,7 @@ from actcodec.golden.offload import blocks
 from actcodec.torch import planes, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import Sparse, capturing, pack_bits, padded, sparse, unpack_bits
+from actcodec.torch.packing import Sparse, capturing, pack_bits, padded, sparse, unpack_floats
 
 __all__ = ["Lane"]
 
@@ -29,51 +29,43 @@ class Lane:
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self.waits = stage(self.mode.variant(self.options)) in planes.CODERS
+        self._plans: dict[Any, Any] = {}
         self._tables: dict[tuple[str, torch.device], torch.Tensor] = {}
         self._function = compiled if compile else lambda function: function
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
-        shape = seen(x.shape)
-        view, mode = blocks.view(shape), codecs.effective(self.mode.variant(self.options), shape)
-        name, form = (codecs.by_code(mode.code)[0] or self.mode).name, mode.format
-        if form is None:
-            raise ValueError(f"mode {mode.name} is in no lane")
-        size = form.shortest * view.blocks(mode.tiled)
-        counted = form.kind == "mask"
+        view, mode, name, form, size = self._plan(x.shape)
         if keeps_bits(mode):
             data = pack_bits(x)
             return Packed(name, tuple(x.shape), (data, None), size, 0, data.nbytes)
         if not mode.scaled:
-            if counted:
-                size += form.item * torch.count_nonzero(x.view(torch.int32))
+            if form.kind == "mask":
+                words = sparse(x, negative_zero=True)
+                size += form.item * words.count
                 if not capturing(x) and int(size) < x.nbytes:
-                    words = sparse(x, negative_zero=True)
                     return Packed(name, tuple(x.shape), (words, None), size, 0, words.nbytes)
             return Packed(name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes)
         scales = sfpr.scales(x, view, self._function(sfpr.magnitudes),
                             *(self.options[name] for name in golden_sfpr.CHOICES))
-        q, count = self._function(encode_values)(x, view, scales, self.options.get("signs", False), way(mode)[0],
-                                         self._table(mode, x.device), counted)
+        q = self._function(encode_values)(x, view, scales, self.options.get("signs", False), way(mode)[0],
+                                          self._table(mode, x.device))
         coder, side = planes.CODERS.get(stage(mode)), 2 * len(scales.k)
         if coder:
             q, size = encode_planes(coder, q, view, mode)
-            side = mode.model.side_bytes(shape, **self.options)
-        if counted:
-            size += form.item * count
-        elif form.kind == "counted" and not coder:
-            size += runlength.size(q)
-        if form.kind in ("mask", "counted") and not coder:
-            q = sparse(q)
+            side = mode.model.side_bytes(seen(x.shape), **self.options)
+        elif form.kind in ("mask", "counted"):
+            words = sparse(q)
+            size += form.item * words.count if form.kind == "mask" else runlength.size(q)
+            q = words
         return Packed(name, tuple(x.shape), (q, scales), size, side, q.nbytes + 8 * len(scales.k))
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`Packed`."""
-        shape = seen(packed.shape)
-        view, mode = blocks.view(shape), codecs.effective(self.mode.variant(self.options), shape)
+        view, mode, *_ = self._plan(packed.shape)
         q, beside = packed.data  # its scales, or the version of a tensor that is kept
         if keeps_bits(mode):
-            x = unpack_bits(q, torch.Size(packed.shape).numel()).float()
+            x = unpack_floats(q, torch.Size(packed.shape).numel())
         elif not mode.scaled:
             if beside is None:
                 x = q.dense(torch.Size(packed.shape).numel())
@@ -90,6 +82,17 @@ class Lane:
                 q = values_of_lines(planes.CODERS[stage(mode)].decode(q), view, mode.tiled)
             x = self._function(decode_values)(q, view, beside, way(mode)[1], self._table(mode, q.device))
         return x.view(packed.shape)
+
+    def _plan(self, shape):
+        """Of tensors of a shape: the view, the mode, its name in files and format, and bytes of a payload of zeros."""
+        if shape not in self._plans:
+            whole = seen(shape)
+            view, mode = blocks.view(whole), codecs.effective(self.mode.variant(self.options), whole)
+            if mode.format is None:
+                raise ValueError(f"mode {mode.name} is in no lane")
+            self._plans[shape] = (view, mode, (codecs.by_code(mode.code)[0] or self.mode).name, mode.format,
+                                  mode.format.shortest * view.blocks(mode.tiled))
+        return self._plans[shape]
 
     def _table(self, mode, device):
         """That of the quantizer, int32 [..., 8, 8, 1]; None where there are no tiles."""
@@ -139,13 +142,10 @@ def keeps_bits(mode: Mode) -> bool:
     return mode.lossy and not mode.scaled
 
 
-def encode_values(x: torch.Tensor, view: Any, scales: Any, signs: Any, way: Any, table: Any, counted: Any) -> Any:
-    """int8 values, or coefficients where there is a ``table``, and how many are not 0, if they are ``counted``. ``way``
-    is how coefficients are quantized."""
+def encode_values(x: torch.Tensor, view: Any, scales: Any, signs: Any, way: Any, table: Any) -> Any:
+    """int8 values, or coefficients where there is a ``table``. ``way`` is how coefficients are quantized."""
     q = sfpr.quantize(x, view, scales, signs)
-    if table is not None:
-        q = tiles.transform(q, view, way, table)
-    return q, torch.count_nonzero(q) if counted else None
+    return q if table is None else tiles.transform(q, view, way, table)
 
 
 def decode_values(q: torch.Tensor, view: Any, scales: Any, way: Any, table: Any) -> Any:

@@ -56,13 +56,13 @@ class Mx:
 
     def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor) -> Packed:
         """What the coder makes of codes, a byte each."""
-        size: int | torch.Tensor = scale.nbytes
+        size = scale.nbytes
         if coder := planes.CODERS.get(self.coder):
             held, more = planes.smallest(coder, codes.view(-1, blocks.BLOCK), (False, True))
             side = self.mode.model.side_bytes(seen(shape), **self.options)
             return Packed(self.mode.name, shape, (scale, held), size + more, side, scale.nbytes + held.nbytes)
-        size = size + len(codes) // blocks.LANES + torch.count_nonzero(codes)  # with a bit for each
         some = sparse(codes)
+        size += len(codes) // blocks.LANES + some.count  # with a bit for each
         return Packed(self.mode.name, shape, (scale, some), size, 0, scale.nbytes + some.nbytes)
 
     def decode(self, packed: Packed) -> torch.Tensor:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn import functional as F
 
+from actcodec.torch import kernels
+
 __all__ = ["Bits", "Sparse", "capturing", "joined", "pack_bits", "pack_codes", "pack_words", "padded", "part_of",
-           "sparse", "unpack_bits", "unpack_codes", "unpack_words"]
+           "sparse", "unpack_bits", "unpack_codes", "unpack_floats", "unpack_words"]
 
 SPREAD = 0x0101010101010101  # times a byte: eight copies
 PICK = 0x8040201008040201 - (1 << 64)  # of copy i, bit i
+KINDS = {torch.float32: 0, torch.int8: 1, torch.int16: 2, torch.bool: 3, torch.uint8: 3, torch.int32: 4}  # to kernels
 GATHER = sum(1 << 56 - 7 * i for i in range(8))  # times eight bytes of 0 or 1: bit i of the top byte is byte i
 
 
@@ -19,6 +22,9 @@ def pack_bits(x: torch.Tensor) -> torch.Tensor:
     """Whether each value is above 0, in bytes, least significant bit first."""
     x = x.view(-1)
     out = torch.empty(-(-x.numel() // 8), dtype=torch.uint8, device=x.device)
+    if x.dtype in KINDS and (native := kernels.of("packing", x)):
+        native.pack_positive(x, x.numel(), KINDS[x.dtype], out)
+        return out
     part = part_of(x)
     for i in range(0, x.numel(), part):
         bits = x[i:i + part] > 0
@@ -65,11 +71,23 @@ def part_of(x: torch.Tensor) -> int:
 def unpack_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
     """That many bools."""
     out = torch.empty(8 * bits.numel(), dtype=torch.bool, device=bits.device)
+    if native := kernels.of("packing", bits):
+        native.unpack(bits, bits.numel(), out)
+        return out[:count]
     part = part_of(bits) // 8
     for i in range(0, bits.numel(), part):
         spread = (bits[i:i + part].to(torch.int64) * SPREAD).bitwise_and_(PICK)
         torch.ne(spread.view(torch.uint8), 0, out=out[8 * i:8 * (i + part)])
     return out[:count]
+
+
+def unpack_floats(bits: torch.Tensor, count: int) -> torch.Tensor:
+    """The same as float32."""
+    if native := kernels.of("packing", bits):
+        out = torch.empty(count)
+        native.unpack_floats(bits, count, out)
+        return out
+    return unpack_bits(bits, count).float()
 
 
 def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
@@ -108,10 +126,11 @@ def unpack_words(words: torch.Tensor, width: int, count: int) -> torch.Tensor:
 
 class Sparse(NamedTuple):
     """A tensor without its zeros: a bit for each value, and those that are not 0. Or, without ``bits``, all of them,
-    where there are too few zeros for that to be less."""
+    where there are too few zeros for that to be less. ``count`` of them are not 0."""
 
     bits: torch.Tensor | None
     values: torch.Tensor
+    count: Any = None
 
     @property
     def nbytes(self) -> int:
@@ -121,6 +140,10 @@ class Sparse(NamedTuple):
         """All of its values, flat."""
         if self.bits is None:
             return self.values
+        if native := kernels.of("packing", self.bits, self.values):
+            out = torch.empty(count, dtype=self.values.dtype)
+            native.scatter(self.bits, self.values, self.values.numel(), count, out.itemsize, out)
+            return out
         out = torch.zeros(count, dtype=self.values.dtype, device=self.values.device)
         return out.masked_scatter_(unpack_bits(self.bits, count), self.values)
 
@@ -131,14 +154,22 @@ def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
     x = x.view(-1)
     numbers = x.view(torch.int32) if negative_zero else x
     if capturing(x):
-        return Sparse(None, x)
+        return Sparse(None, x, torch.count_nonzero(numbers))
+    if numbers.dtype in KINDS and (native := kernels.of("packing", x)):
+        mask = torch.empty(-(-x.numel() // 8), dtype=torch.uint8)
+        count = native.pack_nonzero(numbers, x.numel(), KINDS[numbers.dtype], mask)
+        if mask.nbytes + count * x.itemsize >= x.nbytes:
+            return Sparse(None, x, count)
+        values = torch.empty(count, dtype=x.dtype)
+        native.gather(x, x.numel(), x.itemsize, mask, values)
+        return Sparse(mask, values, count)
     bits, parts, part = [], [], part_of(x)
     for i in range(0, x.numel(), part):
         mask = numbers[i:i + part] != 0
         bits.append(pack_bits(mask))
         parts.append(x[i:i + part].masked_select(mask))
-    found = Sparse(joined(bits), joined(parts))
-    return found if found.nbytes < x.nbytes else Sparse(None, x)
+    found = Sparse(joined(bits), joined(parts), sum(map(len, parts)))
+    return found if found.nbytes < x.nbytes else found._replace(bits=None, values=x)
 
 
 def joined(parts: list[torch.Tensor]) -> torch.Tensor:

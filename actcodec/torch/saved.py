@@ -107,8 +107,9 @@ def key(tensor: torch.Tensor) -> Any:
     """Equal for tensors of the same values in the same memory, whatever shape they are seen in. An operation in place
     makes another version, and so another key. A view may also say that values are conjugate or negative."""
     place = (storage(tensor), tensor._version, tensor.storage_offset(), tensor.dtype, tensor.is_conj(), tensor.is_neg())
-    shape = tuple(tensor.shape)
-    return (*place, tensor.numel()) if fills(shape, tensor.stride()) else (*place, shape, tensor.stride())
+    if tensor.is_contiguous() or fills(tensor.shape, tensor.stride()):
+        return *place, tensor.numel()
+    return *place, tuple(tensor.shape), tensor.stride()
 
 
 def shape_of(shape: torch.Size) -> torch.Size:

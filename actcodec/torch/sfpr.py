@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 
 from actcodec.golden.jpegact import sfpr
-from actcodec.torch import packing
+from actcodec.torch import kernels, packing
 
 __all__ = ["Planes", "Scales", "dequantize", "magnitudes", "planes", "quantize", "scales"]
 
@@ -48,6 +48,11 @@ def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: st
     """Scales of a contiguous float32 tensor. ``magnitudes`` is that function, or the same compiled; what follows are
     golden's arguments."""
     shape, plain = planes(view), False
+    limit, floor = float(sfpr.limit(scaling, cap)), float(sfpr.peak(clip) / sfpr.LARGEST)
+    if native := kernels.of("sfpr", x):
+        k, r = torch.empty(2, shape.channels).unbind()
+        plain = bool(native.scales(x, *shape, float(sfpr.peak(clip)), limit, floor, float(sfpr.SMALLEST), PLAIN, k, r))
+        return Scales(k, r, plain)
     x = x.view(shape.rows, shape.length)
     if not x.is_cuda:
         low, high = torch.aminmax(x, dim=1)
@@ -58,8 +63,8 @@ def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: st
     largest = largest.view(-1, shape.channels).amax(0)
     largest = torch.where(largest < TINY, 0, largest)
     peak = torch.full_like(largest, float(sfpr.peak(clip)))
-    most = torch.maximum(largest, largest.max() / torch.full_like(largest, float(sfpr.limit(scaling, cap))))
-    k = torch.div(peak, most.clamp(min=float(sfpr.peak(clip) / sfpr.LARGEST))).bfloat16().float()
+    most = torch.maximum(largest, largest.max() / torch.full_like(largest, limit))
+    k = torch.div(peak, most.clamp(min=floor)).bfloat16().float()
     k = torch.where(largest == 0, 0, k.clamp(min=float(sfpr.SMALLEST)))
     r = torch.where(k == 0, 0, torch.div(torch.ones_like(k), k))
     return Scales(k, r, plain and bool((k <= PLAIN).all()))
@@ -69,6 +74,10 @@ def quantize(x: torch.Tensor, view: Any, found: Any, signs: bool = False) -> tor
     """int8, flat, of a contiguous float32 tensor and its scales. The product of 24 and 8 bits is exact in float64, so
     that there is one rounding."""
     shape = planes(view)
+    if native := kernels.of("sfpr", x):
+        y = torch.empty(x.numel(), dtype=torch.int8)
+        native.quantize(x, *shape, found.k, found.plain, signs, y)
+        return y
     x, k = x.view(shape.rows, shape.length), found.k.double().repeat(shape.rows // shape.channels)[:, None]
     y = torch.empty(x.shape, dtype=torch.int8, device=x.device)
     for rows, columns in _pieces(x):
@@ -86,6 +95,10 @@ def quantize(x: torch.Tensor, view: Any, found: Any, signs: bool = False) -> tor
 def dequantize(y: torch.Tensor, view: Any, found: Any) -> torch.Tensor:
     """Flat float32 of flat int8. A product of float32 numbers is rounded once."""
     shape = planes(view)
+    if native := kernels.of("sfpr", y):
+        x = torch.empty(y.numel())
+        native.dequantize(y, *shape, found.r, x)
+        return x
     x = torch.mul(y.view(shape.rows, shape.length), found.r.repeat(shape.rows // shape.channels)[:, None])
     return (x if found.plain else x.add_(0.0)).view(-1)  # -128 times 0 would be -0.0
 

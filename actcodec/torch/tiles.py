@@ -5,14 +5,21 @@ from typing import Any
 
 import torch
 
-from actcodec.torch import dct, packing
+from actcodec.torch import dct, kernels, packing
+from actcodec.torch import quantize as ways
 
 __all__ = ["restore", "transform"]
+
+FORWARD, BACK = zip(*(one[:2] for one in ways.WAYS.values()), strict=True)  # numbers of functions, to kernels
 
 
 def transform(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
     """Quantized coefficients, int8 [8, 8, blocks], of flat int8 values seen as golden's ``view``; ``quantize`` is a
     function of :mod:`actcodec.torch.quantize`, ``table`` its shifts or divisors, int32 [8, 8, 1]."""
+    if native := kernels.of("tiles", y, table):
+        q = torch.empty(8, 8, view.blocks(True), dtype=torch.int8)
+        native.transform(y, view.rows, view.width, FORWARD.index(quantize), table, q)
+        return q
     y = y.view(view.rows, view.width)
     bottom, right = -view.rows % 8, -view.width % 8
     if bottom or right:
@@ -27,6 +34,10 @@ def transform(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
 
 def restore(q: torch.Tensor, view: Any, dequantize: Any, table: Any) -> Any:
     """Flat values of what :func:`transform` gave."""
+    if native := kernels.of("tiles", q, table):
+        y = torch.empty(view.rows * view.width, dtype=torch.int8)
+        native.restore(q, view.rows, view.width, BACK.index(dequantize), table, y)
+        return y
     y = torch.empty(-(-view.rows // 8), 8, view.tiles_per_row, 8, dtype=torch.int8, device=q.device)
     for rows, place in _rows(y.shape[0], view, q):
         c = dequantize(q[:, :, place].to(torch.int32, memory_format=torch.contiguous_format), table)

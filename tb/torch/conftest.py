@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from actcodec.torch import kernels
+
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
@@ -20,3 +22,10 @@ def device(request):
         torch.set_default_device("cuda")
         yield "cuda"
         torch.set_default_device(None)
+
+
+@pytest.fixture(params=[True, False], ids=["native", "operations"])
+def native(request, monkeypatch):
+    """With the native kernels, and without. A machine that tests has a compiler."""
+    monkeypatch.setattr(kernels, "enabled", request.param)
+    assert not request.param or kernels.library("packing") is not None

@@ -12,7 +12,8 @@ import actcodec
 from actcodec import codecs
 from actcodec.golden.jpegact import dct as golden_dct
 from actcodec.golden.jpegact import div, rle
-from actcodec.torch import dct, lane, packing, quantize, runlength
+from actcodec.golden.offload import blocks
+from actcodec.torch import dct, kernels, lane, packing, quantize, runlength, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.golden import Golden, codec
 
@@ -87,13 +88,13 @@ def same(x, mode, options, device="cpu", engine="torch"):
 
 @pytest.mark.parametrize("mode, options", WAYS, ids=str)
 @pytest.mark.parametrize("name", SAMPLE.files)
-def test_real_activations_are_those_of_golden(name, mode, options, device):
+def test_real_activations_are_those_of_golden(name, mode, options, device, native):
     same(SAMPLE[name], mode, options, device)
 
 
 @pytest.mark.parametrize("mode, options", WAYS, ids=str)
 @pytest.mark.parametrize("make", [random, nasty, tiny])
-def test_any_values_in_any_shape_are_those_of_golden(make, mode, options, device):
+def test_any_values_in_any_shape_are_those_of_golden(make, mode, options, device, native):
     for seed, shape in enumerate(SHAPES):
         same(make(shape, seed), mode, options, device)
 
@@ -132,7 +133,7 @@ def test_division_is_golden_for_every_coefficient(way, device):
         np.testing.assert_array_equal(back.cpu().numpy(), div.dequantize(div.quantize(c, d), d))
 
 
-def test_lengths_of_jpeg_codes_are_goldens(device):
+def test_lengths_of_jpeg_codes_are_goldens(device, native):
     rng = np.random.default_rng(5)
     blocks = rng.integers(-128, 128, (3000, 64)) * (rng.random((3000, 64)) < rng.random((3000, 1)) ** 3)
     blocks[0], blocks[1, :-1] = 0, 0
@@ -181,10 +182,40 @@ def test_options_are_checked():
 
 
 @pytest.mark.parametrize("cdus", [1, 2])
-def test_escapes_of_comet_count_wherever_they_are(cdus, device):
+def test_escapes_of_comet_count_wherever_they_are(cdus, device, native):
     """In the last round above all, whose last step adds nothing to a stream."""
     rng = np.random.default_rng(4)
     for count in range(1, 40, 2):
         x = np.rint(rng.normal(size=(1, 9 * count)) * np.exp(rng.normal(size=(1, 9 * count)) * 3)).astype(np.float32)
         x[0, rng.integers(0, x.size, count % 3)] = np.nan
         same(x, "comet", {"error_bound": 0.5, "cdus": cdus}, device)
+
+
+@pytest.mark.parametrize("mode, options", [way for way in WAYS if way[1].get("coder") != "rice"], ids=str)
+def test_native_kernels_in_several_threads_give_the_same_bits(mode, options, native):
+    """Of a tensor that is large enough for three, whose parts are no whole tiles or words; and of one value."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        same(random((1, 3, 335, 201), 7), mode, options)
+        same(random((1,), 8), mode, options)
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("quantizer", quantize.WAYS)
+def test_native_tiles_are_those_of_the_operations_for_every_extreme(quantizer, monkeypatch):
+    rng, (forward, back, _) = np.random.default_rng(0), quantize.WAYS[quantizer]
+    view = blocks.view((1, 1, 800, 204))
+    y = np.where(rng.random((800, 204)) < 0.5, rng.integers(-128, 128, (800, 204)), rng.choice([-128, 127], (800, 204)))
+    y = torch.from_numpy(y.astype(np.int8)).view(-1)
+    q = torch.from_numpy(rng.integers(-128, 128, (8, 8, view.blocks(True))).astype(np.int8))
+    mode = {"shift": ("jpeg-act", {}), "divide": ("jpeg-base", {}), "steps": ("jpeg-act", {"quantizer": "div"})}
+    name, options = mode[quantizer]
+    one = codec(name, options)
+    table = one._table(one.mode.variant(one.options), torch.device("cpu"))
+    found = [(tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table))]
+    monkeypatch.setattr(kernels, "enabled", False)
+    found.append((tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table)))
+    for native, expected in zip(*found, strict=True):
+        assert torch.equal(native, expected)

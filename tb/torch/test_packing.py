@@ -26,7 +26,7 @@ def network():
 
 
 @pytest.mark.parametrize("name, options", [*WAYS, ("jpeg-act", {"engine": "golden"})], ids=str)
-def test_held_is_what_the_allocator_says(name, options):
+def test_held_is_what_the_allocator_says(name, options, native):
     model, x, y = network(), torch.randn(16, 3, 32, 32), torch.randint(0, 10, (16,))
     compress = at.Compress(model, name, **options)
 
@@ -61,7 +61,7 @@ def test_what_is_held_is_about_the_payload(mode, options, most):
     assert packed.held <= most * (int(packed.payload) + packed.side) + 8 * 8 * 16  # scales are two floats each
 
 
-def test_sparse_tensors_of_every_size_and_type():
+def test_sparse_tensors_of_every_size_and_type(native):
     for count in (1, 7, 8, 63, 64, 65, 1000, (1 << 17) - 1, (1 << 17) + 9):
         for dtype in (torch.int8, torch.int16, torch.float32):
             for density in (0, 0.1, 0.5, 1):
@@ -72,14 +72,14 @@ def test_sparse_tensors_of_every_size_and_type():
                 assert torch.equal(packing.unpack_bits(packing.pack_bits(x), count), x > 0)
 
 
-def test_a_negative_zero_is_a_value_where_bits_count():
+def test_a_negative_zero_is_a_value_where_bits_count(native):
     x = torch.tensor([-0.0, 0.0, 1.0, float("nan")] * 16)
     assert torch.equal(packing.sparse(x, negative_zero=True).dense(64).view(torch.int32), x.view(torch.int32))
     assert packing.sparse(x).values.numel() == 32
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
-def test_codes_of_every_width(bits):
+def test_codes_of_every_width(bits, native):
     for count in (1, 2, 3, 8, 9, 1001):
         codes = torch.randint(0, 1 << bits, (count,), dtype=torch.uint8)
         data = packing.pack_codes(codes, bits)
@@ -88,7 +88,7 @@ def test_codes_of_every_width(bits):
 
 
 @pytest.mark.parametrize("width", [8, 10, 16])
-def test_words_of_codes(width):
+def test_words_of_codes(width, native):
     for count in (1, 2, 3, 4, 1001):
         codes = torch.randint(-(1 << width - 1), 1 << width - 1, (count,), dtype=torch.int16)
         words = packing.pack_words(codes, width)

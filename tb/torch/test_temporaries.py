@@ -26,7 +26,7 @@ def peaks(mode, options, dense=True, shape=(16, 32, 64, 64)):
 
 
 @pytest.mark.parametrize("mode, options", MODES, ids=str)
-def test_temporaries_are_bounded(mode, options):
+def test_temporaries_are_bounded(mode, options, native):
     encode, decode = peaks(mode, options, dense=False)
     assert encode < 2
     assert decode < 2.6  # the tensor itself is one of them
