@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from actcodec.rtl.common.target import TARGETS
+
 __all__ = ["RESERVED", "check_name", "command", "header", "written"]
 
 # A module called like one of these is a syntax error.
@@ -38,8 +40,8 @@ def written(value: object) -> str:
     return ",".join(map(str, value))
 
 
-def command(unit: str, name: str, parameters: Mapping[str, Any]) -> str:
-    """The command that makes a unit with these parameters."""
+def command(unit: str, name: str, parameters: Mapping[str, Any], target: str = TARGETS[0]) -> str:
+    """The command that makes a unit with these parameters for a target."""
     words = ["actcodec verilog", unit]
     for key, value in parameters.items():
         option = key.replace("_", "-")
@@ -47,10 +49,11 @@ def command(unit: str, name: str, parameters: Mapping[str, Any]) -> str:
             words.append(f"--{option}" if value else f"--no-{option}")
         else:
             words.append(f"--{option} {written(value)}")
-    return " ".join([*words, *([f"--name {name}"] if name != unit else [])])
+    words += [f"--name {name}"] if name != unit else []
+    return " ".join([*words, *([f"--target {target}"] if target != TARGETS[0] else [])])
 
 
-def header(unit: str, summary: str, name: str, parameters: Mapping[str, Any]) -> str:
+def header(unit: str, summary: str, name: str, parameters: Mapping[str, Any], target: str = TARGETS[0]) -> str:
     """Comments: licence, version, unit, parameters, and the command."""
     try:
         release = version("actcodec")
@@ -59,4 +62,5 @@ def header(unit: str, summary: str, name: str, parameters: Mapping[str, Any]) ->
     values = ", ".join(f"{key} {written(value)}" for key, value in parameters.items()) or "none"
     return "".join(f"// {line}\n" for line in (
         f"{name}: {summary}", "Copyright (c) 2026, the actcodec authors", "SPDX-License-Identifier: BSD-2-Clause",
-        f"Made by actcodec {release} from unit {unit}; parameters: {values}", f"  {command(unit, name, parameters)}"))
+        f"Made by actcodec {release} from unit {unit}; parameters: {values}",
+        f"  {command(unit, name, parameters, target)}"))

@@ -78,8 +78,8 @@ def orders():
     return names
 
 
-def jobs(labels):
-    """The jobs of these labels, by label; nothing else is elaborated."""
+def jobs(labels, target="cells"):
+    """The jobs of these labels, by label, made for a target; nothing else is elaborated."""
     from actcodec.synth import catalogue
 
     names = sorted({name for label, name in orders().items() if label in labels})
@@ -89,7 +89,8 @@ def jobs(labels):
     wanted = [(unit.name, parameters) for label, (_, unit, parameters) in known.items()
               if label in labels or (unit.name == "accelerator" and catalogue._lane(parameters)[1] in labels)]
     return {job.label: job for job in catalogue.jobs(
-        names, lambda unit, parameters: (unit.name, parameters) in wanted) if job.label in labels}
+        names, lambda unit, parameters: (unit.name, parameters) in wanted, target)
+        if job.label in labels}
 
 
 def mapping_keys(labels):
@@ -101,7 +102,7 @@ def mapping_keys(labels):
 def placement_keys(labels):
     from actcodec.synth import fpga
 
-    return {label: fpga.key(job.name, job.text, job.texts) for label, job in jobs(labels).items()}
+    return {label: fpga.key(job.name, job.text, job.texts) for label, job in jobs(labels, "lut").items()}
 
 
 def layout_keys(labels):

@@ -106,7 +106,7 @@ def _signal(port, buses):
     return text + "".join(f"parameter $bus {key} {value}\n" for key, value in parameters.items())
 
 
-def write(folder, name, period=PERIOD, **parameters):
+def write(folder, name, period=PERIOD, target="lut", **parameters):
     """Writes into a folder: Verilog, constraints, the script for Vivado, and the component of IP-XACT.
 
     Parameters
@@ -116,6 +116,8 @@ def write(folder, name, period=PERIOD, **parameters):
         The top module.
     period : float
         Of the clock when the IP is synthesised by itself, in ns.
+    target : {"cells", "lut"}
+        What the Verilog is made for.
     **parameters
         The accelerator's, as the catalogue has them.
 
@@ -125,7 +127,7 @@ def write(folder, name, period=PERIOD, **parameters):
         As the accelerator does.
     """
     unit = UNITS["accelerator"]
-    text = unit.verilog(name, **parameters)
+    text = unit.verilog(name, target, **parameters)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.v").write_text(text)
     (folder / f"{name}_ooc.xdc").write_text(XDC.substitute(name=name, period=f"{period:.3f}"))
@@ -153,7 +155,7 @@ def command():
             raise click.ClickException(str(error)) from error
         print(f"{module}.v, {module}_ooc.xdc, package.tcl and component.xml are in {folder}")
 
-    params = [click.Argument(["folder"], type=click.Path(file_okay=False, path_type=Path)), *options(unit),
+    params = [click.Argument(["folder"], type=click.Path(file_okay=False, path_type=Path)), *options(unit, "lut"),
               click.Option(["--period"], type=click.FloatRange(0, min_open=True), default=PERIOD, show_default=True,
                            help="Of the clock when the IP is synthesised by itself, in ns.")]
     return click.Command("vivado", callback=run, params=params, help=(

@@ -8,11 +8,13 @@ import os
 import re
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+from actcodec.elaboration import netlist
 from actcodec.synth.equivalence import fingerprint
-from actcodec.synth.flow import FLOW, RECIPES, netlist, synthesise
+from actcodec.synth.flow import FLOW, RECIPES, synthesise
 from actcodec.synth.library import liberty, version
 from actcodec.synth.timing import ARRIVAL, LANE
 from actcodec.units import UNITS, Unit
@@ -49,8 +51,8 @@ class Job:
         return {module: part.text for module, part in self.parts.items()}
 
 
-def _elaborate(name, parameters):
-    return netlist(UNITS[name].build(**parameters), name)
+def _elaborate(name, parameters, target):
+    return netlist(UNITS[name].build(**parameters), name, target)
 
 
 def orders(names):
@@ -81,16 +83,17 @@ def large():
     return {*only, *(_lane(parameters)[1] for _, unit, parameters in only.values() if unit.name == "accelerator")}
 
 
-def jobs(names, wanted=lambda unit, parameters: True):
-    """The ``wanted`` jobs of :data:`NAMES`, in the order of the catalogue; the lane comes before the accelerators that
-    consist of it. For several jobs this starts processes, which import the script that calls it: its own work belongs
-    behind ``if __name__ == "__main__"``."""
+def jobs(names, wanted=lambda unit, parameters: True, target="cells"):
+    """The ``wanted`` jobs of :data:`NAMES`, made for a target, in the order of the catalogue; the lane comes before the
+    accelerators that consist of it. For several jobs this starts processes, which import the script that calls it: its
+    own work belongs behind ``if __name__ == "__main__"``."""
     asked = {label: order for label, order in orders(names).items() if wanted(*order[1:])}
     found = []
     # Elaboration is Python's work alone: in processes, which start anew, as threads and forks do not go together.
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         made = (map if len(asked) == 1 else pool.map)(
-            _elaborate, [unit.name for _, unit, _ in asked.values()], [one for _, _, one in asked.values()])
+            partial(_elaborate, target=target), [unit.name for _, unit, _ in asked.values()],
+            [one for _, _, one in asked.values()])
         for (label, (paper, unit, parameters)), (text, parts) in zip(asked.items(), made, strict=True):
             differs, lane = _lane(parameters)
             inner = {module: Job(lane, None, module, UNITS["lane"], differs, part, arrival=LANE,

@@ -115,7 +115,7 @@ def recall(name, text, build=BUILD, parts=None):
 
 
 def fit(name, text, build=BUILD, parts=None):
-    """Places and routes RTLIL, the text of :func:`actcodec.synth.flow.netlist`, on an empty :data:`DEVICE`, or
+    """Places and routes RTLIL, the text of :func:`actcodec.elaboration.netlist`, on an empty :data:`DEVICE`, or
     remembers that it did. ``parts``: {module: RTLIL} of what the unit has several of. The :class:`Neighbours` are not
     counted.
 
@@ -171,11 +171,13 @@ def fit(name, text, build=BUILD, parts=None):
 
 
 def placed(names):
-    """The jobs that go on the device: units as they are mapped to cells, and of accelerators the one with one CDU."""
+    """The jobs that go on the device: units as they are mapped to cells but made for LUTs, and of accelerators the one
+    with one CDU."""
     def fits(unit, parameters):
         return parameters == ({"cdus": 1} if unit.name == "accelerator" else unit.synth)
 
-    return [job for job in jobs(names, fits) if fits(job.unit, job.parameters)]  # a lane comes with its accelerator
+    # A lane comes with its accelerator.
+    return [job for job in jobs(names, fits, "lut") if fits(job.unit, job.parameters)]
 
 
 def record(found, keys, path=RECORD):

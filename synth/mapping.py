@@ -66,9 +66,10 @@ def command(units, threads, search, powered, renew):
         records.renew("power", {job.label: {"key": key(job), **measured_on, **{
             direction: round(one.total, 1) for direction, one in powers[job.label].items()}}
             for job in work if powers.get(job.label)})
-    rows = report.whole([
-        report.Row(job.label, job.paper, figures, fpga.recall(job.name, job.text, parts=job.texts),
-                   powers.get(job.label, {})) for job, figures, _, _ in done])
+    placed = [] if units else fpga.placed(MAPPED)  # made for LUTs; the report of all of them shows what is remembered
+    fits = {job.label: fpga.recall(job.name, job.text, parts=job.texts) for job in placed}
+    rows = report.whole([report.Row(job.label, job.paper, figures, fits.get(job.label), powers.get(job.label, {}))
+                         for job, figures, _, _ in done])
     rows += report.sums(rows)
     console.print(report.table(rows, console.width))
     for note in (report.sharing(rows), report.macros(rows), *report.NOTES):

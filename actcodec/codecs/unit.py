@@ -8,6 +8,7 @@ from typing import Any
 
 from actcodec.codecs.registry import lane_modes
 from actcodec.elaboration import verilog
+from actcodec.rtl.common.target import TARGETS
 from actcodec.rtl.offload.control.limits import FORMATS as LANE_FORMATS
 
 __all__ = ["Paper", "Unit"]
@@ -98,12 +99,12 @@ class Unit:
         folder, _, name = place.rpartition("/")
         return "::".join([f"tb/{folder}/test_{name}.py", *tests])
 
-    def verilog(self, name: str | None = None, **overrides: Any) -> str:
-        """The Verilog of such an instance, with a header. All its modules' names begin with ``name``, which is the
-        unit's by default, so units with other parameters may be in one design under other names. Raises ValueError
-        for a name that is no identifier, and as the unit does."""
+    def verilog(self, name: str | None = None, target: str = TARGETS[0], **overrides: Any) -> str:
+        """The Verilog of such an instance, made for a target, with a header. All its modules' names begin with
+        ``name``, which is the unit's by default, so units with other parameters may be in one design under other names.
+        Raises ValueError for a name that is no identifier, an unknown target, and as the unit does."""
         from actcodec.header import check_name, header
 
         name = check_name(self.name if name is None else name)
-        text = verilog(self.build(**overrides), name)
-        return header(self.name, self.summary, name, {**self.parameters, **overrides}) + text
+        text = verilog(self.build(**overrides), name, target)
+        return header(self.name, self.summary, name, {**self.parameters, **overrides}, target) + text

@@ -13,6 +13,7 @@ from actcodec.codecs import MODES, lane_modes
 from actcodec.codecs.unit import Unit
 from actcodec.files import UserError, replacing
 from actcodec.header import written
+from actcodec.rtl.common.target import TARGETS
 from actcodec.spelling import unknown
 
 
@@ -77,8 +78,9 @@ def unit_command(unit: Unit) -> click.Command:
                               f"  actcodec verilog {unit.name} -o {unit.name}.v")
 
 
-def options(unit: Unit) -> list[click.Parameter]:
-    """What can be said of ``unit`` on a command line: a preset, if it has any, its parameters, and its name."""
+def options(unit: Unit, target: str = TARGETS[0]) -> list[click.Parameter]:
+    """What can be said of ``unit`` on a command line: a preset, if it has any, its parameters, its name, and what it is
+    made for, by default ``target``."""
     meaning, legal = described(unit.component), choices(unit.component)
     params: list[click.Parameter] = [parameter_option(*item, meaning.get(item[0]), legal.get(item[0]))
                                      for item in unit.parameters.items()]
@@ -87,6 +89,9 @@ def options(unit: Unit) -> list[click.Parameter]:
                                       default=next(iter(unit.presets)), show_default=True, help=preset_help(unit)))
     params.append(click.Option(["module", "--name"], metavar="NAME", default=unit.name, show_default=True,
                                help="Name of the top module, and what the names of all modules in it begin with."))
+    params.append(click.Option(["--target"], type=click.Choice(TARGETS), default=target, show_default=True,
+                               help="Standard cells, or an FPGA's look-up tables and multipliers: the same bits, other "
+                                    "latencies."))
     return params
 
 

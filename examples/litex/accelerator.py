@@ -16,7 +16,7 @@ class Accelerator(LiteXModule):
     """Ports to memory ``lane`` and ``payload``, AXI4 of 256 bits; ``registers``, AXI4-Lite; ``ev.irq``, the interrupt.
 
     ``source`` is the Verilog that ``actcodec verilog accelerator --preset standalone --cdus 1 --address-width 32
-    --queue 0`` has written, ``name`` its top module.
+    --queue 0 --target lut`` has written, ``name`` its top module.
     """
 
     def __init__(self, platform, source, name="actcodec"):

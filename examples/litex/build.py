@@ -31,7 +31,7 @@ FLAGS = ("-march=rv32im", "-misa-spec=2.2", "-mabi=ilp32", "--specs=picolibc.spe
 
 def accelerator(folder):
     """The accelerator's Verilog, {name of a module: its text}; all of it is in the folder's ``actcodec.v``."""
-    parts = elaboration.modules(UNITS["accelerator"].build(**PARAMETERS), "actcodec")
+    parts = elaboration.modules(UNITS["accelerator"].build(**PARAMETERS), "actcodec", "lut")
     (folder / "actcodec.v").write_text("".join(parts.values()))
     return parts
 

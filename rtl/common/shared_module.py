@@ -4,6 +4,8 @@ from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from actcodec.rtl.common.target import TARGETS, Target
+
 __all__ = ["Parts", "shared"]
 
 # Verilator compiles such a module on its own, and then calls C++ variables like its ports.
@@ -16,13 +18,14 @@ RESERVED = {
 }
 
 
-class Parts:
+class Parts(Target):
     """A platform for Amaranth: what :func:`shared` makes is left out of a design that is elaborated for it.
 
     ``components`` are these, by the names of the modules that the design expects for them, all with ``prefix``.
     """
 
-    def __init__(self, prefix):
+    def __init__(self, prefix, target=TARGETS[0]):
+        super().__init__(target)
         self.prefix, self.components = prefix, {}
 
 

@@ -2,6 +2,9 @@
 
 from amaranth.hdl import Cat, Module, Signal, Value
 
+from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.target import target
+
 __all__ = ["StreamMux"]
 
 
@@ -12,15 +15,20 @@ class StreamMux:
     Between jobs, when nothing is chosen, nobody is valid or ready.
 
     Throughput, latency: those of a wire. Combinational paths: ``valid`` and ``payload`` forwards, ``ready`` backwards.
+    Made for LUTs, where a level costs more than a register, a skid buffer stands in front of each sink: one cycle more,
+    and no path at all.
 
     Parameters
     ----------
     m : Module
         The module that gets the gates, with :meth:`finish`.
+    platform : platform of Amaranth, optional
+        With the target (:class:`~actcodec.rtl.common.target.Target`); without it, wires.
     """
 
-    def __init__(self, m: Module):
+    def __init__(self, m: Module, platform=None):
         self._m = m
+        self._cuts = {} if target(platform) == "lut" else None
         self._sinks, self._sources = {}, {}
 
     def link(self, when, source, sink, **fields):
@@ -30,7 +38,7 @@ class StreamMux:
         ``fields`` are those of the sink's payload; what is not named is 0. Without any, the data go lane by lane (low
         bits to low bits) and ``last`` with them.
         """
-        m = self._m
+        m, sink = self._m, self._cut(sink)
         offer = Signal(sink.p.shape(), name="offer")
         if fields:
             m.d.comb += [Value.cast(offer[name]).eq(value) for name, value in fields.items()]
@@ -39,6 +47,18 @@ class StreamMux:
             m.d.comb += offer.last.eq(source.p.last)
         self._sinks.setdefault(id(sink), (sink, []))[1].append((when, source.valid, Value.cast(offer)))
         self._sources.setdefault(id(source), (source, []))[1].append(when & sink.ready)
+
+    def _cut(self, sink):
+        # The input of the skid in front of a sink, or the sink itself.
+        if self._cuts is None:
+            return sink
+        if id(sink) not in self._cuts:
+            skid = Skid(sink.p.shape())
+            self._m.submodules[f"cut_{len(self._cuts)}"] = skid
+            self._m.d.comb += [sink.valid.eq(skid.o.valid), Value.cast(sink.p).eq(Value.cast(skid.o.p)),
+                               skid.o.ready.eq(sink.ready)]
+            self._cuts[id(sink)] = skid.i, sink  # which lives as long, so that its number stays its own
+        return self._cuts[id(sink)][0]
 
     def finish(self):
         """Drives ``valid`` and ``payload`` of the sinks and ``ready`` of the sources."""

@@ -3,6 +3,7 @@ buffer."""
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
+from actcodec.rtl.common.target import target
 from actcodec.rtl.division.decode import Decode
 from actcodec.rtl.division.encode import Encode
 from actcodec.rtl.division.segments import Segments
@@ -29,7 +30,7 @@ def average(context, here):
     _tell(context, segments.config)
     # The offset of a row's plane, in the low byte of the scale, passes beside SFPR, whose stages all move together.
     sfpr, delta = context.add("sfpr", Sfpr), context.ports.scales.p[:8]
-    for k in range(LATENCY):
+    for k in range(LATENCY[target(context.platform)]):
         stage = Signal(8, reset_less=True, name=f"delta_{k}")
         with m.If(sfpr.i.ready):
             m.d.sync += stage.eq(delta)

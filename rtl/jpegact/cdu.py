@@ -166,7 +166,7 @@ class Cdu(wiring.Component):
         if hasattr(self, "refused"):
             m.d.comb += self.refused.eq(control.refused)
         is_mode = Chosen(self.modes, tensor.mode)
-        context = StageContext(m, self, tensor, start, is_mode(lambda mode: mode.tiled))
+        context = StageContext(m, self, tensor, start, is_mode(lambda mode: mode.tiled), platform)
         registers = {}
 
         def chosen(*tensors):
@@ -234,7 +234,7 @@ class Cdu(wiring.Component):
             m.d.comb += [port.eq(number)
                          for port, number in zip((self.nans, self.saturated), context.counts, strict=True)]
         m.d.comb += control.malformed.eq(Cat(malformed.values()).any())
-        mux = StreamMux(m)
+        mux = StreamMux(m, platform)
         for source, sink, fields, tensors in links.values():
             mux.link(chosen(*tensors), source, sink, **(fields(source.p) if fields else {}))
         mux.finish()

@@ -6,6 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import carrysave
 from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.transpose import Transpose
 
@@ -151,7 +153,8 @@ class Dct8(wiring.Component):
         # The core sees a0 a1 b0 b1 and the odd differences, or coefficients 0 4 2 6 and 1 3 5 7.
         frequencies = [0, 4, 2, 6, 1, 3, 5, 7]
         x = [_signed(Mux(inverse, source[frequencies[k]], four[k]), self.core_i_width) for k in range(8)]
-        m.d.comb += [wire.eq(value) for wire, value in zip(core_o, self._core(m, pipe, x, inverse), strict=True)]
+        m.d.comb += [wire.eq(value) for wire, value in zip(
+            core_o, self._core(m, pipe, x, inverse, target(platform) == "lut"), strict=True)]
 
         last = self.i.p.last
         for _ in range(6):
@@ -174,31 +177,41 @@ class Dct8(wiring.Component):
         m.d.comb += self.o.p.last.eq(last)
         return m
 
-    def _core(self, m, pipe, x, inverse):
+    def _core(self, m, pipe, x, inverse, lut):
         """Four stages: the transform of the split halves, the same in both directions."""
         drop = CONSTANT_BITS - self.fraction
         width = self.core_o_width + drop
         half = Mux(inverse, 32, 0) if self.half else 0
 
-        # Multiples of three, once for each input, halve the number of terms of the products.
         direct = [_signed((x[0] + x[1] + half) << self.fraction, self.core_o_width),
                   _signed((x[0] - x[1] + half) << self.fraction, self.core_o_width)]
-        e0, e1, *x = pipe.stage(*direct, *x[2:], *[_signed(value + (value << 1), len(value) + 2) for value in x[2:]])
+        # Multiples of three, once for each input, halve the number of terms of a tree's products.
+        triples = [] if lut else [_signed(value + (value << 1), len(value) + 2) for value in x[2:]]
+        e0, e1, *x = pipe.stage(*direct, *x[2:], *triples)
         multiples = {1: x[:6], 3: x[6:]}
 
         products = []
         for matrix, offset in ((EVEN, 0), (ODD, 2)):
             for row in matrix:
+                factors = [CONSTANTS[abs(index)] * (1 if index > 0 else -1) for index in row]
+                if lut:
+                    products.append([x[offset + column] * factor for column, factor in enumerate(factors)])
+                    continue
                 terms = []
-                for column, index in enumerate(row):
+                for column, factor in enumerate(factors):
                     terms += [(sign, multiples[m][offset + column], shift) for sign, m, shift
-                              in carrysave.digits(CONSTANTS[abs(index)] * (1 if index > 0 else -1), odd=(1, 3))]
+                              in carrysave.digits(factor, odd=(1, 3))]
                 products.append(carrysave.rows(terms, 1 << (drop - 1), width))
 
-        # The tree of full adders takes two stages, the carry chain one.
-        depth = max(carrysave.levels(len(rows)) for rows in products)
-        for part in (depth - depth // 2, depth // 2):
-            products = [carrysave.reduce(m, rows, width, part) for rows in products]
+        # The tree of full adders takes two stages, as do an FPGA's multipliers and what adds pairs of their products.
+        if lut:
+            parts = [lambda rows: rows, lambda rows: [sum(rows[k::2], k << (drop - 1)) for k in (0, 1)]]
+        else:
+            depth = max(carrysave.levels(len(rows)) for rows in products)
+            parts = [lambda rows, part=part: carrysave.reduce(m, rows, width, part)
+                     for part in (depth - depth // 2, depth // 2)]
+        for part in parts:
+            products = [part(rows) for rows in products]
             registers = iter(pipe.stage(e0, e1, *[row for rows in products for row in rows]))
             e0, e1 = next(registers), next(registers)
             products = [[next(registers) for _ in rows] for rows in products]
@@ -217,7 +230,8 @@ class Dct(wiring.Component):
 
     Throughput: one vector a cycle. Latency: 20 cycles from the first vector in to the first vector out. Buffering: 12
     vectors in the passes and a block in the transpose, where it waits for the next one to push it out unless it is the
-    last. Combinational paths: ``o.ready`` to ``i.ready``, none from ``i`` to ``o``.
+    last. Combinational paths: ``o.ready`` to ``i.ready``, none from ``i`` to ``o``. For LUTs a skid buffer behind the
+    transpose adds a cycle and two vectors, and cuts the path; multipliers take the place of trees.
 
     Accuracy, measured: forward within 0.2 of the exact coefficient; inverse within the limits of IEEE Std 1180-1990.
 
@@ -266,15 +280,20 @@ class Dct(wiring.Component):
         m.d.comb += [first.inverse.eq(self.inverse), second.inverse.eq(inverse)]
         wiring.connect(m, wiring.flipped(self.i), first.i)
         wiring.connect(m, first.o, transpose.i)
+        between = transpose.o
+        if target(platform) == "lut":
+            m.submodules.skid = skid = Skid(between.p.shape())
+            wiring.connect(m, between, skid.i)
+            between = skid.o
         m.d.comb += [
-            second.i.valid.eq(transpose.o.valid),
-            transpose.o.ready.eq(second.i.ready),
-            second.i.p.last.eq(transpose.o.p.last),
+            second.i.valid.eq(between.valid),
+            between.ready.eq(second.i.ready),
+            second.i.p.last.eq(between.p.last),
             self.o.valid.eq(second.o.valid),
             second.o.ready.eq(self.o.ready),
             self.o.p.last.eq(second.o.p.last),
         ]
         for k in range(8):
-            m.d.comb += second.i.p.data[k].eq(transpose.o.p.data[k])
+            m.d.comb += second.i.p.data[k].eq(between.p.data[k])
             m.d.comb += self.o.p.data[k].eq(second.o.p.data[k])
         return m

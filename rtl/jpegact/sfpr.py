@@ -8,14 +8,16 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import carrysave, wires
 from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import words
 
 __all__ = ["LATENCY", "Sfpr", "scaled"]
 
-LATENCY = 4  # cycles, each of them a stage of the pipeline
+LATENCY = {"cells": 4, "lut": 5}  # by target: cycles, each of them a stage of the pipeline
 LANES = 8
 PRODUCT = 32  # bits of a significand of 24 times one of 8; both have their top bit set, so it is at least 2**30
 LOW = 6  # the lowest bits of a product: no rounding looks at them but to see whether they are zero
+BLOCK = 18  # bits of an operand of an FPGA's multiplier
 SHIFTS = 10  # places where the binary point of a product can be if it is to round to something from 0 to 128
 FIRST = 252  # sum of the two biased exponents at which it is in front of the product: value = P * 2**(sum - 284)
 ORIGIN = 256  # what the unit makes of that sum, so that few gates tell the place
@@ -28,17 +30,18 @@ def _any(terms):
 
 
 class Spe:
-    """One processing element: what a lane computes in each of the four stages.
+    """One processing element: what a lane computes in each of the stages.
 
     Compressing, the significand of x meets that of k, compressed exponents tell where the binary point of the product
     is, and the integer above it is rounded. Decompressing, the significand of r meets |y|, shifted so that its
     top bit is set, and the product is rounded to 24 bits. Both directions use the same multiplier of 24 by 8 bits, the
-    same exponent adder, and the same incrementer for the rounding.
+    same exponent adder, and the same incrementer for the rounding. For LUTs, an FPGA's multipliers take the place of
+    the first, and what is rounded is chosen in a stage of its own.
     """
 
-    def __init__(self, m, direction, decompress, signs):
+    def __init__(self, m, direction, decompress, signs, lut):
         """``direction`` is decompress for the first stage, ``decompress`` the same for the others."""
-        self.m, self.direction, self.decompress, self.signs = m, direction, decompress, signs
+        self.m, self.direction, self.decompress, self.signs, self.lut = m, direction, decompress, signs, lut
         self._wire = partial(wires.wire, m)
 
     def operands(self, word, scale):
@@ -68,11 +71,26 @@ class Spe:
         return [exponent + Mux(self.direction, C(-1, 9), ORIGIN - FIRST)[:9], ~exponent.any()]
 
     def multiply(self, a, b, exponent, sign, scale_exponent, no_scale):
-        """The product as two rows from bit ``LOW`` on, whether it has bits below, the sum of exponents, whether the
-        result is 0, whether x is not finite or as good as that, sign, whether the result has to be positive.
+        """The product as two rows from bit ``LOW`` on, whether it has bits below, or these; the sum of exponents, if
+        the result is 0, if x is not finite or as good as that, sign, if the result has to be positive.
 
         NaN is what is not finite and gives 0.
         """
+        *rows, low = self.blocks(a, b) if self.lut else self.tree(a, b)
+        total = self._wire(exponent + scale_exponent)
+        special = exponent.all()
+        zero = Mux(special, a[:23].any(), ~exponent.any() | no_scale)
+        positive = self.signs & ~sign & exponent.any() & ~special
+        return [*rows, low, total[:9], zero, special | total[9], sign, positive]
+
+    def blocks(self, a, b):
+        """The two rows, and the bits below, by multipliers of 18 bits."""
+        a, b = Cat(a, 1), Cat(b, 1)
+        lower, upper = self._wire(a[:BLOCK] * b), a[BLOCK:] * b
+        return lower[LOW:], upper << BLOCK - LOW, lower[:LOW]
+
+    def tree(self, a, b):
+        """The two rows, and whether there are bits below, by a tree of full adders."""
         # Digits of b to the base 4: three of -1, 0, 1 and 2, and the last, 0 to 2, to which the top bit of b adds 2. A
         # row of bits for each digit, and one for that top bit; unlike rows for Booth's digits, they need no exclusive
         # ORs. -a is ~a + 1, and has the lowest bit of a. Sign bits are worth the inverted bit less its weight, and
@@ -100,11 +118,7 @@ class Spe:
                 columns[weight].append(C(1, 1))
         columns = carrysave.reduced(self.m, columns, LOW)
         rows = [Cat(column[row] if row < len(column) else C(0, 1) for column in columns[LOW:]) for row in range(2)]
-        total = self._wire(exponent + scale_exponent)
-        special = exponent.all()
-        zero = Mux(special, a[:23].any(), ~exponent.any() | no_scale)
-        positive = self.signs & ~sign & exponent.any() & ~special
-        return [*rows, _any(bit for bit, in columns[:LOW]), total[:9], zero, special | total[9], sign, positive]
+        return *rows, _any(bit for bit, in columns[:LOW])
 
     def add(self, row, other, low, exponent, zero, special, sign, positive):
         """The product from bit ``LOW`` on, whether it has bits below, and where to round it.
@@ -121,15 +135,17 @@ class Spe:
         near = self._wire(exponent[8] & ~beyond & ~zero & ~special)
         places = Cat((exponent[:4] == place) & near for place in range(SHIFTS))
         return [
-            (row + other)[: PRODUCT - LOW], low,
+            (row + other)[: PRODUCT - LOW], low.any() if self.lut else low,
             Mux(self.decompress, biased, places),
             Mux(self.decompress, zero | over, ~zero & (special | (exponent[8] & (beyond | (exponent[:4] >= SHIFTS))))),
             sign & ~zero,
             positive & ~(near & exponent[1:4].any()),
         ]
 
-    def round(self, high, low, select, forced, sign, least):
-        """The result, and whether it saturated."""
+    def choose(self, high, low, select, forced, sign, least):
+        """What is rounded: the bits above the point, inverted if they are to be negated, and whether one is added to
+        them; of a float, whether that carries into its exponent, the exponent, and whether it rises by one anyway; of
+        an integer, whether it is beyond int8 but for its bit 7, and as given: that bit, ``forced`` and ``sign``."""
         product = {LOW + index: high[index] for index in range(PRODUCT - LOW)}
         top = product[31]
 
@@ -151,21 +167,24 @@ class Spe:
         value = self._wire(Cat(Mux(self.decompress, fraction[j], integer[j] ^ sign) if j < 8 else fraction[j]
                                for j in range(23)))
         carry = self._wire(Mux(self.decompress, tail, up ^ sign))
-        flips = self._wire((value + 1)[:23] ^ value)
-        result = value ^ (flips & carry.replicate(23))
-
         # The exponent of a float rises by one if the product has its top bit, and by one if the rounding carries that
         # far, which is seen before the significand is chosen.
         ones = Cat(product[8 + j] for j in range(22)).all()
-        carries = self._wire(tail & ones & ((product[30] & upper) | (product[7] & lower)))
-        exponent = self._wire(select[:8] & self.decompress.replicate(8))
-        top &= self.decompress & ~forced
+        carries = tail & ones & ((product[30] & upper) | (product[7] & lower))
+        return [value, carry, carries, select[:8] & self.decompress.replicate(8), top & (self.decompress & ~forced),
+                select[9] & product[31], integer[7], forced, sign]
+
+    def round(self, value, carry, carries, exponent, top, beyond, seventh, forced, sign):
+        """The result, and whether it saturated."""
+        flips = self._wire((value + 1)[:23] ^ value)
+        result = value ^ (flips & carry.replicate(23))
+        carries, exponent = self._wire(carries), self._wire(exponent)
         flips = (exponent[1:] + 1)[:7] ^ exponent[1:]
         twice = (top & carries) | ((top | carries) & exponent[0])
         exponent ^= Cat(top ^ carries, flips & twice.replicate(7))
 
         # Beyond int8: bit 7 of the integer, unless it is the magnitude of -128, or a carry into it from 127.
-        beyond = integer[7] ^ (carry & value[:7].all() & ~value[7]) | (select[9] & product[31])
+        beyond = seventh ^ (carry & value[:7].all() & ~value[7]) | beyond
         saturated = self._wire(~self.decompress & (forced | beyond))
         return [
             Cat(Mux(saturated, Cat((~sign).replicate(7), sign), result[:8]),
@@ -184,8 +203,8 @@ class Sfpr(wiring.Component):
     k has the eight significant bits of a bfloat16, as many as y: a multiplier of 24 by 8 bits serves both directions
     at less than half the area of one of 24 by 24.
 
-    Throughput: one sector a cycle, each with its own scale. Latency: 4 cycles. Buffering: 4 sectors. Combinational
-    path: ``o.ready`` to ``i.ready``.
+    Throughput: one sector a cycle, each with its own scale. Latency: 4 cycles, for LUTs 5. Buffering: as many sectors.
+    Combinational path: ``o.ready`` to ``i.ready``.
 
     Source: JPEG-ACT, section III-B, equations 4 and 5, Figure 11.
 
@@ -223,7 +242,8 @@ class Sfpr(wiring.Component):
         # The later stages know the direction by a register: no sector reaches them in the cycle in which it changes.
         decompress, signs = Signal(reset_less=True), Signal(reset_less=True)
         m.d.sync += [decompress.eq(self.decompress), signs.eq(self.signs & ~self.decompress)]
-        spe = Spe(m, self.decompress, decompress, signs)
+        lut = target(platform) == "lut"
+        spe = Spe(m, self.decompress, decompress, signs, lut)
 
         def stage(function, lanes, shared, *passed):
             """A stage: ``function`` of each lane and the ``shared`` values, and some that are ``passed`` on."""
@@ -238,7 +258,11 @@ class Sfpr(wiring.Component):
         lanes, (last,) = stage(spe.multiply, lanes, scale, last)
         nans = carrysave.count([zero & special for *_, zero, special, _, _ in lanes])
         lanes, (nans, last) = stage(spe.add, lanes, [], nans, last)
-        lanes, (nans, last) = stage(spe.round, lanes, [], nans, last)
+        if lut:
+            lanes, (nans, last) = stage(spe.choose, lanes, [], nans, last)
+            lanes, (nans, last) = stage(spe.round, lanes, [], nans, last)
+        else:
+            lanes, (nans, last) = stage(lambda *lane: spe.round(*spe.choose(*lane)), lanes, [], nans, last)
         pipe.finish()
         m.d.comb += self.o.p.last.eq(last)
         m.d.comb += [word.eq(value) for word, (value, _) in zip(self.o.p.data, lanes, strict=True)]

@@ -18,6 +18,7 @@ from actcodec import cli, units
 from actcodec.codecs import lane_modes
 from actcodec.commands.verilog import described
 from actcodec.elaboration import verilog
+from actcodec.rtl.common.target import TARGETS
 from actcodec.units import UNITS
 from tb.harness import regress
 
@@ -60,6 +61,20 @@ def test_a_preset_sets_what_is_not_given(options, there, lacks):
     done = CliRunner().invoke(cli.main, ["verilog", "accelerator", "--cdus", "1", "--modes", "brc", *options])
     assert done.exit_code == 0, done.output
     assert there in done.output and lacks not in done.output
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_header_has_the_command_that_makes_the_same(target):
+    done = CliRunner().invoke(cli.main, ["verilog", "sfpr", "--target", target])
+    words = re.search(r"^//   actcodec (.*)$", done.output, re.MULTILINE)[1].split()
+    assert ("lut" in words) == (target == "lut")
+    assert CliRunner().invoke(cli.main, words).output == done.output
+    assert (" * " in done.output) == (target == "lut")  # a multiplier
+
+
+def test_an_unknown_target_is_refused():
+    with pytest.raises(ValueError, match="target must be one of cells, lut, not 'asic'"):
+        UNITS["sfpr"].verilog(target="asic")
 
 
 @pytest.mark.parametrize("body, warning", [

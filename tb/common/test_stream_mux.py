@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import Timer
 
 from actcodec.rtl.common.stream_mux import StreamMux
-from tb.harness import SEED, pack, rng, simulate, unpack
+from tb.harness import PATTERNS, SEED, STALLS, Bench, pack, rng, simulate, unpack
 
 
 def rows(width):
@@ -32,7 +32,7 @@ class Partners(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        links = StreamMux(m)
+        links = StreamMux(m, platform)
         for k, (source, sink, named) in enumerate(ROUTES):
             source, sink = getattr(self, source), getattr(self, sink)
             fields = {"data": ~source.payload.data.as_value()} if named else {}  # last is 0
@@ -42,16 +42,26 @@ class Partners(wiring.Component):
 
 
 def test_links():
-    simulate(Partners(), __file__)
+    simulate(Partners(), __file__, [every_choice_of_partners])
+
+
+def test_links_of_luts():
+    simulate(Partners(), __file__, [every_choice_moves_a_beat_in_every_cycle], target="lut")
+
+
+def choices():
+    """Values of ``chosen`` with their routes."""
+    for chosen in range(1 << len(ROUTES)):
+        routes = [route for k, route in enumerate(ROUTES) if chosen >> k & 1]
+        if any(len({route[end] for route in routes}) < len(routes) for end in (0, 1)):
+            continue  # two at once is nobody's to say
+        yield chosen, routes
 
 
 @cocotb.test
 async def every_choice_of_partners(dut):
     random, seen = rng(), set()
-    for chosen in range(1 << len(ROUTES)):
-        routes = [route for k, route in enumerate(ROUTES) if chosen >> k & 1]
-        if any(len({route[end] for route in routes}) < len(routes) for end in (0, 1)):
-            continue  # two at once is nobody's to say
+    for chosen, routes in choices():
         dut.chosen.value = chosen
         for _ in range(60):
             lanes = {name: [int(value) for value in random.integers(0, 1 << WIDTHS[name], 8)] for name in "ab"}
@@ -84,3 +94,29 @@ async def every_choice_of_partners(dut):
                             f"{what}: payload of {name}")
             seen.add(tuple(routes))
     assert len(seen) == 10, seen
+
+
+def sent(beat, source, sink, named):
+    """What the sink gets of a beat of the source."""
+    wide, narrow = WIDTHS[source], WIDTHS[sink]
+    if named:
+        return ~beat & (1 << 8 * wide) - 1
+    lanes = [value & (1 << narrow) - 1 for value in unpack(beat, wide, 8)]
+    return pack(lanes, narrow) | beat >> 8 * wide << 8 * narrow
+
+
+@cocotb.test
+@cocotb.parametrize(idle=list(PATTERNS), stall=STALLS)
+async def every_choice_moves_a_beat_in_every_cycle(dut, idle, stall):
+    random = rng()
+    bench = await Bench.started(dut)
+    for chosen, routes in choices():
+        dut.chosen.value = chosen
+        beats = {source: [int.from_bytes(random.bytes(7)) % (1 << 8 * WIDTHS[source] + 1) for _ in range(40)]
+                 for source, _, _ in routes}
+        run = await bench.run(beats, {sink: 40 for _, sink, _ in routes}, random, idle, stall, 2000)
+        for source, sink, named in routes:
+            expected = [sent(beat, source, sink, named) for beat in beats[source]]
+            bench.equal(run[sink], expected, f"{routes}: {sink}")
+            if idle == stall == "never":
+                assert run.cycles[source] == list(range(40)) and run.cycles[sink] == list(range(1, 41)), sink

@@ -26,9 +26,10 @@ LATENCY = (16, 23, 37)  # from the first sector in to the first chunk, by layout
 BACK = (8, 16, 32)  # from the first row in to the first sector
 
 
-@pytest.mark.parametrize("modes", [(*OTHERS, *LANE), *regress((("division-1-flat",),))], ids=["beside-others", "alone"])
-def test_path(modes):
-    simulate(Cdu(lane_modes(*modes), packed=False), __file__, modes=modes)
+@pytest.mark.parametrize("modes, target", [((*OTHERS, *LANE), "cells"), *regress(
+    (("division-1-flat",), "cells"), (("division-1-flat",), "lut"))], ids=["beside-others", "alone", "of-luts"])
+def test_path(modes, target):
+    simulate(Cdu(lane_modes(*modes), packed=False), __file__, modes=modes, target=target)
 
 
 def test_blocks_with_segments_are_not_packed():

@@ -50,10 +50,11 @@ def interpreted(text):
     return build_once(cache_folder() / f"icarus-{key(text)}", make) / "sim.vvp"
 
 
-def simulate(component, file, tests=None, without=(), inside=None, **parameters):
+def simulate(component, file, tests=None, without=(), inside=None, target="cells", **parameters):
     """Builds ``component`` and runs cocotb tests of the file on it: ``tests``, by default all of them, less those in
     ``without``. ``inside`` says which ones look at signals besides the ports, {test: names}, which a netlist does not
-    have. ``parameters`` reach the tests through :func:`parameters`."""
+    have. ``target`` is what the component is made for. ``parameters``, and it, reach the tests through
+    :func:`parameters`."""
     from actcodec import elaboration
 
     module = ".".join(Path(file).resolve().relative_to(ROOT).with_suffix("").parts)
@@ -62,6 +63,8 @@ def simulate(component, file, tests=None, without=(), inside=None, **parameters)
     simulator = os.environ.get("SIM", "verilator")
     waves = os.environ.get("WAVES", "") not in ("", "0")
     gates, mutants = os.environ.get("GATES", ""), os.environ.get("MUTANTS", "")
+    target = "cells" if gates or mutants else target
+    parameters |= {"target": target}
     if gates or mutants:
         from tb import netlist
 
@@ -70,9 +73,9 @@ def simulate(component, file, tests=None, without=(), inside=None, **parameters)
                             netlist.ARGUMENTS if gates else ())
         chosen = [one for one in chosen if one not in inside]
     elif simulator == "verilator":
-        program = verilated(elaboration.modules(component, "dut"), seen, waves)
+        program = verilated(elaboration.modules(component, "dut", target), seen, waves)
     else:
-        program = interpreted(elaboration.flat(component, "dut"))
+        program = interpreted(elaboration.flat(component, "dut", target))
     seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
     some = [test for one in chosen for test in one.generate_tests() if not gates or netlist.suits(test)]
     names = [test.fullname for test in (covering(some, seed) if BRIEF else some)]

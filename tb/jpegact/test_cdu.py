@@ -11,9 +11,10 @@ from cocotb.triggers import FallingEdge
 
 from actcodec.codecs import CDMA, JPEG_ACT, lane_modes
 from actcodec.golden.jpegact import quantize, rle, steps
+from actcodec.rtl.common.target import TARGETS
 from actcodec.rtl.jpegact.cdu import Cdu
 from tb import reference
-from tb.harness import PATTERNS, ROOT, SEED, STALLS, after, chunks, regress, rng, simulate
+from tb.harness import PATTERNS, ROOT, SEED, STALLS, after, chunks, parameters, regress, rng, simulate
 from tb.jpegact import test_runlength
 from tb.jpegact.blocks import recovered, rows
 from tb.jpegact.cdus import MALFORMED, Driver, tensor
@@ -48,17 +49,22 @@ DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or ta
          "jpeg-act-div": (39, 47, 63), "jpeg-act-div-nibble": (34, 42, 58), "jpeg-act-div-rice": (46, 54, 70),
          "jpeg-base": (33, None, None)},
 }
+# How many more it takes when made for LUTs: compressing, decompressing.
+CUTS = {"raw": (1, 2), "zvc": (2, 1), "sfpr": (3, 4), "sfpr-zvc": (6, 4), "brc": (2, 3), "jpeg-act": (10, 9)}
 
 
-@pytest.mark.parametrize("modes", [JPEG_ACT, *regress((ALL,), (CDMA,), (("brc",),))], ids="+".join)
-def test_cdu(modes):
-    simulate(Cdu(lane_modes(*modes)), __file__, [*ANY, *BYTES, is_busy_until_the_last_beat_has_left], modes=modes)
+@pytest.mark.parametrize("modes, target", [(JPEG_ACT, "cells"), (JPEG_ACT, "lut"), *regress(
+    (ALL, "cells"), (CDMA, "cells"), (("brc",), "cells"))], ids=str)
+def test_cdu(modes, target):
+    simulate(Cdu(lane_modes(*modes)), __file__, [*ANY, *BYTES, is_busy_until_the_last_beat_has_left], modes=modes,
+             target=target)
 
 
 @pytest.mark.regress
-def test_without_packer_and_unpacker():
+@pytest.mark.parametrize("target", TARGETS)
+def test_without_packer_and_unpacker(target):
     simulate(Cdu(lane_modes(*ALL), packed=False), __file__, [*ANY, rows_that_end_early_or_late_are_flagged],
-             modes=ALL, packed=False)
+             modes=ALL, packed=False, target=target)
 
 
 @pytest.mark.parametrize("modes", [NIBBLE, *regress((RICE,), (("raw", "jpeg-act", "sfpr-zvc", *NIBBLE, *RICE),))],
@@ -202,6 +208,7 @@ async def rate_is_eight_cycles_a_block(dut):
     driver = Driver(dut)
     await driver.bench.start()
     for mode in driver.modes:
+        cuts = CUTS[mode] if parameters()["target"] == "lut" else (0, 0)
         for shape in ((1, 4, 16, 64), (1, 4, 32, 24), (1, 4, 64, 16), (1, 4, 64, 8)):
             for density in (1, 0.3):
                 x = random.uniform(0.5, 1, shape).astype(np.float32) * (random.random(shape) < density)
@@ -216,14 +223,14 @@ async def rate_is_eight_cycles_a_block(dut):
                 first = run.cycles["bytes_o"][0] - run.cycles["sectors_i"][0]
                 symbols = driver.symbols(c)
                 if density == 1:  # a coder of jpeg-base waits for lines if a block has few codes in the first ones
-                    check_latency(first - symbols, COMPRESS_LATENCY[driver.kind][mode], layout,
+                    check_latency(first - symbols - cuts[0], COMPRESS_LATENCY[driver.kind][mode], layout,
                                   f"compress {mode} {shape}", 8 if mode == reference.BASE else 0)
                 run = await driver.decompress(c, x, random)
                 late = 64 - symbols if mode == reference.BASE else 0  # as a block with more codes than the first
                 check_rate(run.cycles["sectors_o"], c.blocks, longest, f"decompress {mode} {shape} {density}", late)
                 first = run.cycles["sectors_o"][0] - run.cycles[driver.bytes_i][0]
                 if density == 1:
-                    check_latency(first - symbols, DECOMPRESS_LATENCY[driver.kind][mode], layout,
+                    check_latency(first - symbols - cuts[1], DECOMPRESS_LATENCY[driver.kind][mode], layout,
                                   f"decompress {mode} {shape}", late)  # the second block pushes the first one out
 
 

@@ -5,20 +5,23 @@ from pathlib import Path
 
 import cocotb
 import numpy as np
+import pytest
 from cocotb.triggers import ClockCycles
 
 import actcodec
 from actcodec.golden.jpegact import sfpr
+from actcodec.rtl.common.target import TARGETS
 from actcodec.rtl.jpegact.sfpr import Sfpr
-from tb.harness import PATTERNS, STALLS, Bench, after, beats, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, parameters, rng, simulate
 
-LATENCY = 4
+LATENCY = {"cells": 4, "lut": 5}
 INFINITY = 0x7F80_0000
 ACTIVATIONS = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 
 
-def test_sfpr():
-    simulate(Sfpr(), __file__)
+@pytest.mark.parametrize("target", TARGETS)
+def test_sfpr(target):
+    simulate(Sfpr(), __file__, target=target)
 
 
 # ------------------------------------------------------------------------------------------------------------ the judge
@@ -151,13 +154,13 @@ async def equals_golden(dut, idle, stall):
 
 
 @cocotb.test
-async def moves_a_sector_every_cycle_after_four(dut):
-    random = rng()
+async def moves_a_sector_every_cycle_after_its_latency(dut):
+    random, latency = rng(), LATENCY[parameters()["target"]]
     bench = await start(dut)
     for decompress in (0, 1):
         run = await check(bench, random, decompress, *stimulus(random, decompress, 3000))
         assert run.cycles["i"] == list(range(3000))
-        assert run.cycles["o"] == list(range(LATENCY, LATENCY + 3000))
+        assert run.cycles["o"] == list(range(latency, latency + 3000))
 
 
 @cocotb.test
@@ -347,13 +350,13 @@ async def carries_real_activations_there_and_back(dut):
 
 @cocotb.test
 async def forgets_everything_at_reset_and_counts_at_clear(dut):
-    random = rng()
+    random, latency = rng(), LATENCY[parameters()["target"]]
     bench = await start(dut)
     nans = np.full((3, 8), INFINITY + 1, np.uint32)
     for fill in range(1, 10):
         for decompress in (0, 1):
             dut.decompress.value = decompress
-            await bench.run({"i": scaled(*stimulus(random, decompress, min(fill, LATENCY)))}, {}, random)
+            await bench.run({"i": scaled(*stimulus(random, decompress, min(fill, latency)))}, {}, random)
             await bench.run({}, {"o": None}, random, until=after(fill - 1))
             await bench.reset()
             assert await count(bench) == (0, 0)

@@ -45,11 +45,13 @@ class StageContext:
     """What a unit of a CDU needs to know of where it stands.
 
     ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
-    it, ``tiled`` whether its blocks are tiles, ``coders`` those of the CDU, ``passing`` the modes that pass the unit.
+    it, ``tiled`` whether its blocks are tiles, ``platform`` what it is elaborated for, ``coders`` those of the CDU,
+    ``passing`` the modes that pass the unit.
     """
 
-    def __init__(self, m, ports, config, start, tiled):
+    def __init__(self, m, ports, config, start, tiled, platform):
         self.m, self.ports, self.config, self.start, self.tiled = m, ports, config, start, tiled
+        self.platform = platform
         self.coders = ports.coders
         self.passing = ()
         self._units, self._counts = {}, {}
