@@ -42,9 +42,9 @@ sim regress:
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
 regress:  ## the same with all parameters, numbers of lanes, documents, flows and faults (SEED=)
 
-soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, MODES=all, SWEEP=1, RENEW=1)
+soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, MODES=all, QUEUE=1, SWEEP=1, RENEW=1)
 	@$(BIN)/python -m tb.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
-	    $(if $(filter-out 0,$(FEW)),--few) $(if $(MODES),--modes $(MODES)) \
+	    $(if $(filter-out 0,$(FEW)),--few) $(if $(MODES),--modes $(MODES)) $(if $(filter-out 0,$(QUEUE)),--queue) \
 	    $(if $(filter-out 0,$(SWEEP)),--sweep) $(if $(filter-out 0,$(RENEW)),--renew)
 
 bench:  ## measure the accelerator in cycles, and the golden model beside others; tables and pictures in build/bench/

@@ -108,10 +108,11 @@ def netlists(record, stale):
 
 
 def soak(record, _):
-    yield from table(("run", "what", "million cycles", "tensors", "faults"), (
+    yield from table(("run", "what", "million cycles", "tensors", "on one slave", "faults"), (
         (f"`{name}`", one.get("note") or "; ".join(one["key"]), f"{one['cycles'] / 1e6:.1f}" if one["cycles"] else "",
-         number(one["tensors"]), number(sum(one["faults"].values()))) for name, one in sorted(record.items())),
-        range(2, 5))
+         number(one["tensors"]), number(one.get("shared")), number(sum(one["faults"].values())))
+        for name, one in sorted(record.items())),
+        range(2, 6))
     for what, title in (("codes", "error code"), ("faults", "fault")):
         some = {name: one for name, one in sorted(record.items()) if set(one[what]) - {"all", "NONE"}}
         kinds = dict.fromkeys(kind for one in some.values() for kind in one[what])

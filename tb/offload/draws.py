@@ -178,7 +178,7 @@ def back_words(random, words):
 def illegal(random, values, mode, address_width):
     """Registers that are beyond one limit, from legal ``values``: that limit's name, and all of them."""
     beyond = [(name, other) for name, other in limits.around(values, mode, address_width)
-              if limits.violated(other, mode, address_width)]
+              if limits.violated(other, mode, address_width) and min(other.values()) >= 0]  # which registers hold
     names = sorted({name for name, _ in beyond})
     name = names[random.integers(len(names))]
     some = [other for one, other in beyond if one == name]

@@ -65,6 +65,12 @@ class Job:
         end = address + (d.rows - 1) * stride + d.bytes * d.width
         return replace(self, address=address, stride=stride, table=-(-end // 32) * 32 + gap)
 
+    def within(self, address_width):
+        """The same, with no more channels than are looked at if all their scales would not lie within addresses."""
+        d = self.descriptor
+        return self if self.table + 4 * d.channels <= 1 << address_width else replace(
+            self, descriptor=replace(d, channels=max(d.scales, 1)))
+
     @property
     def mode(self):
         return self.descriptor.mode

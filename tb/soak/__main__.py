@@ -22,7 +22,7 @@ from tb.soak.run import run
 
 CYCLES = 3_000_000  # of an accelerator, before it is the next one's turn
 FEW_CYCLES = 100_000
-FEW_RUNS = 10_000  # names of runs that a seed stands for, with --few and --modes
+FEW_RUNS = 10_000  # names of runs that a seed stands for, with --few, --modes and --queue
 
 
 def turns(seed, among, first, step):
@@ -131,6 +131,7 @@ def main():
     parser.add_argument("--seed", help="A: begin with accelerator A; A.R: only run R of it; otherwise chance decides")
     parser.add_argument("--few", action="store_true", help="only the few accelerators that tests build, too")
     parser.add_argument("--modes", choices=["all"], help="only accelerators that have all modes: 1 to 4 and 8 lanes")
+    parser.add_argument("--queue", action="store_true", help="only accelerators with a queue")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count()), help="processes")
     parser.add_argument("--sweep", action="store_true", help="every class of row, mode and direction instead")
     parser.add_argument("--renew", action="store_true", help="record the counts in docs/records/soak.json")
@@ -151,14 +152,14 @@ def main():
             print(report(number, k, accelerator, error, log))
             return 1
     print(f"SEED={seed}")
-    among = chance.WHOLE if options.modes else chance.FEW if options.few else ()
+    among, chosen = ((chance.WHOLE, " MODES=all") if options.modes else (chance.RINGS, " QUEUE=1") if options.queue
+                     else (chance.FEW, " FEW=1") if options.few else ((), ""))
     found, keys, broken = soak(60 * options.minutes, int(seed), among, options.jobs)
     print(*counts.table(found), sep="\n")
     if broken is not None:
         print(f"\nsoak: failed\n{broken}")
         return 1
     if options.renew:
-        chosen = " MODES=all" if options.modes else " FEW=1" if options.few else ""
         counts.record(f"SEED={seed}{chosen}", found, keys)
     return 0
 

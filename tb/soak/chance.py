@@ -13,28 +13,31 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
 
-__all__ = ["EQUIPPED", "FEW", "FOUND", "QUEUED", "WHOLE", "accelerator", "around", "job", "memory", "pattern",
-           "window"]
+__all__ = ["EQUIPPED", "FEW", "FOUND", "QUEUED", "RINGS", "WHOLE", "accelerator", "around", "job", "memory",
+           "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
 EVERY = tuple(mode.name for mode in codecs.lane_modes())
 FORMATS = tuple(limits.FORMATS)
 SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
-FOUND = ((4, JPEG_ACT), (2, ("raw", "zvc")), (3, JPEG_ACT), (3, EVERY), (8, JPEG_ACT), (3, STREAMS),
-         *((cdus, EVERY) for cdus in (1, 2, 4, 8)), *((cdus, EVERY, FORMATS) for cdus in (2, 4)))
 EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True)  # with all that is optional, but for
 QUEUED = replace(EQUIPPED, queue=8)
+FOUND = (Accelerator(4, JPEG_ACT), Accelerator(2, ("raw", "zvc")), Accelerator(3, JPEG_ACT), Accelerator(3, EVERY),
+         Accelerator(8, JPEG_ACT), Accelerator(3, STREAMS), *(Accelerator(cdus, EVERY) for cdus in (1, 2, 4, 8)),
+         *(Accelerator(cdus, EVERY, formats=FORMATS) for cdus in (2, 4)),
+         QUEUED, Accelerator(4, JPEG_ACT, payload="memory", scan=True, queue=256),
+         Accelerator(3, EVERY, payload="both", scan=True, queue=16))
 FEW = range(6)  # of these, which tests build, too
-WHOLE = tuple(number for number, (_, modes, *_) in enumerate(FOUND) if modes is EVERY)
+WHOLE = tuple(number for number, one in enumerate(FOUND) if one.modes is EVERY and not one.queue)
+RINGS = tuple(number for number, one in enumerate(FOUND) if one.queue)
 SIZE = 1 << 17  # bytes of memory
 
 
 def accelerator(number):
     """The one of that number."""
     if number < len(FOUND):
-        cdus, modes, *formats = FOUND[number]
-        return Accelerator(cdus, modes, **({"formats": formats[0]} if formats else {}))
+        return FOUND[number]
     random = np.random.default_rng([number, 1])
     modes = [JPEG_ACT, ("raw", "zvc"), reference.MODES, EVERY, None, None][random.integers(6)]
     if modes is None:
@@ -70,7 +73,8 @@ def memory(random, accelerator, errors=(0, 0)):
     def depth():
         return int(random.choice([1, 2, 5, 16, 1 << 20]))
 
-    kind = "independent" if accelerator.memory == "independent" else str(random.choice(KINDS))
+    kind = "independent" if accelerator.memory == "independent" else str(random.choice(
+        KINDS, p=(0.1, 0.8, 0.1) if accelerator.queue else None))
     alone = kind == "independent"
     coupled = accelerator.memory == "shared"  # reads and writes may wait for each other as well
     early = int(random.choice([0, 0, 8, 20])) if alone else 0
@@ -111,7 +115,4 @@ def job(random, accelerator, origin, back=False):
     room = SIZE - size
     offset = int(random.choice([0, room, random.integers(room + 1)]))
     offset = offset // 32 * 32 if random.random() < 0.5 else offset // d.bytes * d.bytes
-    found = found.at(origin + offset, stride, gap)
-    if found.table + 4 * d.channels > 1 << accelerator.address_width:  # no room for more than are looked at
-        found = replace(found, descriptor=replace(d, channels=max(d.scales, 1)))
-    return found
+    return found.at(origin + offset, stride, gap).within(accelerator.address_width)

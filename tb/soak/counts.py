@@ -2,14 +2,17 @@
 
 from collections import Counter
 
+from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.synth import records
 
-__all__ = ["FAULTS", "record", "table"]
+__all__ = ["FAULTS", "SLAVE", "record", "table"]
 
-HEAD = ("accelerator", "runs", "Mcycles", "tensors", "mutated streams", "memory errors", "soft resets", "other faults",
-        "error codes")
-FAULTS = ("mutated", "memory error", "soft reset", "hard reset", "refused", "locked", "frame kept")
-CODES = ("NONE", "DESCRIPTOR", "MODE", "SHORT", "EXCESS", "READ", "WRITE", "BEAT", "BLOCK")
+HEAD = ("accelerator", "runs", "Mcycles", "tensors", "on one slave", "mutated streams", "memory errors", "soft resets",
+        "other faults", "error codes")
+FAULTS = ("mutated", "memory error", "soft reset", "hard reset", "refused", "locked", "frame kept",
+          "ring: memory error", "ring: ring error", "ring: stop", "ring: soft reset")
+SLAVE = "on one slave"  # tensors with all ports on the same one
+CODES = tuple(code.name for code in ErrorCode)
 
 
 def rows(found):
@@ -23,9 +26,10 @@ def _row(name, counts):
         return sum(count for kind, count in counts.items() if kind.startswith(starts))
 
     codes = ", ".join(f"{code} {counts[f'code {code}']:,}" for code in CODES if counts[f"code {code}"])
-    other = summed(*FAULTS[3:])
+    other = summed(*(kind for kind in FAULTS[3:] if kind not in ("ring: memory error", "ring: soft reset")))
     return (name, f"{counts['runs']:,}", f"{counts['cycles'] / 1e6:,.1f}", f"{counts['tensors']:,}",
-            f"{summed('mutated'):,}", f"{summed('memory error'):,}", f"{summed('soft reset'):,}", f"{other:,}", codes)
+            f"{counts[SLAVE]:,}", f"{summed('mutated'):,}", f"{summed('memory error', 'ring: memory error'):,}",
+            f"{summed('soft reset', 'ring: soft reset'):,}", f"{other:,}", codes)
 
 
 def table(found):
@@ -43,6 +47,6 @@ def record(name, found, keys):
     """Records a soak that ended well: {accelerator: Counter}, and {accelerator: its key}."""
     total = sum(found.values(), Counter())
     records.renew("soak", {name: {
-        "key": keys, "cycles": total["cycles"], "tensors": total["tensors"],
+        "key": keys, "cycles": total["cycles"], "tensors": total["tensors"], "shared": total[SLAVE],
         "faults": {kind: total[kind] for kind in sorted(total) if kind.startswith(FAULTS)},
         "codes": {code: total[f"code {code}"] for code in CODES if total[f"code {code}"]}}})

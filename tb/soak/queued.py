@@ -89,6 +89,4 @@ def rings(run):
     if kind in ("well", "memory error"):
         same(ended, count, "descriptors that have ended")
     run.count(f"ring: {kind}")
-    run.counts["tensors"] += ended
-    for code in codes:
-        run.counts[f"code {code.name}"] += 1
+    run.ended(codes)

@@ -203,6 +203,7 @@ class Ring:
         if start is None:
             return None
         job = job.at(self.origin + start, stride, 0 if self.plain else 32 * int(random.integers(3)))
+        job = job.within(self.accelerator.address_width)
         self.free = -(-(job.end - self.origin) // 32) * 32
         return job
 

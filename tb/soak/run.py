@@ -8,8 +8,10 @@ from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.control import limits
 from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ErrorCode
+from actcodec.sim.environment import KINDS
 from tb.offload import draws
 from tb.soak import chance
+from tb.soak.counts import SLAVE
 from tb.soak.frames import MUTATIONS, framed, mutated
 from tb.soak.queued import rings
 from tb.soak.session import Session
@@ -42,6 +44,7 @@ class Run:
     def around(self, errors=(0, 0), **behaviour):
         """Memory, streams and host behave in another way."""
         memory, patterns = chance.around(self.session, errors, **behaviour)
+        self.shared = KINDS[memory.kind] == "shared"
         self.session.polls = self.random.random() < 0.2
         self.note(f"{memory}, sink, source and host {patterns}")
 
@@ -53,9 +56,13 @@ class Run:
 
     def count(self, name, code=None):
         self.counts[name] += 1
-        if code is not None:
-            self.counts["tensors"] += 1
-            self.counts[f"code {ErrorCode(code).name}"] += 1
+        self.ended([] if code is None else [code])
+
+    def ended(self, codes):
+        """Tensors have ended with these error codes."""
+        self.counts["tensors"] += len(codes)
+        self.counts[SLAVE] += len(codes) if self.shared else 0
+        self.counts.update(f"code {ErrorCode(code).name}" for code in codes)
 
     def compress(self, job, name="compressed"):
         self.note(f"compress {job}")
