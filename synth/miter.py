@@ -76,7 +76,7 @@ def _verilog(name, ports, pins, number):
         joined += [f".\\{port} ({side}_{port})" for port in outputs]
         lines.append(f"{name} {side}({', '.join(joined)}, .mutant(16'd{chosen}));")
     contract = CONTRACTS.get(name, Contract())
-    broken, plain = ["first & ~rst", *(f"~rst & {term}" for term in contract.broken)], set(outputs)
+    broken, plain = ["miter_first & ~rst", *(f"~rst & {term}" for term in contract.broken)], set(outputs)
     different = []
     lines.append(contract.state)
     for port, condition in contract.kept.items():
@@ -105,9 +105,11 @@ def _verilog(name, ports, pins, number):
             different += [f"a_{valid} & (a_{port} != b_{port})" for port in payload]
             plain -= set(payload)
     different += [f"a_{port} != b_{port}" for port in sorted(plain)]
-    lines += ["reg first = 1, free = 0; always @(posedge clk) begin first <= 0; free <= free | breaks; end",
-              f"wire breaks = {' | '.join(f'({term})' for term in broken)};",
-              f"assign bad = ~rst & ~free & ~breaks & ({' | '.join(f'({term})' for term in different)});", "endmodule"]
+    lines += ["reg miter_first = 1, miter_free = 0;",  # names that no port has
+              "always @(posedge clk) begin miter_first <= 0; miter_free <= miter_free | miter_breaks; end",
+              f"wire miter_breaks = {' | '.join(f'({term})' for term in broken)};",
+              f"assign bad = ~rst & ~miter_free & ~miter_breaks & ({' | '.join(f'({term})' for term in different)});",
+              "endmodule"]
     return "\n".join(lines) + "\n"
 
 
