@@ -172,7 +172,8 @@ def _refused(run):
         what, code = "format", ErrorCode.FORMAT
         values = good | {"format": int(random.choice(others))}
     if limits.CODES in run.accelerator.formats and not job.mode.codes and random.random() < 0.1:
-        what, values = "format", good | {"format": FORMATS.index(limits.CODES)}
+        what, code = "format", ErrorCode.DESCRIPTOR
+        values = good | {"format": FORMATS.index(limits.CODES)}
     run.note(f"refuse {what} { {name: value for name, value in values.items() if value != good[name]} } of {job}")
     waits = random.random() < 0.5 and run.session.payload != "memory"
     if waits:
