@@ -13,7 +13,8 @@ docs/api.md has the rest. Importing this package imports nothing else; a functio
 
 from typing import Any
 
-__all__ = ["Compressed", "Evaluation", "__version__", "compress", "decompress", "evaluate", "load", "modes", "save"]
+__all__ = ["Compressed", "Evaluation", "__version__", "compress", "compress_many", "decompress", "decompress_many",
+           "evaluate", "load", "modes", "save"]
 
 
 def __getattr__(name: str) -> Any:

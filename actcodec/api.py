@@ -1,6 +1,7 @@
 """The Python API; ``import actcodec`` has these names. docs/api.md describes it."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from actcodec import codecs, container, engines, metrics, tensors
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.mode import Mode
 
-__all__ = ["Compressed", "Evaluation", "compress", "decompress", "evaluate", "load", "measured", "modes", "save"]
+__all__ = ["Compressed", "Evaluation", "compress", "compress_many", "decompress", "decompress_many", "evaluate", "load",
+           "measured", "modes", "save"]
 
 
 def compress(array: np.ndarray, mode: str, *, engine: str = "golden", **options: Any) -> Compressed:
@@ -56,6 +58,23 @@ def compress(array: np.ndarray, mode: str, *, engine: str = "golden", **options:
     return compressed
 
 
+def compress_many(arrays: Iterable[np.ndarray], mode: str, *, engine: str = "golden",
+                  **options: Any) -> list[Compressed]:
+    """Compresses arrays of any shapes and types, each as :func:`compress` does. ``rtl`` simulates an accelerator with a
+    queue: a ring of descriptors in memory has all of them done, from memory to memory.
+
+    >>> import numpy as np
+    >>> [one.nbytes for one in compress_many([np.ones((2, 8, 8), np.float32), np.zeros(5, np.float32)], "brc")]
+    [48, 32]
+    """
+    _check_engine(engine)
+    arrays = list(arrays)
+    compressed = [one for one, _ in engines.compress_many(engine, arrays, mode, **options)]
+    for text in dict.fromkeys(filter(None, map(tensors.loss, arrays))):
+        warnings.warn(text, stacklevel=2)
+    return compressed
+
+
 def decompress(compressed: Compressed, *, engine: str = "golden") -> np.ndarray:
     """The array of a :class:`Compressed`, of the shape and type that it had. Raises TypeError for anything else,
     ValueError for a payload that contradicts itself.
@@ -69,6 +88,16 @@ def decompress(compressed: Compressed, *, engine: str = "golden") -> np.ndarray:
     _check_compressed(compressed)
     compressed.check()
     return engines.decompress(engine, compressed)[0]
+
+
+def decompress_many(compressed: Iterable[Compressed], *, engine: str = "golden") -> list[np.ndarray]:
+    """The arrays of some :class:`Compressed`, of any modes, as :func:`decompress` and :func:`compress_many`."""
+    _check_engine(engine)
+    compressed = list(compressed)
+    for one in compressed:
+        _check_compressed(one)
+        one.check()
+    return [x for x, _ in engines.decompress_many(engine, compressed)]
 
 
 def save(path: str | Path, compressed: Compressed) -> int:

@@ -1,6 +1,6 @@
 """The two engines behind one pair of functions: ``golden`` is the NumPy model, ``rtl`` simulates the hardware."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,8 @@ from actcodec.extras import INSTALL, missing
 from actcodec.files import UserError
 from actcodec.golden.offload.memory.formats import CODES, HALVES
 
-__all__ = ["ENGINES", "announcing", "compress", "decompress", "prepare"]
+__all__ = ["ENGINES", "announcing", "check_hardware", "compress", "compress_many", "decompress", "decompress_many",
+           "prepare", "simulator"]
 
 ENGINES = ("golden", "rtl")
 
@@ -27,24 +28,49 @@ def compress(engine: str, x: np.ndarray, mode: str, scan: bool = False, **option
     ValueError for what cannot be.
     """
     one = codecs.find(mode)
-    settings = one.option_values(options)
-    values: np.ndarray
-    values, dtype = tensors.as_float32(x)
-    values = values.reshape(view(x.shape))
-    words = tensors.words(x).reshape(values.shape) if dtype in (*HALVES, CODES) else values
-    if dtype == CODES:
-        _check_codes(one, settings)
-    if (one.halves and dtype in HALVES) or dtype == CODES:
-        values, settings = words, settings | {"dtype": dtype}
+    values, words, dtype, settings = _prepared(x, one, options)
     if engine == "rtl":
         with simulator(one) as rtl:
-            form = "float32" if dtype == "float64" else dtype
-            compressed, cycles = rtl.compress(words, one, **settings | {"dtype": form, "scan": scan})
+            compressed, cycles = rtl.compress(words, one, **settings | {"dtype": _form(dtype), "scan": scan})
     elif scan:
         raise UserError("a scan needs the rtl engine")
     else:
         compressed, cycles = one.model.compress(values, **settings), None
     return replace(compressed, shape=x.shape, dtype=dtype), cycles
+
+
+def compress_many(engine: str, arrays: Sequence[np.ndarray], mode: str, **options: Any) -> list[tuple[Compressed, Any]]:
+    """What :func:`compress` returns, of each array; simulated hardware has them done by a ring of descriptors."""
+    if engine != "rtl":
+        return [compress(engine, x, mode, **options) for x in arrays]
+    one = codecs.find(mode)
+    todo = []
+    for x in arrays:
+        _, words, dtype, settings = _prepared(x, one, options)
+        todo.append((dtype, words, settings | {"dtype": _form(dtype)}))
+    with simulator(one) as rtl:
+        results = rtl.compress_many([(words, settings) for _, words, settings in todo], one)
+    return [(replace(compressed, shape=x.shape, dtype=dtype), cycles)
+            for x, (dtype, *_), (compressed, cycles) in zip(arrays, todo, results, strict=True)]
+
+
+def _prepared(x, mode, options):
+    """Values and words of an array, its type, and a value for each option of the mode."""
+    settings = mode.option_values(options)
+    values: np.ndarray
+    values, dtype = tensors.as_float32(x)
+    values = values.reshape(view(x.shape))
+    words = tensors.words(x).reshape(values.shape) if dtype in (*HALVES, CODES) else values
+    if dtype == CODES:
+        _check_codes(mode, settings)
+    if (mode.halves and dtype in HALVES) or dtype == CODES:
+        values, settings = words, settings | {"dtype": dtype}
+    return values, words, dtype, settings
+
+
+def _form(dtype):
+    """Of words in the hardware's memory."""
+    return "float32" if dtype == "float64" else dtype
 
 
 def _check_codes(mode, settings):
@@ -60,12 +86,28 @@ def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:
     """``(array, cycles)``, as :func:`compress`. Raises ValueError where the payload contradicts itself."""
     mode, cycles = codecs.find(compressed.mode), None
     if engine == "rtl":
-        narrow = compressed.dtype in (*HALVES, CODES) and not compressed.wide
         with simulator(mode) as rtl:
-            values, cycles = rtl.decompress(compressed.seen, compressed.dtype if narrow else "float32")
+            values, cycles = rtl.decompress(compressed.seen, _narrow(compressed))
     else:
         values = mode.model.decompress(compressed.seen)
     return tensors.restore(values, compressed.shape, compressed.dtype), cycles
+
+
+def decompress_many(engine: str, compressed: Sequence[Compressed]) -> list[tuple[np.ndarray, Any]]:
+    """What :func:`decompress` returns, of each; simulated hardware has them done by rings of descriptors."""
+    if engine != "rtl":
+        return [decompress(engine, one) for one in compressed]
+    for one in compressed:
+        check_hardware(codecs.find(one.mode))
+    with simulator() as rtl:
+        results = rtl.decompress_many([(one.seen, _narrow(one)) for one in compressed])
+    return [(tensors.restore(values, one.shape, one.dtype), cycles)
+            for one, (values, cycles) in zip(compressed, results, strict=True)]
+
+
+def _narrow(compressed):
+    """Of the words that hardware writes."""
+    return compressed.dtype if compressed.dtype in (*HALVES, CODES) and not compressed.wide else "float32"
 
 
 def prepare(modes: Iterable[str] = ()) -> None:
@@ -75,12 +117,18 @@ def prepare(modes: Iterable[str] = ()) -> None:
         rtl.prepare(chosen=[modes] if modes else None)
 
 
+def check_hardware(mode: Mode) -> None:
+    """Raises :class:`UserError` for a mode without."""
+    if "rtl" not in mode.engines:
+        raise UserError(f"mode {mode.name} has no hardware; use the golden engine")
+
+
 @contextmanager
 def simulator(mode: Mode | None = None) -> Iterator[Any]:
     """The module that simulates ``mode``, imported only now; its errors (no compiler, a package that is missing) become
     the user's."""
-    if mode and "rtl" not in mode.engines:
-        raise UserError(f"mode {mode.name} has no hardware; use the golden engine")
+    if mode:
+        check_hardware(mode)
     try:
         from actcodec.sim import rtl_engine as rtl
         try:

@@ -3,26 +3,31 @@
 What drives it is the driver of real hardware (driver.py); only memory, DMA engine and bus are simulated with it.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from actcodec.codecs import find, host_mode
+from actcodec.codecs import find, host_mode, lane_modes
 from actcodec.codecs.codec import LanePayload
 from actcodec.codecs.compressed import Compressed
 from actcodec.codecs.mode import Mode
-from actcodec.driver import AcceleratorError, Driver, Plain, Result, check_scan, run
+from actcodec.descriptors import SIZE
+from actcodec.driver import MOST, AcceleratorError, Driver, Plain, Result, check_scan, run
 from actcodec.golden.offload.memory import formats
+from actcodec.ring import Ring
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import configuration, prepare
 from actcodec.sim.simulator import PACKET, Simulator
 from actcodec.sim.toolchain import SimulationError
 
-__all__ = ["Cycles", "SimulatedHost", "SimulationError", "compress", "decompress", "prepare"]
+__all__ = ["QUEUE", "Cycles", "SimulatedHost", "SimulationError", "compress", "compress_many", "decompress",
+           "decompress_many", "prepare"]
 
+QUEUE = 256  # descriptors of a ring
 BAD_PAYLOAD = (ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK)
 
 
@@ -32,7 +37,7 @@ class Cycles:
 
     cycles: int  # the accelerator's counter: from its start to its end
     blocks: int  # of the CDU that has most of them; the others work side by side with it
-    latency: int  # from the host's start to the first beat out: memory's, the plan's and that of the units
+    latency: int | None  # from the host's start to the first beat out; None of a ring
     bytes: int  # of the whole payload
     nans: int = 0
     saturated: int = 0
@@ -92,26 +97,20 @@ class SimulatedHost:
         result = self._run(self.driver.decompress(
             0, c.shape, host_mode(c.mode).name, scales=c.scales, settings=c.settings, scale_table=self.table,
             lengths=c.lengths, dtype=self.dtype, payload=(self.place, len(c.payload)) if self.room else None))
-        kind = {"float32": np.float32, formats.CODES: np.int8}.get(self.dtype, np.uint16)
-        return result, self.simulator.bytes[: self.size].view(kind).reshape(c.shape).copy()
+        return result, self.simulator.bytes[: self.size].view(_type(self.dtype)).reshape(c.shape).copy()
 
     def _run(self, coroutine):
         try:
             return run(coroutine)
         except AcceleratorError as error:
-            if error.code in BAD_PAYLOAD:
-                raise ValueError(str(error)) from error
-            raise SimulationError(str(error)) from error
+            raise _raised(error) from error
 
     def cycles(self, result: Result, stored: LanePayload, decompressing: bool) -> Cycles:
         """:class:`Cycles` of the tensor that was done last, the first one of this host."""
         passed = self.simulator.traffic()
         out = passed["written"][: self.cdus] if decompressing else [passed["sent"], *passed["written"][self.cdus :]]
         first = min(traffic.first for traffic in out if traffic.transfers)
-        most = 4 * -(-stored.blocks // 4 // self.cdus)
-        counters = result.counters
-        return Cycles(counters["cycles"], min(stored.blocks, most), first - self.started, stored.payload_bytes,
-                      counters["nans"], counters["saturated"])
+        return _cycles(result, stored, first - self.started)
 
 
 class Contents:
@@ -132,17 +131,15 @@ def compress(x: np.ndarray, mode: Mode, cdus: int = 1, dtype: str = "float32", s
     """As the model's ``compress``, by simulated hardware: (``Compressed``, :class:`Cycles`). A ``dtype`` of 16 bits is
     that of the words ``x``, uint16, int8 that of codes. With ``scan`` the hardware finds the scales; raises ValueError
     for a mode without, and for one whose scales have more than a scan finds."""
-    values = formats.widen(x, dtype) if dtype in formats.HALVES and not mode.halves else x
-    lane, words, settings = mode.model.plan(values, dtype, **options)
+    lane, job = _planned(x, mode, dtype, options)
     if scan and (not lane.scaled or lane.format.segmented):
         raise ValueError(f"mode {mode.name} has no scales that a scan finds")
     if scan:
         check_scan(options)
-    host = SimulatedHost(x.shape, host_mode(lane).name, cdus, dtype, scan=scan)
-    result, payload = host.compress(x, host_mode(lane).name, signs=options.get("signs", False),
-                                    scales="hardware" if scan else words, settings=settings)
-    stored = LanePayload(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths,
-                         dtype if mode.halves or dtype == formats.CODES else "float32")
+        job |= {"scales": "hardware"}
+    host = SimulatedHost(x.shape, job["mode"], cdus, dtype, scan=scan)
+    result, payload = host.compress(x, **job)
+    stored = _stored(mode, lane, x, payload, result, cdus, dtype)
     return mode.model.pack(stored, **options), host.cycles(result, stored, False)
 
 
@@ -154,3 +151,114 @@ def decompress(compressed: Compressed, dtype: str = "float32") -> tuple[np.ndarr
     host = SimulatedHost(stored.shape, host_mode(stored.mode).name, stored.cdus, dtype)
     result, x = host.decompress(stored)
     return x, host.cycles(result, stored, True)
+
+
+def compress_many(tensors: Sequence[tuple[np.ndarray, Mapping[str, Any]]],
+                  mode: Mode) -> list[tuple[Compressed, Cycles]]:
+    """As :func:`compress` of each of (tensor, its parameters), from memory to memory; one ring has all of them done
+    that need the same accelerator."""
+    lanes, jobs = [], []
+    for x, parameters in tensors:
+        options = {"cdus": 1, "dtype": "float32", **parameters}
+        cdus, dtype = options.pop("cdus"), options.pop("dtype")
+        lane, job = _planned(x, mode, dtype, options)
+        lanes.append((lane, options))
+        blocks = mode.model.view(x.shape).blocks(lane.tiled) + 4 * cdus
+        jobs.append(_Job(cdus, {"shape": x.shape, "dtype": dtype, **job}, x.tobytes(), MOST * 64 * blocks))
+    found = []
+    for (x, _), (lane, options), job, (result, payload) in zip(tensors, lanes, jobs, _by_rings(jobs, False),
+                                                               strict=True):
+        stored = _stored(mode, lane, x, payload, result, job.cdus, job.parameters["dtype"])
+        found.append((mode.model.pack(stored, **options), _cycles(result, stored)))
+    return found
+
+
+def decompress_many(tensors: Sequence[tuple[Compressed, str]]) -> list[tuple[np.ndarray, Cycles]]:
+    """As :func:`decompress` of each of (compressed, dtype), as :func:`compress_many`."""
+    jobs, unpacked = [], [find(compressed.mode).model.unpack(compressed) for compressed, _ in tensors]
+    for c, (_, dtype) in zip(unpacked, tensors, strict=True):
+        parameters = {"shape": c.shape, "mode": host_mode(c.mode).name, "dtype": dtype, "scales": c.scales,
+                      "settings": c.settings, "lengths": c.lengths}
+        jobs.append(_Job(c.cdus, parameters, c.payload, formats.bytes_of(dtype) * math.prod(c.shape)))
+    return [(np.frombuffer(data, _type(dtype)).reshape(c.shape).copy(), _cycles(result, c))
+            for c, (_, dtype), (result, data) in zip(unpacked, tensors, _by_rings(jobs, True), strict=True)]
+
+
+class _Job(NamedTuple):
+    """A tensor one way: parameters of the driver, what is read, and the bytes that there is room for."""
+
+    cdus: int
+    parameters: dict[str, Any]
+    data: bytes
+    room: int
+
+
+def _by_rings(jobs, back):
+    """What became of each, (result, bytes written): a ring for each accelerator that they need."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    found = [None] * len(jobs)
+    for index, job in enumerate(jobs):
+        narrow = job.parameters["dtype"] != "float32"
+        groups.setdefault((configuration(job.parameters["mode"]), job.cdus, narrow), []).append(index)
+    for (modes, cdus, narrow), some in groups.items():
+        hardware = {"formats": formats.FORMATS} if narrow else {}
+        for index, one in zip(some, _by_ring(modes, cdus, hardware, [jobs[k] for k in some], back), strict=True):
+            found[index] = one
+    return found
+
+
+def _by_ring(modes, cdus, hardware, jobs, back):
+    todo, places, at = [], [], QUEUE * SIZE
+    for _, parameters, data, room in jobs:
+        tensor, payload = (room, len(data)) if back else (len(data), room)
+        table = at + -(-tensor // 32) * 32
+        channels = lane_modes(parameters["mode"])[0].model.view(parameters["shape"]).channels
+        space = table + -(-4 * channels // 32) * 32
+        todo.append({**parameters, "address": at, "scale_table": table, "payload": (space, payload)})
+        places.append((space, at) if back else (at, space))
+        at = space + -(-payload // 32) * 32
+    simulator = Simulator(modes, cdus, at, payload="memory", queue=QUEUE, **hardware)
+    memory = Contents(simulator.bytes)
+    for (place, _), job in zip(places, jobs, strict=True):
+        memory.write(place, job.data)
+
+    async def wait():
+        simulator.run()
+
+    driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
+    ring = run(Ring.open(driver, 0, driver.queue))
+    results = run((ring.decompress_many if back else ring.compress_many)(todo))
+    for result in results:
+        if isinstance(result, AcceleratorError):
+            raise _raised(result)
+    return [(result, memory.read(place, result.counters["bytes_out"]))
+            for (_, place), result in zip(places, results, strict=True)]
+
+
+def _planned(x, mode, dtype, options):
+    """The mode of a lane, and parameters of the driver."""
+    values = formats.widen(x, dtype) if dtype in formats.HALVES and not mode.halves else x
+    lane, words, settings = mode.model.plan(values, dtype, **options)
+    return lane, {"mode": host_mode(lane).name, "signs": options.get("signs", False), "scales": words,
+                  "settings": settings}
+
+
+def _stored(mode, lane, x, payload, result, cdus, dtype):
+    return LanePayload(lane, x.shape, payload, result.scales, result.settings, cdus, result.lengths,
+                       dtype if mode.halves or dtype == formats.CODES else "float32")
+
+
+def _cycles(result, stored, latency=None):
+    counters, most = result.counters, 4 * -(-stored.blocks // 4 // stored.cdus)
+    return Cycles(counters["cycles"], min(stored.blocks, most), latency, stored.payload_bytes, counters["nans"],
+                  counters["saturated"])
+
+
+def _raised(error):
+    """The exception for an accelerator's error."""
+    return (ValueError if error.code in BAD_PAYLOAD else SimulationError)(str(error))
+
+
+def _type(dtype):
+    """Of an array of a tensor's words."""
+    return {"float32": np.float32, formats.CODES: np.int8}.get(dtype, np.uint16)
