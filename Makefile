@@ -17,7 +17,7 @@ endif
 benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
-.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog registers vivado soc dram docs figures site stale dist lint clean
+.PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog registers vivado soc board dram docs figures site stale dist lint clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1	/' | expand -t 20
@@ -110,6 +110,10 @@ vivado:  ## write an accelerator as IP for Vivado, and as IP-XACT, to build/viva
 soc:  ## build a LiteX SoC with the accelerator, boot it in Verilator, and compare what it prints with golden (RENEW=1)
 	@scripts/setup.sh soc
 	@$(BIN)/python -m examples.litex $(if $(filter-out 0,$(RENEW)),--renew)
+
+board:  ## a bitstream of the SoC with DDR3 for the ECPIX-5 85F, in build/board, which takes long (SYNTHESIS=1: netlist alone)
+	@scripts/setup.sh soc synth
+	@$(BIN)/python -W ignore -m examples.litex.bitstream $(if $(filter-out 0,$(SYNTHESIS)),--synthesis)
 
 dram:  ## tensors through an accelerator on LiteDRAM and DDR3, there and back; rates (SWEEP=1: other queues, RENEW=1)
 	@scripts/setup.sh soc

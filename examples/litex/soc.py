@@ -17,18 +17,19 @@ MEMORY, SIZE = 0x4000_0000, 1 << 18
 REGISTERS = 0x9000_0000  # the processor does not cache what lies above 0x8000_0000
 
 
-class SoC(SoCCore):
-    """``source``: the accelerator's Verilog. ``rom``: words of the program, for which there are ``rom_size`` bytes."""
+class System(SoCCore):
+    """What the SoC has in simulation and on a board. ``rom``: words of the program, for which there are ``rom_size``
+    bytes."""
 
-    def __init__(self, source, rom_size=1 << 17, rom=()):
-        platform = SimPlatform("sim", list(PINS))
-        self.cd_sys = ClockDomain()
-        self.comb += self.cd_sys.clk.eq(platform.request("clk")), self.cd_sys.rst.eq(platform.request("rst"))
-        SoCCore.__init__(self, platform, CLOCK, bus_standard="axi", cpu_type="vexriscv", uart_baudrate=BAUD,
+    def __init__(self, platform, clock, baud, rom_size=1 << 17, rom=()):
+        SoCCore.__init__(self, platform, clock, bus_standard="axi", cpu_type="vexriscv", uart_baudrate=baud,
                          integrated_rom_size=rom_size, integrated_rom_init=list(rom), integrated_sram_size=0x4000,
                          ident="actcodec")
 
-        self.actcodec = Accelerator(platform, source)
+    def add_accelerator(self, source, memory, size):
+        """Adds the accelerator, whose Verilog is ``source``; ``memory`` is an AXI slave of 256 bits with ``size`` bytes
+        from :data:`MEMORY` on."""
+        self.actcodec = Accelerator(self.platform, source)
         self.bus.add_slave("actcodec", self.actcodec.registers, SoCRegion(origin=REGISTERS, size=0x1000, cached=False))
         self.irq.add("actcodec", use_loc_if_exists=True)
 
@@ -37,6 +38,17 @@ class SoC(SoCCore):
         wide = wishbone.Interface(data_width=256, address_width=32, addressing="word")
         processor = axi.AXIInterface(data_width=256, address_width=32)
         self.submodules += wishbone.Converter(narrow, wide), axi.Wishbone2AXI(wide, processor)
-        self.bus.add_slave("main_ram", narrow, SoCRegion(origin=MEMORY, size=SIZE, mode="rw"))
+        self.bus.add_slave("main_ram", narrow, SoCRegion(origin=MEMORY, size=size, mode="rw"))
+        self.arbiter = axi.AXIArbiter([self.actcodec.lane, self.actcodec.payload, processor], memory)
+
+
+class SoC(System):
+    """The one that is simulated."""
+
+    def __init__(self, source):
+        platform = SimPlatform("sim", list(PINS))
+        self.cd_sys = ClockDomain()
+        self.comb += self.cd_sys.clk.eq(platform.request("clk")), self.cd_sys.rst.eq(platform.request("rst"))
+        System.__init__(self, platform, CLOCK, BAUD)
         self.ram = Ram(MEMORY, SIZE)
-        self.arbiter = axi.AXIArbiter([self.actcodec.lane, self.actcodec.payload, processor], self.ram.axi)
+        self.add_accelerator(source, self.ram.axi, SIZE)

@@ -102,6 +102,48 @@ def test_firmware_compiles_and_fits(soc):
     assert "actcodec actcodec" in build.hardware(one, folder)
 
 
+@pytest.fixture(scope="module")
+def board(soc, tmp_path_factory):
+    """The SoC for the ECPIX-5 with that accelerator. (folder, SoC)."""
+    from examples.litex import build
+    from examples.litex.board import Board
+
+    logging.disable(logging.INFO)
+    source, _, _ = soc
+    folder = tmp_path_factory.mktemp("board")
+    one = Board(source / "actcodec.v")
+    build.headers(one, folder)
+    logging.disable(logging.NOTSET)
+    return folder, one
+
+
+@pytest.mark.regress
+def test_the_board_s_memory_is_ddr3_and_its_firmware_trains_it(board):
+    from examples.litex import build
+
+    folder, one = board
+    region = one.bus.regions["main_ram"]
+    assert (region.origin, region.size) == (0x4000_0000, 512 << 20)
+    words = build.firmware(folder)
+    assert 4 * len(words) <= one.bus.regions["rom"].size
+    assert b"sdram_init" in (folder / "firmware.elf").read_bytes()
+    one.init_rom("rom", words, auto_size=False)
+    verilog = build.hardware(one, folder)
+    assert "actcodec actcodec" in verilog and "ECLKSYNCB" in verilog and "DQSBUFM" in verilog
+
+
+@pytest.mark.regress
+def test_what_the_bitstream_s_build_prints():
+    from examples.litex.bitstream import USED, summary
+
+    report = {"utilization": {kind: {"used": 1234, "available": 83640} for kind in USED},
+              "fmax": {"sys": {"achieved": 80.25, "constraint": 75.0}}}
+    lines, met = summary(report)
+    assert met and lines[0] == "LUTs: 1,234 of 83,640" and lines[-1] == "sys: 80.2 MHz, needs 75.0"
+    report["fmax"]["sys"]["achieved"] = 74.9
+    assert summary(report) == ([*lines[:-1], "sys: 74.9 MHz, needs 75.0"], False)
+
+
 @pytest.mark.regress
 def test_memory_behind_its_arbiter(random):
     """Bursts of three masters at once, which rest at random: each reads what it wrote; elsewhere is DECERR."""
