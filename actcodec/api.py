@@ -23,24 +23,24 @@ def compress(array: np.ndarray, mode: str, *, engine: str = "golden", **options:
     ----------
     array : numpy.ndarray
         float16, bfloat16 (of ml_dtypes), float32 or float64, of 1 to 5 dimensions, in any memory order; or int8, codes
-        of SFPR, in modes that begin with it. What is rounded when float64 becomes float32 gives a ``UserWarning``.
+        of SFPR, in modes that begin with it. A ``UserWarning`` tells that rounding float64 to float32 changed values.
     mode : str
-        One of :func:`modes`. A tensor without tiles of 8x8 gets ``sfpr-zvc`` in place of ``jpeg-act``.
+        One of :func:`modes`. A tensor too small for tiles of 8x8 gets ``sfpr-zvc`` instead of ``jpeg-act``.
     engine : str
-        ``golden``, the NumPy model, or ``rtl``, a simulation of the hardware, which gives the same bytes and is built
-        when it is used for the first time.
+        ``golden``, the NumPy model, or ``rtl``, a simulation of the hardware, which returns the same bytes and is built
+        on first use.
     **options
-        Those of the mode: ``actcodec.modes()[mode].options``.
+        Options of the mode: ``actcodec.modes()[mode].options``.
 
     Returns
     -------
     Compressed
         With ``mode``, ``shape``, ``dtype``, ``options``, ``payload``, ``ratio`` (bytes of the array over bytes of the
-        payload), ``nbytes`` (of all that has to be kept: those of the file that :func:`save` writes) and
-        ``ratio_with_side`` (bytes of the array over ``nbytes``).
+        payload), ``nbytes`` (the size of the file that :func:`save` writes) and ``ratio_with_side`` (bytes of the array
+        over ``nbytes``).
 
-    Raises TypeError for another type or a masked array, ValueError for a mode, a shape or an option that cannot be, and
-    for finite values of float64 beyond float32's range.
+    Raises TypeError for another type or a masked array, ValueError for an illegal mode, shape or option, and for finite
+    values of float64 beyond float32's range.
 
     >>> import numpy as np
     >>> x = np.linspace(-1, 1, 4096, dtype=np.float32).reshape(1, 1, 64, 64)
@@ -76,8 +76,8 @@ def compress_many(arrays: Iterable[np.ndarray], mode: str, *, engine: str = "gol
 
 
 def decompress(compressed: Compressed, *, engine: str = "golden") -> np.ndarray:
-    """The array of a :class:`Compressed`, of the shape and type that it had. Raises TypeError for anything else,
-    ValueError for a payload that contradicts itself.
+    """The array of a :class:`Compressed`, in its original shape and type. Raises TypeError for anything else,
+    ValueError for an inconsistent payload.
 
     >>> import numpy as np
     >>> x = np.array([1.5, 0, -2, 0], np.float16)
@@ -101,15 +101,15 @@ def decompress_many(compressed: Iterable[Compressed], *, engine: str = "golden")
 
 
 def save(path: str | Path, compressed: Compressed) -> int:
-    """Writes an .act file, in one piece, and returns how many bytes it has. Raises TypeError for anything but a
-    :class:`Compressed`, ValueError for one that contradicts itself, ``actcodec.files.UserError`` if it cannot be
+    """Writes an .act file, atomically, and returns its size in bytes. Raises TypeError for anything but a
+    :class:`Compressed`, ValueError for an inconsistent one, ``actcodec.files.UserError`` if the file cannot be
     written."""
     _check_compressed(compressed)
     return container.write(path, compressed)
 
 
 def load(path: str | Path) -> Compressed:
-    """The :class:`Compressed` in an .act file. Raises ``actcodec.container.ContainerError`` for anything else, OSError
+    """The :class:`Compressed` in an .act file. Raises ``actcodec.container.ContainerError`` for any other file, OSError
     as ``open`` does.
 
     >>> import numpy as np, os, tempfile
@@ -136,7 +136,7 @@ def modes() -> dict[str, Mode]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a mode makes of an array."""
+    """Ratio and error of a mode for an array."""
 
     mode: str  # the one that was used
     options: dict  # a value for each
@@ -153,7 +153,7 @@ class Evaluation:
 
 def evaluate(array: np.ndarray, mode: str, *, engine: str = "golden", **options: Any) -> Evaluation:
     """Compresses an array and decompresses it again: an :class:`Evaluation`. Parameters and exceptions are those of
-    :func:`compress`; the error is that against the array as it was given, so it has the rounding of float64 in it.
+    :func:`compress`; the error is relative to the original array, so it includes the rounding of float64.
 
     >>> import numpy as np
     >>> x = np.linspace(-1, 1, 4096, dtype=np.float32).reshape(1, 1, 64, 64)
@@ -168,7 +168,7 @@ def evaluate(array: np.ndarray, mode: str, *, engine: str = "golden", **options:
 
 
 def measured(array: np.ndarray, compressed: Compressed) -> Evaluation:
-    """The :class:`Evaluation` of an array that has been compressed already."""
+    """The :class:`Evaluation` of an array and its :class:`Compressed`."""
     c, mode = compressed, codecs.find(compressed.mode)
     errors = metrics.errors(_as_floats(array), _as_floats(engines.decompress("golden", c)[0]))
     saturated = mode.model.saturated(tensors.as_float32(array)[0].reshape(c.seen.shape), c.seen)
@@ -183,7 +183,7 @@ def _as_floats(array):
 
 def _check_compressed(compressed):
     if not isinstance(compressed, Compressed):
-        raise TypeError(f"compressed is {type(compressed).__name__}, has to be an actcodec.Compressed")
+        raise TypeError(f"compressed is {type(compressed).__name__}, must be an actcodec.Compressed")
 
 
 def _check_engine(engine):

@@ -78,7 +78,7 @@ class RegisterAccess:
         words: dict[int, int] = {}
         for name, value in values.items():
             if not 0 <= value < 1 << VALUES[name].width:
-                raise ValueError(f"{name} is {value}, has to fit {VALUES[name].width} bits")
+                raise ValueError(f"{name} is {value}, must fit {VALUES[name].width} bits")
         for bits in BITS:
             if bits.name in values and bits.part < (sizes or {}).get(bits.name, VALUES[bits.name].width):
                 piece = values[bits.name] >> bits.part & (1 << bits.width) - 1

@@ -21,7 +21,7 @@ def descriptor(values: Mapping[str, int]) -> bytes:
         if not places[name] or not VALUES[name].locked:
             raise ValueError(f"a descriptor has no {name}")
         if not 0 <= value < 1 << VALUES[name].width:
-            raise ValueError(f"{name} is {value}, has to fit {VALUES[name].width} bits")
+            raise ValueError(f"{name} is {value}, must fit {VALUES[name].width} bits")
         for bits in places[name]:
             at = bits.address - DESCRIPTOR.start
             piece = (value >> bits.part & (1 << bits.width) - 1) << bits.low

@@ -79,7 +79,7 @@ def _check_codes(mode, settings):
         raise ValueError(codecs.refused(mode))
     for option in mode.options:
         if option.name in ("signs", "scaling", "cap", "clip") and settings[option.name] not in (None, option.default):
-            raise ValueError(f"{option.name} is {settings[option.name]}, which is for SFPR: {CODES} have passed it")
+            raise ValueError(f"{option.name} is {settings[option.name]}, which is for SFPR: {CODES} values bypass it")
 
 
 def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:

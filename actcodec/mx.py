@@ -1,4 +1,4 @@
-"""Tensors in MX between this package and torchao, which keeps scales and elements apart."""
+"""Conversion of MX tensors between this package and torchao, which stores scales and elements separately."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -29,12 +29,13 @@ def _check(form: str, shape: Sequence[int]) -> None:
 
 
 def to_torchao(compressed: Compressed) -> "tuple[torch.Tensor, torch.Tensor]":
-    """Scales and elements of a :class:`~actcodec.Compressed` of mode ``mx`` as ``torchao.prototype.mx_formats`` has
-    them: a tensor of float8_e8m0fnu, one for 32 values of a row, and one of float8_e4m3fn or float8_e5m2, of bytes
-    with an element each (e3m2, e2m3), or of bytes with two, the first in the lower half (e2m1).
+    """Scales and elements of a :class:`~actcodec.Compressed` of mode ``mx`` in the layout of
+    ``torchao.prototype.mx_formats``: a tensor of float8_e8m0fnu, one for each 32 values of a row, and one of
+    float8_e4m3fn or float8_e5m2, of bytes with one element each (e3m2, e2m3), or of bytes with two, the first in the
+    lower half (e2m1).
 
-    Scales and elements are moved whole, not decoded. Raises ValueError for another mode, for int8, which torchao does
-    not have, for elements behind a coder, and for rows that are no multiple of 32 values.
+    Nothing is decoded. Raises ValueError for another mode, for int8, which torchao does not have, for elements that
+    have passed a coder, and for rows that are not a multiple of 32 values.
     """
     import torch
 
@@ -59,7 +60,8 @@ def from_torchao(scales: "torch.Tensor", elements: "torch.Tensor", format: str) 
     """The :class:`~actcodec.Compressed` of torchao's scales and elements, of ``format`` e4m3, e5m2, e3m2, e2m3 or e2m1:
     the reverse of :func:`to_torchao`. Its scales are inline, for one CDU.
 
-    Raises ValueError for another format, for rows that are no multiple of 32 values, and for scales of another shape.
+    Raises ValueError for another format, for rows that are not a multiple of 32 values, and for scales of another
+    shape.
     """
     import torch
 
@@ -68,7 +70,7 @@ def from_torchao(scales: "torch.Tensor", elements: "torch.Tensor", format: str) 
     shape = (*elements.shape[:-1], elements.shape[-1] * per_byte) if elements.ndim else ()
     _check(format, shape)
     if scales.shape != (*shape[:-1], shape[-1] // GROUP):
-        raise ValueError(f"scales have the shape {scales.shape}, elements want {(*shape[:-1], shape[-1] // GROUP)}")
+        raise ValueError(f"scales have the shape {scales.shape}, elements need {(*shape[:-1], shape[-1] // GROUP)}")
     width, length = FORMATS[format].width, elements.size * per_byte
     blocks = -(-length // BLOCK)
     data = np.zeros((blocks, HEAD + BLOCK * width // 8), np.uint8)

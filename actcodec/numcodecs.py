@@ -43,7 +43,7 @@ class Actcodec(Codec):
     def encode(self, buf: Any) -> bytes:
         x = np.asarray(buf)
         if not x.dtype.isnative or not x.flags.c_contiguous:
-            raise ValueError(f"a chunk of type {x.dtype.str} and strides {x.strides} is not in C order, and in the "
+            raise ValueError(f"a chunk of type {x.dtype.str} and strides {x.strides} must be in C order and in the "
                              "machine's byte order")
         return container.pack(api.compress(x, self.mode, **self.options))
 

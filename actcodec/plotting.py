@@ -14,7 +14,7 @@ def form(target: str | Path) -> str:
     """The form that a picture's name asks for; PNG if it has no ending. Raises :class:`~actcodec.files.UserError`."""
     suffix = Path(target).suffix[1:].lower() or FORMS[0]
     if suffix not in FORMS:
-        raise UserError(f"{target}: no picture is called so; take .png, .svg or .pdf")
+        raise UserError(f"{target}: not the name of a picture; use .png, .svg or .pdf")
     return suffix
 
 

@@ -1,4 +1,4 @@
-"""Arrays of the types that a tensor may have, as the float32 that the modes work on, and back."""
+"""Conversion of arrays to float32, on which the modes work, and back."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +14,8 @@ __all__ = ["as_float32", "dtype_name", "loss", "restore", "words"]
 
 
 def dtype_name(dtype: np.dtype) -> str:
-    """The name in ``DTYPES`` of a NumPy dtype, of either byte order. bfloat16 is that of ml_dtypes, or the two bytes
-    without a type that NumPy finds in its place in a .npy file. Raises TypeError."""
+    """The name in ``DTYPES`` of a NumPy dtype, of either byte order. bfloat16 is that of ml_dtypes, or two bytes without
+    a type, as NumPy reads it from a .npy file. Raises TypeError."""
     if dtype.kind == "V" and dtype.itemsize == 2 and not dtype.names:
         return "bfloat16"
     name = dtype.newbyteorder("=").name
@@ -27,14 +27,14 @@ def dtype_name(dtype: np.dtype) -> str:
 def as_float32(x: ArrayLike) -> tuple[NDArray[np.float32], str]:
     """``(values, dtype)``: a contiguous float32 array of the shape of ``x``, and the name of the type that ``x`` has.
 
-    float16 and bfloat16 stay what they are, float64 is rounded, int8, codes of SFPR, count as numbers. Raises
-    TypeError for anything but an array of such a type, masked arrays included, ValueError for a shape that cannot
-    be, and for finite values beyond float32's range.
+    float16 and bfloat16 are exact, float64 is rounded, int8, codes of SFPR, count as numbers. Raises TypeError for
+    anything but an array of such a type, also for masked arrays, ValueError for an illegal shape and for finite values
+    beyond float32's range.
     """
     if not isinstance(x, np.ndarray):
-        raise TypeError(f"tensor is {type(x).__name__}, has to be a NumPy array")
+        raise TypeError(f"tensor is {type(x).__name__}, must be a NumPy array")
     if isinstance(x, np.ma.MaskedArray):
-        raise TypeError("tensor is a masked array, and nothing here keeps a mask: give x.filled(value) or x.data")
+        raise TypeError("tensor is a masked array, and no mode keeps a mask: pass x.filled(value) or x.data")
     name = dtype_name(x.dtype)
     view(x.shape)
     if name in formats.HALVES:
@@ -68,7 +68,7 @@ def restore(values: np.ndarray, shape: Sequence[int], dtype: str) -> np.ndarray:
 
 
 def loss(x: np.ndarray) -> str | None:
-    """What is lost when an array becomes float32, as text, or None."""
+    """A sentence about the rounding of an array to float32, or None if it is exact."""
     if dtype_name(x.dtype) != "float64":
         return None
     values, _ = as_float32(x)

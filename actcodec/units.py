@@ -90,7 +90,7 @@ def register(*units: Unit) -> None:
     """Adds units. Raises ValueError for a name that another one has."""
     for unit in units:
         if unit.name in UNITS:
-            raise ValueError(f"unit {unit.name} has the name of another one")
+            raise ValueError(f"unit {unit.name} has the name of another unit")
         UNITS[unit.name] = unit
 
 

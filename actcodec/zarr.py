@@ -50,4 +50,4 @@ class Actcodec(ArrayBytesCodec):
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         # What Zarr expects of a codec whose size is not fixed.
-        raise NotImplementedError("how many bytes a chunk takes depends on its values")
+        raise NotImplementedError("the size of a chunk depends on its values")

@@ -1,4 +1,4 @@
-"""What a mode does to tensors, in NumPy: :class:`Codec`, and :class:`LaneCodec`, which the stages of a lane make."""
+"""The models of modes, in NumPy: :class:`Codec`, and :class:`LaneCodec`, which consists of a lane's stages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +18,8 @@ __all__ = ["Codec", "LaneCodec", "LanePayload"]
 
 
 class Codec:
-    """The model of a :class:`~actcodec.codecs.mode.Mode`. Tensors are float32, of 2 or 4 dimensions, in C order; or, of
-    a mode with ``halves`` and a ``dtype`` of 16 bits, its words, uint16; or, of one with ``codes``, these, int8."""
+    """The model of a :class:`~actcodec.codecs.mode.Mode`. Tensors are float32, of 2 or 4 dimensions, in C order; in a
+    mode with ``halves`` also uint16, the words of 16-bit values; in a mode with ``codes`` also int8, its codes."""
 
     def __init__(self, mode: Any) -> None:
         self.mode = mode
@@ -30,42 +30,42 @@ class Codec:
         raise NotImplementedError
 
     def decompress(self, compressed: Compressed) -> np.ndarray:
-        """The tensor. Raises ValueError for a payload that contradicts itself."""
+        """The tensor. Raises ValueError for an inconsistent payload."""
         raise NotImplementedError
 
     def side_bytes(self, shape: Sequence[int], **options: Any) -> int:
-        """Bytes of side information; of the options, those that a file has."""
+        """Bytes of side information; ``options`` are those that a file has."""
         return 0
 
     def size(self, shape: Sequence[int], **options: Any) -> int | None:
-        """Bytes of payload and side information, or None unless the shape alone decides."""
+        """Bytes of payload and side information, or None if they do not depend on the shape alone."""
         return None
 
     def check(self, compressed: Compressed, **more: Any) -> None:
-        """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
-        without decompressing. ``more`` goes to :meth:`size`."""
+        """Raises ValueError where payload, side information and shape contradict each other, as far as can be checked
+        without decompression. ``more`` is passed to :meth:`size`."""
         c = compressed
         size = self.size(c.shape, **more, **c.options)
         if size is not None and c.payload_bytes != size - len(c.side):
-            raise ValueError(f"payload has {c.payload_bytes} bytes, mode {c.mode} asks for {size - len(c.side)}")
+            raise ValueError(f"payload has {c.payload_bytes} bytes, mode {c.mode} needs {size - len(c.side)}")
 
     def saturated(self, x: NDArray[np.float32], compressed: Compressed) -> int:
-        """How many values are beyond what the mode can express."""
+        """The number of values beyond the range of the mode."""
         return 0
 
     def facts(self, compressed: Compressed) -> dict[str, Any]:
-        """What else ``actcodec info`` shows of a file."""
+        """Further lines of ``actcodec info``."""
         return {}
 
     def beside(self, network: str, graph: Any, minibatch: int, **options: Any) -> Iterable[tuple[str, Any]]:
-        """What ``actcodec mfr`` shows beside it: pairs of a name, and bytes in all or of each category of
+        """Further rows of ``actcodec mfr``: pairs of a name and bytes, in total or for each category of
         ``golden/common/footprint.py``."""
         return ()
 
 
 @dataclass(frozen=True, eq=False)
 class LanePayload:
-    """A compressed tensor as a lane has it: what its driver gives, and takes."""
+    """A compressed tensor in the layout of a lane, as its driver returns and takes it."""
 
     mode: Mode  # of the lane
     shape: tuple[int, ...]
@@ -86,14 +86,14 @@ class LanePayload:
 
     @property
     def payload_bytes(self) -> int:
-        """Without what fills up the streams' last turns."""
+        """Without the padding of the streams' last turns."""
         return sum(self.lengths) if self.lengths else len(self.payload)
 
 
 class LaneCodec(Codec):
-    """The model of a mode that lanes have: what its stages' models make together.
+    """The model of a lane's mode, which consists of its stages' models.
 
-    Side information are the scales, as bfloat16, and then the settings that do not follow from options.
+    Side information is the scales, as bfloat16, then the settings that do not follow from options.
     """
 
     smallest = sfpr.SMALLEST  # scale that is not 0
@@ -114,7 +114,7 @@ class LaneCodec(Codec):
 
     def fit(self, x: NDArray[np.float32], signs: bool = False,
             **options: Any) -> tuple[NDArray[np.uint32] | None, dict[str, int]]:
-        """What software decides on for a tensor: the words of the scale table, uint32, or None; the settings."""
+        """What software chooses for a tensor: the words of the scale table, uint32, or None; the settings."""
         settings, view = self.settings(**options), self.view(x.shape)
         chosen = {name: options[name] for name in sfpr.CHOICES if name in options}
         k = sfpr.scales(x, **chosen).k if self.mode.scaled else None
@@ -123,26 +123,26 @@ class LaneCodec(Codec):
 
     def encode(self, rows: np.ndarray, view: Any, words: Any, settings: Mapping[str, int],
                cdus: int, signs: bool = False) -> tuple[bytes, tuple[int, ...]]:
-        """What lanes make of ``rows``, float32, through any view, with any words in the scale table: the payload, and
-        the lengths of its streams, if it has some."""
+        """The payload of ``rows``, float32, for any view and any words in the scale table, and the lengths of its
+        streams, if it has any."""
         k = sfpr.compressing(words) if self.mode.scaled else None
         return self.path.to_payload(rows, view, k, settings, cdus, signs), ()
 
     def decode(self, payload: bytes, view: Any, words: Any, settings: Mapping[str, int],
                cdus: int, lengths: Sequence[int] = ()) -> np.ndarray:
-        """The rows of a payload, with any words in the scale table. Raises ValueError for a malformed payload."""
+        """The rows of a payload, for any words in the scale table. Raises ValueError for a malformed payload."""
         r = sfpr.decompressing(words) if self.mode.scaled else None
         return self.path.from_payload(payload, view, r, settings, cdus)
 
     def counts(self, rows: np.ndarray, view: Any, words: Any, settings: Mapping[str, int]) -> sfpr.Counts:
-        """What hardware counts of rows that it compresses, arguments as in :meth:`encode`: NaNs, and values beyond what
-        the mode can express."""
+        """What hardware counts when it compresses rows, arguments as in :meth:`encode`: NaNs, and values beyond the
+        range of the mode."""
         return sfpr.counts(rows, sfpr.compressing(words)[view.channel, None]) if self.mode.scaled else sfpr.Counts(0, 0)
 
     # ----------------------------------------------------------------------------------------------- of the user's mode
     def plan(self, x: NDArray[np.float32], dtype: str = "float32",
              **options: Any) -> tuple[Any, NDArray[np.uint32] | None, dict[str, int]]:
-        """The lane's mode that compresses a tensor, by a value for each option; and what :meth:`fit` gives."""
+        """The lane's mode that compresses a tensor, for a value of each option; and the results of :meth:`fit`."""
         lane = effective(self.mode.variant(options), x.shape, dtype)
         return lane, *lane.model.fit(x, **options)
 
@@ -159,7 +159,8 @@ class LaneCodec(Codec):
         return c.mode.model.decode(c.payload, c.view, words, c.settings, c.cdus, c.lengths).reshape(c.shape)
 
     def pack(self, c: LanePayload, **options: Any) -> Compressed:
-        """The ``Compressed`` of a :class:`LanePayload`. Its mode is a fallback of this one, if files have that."""
+        """The ``Compressed`` of a :class:`LanePayload`. Its mode may be a fallback of this one, if files can have
+        that."""
         mode, implied = by_code(c.mode.code)
         mode = mode or self.mode
         options = {option.name: options[option.name] for option in mode.options
@@ -170,7 +171,7 @@ class LaneCodec(Codec):
         return Compressed(mode.name, c.shape, c.payload, options | implied | {"cdus": c.cdus}, side, c.dtype)
 
     def unpack(self, compressed: Compressed) -> LanePayload:
-        """The reverse of :meth:`pack`. Raises ValueError for what cannot be."""
+        """The reverse of :meth:`pack`. Raises ValueError for inconsistent contents."""
         c = compressed
         variant = self.mode.variant(c.options)
         lane = effective(variant, c.shape, c.dtype)
@@ -223,7 +224,7 @@ class LaneCodec(Codec):
 
 
 def scales(words: NDArray[np.uint32] | None) -> NDArray[np.float32] | None:
-    """The k in words of a scale table; what else is in them is the mode's."""
+    """The k in words of a scale table; the other bits are the mode's."""
     return None if words is None else (words & np.uint32(0xFFFF0000)).view(np.float32)
 
 

@@ -31,7 +31,7 @@ CRC = struct.Struct("<I")
 
 
 def view(shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape that a model is given for a tensor of ``shape``: [N, C, H, W], or [N, F]. No data moves.
+    """The shape in which a model sees a tensor of ``shape``: [N, C, H, W], or [N, F]. No data moves.
 
     Raises ValueError for a shape that no file can have.
     """
@@ -39,7 +39,7 @@ def view(shape: Sequence[int]) -> tuple[int, ...]:
     if not 1 <= len(shape) <= MOST_DIMENSIONS:
         raise ValueError(f"shape {shape} has {len(shape)} dimensions, legal are 1 to {MOST_DIMENSIONS}")
     if min(shape) < 1:
-        raise ValueError(f"shape {shape} is empty, every dimension has to be at least 1")
+        raise ValueError(f"shape {shape} is empty, every dimension must be at least 1")
     if max(shape) >= 1 << 32:
         raise ValueError(f"shape {shape} has a dimension of 2^32 or more")
     if len(shape) == 1:
@@ -54,7 +54,7 @@ def view(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def side_options(dtype: str, options: dict) -> dict:
-    """What ``side_bytes`` of a model is given for a tensor of ``dtype``: codes have no scales."""
+    """The options for ``side_bytes`` of a model, for a tensor of ``dtype``: codes have no scales."""
     return options | ({"dtype": dtype} if dtype == CODES else {})
 
 
@@ -62,7 +62,7 @@ def side_options(dtype: str, options: dict) -> dict:
 class Compressed:
     """A compressed tensor: everything that decompression needs.
 
-    Raises ValueError for a mode, a shape, a type or options that cannot be; :meth:`check` looks at the rest.
+    Raises ValueError for an illegal mode, shape, type or option; :meth:`check` checks the rest.
     """
 
     mode: str  # the one that was used: a tensor without tiles has another than jpeg-act
@@ -86,8 +86,8 @@ class Compressed:
                                              if option.stored})
 
     def check(self) -> None:
-        """Raises ValueError where payload, side information and shape contradict each other, as far as that shows
-        without decompressing."""
+        """Raises ValueError where payload, side information and shape contradict each other, as far as can be checked
+        without decompression."""
         model, seen = find(self.mode).model, self.seen
         expected = model.side_bytes(seen.shape, **side_options(self.dtype, self.options))
         if len(self.side) != expected:
@@ -126,7 +126,7 @@ class Compressed:
         return len(self.payload)
 
     def head(self) -> bytes:
-        """Everything in front of the payload in the .act file (:mod:`actcodec.container`)."""
+        """Everything before the payload in the .act file (:mod:`actcodec.container`)."""
         mode = find(self.mode)
         code = mode.variant(self.options).code
         kind = KINDS[self.dtype] + (WORDS if self.halves else 0) << 4 | len(self.shape)

@@ -1,4 +1,4 @@
-"""What the registry knows of a mode. Data alone: what takes long to import is named, and found when it is needed."""
+"""The declaration of a mode in the registry: data, in which names stand for what takes long to import."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,8 +17,8 @@ WORDS = BlockFormat("fixed", 32)  # a block of float32 values
 
 
 def import_object(name: object) -> Any:
-    """What a name like ``package.module`` or ``package.module:object`` stands for, imported only now. Anything that is
-    no string is returned as it is."""
+    """The object named ``package.module`` or ``package.module:object``, imported only now. Anything but a string is
+    returned unchanged."""
     if not isinstance(name, str):
         return name
     place, _, attribute = name.partition(":")
@@ -35,8 +35,8 @@ def _software(default=()):
 class Mode:
     """A way to compress a tensor.
 
-    In a lane it is a list of stages, which say what its blocks are, and what is set for each tensor. ``golden`` names
-    the class of its model, a :class:`~actcodec.codecs.codec.Codec`, unless the stages' models are all of it.
+    In a lane it is a list of stages, which define its blocks and the settings of each tensor. ``golden`` names the
+    class of its model, a :class:`~actcodec.codecs.codec.Codec`, unless that consists of the stages' models.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Mode:
     # ------------------------------------------------------------------------------------------ what the stages say
     @property
     def format(self) -> BlockFormat | None:
-        """That of its blocks, if a lane has it: the last stage's, or float32 values as they are."""
+        """The format of its blocks, if a lane has it: the last stage's, or unchanged float32 values."""
         if self.stages is None:
             return None
         return self.stages[-1].format if self.stages else WORDS
@@ -106,13 +106,13 @@ class Mode:
 
     @property
     def plain(self) -> bool:
-        """Whether it moves words of 16 bits as they are: some mode's :attr:`halves`."""
+        """Whether it moves 16-bit words unchanged: some mode's :attr:`halves`."""
         return any(stage.plain for stage in self.stages or ())
 
     @property
     def codes(self) -> "Mode | None":
-        """The mode of tensors of int8, whose values have passed its first stage elsewhere: its other stages. None if
-        that stage cannot be passed by, or if there are segments, whose offsets come with the scales."""
+        """The mode of int8 tensors, whose values have passed its first stage elsewhere: its other stages. None if that
+        stage cannot be bypassed, or if there are segments, whose offsets come with the scales."""
         first, *others = self.stages or (None,)
         if first is None or not first.codes or (self.format and self.format.segmented):
             return None
@@ -150,8 +150,8 @@ class Mode:
         return tuple((values, one) for values, one in ways if self.variant(self.variant_options | values) is one)
 
     def variant(self, options: Mapping[str, Any]) -> "Mode":
-        """The mode that does it for these values of options: itself, or one of the :attr:`variants`. Raises ValueError
-        if none does."""
+        """The mode for these values of options: itself, or one of the :attr:`variants`. Raises ValueError if there is
+        none."""
         defaults = self.variant_options
         wanted = {name: options.get(name, default) for name, default in defaults.items()}
         for values, mode in (({}, self), *self.variants):
@@ -161,8 +161,8 @@ class Mode:
                                                                       wanted.items()))
 
     def written(self, options: Mapping[str, Any]) -> tuple[Option, ...]:
-        """The options that have a field of their own in a file, with these values of others: not those that the code
-        tells."""
+        """The options that have a field of their own in a file, for these values of options; the mode's code implies
+        the others."""
         return tuple(self.own(option.name, options) for option in self.options
                      if option.stored and option.name not in {"cdus", *self.variant_options})
 
@@ -176,9 +176,9 @@ class Mode:
 
     def option_values(self, options: Mapping[str, Any]) -> dict:
         """A value for each option: that in ``options``, or its default where that is None. Raises ValueError for an
-        option that the mode does not have, for a value that is not legal, for several that exclude each other, for
-        values of which no variant has all, and for one that needs another value of another option; without that, such
-        an option is None."""
+        option that the mode does not have, for an illegal value, for options that exclude each other, for a combination
+        of values that no variant has, and for an option that needs another value of another option; without that value
+        it is None."""
         if wrong := [name for name in options if not self.option(name)]:
             names = ", ".join(option.name for option in self.options) or "none"
             raise ValueError(f"mode {self.name} has no option {wrong[0]}; its options: {names}")

@@ -1,4 +1,4 @@
-"""Options of a mode, declared as data: checks, the command line's options and the fields of a file come from it."""
+"""Options of a mode, declared as data, from which checks, the command line's options and fields of files follow."""
 
 import operator
 import struct
@@ -16,13 +16,13 @@ class Option:
 
     Its values are of a ``type``: ``int`` or ``float`` with a ``range`` (both ends included), ``int`` or ``str`` with
     ``choices``, ``bool``, or a class of its own as ``"package.module:Class"``. Such a class has ``check(value)``, which
-    makes an instance of what a user of the Python API gives and raises ValueError; ``parse(text)``, which does so on
-    the command line; ``pack()`` and ``unpack(take)``, where ``take(size, what)`` gives the next bytes of a file;
-    ``str()`` shows it. If it has ``read(text)`` as well, ``parse`` gets what that returns: an object whose ``options``
-    are what a file says of other options, which count unless the user gives them. A default of None says that the
-    option may be absent; no file can keep such a one. One that ``needs`` a value of another option is None without it.
+    makes an instance of a value of the Python API, or raises ValueError; ``parse(text)``, the same for the command
+    line; ``pack()`` and ``unpack(take)``, where ``take(size, what)`` returns the next bytes of a file; and ``str()``.
+    If it also has ``read(text)``, ``parse`` gets what that returns: an object whose ``options`` are defaults of other
+    options, from a file. A default of None means that the option may be absent; files cannot store such an option. An
+    option that ``needs`` a value of another option is None without it.
 
-    Raises ValueError if range or choices are missing, or the default is none of them.
+    Raises ValueError if range or choices are missing, or the default is not legal.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Option:
         limits = {int: (self.range is None) != (self.choices is None), float: self.range and self.choices is None,
                   str: self.choices and self.range is None}
         if not limits.get(self.type, self.range is None and self.choices is None):
-            raise ValueError(f"option {self.name}: numbers have a range, words and some integers have choices, and "
-                             f"nothing else has")
+            raise ValueError(f"option {self.name}: numbers need a range, words and some integers need choices, other "
+                             f"types neither")
         if self.default is None:
             if self.stored:
-                raise ValueError(f"option {self.name}: files keep it, so it needs a default")
+                raise ValueError(f"option {self.name}: it is stored in files, so it needs a default")
         elif not isinstance(self.type, str):
             self.check(self.default)
 

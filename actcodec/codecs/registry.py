@@ -1,4 +1,4 @@
-"""The modes that there are, by names and codes."""
+"""All modes, by names and codes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +15,8 @@ MODES: dict[str, Mode] = {}
 
 
 def register(*modes: Mode) -> None:
-    """Adds modes. Raises ValueError for a name or a code that another mode has, or no file can have, and for an option
-    that means something else in another mode; what has a class of its own may be another class there."""
+    """Adds modes. Raises ValueError for a name or a code that another mode has or that no file can have, and for an
+    option that has another type in another mode; classes of their own may differ."""
     for mode in modes:
         others = _with_halves(MODES.values())
         for one in _with_halves([mode]):
@@ -30,20 +30,20 @@ def register(*modes: Mode) -> None:
             types = {option.type, options().get(option.name, option).type}
             same = len(types) == 1 or all(isinstance(type, str) for type in types)
             if not same or option.name in ("engine", "mode"):
-                raise ValueError(f"option {option.name} of mode {mode.name} has the name of another one")
+                raise ValueError(f"option {option.name} of mode {mode.name} has the name of another option")
         MODES[mode.name] = mode
         for known in sorted(MODES.values(), key=lambda mode: mode.code):
             MODES[known.name] = MODES.pop(known.name)
 
 
 def unregister(*names: str) -> None:
-    """Takes modes out again; for tests."""
+    """Removes modes; for tests."""
     for name in names:
         del MODES[name]
 
 
 def find(name: str) -> Mode:
-    """The mode of that name, or alias. Raises ValueError."""
+    """The mode with this name or alias. Raises ValueError."""
     known = MODES | aliases()
     if name not in known:
         raise ValueError(f"unknown mode {name!r}, legal are {', '.join(known)}")
@@ -56,8 +56,8 @@ def aliases() -> dict[str, Mode]:
 
 
 def by_code(code: int) -> tuple[Mode | None, dict[str, Any]]:
-    """The mode that has this code, itself or by one of the variants that files can have, and the values of options that
-    the code implies; None and nothing if there is none. An old code is its mode's."""
+    """The mode with this code, or with a variant of this code that files can have, and the values of options that the
+    code implies; None and {} if there is none. Old codes count."""
     for mode in MODES.values():
         if code in dict(mode.old_codes):
             return mode, {}
@@ -68,8 +68,7 @@ def by_code(code: int) -> tuple[Mode | None, dict[str, Any]]:
 
 
 def codes() -> dict[int, Mode]:
-    """{code: the mode that has it}, variants, what is for words of 16 bits, and old codes among them, in the
-    order of the codes."""
+    """{code: mode}, with variants, modes of 16-bit words, and old codes, in the order of the codes."""
     return dict(sorted(((code, mode) for mode in _with_halves(MODES.values()) for code in _codes(mode)),
                        key=lambda pair: pair[0]))
 
@@ -91,8 +90,8 @@ def _codes(mode):
 
 
 def options() -> dict[str, Option]:
-    """The options of all modes by name; one that several modes have takes whatever any of them does, so that a value
-    is for the mode to check."""
+    """The options of all modes by name. One that several modes have takes every value that one of them does; the mode
+    checks the value."""
     known: dict[str, Option] = {}
     for mode in MODES.values():
         for option in mode.options:
@@ -101,7 +100,7 @@ def options() -> dict[str, Option]:
 
 
 def lane_modes(*names: str) -> tuple[Mode, ...]:
-    """The modes of these names that a lane can have, as units take them, variants among them; all without names. Raises
+    """The modes of a lane with these names, as units take them, including variants; without names all of them. Raises
     ValueError for a name that no lane's mode has."""
     legal = {name: mode for mode in _with_variants(MODES.values()) if mode.stages is not None
              for name in (mode.name, *mode.aliases)}
@@ -111,13 +110,13 @@ def lane_modes(*names: str) -> tuple[Mode, ...]:
 
 
 def host_mode(lane: Mode) -> Mode:
-    """The mode that a host names for a lane's: itself, or the one whose words of 16 bits, or codes, it moves."""
+    """The mode of a host for a lane's mode: itself, or the one whose 16-bit words, or codes, it moves."""
     return next((mode for mode in lane_modes() if lane in (mode.halves, mode.codes)), lane)
 
 
 def effective(mode: Mode, shape: Sequence[int], dtype: str = "float32") -> Mode:
-    """The lane's mode that a tensor of ``shape`` and type gets: the one that ``mode`` falls back to where there are no
-    tiles, or has for words of 16 bits, or for codes. Raises ValueError if it takes none."""
+    """The lane's mode for a tensor of ``shape`` and type: ``mode``, its fallback where there are no tiles, or its mode
+    of 16-bit words or of codes. Raises ValueError if it takes no codes."""
     if mode.halves and dtype in HALVES:
         return mode.halves
     mode = lane_modes(mode.fallback)[0] if mode.tiled and not mode.model.view(shape).tileable else mode
@@ -130,6 +129,6 @@ def effective(mode: Mode, shape: Sequence[int], dtype: str = "float32") -> Mode:
 
 def refused(mode: Mode) -> str:
     """Why there is no tensor of int8 in a mode."""
-    return (f"mode {mode.name} takes no {CODES}: these are codes of SFPR, for modes that begin with it, but for those "
-            "of DIVISION")
+    return (f"mode {mode.name} takes no {CODES}: these are codes of SFPR, for modes that begin with it, except "
+            "those of DIVISION")
 

@@ -90,5 +90,5 @@ def norms_table(path: str) -> NDArray[np.float64]:
         except ValueError as error:
             raise UserError(f"{path}: not a table of norms: {error}") from error
     if table.ndim != 2 or not table.size or not np.all(np.isfinite(table) & (table >= 0)):
-        raise UserError(f"{path}: not a table of norms: rows have to be equally long, numbers 0 or more")
+        raise UserError(f"{path}: not a table of norms: rows must have equal lengths, and numbers must be 0 or more")
     return table.astype(np.float64)

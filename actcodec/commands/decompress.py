@@ -33,7 +33,7 @@ def command(source: str, target: str, engine: str, quiet: bool) -> None:
     """
     check_target(target, source)
     if target.endswith((".npz", ".pt")):
-        raise UserError(f"{target}: what is written is a .npy")
+        raise UserError(f"{target}: the output is a .npy file")
     compressed = container.read(source)
     with progress_bar(engine, quiet, f"decompressing {source}"):
         try:

@@ -43,7 +43,7 @@ def command(source: str, target: str, dqt: str, quiet: bool) -> None:
         raise files.UserError(f"{source}: {error}") from error
     names = [target, *(str(Path(target).with_stem(f"{Path(target).stem}-{n}")) for n in range(1, len(pictures)))]
     if len(pictures) > 1 and files.is_standard(target, 1):
-        raise files.UserError(f"{source}: it makes {len(pictures)} pictures, which need a name")
+        raise files.UserError(f"{source}: {len(pictures)} pictures need the name of a file")
     for name in names[1:]:
         check_target(name, path)
     for name, picture in zip(names, pictures, strict=True):

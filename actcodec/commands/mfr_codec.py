@@ -51,7 +51,7 @@ def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, wor
             return footprint.plain(shape) / ratio
         bytes_ = mode.model.size(shape, **options)
         if bytes_ is None:
-            raise files.UserError(f"how small {codec} makes a tensor depends on its values: give a --ratio, as "
+            raise files.UserError(f"the size of {codec}'s payload depends on the values: give a --ratio, as "
                                   "actcodec evaluate measures it")
         return bytes_
 

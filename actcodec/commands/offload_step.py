@@ -87,7 +87,7 @@ def way(mode: str, label: str, options: Mapping[str, Any], cdus: int) -> Way:
     bits, unless the mode loses nothing. Raises :class:`UserError` for a mode without hardware."""
     name = codecs.find(mode).name
     if not codecs.find(name).format:
-        raise UserError(f"mode {name} has no hardware that a tensor could pass on its way")
+        raise UserError(f"mode {name} has no hardware in a lane")
     sparse = {dense: sparse for dense, sparse, mask in codecs.TABLE_2.values() if mask == BIT}.get(name, name)
     modes = {DENSE: name, **dict.fromkeys((RELU, POOL, DROPOUT), sparse)}
     return Way(label, {**modes, "mask": BIT if codecs.find(name).lossy else name}, options, cdus=cdus)

@@ -132,7 +132,7 @@ def test_masked_arrays_are_refused(mask):
 
 @pytest.mark.parametrize("wrong", [None, b"", np.ones(3)], ids=["None", "bytes", "array"])
 def test_only_what_was_compressed_is_decompressed_and_saved(tmp_path, wrong):
-    what = f"compressed is {type(wrong).__name__}, has to be an actcodec.Compressed"
+    what = f"compressed is {type(wrong).__name__}, must be an actcodec.Compressed"
     with pytest.raises(TypeError, match=what):
         actcodec.decompress(wrong)
     with pytest.raises(TypeError, match=what):
@@ -155,7 +155,7 @@ def test_memory_order_does_not_matter(change):
 
 
 @pytest.mark.parametrize("x, error, what", [
-    ([1.0], TypeError, "tensor is list, has to be a NumPy array"), (np.ones(3, int), TypeError, "dtype is int64"),
+    ([1.0], TypeError, "tensor is list, must be a NumPy array"), (np.ones(3, int), TypeError, "dtype is int64"),
     (np.ones((2, 2), "c8"), TypeError, "dtype is complex64"), (np.float32(1), TypeError, "float32"),
     (np.array(1, np.float32), ValueError, "has 0 dimensions, legal are 1 to 5"),
     (np.ones((1,) * 6, np.float32), ValueError, "has 6 dimensions"),

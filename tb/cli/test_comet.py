@@ -238,7 +238,7 @@ def test_a_stream_of_a_cdu_without_groups_is_refused():
 def test_the_rtl_engine_refuses_the_same_bounds():
     tiny = np.float32(1e-37) * tensor((8, 8))
     for engine in engines.ENGINES:
-        with pytest.raises(ValueError, match="asks for an error bound"):
+        with pytest.raises(ValueError, match="needs an error bound"):
             engines.compress(engine, tiny, "comet", l2=1e-3)
         with pytest.raises(ValueError, match="has no tiles"):
             engines.compress(engine, tensor((3, 50)), "comet", predictor="plane")
@@ -295,10 +295,10 @@ def test_wrong_options_are_refused(options, what):
 def test_a_bound_that_would_be_too_small_is_refused(folder):
     tiny = np.float32(1e-37) * tensor((8, 8))
     for options in ({"relative_bound": 1e-3}, {"l2": 1e-3}):
-        with pytest.raises(ValueError, match="asks for an error bound"):
+        with pytest.raises(ValueError, match="needs an error bound"):
             actcodec.compress(tiny, "comet", **options)
     np.save("tiny.npy", tiny)
-    assert "asks for an error bound of 3" in run("compress tiny.npy x.act --mode comet --relative-bound 1e-3", 2)
+    assert "needs an error bound of 3" in run("compress tiny.npy x.act --mode comet --relative-bound 1e-3", 2)
 
 
 @pytest.mark.parametrize("line, what", [

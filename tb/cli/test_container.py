@@ -222,13 +222,13 @@ def test_the_arrays_of_ssdc_that_the_next_tests_break_are_right():
     ({"counts": (2, 2)}, "3 columns, the row counts ask for 4"),
     ({"columns": (255, 255, 43)}, "columns do not ascend"), ({"columns": (9, 8, 43)}, "columns do not ascend"),
     ({"columns": (0, 255, 44)}, "columns do not ascend, or lie beyond"),
-    ({"nonzero": 2}, "payload has 19 bytes, mode ssdc asks for 14"),
-    ({"nonzero": 4}, "asks for 24"), ({"nonzero": 2**64 - 1}, "asks for"), ({"nonzero": 0}, "asks for"),
-    ({"counts": (2, 1, 0)}, "payload has 21 bytes, mode ssdc asks for 19"), ({"counts": (2,)}, "payload has 17 bytes"),
+    ({"nonzero": 2}, "payload has 19 bytes, mode ssdc needs 14"),
+    ({"nonzero": 4}, "needs 24"), ({"nonzero": 2**64 - 1}, "needs"), ({"nonzero": 0}, "needs"),
+    ({"counts": (2, 1, 0)}, "payload has 21 bytes, mode ssdc needs 19"), ({"counts": (2,)}, "payload has 17 bytes"),
     ({"columns": (0, 255)}, "payload has 18 bytes"), ({"columns": (0, 255, 43, 44)}, "payload has 20 bytes"),
     ({"values": bytes(8)}, "payload has 15 bytes"), ({"values": bytes(16)}, "payload has 23 bytes"),
-    ({"mode": 8}, "mode ssdc-fp16 asks for 15"), ({"mode": 9}, "mode ssdc-fp10 asks for 11"),
-    ({"mode": 10}, "mode ssdc-fp8 asks for 11"), ({"shape": (1, 1, 0, 8)}, "empty"),
+    ({"mode": 8}, "mode ssdc-fp16 needs 15"), ({"mode": 9}, "mode ssdc-fp10 needs 11"),
+    ({"mode": 10}, "mode ssdc-fp8 needs 11"), ({"shape": (1, 1, 0, 8)}, "empty"),
     ({"shape": (2**32 - 1,) * 4}, "payload has 19 bytes"),
 ], ids=str)
 def test_arrays_of_ssdc_that_contradict_each_other_are_refused(broken, what):

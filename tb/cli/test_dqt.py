@@ -150,7 +150,7 @@ def test_the_papers_search(dense):
     ("dqt zeros.npy --error 0.1", "zeros: tensor is all zeros"),
     ("dqt dense.npz --error 0.1 -o nowhere/table.txt", "nowhere: no such directory"),
     ("dqt dense.npz --error 0.1 -o table.npy", "table.npy: the table is text"),
-    ("dqt dense.npz --error 0.1 --plot table.doc", "no picture is called so")])
+    ("dqt dense.npz --error 0.1 --plot table.doc", "not the name of a picture")])
 def test_what_cannot_be_is_one_line(dense, line, what):
     np.save("flat.npy", np.ones((1, 70, 1, 1), np.float32))
     np.save("zeros.npy", np.zeros((1, 1, 8, 8), np.float32))

@@ -104,7 +104,7 @@ def test_plot_is_a_picture_of_the_form_that_its_name_says(tensors, tmp_path, nam
     ("evaluate all.npz:none --all", "all.npz: has no 'none'; there are conv, relu, number"),
     ("evaluate all.npz:number --all", "all.npz:number: dtype is int64"), ("evaluate bad.npz --all", "not a .npz file"),
     ("evaluate bad.pt --all", "not a readable .pt file"), ("evaluate none.npz:x --all", "none.npz: No such file"),
-    ("evaluate x.npy --all --plot x.txt", "no picture is called so"), ("evaluate ints.npz --all", "has no tensor"),
+    ("evaluate x.npy --all --plot x.txt", "not the name of a picture"), ("evaluate ints.npz --all", "has no tensor"),
     ("evaluate x.npy --all --plot no/x.png", "no such directory"), ("evaluate x.npy --mode gif", "'gif'"),
     ("evaluate x.npy --mode raw --cdus 9", "--cdus"), ("evaluate x.npy --mode jpeg-act --dqt no", "unknown DQT 'no'"),
 ])

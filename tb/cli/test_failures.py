@@ -78,7 +78,7 @@ USAGE = [
     ("compress x.npy out --mode raw --cdus two", "--cdus"), ("compress x.npy out --mode raw --engine fpga", "fpga"),
     ("compress x.npy nowhere/out --mode raw", "nowhere: no such directory"),
     ("compress x.npy . --mode raw", "is a directory"), ("compress x.npy x.npy --mode raw", "same file"),
-    ("decompress x.act out.npz", "out.npz: what is written is a .npy"), ("decompress x.act out.pt", "is a .npy"),
+    ("decompress x.act out.npz", "out.npz: the output is a .npy file"), ("decompress x.act out.pt", "is a .npy file"),
     ("decompress x.act nowhere/out", "no such directory"), ("decompress x.act ./x.act", "same file"),
     ("decompress crafted.act out", "invalid payload"),
     ("expand x.act", "no command 'expand'; there are compress, decompress"), ("info x.act --yaml", "--yaml"),

@@ -141,7 +141,7 @@ def test_codes_are_refused_where_nothing_begins_with_sfpr():
         with pytest.raises(ValueError, match=f"mode {mode.name} takes no int8: these are codes of SFPR"):
             actcodec.compress(x, mode.name)
     for option, value in (("signs", True), ("scaling", "tensor"), ("clip", 2.0)):
-        with pytest.raises(ValueError, match=f"{option} is {value}, which is for SFPR: int8 have passed it"):
+        with pytest.raises(ValueError, match=f"{option} is {value}, which is for SFPR: int8 values bypass it"):
             actcodec.compress(x, "sfpr-zvc", **{option: value})
     good = container.pack(actcodec.compress(x, "sfpr-zvc"))
     with pytest.raises(ValueError, match="mode zvc takes no int8"):

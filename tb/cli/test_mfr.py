@@ -112,7 +112,7 @@ def test_plot_is_a_picture_of_its_own(tmp_path, names):
     (["vgg16", "--codec", "division", "--option", "bits=x"], "--option bits=x: "),
     (["vgg16", "--codec", "division", "--option", "bits"], "must be NAME=VALUE"),
     (["vgg16", "--codec", "division", "--option", "dqt=optL"], "of division's options bits, seed"),
-    (["vgg16", "--codec", "comet"], "how small comet makes a tensor depends on its values: give a --ratio"),
+    (["vgg16", "--codec", "comet"], "the size of comet's payload depends on the values: give a --ratio"),
     (["vgg16", "--codec", "jpeg-act"], "give a --ratio"), (["vgg16", "--codec", "comet", "--ratio", "0.5"], "--ratio"),
     (["vgg16", "--plot", "nowhere/x.png"], "nowhere: no such directory"), (["vgg16", "--plot", "."], "is a directory")])
 def test_errors_are_one_line(tmp_path, monkeypatch, args, text):

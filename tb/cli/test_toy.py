@@ -151,7 +151,7 @@ def test_options_that_exclude_each_other(toy):
     (float, {"choices": (0.0, 1.0)}, "numbers have a range"), (str, {}, "words"),
     (bool, {"range": (0, 1)}, "nothing else"),
     (int, {"range": (1, 2)}, "x is 0, must be 1 to 2"), (int, {"choices": (1, 2)}, "x is 0, must be 1, 2"),
-    (int, {"default": None, "range": (0, 1)}, "files keep it, so it needs a default"),
+    (int, {"default": None, "range": (0, 1)}, "it is stored in files, so it needs a default"),
 ])
 def test_options_that_cannot_be_are_refused(kind, more, what):
     with pytest.raises(ValueError, match=what):
@@ -173,7 +173,7 @@ def test_names_codes_and_options_are_taken_once(toy):
         codecs.register(codecs.Mode("other", 62))
     with pytest.raises(ValueError, match="has the name or the code 59 of mode toy"):
         codecs.register(codecs.Mode("toy", 59))
-    with pytest.raises(ValueError, match="option flips of mode other has the name of another one"):
+    with pytest.raises(ValueError, match="option flips of mode other has the name of another option"):
         codecs.register(codecs.Mode("other", 59, options=(codecs.Option("flips", bool, False, ""),)))
     with pytest.raises(ValueError, match="0 to 255"):
         codecs.register(codecs.Mode("other", 256))

@@ -221,7 +221,7 @@ def test_what_torchao_cannot_have_is_an_error():
                               (actcodec.compress(x, "mx", format="e4m3"), "rows that are no multiple of 32 values")):
         with pytest.raises(ValueError, match=words):
             mx.to_torchao(compressed)
-    with pytest.raises(ValueError, match=r"scales have the shape \(2, 1\), elements want \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"scales have the shape \(2, 1\), elements need \(2, 2\)"):
         mx.from_torchao(torch.zeros(2, 1, dtype=torch.uint8), torch.zeros(2, 64, dtype=torch.uint8), "e3m2")
 
 

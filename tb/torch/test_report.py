@@ -57,7 +57,7 @@ def test_json_is_the_same(found, tmp_path):
 def test_the_picture(found, tmp_path, name):
     found.plot(tmp_path / name)
     assert (tmp_path / name).stat().st_size > 5000
-    with pytest.raises(UserError, match="no picture is called so"):
+    with pytest.raises(UserError, match="not the name of a picture"):
         found.plot(tmp_path / "report.txt")
 
 

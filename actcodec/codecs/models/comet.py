@@ -152,7 +152,7 @@ def chosen(x: NDArray[np.float32], error_bound: float | None, relative_bound: fl
     eb = bound(x, error_bound, relative_bound, l2)
     candidates = configs(x.shape, predictor)
     if among and not (candidates := [config for config in candidates if config in among]):
-        raise ValueError(f"predictor {predictor} is none of this mode of a lane")
+        raise ValueError(f"predictor {predictor} does not exist in this mode of a lane")
     return eb, *comet.choose(x, prequantise.step(eb), candidates)
 
 
@@ -190,7 +190,7 @@ def range_bound(low: float, high: float, relative_bound: float) -> float:
         return 1.0  # zeros stay what they are with any bound
     eb = relative_bound * (high - low or abs(high))
     if 2 * eb < prequantise.SMALLEST_STEP:
-        raise ValueError(f"relative_bound {relative_bound:g} asks for an error bound of {eb:g}, legal are 2^-126 "
+        raise ValueError(f"relative_bound {relative_bound:g} needs an error bound of {eb:g}, legal are 2^-126 "
                          "(1.18e-38) and more")
     return eb
 
@@ -216,7 +216,7 @@ def l2_bound(values: NDArray[np.float64], error: float) -> float:
     low = number(2 * limit / math.sqrt(values.size))
     high = number(min(4 * float(values.max()), prequantise.LARGEST_STEP))
     if low < number(prequantise.SMALLEST_STEP):
-        raise ValueError(f"l2 {error:g} asks for an error bound below 2^-126 (1.18e-38)")
+        raise ValueError(f"l2 {error:g} needs an error bound below 2^-126 (1.18e-38)")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if kept(step(middle)) else (low, middle)

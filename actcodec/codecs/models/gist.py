@@ -81,7 +81,7 @@ class Ssdc(Formatted):
         nonzero = struct.unpack("<Q", c.side)[0]
         expected = self.value_bytes(nonzero) + nonzero + 2 * -(-c.length // ssdc.ROW)
         if c.payload_bytes != expected:
-            raise ValueError(f"payload has {c.payload_bytes} bytes, mode {c.mode} asks for {expected}")
+            raise ValueError(f"payload has {c.payload_bytes} bytes, mode {c.mode} needs {expected}")
         ssdc.places(self.encoded(c), c.length, self.form)
 
 
