@@ -14,8 +14,8 @@ __all__ = ["as_float32", "dtype_name", "loss", "restore", "words"]
 
 
 def dtype_name(dtype: np.dtype) -> str:
-    """The name in ``DTYPES`` of a NumPy dtype, of either byte order. bfloat16 is that of ml_dtypes, or two bytes without
-    a type, as NumPy reads it from a .npy file. Raises TypeError."""
+    """The name in ``DTYPES`` of a NumPy dtype, of either byte order. bfloat16 is that of ml_dtypes, or two bytes
+    without a type, as NumPy reads it from a .npy file. Raises TypeError."""
     if dtype.kind == "V" and dtype.itemsize == 2 and not dtype.names:
         return "bfloat16"
     name = dtype.newbyteorder("=").name
