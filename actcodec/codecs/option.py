@@ -39,8 +39,8 @@ class Option:
         limits = {int: (self.range is None) != (self.choices is None), float: self.range and self.choices is None,
                   str: self.choices and self.range is None}
         if not limits.get(self.type, self.range is None and self.choices is None):
-            raise ValueError(f"option {self.name}: numbers need a range, words and some integers need choices, other "
-                             f"types neither")
+            raise ValueError(f"option {self.name}: numbers have a range, words and some integers have choices, and "
+                             f"nothing else has")
         if self.default is None:
             if self.stored:
                 raise ValueError(f"option {self.name}: it is stored in files, so it needs a default")

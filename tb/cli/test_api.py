@@ -126,7 +126,7 @@ def test_an_error_that_is_not_finite_has_a_psnr():
 def test_masked_arrays_are_refused(mask):
     x = np.ma.array(np.ones(3, np.float32), mask=mask)
     for way in (actcodec.compress, actcodec.evaluate):
-        with pytest.raises(TypeError, match=r"masked array.*give x.filled\(value\) or x.data"):
+        with pytest.raises(TypeError, match=r"masked array.*pass x.filled\(value\) or x.data"):
             way(x, "zvc")
 
 
