@@ -189,10 +189,10 @@ def test_wrong_options_are_one_line(folder, line, what):
 
 
 @pytest.mark.parametrize("at, value, what", [
-    (5, 28, "mode division asks for"), (5, 29, "asks for"),
+    (5, 28, "mode division needs"), (5, 29, "needs"),
     (HEAD + 1, 0xC1, "a scale is not"), (HEAD + 1, 0x7F, "a scale is not"), (6, 0, "0 CDUs"), (6, 9, "9 CDUs"),
     (16, 3, "ends within its payload"), (16, 1, "more than its header says"), (8, 0, "more than its header says"),
-    (28, 12, "mode division asks for"), (7, 6, "invalid header"),
+    (28, 12, "mode division needs"), (7, 6, "invalid header"),
 ])
 def test_a_wrong_field_in_a_file_is_refused(folder, at, value, what):
     run("compress x.npy x.act --mode division")
@@ -211,7 +211,7 @@ def test_a_small_file_does_not_ask_for_a_large_tensor():
     for shape in ((2**32 - 1,) * 4, (1, 1, 2**32 - 8, 2**32 - 1), (2**32 - 1, 1), (1, 2**32 - 1)):
         data = b"\x89ACT" + bytes([1, 22, 1, len(shape)]) + (64).to_bytes(8, "little")
         data += struct.pack(f"<{len(shape)}I", *shape) + bytes(66)
-        with pytest.raises(container.ContainerError, match=r"ends within its side information|asks for"):
+        with pytest.raises(container.ContainerError, match=r"ends within its side information|needs"):
             container.unpack(sealed(data))
 
 
