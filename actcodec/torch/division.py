@@ -16,7 +16,7 @@ from actcodec.golden.division import codec, dither, parts, table
 from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr as golden_sfpr
 from actcodec.golden.offload.blocks import BLOCK, GROUP, LANES
-from actcodec.torch import packing, sfpr
+from actcodec.torch import kernels, packing, sfpr
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 from actcodec.torch.packing import joined, pack_codes, unpack_codes
@@ -93,25 +93,39 @@ class Division:
         values = x.view(view.planes, -1)
         k, delta, lfc = self._table(values, view)
         scales = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
-        codes, bases, blocks = [], [], 0
-        for part, planes, _ in parts.pieces(view, packing.part_of(x)):
+        if native := kernels.of("division", x):
+            code = torch.empty(BLOCK * bits // 8 * view.blocks, dtype=torch.uint8)
+            base = torch.empty(native.segments(*seen_by(view)), 1, dtype=torch.int8)
+            native.encode(x, *seen_by(view), k, delta, bits, lfc, offset == "min", self.options["seed"],
+                          self.options["rounding"] == "nearest", code, base)
+        else:
+            code, base = self._encode(values, view, scales, delta, lfc)
+        return Packed(self.mode.name, tuple(x.shape), (code, base, scales, bits), codec.size(shape, bits),
+                      2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes)
+
+    def _encode(self, values, view, scales, delta, lfc):
+        """Codes and levels, in parts."""
+        bits, offset = self.options["bits"], self.options["offset"]
+        codes, bases, blocks, device = [], [], 0, values.device
+        for part, planes, _ in parts.pieces(view, packing.part_of(values)):
             # 32 steps, which take minutes to compile
-            random = noise(part, bits, self.options["seed"], self.options["rounding"], x.device, blocks // GROUP)
+            random = noise(part, bits, self.options["seed"], self.options["rounding"], device, blocks // GROUP)
             code, base = self._function(encode_values)(
-                values[planes], part, self._segments(part, x.device), scales_of(scales, planes), delta[planes], random,
+                values[planes], part, self._segments(part, device), scales_of(scales, planes), delta[planes], random,
                 (bits, lfc, offset))
             codes.append(pack_codes(code, bits))
             bases.append(base)
             blocks += part.blocks
-        code, base = joined(codes), joined(bases)
-        return Packed(self.mode.name, tuple(x.shape), (code, base, scales, bits), codec.size(shape, bits),
-                      2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes)
+        return joined(codes), joined(bases)
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         code, base, scales, bits = packed.data
         view = views.view(seen(packed.shape))
         x = torch.empty(packed.shape, device=code.device)
+        if native := kernels.of("division", code, base):
+            native.decode(code, base, *seen_by(view), scales.r, bits, x)
+            return x
         values = x.view(view.planes, -1)
         size = BLOCK * bits // 8
         for part, planes, _ in parts.pieces(view, packing.part_of(x)):
@@ -141,6 +155,11 @@ class Division:
 
     def _fitted(self, x, view, lfc):
         """Of all planes."""
+        if native := kernels.of("division", x):
+            k, delta = torch.empty(view.planes), torch.empty(view.planes, dtype=torch.int8)
+            native.fit(x, *seen_by(view), self.options["bits"], lfc, self.options["offset"] == "min",
+                       float(golden_sfpr.LARGEST), k, delta)
+            return k, delta
         fits = [self._fitted_part(self._function(normal)(x[planes]), part, self._segments(part, x.device), lfc)
                 for part, planes, _ in parts.pieces(view, packing.part_of(x))]
         return tuple(joined(list(one)) for one in zip(*fits, strict=True))
@@ -161,6 +180,11 @@ class Division:
             if not wide.any():
                 return k, low.clamp(min=-128).to(torch.int8)
             k = torch.where(wide, (k.view(torch.int32) - STEP).view(torch.float32), k)
+
+
+def seen_by(view: Any) -> tuple[int, ...]:
+    """A view as kernels take it."""
+    return view.tiled, view.rows, view.width, view.height
 
 
 def scales_of(scales: sfpr.Scales, planes: slice) -> sfpr.Scales:
