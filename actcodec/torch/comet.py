@@ -19,7 +19,7 @@ from actcodec.golden.comet import book as books
 from actcodec.golden.comet import comet, lorenzo, prequantise
 from actcodec.golden.comet.interleave import LANES
 from actcodec.golden.offload import blocks
-from actcodec.torch import packing
+from actcodec.torch import kernels, packing
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 from actcodec.torch.packing import Sparse, pack_codes, padded, sparse, unpack_bits, unpack_codes
@@ -45,8 +45,7 @@ class Comet:
         where golden does."""
         shape, cdus = seen(x.shape), self.options["cdus"]
         s = prequantise.step(self._bound(x))
-        q, outside = self._function(quantize)(x.view(-1), torch.tensor(s, dtype=torch.float64, device=x.device))
-        kept = outside.nonzero().view(-1)
+        q, kept = self._quantized(x.view(-1), s)
         size = sum(self._sizes(q, kept, shape, cdus))
         narrow, bits = narrow_words(q)
         data, held = (narrow, bits, s, kept, x.view(-1)[kept]), narrow.nbytes + 12 * kept.numel()
@@ -69,33 +68,62 @@ class Comet:
             low, high = map(float, torch.aminmax(finite)) if finite.numel() else (0.0, 0.0)
         return model.range_bound(low, high, bounds["relative_bound"])
 
+    def _quantized(self, x, s):
+        """Integers, int16, and the places of outliers."""
+        if native := kernels.of("comet", x):
+            q = torch.empty(x.shape, dtype=torch.int16)
+            kept = torch.empty(native.quantize(x, x.numel(), s, float(prequantise.LARGEST), q), dtype=torch.int64)
+            if kept.numel():
+                native.outliers(x, x.numel(), s, float(prequantise.LARGEST), kept)
+            return q, kept
+        q, outside = self._function(quantize)(x, torch.tensor(s, dtype=torch.float64, device=x.device))
+        return q, outside.nonzero().view(-1)
+
     def _sizes(self, q, kept, shape, cdus):
         """Bytes of each stream, with the predictor and the book that golden chooses."""
         view, configs = blocks.view(shape), model.configs(shape, self.options["predictor"])
-        counts = [sum(torch.bincount(u, minlength=books.SYMBOLS) for u in self._symbols(q, view, one)).cpu().numpy()
-                  for one in configs]
-        config, book = comet.cheapest(counts, configs)
-        u = torch.cat(list(self._symbols(q, view, config)))
+        if native := kernels.of("comet", q):
+            place, (*lengths, escaped) = cheapest(native, q, view, configs)
+            config, book = configs[place], books.Book(lengths)
+            u = torch.empty_like(q)
+            native.symbols(q, view.rows, view.width, view.height, *way(config), u)
+        else:
+            counts = [sum(torch.bincount(u, minlength=books.SYMBOLS) for u in self._symbols(q, view, one)).cpu().numpy()
+                      for one in configs]
+            config, book = comet.cheapest(counts, configs)
+            escaped = counts[configs.index(config)][book.U:].any()
+            u = torch.cat(list(self._symbols(q, view, config)))
         if kept.numel():
             u.index_fill_(0, kept, OUTLIER)
         code, escape = (torch.from_numpy(table).to(u.device) for table in tables(book))
-        escapes = kept.numel() or counts[configs.index(config)][book.U:].any()
         for rounds in streams(u, shape, config.tiled, cdus):
-            yield size(rounds, code, escape if escapes else None)
-
+            yield size(rounds, code, escape if kept.numel() or escaped else None)
 
     def _symbols(self, q, view, config):
         """In memory order, in parts that do not depend on each other."""
-        way = config.tiled, config.horizontal, config.vertical, config.signed
         if config.tiled:  # rows of tiles
             step = LANES * max(1, packing.part_of(q) // (LANES * view.width))
             for first in range(0, view.rows, step):
                 rows = min(step, view.rows - first)
                 part = q[first * view.width:(first + rows) * view.width]
-                yield self._function(predicted)(part, view._replace(rows=rows), way, first)
+                yield self._function(predicted)(part, view._replace(rows=rows), way(config), first)
         else:
             for part in q.split(max(packing.part_of(q) // lorenzo.GROUP, 1) * lorenzo.GROUP):
-                yield self._function(predicted)(part, view, way, 0)
+                yield self._function(predicted)(part, view, way(config), 0)
+
+
+def way(config: Any) -> tuple[bool, ...]:
+    """What is done in a configuration."""
+    return config.tiled, config.horizontal, config.vertical, config.signed
+
+
+def cheapest(native: Any, q: torch.Tensor, view: Any, configs: Sequence[Any]) -> tuple[int, list[int]]:
+    """The place of the configuration that golden chooses; how many codes its book has of each length, and how many
+    symbols that escapes."""
+    result = torch.empty(books.MAX_LENGTH + 1, dtype=torch.int64)
+    place = native.cheapest(q, view.rows, view.width, view.height, len(configs),
+                            torch.tensor([way(one) for one in configs], dtype=torch.int64), result)
+    return place, result.tolist()
 
 
 def narrow_words(q: torch.Tensor) -> Any:
@@ -197,6 +225,9 @@ def size(rounds: Any, code: Any, escape: Any) -> Any:
     """
     if not len(rounds):
         return 0
+    if native := kernels.of("comet", rounds):
+        escape = None if escape is None else escape.to(torch.uint8)
+        return native.size(rounds, rounds.numel(), code.to(torch.uint8), escape)
     bits_of = torch.zeros(LANES, dtype=code.dtype, device=rounds.device)
     for part in rounds.split(max(packing.part_of(rounds) // LANES, 1)):
         index = part.reshape(-1).int()

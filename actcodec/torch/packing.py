@@ -92,6 +92,10 @@ def unpack_floats(bits: torch.Tensor, count: int) -> torch.Tensor:
 
 def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
     """Flat codes of 1, 2, 4 or 8 bits (uint8), in bytes."""
+    if native := kernels.of("packing", codes):
+        data = torch.empty(-(-codes.numel() * bits // 8), dtype=torch.uint8)
+        native.pack_codes(codes, codes.numel(), bits, data)
+        return data
     data = padded(codes, 8 // bits)
     while bits < 8:
         data = data[::2] | data[1::2] << bits
@@ -101,6 +105,10 @@ def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
 
 def unpack_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
     """The reverse."""
+    if native := kernels.of("packing", data):
+        codes = torch.empty(count, dtype=torch.uint8)
+        native.unpack_codes(data, count, bits, codes)
+        return codes
     width = 8
     while width > bits:
         width //= 2

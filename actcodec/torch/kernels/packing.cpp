@@ -171,3 +171,31 @@ EXPORT int64_t scatter(const uint8_t *bits, const void *values, int64_t count, i
            : size == 2 ? scatter<int16_t>(bits, values, count, n, out, threads)
                        : scatter<int32_t>(bits, values, count, n, out, threads);
 }
+
+template <int bits> static void pack_codes(const uint8_t *codes, int64_t n, uint8_t *out, int64_t threads) {
+    constexpr int64_t per = 8 / bits;
+    parallel((n + per - 1) / per, 1, LEAST / per, threads, [=](int64_t i, int64_t end) {
+        for (; i < end; i++) {
+            uint8_t byte = 0;
+            for (int64_t j = 0; j < per && i * per + j < n; j++) byte |= codes[i * per + j] << bits * j;
+            out[i] = byte;
+        }
+    });
+}
+
+// Codes of 1, 2, 4 or 8 bits, as many in a byte as fit.
+EXPORT int64_t pack_codes(const uint8_t *codes, int64_t n, int64_t bits, uint8_t *out, int64_t threads) {
+    auto pack = bits == 1 ? pack_codes<1> : bits == 2 ? pack_codes<2> : bits == 4 ? pack_codes<4> : pack_codes<8>;
+    pack(codes, n, out, threads);
+    return 0;
+}
+
+// The reverse.
+EXPORT int64_t unpack_codes(const uint8_t *data, int64_t n, int64_t bits, uint8_t *codes, int64_t threads) {
+    int64_t per = 8 / bits, mask = (1 << bits) - 1;
+    parallel((n + per - 1) / per, 1, LEAST / per, threads, [=](int64_t i, int64_t end) {
+        for (; i < end; i++)
+            for (int64_t j = 0; j < per && i * per + j < n; j++) codes[i * per + j] = data[i] >> bits * j & mask;
+    });
+    return 0;
+}
