@@ -14,7 +14,7 @@ from actcodec.codecs.compressed import view as seen
 from actcodec.golden.mx import element
 from actcodec.golden.mx.scale import GROUP
 from actcodec.golden.offload import blocks
-from actcodec.torch import planes
+from actcodec.torch import kernels, planes
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 from actcodec.torch.packing import Sparse, joined, pack_codes, padded, part_of, sparse, unpack_codes
@@ -97,16 +97,19 @@ def power(exponent: torch.Tensor) -> torch.Tensor:
 
 def scales(x: torch.Tensor, form: element.Format, rule: str) -> torch.Tensor:
     """As golden's ``scale.scales``, of float32 [n, 32]: uint8 [n]."""
+    above = NORMAL  # no fraction is
+    if rule == "rceil":  # the greatest value's own fraction
+        above = int((form.most / 2**form.emax - 1) * 2**FRACTION)
+    elif rule == "even":  # half of the last bit of the element's mantissa is enough to reach the next power
+        above = NORMAL - (1 << FRACTION - 1 - form.mantissa) - 1
+    if native := kernels.of("mx", x):
+        scale = torch.empty(len(x), dtype=torch.uint8)
+        native.scales(x, len(x), form.emax, above, form.nan is None, scale)
+        return scale
     bits = x.view(torch.int32) & MAGNITUDE
     most = torch.where((bits >= NORMAL) & (bits < INFINITE), bits, 0).amax(1)
     fraction, k = most & NORMAL - 1, (most >> FRACTION) - BIAS
-    if rule == "rceil":  # above the greatest value's own fraction
-        up = fraction > int((form.most / 2**form.emax - 1) * 2**FRACTION)
-    elif rule == "even":  # half of the last bit of the element's mantissa is enough to reach the next power
-        up = fraction >= NORMAL - (1 << FRACTION - 1 - form.mantissa)
-    else:
-        up = torch.zeros_like(fraction)
-    scale = (k - form.emax + up).clamp(-BIAS, BIAS) + BIAS
+    scale = (k - form.emax + (fraction > above)).clamp(-BIAS, BIAS) + BIAS
     scale = torch.where(most == 0, 0, scale)
     if form.nan is None:
         scale = torch.where((bits > INFINITE).any(1), NAN, scale)
@@ -115,6 +118,13 @@ def scales(x: torch.Tensor, form: element.Format, rule: str) -> torch.Tensor:
 
 def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) -> torch.Tensor:
     """As golden's ``element.encode``: codes, uint8 [n, 32], of float32 [n, 32] and scales [n]."""
+    infinity = form.largest if form.infinity is None else form.infinity
+    half = 2.0**(form.emax - form.mantissa - 1)  # of the last step
+    if native := kernels.of("mx", x, scale):
+        codes = torch.empty(x.shape, dtype=torch.uint8)
+        native.encode(x, len(x), scale, form.exponent, form.mantissa, form.bias, form.most + half, form.largest,
+                      infinity, -1 if form.nan is None else form.nan, codes)
+        return codes
     bits = x.view(torch.int32) & MAGNITUDE
     infinite, nan = bits == INFINITE, bits > INFINITE
     finite = torch.where((bits >= NORMAL) & (bits < INFINITE), x.abs(), 0).double()
@@ -125,9 +135,9 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
         code = torch.round(s * power(fraction - octave)).long() + (octave << form.mantissa)
     else:
         code = torch.round(s * 2.0**fraction).long()
-    beyond = s >= form.most + 2.0**(form.emax - form.mantissa - 1)
+    beyond = s >= form.most + half
     code = torch.where(beyond, form.largest, code)
-    code = torch.where(infinite, form.largest if form.infinity is None else form.infinity, code)
+    code = torch.where(infinite, infinity, code)
     negative = x.view(torch.int32) < 0
     signed = code | negative.long() << form.width - 1 if form.exponent else torch.where(negative, -code, code)
     code = signed & 0xFF
@@ -137,6 +147,10 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
 
 def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     """As golden's ``element.decode``: float32 [n, 32]; ``table`` has the values of all codes."""
+    if native := kernels.of("mx", code, scale):
+        x = torch.empty(code.shape)
+        native.decode(code, len(scale), scale, table, x)
+        return x
     value = table[code.long()] * power(scale.int() - BIAS)[:, None]
     x = value.float()
     x = torch.where(x.abs() < torch.finfo(torch.float32).tiny, torch.copysign(torch.zeros_like(x), x), x)

@@ -9,9 +9,11 @@ import torch
 
 from actcodec.golden.jpegact.huffman import EOB, K3, K5, ZRL
 from actcodec.golden.jpegact.zigzag import ZIGZAG
+from actcodec.torch import kernels
 
 __all__ = ["size"]
 
+ORDER = ZIGZAG.astype(np.int64)
 MAGNITUDES = 129  # of an int8 value, 0 among them
 
 
@@ -28,9 +30,12 @@ def tables(device: Any) -> Any:
 
 
 def size(q: torch.Tensor) -> Any:
-    """Bytes of the codes of blocks, int8 [8, 8, n], without those that say how long each is: a tensor of one number."""
+    """Bytes of the codes of blocks, int8 [8, 8, n], without those that say how long each is: a number, or a tensor of
+    one."""
     rows = q.view(64, -1)
     first, codes = tables(q.device)
+    if native := kernels.of("runlength", q):
+        return native.size(q, rows.shape[1], torch.from_numpy(ORDER), first, codes, int(K5.length[EOB]))
     bits = first.index_select(0, rows[0].int().abs())
     run = torch.zeros_like(bits)  # of zeros in front of a value, times MAGNITUDES
     for place in ZIGZAG[1:].tolist():

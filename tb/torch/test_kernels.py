@@ -1,4 +1,4 @@
-"""Native kernels are compiled when they are first used, once; where they cannot be, operations of PyTorch do the work."""
+"""Native kernels are compiled once, when they are first used; without a compiler, operations of PyTorch do the work."""
 
 import numpy as np
 import pytest
