@@ -3,7 +3,8 @@
 A bench is a file with two halves. Its pytest functions run outside of the simulator and call :func:`simulate`
 (``build.py``), which builds the component, once for each content, and starts the simulator on that same file. Its
 ``@cocotb.test`` coroutines run inside and use :class:`Bench` (``bench.py``), which drives all of a component's streams
-at once by a :class:`Source` or a :class:`Sink` for each (``streams.py``). ``payloads.py`` makes beats of arrays.
+at once, by a library in C++ that speaks VPI (``native.py``, ``streams.cpp``); :class:`Source` and :class:`Sink` are its
+model in Python (``streams.py``). ``payloads.py`` makes beats of arrays.
 
 A run names its tests as objects (``selection.py``). For a ``@cocotb.test`` that no run of its file has, pytest fails.
 

@@ -11,7 +11,8 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from tb.harness.streams import PATTERNS, Sink, Source
+from tb.harness.native import Streams
+from tb.harness.streams import PATTERNS
 
 SEED = int(os.environ.get("COCOTB_RANDOM_SEED", 0))  # of the run; cocotb.RANDOM_SEED is another one for each test
 
@@ -89,43 +90,22 @@ class Bench:
 
         ``idle`` names one of :data:`PATTERNS` for the sources and ``stall`` one of :data:`STALLS` for the sinks, or
         they map ports to names. A sink whose count is None collects until all others are done. ``until`` is a function
-        of no argument that ends the run early when true. Fails after ``limit`` cycles (default: generous) without
-        completion.
+        of no argument that ends the run early when true; it sees the end of a cycle, and changes nothing in the dut.
+        Fails after ``limit`` cycles (default: generous) without completion.
         """
         limit = limit or 2000 + 100 * (sum(map(len, sources.values())) + sum(count or 0 for count in sinks.values()))
-        ends = {port: end(self.dut, port) for end, ports in ((Source, sources), (Sink, sinks)) for port in ports}
-        for port, end in ends.items():
+        streams = Streams(self.dut, limit, until)
+        for port, what in (*sources.items(), *sinks.items()):
             choice = idle if port in sources else stall
             name = choice if isinstance(choice, str) else choice.get(port, "never")
             generator = np.random.default_rng(random.integers(2**63))
-            end.set_pause_generator(PATTERNS[name](generator) if name != "shy" else None)
-        for port, beats in sources.items():
-            ends[port].send_nowait(beats)
-        sending = [ends[port] for port in sources]
-        wanted = [(ends[port], count) for port, count in sinks.items() if count is not None]
-
-        cycle, falling, rising = 0, self.clk.falling_edge, self.clk.rising_edge
-        drive, sample = [end.drive for end in ends.values()], [end.sample for end in ends.values()]
-        await falling
-        while True:
-            for one in drive:
-                one()
-            await rising
-            for one in sample:
-                one(cycle)
-            cycle += 1
-            if all(sink.count() >= count for sink, count in wanted) and all(source.idle() for source in sending):
-                break
-            if until is not None and until():
-                break
-            if cycle == limit:
-                progress = {port: len(end.cycles) for port, end in ends.items()}
-                raise AssertionError(f"no end after {cycle} cycles; transfers so far: {progress}")
-            await falling
-        await falling
-        for end in ends.values():
-            end.clear()
-        return Run({port: ends[port].beats for port in sinks}, {port: end.cycles for port, end in ends.items()})
+            add = streams.source if port in sources else streams.sink
+            add(port, what, PATTERNS[name](generator) if name != "shy" else None)
+        await self.clk.falling_edge
+        await streams
+        await self.clk.falling_edge
+        beats, cycles = streams.results()
+        return Run({port: beats[port] for port in sinks}, cycles)
 
     def equal(self, got, expected, what):
         """Compares lists beat by beat; a mismatch names the seed, the index, and both values."""

@@ -13,6 +13,7 @@ from cocotb_tools.runner import get_results, get_runner
 
 from actcodec.sim import build
 from actcodec.sim.toolchain import build_once, cache_folder, key
+from tb.harness import native
 from tb.harness.selection import covering, select
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,7 +93,7 @@ def simulate(component, file, tests=None, without=(), inside=None, target="cells
                    # Without it pytest rewrites the assertions of all that is imported, hundreds of modules each time.
                    "COCOTB_REWRITE_ASSERTION_FILES": "tb/*.py",
                    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # of other packages, such as Zarr's, which imports all of it
-                   "LD_LIBRARY_PATH": str(LIBRARY.parent)}
+                   "LD_LIBRARY_PATH": str(LIBRARY.parent), native.ENVIRONMENT: str(native.library())}
     if mutants and (job := netlist.job(place, folder)):
         modules.append("tb.mutants")
         environment |= {"MUTANTS_JOB": json.dumps(job), "COCOTB_MAX_FAILURES": "1"}

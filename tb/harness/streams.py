@@ -1,4 +1,8 @@
-"""One end of a stream each: sources that send, sinks that receive, and how often they rest."""
+"""One end of a stream each: sources that send, sinks that receive, and how often they rest.
+
+:meth:`Bench.run <tb.harness.bench.Bench.run>` has a library do the same in a tenth of the time (``native.py``). These
+are for benches whose ends depend on each other, and what the library is held against.
+"""
 
 from collections import deque
 from itertools import repeat
