@@ -30,6 +30,7 @@ def tensor(name):
     return x[:, : GROUPS * 4 * 64 // (x.shape[2] * x.shape[3])]
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize(("mode", "name"), [("sfpr-zvc", "ReLU_layers_0_relu1"), ("jpeg-act", "conv0"),
                                             ("division", "conv0")])
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])

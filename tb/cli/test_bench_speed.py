@@ -57,6 +57,7 @@ def test_speed_and_memory_are_positive_numbers():
         assert speed > 0 and memory >= 0
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("name", codecs.MODES)
 def test_memory_is_at_most_three_times_that_of_the_tensor(name):
     mode, x = codecs.find(name), bench_speed.tensor(24 << 20)

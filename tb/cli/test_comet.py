@@ -187,12 +187,14 @@ def test_engines_agree_on_every_class_of_width(width, cdus):
     check_engines(tensor((2, 3, 21, width)), error_bound=0.1, predictor="plane", cdus=cdus)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("eb", [1.2e-38, 1e-30, 3e30, 1e38])
 def test_engines_agree_at_the_ends_of_the_steps(eb):
     check_engines(awkward((2, 3, 8, 19)), error_bound=eb, cdus=4)
     check_engines(np.float32(min(eb, 1e36)) * np.float32(40) * tensor((2, 3, 16, 13)), error_bound=eb)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("cdus", [1, *regress(4)])
 def test_engines_agree_on_the_sample(cdus):
     """In the cycles that the longest lane's steps take, at least 0.96 of a sector a cycle, and those for which it waits

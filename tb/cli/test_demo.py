@@ -131,6 +131,7 @@ def test_where_the_demo_cannot_write_is_told_before_it_runs(monkeypatch, tmp_pat
     assert result.exit_code == 2 and result.stderr.endswith("file: is not a directory\n")
 
 
+@pytest.mark.regress
 def test_demo_fails_on_one_wrong_bit(monkeypatch, tmp_path):
     shape = demo.sample()["conv_layers_6_bn2"].shape
     result = run(monkeypatch, tmp_path, wrong_tensor=(shape, "sfpr"))

@@ -77,6 +77,7 @@ def test_command_line_is_the_api(folder):
         np.testing.assert_array_equal(np.load("y.npy"), actcodec.decompress(expected))
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("cdus", [1, 4])
 @pytest.mark.parametrize("bits", [1, 2, 4])
 def test_both_engines_give_the_same(bits, cdus):

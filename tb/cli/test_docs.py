@@ -273,6 +273,7 @@ def test_the_site_reads_what_is_written_for_github():
     assert site.on_page_content("a :func:<code>~a.b.modes</code>", None, None, None) == "a <code>modes</code>"
 
 
+@pytest.mark.regress
 def test_the_readme_says_of_verilog_what_its_code_writes(tmp_path, monkeypatch):
     code, printed = re.search(r"```sh\n(actcodec verilog .*?)```\n\n```text\n(.*?)```", readme.PATH.read_text(),
                               re.DOTALL).groups()

@@ -100,6 +100,7 @@ def test_engines_agree_with_every_coder(coder, mode, shape):
     check_equal(awkward(shape, number), mode, TABLES[number % 4], CDUS[number % 2], coder=coder)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("coder", ["zvc", "nibble", "rice"])
 def test_engines_agree_on_div_in_quarters(coder, shape):
@@ -109,6 +110,7 @@ def test_engines_agree_on_div_in_quarters(coder, shape):
         check_equal(awkward(shape, number), "jpeg-act", dqt, 4, coder=coder, quantizer="div", dead_zone=zone)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("cdus", CDUS)
 def test_engines_agree_on_jpeg_base(cdus, shape):

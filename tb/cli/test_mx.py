@@ -48,6 +48,7 @@ def test_files_behind_a_coder_are_the_same(coder):
         np.testing.assert_array_equal(*back)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("dtype", ["bfloat16", *regress("float16")])
 def test_values_of_16_bits_go_through_a_coder(dtype):
     """Widened, as everywhere but in raw and zvc; both engines, and the file has the type."""

@@ -256,6 +256,7 @@ def test_what_takes_long_is_announced_once(tmp_path):
     assert told == ["building a thing, a minute; it is kept for next time"]
 
 
+@pytest.mark.regress
 def test_the_command_announces_without_a_terminal_unless_it_is_quiet(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -11,6 +11,7 @@ from docs.timing import diagrams
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
+@pytest.mark.regress
 def test_diagrams_are_what_simulation_gives():
     drawn = diagrams()
     assert {path.stem for path in (DOCS / "timing").glob("*.json")} == set(drawn)

@@ -41,6 +41,7 @@ def accelerator(tmp_path_factory):
     return path
 
 
+@pytest.mark.regress
 def test_the_accelerator_passes_lint(accelerator):
     assert lint(accelerator, WAIVERS) == ""
 
@@ -87,6 +88,7 @@ def test_waivers_leave_what_matters(body, warning, tmp_path):
     assert f"-{warning}:" in lint(path, WAIVERS)
 
 
+@pytest.mark.regress
 def test_every_waiver_has_a_reason_and_is_needed(accelerator, tmp_path):
     unit = tmp_path / "dpr_encode.v"  # whose packer has values without bits
     unit.write_text(verilog(UNITS["dpr_encode"].build(), "dpr_encode"))

@@ -24,6 +24,7 @@ def test_the_page_shows_what_golden_has():
     assert not golden.differences(printed())
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("change", [("jpeg-act", "jpeg-axt"), ("in memory", "in streams"), ("no error", "an error"),
                                     ("half the room", "room")])
 def test_a_difference_shows(change):
