@@ -14,11 +14,11 @@ tests: see ``tb/netlist.py`` and ``synth/gates.py``), ``MUTANTS=UNIT:FOLDER`` (t
 ``synth/mutate.py``): ``MUTANT`` chooses one; else it is all that the file ``VERDICTS`` does not know yet.
 """
 
-from tb.harness.bench import SEED, Bench, after, parameters, rng
+from tb.harness.bench import SEED, Bench, after, parameters, rng, target
 from tb.harness.build import ROOT, simulate, synthesised
 from tb.harness.payloads import beats, chunk, chunks, pack, sectors, unpack
 from tb.harness.selection import regress
 from tb.harness.streams import PATTERNS, STALLS, Sink, Source
 
 __all__ = ["PATTERNS", "ROOT", "SEED", "STALLS", "Bench", "Sink", "Source", "after", "beats", "chunk", "chunks", "pack",
-           "parameters", "regress", "rng", "sectors", "simulate", "synthesised", "unpack"]
+           "parameters", "regress", "rng", "sectors", "simulate", "synthesised", "target", "unpack"]

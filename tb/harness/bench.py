@@ -22,6 +22,11 @@ def parameters():
     return json.loads(os.environ.get("TB_PARAMETERS", "{}"))
 
 
+def target():
+    """What the component is made for, cells or LUTs."""
+    return os.environ["TB_TARGET"]
+
+
 def rng():
     """A generator that depends on the run's seed and on the test that asks."""
     caller = inspect.stack()[1].function

@@ -54,8 +54,8 @@ def interpreted(text):
 def simulate(component, file, tests=None, without=(), inside=None, target="cells", **parameters):
     """Builds ``component`` and runs cocotb tests of the file on it: ``tests``, by default all of them, less those in
     ``without``. ``inside`` says which ones look at signals besides the ports, {test: names}, which a netlist does not
-    have. ``target`` is what the component is made for. ``parameters``, and it, reach the tests through
-    :func:`parameters`."""
+    have. ``target`` is what the component is made for; it and ``parameters`` reach the tests through the functions of
+    these names."""
     from actcodec import elaboration
 
     module = ".".join(Path(file).resolve().relative_to(ROOT).with_suffix("").parts)
@@ -65,7 +65,6 @@ def simulate(component, file, tests=None, without=(), inside=None, target="cells
     waves = os.environ.get("WAVES", "") not in ("", "0")
     gates, mutants = os.environ.get("GATES", ""), os.environ.get("MUTANTS", "")
     target = "cells" if gates or mutants else target
-    parameters |= {"target": target}
     if gates or mutants:
         from tb import netlist
 
@@ -80,7 +79,7 @@ def simulate(component, file, tests=None, without=(), inside=None, target="cells
     seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
     some = [test for one in chosen for test in one.generate_tests() if not gates or netlist.suits(test)]
     names = [test.fullname for test in (covering(some, seed) if BRIEF else some)]
-    run = hashlib.sha256(json.dumps([names, parameters], sort_keys=True).encode()).hexdigest()[:8]
+    run = hashlib.sha256(json.dumps([names, target, parameters], sort_keys=True).encode()).hexdigest()[:8]
     content = program.parent.name.rpartition("-")[2]
     folder = RUNS / f"{type(component).__name__.lower()}-{content}" / f"{Path(file).stem}-{run}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +88,7 @@ def simulate(component, file, tests=None, without=(), inside=None, target="cells
     inputs = ["__".join(map(str, path)) for path, member, _ in component.signature.flatten(component)
               if member.flow is In]
     modules = [module]
-    environment = {"TB_PARAMETERS": json.dumps(parameters), "TB_INPUTS": json.dumps(inputs),
+    environment = {"TB_PARAMETERS": json.dumps(parameters), "TB_TARGET": target, "TB_INPUTS": json.dumps(inputs),
                    # Without it pytest rewrites the assertions of all that is imported, hundreds of modules each time.
                    "COCOTB_REWRITE_ASSERTION_FILES": "tb/*.py",
                    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # of other packages, such as Zarr's, which imports all of it

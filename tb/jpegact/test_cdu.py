@@ -14,7 +14,7 @@ from actcodec.golden.jpegact import quantize, rle, steps
 from actcodec.rtl.common.target import TARGETS
 from actcodec.rtl.jpegact.cdu import Cdu
 from tb import reference
-from tb.harness import PATTERNS, ROOT, SEED, STALLS, after, chunks, parameters, regress, rng, simulate
+from tb.harness import PATTERNS, ROOT, SEED, STALLS, after, chunks, regress, rng, simulate, target
 from tb.jpegact import test_runlength
 from tb.jpegact.blocks import recovered, rows
 from tb.jpegact.cdus import MALFORMED, Driver, tensor
@@ -208,7 +208,7 @@ async def rate_is_eight_cycles_a_block(dut):
     driver = Driver(dut)
     await driver.bench.start()
     for mode in driver.modes:
-        cuts = CUTS[mode] if parameters()["target"] == "lut" else (0, 0)
+        cuts = CUTS[mode] if target() == "lut" else (0, 0)
         for shape in ((1, 4, 16, 64), (1, 4, 32, 24), (1, 4, 64, 16), (1, 4, 64, 8)):
             for density in (1, 0.3):
                 x = random.uniform(0.5, 1, shape).astype(np.float32) * (random.random(shape) < density)

@@ -6,7 +6,7 @@ import pytest
 
 from actcodec.golden.jpegact import dct
 from actcodec.rtl.jpegact.dct import Dct, Dct8
-from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, regress, rng, simulate, unpack
+from tb.harness import PATTERNS, STALLS, Bench, beats, pack, parameters, regress, rng, simulate, target, unpack
 
 LATENCY = {"cells": 20, "lut": 21}
 I_WIDTH = {"both": 12, "forward": 8, "inverse": 12}
@@ -83,7 +83,7 @@ async def equals_golden(dut, idle, stall):
 
 @cocotb.test
 async def equals_golden_on_many_blocks(dut):
-    random, latency = rng(), LATENCY[parameters()["target"]]
+    random, latency = rng(), LATENCY[target()]
     bench = await Bench.started(dut)
     for inverse in directions():
         run = await check(bench, random, inverse, stimulus(random, inverse, 600))

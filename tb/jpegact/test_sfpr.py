@@ -12,7 +12,7 @@ import actcodec
 from actcodec.golden.jpegact import sfpr
 from actcodec.rtl.common.target import TARGETS
 from actcodec.rtl.jpegact.sfpr import Sfpr
-from tb.harness import PATTERNS, STALLS, Bench, after, beats, parameters, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, rng, simulate, target
 
 LATENCY = {"cells": 4, "lut": 5}
 INFINITY = 0x7F80_0000
@@ -155,7 +155,7 @@ async def equals_golden(dut, idle, stall):
 
 @cocotb.test
 async def moves_a_sector_every_cycle_after_its_latency(dut):
-    random, latency = rng(), LATENCY[parameters()["target"]]
+    random, latency = rng(), LATENCY[target()]
     bench = await start(dut)
     for decompress in (0, 1):
         run = await check(bench, random, decompress, *stimulus(random, decompress, 3000))
@@ -350,7 +350,7 @@ async def carries_real_activations_there_and_back(dut):
 
 @cocotb.test
 async def forgets_everything_at_reset_and_counts_at_clear(dut):
-    random, latency = rng(), LATENCY[parameters()["target"]]
+    random, latency = rng(), LATENCY[target()]
     bench = await start(dut)
     nans = np.full((3, 8), INFINITY + 1, np.uint32)
     for fill in range(1, 10):
