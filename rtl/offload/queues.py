@@ -14,6 +14,7 @@ from actcodec.rtl.offload.queue.report import WORDS
 
 __all__ = ["TensorQueue", "lines_of"]
 
+ROWS = 3  # cycles more from the last lane's load to a start, in which the splitter finds where rows of segments begin
 # What the plan of a tensor looks at.
 AHEAD = ("mode", "decompress", "scan", "format", "rows", "width", "stride", "height", "channels", "base", "scales")
 LENGTHS = REPORT["lengths_out"][0]  # from this bit on reports are of two kinds
@@ -59,9 +60,9 @@ class TensorQueue:
     def __init__(self, m, accelerator, registers, plan, clear, abort, works):
         self._m, self._registers = m, registers
         control, status, cdus = registers.control, registers.status, accelerator.cdus
-        lines = lines_of(registers.widths)
+        lines, rows = lines_of(registers.widths), ROWS * any(mode.format.segmented for mode in accelerator.modes)
         m.submodules.queue = self._queue = queue = Queue(
-            accelerator.address_width, accelerator.queue, lines, max(lines + 2, cdus))
+            accelerator.address_width, accelerator.queue, lines, max(lines + 2, cdus + rows))
         axi.connect(m, accelerator, "m_axi_queue_", queue.reads, queue.writes)
         members = control.shape().members
         self.ahead = Signal(data.StructLayout({name: members[name] for name in AHEAD if name in members}), name="ahead")
@@ -76,7 +77,7 @@ class TensorQueue:
         self._settling = Signal(range(self._rest), name="settling")
         self._catch(m, accelerator.address_width, plan.take)
 
-        begun, late = Signal(name="host_begins"), Signal(range(cdus + 2), name="since_plan")
+        begun, late = Signal(name="host_begins"), Signal(range(cdus + rows + 2), name="since_plan")
         m.d.sync += begun.eq(registers.start)
         with m.If(registers.start):
             m.d.sync += [self.ahead.eq(Cat(Value.cast(control[name]) for name in self.ahead.shape().members)),
@@ -85,9 +86,9 @@ class TensorQueue:
             m.d.sync += self._hosted.eq(0)
         with m.If(plan.done):
             m.d.sync += late.eq(1)
-        with m.Elif((late != 0) & (late != cdus + 1)):
+        with m.Elif((late != 0) & (late != cdus + rows + 1)):
             m.d.sync += late.eq(late + 1)
-        self.planned = ~self._hosted | (late == cdus + 1)
+        self.planned = ~self._hosted | (late == cdus + rows + 1)
         m.d.comb += [
             plan.start.eq(begun | queue.check),
             plan.take.eq(queue.take | (self._hosted & plan.done)),

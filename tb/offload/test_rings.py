@@ -213,6 +213,20 @@ def test_rings_and_whatever_befalls_them(accelerator, random):
         soak.run(accelerator, int(random.integers(2**63)))
 
 
+@pytest.mark.regress
+def test_rows_that_begin_inside_of_groups_of_all_lanes(random):
+    """Where they do is found behind the plan's load, by a host's start and by the ring's."""
+    accelerator, (mode,) = OTHERS[1], lane_modes("division-4-flat")
+    session = Session(accelerator, random, size=SIZE)
+    session.environment.begin(MemoryBehaviour(kind=KINDS.index("shared")))
+    descriptor = draws.descriptor(random, mode, accelerator.cdus, (51, 40, 1, 17))
+    session.both(Job.draw(random, descriptor).at(0x1000))
+    batch = Ring(session)
+    for _ in range(3):
+        batch.decompress(Job.draw(random, descriptor))
+    assert set(goes(batch)) == {ErrorCode.NONE}
+
+
 # ------------------------------------------------------------------------------------------------------------- the gap
 @pytest.mark.parametrize("accelerator", [QUEUED, *regress(replace(QUEUED, cdus=1), replace(QUEUED, cdus=4))],
                          ids=label)
