@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from actcodec import codecs
-from actcodec.bench.cycles import AT_CACHE, CACHE, CLOCK, DENSE, FIXED, ONE_PORT, PAPER, SFPR, SHOWN
+from actcodec.bench.cycles import AT_CACHE, CACHE, CLOCK, DENSE, FIXED, ONE_PORT, PAPER, SECTOR, SFPR, SHOWN
 from actcodec.bench.queued import ACCESS
 from actcodec.synth.records import stamp
 from docs import figures, marks
@@ -42,13 +42,15 @@ def merge(record, folder):
     rates."""
     report = dict.fromkeys(("rates", "offload", "streamed", "coding", "queued"), ())
     if (rates := folder / "report.json").exists():
-        report = json.loads(rates.read_text())
+        report |= json.loads(rates.read_text())
     new = deepcopy(record)
+    queues = {section: [one for one in report["queued"] if bool(one["minibatch"]) == (section == "step")]
+              for section in ("queue", "step")}
     ways = {section: [one for one in report["offload"] if (one["name"] in AT_CACHE) == (section == "cache")]
             for section in ("offload", "cache")}
     taken_now = [section for section, rows in (
         ("rates", report["rates"]), ("tensors", report["rates"]), *ways.items(), ("streams", report["streamed"]),
-        ("coders", report["coding"]), ("queue", report["queued"])) if rows]
+        ("coders", report["coding"]), *queues.items()) if rows]
     for one in report["rates"]:
         if one["cdus"] == SHOWN:
             rates = new["rates"].setdefault(one["mode"], {way: {} for way in WAYS})
@@ -73,8 +75,10 @@ def merge(record, folder):
         found = new["coders"].setdefault(one["dqt"], {"cycles": {}})
         found["symbols"] = round(one["symbols"], 2)
         found["cycles"].setdefault(str(one["coders"]), [None, None])[one["decompress"]] = round(one["steady"], 3)
-    for one in report["queued"]:
-        new.setdefault("queue", {})[str(one["cdus"])] = {name: one[name] for name in ("bytes", "ring", "alone")}
+    for section, one in ((section, one) for section, some in queues.items() for one in some):
+        label = f"{one['minibatch'] or 1}, {one['cdus']}"
+        new.setdefault(section, {})[label] = {name: one[name] for name in (
+            "tensors", "bytes", "payload", "ring", "alone")}
     if (speed := folder / "speed.json").exists():
         taken_now.append("speed")
         new["speed"] = {one["name"]: [round(one["ratio"], 3), round(one["error"], 5), round(one["compress"]),
@@ -146,13 +150,17 @@ def streams(record):
                   "all"], body, 2)
 
 
-def queue(record):
+def queue(record, section="queue"):
     body = []
-    for cdus, one in sorted(record["queue"].items()):
-        body.append([cdus, *(text for cycles in (one["ring"], *one["alone"])
-                             for text in (f"{cycles:,}", f"{one['bytes'] / cycles * CLOCK:.1f}"))])
-    hosts = [text for rest in ACCESS for text in (f"host, {3 + rest}", "GB/s")]
-    return cells(["CDUs", "ring", "GB/s", *hosts], body, 0)
+    for label, one in sorted(record[section].items(), key=lambda item: [int(number) for number in item[0].split(", ")]):
+        minibatch, cdus = label.split(", ")
+        for way, name in enumerate(WAYS):
+            cycles = [one["ring"][way], *(host[way] for host in one["alone"])]
+            rates = [f"{one['bytes'] / count * CLOCK:.1f}" for count in cycles]
+            body.append([minibatch, cdus, name, f"{one['tensors']}", f"{one['bytes'] / one['payload']:.2f}",
+                         f"{SECTOR * int(cdus) * CLOCK:.1f}", f"{cycles[0]:,}", *rates, *[""] * (3 - len(rates))])
+    return cells(["minibatch", "CDUs", "", "tensors", "ratio", "limit, GB/s", "cycles by a ring", "GB/s",
+                  *(f"host, {3 + rest}" for rest in ACCESS)], body, 3)
 
 
 def coders(record):
@@ -173,7 +181,7 @@ def speed(record):
 
 DOCUMENTS = {
     "docs/performance.md": {"rates": fractions, "offload": long, "cache": cache, "streams": streams, "queue": queue,
-                            "speed": speed},
+                            "step": partial(queue, section="step"), "speed": speed},
     "docs/ratios.md": {"coders": coders},
 }
 

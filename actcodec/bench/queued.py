@@ -1,94 +1,139 @@
-"""What a queue of descriptors is worth: a network's tensors from memory to memory, by one ring, and one by one."""
+"""What a queue of descriptors is worth: what a training step of a ResNet-50 offloads, from memory to memory and back,
+by one ring, and by one start after the other."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actcodec import codecs
-from actcodec.bench.cycles import CLOCK, LATENCY, sparse
-from actcodec.golden.common.networks import resnet50
+from actcodec.bench.cycles import CLOCK, LATENCY, SECTOR
+from actcodec.demo import sample
+from actcodec.golden.common import overlap
+from actcodec.golden.common.footprint import MASK, MAXIMA
+from actcodec.golden.common.networks import NETWORKS
 
-__all__ = ["ACCESS", "SIZE", "SMALL", "Queued", "queued", "shapes"]
+__all__ = ["ACCESS", "NETWORK", "SIZE", "SMALL", "WAYS", "Queued", "queued", "tensors"]
 
+NETWORK, METHOD = "resnet-50", "JPEG-ACT"
 SMALL = 60_000  # values: the most that a small tensor has
 SIZE = 256  # descriptors of a ring
 ACCESS = (0, 50)  # cycles between two accesses to registers, which take some 3 themselves
+WAYS = ("compress", "decompress")
 
 
 @dataclass(frozen=True)
 class Queued:
-    """Tensors of a ResNet-50, of one sample each, compressed from memory to memory in a mode, on memory of LATENCY
-    cycles. Cycles are those from the host's first access to the last tensor's end. It sees an interrupt at once."""
+    """Tensors that a step offloads, from memory to memory on memory of LATENCY cycles. Cycles, of each of WAYS, are
+    those from the host's first access to the last tensor's end. It sees an interrupt at once."""
 
-    mode: str
     cdus: int
+    minibatch: int | None  # None: the small ones of one sample
     tensors: int
     bytes: int
-    ring: int  # cycles, by one ring
-    alone: tuple[int, ...]  # cycles, by one start after the other: with each of ACCESS between two accesses of the host
+    payload: int  # bytes
+    ring: tuple[int, ...]  # cycles, by one ring
+    alone: tuple[tuple[int, ...], ...]  # cycles, by one start after the other: with each of ACCESS between two accesses
 
     @property
-    def rates(self) -> tuple[float, ...]:
+    def limit(self) -> float:
+        """GB/s: a sector a cycle and CDU."""
+        return SECTOR * self.cdus * CLOCK
+
+    def rates(self, way: int) -> tuple[float, ...]:
         """GB/s by a ring, and without."""
-        return tuple(self.bytes / cycles * CLOCK for cycles in (self.ring, *self.alone))
+        return tuple(self.bytes / cycles[way] * CLOCK for cycles in (self.ring, *self.alone))
 
 
-def shapes(most: int | None = SMALL) -> list[tuple[int, ...]]:
-    """Those of the outputs of a ResNet-50's layers that have maps, in their order, up to so many values."""
-    return [(1, *node.shape) for node in resnet50()
-            if node.op != "input" and node.shape[1] > 1 and (most is None or node.size <= most)]
+class Job(NamedTuple):
+    """A tensor, its place in memory, and what golden makes of it."""
+
+    x: NDArray[np.float32]
+    address: int
+    space: int
+    payload: bytes
+    restored: NDArray[np.float32]
+    forward: dict[str, Any]  # parameters of the driver
 
 
-def queued(mode: str, cdus: int, most: int | None = SMALL) -> Queued:
-    """:class:`Queued` of synthetic values, half of them zero, in the shapes of a ResNet-50's tensors. Raises
-    SimulationError if a payload is not golden's."""
+def tensors(minibatch: int | None) -> list[tuple[tuple[int, ...], str, str]]:
+    """What a step offloads, in its order, or the small tensors of one sample: shape, kind, and the paper's mode for it
+    (Table II)."""
+    dense, sparse, mask = codecs.TABLE_2[METHOD]
+    moving = overlap.tensors(NETWORKS[NETWORK]((3, 224, 224)), minibatch or 1)
+    return [(one.shape, one.kind, mask if one.form == MASK else dense if one.kind == overlap.DENSE else sparse)
+            for one in moving if one.form != MAXIMA and (minibatch or one.values <= SMALL)]
+
+
+def values(todo: list[tuple[tuple[int, ...], str, str]]) -> Iterator[NDArray[np.float32]]:
+    """Real values for each: those of the sample's tensors of its kind in turn, repeated."""
+    kinds = [[x for name, x in sample().items() if name.startswith("ReLU") == sparse] for sparse in (False, True)]
+    turns = count(), count()
+    for shape, kind, _ in todo:
+        sparse = kind != overlap.DENSE
+        x = kinds[sparse][next(turns[sparse]) % len(kinds[sparse])]
+        shape = (*shape, 1, 1)[:4]
+        yield x[np.ix_(*(np.arange(size) % own for size, own in zip(shape, x.shape, strict=True)))]
+
+
+def queued(cdus: int, minibatch: int | None = None) -> Queued:
+    """:class:`Queued`; of a ``minibatch`` beyond 1 by a ring alone, since what a host takes for a tensor does not grow.
+    Raises SimulationError if a byte of a payload or a tensor is not golden's."""
     from actcodec.driver import Driver, Plain, run
     from actcodec.ring import Ring
     from actcodec.sim.accelerator import configuration
     from actcodec.sim.rtl_engine import Contents, SimulationError
     from actcodec.sim.simulator import Simulator
 
-    all_of = [(shape, *_planned(mode, shape, cdus)) for shape in dict.fromkeys(shapes(most))]
-    known = {shape: planned for shape, *planned in all_of}
-    jobs, contents, at = [], [], SIZE * 512
-    for shape in shapes(most):
-        x, payload, lane, job = known[shape]
-        table, space = at + x.nbytes, at + x.nbytes + -(-4 * shape[1] // 32) * 32
-        jobs.append({"address": at, "shape": shape, "mode": lane, "scale_table": table,
-                     "payload": (space, x.nbytes), **job})
-        contents.append((at, x, space, payload))
-        at = space + x.nbytes
-    simulator = Simulator(configuration(known[jobs[0]["shape"]][2]), cdus, at, LATENCY, payload="memory", queue=SIZE)
+    todo, jobs, at = tensors(minibatch), list[Job](), SIZE * 512
+    for (shape, _, mode), x in zip(todo, values(todo), strict=True):
+        jobs.append(planned(x.reshape(shape), mode, cdus, at))
+        at = jobs[-1].space + aligned(len(jobs[-1].payload))
+    simulator = Simulator(configuration(codecs.METHODS[METHOD][0]), cdus, at, LATENCY, payload="memory", queue=SIZE)
 
     async def wait():
         simulator.run()
 
+    async def each(one, todo):
+        return [await one(**job) for job in todo]
+
     memory, bus = Contents(simulator.bytes), Bus(simulator)
     driver = run(Driver.open(Plain(bus), Plain(memory), wait))
-    cycles = []
+    ring = run(Ring.open(driver, 0, SIZE))
+    asked = [[job.forward for job in jobs], list[dict[str, Any]]()]
 
-    def checked(start):
-        cycles.append(simulator.cycle - start)
-        for _, x, space, payload in contents:
-            if memory.read(space, len(payload)) != payload:
-                raise SimulationError(f"{mode} {x.shape}, {cdus} CDUs: the hardware differs from the golden model")
-            simulator.bytes[space : space + len(payload)] = 0
-
-    for place, x, *_ in contents:
-        memory.write(place, x.tobytes())
-    ring, start = run(Ring.open(driver, 0, SIZE)), simulator.cycle
-    run(ring.compress_many(jobs))
-    checked(start)
-    run(ring.wait())
-    for bus.rest in ACCESS:
-        start = simulator.cycle
+    def measured(way, many, rest=0):
+        """Results of all tensors, and cycles. What was written is golden's, and is gone before the next time."""
         for job in jobs:
-            run(driver.compress(**job))
-        checked(start)
-    together, *alone = cycles
-    return Queued(mode, cdus, len(jobs), sum(x.nbytes for _, x, *_ in contents), together, tuple(alone))
+            memory.write(*((job.space, job.payload) if way else (job.address, job.x.tobytes())))
+        bus.rest, start = rest, simulator.cycle
+        results = run(many(asked[way]))
+        cycles = simulator.cycle - start
+        for job in jobs:
+            place, expected = (job.address, job.restored) if way else (job.space, np.frombuffer(job.payload, np.uint8))
+            written = simulator.bytes[place :][: expected.nbytes]
+            if not np.array_equal(written, expected.reshape(-1).view(np.uint8)):
+                raise SimulationError(f"{job.forward['mode']} {job.x.shape}, {cdus} CDUs: the hardware differs from "
+                                      "the golden model")
+            written[:] = 0
+        run(ring.wait())
+        return results, cycles
+
+    results, there = measured(0, ring.compress_many)
+    asked[1] = [{name: job.forward[name] for name in ("address", "shape", "mode", "scale_table", "payload")}
+                | {"scales": result.scales, "settings": result.settings}
+                for job, result in zip(jobs, results, strict=True)]
+    together = there, measured(1, ring.decompress_many)[1]
+    alone = [tuple(measured(way, partial(each, one), rest)[1]
+                   for way, one in enumerate((driver.compress, driver.decompress)))
+             for rest in (ACCESS if (minibatch or 1) == 1 else ())]
+    return Queued(cdus, minibatch, len(jobs), sum(job.x.nbytes for job in jobs), sum(len(job.payload) for job in jobs),
+                  together, tuple(alone))
 
 
 class Bus:
@@ -111,14 +156,23 @@ class Bus:
             self.simulator.run(end - self.simulator.cycle)
 
 
-def _planned(name: str, shape: tuple[int, ...], cdus: int) -> tuple[Any, ...]:
-    """Values for a tensor, golden's payload, the lane's mode, and what the driver takes besides."""
-    x = sparse(shape, 0.5, math.prod(shape))
+def planned(x: NDArray[np.float32], name: str, cdus: int, address: int) -> Job:
+    """The job of a tensor in a mode at an address; behind it are its scales, and the space of just its payload."""
     mode, chosen = codecs.by_code(codecs.lane_modes(name)[0].code)
     assert mode is not None, f"mode {name} has no code of a file"
     chosen = mode.option_values(chosen | {"cdus": cdus})
     whole = mode.model.compress(x, **chosen)
-    stored = codecs.find(whole.mode).model.unpack(whole)
+    used = codecs.find(whole.mode).model
+    payload = used.unpack(whole).payload
     lane, words, settings = mode.model.plan(x, **chosen)
-    job = {"scales": None if words is None else np.asarray(words), "settings": settings}
-    return x, stored.payload, codecs.host_mode(lane).name, job
+    table = address + aligned(x.nbytes)
+    space = table + aligned(4 * math.prod(x.shape[1:2]))
+    job = {"address": address, "shape": x.shape, "mode": codecs.host_mode(lane).name, "scale_table": table,
+           "scales": None if words is None else np.asarray(words), "settings": settings,
+           "payload": (space, len(payload))}
+    return Job(x, address, space, payload, used.decompress(whole), job)
+
+
+def aligned(size: int) -> int:
+    """Bytes in whole sectors."""
+    return -(-size // SECTOR) * SECTOR

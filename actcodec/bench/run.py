@@ -62,6 +62,7 @@ __all__ = ["run"]
 
 NUMBERS = (1, 2, 4, 8)  # of CDUs, for rates; of coders
 OFFLOAD = (1, 2, 3, 4, 6, 8)  # for offload
+JPEG_ACT = codecs.METHODS["JPEG-ACT"][0]
 # On one port for all lanes: whole beats, rows that begin inside of one, and the widest.
 SHARED: dict[str, Any] = {"modes": codecs.JPEG_ACT, "widths": (28, 32, 33, 224), "numbers": (1, SHOWN)}
 
@@ -86,7 +87,7 @@ def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
         every += [(offload_by_name, (name, cdus, back)) for name in sorted(names) for back in (False, True)]
     every += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
               for back in (False, True)]
-    every += [(queued, (codecs.METHODS["JPEG-ACT"][0], cdus)) for cdus in (1, SHOWN)]
+    every += [(queued, (cdus,)) for cdus in (1, SHOWN)]
     every += [(streamed, (mode, name, error, cdus)) for mode in lossy_streams() for name in sample() for error in ERRORS
               for cdus in (1, SHOWN)]
     return sorted(every, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
@@ -94,7 +95,7 @@ def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
 
 def cdus_of(job: tuple[Callable[..., Any], tuple]) -> int:
     function, arguments = job
-    return 1 if function is code else arguments[1 if function in (offload_by_name, queued) else 3]
+    return 1 if function is code else arguments[{offload_by_name: 1, queued: 0}.get(function, 3)]
 
 
 def modes(name: str) -> set[str]:
@@ -109,7 +110,7 @@ def builds(todo: Iterable[tuple[Callable[..., Any], tuple]]) -> list[Any]:
     simulators = set()
     for function, arguments in todo:
         names = (modes(arguments[0]) if function is offload_by_name else
-                 {JPEG_BASE if function is code else arguments[0]})
+                 {JPEG_BASE if function is code else JPEG_ACT if function is queued else arguments[0]})
         others: dict[str, Any] = {}
         if function is code:
             others = {"coders": arguments[1]}
@@ -136,15 +137,28 @@ def workers() -> Iterator[Any]:
     pool.shutdown()
 
 
-def run(output: str | Path, quick: bool = False) -> None:
+def run(output: str | Path, quick: bool = False, minibatch: int | None = None) -> None:
     """Measures everything, prints tables, and leaves ``report.json``, ``bench.png`` and what
-    :mod:`actcodec.bench.speed` leaves in the folder ``output``."""
+    :mod:`actcodec.bench.speed` leaves in the folder ``output``. With a ``minibatch``, it only measures and reports all
+    that a step offloads."""
     from actcodec.bench import speed
-    from actcodec.sim import accelerator
 
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
-    todo = jobs(quick)
+    if minibatch:
+        step(simulated([(queued, (cdus, minibatch)) for cdus in (SHOWN, 1)]), output)
+        return
+    results = simulated(jobs(quick))
+    rates, shared, offloads, streams, codings, queues = ([one for one in results if isinstance(one, kind)] for kind in (
+        Rate, Shared, Offload, Streamed, Coding, Queued))
+    report(rates, shared, offloads, streams, codings, queues, output)
+    speed.run(output, quick)
+
+
+def simulated(todo: Sequence[tuple[Callable[..., Any], tuple]]) -> list[Any]:
+    """Their results, in any order."""
+    from actcodec.sim import accelerator
+
     needed = builds(todo)
     columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn()]
@@ -159,10 +173,15 @@ def run(output: str | Path, quick: bool = False) -> None:
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):
             results.append(done.result())
             progress.advance(simulating)
-    rates, shared, offloads, streams, codings, queues = ([one for one in results if isinstance(one, kind)] for kind in (
-        Rate, Shared, Offload, Streamed, Coding, Queued))
-    report(rates, shared, offloads, streams, codings, queues, output)
-    speed.run(output, quick)
+    return results
+
+
+def step(queues: Sequence[Any], output: Path) -> None:
+    """Prints the table of a step, and leaves it in ``report.json``."""
+    console = Console()
+    console.print(queue_table(queues))
+    (output / "report.json").write_text(json.dumps({"queued": [asdict(q) for q in queues]}, indent=1) + "\n")
+    console.print(f"Report: {output / 'report.json'}", soft_wrap=True, markup=False)
 
 
 def report(rates: Sequence[Any], shared: Sequence[Any], offloads: Sequence[Any], streamed: Sequence[Any],

@@ -7,7 +7,7 @@ from rich import box
 from rich.table import Table
 
 from actcodec.bench.cycles import AT_CACHE, CLOCK, LATENCY, PAPER, PCIE, POLICIES, RATIOS, SHOWN, SYMBOLS
-from actcodec.bench.queued import ACCESS
+from actcodec.bench.queued import ACCESS, WAYS
 
 __all__ = ["coding_table", "number_table", "offload_table", "queue_table", "rate_table", "shared_table", "stream_table"]
 
@@ -59,12 +59,15 @@ def shared_table(shared: Sequence[Any]) -> Any:
 
 
 def queue_table(queues: Sequence[Any]) -> Any:
-    """By the number of CDUs, by one ring and by one start after the other."""
-    table = Table("CDUs", "tensors", "ring", *(f"host, {3 + rest}" for rest in ACCESS), **TIGHT, title=(
-        "GB/s of a ResNet-50's small tensors from memory to memory, by a ring, and by a\n"
-        "host with an access to a register in so many cycles"))
-    for one in sorted(queues, key=lambda one: one.cdus):
-        table.add_row(f"{one.cdus}", f"{one.tensors}", *(f"{rate:.1f}" for rate in one.rates))
+    """By minibatch and the number of CDUs, by one ring and by one start after the other."""
+    table = Table("minibatch", "CDUs", "tensors", "", "limit", "ring", *(f"host, {3 + rest}" for rest in ACCESS),
+                  **TIGHT, title=(
+        "GB/s of what a step of ResNet-50 offloads, from memory to memory, by a ring, and\n"
+        "by a host with an access to a register in so many cycles"))
+    for one in sorted(queues, key=lambda one: (one.minibatch or 0, one.cdus)):
+        for way, name in enumerate(WAYS):
+            table.add_row(f"{one.minibatch or '1, small'}", f"{one.cdus}", f"{one.tensors}", name, f"{one.limit:.1f}",
+                          *(f"{rate:.1f}" for rate in one.rates(way)))
     return table
 
 

@@ -10,17 +10,20 @@ from actcodec import engines
 @click.command("bench")
 @click.option("--output", metavar="DIR", default="build/bench", help="Folder for report.json and bench.png.")
 @click.option("--quick", is_flag=True, help="Fewer widths and numbers of CDUs.")
-def command(output: str, quick: bool) -> None:
+@click.option("--step", metavar="MINIBATCH", type=click.IntRange(1, 64),
+              help="Only all that a step of ResNet-50 offloads, there and back by one ring; takes minutes a sample.")
+def command(output: str, quick: bool, step: int | None) -> None:
     """Measure the simulated accelerator in exact cycles.
 
-    Rates by mode, width and CDUs, and the effective offload rate.
+    Rates by mode, width and CDUs, the effective offload rate, and a queue beside a host.
 
     \b
     Examples:
       actcodec bench
       actcodec bench --quick --output pictures
+      actcodec bench --step 1 --output build/step
     """
     from actcodec.bench.run import run
 
     with engines.simulator():
-        run(Path(output), quick)
+        run(Path(output), quick, step)

@@ -119,7 +119,7 @@ def full(function):
     other simulators, which are slower, too."""
     jobs = [arguments for one, arguments in bench.jobs(False) if one is function]
     at, number = {bench_cycles.code: (1, 4), bench_cycles.offload_by_name: (1, 1),
-                  queued.queued: (1, 1)}.get(function, (3, 1))
+                  queued.queued: (0, 1)}.get(function, (3, 1))
     return sorted({(*one[:at], number, *one[at + 1:]) for one in jobs})
 
 
@@ -145,7 +145,8 @@ def fake(quick):
         elif function is bench_cycles.code:
             codings.append(bench_cycles.Coding(*arguments, 31.4, 8.15))
         elif function is queued.queued:
-            queues.append(queued.Queued(*arguments, 18, 1_000_000, 20_000, (30_000, 45_000)))
+            queues.append(queued.Queued(
+                *arguments, None, 18, 1_000_000, 250_000, (20_000, 21_000), ((30_000, 45_000), (50_000, 55_000))))
         else:
             name, cdus, back = arguments
             offloads.append(bench_cycles.Offload(name, back, cdus, 4.0, 1000, 50.0))
@@ -165,7 +166,7 @@ def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp
         product(bench_cycles.lossy_streams(), demo.sample(), bench_cycles.ERRORS, (1, CDUS)))
     assert {(c.dqt, c.coders) for c in codings} == {
         (dqt, n) for dqt in bench_cycles.SYMBOLS for n in ((4,) if quick else (1, 2, 4, 8))}
-    assert {(q.mode, q.cdus) for q in queues} == {("jpeg-act", 1), ("jpeg-act", CDUS)} and len(queues) == 2
+    assert {(q.minibatch, q.cdus) for q in queues} == {(None, 1), (None, CDUS)} and len(queues) == 2
     bench.report(rates, shared, offloads, streamed, codings, queues, tmp_path)
     text = capsys.readouterr().out
     assert all(mode in text for mode in bench_cycles.measured())
@@ -185,4 +186,33 @@ def test_the_command_passes_its_options_on(monkeypatch, tmp_path):
     called = []
     monkeypatch.setattr(bench, "run", lambda *arguments: called.append(arguments))
     result = CliRunner().invoke(cli.main, ["bench", "--quick", "--output", str(tmp_path)])
-    assert (result.exit_code, called) == (0, [(tmp_path, True)])
+    assert (result.exit_code, called) == (0, [(tmp_path, True, None)])
+    result = CliRunner().invoke(cli.main, ["bench", "--step", "2", "--output", str(tmp_path)])
+    assert (result.exit_code, called[1:]) == (0, [(tmp_path, False, 2)])
+
+
+def test_a_step_is_measured_alone(monkeypatch, tmp_path, capsys):
+    todo = []
+
+    def simulated(jobs):
+        todo.extend(jobs)
+        return [queued.Queued(cdus, minibatch, 9, 1_000_000, 250_000, (20_000, 21_000), ())
+                for _, (cdus, minibatch) in jobs]
+
+    monkeypatch.setattr(bench, "simulated", simulated)
+    bench.run(tmp_path, minibatch=16)
+    assert sorted(arguments for _, arguments in todo) == [(1, 16), (CDUS, 16)]
+    assert capsys.readouterr().out.count("72.8") == 2  # GB/s
+    found, = (json.loads(path.read_text()) for path in tmp_path.iterdir())
+    assert [one["minibatch"] for one in found["queued"]] == [16, 16]
+
+
+def test_a_step_offloads_what_the_method_keeps():
+    """ResNet-50's maps, once each, in JPEG-ACT's modes; real values in their shapes."""
+    for minibatch in (None, 1, 2):
+        todo = queued.tensors(minibatch)
+        assert len(todo) == (37 if minibatch is None else 105)
+        for (shape, kind, mode), x in zip(todo, queued.values(todo), strict=True):
+            assert (x.size, shape[0]) == (math.prod(shape), minibatch or 1)
+            assert mode == {"dense": "jpeg-act"}.get(kind, mode) and (kind == "dense" or 0.2 < np.mean(x == 0) < 0.8)
+        assert {mode for _, _, mode in todo} == {"jpeg-act", "sfpr-zvc"} | ({"brc"} if minibatch else set())
