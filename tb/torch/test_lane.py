@@ -12,6 +12,7 @@ import actcodec
 from actcodec import codecs
 from actcodec.golden.jpegact import dct as golden_dct
 from actcodec.golden.jpegact import div, rle
+from actcodec.golden.mx import element
 from actcodec.golden.offload import blocks
 from actcodec.torch import dct, kernels, lane, packing, quantize, runlength, tiles
 from actcodec.torch.compiled import compiled
@@ -142,6 +143,15 @@ def test_lengths_of_jpeg_codes_are_goldens(device, native):
     for part in (slice(0, 1), slice(1, 2), slice(0, 3000)):
         assert int(runlength.size(q[:, :, part].contiguous())) == len(
             rle.encode(blocks[part].astype(np.int8))[0]) - len(blocks[part])
+
+
+@pytest.mark.parametrize("name", element.FORMATS)
+def test_ties_at_the_largest_element_of_mx_are_goldens(name, device, native):
+    form = element.FORMATS[name]
+    tie = np.float32(form.most + 2.0 ** (form.emax - form.mantissa - 1))  # of the largest and what would be next
+    x = np.tile([tie, np.nextafter(tie, np.float32(0)), np.nextafter(tie, np.float32(np.inf)), form.most], 16)
+    x[32:] *= -1
+    same(np.float32(x).reshape(2, 32), "mx", {"format": name, "rule": "floor"}, device)
 
 
 def test_what_is_kept_as_it_is_must_not_be_changed_in_place(device):
