@@ -70,7 +70,7 @@ class Comet:
 
     def _quantized(self, x, s):
         """Integers, int16, and the places of outliers."""
-        if native := kernels.of("comet", x):
+        if native := kernels.of(__name__, x):
             q = torch.empty(x.shape, dtype=torch.int16)
             kept = torch.empty(native.quantize(x, x.numel(), s, float(prequantise.LARGEST), q), dtype=torch.int64)
             if kept.numel():
@@ -82,7 +82,7 @@ class Comet:
     def _sizes(self, q, kept, shape, cdus):
         """Bytes of each stream, with the predictor and the book that golden chooses."""
         view, configs = blocks.view(shape), model.configs(shape, self.options["predictor"])
-        if native := kernels.of("comet", q):
+        if native := kernels.of(__name__, q):
             place, (*lengths, escaped) = cheapest(native, q, view, configs)
             config, book = configs[place], books.Book(lengths)
             u = torch.empty_like(q)
@@ -225,7 +225,7 @@ def size(rounds: Any, code: Any, escape: Any) -> Any:
     """
     if not len(rounds):
         return 0
-    if native := kernels.of("comet", rounds):
+    if native := kernels.of(__name__, rounds):
         escape = None if escape is None else escape.to(torch.uint8)
         return native.size(rounds, rounds.numel(), code.to(torch.uint8), escape)
     bits_of = torch.zeros(LANES, dtype=code.dtype, device=rounds.device)

@@ -93,7 +93,7 @@ class Division:
         values = x.view(view.planes, -1)
         k, delta, lfc = self._table(values, view)
         scales = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
-        if native := kernels.of("division", x):
+        if native := kernels.of(__name__, x):
             code = torch.empty(BLOCK * bits // 8 * view.blocks, dtype=torch.uint8)
             base = torch.empty(native.segments(*seen_by(view)), 1, dtype=torch.int8)
             native.encode(x, *seen_by(view), k, delta, bits, lfc, offset == "min", self.options["seed"],
@@ -123,7 +123,7 @@ class Division:
         code, base, scales, bits = packed.data
         view = views.view(seen(packed.shape))
         x = torch.empty(packed.shape, device=code.device)
-        if native := kernels.of("division", code, base):
+        if native := kernels.of(__name__, code, base):
             native.decode(code, base, *seen_by(view), scales.r, bits, x)
             return x
         values = x.view(view.planes, -1)
@@ -155,7 +155,7 @@ class Division:
 
     def _fitted(self, x, view, lfc):
         """Of all planes."""
-        if native := kernels.of("division", x):
+        if native := kernels.of(__name__, x):
             k, delta = torch.empty(view.planes), torch.empty(view.planes, dtype=torch.int8)
             native.fit(x, *seen_by(view), self.options["bits"], lfc, self.options["offset"] == "min",
                        float(golden_sfpr.LARGEST), k, delta)

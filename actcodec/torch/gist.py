@@ -92,7 +92,7 @@ class Dpr:
 
     def _codes(self, x, form):
         """Codes of flat values, in parts, as they are kept."""
-        if native := kernels.of("gist", x):
+        if native := kernels.of(__name__, x):
             n = x.numel()
             data = torch.empty(-(-n // form.per_word) if WORD % form.width else n, dtype=TYPES[form.width])
             native.encode(x, n, form.width, *extremes(form), data)
@@ -107,7 +107,7 @@ class Dpr:
     def _values(self, data, form, count):
         """The reverse."""
         x = torch.empty(count, dtype=torch.float32, device=data.device)
-        if native := kernels.of("gist", data):
+        if native := kernels.of(__name__, data):
             native.decode(data, count, form.width, x)
             return x
         step = part_of(x) // 12 * 12

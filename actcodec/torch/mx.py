@@ -102,7 +102,7 @@ def scales(x: torch.Tensor, form: element.Format, rule: str) -> torch.Tensor:
         above = int((form.most / 2**form.emax - 1) * 2**FRACTION)
     elif rule == "even":  # half of the last bit of the element's mantissa is enough to reach the next power
         above = NORMAL - (1 << FRACTION - 1 - form.mantissa) - 1
-    if native := kernels.of("mx", x):
+    if native := kernels.of(__name__, x):
         scale = torch.empty(len(x), dtype=torch.uint8)
         native.scales(x, len(x), form.emax, above, form.nan is None, scale)
         return scale
@@ -120,7 +120,7 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
     """As golden's ``element.encode``: codes, uint8 [n, 32], of float32 [n, 32] and scales [n]."""
     infinity = form.largest if form.infinity is None else form.infinity
     half = 2.0**(form.emax - form.mantissa - 1)  # of the last step
-    if native := kernels.of("mx", x, scale):
+    if native := kernels.of(__name__, x, scale):
         codes = torch.empty(x.shape, dtype=torch.uint8)
         native.encode(x, len(x), scale, form.exponent, form.mantissa, form.bias, form.most + half, form.largest,
                       infinity, -1 if form.nan is None else form.nan, codes)
@@ -147,7 +147,7 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
 
 def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     """As golden's ``element.decode``: float32 [n, 32]; ``table`` has the values of all codes."""
-    if native := kernels.of("mx", code, scale):
+    if native := kernels.of(__name__, code, scale):
         x = torch.empty(code.shape)
         native.decode(code, len(scale), scale, table, x)
         return x

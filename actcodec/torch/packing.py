@@ -22,7 +22,7 @@ def pack_bits(x: torch.Tensor) -> torch.Tensor:
     """Whether each value is above 0, in bytes, least significant bit first."""
     x = x.view(-1)
     out = torch.empty(-(-x.numel() // 8), dtype=torch.uint8, device=x.device)
-    if x.dtype in KINDS and (native := kernels.of("packing", x)):
+    if x.dtype in KINDS and (native := kernels.of(__name__, x)):
         native.pack_positive(x, x.numel(), KINDS[x.dtype], out)
         return out
     part = part_of(x)
@@ -71,7 +71,7 @@ def part_of(x: torch.Tensor) -> int:
 def unpack_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
     """That many bools."""
     out = torch.empty(8 * bits.numel(), dtype=torch.bool, device=bits.device)
-    if native := kernels.of("packing", bits):
+    if native := kernels.of(__name__, bits):
         native.unpack(bits, bits.numel(), out)
         return out[:count]
     part = part_of(bits) // 8
@@ -83,7 +83,7 @@ def unpack_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
 
 def unpack_floats(bits: torch.Tensor, count: int) -> torch.Tensor:
     """The same as float32."""
-    if native := kernels.of("packing", bits):
+    if native := kernels.of(__name__, bits):
         out = torch.empty(count)
         native.unpack_floats(bits, count, out)
         return out
@@ -92,7 +92,7 @@ def unpack_floats(bits: torch.Tensor, count: int) -> torch.Tensor:
 
 def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
     """Flat codes of 1, 2, 4 or 8 bits (uint8), in bytes."""
-    if native := kernels.of("packing", codes):
+    if native := kernels.of(__name__, codes):
         data = torch.empty(-(-codes.numel() * bits // 8), dtype=torch.uint8)
         native.pack_codes(codes, codes.numel(), bits, data)
         return data
@@ -105,7 +105,7 @@ def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
 
 def unpack_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
     """The reverse."""
-    if native := kernels.of("packing", data):
+    if native := kernels.of(__name__, data):
         codes = torch.empty(count, dtype=torch.uint8)
         native.unpack_codes(data, count, bits, codes)
         return codes
@@ -148,7 +148,7 @@ class Sparse(NamedTuple):
         """All of its values, flat."""
         if self.bits is None:
             return self.values
-        if native := kernels.of("packing", self.bits, self.values):
+        if native := kernels.of(__name__, self.bits, self.values):
             out = torch.empty(count, dtype=self.values.dtype)
             native.scatter(self.bits, self.values, self.values.numel(), count, out.itemsize, out)
             return out
@@ -163,7 +163,7 @@ def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
     numbers = x.view(torch.int32) if negative_zero else x
     if capturing(x):
         return Sparse(None, x, torch.count_nonzero(numbers))
-    if numbers.dtype in KINDS and (native := kernels.of("packing", x)):
+    if numbers.dtype in KINDS and (native := kernels.of(__name__, x)):
         mask = torch.empty(-(-x.numel() // 8), dtype=torch.uint8)
         count = native.pack_nonzero(numbers, x.numel(), KINDS[numbers.dtype], mask)
         if mask.nbytes + count * x.itemsize >= x.nbytes:

@@ -34,7 +34,7 @@ def size(q: torch.Tensor) -> Any:
     one."""
     rows = q.view(64, -1)
     first, codes = tables(q.device)
-    if native := kernels.of("runlength", q):
+    if native := kernels.of(__name__, q):
         return native.size(q, rows.shape[1], torch.from_numpy(ORDER), first, codes, int(K5.length[EOB]))
     bits = first.index_select(0, rows[0].int().abs())
     run = torch.zeros_like(bits)  # of zeros in front of a value, times MAGNITUDES

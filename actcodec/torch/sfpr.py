@@ -49,7 +49,7 @@ def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: st
     golden's arguments."""
     shape, plain = planes(view), False
     limit, floor = float(sfpr.limit(scaling, cap)), float(sfpr.peak(clip) / sfpr.LARGEST)
-    if native := kernels.of("sfpr", x):
+    if native := kernels.of(__name__, x):
         k, r = torch.empty(2, shape.channels).unbind()
         plain = bool(native.scales(x, *shape, float(sfpr.peak(clip)), limit, floor, float(sfpr.SMALLEST), PLAIN, k, r))
         return Scales(k, r, plain)
@@ -74,7 +74,7 @@ def quantize(x: torch.Tensor, view: Any, found: Any, signs: bool = False) -> tor
     """int8, flat, of a contiguous float32 tensor and its scales. The product of 24 and 8 bits is exact in float64, so
     that there is one rounding."""
     shape = planes(view)
-    if native := kernels.of("sfpr", x):
+    if native := kernels.of(__name__, x):
         y = torch.empty(x.numel(), dtype=torch.int8)
         native.quantize(x, *shape, found.k, found.plain, signs, y)
         return y
@@ -95,7 +95,7 @@ def quantize(x: torch.Tensor, view: Any, found: Any, signs: bool = False) -> tor
 def dequantize(y: torch.Tensor, view: Any, found: Any) -> torch.Tensor:
     """Flat float32 of flat int8. A product of float32 numbers is rounded once."""
     shape = planes(view)
-    if native := kernels.of("sfpr", y):
+    if native := kernels.of(__name__, y):
         x = torch.empty(y.numel())
         native.dequantize(y, *shape, found.r, x)
         return x

@@ -16,7 +16,7 @@ FORWARD, BACK = zip(*(one[:2] for one in ways.WAYS.values()), strict=True)  # nu
 def transform(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
     """Quantized coefficients, int8 [8, 8, blocks], of flat int8 values seen as golden's ``view``; ``quantize`` is a
     function of :mod:`actcodec.torch.quantize`, ``table`` its shifts or divisors, int32 [8, 8, 1]."""
-    if native := kernels.of("tiles", y, table):
+    if native := kernels.of(__name__, y, table):
         q = torch.empty(8, 8, view.blocks(True), dtype=torch.int8)
         native.transform(y, view.rows, view.width, FORWARD.index(quantize), table, q)
         return q
@@ -34,7 +34,7 @@ def transform(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
 
 def restore(q: torch.Tensor, view: Any, dequantize: Any, table: Any) -> Any:
     """Flat values of what :func:`transform` gave."""
-    if native := kernels.of("tiles", q, table):
+    if native := kernels.of(__name__, q, table):
         y = torch.empty(view.rows * view.width, dtype=torch.int8)
         native.restore(q, view.rows, view.width, BACK.index(dequantize), table, y)
         return y

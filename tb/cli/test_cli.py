@@ -229,7 +229,7 @@ def test_options_have_the_types_of_the_defaults(monkeypatch):
      "formats must be one or more of fp16, fp10, fp8, not '8'")])
 def test_numbers_and_names_of_constants_are_words_too(monkeypatch, unit, option, default, values, seen, wrong):
     monkeypatch.setattr("actcodec.codecs.unit.verilog",
-                        lambda component, name: f"{option}={getattr(component, option)}")
+                        lambda component, name, target: f"{option}={getattr(component, option)}")
     *header, text = succeeds("verilog", unit, f"--{option}", values).stdout.strip().split("\n")
     assert text == seen and header and all(line.startswith("// ") for line in header)
     assert f"[default: {default}]" in succeeds("verilog", unit, "--help").stdout

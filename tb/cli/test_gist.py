@@ -248,7 +248,8 @@ def test_more_cdus_than_one_are_an_error(folder, mode):
 def test_an_unknown_mode_is_an_error_that_names_all(folder):
     error = run("compress x.npy y.act --mode bitpack-4", 2)
     assert error.count("\n") == 1
-    assert all(f"'{mode}'" in error for mode in codecs.MODES)
+    assert "did you mean bitpack-3?" in error
+    assert set(error.rstrip().partition("there are ")[2].split(", ")) >= set(codecs.MODES)
 
 
 @pytest.mark.parametrize("verb", ["decompress bad.act y.npy", "decompress bad.act y.npy --engine rtl", "info bad.act"])

@@ -133,7 +133,7 @@ def test_what_independent_memory_has_to_be_stands_at_the_top():
 def test_a_file_for_every_unit_and_accelerator(monkeypatch, tmp_path):
     written = {}
     monkeypatch.setattr("actcodec.codecs.unit.verilog",
-                        lambda component, name: written.setdefault(name, component) and name)
+                        lambda component, name, target: written.setdefault(name, component) and name)
     units.write(tmp_path / "verilog")
     assert set(written) == {*UNITS, "actcodec_n1", "actcodec_n4"} - {"accelerator"}
     found = {path.name: path.read_text() for path in (tmp_path / "verilog").iterdir()}

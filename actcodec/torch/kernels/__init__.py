@@ -89,10 +89,10 @@ def _processor():
     return [line for line in lines if line.startswith(("flags", "Features", "model name"))][:2]
 
 
-def of(name: str, *tensors: torch.Tensor) -> Library | None:
-    """The library of a family, if it can work on these tensors."""
+def of(module: str, *tensors: torch.Tensor) -> Library | None:
+    """The library of a module, whose source has the module's name, if it can work on these tensors."""
     if torch.compiler.is_compiling() or not enabled:
         return None
     if not all(one.device.type == "cpu" and one.is_contiguous() for one in tensors):
         return None
-    return library(name)
+    return library(module.rpartition(".")[2])
