@@ -10,16 +10,15 @@ from cocotb.triggers import ClockCycles
 
 import actcodec
 from actcodec.golden.jpegact import sfpr
-from actcodec.rtl.common.target import TARGETS
 from actcodec.rtl.jpegact.sfpr import Sfpr
-from tb.harness import PATTERNS, STALLS, Bench, after, beats, rng, simulate, target
+from tb.harness import PATTERNS, STALLS, Bench, after, beats, regress, rng, simulate, target
 
 LATENCY = {"cells": 4, "lut": 5}
 INFINITY = 0x7F80_0000
 ACTIVATIONS = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", ["cells", *regress("lut")])
 def test_sfpr(target):
     simulate(Sfpr(), __file__, target=target)
 
