@@ -1,4 +1,4 @@
-"""Keys of sources: what a figure was measured on, where that is Python and data."""
+"""Keys of sources: what a figure was measured on, where that is Python, C++ and data."""
 
 import ast
 import hashlib
@@ -9,6 +9,7 @@ from pathlib import Path
 __all__ = ["ROOT", "key"]
 
 ROOT = Path(__file__).resolve().parents[1]
+CODE = {".py", ".cpp", ".h"}  # of the files in a folder
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -34,7 +35,7 @@ def key(*places, modes=()):
     found.update(repr([item for item in digests.items() if item[0].split()[0] in modes]).encode())
     for place in places:
         path = ROOT / place
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        for file in sorted(one for one in path.rglob("*") if one.suffix in CODE) if path.is_dir() else [path]:
             content = file.read_bytes()
             found.update(str(file.relative_to(ROOT)).encode())
             found.update(code(content).encode() if file.suffix == ".py" else content)

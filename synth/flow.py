@@ -15,17 +15,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from amaranth.back import rtlil
-
-from actcodec.elaboration import rare_collection
-from actcodec.rtl.common.shared_module import Parts
 from actcodec.synth import fanout, memories, timing
 from actcodec.synth.complement import complement
 from actcodec.synth.hierarchy import breakdown, constants, signals
 from actcodec.synth.library import BUILD, PERIOD, SynthesisError, areas, liberty, version
 from actcodec.synth.sizing import resize
 
-__all__ = ["RECIPES", "Figures", "netlist", "synthesise"]
+__all__ = ["RECIPES", "Figures", "synthesise"]
 
 FLOW = ("flow.py", "timing.py", "fanout.py", "complement.py", "sizing.py", "cells.tcl", "order.tcl", "sizing.tcl",
         "hierarchy.py", "library.py", "memories.py")  # whose change makes results void
@@ -83,14 +79,6 @@ class Figures:
     memory: int = 0
     macros: float = 0.0
     seconds: float = 0.0
-
-
-@rare_collection()
-def netlist(component, name):
-    """The RTLIL of a component, its top module called ``name``, and that of the parts it has several of, by module."""
-    parts = Parts(f"{name}_")
-    text = rtlil.convert(component, name=name, platform=parts, emit_src=False)
-    return text, {module: netlist(part, module)[0] for module, part in parts.components.items()}
 
 
 def yosys(commands, folder, name, log):
@@ -263,10 +251,10 @@ def search(attempt):
 
 
 def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.ARRIVAL, apart=()):
-    """Maps RTLIL, the text of :func:`netlist`, to cells with a recipe (default: searches for the best one), or
-    remembers that it did. ``parts``: {module: what this function has returned for it} of what it has several of.
-    If it has such, all its submodules are mapped by themselves, otherwise those named in ``apart``. For ``arrival`` see
-    :func:`~actcodec.synth.timing.constraints`.
+    """Maps RTLIL, the text of :func:`actcodec.elaboration.netlist`, to cells with a recipe (default: searches for the
+    best one), or remembers that it did. ``parts``: {module: what this function has returned for it} of what it has
+    several of. If it has such, all its submodules are mapped by themselves, otherwise those named in ``apart``. For
+    ``arrival`` see :func:`~actcodec.synth.timing.constraints`.
 
     Returns ``(figures, folder, cached)``. The folder, in ``build``, is named after the unit and the hash of everything
     that went into the run. In it lie the netlist, ``net.v`` and ``net.json``, and all scripts, logs and other tries.

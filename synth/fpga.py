@@ -21,13 +21,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from actcodec.elaboration import netlist
 from actcodec.synth import records
 from actcodec.synth.catalogue import MAPPED, jobs
 from actcodec.synth.console import close, progress
-from actcodec.synth.flow import netlist, yosys
+from actcodec.synth.flow import yosys
 from actcodec.synth.library import BUILD, SynthesisError, version
 
-__all__ = ["DEVICE", "RECORD", "Fit", "Neighbours", "fit", "key", "placed", "recall", "record"]
+__all__ = ["DEVICE", "RECORD", "Fit", "Neighbours", "fit", "key", "placed", "recall", "record", "tool"]
 
 DEVICE = "LFE5U-85F-6CABGA756"
 # A clock to aim at changes nothing: the slowest path is served whatever it is.
@@ -114,6 +115,19 @@ def recall(name, text, build=BUILD, parts=None):
         return None
 
 
+def tool(folder, log, what, program, arguments):
+    """Runs a tool, a program of Python, in a folder, with a log there. Raises SynthesisError, with the reasons, if it
+    fails."""
+    path = folder / f"{log}.log"
+    with open(path, "w") as file:
+        done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=folder, stdout=file,
+                              stderr=subprocess.STDOUT)
+    if done.returncode:
+        text = path.read_text(errors="replace")
+        reasons = re.findall(r"^ERROR: .*", text, re.MULTILINE)[:3] or text.splitlines()[-1:]
+        raise SynthesisError(f"{what}: {'; '.join(reasons)} (log: {path})")
+
+
 def fit(name, text, build=BUILD, parts=None):
     """Places and routes RTLIL, the text of :func:`actcodec.elaboration.netlist`, on an empty :data:`DEVICE`, or
     remembers that it did. ``parts``: {module: RTLIL} of what the unit has several of. The :class:`Neighbours` are not
@@ -147,14 +161,7 @@ def fit(name, text, build=BUILD, parts=None):
         "tee -q -o board.stat.json stat -json board",
     ], folder, name, "yosys")
     arguments = [*ARGUMENTS, "--json", "board.json", "--report", "report.json"]
-    with open(folder / "nextpnr.log", "w") as log:
-        done = subprocess.run([sys.executable, "-c", NEXTPNR, *arguments], cwd=folder, stdout=log,
-                              stderr=subprocess.STDOUT)
-    if done.returncode:
-        log = (folder / "nextpnr.log").read_text(errors="replace")
-        reasons = re.findall(r"^ERROR: .*", log, re.MULTILINE)[:3] or log.splitlines()[-1:]
-        raise SynthesisError(f"{name} on {DEVICE}: {'; '.join(reasons)} (log: {folder / 'nextpnr.log'})")
-
+    tool(folder, "nextpnr", f"{name} on {DEVICE}", NEXTPNR, arguments)
     report = json.loads((folder / "report.json").read_text())
     used = {kind: cell["used"] for kind, cell in report["utilization"].items()}
     around = json.loads((folder / "board.stat.json").read_text())["modules"]["\\board"]["num_cells_by_type"]

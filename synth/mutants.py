@@ -16,8 +16,9 @@ from amaranth.back import rtlil
 from amaranth.lib import data
 
 from actcodec.codecs import lane_modes
+from actcodec.elaboration import netlist
 from actcodec.rtl.common import compaction
-from actcodec.synth.flow import netlist, yosys
+from actcodec.synth.flow import yosys
 from actcodec.synth.library import SynthesisError, version
 from actcodec.units import UNITS, benches
 

@@ -22,8 +22,8 @@ import numpy as np
 from amaranth.hdl import Format, Module, Print, ResetSignal, UnusedElaboratable, Value
 from amaranth.lib.wiring import In
 
+from actcodec.elaboration import netlist
 from actcodec.synth.elaborating import elaborating
-from actcodec.synth.flow import netlist
 from actcodec.synth.library import BUILD, SynthesisError
 from actcodec.units import UNITS
 

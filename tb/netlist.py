@@ -11,9 +11,9 @@ from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib.wiring import In
 
 from actcodec import elaboration, units
+from actcodec.elaboration import netlist
 from actcodec.synth import cells, mutants
 from actcodec.synth.elaborating import elaborating
-from actcodec.synth.flow import netlist
 from actcodec.synth.library import liberty
 from tb.harness.selection import ask
 from tb.mutants import job

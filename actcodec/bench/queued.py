@@ -84,11 +84,11 @@ def values(todo: list[tuple[tuple[int, ...], str, str]]) -> Iterator[NDArray[np.
 def queued(cdus: int, minibatch: int | None = None) -> Queued:
     """:class:`Queued`; of a ``minibatch`` beyond 1 by a ring alone, since what a host takes for a tensor does not grow.
     Raises SimulationError if a byte of a payload or a tensor is not golden's."""
-    from actcodec.driver import Driver, Plain, run
+    from actcodec.driver import run
     from actcodec.ring import Ring
     from actcodec.sim.accelerator import configuration
-    from actcodec.sim.rtl_engine import Contents, SimulationError
-    from actcodec.sim.simulator import Simulator
+    from actcodec.sim.rtl_engine import Contents, SimulationError, driver_of
+    from actcodec.sim.simulator import Simulator, aligned
 
     todo, jobs, at = tensors(minibatch), list[Job](), SIZE * 512
     for (shape, _, mode), x in zip(todo, values(todo), strict=True):
@@ -96,14 +96,11 @@ def queued(cdus: int, minibatch: int | None = None) -> Queued:
         at = jobs[-1].space + aligned(len(jobs[-1].payload))
     simulator = Simulator(configuration(codecs.METHODS[METHOD][0]), cdus, at, LATENCY, payload="memory", queue=SIZE)
 
-    async def wait():
-        simulator.run()
-
     async def each(one, todo):
         return [await one(**job) for job in todo]
 
     memory, bus = Contents(simulator.bytes), Bus(simulator)
-    driver = run(Driver.open(Plain(bus), Plain(memory), wait))
+    driver = driver_of(simulator, bus)
     ring = run(Ring.open(driver, 0, SIZE))
     asked = [[job.forward for job in jobs], list[dict[str, Any]]()]
 
@@ -158,6 +155,8 @@ class Bus:
 
 def planned(x: NDArray[np.float32], name: str, cdus: int, address: int) -> Job:
     """The job of a tensor in a mode at an address; behind it are its scales, and the space of just its payload."""
+    from actcodec.sim.simulator import aligned
+
     mode, chosen = codecs.by_code(codecs.lane_modes(name)[0].code)
     assert mode is not None, f"mode {name} has no code of a file"
     chosen = mode.option_values(chosen | {"cdus": cdus})
@@ -171,8 +170,3 @@ def planned(x: NDArray[np.float32], name: str, cdus: int, address: int) -> Job:
            "scales": None if words is None else np.asarray(words), "settings": settings,
            "payload": (space, len(payload))}
     return Job(x, address, space, payload, used.decompress(whole), job)
-
-
-def aligned(size: int) -> int:
-    """Bytes in whole sectors."""
-    return -(-size // SECTOR) * SECTOR

@@ -21,11 +21,11 @@ from actcodec.golden.offload.memory import formats
 from actcodec.ring import Ring
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import configuration, prepare
-from actcodec.sim.simulator import PACKET, Simulator
+from actcodec.sim.simulator import BEAT, PACKET, Simulator, aligned
 from actcodec.sim.toolchain import SimulationError
 
 __all__ = ["QUEUE", "Cycles", "SimulatedHost", "SimulationError", "compress", "compress_many", "decompress",
-           "decompress_many", "prepare"]
+           "decompress_many", "driver_of", "prepare"]
 
 QUEUE = 256  # descriptors of a ring
 BAD_PAYLOAD = (ErrorCode.SHORT, ErrorCode.EXCESS, ErrorCode.BLOCK)
@@ -60,8 +60,8 @@ class SimulatedHost:
         self.size = formats.bytes_of(dtype) * int(np.prod(shape))
         if dtype != "float32":
             options = {"formats": formats.FORMATS, **options}
-        self.table = -(-self.size // 32) * 32  # of scales, behind the tensor
-        self.place = self.table + -(-self.size // 32) * 32 + 32  # of the payload, if that is in memory
+        self.table = aligned(self.size)  # of scales, behind the tensor
+        self.place = self.table + aligned(self.size) + BEAT  # of the payload, if that is in memory
         self.room = 2 * self.size + PACKET if options.get("payload", "stream") != "stream" else 0
         self.simulator = Simulator(configuration(mode), cdus, self.place + self.room, **options)
         simulator, memory = self.simulator, Contents(self.simulator.bytes)
@@ -111,6 +111,14 @@ class SimulatedHost:
         out = passed["written"][: self.cdus] if decompressing else [passed["sent"], *passed["written"][self.cdus :]]
         first = min(traffic.first for traffic in out if traffic.transfers)
         return _cycles(result, stored, first - self.started)
+
+
+def driver_of(simulator: Simulator, bus: Any = None) -> Driver:
+    """A driver, by way of its own bus or another one, that waits as long as the accelerator works."""
+    async def wait():
+        simulator.run()
+
+    return run(Driver.open(Plain(bus or simulator), Plain(Contents(simulator.bytes)), wait))
 
 
 class Contents:
@@ -165,12 +173,12 @@ def compress_many(tensors: Sequence[tuple[np.ndarray, Mapping[str, Any]]],
         lanes.append((lane, options))
         blocks = mode.model.view(x.shape).blocks(lane.tiled) + 4 * cdus
         jobs.append(_Job(cdus, {"shape": x.shape, "dtype": dtype, **job}, x.tobytes(), MOST * 64 * blocks))
-    found = []
+    results = []
     for (x, _), (lane, options), job, (result, payload) in zip(tensors, lanes, jobs, _by_rings(jobs, False),
                                                                strict=True):
         stored = _stored(mode, lane, x, payload, result, job.cdus, job.parameters["dtype"])
-        found.append((mode.model.pack(stored, **options), _cycles(result, stored)))
-    return found
+        results.append((mode.model.pack(stored, **options), _cycles(result, stored)))
+    return results
 
 
 def decompress_many(tensors: Sequence[tuple[Compressed, str]]) -> list[tuple[np.ndarray, Cycles]]:
@@ -196,36 +204,32 @@ class _Job(NamedTuple):
 def _by_rings(jobs, back):
     """What became of each, (result, bytes written): a ring for each accelerator that they need."""
     groups: dict[tuple[Any, ...], list[int]] = {}
-    found = [None] * len(jobs)
+    results = [None] * len(jobs)
     for index, job in enumerate(jobs):
         narrow = job.parameters["dtype"] != "float32"
         groups.setdefault((configuration(job.parameters["mode"]), job.cdus, narrow), []).append(index)
     for (modes, cdus, narrow), some in groups.items():
         hardware = {"formats": formats.FORMATS} if narrow else {}
         for index, one in zip(some, _by_ring(modes, cdus, hardware, [jobs[k] for k in some], back), strict=True):
-            found[index] = one
-    return found
+            results[index] = one
+    return results
 
 
 def _by_ring(modes, cdus, hardware, jobs, back):
     todo, places, at = [], [], QUEUE * SIZE
     for _, parameters, data, room in jobs:
         tensor, payload = (room, len(data)) if back else (len(data), room)
-        table = at + -(-tensor // 32) * 32
+        table = at + aligned(tensor)
         channels = lane_modes(parameters["mode"])[0].model.view(parameters["shape"]).channels
-        space = table + -(-4 * channels // 32) * 32
+        space = table + aligned(4 * channels)
         todo.append({**parameters, "address": at, "scale_table": table, "payload": (space, payload)})
         places.append((space, at) if back else (at, space))
-        at = space + -(-payload // 32) * 32
+        at = space + aligned(payload)
     simulator = Simulator(modes, cdus, at, payload="memory", queue=QUEUE, **hardware)
     memory = Contents(simulator.bytes)
     for (place, _), job in zip(places, jobs, strict=True):
         memory.write(place, job.data)
-
-    async def wait():
-        simulator.run()
-
-    driver = run(Driver.open(Plain(simulator), Plain(memory), wait))
+    driver = driver_of(simulator)
     ring = run(Ring.open(driver, 0, driver.queue))
     results = run((ring.decompress_many if back else ring.compress_many)(todo))
     for result in results:

@@ -9,9 +9,14 @@ import numpy as np
 from actcodec.sim.accelerator import Accelerator
 from actcodec.sim.environment import EITHER, KINDS, ROTATION, Environment, MemoryBehaviour
 
-__all__ = ["Simulator"]
+__all__ = ["Simulator", "aligned"]
 
-PACKET = 128  # bytes
+PACKET, BEAT = 128, 32  # bytes of a beat of the streams, and of memory
+
+
+def aligned(size: int) -> int:
+    """Bytes in whole beats of memory."""
+    return -(-size // BEAT) * BEAT
 
 
 class Simulator(Environment):
@@ -25,7 +30,7 @@ class Simulator(Environment):
 
     def __init__(self, modes: Iterable[str], cdus: int, size: int, latency: int = 20, rate: float = math.inf,
                  shared: bool = False, **hardware: Any) -> None:
-        super().__init__(Accelerator(cdus, tuple(modes), **hardware), 0, -(-size // 32) * 32, owned=False)
+        super().__init__(Accelerator(cdus, tuple(modes), **hardware), 0, aligned(size), owned=False)
         self.begin(MemoryBehaviour(KINDS.index("shared" if shared else "independent"), fair=ROTATION, latency=latency,
                                    early=0 if shared else 1 << 20), rate=rate)
         self.phase(EITHER)

@@ -176,8 +176,8 @@ def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
         mask = numbers[i:i + part] != 0
         bits.append(pack_bits(mask))
         parts.append(x[i:i + part].masked_select(mask))
-    found = Sparse(joined(bits), joined(parts), sum(map(len, parts)))
-    return found if found.nbytes < x.nbytes else found._replace(bits=None, values=x)
+    packed = Sparse(joined(bits), joined(parts), sum(map(len, parts)))
+    return packed if packed.nbytes < x.nbytes else packed._replace(bits=None, values=x)
 
 
 def joined(parts: list[torch.Tensor]) -> torch.Tensor:

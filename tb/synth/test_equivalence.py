@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 
+from actcodec.elaboration import netlist
 from actcodec.synth import equivalence
 from actcodec.synth.equivalence import prove
-from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.flow import synthesise
 from actcodec.synth.library import SynthesisError
 from actcodec.units import UNITS
 from tb.synth.bank import Nested

@@ -11,10 +11,11 @@ from amaranth.hdl import Module
 from amaranth.lib.wiring import Out
 from rich.console import Console
 
+from actcodec.elaboration import netlist
 from actcodec.rtl.common.shared_module import shared
 from actcodec.synth import fanout, flow, report, timing
 from actcodec.synth.equivalence import prove
-from actcodec.synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, netlist, search, synthesise
+from actcodec.synth.flow import FOR_LARGE, LARGE, RECIPES, Figures, best, search, synthesise
 from actcodec.synth.library import NAND2, PERIOD, SynthesisError, liberty
 from actcodec.synth.power import Power
 from actcodec.synth.timing import ARRIVAL, analyse

@@ -8,8 +8,8 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
+from actcodec.elaboration import netlist
 from actcodec.synth import fpga, records
-from actcodec.synth.flow import netlist
 from actcodec.synth.fpga import fit, recall
 from actcodec.synth.library import SynthesisError
 from tb.synth.bank import Bank, Pair

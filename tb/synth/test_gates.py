@@ -5,8 +5,9 @@ import shutil
 
 import pytest
 
+from actcodec.elaboration import netlist
 from actcodec.synth import cells, gates
-from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.flow import synthesise
 from actcodec.synth.library import SynthesisError, liberty
 from actcodec.units import UNITS
 

@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from actcodec.elaboration import netlist
 from actcodec.synth.equivalence import prove
-from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.flow import synthesise
 from actcodec.synth.layout import clock, flow, lef, sizing, trees, wires
 from actcodec.synth.layout.delays import Delays
 from actcodec.synth.layout.netlist import Netlist

@@ -11,11 +11,12 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from actcodec.elaboration import netlist
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.synth import memories, report
 from actcodec.synth.cells import cells
 from actcodec.synth.equivalence import prove
-from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.flow import synthesise
 from actcodec.synth.library import SynthesisError, liberty
 from actcodec.synth.replay import Netlist
 from actcodec.synth.traffic import Record

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from actcodec.synth.flow import netlist, synthesise
+from actcodec.elaboration import netlist
+from actcodec.synth.flow import synthesise
 from actcodec.synth.hierarchy import breakdown
 from actcodec.synth.layout import lef, pictures
 from actcodec.synth.layout.flow import lay

@@ -8,8 +8,9 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.elaboration import netlist
 from actcodec.synth import power, replay
-from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.flow import synthesise
 from actcodec.synth.library import PERIOD, SynthesisError
 from actcodec.synth.traffic import Record, parse
 

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from actcodec.elaboration import netlist
 from actcodec.synth import sizing, timing
-from actcodec.synth.flow import netlist, synthesise
+from actcodec.synth.flow import synthesise
 from actcodec.synth.library import areas, liberty
 from actcodec.synth.sizing import resize
 from actcodec.units import UNITS

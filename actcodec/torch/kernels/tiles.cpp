@@ -169,24 +169,26 @@ template <int way> static void restore_part(const int8_t *q, View view, const in
     }
 }
 
+// Has `part` do all tiles, in threads.
+template <class Part> static int64_t tiles(const int8_t *from, int64_t rows, int64_t width, Part part,
+                                           const int32_t *table, int8_t *to, int64_t threads) {
+    View view{rows, width, (width + SIDE - 1) / SIDE};
+    int64_t blocks = (rows + SIDE - 1) / SIDE * view.across;
+    parallel(blocks, N, LEAST / 64, threads,
+             [=](int64_t first, int64_t last) { part(from, view, table, to, blocks, first, last); });
+    return 0;
+}
+
 // Quantized coefficients, int8 [64, blocks], of flat values.
 EXPORT int64_t transform(const int8_t *y, int64_t rows, int64_t width, int64_t way, const int32_t *table, int8_t *q,
                          int64_t threads) {
-    View view{rows, width, (width + SIDE - 1) / SIDE};
-    int64_t blocks = (rows + SIDE - 1) / SIDE * view.across;
     auto part = way == 0 ? transform_part<0> : way == 1 ? transform_part<1> : transform_part<2>;
-    parallel(blocks, N, LEAST / 64, threads,
-             [=](int64_t first, int64_t last) { part(y, view, table, q, blocks, first, last); });
-    return 0;
+    return tiles(y, rows, width, part, table, q, threads);
 }
 
 // The reverse.
 EXPORT int64_t restore(const int8_t *q, int64_t rows, int64_t width, int64_t way, const int32_t *table, int8_t *y,
                        int64_t threads) {
-    View view{rows, width, (width + SIDE - 1) / SIDE};
-    int64_t blocks = (rows + SIDE - 1) / SIDE * view.across;
     auto part = way == 0 ? restore_part<0> : way == 1 ? restore_part<1> : restore_part<2>;
-    parallel(blocks, N, LEAST / 64, threads,
-             [=](int64_t first, int64_t last) { part(q, view, table, y, blocks, first, last); });
-    return 0;
+    return tiles(q, rows, width, part, table, y, threads);
 }
