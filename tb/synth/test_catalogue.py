@@ -25,7 +25,7 @@ def test_accelerators_consist_of_one_and_the_same_lane_for_equal_memory_and_mode
         assert list(labels[f"accelerator{label}"].parts.values()) == [labels[lane]]
 
 
-def _stand_in(name, parameters):
+def _stand_in(name, parameters, target):
     """Of a netlist: a text, and for an accelerator that of its lane, which memory and modes decide."""
     return name, {"lane": repr([parameters.get(key) for key in ("memory", "modes")])} if name == "accelerator" else {}
 
