@@ -59,7 +59,7 @@ OFFLOAD = (
     Unit("queue", "offload.queue.queue:Queue", "a ring of descriptors in memory: fetches, reports",
          {**ADDRESS, "size": 256, "lines": 3, "wait": 5}),
     Unit("plan_ahead", "offload.queue.plan_ahead:PlanAhead", "the plan of a ring's next tensor, ahead",
-         {"cdus": 4, **ADDRESS}, bench="offload/rings"),
+         {"cdus": 4, **ADDRESS}),
     Unit("registers", "offload.control.registers:Registers", "registers on AXI4-Lite",
          {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS, "payload": "stream", **SCAN, **QUEUE}),
     Unit("collector", "offload.wire.collector:Collector", "blocks of all CDUs to packets",
