@@ -16,7 +16,7 @@ from tb.soak import chance
 SHAPES = [(2, 3, 7, 13), (1, 1, 8, 8), (5,), (2, 40, 1, 1), (1, 5, 16, 24), (3, 9)]
 
 
-@pytest.fixture(params=[chance.QUEUED, *regress(Accelerator(1, chance.EVERY, formats=chance.FORMATS, payload="both",
+@pytest.fixture(params=[chance.EQUIPPED, *regress(Accelerator(1, chance.EVERY, formats=chance.FORMATS, payload="both",
                                                             queue=4))], ids=lambda one: f"{one.cdus}-{len(one.modes)}")
 def simulators(request, monkeypatch):
     """All are this one; how many have been made."""
@@ -41,6 +41,7 @@ def arrays(random):
         yield x.astype(np.float16) if k >= len(SHAPES) else x
 
 
+@pytest.mark.regress
 def test_engines_make_the_same_of_many_tensors(simulators, random):
     accelerator = simulators.pop()
     x = [*arrays(random)]

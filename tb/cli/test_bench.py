@@ -41,6 +41,7 @@ def test_a_thousand_groups_pass_at_99_percent_of_the_limit(mode, name, back):
     assert 8 * rate.blocks < rate.cycles <= 8 / 0.99 * rate.blocks + FILL
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 def test_one_port_to_memory_for_all_lanes_is_used_in_every_cycle(back):
     assert bench_cycles.share("sfpr-zvc", back, 33, CDUS).used > 0.999  # rows begin anywhere in a beat
@@ -85,7 +86,8 @@ def test_codes_at_the_cache_are_those_of_the_same_tensors():
         assert (same, behind.payload) == (mode, whole.payload) and codes.dtype == np.int8
 
 
-@pytest.mark.parametrize("cdus", [CDUS, *regress(1)])
+@pytest.mark.regress
+@pytest.mark.parametrize("cdus", [CDUS, 1])
 def test_comet_takes_a_sector_a_cycle_but_for_escapes_and_turns(cdus):
     for name in ("conv0", "ReLU_layers_0_relu1"):
         found = bench_cycles.streamed("comet", name, 0.0635, cdus)

@@ -172,7 +172,7 @@ def check_engines(x, **options):
 
 
 @pytest.mark.parametrize("shape", [*SOME, *regress(*((shape,) for shape in SHAPES if shape not in SOME))], ids=str)
-@pytest.mark.parametrize("cdus", [4, *regress(1, 3)])
+@pytest.mark.parametrize("cdus", [1, *regress(4, 3)])
 def test_engines_agree(cdus, shape):
     for predictor in ["auto", *(PREDICTORS if len(shape) > 3 and shape[-1] > 8 else ["none", "line"])]:
         for eb in (0.02, 1.5):
@@ -181,7 +181,7 @@ def test_engines_agree(cdus, shape):
 
 
 @pytest.mark.parametrize("width", [8, 9, 16, 17, 24, 25, 33])
-@pytest.mark.parametrize("cdus", [4, *regress(1)])
+@pytest.mark.parametrize("cdus", [1, *regress(4)])
 def test_engines_agree_on_every_class_of_width(width, cdus):
     """Tiles in rows of one, two, three, four and five."""
     check_engines(tensor((2, 3, 21, width)), error_bound=0.1, predictor="plane", cdus=cdus)

@@ -58,6 +58,7 @@ def rows(output):
     return found
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("everything", [False, *regress(True)])
 def test_demo_has_every_mode_and_leaves_the_picture(monkeypatch, tmp_path, everything):
     result = run(monkeypatch, tmp_path, *["--all"] * everything)

@@ -28,7 +28,7 @@ def tensor(shape):
 def test_files_and_values_are_the_same(form):
     """Ragged tensors, fewer blocks than lanes; all rules, and scales in either place."""
     for shape, rule, scales in zip(SHAPES, ("rceil", "floor", "even", "rceil"), ("inline", "apart") * 2, strict=True):
-        x, options = tensor(shape), {"format": form, "rule": rule, "scales": scales, "cdus": 3}
+        x, options = tensor(shape), {"format": form, "rule": rule, "scales": scales, "cdus": 4}
         golden, rtl = (actcodec.compress(x, "mx", engine=engine, **options) for engine in ("golden", "rtl"))
         assert (golden.payload, golden.options) == (rtl.payload, rtl.options), (shape, rule)
         back = [actcodec.decompress(golden, engine=engine).view(np.uint32) for engine in ("golden", "rtl")]
@@ -41,7 +41,7 @@ def test_files_behind_a_coder_are_the_same(coder):
     for shape, rule, form in zip(SHAPES, ("rceil", "floor", "even", "rceil"),
                                  ("e4m3", "e2m1", "e3m2", "int8") if coder == "zvc" else ["int8"] * 4, strict=True):
         x = tensor(shape) if shape[0] == 5 else np.maximum(tensor(shape), 0)
-        options = {"format": form, "rule": rule, "coder": coder, "cdus": 3}
+        options = {"format": form, "rule": rule, "coder": coder, "cdus": 4}
         golden, rtl = (actcodec.compress(x, "mx", engine=engine, **options) for engine in ("golden", "rtl"))
         assert (golden.payload, golden.side, golden.options) == (rtl.payload, rtl.side, rtl.options), (shape, form)
         back = [actcodec.decompress(golden, engine=engine).view(np.uint32) for engine in ("golden", "rtl")]

@@ -74,6 +74,7 @@ class Unit(wiring.Component):
     imports._spec.cache_clear()
 
 
+@pytest.mark.regress
 def test_verilog_is_kept_by_the_files_that_make_it(package):
     found = [path.relative_to(package).as_posix() for path in imports.files("somebodys.unit")]
     assert found == ["__init__.py", "parts/__init__.py", "parts/one.py", "parts/two.py", "unit.py", "within.py"]

@@ -54,6 +54,7 @@ def test_units_pass_lint(name, tmp_path):
     assert lint(path, WAIVERS) == ""
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("options, there, lacks", [
     (["--preset", "standalone"], "m_axi_payload_awaddr", "m_axis"),
     *regress((["--preset", "offload"], "m_axis_tdata", "m_axi_payload"),
@@ -64,6 +65,7 @@ def test_a_preset_sets_what_is_not_given(options, there, lacks):
     assert there in done.output and lacks not in done.output
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_header_has_the_command_that_makes_the_same(target):
     done = CliRunner().invoke(cli.main, ["verilog", "sfpr", "--target", target])
@@ -101,6 +103,7 @@ def test_every_waiver_has_a_reason_and_is_needed(accelerator, tmp_path):
     assert set(rules) == set(re.findall(r"^%Warning-(\w+):", found, re.MULTILINE))
 
 
+@pytest.mark.regress
 def test_ports_are_named_as_usual(accelerator):
     text = accelerator.read_text()
     top = text[text.index("module actcodec_n1(") :]
@@ -123,6 +126,7 @@ def test_ports_are_named_as_usual(accelerator):
     assert ports == expected
 
 
+@pytest.mark.regress
 def test_what_independent_memory_has_to_be_stands_at_the_top():
     condition = "no slave, crossbar or bridge may let one master's reads or writes wait for another master's data"
     for name in ("reader", "writer"):

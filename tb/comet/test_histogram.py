@@ -7,10 +7,10 @@ from cocotb.triggers import ClockCycles, FallingEdge
 
 from actcodec.golden.comet import book
 from actcodec.rtl.comet.histogram import BINS, Histogram
-from tb.harness import Bench, pack, parameters, rng, simulate
+from tb.harness import Bench, pack, parameters, regress, rng, simulate
 
 
-@pytest.mark.parametrize("width", [24, 6])
+@pytest.mark.parametrize("width", [24, *regress(6)])
 def test_histogram(width):
     simulate(Histogram(width), __file__, without=[] if width == 24 else [saturates], width=width,
              inside={saturates: [f"bin_{k}" for k in range(BINS)]})

@@ -8,7 +8,7 @@ import pytest
 
 from actcodec.golden.comet import interleave
 from actcodec.rtl.comet.interleave import BYTES, SPARE, STEPS, Interleave
-from tb.harness import PATTERNS, STALLS, Bench, pack, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, pack, regress, rng, simulate
 
 END = 1 << 88
 
@@ -22,7 +22,7 @@ def test_the_least_depths_do_not_lock_up():
              steps=STEPS)
 
 
-@pytest.mark.parametrize(("bytes", "steps"), [(BYTES - 1, STEPS), (BYTES, STEPS - 1)])
+@pytest.mark.parametrize(("bytes", "steps"), regress((BYTES - 1, STEPS), (BYTES, STEPS - 1)))
 def test_one_less_locks_up(bytes, steps):
     simulate(Interleave(bytes, steps), __file__, [locks_up], bytes=bytes, steps=steps)
 

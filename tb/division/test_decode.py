@@ -25,7 +25,7 @@ from tb.division.ways import (  # noqa: F401 - tests that both directions have
     refuses_what_cannot_be,
     started,
 )
-from tb.harness import chunks, rng, simulate
+from tb.harness import chunks, regress, rng, simulate
 
 LATENCY = (3, 11, 27)  # from the first word in to the first row, by layout, without the unpacker's cycle
 
@@ -53,7 +53,7 @@ class Path(wiring.Component):
         return m
 
 
-@pytest.mark.parametrize("bits", [SIZES, (3,)])
+@pytest.mark.parametrize("bits", [SIZES, *regress(((3,),))])
 def test_decode(bits):
     simulate(Path(bits), __file__, bits=bits, way="decode")
 

@@ -18,7 +18,8 @@ from tb.soak import chance
 from tb.soak.session import Session
 
 
-@pytest.fixture(params=[Accelerator(4, chance.EVERY), *regress(Accelerator(1, LANE), Accelerator(3, LANE))],
+@pytest.fixture(params=[Accelerator(1, chance.EVERY), *regress(Accelerator(4, chance.EVERY), Accelerator(1, LANE),
+                                                               Accelerator(3, LANE))],
                 ids=lambda it: f"{it.cdus}-{len(it.modes)}")
 def session(request, random):
     return Session(request.param, random)

@@ -10,13 +10,13 @@ from actcodec.golden.division import dither
 from actcodec.rtl.division.config import Config
 from actcodec.rtl.division.dither import Dither
 from tb.division.tensors import SIZES
-from tb.harness import STALLS, Bench, pack, parameters, rng, simulate
+from tb.harness import STALLS, Bench, pack, parameters, regress, rng, simulate
 
 LAYOUT = data.Layout.cast(Config)
 FIRST = 10  # cycles from the one behind start to the first row
 
 
-@pytest.mark.parametrize("bits", [SIZES, (3,)])
+@pytest.mark.parametrize("bits", [SIZES, *regress(((3,),))])
 def test_dither(bits):
     simulate(Dither(bits), __file__, bits=bits)
 

@@ -19,13 +19,13 @@ from tb.division.ways import (  # noqa: F401 - tests that both directions have
     refuses_what_cannot_be,
     started,
 )
-from tb.harness import after, rng, simulate
+from tb.harness import after, regress, rng, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "actcodec" / "data" / "resnet20.npz"
 LATENCY = (12, 19, 33)  # from the first row in to the first chunk, by layout
 
 
-@pytest.mark.parametrize("bits", [SIZES, (3,)])
+@pytest.mark.parametrize("bits", [SIZES, *regress(((3,),))])
 def test_encode(bits):
     simulate(Encode(bits), __file__, bits=bits, way="encode")
 

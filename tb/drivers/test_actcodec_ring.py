@@ -72,7 +72,7 @@ class Ring:
             outcomes.append(outcome)
 
 
-@pytest.fixture(params=[chance.QUEUED, *regress(EVERY, replace(EVERY, cdus=2, queue=2))],
+@pytest.fixture(params=[chance.EQUIPPED, *regress(EVERY, replace(EVERY, cdus=2, queue=2))],
                 ids=lambda one: f"{one.cdus}-{len(one.modes)}-{one.queue}")
 def host(request, c, random):
     host = Host(c, request.param, int(random.integers(2**63)))

@@ -73,6 +73,7 @@ def properties(folder):
     return them
 
 
+@pytest.mark.regress
 def test_every_port_is_in_one_interface(package):
     folder, name = package
     them, script = ports((folder / f"{name}.v").read_text(), name), properties(folder)

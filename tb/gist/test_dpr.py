@@ -16,7 +16,7 @@ PER_SECTOR = {"fp16": 16, "fp10": 24, "fp8": 32}  # values
 ALL = tuple(form.name for form in Format)
 
 
-@pytest.mark.parametrize("formats", [ALL, ("FP8", "FP10")])
+@pytest.mark.parametrize("formats", [ALL, *regress((("FP8", "FP10"),))])
 def test_encode(formats):
     simulate(DprEncode(tuple(Format[name] for name in formats)), __file__, decodes=False, formats=formats, without=[
         *SECTORS, decodes_subnormal_codes_in_every_lane, decodes_tensors_of_any_length,

@@ -67,6 +67,7 @@ def test_without_packer_and_unpacker(target):
              modes=ALL, packed=False, target=target)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("modes", [NIBBLE, *regress((RICE,), (("raw", "jpeg-act", "sfpr-zvc", *NIBBLE, *RICE),))],
                          ids="+".join)
 def test_coders(modes):
@@ -110,11 +111,13 @@ def test_counted_blocks_are_not_packed():
         Cdu(lane_modes(*NIBBLE))
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("modes", [JPEG_ACT, *regress((ALL,))], ids="+".join)
 def test_real_activations(modes):
     simulate(Cdu(lane_modes(*modes)), __file__, [real_activations_in_every_mode], modes=modes)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("modes, absent", [
     (JPEG_ACT, {"zvc32"}), (CDMA, {"zvc8", "sfpr", "align", "dct", "shift", "skid", "binarize"}),
     (("raw",), {"zvc8", "zvc32", "sfpr", "align", "dct", "shift", "skid", "binarize"}),

@@ -21,8 +21,9 @@ LATENCY = {"none": (10, 2), "zvc": (21, 12), "nibble": (22, 7), "rice": (29, 19)
 
 
 @pytest.mark.parametrize("modes", [
-    MIXED, *regress((("mx-nibble",),), (("mx-e5m2-zvc",),), (("mx-rice", "mx-e4m3"),),
-                    (("mx-e2m3-zvc", "zvc", "mx-e3m2-zvc"),))],
+    ("mx-zvc", "sfpr-zvc", "mx", "brc"),
+    *regress((MIXED,), (("mx-nibble",),), (("mx-e5m2-zvc",),), (("mx-rice", "mx-e4m3"),),
+             (("mx-e2m3-zvc", "zvc", "mx-e3m2-zvc"),))],
     ids="+".join)
 def test_path(modes):
     simulate(Cdu(lane_modes(*modes), packed=False), __file__, modes=modes)

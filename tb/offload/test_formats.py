@@ -25,7 +25,7 @@ from tb.soak import run as soak
 from tb.soak.session import Session
 
 CODED = Accelerator(1, tuple(mode.name for mode in lane_modes() if mode.codes), formats=("float32", "int8"))
-MORE = [replace(chance.EQUIPPED, scan=False), Accelerator(1, chance.SMALL, formats=chance.FORMATS),
+MORE = [replace(chance.EQUIPPED, scan=False, queue=0), Accelerator(1, chance.SMALL, formats=chance.FORMATS),
         Accelerator(3, chance.EVERY, formats=chance.FORMATS)]
 BEAT = 32  # bytes
 
@@ -170,9 +170,9 @@ def test_tensors_of_all_formats_and_whatever_befalls_them(session):
     soak.run(session.environment.accelerator, int(session.random.integers(2**63)))
 
 
-@pytest.mark.parametrize("session", [Accelerator(1, chance.SMALL, formats=("float32", "int8")),
-                                     *regress(Accelerator(1, chance.SMALL, formats=("float32", "float16")))],
-                         indirect=True, ids=lambda it: it.formats[1])
+@pytest.mark.regress
+@pytest.mark.parametrize("session", [Accelerator(1, chance.SMALL, formats=("float32", form))
+                                     for form in ("int8", "float16")], indirect=True, ids=lambda it: it.formats[1])
 def test_a_format_that_is_not_built_in_is_an_error(session):
     one = Job.draw(session.random, draws.descriptor(session.random, lane_modes("zvc")[0],
                                                     session.driver.cdus)).at(0x1000)

@@ -24,7 +24,7 @@ from tb.soak.queued import add, job, wrong
 from tb.soak.ring import Ring
 from tb.soak.session import Session, same
 
-QUEUED = chance.QUEUED
+QUEUED = chance.EQUIPPED
 OTHERS = [replace(QUEUED, cdus=1, queue=2), Accelerator(3, chance.EVERY, payload="both", scan=True, queue=16),
           Accelerator(2, chance.SMALL, memory="independent", queue=256), Accelerator(1, chance.SMALL, queue=4),
           replace(QUEUED, cdus=4, payload="memory", address_width=64)]
@@ -228,6 +228,7 @@ def test_rows_that_begin_inside_of_groups_of_all_lanes(random):
 
 
 # ------------------------------------------------------------------------------------------------------------- the gap
+@pytest.mark.regress
 @pytest.mark.parametrize("accelerator", [QUEUED, *regress(replace(QUEUED, cdus=1), replace(QUEUED, cdus=4))],
                          ids=label)
 def test_cycles_between_two_tensors(accelerator, random):

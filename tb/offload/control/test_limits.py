@@ -41,6 +41,7 @@ def test_plan(address_width, more):
              [descriptors_on_both_sides_of_each_limit], width=address_width, more=more)
 
 
+@pytest.mark.regress
 def test_settings_on_both_sides_of_each_limit(random, request):
     """What is legal goes both ways, what is not moves nothing. A sample of those of long tables; the CDU's control has
     a bench of all modes. ``make sim`` has a third of the modes, by chance."""

@@ -24,6 +24,7 @@ def test_address(cdus, address_width):
              sizes=[4])
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("cdus, address_width", [(3, 40), *regress((1, 64))])
 def test_address_of_16_bits(cdus, address_width):
     simulate(Addresses(cdus, address_width, halves=True), __file__, [equals_golden, walks_rows_of_every_width],

@@ -17,6 +17,7 @@ def test_beats():
     simulate(BeatPlanner(WIDTH), __file__, without=[equals_golden_with_values_of_other_sizes], sizes=[4])
 
 
+@pytest.mark.regress
 def test_beats_of_16_bits():
     simulate(BeatPlanner(WIDTH, halves=True), __file__, without=[sees_every_bit_of_a_place], sizes=[4, 2])
 

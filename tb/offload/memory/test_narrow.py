@@ -18,6 +18,7 @@ def test_narrow():
     simulate(Narrow(), __file__, without=[passes_codes])
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("beside", [["bfloat16", "float16"], *regress([], ["bfloat16"])], ids=len)
 def test_narrow_with_codes(beside):
     simulate(Narrow((*beside, "int8")), __file__,

@@ -31,6 +31,7 @@ def test_reader_that_counts(sizes):
              [meets_every_case, *OTHERS[: len(sizes) > 1]], memory="shared", counts=True, sizes=sizes)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_reader_of_16_bits(memory):
     simulate(Flat(Reader(memory=memory, halves=True)), __file__, OTHERS, memory=memory, sizes=[4, 2, 2])
@@ -47,6 +48,7 @@ def test_reader_of_16_bits_reads_float32(memory):
              memory=memory)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_reader_with_few_reads_outstanding(memory):
     simulate(Flat(Reader(16, 16, memory)), __file__, [few_reads_outstanding_are_enough], outstanding=16, width=16)

@@ -20,11 +20,13 @@ def test_plan(cdus, address_width):
     simulate(Addresses(cdus, address_width), __file__, cdus=cdus, width=address_width)
 
 
+@pytest.mark.regress
 def test_plan_of_eight():
     cdus = synthesised("tensor_plan", "cdus", 8)
     simulate(TensorPlan(cdus, 40), __file__, cdus=cdus, width=40)
 
 
+@pytest.mark.regress
 def test_plan_of_16_bits():
     simulate(Addresses(3, 40, halves=True), __file__, [equals_integers, finds_what_is_wrong], cdus=3, width=40, size=2)
 

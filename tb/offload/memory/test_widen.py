@@ -18,6 +18,7 @@ def test_widen():
     simulate(Widen(), __file__, without=[passes_codes])
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("beside", [["bfloat16", "float16"], *regress([], ["float16"])], ids=len)
 def test_widen_with_codes(beside):
     simulate(Widen((*beside, "int8"), counts=not beside), __file__,

@@ -22,6 +22,7 @@ def test_writer(memory):
     simulate(Flat(Writer(memory=memory)), __file__, without=[few_writes_outstanding_are_enough, *OTHERS], memory=memory)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("memory", ["shared", *regress("independent")])
 def test_writer_of_16_bits(memory):
     simulate(Flat(Writer(memory=memory, halves=True)), __file__, [*OTHERS, gives_up_at_any_moment], memory=memory,

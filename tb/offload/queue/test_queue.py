@@ -9,7 +9,7 @@ import pytest
 from cocotb.triggers import FallingEdge, RisingEdge
 
 from actcodec.rtl.offload.queue.queue import REST, Queue
-from tb.harness import PATTERNS, SEED, parameters, rng, simulate
+from tb.harness import PATTERNS, SEED, parameters, regress, rng, simulate
 from tb.memory import Flat, started
 
 SIZE = 4096 * 4  # of the memory
@@ -23,7 +23,7 @@ def test_queue():
     simulate(Flat(Queue(40, **ANY)), __file__, **ANY)
 
 
-@pytest.mark.parametrize(("address_width", "arguments"), [(32, FEW), (40, MANY)], ids=["few", "many"])
+@pytest.mark.parametrize(("address_width", "arguments"), [(32, FEW), *regress((40, MANY))], ids=["few", "many"])
 def test_queue_of_few_lines(address_width, arguments):
     simulate(Flat(Queue(address_width, **arguments)), __file__, [runs_rings, cycles, gives_up_at_any_moment],
              **arguments)

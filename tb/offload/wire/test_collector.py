@@ -18,9 +18,10 @@ ALL = reference.MODES
 
 
 @pytest.mark.parametrize("cdus, modes", [
-    (4, JPEG_ACT), (2, (*ALL, "trim", "jpeg-base")), (4, ("sfpr", "jpeg-act", "segment", "segments")),
+    (4, JPEG_ACT), (4, ("sfpr", "jpeg-act", "segment", "segments")),
     *regress(
-        (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")), (4, ("sfpr-rice", "sfpr-zvc")), (4, ("jpeg-base", "sfpr")),
+        (2, (*ALL, "trim", "jpeg-base")), (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")),
+        (4, ("sfpr-rice", "sfpr-zvc")), (4, ("jpeg-base", "sfpr")),
         (3, ("three", "half")), (3, ("mx", "mx-e2m1", "trim")), (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc")),
         (4, ("mx-zvc", "mx-nibble", "sfpr-zvc", "mx")), (8, ("mx-e2m1-zvc", "sfpr")),
         (2, ("mx-zvc", "mx-rice", "mx-nibble", "zvc", "sfpr-rice")), (2, ("raw", "zvc", "raw-16", "zvc-16")))], ids=ids)
