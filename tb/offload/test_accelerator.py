@@ -199,7 +199,7 @@ def test_a_null_beat_may_end_a_frame(session):
 
 
 @pytest.mark.parametrize("accelerator", [
-    chance.EQUIPPED, *regress(replace(chance.EQUIPPED, queue=0), replace(chance.EQUIPPED, scan=False, queue=0),
+    chance.EQUIPPED, *regress(replace(chance.EQUIPPED, scan=False, queue=0),
                               Accelerator(1, ("sfpr-zvc", "brc"), payload="memory", outstanding=8),
                               Accelerator(3, chance.EVERY, payload="both"))])
 def test_payloads_in_memory(accelerator, random):
@@ -213,8 +213,7 @@ def test_payloads_in_memory(accelerator, random):
         assert session.decompress(one) == ErrorCode.NONE
 
 
-@pytest.mark.parametrize("accelerator", [
-    chance.EQUIPPED, *regress(replace(chance.EQUIPPED, queue=0), replace(chance.EQUIPPED, scan=False, queue=0))])
+@pytest.mark.parametrize("accelerator", [chance.EQUIPPED, *regress(replace(chance.EQUIPPED, scan=False, queue=0))])
 def test_payloads_in_memory_and_whatever_befalls_them(accelerator, random):
     soak.run(accelerator, int(random.integers(2**63)))
 
