@@ -17,10 +17,17 @@ from actcodec.bench import run as bench
 from actcodec.codecs import JPEG_ACT
 from tb.harness import regress
 from tb.judges.test_comet_turns import cycles, demands
+from tb.soak import chance
 
 CDUS = 4
 GROUPS = 1000
 FILL = 2 * bench_cycles.LATENCY + 250  # cycles from the start to the first sector, and from the last one to the end
+
+
+@pytest.fixture(autouse=True)
+def one_lane_of_all_formats(monkeypatch):
+    """In place of one of those at the cache, in as many cycles: other benches have it."""
+    monkeypatch.setattr(bench_cycles, "FORMATS", chance.FORMATS)
 
 
 def tensor(name):
