@@ -1,8 +1,8 @@
 """The .act file: one compressed tensor with everything that decompression needs. docs/container.md has the format.
 
-Which fields a file has follows from what its mode declares in the registry. Every length is checked against the file
-before memory is allocated for it, and a CRC-32 covers the whole file, so that a damaged file is an error and never a
-wrong tensor. What would not be read is not written.
+The fields of a file follow from the declaration of its mode in the registry. Every length is checked against the file
+before memory is allocated for it, and a CRC-32 covers the whole file, so that a damaged file is an error, never a wrong
+tensor. Nothing is written that could not be read back.
 """
 
 import struct
@@ -29,12 +29,12 @@ __all__ = ["MAGIC", "VERSION", "ContainerError", "pack", "read", "unpack", "writ
 
 
 class ContainerError(UserError):
-    """The bytes are no .act file, or a damaged one, or one of another version."""
+    """The bytes are not an .act file, or a damaged one, or one of another version."""
 
 
 def pack(compressed: Compressed) -> bytes:
-    """The bytes of the .act file of a :class:`~actcodec.codecs.compressed.Compressed`. Raises ValueError for one that
-    contradicts itself."""
+    """The .act file of a :class:`~actcodec.codecs.compressed.Compressed`, as bytes. Raises ValueError for an
+    inconsistent one."""
     compressed.check()
     data = b"".join([compressed.head(), bytes(compressed.payload)])
     return data + CRC.pack(zlib.crc32(data))
@@ -46,7 +46,7 @@ def unpack(data: bytes) -> Compressed:
     check_header(data)
     if len(data) < HEADER.size + CRC.size or CRC.unpack(data[-CRC.size:])[0] != zlib.crc32(data[:-CRC.size]):
         raise ContainerError("truncated or altered: the CRC-32 does not match")
-    # From here on only a file made wrong on purpose, or by a broken writer, can fail.
+    # From here on only a forged file, or one from a broken writer, can fail.
     _, _, code, cdus, kind, payload_bytes = HEADER.unpack_from(data)
     (mode, implied), dtype, dimensions = codecs.by_code(code), kind >> 4, kind & 15
     types = {code: name for name, code in KINDS.items() if name != CODES or (mode and mode.codes)}
@@ -70,8 +70,8 @@ def unpack(data: bytes) -> Compressed:
         payload = rest.take(payload_bytes, "payload")
         rest.end()
         if old:
-            today = codecs.import_object(old)(mode, seen, payload)
-            payload, options, side = today.payload, today.options, today.side
+            converted = codecs.import_object(old)(mode, seen, payload)
+            payload, options, side = converted.payload, converted.options, converted.side
         compressed = Compressed(mode.name, shape, payload, options, side, types[dtype],
                                 wide=bool(mode.halves) and dtype == KINDS[types[dtype]] and types[dtype] in HALVES)
         compressed.check()
@@ -81,7 +81,7 @@ def unpack(data: bytes) -> Compressed:
 
 
 class Reader:
-    """Takes the fields of a file one after another, and none that is longer than what is left."""
+    """Takes the fields of a file in order. Raises :class:`ContainerError` for one longer than the rest of the file."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
@@ -106,7 +106,8 @@ def check_header(data: bytes) -> None:
 
 
 def write(path: Path | str, compressed: Compressed) -> int:
-    """Writes the .act file ``path`` in one piece; returns its bytes' number. Raises as :func:`pack` does."""
+    """Writes the .act file ``path`` atomically, and returns its size in bytes. Raises as :func:`pack` does, and
+    :class:`~actcodec.files.UserError` if the file cannot be written."""
     data = pack(compressed)
     with replacing(path) as file:
         file.write(data)
@@ -118,7 +119,7 @@ def read(path: Path | str) -> Compressed:
     try:
         with reading(path) as file:
             data = file.read(HEADER.size)
-            check_header(data)  # before the rest of something foreign and large is read
+            check_header(data)  # before reading the rest of what may be large and no .act file
             return unpack(data + file.read())
     except ContainerError as error:
         raise ContainerError(f"{path}: {error}") from error

@@ -1,4 +1,4 @@
-"""Files of the command line: tensors and DQTs in, results out in one piece."""
+"""Files of the command line: reads tensors and DQTs, and writes results atomically."""
 
 import io
 import math
@@ -20,18 +20,18 @@ __all__ = ["NAME_LIMIT", "UserError", "array_in", "check_folder", "checked", "is
            "reading", "replacing", "write_array"]
 
 NAME_LIMIT = 60
-"""Characters of a DQT's name that a file keeps."""
+"""Maximum length of a DQT's name in an .act file, in characters."""
 
 DQT_OPTIONS = {"quantizer": str, "dead_zone": int, "scaling": str, "cap": float, "clip": float}
-"""What a file may say of a DQT beside its numbers."""
+"""Options that a DQT file may set, and their types."""
 
 
 class UserError(Exception):
-    """Something that the user can put right. The command line shows it as one line and exits with code 2."""
+    """An error that the user can fix. The command line prints it as one line and exits with code 2."""
 
 
 def is_standard(path: str | Path, number: int) -> bool:
-    """Whether ``path`` means the standard input (``number`` 0) or output (1)."""
+    """Whether ``path`` is the standard input (``number`` 0) or output (1)."""
     names = ("stdin", "stdout")
     return str(path) in ("-", f"/dev/{names[number]}", f"/dev/fd/{number}", f"/proc/self/fd/{number}")
 
@@ -47,20 +47,20 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def array_in(data: bytes) -> np.ndarray:
-    """The array in the bytes of a .npy file, not copied. Raises all sorts of exceptions for damaged ones."""
+    """The array in the bytes of a .npy file, without a copy. Damaged data may raise almost any exception."""
     file = io.BytesIO(data)
     header = np.lib.format
     read = header.read_array_header_1_0 if header.read_magic(file) == (1, 0) else header.read_array_header_2_0
     shape, fortran, dtype = read(file)
     if dtype.hasobject:
-        raise ValueError("it holds Python objects")
-    # A header that promises more than there is ends here, before any memory is allocated for it.
+        raise ValueError("it contains Python objects")
+    # A header that claims more data than there is fails here, before memory is allocated for it.
     flat = np.frombuffer(data, dtype, math.prod(shape), file.tell())
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
 def read_array(path: str | Path) -> np.ndarray:
-    """The array in the .npy file ``path``. Raises :class:`UserError` when there is none, OSError as ``open`` does."""
+    """The array in the .npy file ``path``. Raises :class:`UserError` if it is not one, OSError as ``open`` does."""
     with reading(path) as file:
         magic = file.read(6)
         if magic != np.lib.format.MAGIC_PREFIX:
@@ -68,17 +68,17 @@ def read_array(path: str | Path) -> np.ndarray:
         data = magic + file.read()
     try:
         return array_in(data)
-    except Exception as error:  # a damaged header ends in a dozen different exceptions
+    except Exception as error:  # a damaged header raises one of a dozen exceptions
         raise UserError(f"{path}: not a readable .npy file: {error}") from error
 
 
 def read_tensor(path: str | Path) -> np.ndarray:
-    """The tensor in a .npy file, which a mode can take. Raises :class:`UserError` for anything else."""
+    """The tensor in a .npy file. Raises :class:`UserError` for an array that no mode accepts."""
     return checked(path, read_array(path))
 
 
 def checked(name: str | Path, x: np.ndarray) -> np.ndarray:
-    """An array that is a tensor; ``name`` is for the error. Raises :class:`UserError`."""
+    """``x``, if modes accept its dtype and shape. Raises :class:`UserError`, beginning with ``name``, otherwise."""
     try:
         dtype_name(x.dtype)
         view(x.shape)
@@ -88,19 +88,20 @@ def checked(name: str | Path, x: np.ndarray) -> np.ndarray:
 
 
 def write_array(file: BinaryIO, x: np.ndarray) -> None:
-    """Writes an array as .npy. ``np.save`` loses what the system says of a full disk."""
+    """Writes an array as .npy. Unlike ``np.save``, it reports why a write fails, such as a full disk."""
     x = np.ascontiguousarray(x).reshape(x.shape)
     np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(x))
     file.write(x.view(np.uint8).reshape(-1).data if x.size else b"")
 
 
 def read_dqt(path: str | Path) -> tuple[str, np.ndarray, dict[str, Any]]:
-    """The DQT in ``path`` as ``(name, table, options)``: float64 [8, 8], vertical frequency first, and what the file
-    says of :data:`DQT_OPTIONS`.
+    """The DQT in ``path`` as ``(name, table, options)``: the table is float64 [8, 8], vertical frequency first, and the
+    options are those of :data:`DQT_OPTIONS` that the file sets.
 
-    The file is a .npy of 64 numbers or text: 64 numbers with white space or commas between, ``#`` starts a comment. A
-    line of text ``quantizer div`` says what the numbers are for, ``dead_zone 2`` what goes with them. The name is the
-    file's, cut to :data:`NAME_LIMIT` printable characters. Raises :class:`UserError`, OSError as ``open`` does."""
+    The file is a .npy of 64 numbers, or text: 64 numbers separated by white space or commas; ``#`` starts a comment.
+    Lines of text such as ``quantizer div`` or ``dead_zone 2`` set options. The name is that of the file, truncated to
+    :data:`NAME_LIMIT` characters, with ``?`` for unprintable ones. Raises :class:`UserError`, OSError as ``open``
+    does."""
     path = Path(path)
     options: dict[str, Any] = {}
     values: Any
@@ -129,27 +130,27 @@ def read_dqt(path: str | Path) -> tuple[str, np.ndarray, dict[str, Any]]:
 
 
 def check_folder(path: str | Path) -> None:
-    """Raises :class:`UserError` unless ``path`` is a folder that can be written, or can become one."""
-    there = Path(path).absolute()
-    while not there.exists():
-        there = there.parent
-    if not there.is_dir():
-        raise UserError(f"{there}: is not a directory")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise UserError(f"{there}: Permission denied")
+    """Raises :class:`UserError` unless ``path`` is a writable folder, or can be created as one."""
+    existing = Path(path).absolute()
+    while not existing.exists():
+        existing = existing.parent
+    if not existing.is_dir():
+        raise UserError(f"{existing}: is not a directory")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise UserError(f"{existing}: Permission denied")
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """A binary file open for writing that becomes ``path`` only when the block ends well; on any exception, an
-    interrupt included, ``path`` stays as it was and nothing is left beside it. ``-`` is the standard output; if nobody
-    reads that to the end, the program ends there, with exit code 1."""
+    """A binary file open for writing that replaces ``path`` only if the block succeeds; on any exception, including an
+    interrupt, ``path`` is unchanged and no temporary file remains. ``-`` is the standard output; if its reader closes
+    it early, the program exits with code 1. Raises :class:`UserError` if the file cannot be written."""
     try:
         if is_standard(path, 1):
             sys.stdout.flush()
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
-        elif os.path.exists(path) and not os.path.isfile(path):  # a device or pipe is written, never replaced
+        elif os.path.exists(path) and not os.path.isfile(path):  # a device or pipe is written to, never replaced
             with open(path, "wb") as file:
                 yield file
         else:
@@ -166,7 +167,7 @@ def _replacing(path):
     temporary, foreign = path.with_name(f".actcodec-{os.getpid()}-{secrets.token_hex(4)}"), False
     try:
         try:
-            file = open(temporary, "xb")  # noqa: SIM115 - whether it was there before is all that this asks
+            file = open(temporary, "xb")  # noqa: SIM115 - this try is for an existing file alone
         except FileExistsError:
             foreign = True
             raise

@@ -1,4 +1,4 @@
-"""How good a compressed tensor is: its error (for sizes see docs/container.md, "Accounting")."""
+"""Error metrics of a compressed tensor (for sizes see docs/container.md, "Accounting")."""
 
 import math
 from dataclasses import dataclass
@@ -9,16 +9,17 @@ __all__ = ["Errors", "channel_error", "errors", "psnr", "relative_error"]
 
 
 def relative_error(x: np.ndarray, recovered: np.ndarray) -> float:
-    """Relative L2 error ``|recovered - x| / |x|`` in float64; 0 if both are equal, infinite if only ``x`` is 0."""
+    """Relative L2 error ``|recovered - x| / |x|`` in float64; 0 if both are equal, infinite if only ``x`` is
+    all zeros."""
     error = np.linalg.norm((recovered.astype(np.float64) - x.astype(np.float64)).ravel())
     norm = np.linalg.norm(x.astype(np.float64).ravel())
     return float(error / norm) if norm else (math.inf if error else 0.0)
 
 
 def channel_error(x: np.ndarray, recovered: np.ndarray) -> float:
-    """Root mean square of the relative L2 errors of all channels, the second dimension; channels that are equal to
-    theirs count as 0, others without a value that is not 0 make it infinite. That of the array if it has no channels.
-    """
+    """Root mean square of the channels' relative L2 errors; channels are the second dimension. A channel without error
+    counts as 0; an error in a channel that is all zeros makes the result infinite. An array of one dimension has the
+    :func:`relative_error` of the whole."""
     if x.ndim < 2:
         return relative_error(x, recovered)
     across = tuple(axis for axis in range(x.ndim) if axis != 1)
@@ -30,8 +31,8 @@ def channel_error(x: np.ndarray, recovered: np.ndarray) -> float:
 
 
 def psnr(x: np.ndarray, recovered: np.ndarray) -> float:
-    """Peak signal to noise ratio in dB; the peak is the range of ``x``, max - min. Infinite where both are equal, minus
-    infinity where the error is not finite or there is no range."""
+    """Peak signal to noise ratio in dB; the peak is the range of ``x``, max - min. Infinite if both are equal, minus
+    infinity if the error is not finite or the range is 0."""
     mse = np.mean((recovered.astype(np.float64) - x.astype(np.float64)) ** 2)
     peak = float(x.max()) - float(x.min())
     if not mse:
@@ -41,7 +42,7 @@ def psnr(x: np.ndarray, recovered: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Errors:
-    """Error over the values that are finite before, and how many are not."""
+    """Errors over the values that are finite in the original, and counts of those that are not."""
 
     relative_error: float
     channel_error: float
@@ -52,8 +53,8 @@ class Errors:
 
 
 def errors(x: np.ndarray, recovered: np.ndarray) -> Errors:
-    """:class:`Errors` of what became of ``x``. Without any finite value there is no error."""
-    with np.errstate(invalid="ignore"):  # signalling NaNs
+    """The :class:`Errors` of ``recovered``; there is no error if ``x`` has no finite value."""
+    with np.errstate(invalid="ignore"):  # casts of signalling NaNs
         x, y = (np.asarray(values).astype(np.float64) for values in (x, recovered))
     nans, finite = int(np.count_nonzero(np.isnan(x))), np.isfinite(x)
     infinities = x.size - nans - int(np.count_nonzero(finite))

@@ -1,7 +1,7 @@
 """A codec for numcodecs, and so for Zarr arrays of format 2: ``compressor={"id": "actcodec", "mode": "sfpr-zvc"}``.
 
-numcodecs finds it by its entry point. What it stores for a chunk is an .act file (docs/container.md). Arrays of Zarr's
-format 3 take :mod:`actcodec.zarr`.
+numcodecs finds it by its entry point. Each chunk is stored as an .act file (docs/container.md). For Zarr's format 3 use
+:mod:`actcodec.zarr`.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ __all__ = ["Actcodec", "plain"]
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as JSON has them: a quantization table that is an array becomes a list."""
+    """Options for JSON: arrays, such as a quantization table, become lists."""
     return {name: np.asarray(value).ravel().tolist() if isinstance(value, np.ndarray) else value
             for name, value in options.items()}
 
@@ -25,8 +25,8 @@ def plain(options: Mapping[str, Any]) -> dict[str, Any]:
 class Actcodec(Codec):
     """A mode with its options, as ``actcodec.compress`` takes them.
 
-    Chunks have 1 to 5 dimensions, float16, float32 or float64, C order and the byte order of the machine. Raises
-    ValueError and TypeError for anything else.
+    Chunks are float16, float32 or float64 arrays of 1 to 5 dimensions, in C order and native byte order. Raises
+    ValueError or TypeError for anything else.
 
     >>> import numcodecs, numpy as np
     >>> codec = numcodecs.get_codec({"id": "actcodec", "mode": "jpeg-act", "dqt": "optH"})
@@ -37,14 +37,14 @@ class Actcodec(Codec):
     codec_id = "actcodec"
 
     def __init__(self, mode: str, **options: Any) -> None:
-        codecs.find(mode).option_values(options)  # checks
+        codecs.find(mode).option_values(options)  # raises for illegal ones
         self.mode, self.options = mode, plain(options)
 
     def encode(self, buf: Any) -> bytes:
         x = np.asarray(buf)
         if not x.dtype.isnative or not x.flags.c_contiguous:
-            raise ValueError(f"a chunk of type {x.dtype.str} and strides {x.strides} must be in C order and in the "
-                             "machine's byte order")
+            raise ValueError(f"chunk has dtype {x.dtype.str} and strides {x.strides}, must be in C order and native "
+                             "byte order")
         return container.pack(api.compress(x, self.mode, **self.options))
 
     def decode(self, buf: Any, out: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""What becomes of a tensor that an accelerator has done."""
+"""The result of a tensor that an accelerator has processed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,52 +16,52 @@ LENGTH = 32  # bits of the length of a lane's stream
 
 
 class AcceleratorError(RuntimeError):
-    """The accelerator ended a tensor with an error; ``code`` is an ``ErrorCode``. ``length`` is the payload's, if that
-    did not fit its space."""
+    """The accelerator reported an error for a tensor. ``code`` is an ``ErrorCode``, or a number that this driver does
+    not know; ``length`` is that of the payload, in bytes, if it did not fit its buffer."""
 
     def __init__(self, code: int, length: int | None = None) -> None:
         self.code, self.length = code, length
-        name = getattr(code, "name", "which this driver does not know")
+        name = getattr(code, "name", "unknown to this driver")
         super().__init__(f"the accelerator reports error {int(code)}, {name}")
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What became of a tensor; with the payload, it is what decompression needs."""
+    """The result of a tensor: with the payload, it has everything that decompression needs."""
 
-    mode: str  # the one that was used: a tensor too small for jpeg-act has sfpr-zvc
+    mode: str  # the mode used, such as sfpr-zvc for a tensor too small for jpeg-act
     scales: np.ndarray | None  # k, float32 [channels]; None in a mode without scales
-    settings: dict[str, int]  # a number for each of the mode's; ``table`` is a DQT of shifts
-    counters: dict[str, int]  # by the names of the map; compressing, bytes_out is the length of the payload
-    clipped: bool  # codes could not reach all values, as the scales were made for others (only modes of DIVISION tell)
-    lengths: tuple[int, ...] = ()  # bytes of each lane's stream, in a mode whose payload is streams
+    settings: dict[str, int]  # a number for each setting of the mode; ``table`` is a DQT of shifts
+    counters: dict[str, int]  # by their names in the register map; bytes_out of a compression is the payload's length
+    clipped: bool  # some values exceed the range of codes, as the scales are of another tensor (modes of DIVISION)
+    lengths: tuple[int, ...] = ()  # bytes of each lane's stream, in modes with streams
     statistics: Statistics | None = None  # of the tensor, as float32, if it was scanned
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A tensor that can be done: its mode, all registers, and what of a result is known before."""
+    """A tensor ready to run: its mode, all registers, and the part of its result that is known in advance."""
 
     mode: Any
     job: dict[str, int]
     scales: np.ndarray | None
     settings: dict[str, int]
-    in_table: bool  # the table in memory has the scales, or will have
+    in_table: bool  # whether the table in memory has the scales, or will have them
 
     @property
     def streamed(self) -> bool:
-        """Whether there will be lengths of streams."""
+        """Whether the result has the lengths of streams."""
         return bool(self.mode.format.endless and not self.job["decompress"] and "scan_only" not in self.job)
 
 
 def sources(task: Task) -> tuple[str, ...]:
-    """The values of the map that a result of ``task`` is made of, beside its error and the counters."""
+    """Names of the registers that the result of ``task`` needs, besides its error and the counters."""
     return (*(("lengths_out",) if task.streamed else ()),
             *(("minimum", "maximum", "zeros") if scanned(task.job) else ()))
 
 
 async def conclude(task: Task, values: Mapping[str, int], memory: Any, cdus: int) -> Result:
-    """The result, from what registers or a report say. Raises :class:`AcceleratorError` if there was an error."""
+    """The result, from the values of registers or of a report. Raises :class:`AcceleratorError` on an error."""
     if error := values["error"]:
         length = values["bytes_out"] if error == ErrorCode.OVERFLOW else None
         raise AcceleratorError(ErrorCode(error) if error in list(map(int, ErrorCode)) else error, length)

@@ -1,6 +1,6 @@
-"""A ring of descriptors: many tensors for an accelerator with a queue, which runs one after the other by itself.
+"""A ring of descriptors: tensors for an accelerator with a queue, which runs them one after another by itself.
 
-On the same interfaces as :class:`~actcodec.driver.Driver`. docs/integration.md has the ring in memory.
+It uses the interfaces of :class:`~actcodec.driver.Driver`. docs/integration.md has the layout of the ring in memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,12 @@ __all__ = ["Ring", "RingError"]
 
 
 class RingError(RuntimeError):
-    """The ring has stopped: memory has answered it with an error, or the accelerator was reset."""
+    """The ring has stopped: a memory access of its own failed, a tensor had an error and ``stop_on_error`` is set, or
+    the accelerator was reset. Or a tensor has no report."""
 
 
 class _Planner(Driver):
-    """The ``driver``, but that it has no tensor done: what it returns for one is a :class:`Task`."""
+    """The ``driver``, planning tensors instead of running them: its methods return a :class:`Task`."""
 
     def __init__(self, driver: Driver) -> None:
         vars(self).update(vars(driver))
@@ -28,26 +29,27 @@ class _Planner(Driver):
 
 
 class Ring:
-    """A ring of ``size`` descriptors at ``address``, made by :meth:`open`. Before its driver has a tensor done by
-    itself, :meth:`wait` has to return.
+    """A ring of ``size`` descriptors at ``address``, created by :meth:`open`. Call :meth:`wait` before the driver runs
+    a tensor outside the ring.
 
-    :meth:`compress`, :meth:`decompress` and :meth:`scan` take what those of the driver do, and return the number of the
-    tensor, by which :meth:`result` gives what became of it. Tensors, tables of scales and payloads lie apart from each
-    other until then. A tensor waits in its descriptor until :meth:`start`, or until there is no room for another one.
+    :meth:`compress`, :meth:`decompress` and :meth:`scan` have the parameters of the driver's methods, and return the
+    number of the tensor, for :meth:`result`. Until then its tensor, table of scales and payload must not overlap those
+    of others in memory. A tensor waits in its descriptor until :meth:`start`, or until the ring is full.
     """
 
     def __init__(self, driver: Driver, address: int, size: int) -> None:
         self.driver, self.address, self.size = driver, address, size
         self._planner = _Planner(driver)
-        self._first = 0  # of the numbers that hardware counts, modulo twice its most
-        self._added = self._ready = self._ended = 0  # tensors: described, told of, known to have ended
+        self._first = 0  # the hardware's number of tensor 0, modulo twice the largest ring
+        self._added = self._ready = self._ended = 0  # tensors: added, released, known to have ended
         self._tasks: dict[int, Task] = {}
         self._reports: dict[int, dict[str, int]] = {}
 
     @classmethod
     async def open(cls, driver: Driver, address: int, size: int, *, stop_on_error: bool = False) -> Self:
-        """``address`` is a multiple of 512, ``size`` a power of two, at most ``driver.queue``. With ``stop_on_error``,
-        what follows a tensor with an error waits for the next :meth:`start`. Raises ValueError for what cannot be."""
+        """Opens a ring. ``address`` is a multiple of 512, ``size`` a power of two, at most ``driver.queue``. With
+        ``stop_on_error``, the ring stops after a tensor with an error, until the next :meth:`start`. Raises ValueError
+        for an illegal parameter."""
         if size < 1 or size & size - 1 or size > driver.queue:
             raise ValueError(f"size must be a power of two up to {driver.queue}, not {size!r}" if driver.queue else
                              "this accelerator has no queue")
@@ -60,27 +62,28 @@ class Ring:
         return self
 
     async def compress(self, address: int, shape: Sequence[int], mode: Any, *, notify: bool = True, **job: Any) -> int:
-        """Adds a tensor to compress, as :meth:`~actcodec.driver.Driver.compress`; its number. With ``notify``, its end
-        raises the interrupt: who waits for another one's waits for the next that does."""
+        """Adds a tensor to compress, as :meth:`~actcodec.driver.Driver.compress` does, and returns its number. Its end
+        raises the interrupt only with ``notify``; a wait for one without it lasts until the next one with it."""
         return await self._add(await self._planner.compress(address, shape, mode, **job), notify)
 
     async def decompress(self, address: int, shape: Sequence[int], mode: Any, *, notify: bool = True,
                          **job: Any) -> int:
-        """Adds a tensor to decompress, as :meth:`~actcodec.driver.Driver.decompress`; its number."""
+        """Adds a tensor to decompress, as :meth:`~actcodec.driver.Driver.decompress` does, and returns its number."""
         return await self._add(await self._planner.decompress(address, shape, mode, **job), notify)
 
     async def scan(self, address: int, shape: Sequence[int], mode: Any, *, notify: bool = True, **job: Any) -> int:
-        """Adds a tensor to scan, as :meth:`~actcodec.driver.Driver.scan`; its number."""
+        """Adds a tensor to scan, as :meth:`~actcodec.driver.Driver.scan` does, and returns its number."""
         return await self._add(await self._planner.scan(address, shape, mode, **job), notify)
 
     async def start(self) -> None:
-        """Rings the doorbell: all that were added may run."""
+        """Rings the doorbell: all tensors in the ring may run."""
         self._ready = self._added
         await self.driver.put(head=(self._first + self._ready) % (2 * self.driver.queue))
 
     async def result(self, number: int) -> Result:
-        """What became of a tensor, once it has ended; once. Raises :class:`AcceleratorError` for its error,
-        :class:`RingError` if the ring has stopped before it, and KeyError for a number that has no tensor."""
+        """Waits for a tensor to end, and returns its result, once. Raises :class:`AcceleratorError` if it ended with an
+        error, :class:`RingError` if the ring stopped before it, or if memory has no report of it, and KeyError for a
+        number without a tensor, or whose result was returned before."""
         task = self._tasks[number]
         if number >= self._ready:
             await self.start()
@@ -88,11 +91,11 @@ class Ring:
         del self._tasks[number]
         values = self._reports.pop(number)
         if not values["done"]:
-            raise RingError(f"tensor {number} has ended, and memory has no report of it")
+            raise RingError(f"tensor {number} has ended without a report in memory")
         return await conclude(task, values, self.driver.memory, self.driver.cdus)
 
     async def wait(self) -> None:
-        """Returns once all that were added have ended. Raises :class:`RingError` if the ring stops before."""
+        """Returns once all tensors in the ring have ended. Raises :class:`RingError` if the ring stops before that."""
         if self._ready < self._added:
             await self.start()
         await self._until(self._added)
@@ -100,7 +103,8 @@ class Ring:
             pass
 
     async def compress_many(self, jobs: Sequence[Mapping[str, Any]]) -> list[Result | AcceleratorError]:
-        """Compresses tensors, each given by the parameters of :meth:`compress`: results, or errors, in their order."""
+        """Compresses tensors, each described by the parameters of :meth:`compress`, and returns the result, or the
+        error, of each, in their order."""
         return await self._many(self.compress, jobs)
 
     async def decompress_many(self, jobs: Sequence[Mapping[str, Any]]) -> list[Result | AcceleratorError]:
@@ -109,8 +113,8 @@ class Ring:
 
     # ----------------------------------------------------------------------------------------------------------- parts
     async def _many(self, add, jobs):
-        """Tells of each as soon as its descriptor is there, so that hardware works while others are planned. Of a full
-        ring one has to raise the interrupt."""
+        """Releases each as soon as its descriptor is written, so that hardware works while others are planned. In a
+        full ring one has to raise the interrupt."""
         numbers, every = [], max(self.size // 2, 1)
         for index, job in enumerate(jobs):
             numbers.append(await add(**{"notify": index % every == every - 1 or index == len(jobs) - 1, **job}))
@@ -128,7 +132,7 @@ class Ring:
 
     async def _add(self, planned, notify):
         task, number = cast(Task, planned), self._added
-        if number - self._ended == self.size:  # the oldest one makes room
+        if number - self._ended == self.size:  # full: wait for the oldest one
             if self._ready < number:
                 await self.start()
             await self._until(self._ended + 1)
@@ -138,10 +142,10 @@ class Ring:
         return number
 
     async def _until(self, count):
-        """Waits until ``count`` tensors have ended, and takes their reports before others come to their place."""
+        """Waits until ``count`` tensors have ended, and reads their reports before descriptors overwrite them."""
         driver = self.driver
         while self._ended < count:
-            await driver.put(done_pending=1, error_pending=1)  # what ends from here on is seen, or raises it again
+            await driver.put(done_pending=1, error_pending=1)  # first: what ends from here on raises it again
             busy, tail, stopped, failed = await driver.get("busy", "tail", "stopped", "ring_failed")
             ended = self._ended + (tail - self._first - self._ended) % (2 * driver.queue)
             while self._ended < ended:
@@ -149,8 +153,8 @@ class Ring:
                 self._reports[self._ended] = report(content)
                 self._ended += 1
             if self._ended < count:
-                if stopped and not busy:  # which was read first
-                    raise RingError("memory has answered the ring with an error" if failed else
+                if stopped and not busy:  # busy was read first
+                    raise RingError("a memory access of the ring failed" if failed else
                                     f"the ring has stopped after tensor {self._ended - 1}")
                 if driver.wait is not None:
                     await driver.wait()

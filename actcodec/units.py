@@ -1,8 +1,7 @@
-"""The catalogue of units: what there is to simulate, to synthesise and to take away as Verilog. To list it takes no
-Amaranth.
+"""The catalogue of units, for simulation, synthesis and Verilog. Listing it does not import Amaranth.
 
-``python -m actcodec.units FOLDER`` writes the Verilog of all of them, a file for each, and their constraints;
-``--bench NAME ...`` prints what pytest is to run for units, or for other files in tb/.
+``python -m actcodec.units FOLDER`` writes the Verilog of all units, one file each, and their constraints;
+``--bench NAME ...`` prints what pytest runs for units, or for other files in tb/.
 """
 
 import sys
@@ -24,20 +23,20 @@ QUEUE = {"queue": 0}
 HALVES = {"formats": ("bfloat16", "float16")}
 CODERS = {"coders": 4}
 CODED = {coder: {"modes": modes} for coder, modes in JPEG_ACT_CODED.items()}
-LANES = (1, 4)  # of the accelerators that are written besides the units
+LANES = (1, 4)  # of the accelerators that `write` adds to the units
 
 COMMON = (
     Unit("packer", "common.packer:Packer", "chunks of bytes to full words", {"granule": 1, "i_size": 16, "o_size": 16}),
     Unit("unpacker", "common.unpacker:Unpacker", "full words to pieces of bytes",
          {"granule": 1, "i_size": 16, "o_size": 16}),
     Unit("fadd", "common.fadd:Fadd", "float32 adder"),
-    Unit("counter", "common.counter:Counter", "sum with carries that take their time",
+    Unit("counter", "common.counter:Counter", "running sum with pipelined carries",
          {"amount_width": 1, "width": 64}),
     Unit("bursts", "common.bursts:Bursts", "beats to AXI bursts", ADDRESS),
 )
 OFFLOAD = (
     Unit("beat_planner", "offload.memory.beat_planner:BeatPlanner", "places of sectors to beats of memory", ADDRESS),
-    Unit("address_generator", "offload.memory.address:AddressGenerator", "the order in which a CDU passes a tensor",
+    Unit("address_generator", "offload.memory.address:AddressGenerator", "places of a CDU's sectors, in their order",
          ADDRESS),
     Unit("tensor_plan", "offload.memory.tensor_plan:TensorPlan", "a tensor's description to what each lane needs",
          {"cdus": 4, **ADDRESS}),
@@ -47,18 +46,18 @@ OFFLOAD = (
          variants={"independent memory": {"memory": "independent"}}),
     Unit("widen", "offload.memory.widen:Widen", "16-bit values of memory to float32", HALVES),
     Unit("narrow", "offload.memory.narrow:Narrow", "float32 to 16-bit values of memory", HALVES),
-    Unit("statistics", "offload.scan.statistics:Statistics", "extremes of channels and of a tensor, zeros and NaNs"),
+    Unit("statistics", "offload.scan.statistics:Statistics", "extremes per channel and tensor, zeros and NaNs"),
     Unit("scale", "offload.scan.scale:Scale", "a channel's largest magnitude to its scale k"),
-    Unit("reciprocal", "offload.scan.reciprocal:Reciprocal", "k to the scale r that decompresses"),
+    Unit("reciprocal", "offload.scan.reciprocal:Reciprocal", "k to the scale r of decompression"),
     Unit("scan", "offload.scan.scan:Scan", "a lane's share of a scan: two walks, statistics, scale, table",
          ADDRESS),
     Unit("scan_plan", "offload.scan.plan:ScanPlan", "a tensor's description to distances between its channels",
          {**ADDRESS, "lanes": 4}, bench="offload/scan/scan"),
     Unit("payload", "offload.memory.payload:Payload", "a frame's packets to memory and back, over AXI",
          {**ADDRESS, "outstanding": 384}),
-    Unit("queue", "offload.queue.queue:Queue", "a ring of descriptors in memory: fetches, reports",
+    Unit("queue", "offload.queue.queue:Queue", "fetches descriptors from a ring in memory, writes reports",
          {**ADDRESS, "size": 256, "lines": 3, "wait": 5}),
-    Unit("plan_ahead", "offload.queue.plan_ahead:PlanAhead", "the plan of a ring's next tensor, ahead",
+    Unit("plan_ahead", "offload.queue.plan_ahead:PlanAhead", "plans the next tensor of a ring in advance",
          {"cdus": 4, **ADDRESS}),
     Unit("registers", "offload.control.registers:Registers", "registers on AXI4-Lite",
          {"cdus": 1, "modes": JPEG_ACT, "address_width": 64, **FORMATS, "payload": "stream", **SCAN, **QUEUE}),
@@ -70,10 +69,10 @@ OFFLOAD = (
          {"cdus": 4}),
     Unit("stream_splitter", "offload.wire.streams.stream_splitter:StreamSplitter", "packets to streams for all lanes",
          {"cdus": 4}),
-    Unit("lane", "offload.lane:Lane", "a CDU with its port to memory",
+    Unit("lane", "offload.lane:Lane", "a CDU with its memory port",
          {"modes": JPEG_ACT, **MEMORY, **FORMATS, **SCAN, **CODERS}, codec="jpegact.cdu:Cdu", synth=None,
          bench="offload/accelerator"),
-    Unit("accelerator", "offload.accelerator:Accelerator", "lanes, collector, splitter, registers: all of it",
+    Unit("accelerator", "offload.accelerator:Accelerator", "all of it: lanes, collector, splitter, registers",
          {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **FORMATS, "payload": "stream", **SCAN, **QUEUE, **CODERS},
          codec="jpegact.cdu:Cdu",
          variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
@@ -83,14 +82,14 @@ OFFLOAD = (
 )
 
 UNITS: dict[str, Unit] = {}
-"""The units by their names: those of each paper, then those that serve all of them."""
+"""All units by name: those of each paper, then the shared ones."""
 
 
 def register(*units: Unit) -> None:
-    """Adds units. Raises ValueError for a name that another one has."""
+    """Adds units. Raises ValueError for a name that is already in use."""
     for unit in units:
         if unit.name in UNITS:
-            raise ValueError(f"unit {unit.name} has the name of another unit")
+            raise ValueError(f"there is already a unit called {unit.name}")
         UNITS[unit.name] = unit
 
 
@@ -98,13 +97,14 @@ register(*(unit for paper in PAPERS for unit in paper.units()), *COMMON, *OFFLOA
 
 
 def benches(names: Sequence[str]) -> list[str]:
-    """What pytest runs for ``names``, from the root of a checkout on: for a unit, or a variant (``cdu-in-a-lane``), its
-    bench; for any other NAME the files tb/.../test_NAME.py; for FOLDER/NAME one of them whose NAME is that of a unit.
+    """What pytest runs for ``names``, relative to the root of a checkout: for a unit, or a variant (``cdu-in-a-lane``),
+    its bench; for any other NAME the files tb/.../test_NAME.py; for FOLDER/NAME the one of them in that folder, if NAME
+    is also that of a unit.
 
     Raises
     ------
     ValueError
-        For a name that stands for nothing.
+        For an unknown name.
     """
     known = {name: [unit.bench_node] for name, unit in UNITS.items()}
     for path in sorted((ROOT / "tb").rglob("test_*.py")):
@@ -121,8 +121,8 @@ def benches(names: Sequence[str]) -> list[str]:
 
 
 def write(folder: str | Path) -> None:
-    """Writes the Verilog of every unit, with its default parameters, into ``folder``, and accelerators of one lane and
-    of four as ``actcodec_n1`` and ``actcodec_n4``. Files are named after their modules. ``actcodec.sdc`` constrains
+    """Writes the Verilog of every unit, with its default parameters, into ``folder``, and accelerators of one and of
+    four lanes as ``actcodec_n1`` and ``actcodec_n4``. Files are named after their modules. ``actcodec.sdc`` constrains
     any of them."""
     from actcodec.synth.sdc import document
 

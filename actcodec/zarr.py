@@ -1,7 +1,7 @@
 """A codec for Zarr arrays of format 3: ``zarr.create_array(..., serializer=actcodec.zarr.Actcodec("sfpr-zvc"))``.
 
-Zarr finds it by its entry point when it reads such an array. What it stores for a chunk is an .act file
-(docs/container.md). Arrays of format 2 take :mod:`actcodec.numcodecs`.
+Zarr finds it by its entry point when it reads such an array. Each chunk is stored as an .act file (docs/container.md).
+For format 2 use :mod:`actcodec.numcodecs`.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ __all__ = ["Actcodec"]
 
 @dataclass(frozen=True)
 class Actcodec(ArrayBytesCodec):
-    """A mode with its options, as ``actcodec.compress`` takes them. Chunks have 1 to 5 dimensions, float16, float32 or
-    float64. Raises ValueError and TypeError for anything else."""
+    """A mode with its options, as ``actcodec.compress`` takes them. Chunks are float16, float32 or float64
+    arrays of 1 to 5 dimensions. Raises ValueError or TypeError for anything else."""
 
     mode: str
     options: dict = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Actcodec(ArrayBytesCodec):
     is_fixed_size = False
 
     def __init__(self, mode: str, **options: Any) -> None:
-        codecs.find(mode).option_values(options)  # checks
+        codecs.find(mode).option_values(options)  # raises for illegal ones
         object.__setattr__(self, "mode", mode)
         object.__setattr__(self, "options", plain(options))
 
@@ -49,5 +49,5 @@ class Actcodec(ArrayBytesCodec):
         return chunk_spec.prototype.nd_buffer.from_numpy_array(x.reshape(chunk_spec.shape))
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
-        # What Zarr expects of a codec whose size is not fixed.
+        # Zarr expects this of a codec whose size is not fixed.
         raise NotImplementedError("the size of a chunk depends on its values")
