@@ -10,6 +10,7 @@ import actcodec
 from actcodec.golden.jpegact import nibble, rice, sfpr
 from actcodec.golden.offload import blocks
 from tb import reference
+from tb.harness import regress
 from tb.judges import oracles, test_nibble, test_rice
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -72,7 +73,7 @@ def test_rows_through_any_view_are_those_of_the_plain_loops(mode, rows, width, h
 
 @MODES
 @SHAPES
-@pytest.mark.parametrize("cdus", range(1, 9))
+@pytest.mark.parametrize("cdus", [3, *regress(1, 2, 4, 5, 6, 7, 8)])
 def test_round_trip(mode, shape, cdus):
     x = awkward(shape)
     y = reference.decompress(reference.compress(x, mode, "optL", cdus))

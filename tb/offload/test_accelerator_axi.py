@@ -7,6 +7,7 @@ import os
 
 import cocotb
 import numpy as np
+import pytest
 from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge, Timer
 from cocotbext.axi import (
     AxiBus,
@@ -37,6 +38,7 @@ def accelerator():
     return Accelerator(CDUS, lane_modes(*MODES), Cdu)
 
 
+@pytest.mark.regress
 def test_accelerator():
     simulate(accelerator(), __file__)
 
