@@ -67,7 +67,7 @@ def compiled(design: Mapping[str, str], level: str = FAST, arguments: Sequence[s
     what = what or {}
     objects = [build_once(cache_folder() / f"{name}-{key('part', VERILATE, COMPILE, FAST, name, part)}", _compile_part,
                           name, part, what=what.get(name)) for name, part in parts]
-    content = key("top", VERILATE, COMPILE, design, level, arguments, control)
+    content = key("top", VERILATE, COMPILE, design, [folder.name for folder in objects], level, arguments, control)
     return [build_once(cache_folder() / f"{top}-{content}", _compile_top, top, text, objects, level, arguments, control,
                  what=what.get(top)), *objects]
 
