@@ -1,1 +1,1 @@
-"""The commands, a file for each; ``command`` is what the group finds."""
+"""The commands, one file each; the group of :mod:`actcodec.cli` loads the ``command`` in it."""

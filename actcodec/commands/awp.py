@@ -18,22 +18,22 @@ from actcodec.golden.a2dtwp.awp import INTERVALS, STEP, THRESHOLDS, Awp, norms
 @click.command("awp")
 @click.argument("files", metavar="FILES...", nargs=-1, required=True)
 @click.option("--network", type=click.Choice(list(THRESHOLDS)), default="resnet",
-              help="Whose threshold and interval the paper gives.")
+              help="Use the paper's threshold and interval for this network.")
 @click.option("--threshold", type=float, show_default="the network's",
               help="Relative change of a norm below which a batch counts.")
 @click.option("--interval", type=click.IntRange(1), show_default="the network's",
-              help="Batches that have to count before a layer gains bits.")
-@click.option("--start", type=click.IntRange(1, 32), default=STEP, help="Bits at first.")
+              help="Number of such batches before a layer gains bits.")
+@click.option("--start", type=click.IntRange(1, 32), default=STEP, help="Bits in the beginning.")
 @click.option("--step", type=click.IntRange(1), default=STEP, help="Bits gained at a time.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def command(files: Sequence[str], network: str, threshold: float | None, interval: int | None, start: int, step: int,
             as_json: bool) -> None:
     """Show how many bytes of each weight A2DTWP's AWP keeps.
 
-    That is, of each layer's weights, batch after batch (Algorithm 1).
+    It is shown for each layer, batch by batch (Algorithm 1).
 
-    FILES are either one table of l2 norms, a row a batch and a column a layer (.npy, or text with white space or commas
-    between), or the weights after each batch, a .npz or .pt each in the order of batches, an array a layer.
+    FILES are either one table of L2 norms, a row per batch and a column per layer (.npy, or text separated by white
+    space or commas), or the weights after each batch: one .npz or .pt per batch, in order, with an array per layer.
 
     \b
     Examples:
@@ -62,19 +62,19 @@ def command(files: Sequence[str], network: str, threshold: float | None, interva
     for batch, _, roundto in changes:
         table.add_row(str(batch), *map(str, roundto))
     console = Console(markup=False, highlight=False)
-    console.print(f"Bytes that are kept of a weight of each layer, {len(history)} batches")
+    console.print(f"Bytes kept of a weight in each layer, {len(history)} batches")
     console.print(table)
 
 
 def read(files: Sequence[str]) -> tuple[list[str], NDArray[np.float64]]:
-    """Names of the layers, and their norms, float64 [batches, layers]. Raises :class:`UserError`."""
+    """The names of the layers, and their norms, float64 [batches, layers]. Raises :class:`UserError`."""
     if len(files) == 1 and not files[0].endswith((".npz", ".pt", ".pth")):
         table = norms_table(files[0])
         return [str(layer) for layer in range(table.shape[1])], table
     layers = [dict(sources.tensors(file, say)) for file in files]
     for file, weights in zip(files, layers, strict=True):
         if list(weights) != list(layers[0]):
-            raise UserError(f"{file}: its layers are not those of {files[0]}")
+            raise UserError(f"{file}: its layers differ from those of {files[0]}")
     return list(layers[0]), np.array([norms(list(weights.values())) for weights in layers])
 
 
@@ -90,5 +90,6 @@ def norms_table(path: str) -> NDArray[np.float64]:
         except ValueError as error:
             raise UserError(f"{path}: not a table of norms: {error}") from error
     if table.ndim != 2 or not table.size or not np.all(np.isfinite(table) & (table >= 0)):
-        raise UserError(f"{path}: not a table of norms: rows must have equal lengths, and numbers must be 0 or more")
+        raise UserError(f"{path}: not a table of norms: rows must have equal lengths, and numbers must be finite and "
+                        "0 or more")
     return table.astype(np.float64)

@@ -1,4 +1,4 @@
-"""What several commands share: options that come from the registry, checks of files, lines that are printed."""
+"""What several commands share: options from the registry, checks of files, lines of output."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ __all__ = ["ModeCommand", "check_picture", "check_target", "engine_option", "mod
            "quiet_option", "report", "say", "settings", "shape_text"]
 
 engine_option = click.option("--engine", type=click.Choice(engines.ENGINES), default="golden",
-                             help="The NumPy model, or a simulation of the hardware. Both give the same bytes.")
+                             help="The NumPy model, or a simulation of the hardware. Both produce the same bytes.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 
 
@@ -34,7 +34,7 @@ class ModeName(click.Choice):
 
 
 class ModeOption(click.Option):
-    """An option whose default is the mode's, and shown without the parentheses that click puts around such."""
+    """An option whose default depends on the mode; help shows it without click's parentheses."""
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         extra = super().get_help_extra(ctx)
@@ -42,8 +42,8 @@ class ModeOption(click.Option):
 
 
 class ModeCommand(click.Command):
-    """A command with ``--mode`` and an option for each of the modes' options, as the registry has them when it runs;
-    its help lists the modes. ``several``: each of them may be given more than once."""
+    """A command with ``--mode`` and the options of all modes, read from the registry when it runs; its help lists the
+    modes. With ``several``, each of these options may be repeated."""
 
     def __init__(self, *args: Any, several: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -61,17 +61,17 @@ class ModeCommand(click.Command):
             self.params = own
 
     def option(self, option: Option) -> click.Option:
-        """An option of modes as one of the command line; without a default, so that what was given shows."""
+        """A mode's option as one of the command line; without a default, so that it is None unless given."""
         names = [option.name, f"--{option.name.replace('_', '-')}"]
-        having: dict[str, tuple[Option, list[str]]] = {}  # modes by what they take, unless that leaves no choice
+        by_legal: dict[str, tuple[Option, list[str]]] = {}  # modes by their legal values, if there is more than one
         for mode, own in takers(option.name):
             if not own.range or own.range[0] < own.range[1]:
-                having.setdefault(own.legal, (own, []))[1].append(mode.name)
+                by_legal.setdefault(own.legal, (own, []))[1].append(mode.name)
         only = {legal: "" if legal == option.legal or isinstance(own.type, str) else f" ({legal})"
-                for legal, (own, _) in having.items()}
+                for legal, (own, _) in by_legal.items()}
         help = " ".join(f"{own.help} Modes: {', '.join(modes)}{only[legal]}."
-                        for legal, (own, modes) in having.items())
-        defaults = dict.fromkeys(str(own.default) for own, _ in having.values() if own.default is not None)
+                        for legal, (own, modes) in by_legal.items())
+        defaults = dict.fromkeys(str(own.default) for own, _ in by_legal.values() if own.default is not None)
         more: dict[str, Any] = {"help": help, "multiple": self.several, "default": None,
                 "show_default": " or ".join(defaults) if defaults else False}
         if option.type is bool:
@@ -80,7 +80,7 @@ class ModeCommand(click.Command):
             kind = {int: click.IntRange, float: click.FloatRange}[option.type](*option.range)
         else:
             kind = click.Choice([*map(str, option.choices)]) if option.choices else str
-        words = dict.fromkeys(word for own, _ in having.values() for word in own.metavar.split("|"))
+        words = dict.fromkeys(word for own, _ in by_legal.values() for word in own.metavar.split("|"))
         metavar = "|".join(sorted(words, key=str.isupper))  # FILE comes last
         return ModeOption(names, type=kind, metavar=metavar or None, **more)
 
@@ -93,7 +93,7 @@ class ModeCommand(click.Command):
 
 
 def takers(name: str) -> Iterator[tuple[Mode, Option]]:
-    """Modes that have the option of that name, and it; once more if a variant of the mode has another."""
+    """``(mode, option)`` for each mode with an option of that name; also for variants with other legal values."""
     for mode in codecs.MODES.values():
         if own := mode.option(name):
             variants = (lane.option(name) or own for _, lane in mode.variants)
@@ -101,7 +101,7 @@ def takers(name: str) -> Iterator[tuple[Mode, Option]]:
 
 
 def papers() -> dict[str, list[Mode]]:
-    """The modes of each paper, by its name."""
+    """The modes by the name of their paper."""
     groups: dict[str, list[Mode]] = {}
     for mode in codecs.MODES.values():
         groups.setdefault(mode.source.split(", section")[0].split(", Table")[0], []).append(mode)
@@ -109,16 +109,16 @@ def papers() -> dict[str, list[Mode]]:
 
 
 def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[str, Any]:
-    """The values of options that ``mode`` has among ``options``, those of the command line, and of those that a file
-    among them names, unless they mean nothing beside the others. Raises :class:`UserError`. Options that the mode
-    does not have change nothing; a message says so, unless ``quiet``."""
+    """The values of those ``options`` of the command line that ``mode`` has, and of options that a DQT file among them
+    sets, unless these have no effect together with the others. Options that the mode does not have are ignored, with a
+    note on stderr unless ``quiet``. Raises :class:`UserError` for an illegal value."""
     values: dict[str, Any] = {}
     known = codecs.find(mode)
     options = {name: value for name, value in options.items() if value is not None and value != ()}
     for name in [name for name in options if not known.option(name)]:
         say(f"note: mode {mode} has no option --{_spelling(name)}", quiet)
         del options[name]
-    origin: dict[str, str] = {}  # of what a file says, by name
+    origin: dict[str, str] = {}  # {option: how errors begin}, of options set by a file
     for name in list(options):
         read = isinstance(known.option(name).type, str) and getattr(known.option(name).own, "read", None)
         if read:
@@ -127,7 +127,7 @@ def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[
             more = {other: value for other, value in more.items() if (option := known.option(other))
                     and not (option.needs and options.get(option.needs[0], option.needs[1]) != option.needs[1])}
             options, origin = options | more, origin | dict.fromkeys(more, f"{source.text}: ")
-    # variant options first: they say which class others have
+    # variant options first: they decide what the others accept
     for name in sorted(options, key=lambda name: name not in known.variant_options):
         value = options[name]
         try:
@@ -144,14 +144,14 @@ def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[
 
 
 def _spelling(text):
-    """Text in which names of options are as one types them."""
+    """``text`` with options spelled as on the command line."""
     for name in codecs.options():
         text = str(text).replace(name, name.replace("_", "-"))
     return text
 
 
 def check_target(target: str, source: str) -> None:
-    """Refuses what cannot be written before any work is done for it."""
+    """Raises :class:`UserError` if ``target`` cannot be written, before any work is done for it."""
     if is_standard(target, 1):
         return
     if os.path.isdir(target):
@@ -163,7 +163,8 @@ def check_target(target: str, source: str) -> None:
 
 
 def check_picture(target: str) -> None:
-    """Refuses a picture that cannot be drawn before any work is done for it, without matplotlib, too."""
+    """Raises :class:`UserError` for a picture that cannot be written, and ModuleNotFoundError without matplotlib,
+    before any work is done for it."""
     check_target(target, "")
     plotting.form(target)
     plotting.pyplot()
@@ -171,8 +172,8 @@ def check_picture(target: str) -> None:
 
 @contextmanager
 def progress_bar(engine: str, quiet: bool, what: str) -> Iterator[Callable[[str], None]]:
-    """Says what is built for an engine. On a terminal a bar moves beside ``what``, with the time that it takes; the
-    function that this yields changes the text."""
+    """Announces what is built for ``engine``. On a terminal it shows a progress bar with the label ``what`` and the
+    elapsed time; it yields a function that changes the label."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         with engines.announcing(engine, lambda text: say(text, quiet)):
@@ -186,7 +187,7 @@ def progress_bar(engine: str, quiet: bool, what: str) -> Iterator[Callable[[str]
 
 
 def say(text: str, quiet: bool = False) -> None:
-    """A line on stderr."""
+    """Prints a line on stderr, unless ``quiet``."""
     if not quiet:
         click.echo(text, err=True)
 
@@ -196,7 +197,7 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def mode_text(compressed: Compressed) -> str:
-    """The mode, and the names of its table and its variant if it has any; numbers are left out."""
+    """The mode with the names of its table and variant, if any; numeric options are left out."""
     mode = codecs.find(compressed.mode)
     names = [str(value) for name, value in compressed.options.items()
              if not isinstance(value, bool | int | float) and mode.variant_options.get(name) != value]
@@ -204,7 +205,7 @@ def mode_text(compressed: Compressed) -> str:
 
 
 def report(target: str, text: str, cycles: Any) -> None:
-    """The line after a command that went well; on stderr if the result itself went to the standard output."""
+    """Prints the last line of a successful command; on stderr if the result itself is on the standard output."""
     speed = f", {cycles.cycles_per_block:.2f} cycles per block" if cycles else ""
     to_output = is_standard(target, 1)
     click.echo(f"{'standard output' if to_output else click.format_filename(target)}: {text}{speed}", err=to_output)

@@ -24,15 +24,15 @@ from actcodec.commands.common import (
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT.act")
 @engine_option
-@click.option("--scan", is_flag=True, help="With the rtl engine: the hardware finds the scales, too.")
+@click.option("--scan", is_flag=True, help="With --engine rtl: the hardware computes the scales, too.")
 @quiet_option
 def command(source: str, target: str, mode: str, engine: str, scan: bool, quiet: bool, **options: Any) -> None:
     """Compress the tensor in IN to OUT.act.
 
-    It is float16, bfloat16, float32 or float64, or int8, SFPR's codes, and has 1 to 5 dimensions.
+    The tensor has 1 to 5 dimensions, and is float16, bfloat16, float32, float64, or int8 for codes of SFPR.
 
-    IN is a .npy, or an array in a .npz, as file.npz:name, or, with PyTorch, in a .pt, as file.pt:name. A file may be
-    `-`, a .npy on the standard input, or the standard output.
+    IN is a .npy, an array in a .npz, as file.npz:name, or, with PyTorch, a tensor in a .pt, as file.pt:name. IN may be
+    `-`, a .npy on the standard input, and OUT.act `-`, the standard output.
 
     \b
     Examples:
@@ -56,20 +56,20 @@ def command(source: str, target: str, mode: str, engine: str, scan: bool, quiet:
         return
     if compressed.mode != mode:
         say(f"note: shape {shape_text(x.shape)} has no 8x8 tiles, so {mode} fell back to {compressed.mode}")
-    if lost := tensors.loss(x):
-        say(f"note: {lost}")
+    if loss := tensors.loss(x):
+        say(f"note: {loss}")
     warn(evaluation, x.size)
     report(target, f"{shape_text(x.shape)}, {mode_text(compressed)}, ratio {evaluation.ratio:.2f} "
                    f"({evaluation.ratio_with_side:.2f} with side information), {error_text(evaluation)}", cycles)
 
 
 def error_text(evaluation: Evaluation) -> str:
-    """The error of an ``Evaluation``."""
+    """The error of an ``Evaluation`` as text."""
     return f"error {evaluation.relative_error:.4g}" if evaluation.relative_error else "no error"
 
 
 def warn(evaluation: Evaluation, size: int) -> None:
-    """Says what a tensor has that a mode cannot express."""
+    """Warns of values that the mode cannot represent."""
     counts = {"NaN": evaluation.nans, "infinite": evaluation.infinities, "saturated": evaluation.saturated}
     if any(counts.values()):
         say(f"warning: of {size} values, {', '.join(f'{n} {what}' for what, n in counts.items() if n)}")

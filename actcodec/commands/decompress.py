@@ -23,7 +23,7 @@ from actcodec.files import UserError, replacing, write_array
 def command(source: str, target: str, engine: str, quiet: bool) -> None:
     """Decompress IN.act to the tensor OUT.npy.
 
-    The tensor has the shape and type that it had. A file may be `-`, the standard input or output.
+    The tensor has its original shape and type. A file may be `-`, the standard input or output.
 
     \b
     Examples:
@@ -33,12 +33,12 @@ def command(source: str, target: str, engine: str, quiet: bool) -> None:
     """
     check_target(target, source)
     if target.endswith((".npz", ".pt")):
-        raise UserError(f"{target}: the output is a .npy file")
+        raise UserError(f"{target}: the output must be a .npy file")
     compressed = container.read(source)
     with progress_bar(engine, quiet, f"decompressing {source}"):
         try:
             x, cycles = engines.decompress(engine, compressed)
-        except ValueError as error:  # the CRC is right, so the file was written wrong
+        except ValueError as error:  # the CRC matches, so the writer of the file was wrong
             raise container.ContainerError(f"{source}: invalid payload: {error}") from error
     with replacing(target) as file:
         write_array(file, x)

@@ -8,12 +8,12 @@ import click
 @click.command("demo")
 @click.option("--output", metavar="DIR", default="build", help="Folder for the picture, demo.png.")
 @click.option("--all", "everything", is_flag=True,
-              help="Simulate the hardware of every mode; builds for some five minutes the first time.")
+              help="Simulate the hardware of every mode; the first build takes about five minutes.")
 def command(output: str, everything: bool) -> None:
-    """Compress real activations of a ResNet-20 and bring them back.
+    """Compress and decompress real activations of a ResNet-20.
 
-    The modes of the paper's accelerator run in simulated hardware, and every bit is compared with the NumPy model; the
-    other modes run in that model. Exits with code 1 if a single bit differs.
+    The modes of the paper's accelerator run in simulated hardware, which is compared with the NumPy model bit for bit;
+    the other modes run in the model alone. Exits with code 1 if any bit differs.
 
     \b
     Examples:

@@ -15,44 +15,44 @@ from actcodec.files import UserError, is_standard, replacing
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.jpegact.dqt import Sample
 
-MOST = 4096  # tiles of a tensor that a search looks at
-MARGIN = 1e-6  # by which a search is asked for more than a table that nearest has
+MOST = 4096  # tiles of a tensor in a search, at most
+MARGIN = 1e-6  # by which a repeated search has to exceed the last result
 
 
 @click.command("dqt")
 @click.argument("files", metavar="FILES...", nargs=-1, required=True)
-@click.option("--error", type=click.FloatRange(0, min_open=True), help="The highest relative L2 error.")
-@click.option("--ratio", type=click.FloatRange(1, min_open=True), help="The lowest ratio.")
+@click.option("--error", type=click.FloatRange(0, min_open=True), help="Maximum relative L2 error.")
+@click.option("--ratio", type=click.FloatRange(1, min_open=True), help="Minimum ratio.")
 @click.option("--alpha", type=click.FloatRange(0, 1),
-              help="The paper's own search instead, with this weight of the error.")
+              help="Use the paper's own search instead, with this weight of the error.")
 @click.option("--coder", type=click.Choice(["zvc", "nibble", "rice"]), default="zvc", show_default=True,
-              help="The code of blocks that the table is for.")
+              help="Coder that the table is for.")
 @click.option("--quantizer", type=click.Choice(["sh", "div"]), default="sh", show_default=True,
-              help="The quantizer that it is for; for div, steps and a dead zone.")
+              help="Quantizer that the table is for; div has steps and a dead zone.")
 @click.option("--scaling", type=click.Choice(sfpr.SCALINGS),
-              help="Only with scales of this kind. [default: any with quantizer div, channel with sh]")
-@click.option("--dead-zone", type=click.IntRange(0, 3), help="With quantizer div, only with this one. [default: any]")
-@click.option("--channels", is_flag=True, help="With quantizer div: the error is that of channels, as evaluate has it.")
+              help="Use only scales of this kind. [default: any with quantizer div, channel with sh]")
+@click.option("--dead-zone", type=click.IntRange(0, 3), help="With --quantizer div: use only this one. [default: any]")
+@click.option("--channels", is_flag=True, help="With --quantizer div: the error is the channels', as in evaluate.")
 @click.option("-o", "--output", "target", default="-", metavar="FILE",
-              help="Where to write it. [default: standard output]")
-@click.option("--plot", metavar="FILE", help="Draw the best tables of ZVC, and this one; .png, .svg or .pdf.")
+              help="File to write the table to; - is the standard output.")
+@click.option("--plot", metavar="FILE", help="Draw this table and the best ones for ZVC; .png, .svg or .pdf.")
 @quiet_option
 def command(files: Sequence[str], error: float | None, ratio: float | None, alpha: float | None, coder: str,
             quantizer: str, scaling: str | None, dead_zone: int | None, channels: bool, target: str, plot: str | None,
             quiet: bool) -> None:
-    """Find the quantization table that suits tensors best.
+    """Find the best quantization table for tensors.
 
-    It is for mode jpeg-act, with the smallest payload for an error, or the smallest error for a ratio.
+    It is for mode jpeg-act: the smallest payload within an error, or the smallest error at a ratio.
 
-    FILES are those of `evaluate`. Of all tensors together the root mean square of their errors counts, and the ratio of
-    all their bytes. The table is written as text, for `--dqt`. For zvc it is the best one, for nibble and rice the best
-    that small steps find, in some seconds; of large tensors 4,096 tiles are looked at. With quantizer div all values
-    are the same, but where some would clip; scales, a cap on them, the part of values that they clip, and a dead zone
-    are looked for as well, all by the codec's own error. The file says them and which quantizer it is for, so that
-    `--dqt` needs no more.
+    FILES are as for `evaluate`. The error is the root mean square of the tensors' errors, the ratio that of all their
+    bytes. The table is written as text, for `--dqt`. For zvc it is the best one; for nibble and rice it is the result
+    of a local search, which takes a few seconds. Of large tensors the search uses 4,096 tiles. With --quantizer div all
+    entries are equal unless some would clip; the search also chooses the scales, a cap on them, the share of values
+    that they clip, and a dead zone, by the codec's own error. The file also has these options and the quantizer, so
+    that `--dqt` alone is enough to use it.
 
-    At the same error of a tensor, a dead zone makes gradients worse, and one scale for all channels makes those of
-    small values worse: --dead-zone 0, --scaling channel or --channels are for who minds.
+    At the same error, a dead zone makes gradients worse, and one scale for all channels makes those of small values
+    worse. --dead-zone 0, --scaling channel or --channels avoid this.
 
     \b
     Examples:
@@ -65,12 +65,12 @@ def command(files: Sequence[str], error: float | None, ratio: float | None, alph
     if [error, ratio, alpha].count(None) != 2:
         raise UserError("give one of --error, --ratio and --alpha")
     if alpha is not None and quantizer == "div":
-        raise UserError("the paper's own search, --alpha, is for --quantizer sh")
+        raise UserError("--alpha, the paper's own search, requires --quantizer sh")
     if quantizer == "sh" and (channels or dead_zone is not None or scaling not in (None, "channel")):
-        raise UserError("--scaling, --dead-zone and --channels are for --quantizer div")
+        raise UserError("--scaling, --dead-zone and --channels require --quantizer div")
     check_target(target, "")
     if target.endswith(".npy"):
-        raise UserError(f"{target}: the table is text, and would not be read from a .npy file")
+        raise UserError(f"{target}: the table is written as text, not as a .npy file")
     if plot:
         check_picture(plot)
     named_tensors = [(name, tensors.as_float32(x)[0].reshape(view(x.shape)))
@@ -101,7 +101,7 @@ def sampled(name: str, x: NDArray[np.float32]) -> Sample:
 
 
 def checked(name: str, sample: Any, x: NDArray[np.float32]) -> Any:
-    """A sample of a tensor. Raises :class:`UserError`."""
+    """``sample`` of a tensor, at most :data:`MOST` tiles. Raises :class:`UserError` where it raises ValueError."""
     try:
         return sample(x, MOST)
     except ValueError as error:
@@ -110,8 +110,8 @@ def checked(name: str, sample: Any, x: NDArray[np.float32]) -> Any:
 
 def fit_steps(arrays: Sequence[Any], coder: str, error: float | None, ratio: float | None, scaling: str | None,
               dead_zone: int | None, channels: bool) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
-    """As :func:`fit`, for quantizer div. With the scales and dead zone that suit the samples, the step is the largest
-    one with that error of all tensors, or the smallest one with that ratio, measured by the codec."""
+    """As :func:`fit`, for quantizer div. With the best scales and dead zone for the samples, the step is the largest
+    one within the error of all tensors, or the smallest one that reaches the ratio, measured by the codec."""
     from actcodec.golden.jpegact import dqt_steps, nibble, rice, steps
 
     samples = [checked(name, dqt_steps.sample, x) for name, x in arrays]
@@ -131,7 +131,7 @@ def fit_steps(arrays: Sequence[Any], coder: str, error: float | None, ratio: flo
         table = choice._replace(step=step).quarters / 4
         return table, measured(arrays, table, options | {"coder": coder}, channels)
 
-    smaller = -1 if error else 1  # the way to what is asked for
+    smaller = -1 if error else 1  # the direction in which the limit is met
     step, ends = choice.step, (steps.LEAST, steps.MOST)
     while not reaches(at(step)[1], error, ratio) and step + smaller in range(ends[0], ends[1] + 1):
         step += smaller
@@ -150,10 +150,10 @@ def missed(nearest: tuple[float, float], error: float | None, ratio: float | Non
 
 def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, error: float | None, ratio: float | None,
         alpha: float | None) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
-    """The table, the options that belong to it, and the ratio and error of all tensors with it, measured by the codec.
+    """The table, its options, and the ratio and error of all tensors with it, measured by the codec.
 
-    A search sees some tiles and knows SFPR's error only as a constant. Where all tensors miss what was asked for, it is
-    asked for so much more as it was wrong."""
+    A search sees a sample of tiles, and models SFPR's error as a constant. If all tensors together miss the limit, the
+    search is repeated with a limit that is tighter by as much as it was wrong."""
     best: list[tuple] = []
     aim, nearest = error or ratio or 0.0, None
     while True:
@@ -172,7 +172,7 @@ def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, error: flo
             aim = min(aim, expected[1]) * error / reached[1] * (1 - MARGIN)
         elif ratio:
             aim = max(aim, expected[0]) * ratio / reached[0] * (1 + MARGIN)
-    if alpha is None:  # small steps may end beside a table that has a name
+    if alpha is None:  # a local search may miss a named table
         best += named(arrays, coder, error, ratio)
     if nearest and not best:
         raise missed(nearest, error, ratio)
@@ -180,13 +180,13 @@ def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, error: flo
 
 
 def reaches(reached: tuple[float, float], error: float | None, ratio: float | None) -> bool:
-    """Whether ratio and error are what was asked for; without a limit anything is."""
+    """Whether the ``(ratio, error)`` that was reached is within the limits, if any."""
     return (error is None or reached[1] <= error) and (ratio is None or reached[0] >= ratio)
 
 
 def search(samples: Sequence[Sample], coder: str, error: float | None, ratio: float | None,
            alpha: float | None) -> tuple[np.ndarray, dict[str, Any], tuple[float, float]]:
-    """A table, float64 [8, 8], the options that belong to it, and the ratio and error that the samples have with it."""
+    """A table, float64 [8, 8], its options, and the ratio and error of the samples with it."""
     from actcodec.golden.jpegact import dqt, dqt_gradient, nibble, quantize, rice
 
     module = {"zvc": None, "nibble": nibble, "rice": rice}[coder]
@@ -201,7 +201,7 @@ def search(samples: Sequence[Sample], coder: str, error: float | None, ratio: fl
 
 
 def named(arrays: Sequence[Any], coder: str, error: float | None, ratio: float | None) -> list[Any]:
-    """Those of the tables with names that reach the error or the ratio, as :func:`fit` returns one."""
+    """The named tables that reach the error or the ratio, each as :func:`fit` returns one."""
     from actcodec.golden.jpegact import quantize
 
     each = [(2.0 ** quantize.shifts(quantize.table(name)), {"quantizer": "sh"},
@@ -211,8 +211,8 @@ def named(arrays: Sequence[Any], coder: str, error: float | None, ratio: float |
 
 def measured(arrays: Sequence[Any], table: Any, options: Mapping[str, Any],
              channels: bool = False) -> tuple[float, float]:
-    """The ratio of all tensors, and the root mean square of their relative errors, or of their channels', by the codec
-    itself."""
+    """The ratio of all tensors, and the root mean square of their relative errors, or of their channel errors, by the
+    codec itself."""
     each = [(x.nbytes, api.evaluate(x, "jpeg-act", dqt=table, **options)) for _, x in arrays]
     ratio = sum(size for size, _ in each) / sum(size / one.ratio for size, one in each)
     errors = [one.channel_error if channels else one.relative_error for _, one in each]

@@ -1,4 +1,4 @@
-"""The picture of ``actcodec dqt``: the best tables for ZVC, those with names, and the one that was found."""
+"""The picture of ``actcodec dqt``: the best tables for ZVC, the named ones, and the result of the search."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["draw"]
 
 
 def draw(samples: Sequence[Sample], table: Any, target: str) -> None:
-    """``table`` is the ratio, the error and the coder of a table."""
+    """Draws the picture of ``samples`` into ``target``; ``table`` is the ratio, error and coder of the result."""
     figure, axes = pyplot().subplots(figsize=(8, 5.5), dpi=110, layout="constrained")
     counts = dqt.total(samples)
     best = dqt.frontier(counts)

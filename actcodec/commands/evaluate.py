@@ -34,7 +34,7 @@ def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: boo
     """Show the ratio and error of tensors in several modes.
 
     FILES are .npy, .npz (all arrays, or one as file.npz:name) and, with PyTorch, .pt (all tensors, or file.pt:name);
-    `-` is a .npy on the standard input. Modes and their options may be given several times: each is tried with each.
+    `-` is a .npy on the standard input. Modes and options may be repeated: all combinations are tried.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: boo
 
 
 def ways(mode: str, options: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Every combination of the options given that the mode has: [(label, mode, options)]."""
+    """Every combination of the given options that the mode has: [(label, mode, options)]."""
     own = {option.name: options[option.name] for option in codecs.find(mode).options if options[option.name]}
     result = []
     for values in product(*own.values()):
@@ -90,7 +90,7 @@ def ways(mode: str, options: Mapping[str, Any]) -> list[tuple[str, str, dict[str
 
 
 def row(name: str, x: np.ndarray, mode: str, label: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What came of a tensor, as a dictionary."""
+    """The evaluation of a tensor, as a dictionary. Raises :class:`UserError` for one that the mode refuses."""
     try:
         evaluation = api.evaluate(x, mode, **options)
     except ValueError as error:
@@ -104,7 +104,7 @@ def row(name: str, x: np.ndarray, mode: str, label: str, options: Mapping[str, A
 
 
 def finite(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity."""
+    """Facts with None for infinity and NaN, which JSON does not have."""
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in facts.items()}
 
@@ -124,7 +124,7 @@ def number(value: float, form: str) -> str:
 
 
 def cells(one: Mapping[str, Any]) -> tuple[str, ...]:
-    """A row of the table, but for the tensor."""
+    """A row of the table, except the tensor."""
     return (one["label"], f"{one['ratio']:.2f}", f"{one['ratio_with_side']:.2f}", number(one["relative_error"], ".3g"),
             number(one["channel_error"], ".3g"), number(one["psnr"], ".1f"), number(one["largest_error"], ".3g"),
             str(one["nans"] + one["infinities"]), str(one["saturated"]))
@@ -133,7 +133,7 @@ def cells(one: Mapping[str, Any]) -> tuple[str, ...]:
 def show(rows: Sequence[Mapping[str, Any]]) -> None:
     """Prints a table, and the ratio of all tensors together if there are several."""
     table = Table("tensor", "mode", box=None, header_style="bold", pad_edge=False, collapse_padding=True)
-    table.columns[0].overflow = "fold"  # to the end of its name
+    table.columns[0].overflow = "fold"  # a long name is wrapped, not cut
     for name in ("ratio", "with\nside", "rel. L2\nerror", "of chan-\nnels", "PSNR\ndB", "largest\nerror", "NaN,\nInf",
                  "satu-\nrated"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -13,7 +13,7 @@ QUIET = "#8a8a8a"
 
 
 def draw(rows: Sequence[Mapping[str, Any]], target: str) -> None:
-    """A small mark for each tensor and way of compressing, a large one, named, for all tensors of a way together."""
+    """Draws ``rows`` into ``target``: a small mark for each tensor and label, a large one for each label."""
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(9, 6), dpi=110, layout="constrained")
     errors = [row["relative_error"] for row in rows if 0 < row["relative_error"] < np.inf]

@@ -14,9 +14,9 @@ from actcodec.console import Console
 @click.argument("source", metavar="IN.act")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(source: str, as_json: bool) -> None:
-    """Show what is in IN.act.
+    """Show the contents of IN.act.
 
-    ratio is the tensor's bytes over the payload's; ratio_with_side counts the whole file.
+    ratio is the bytes of the tensor over those of the payload; ratio_with_side counts the whole file.
 
     \b
     Examples:

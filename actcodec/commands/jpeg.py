@@ -20,8 +20,8 @@ DQT = codecs.find("jpeg-base").option("dqt")
 def command(source: str, target: str, dqt: str, quiet: bool) -> None:
     """Write what jpeg-base keeps of a tensor as a picture.
 
-    IN is that of `compress`. The picture is grayscale, in baseline JPEG, which any viewer opens: feature maps one below
-    the other, N*C*H rows of W values, each channel scaled to its largest magnitude; 0 is the gray 128. A tensor of more
+    IN is as for `compress`. The picture is grayscale, in baseline JPEG, which any viewer opens: feature maps one below
+    the other, N*C*H rows of W values, each channel scaled to its largest magnitude; 0 is gray 128. A tensor with more
     rows than a picture can have (65,496) becomes several: OUT.jpg, OUT-1.jpg, OUT-2.jpg and so on.
 
     \b
@@ -43,7 +43,7 @@ def command(source: str, target: str, dqt: str, quiet: bool) -> None:
         raise files.UserError(f"{source}: {error}") from error
     names = [target, *(str(Path(target).with_stem(f"{Path(target).stem}-{n}")) for n in range(1, len(pictures)))]
     if len(pictures) > 1 and files.is_standard(target, 1):
-        raise files.UserError(f"{source}: {len(pictures)} pictures need the name of a file")
+        raise files.UserError(f"{source}: {len(pictures)} pictures do not fit on the standard output; give a file name")
     for name in names[1:]:
         check_target(name, path)
     for name, picture in zip(names, pictures, strict=True):
@@ -51,8 +51,8 @@ def command(source: str, target: str, dqt: str, quiet: bool) -> None:
             file.write(picture)
     if quiet:
         return
-    if lost := tensors.loss(x):
-        say(f"note: {lost}")
+    if loss := tensors.loss(x):
+        say(f"note: {loss}")
     size = sum(map(len, pictures))
     several = "" if len(pictures) == 1 else f" and {len(pictures) - 1} more"
     report(target, f"{shape_text(x.shape)}, {table}, {size} bytes{several}, ratio {x.nbytes / size:.2f}", None)

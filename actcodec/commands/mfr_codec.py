@@ -19,12 +19,12 @@ NETWORKS = networks.NETWORKS | networks.PYTORCH
 
 @dataclass(frozen=True)
 class Way:
-    """One way of training; bytes of each category are None where only the sum is known."""
+    """One way of training; ``bytes``, by category, is None if only the total is known."""
 
     name: str
     bytes: dict | None
     total: float
-    ratio: float  # normal training's bytes over these
+    ratio: float  # bytes of normal training over these
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Result:
 
 def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, words: Sequence[str] = (),
              ratio: float | None = None) -> list[Any]:
-    """A :class:`Result` for each of the networks ``names`` with the mode ``codec``. ``words`` are texts NAME=VALUE,
-    options of the mode; ``ratio`` is that of tensors whose size is no matter of shape. Raises
+    """A :class:`Result` for each of the networks ``names`` with the mode ``codec``. ``words`` are options of the
+    mode, as NAME=VALUE; a ``ratio`` replaces the mode's own sizes, which may depend on values. Raises
     :class:`files.UserError`."""
     mode, minibatch = codecs.find(codec), minibatch or MINIBATCH
     options = settings(mode, words)
@@ -51,8 +51,8 @@ def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, wor
             return footprint.plain(shape) / ratio
         bytes_ = mode.model.size(shape, **options)
         if bytes_ is None:
-            raise files.UserError(f"the size of {codec}'s payload depends on the values: give a --ratio, as "
-                                  "actcodec evaluate measures it")
+            raise files.UserError(f"the size of {codec}'s payload depends on the values: give a --ratio, such as one "
+                                  "measured by actcodec evaluate")
         return bytes_
 
     results = []
@@ -69,14 +69,14 @@ def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, wor
 
 
 def settings(mode: Mode, words: Sequence[str]) -> dict[str, Any]:
-    """A value for each option that files keep."""
+    """A value for each option that a file stores, by default or from ``words``."""
     values = {}
     for text in words:
         name, equals, value = text.partition("=")
         option = mode.option(name)
         if not option or not equals:
             names = ", ".join(option.name for option in mode.options)
-            raise files.UserError(f"--option {text}: must be NAME=VALUE, of {mode.name}'s options {names}")
+            raise files.UserError(f"--option {text}: must be NAME=VALUE, with one of {mode.name}'s options: {names}")
         try:
             values[name] = option.type(value) if option.type in (int, float, str) else value
             mode.option_values(values)
@@ -86,7 +86,7 @@ def settings(mode: Mode, words: Sequence[str]) -> dict[str, Any]:
 
 
 def facts(results: Sequence[Any]) -> list[dict[str, Any]]:
-    """What ``--json`` prints: a dict for each network."""
+    """The JSON of ``--json``: a dict for each network."""
     return [asdict(result) | {"options": {name: value if isinstance(value, int | float) else str(value)
                                           for name, value in result.options.items()}} for result in results]
 

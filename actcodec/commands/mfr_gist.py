@@ -31,7 +31,7 @@ class Result:
 
 
 def parse_sparsity(words: Sequence[str]) -> tuple[float, dict[str, float]]:
-    """``0.7`` and ``relu1=0.6`` to a default and a dict of layers. Raises :class:`files.UserError`."""
+    """``(default, {layer: sparsity})`` of words such as ``0.7`` and ``relu1=0.6``. Raises :class:`files.UserError`."""
     default, layers = schedule.SPARSITY, {}
     for word in words:
         layer, equals, number = word.rpartition("=")
@@ -48,7 +48,8 @@ def parse_sparsity(words: Sequence[str]) -> tuple[float, dict[str, float]]:
 
 def evaluate(names: Sequence[str], minibatch: int | None = None, dpr: str | None = None,
              sparsity: Sequence[str] = ()) -> list[Any]:
-    """A :class:`Result` for each of the networks ``names``, with the paper's minibatch and DPR format unless given."""
+    """A :class:`Result` for each of the networks ``names``, with the paper's minibatch and DPR format unless given.
+    Raises :class:`files.UserError`."""
     default, layers = parse_sparsity(sparsity)
     results = []
     for name in names:
@@ -63,7 +64,7 @@ def evaluate(names: Sequence[str], minibatch: int | None = None, dpr: str | None
 
 
 def facts(results: Sequence[Any]) -> list[dict[str, Any]]:
-    """What ``--json`` prints: a dict for each network."""
+    """The JSON of ``--json``: a dict for each network."""
     return [{**asdict(result), "bars": [{**asdict(bar), "total": bar.total} for bar in result.bars]}
             for result in results]
 
@@ -74,7 +75,7 @@ def show(results: Sequence[Any]) -> None:
     for result in results:
         table = Table("GB", *map(two_lines, schedule.CATEGORIES), "total", "MFR", box=None, header_style="bold",
                       title=f"{result.network}, minibatch {result.minibatch}", title_justify="left",
-                      caption=f"not counted: weights, {gigabytes(result.weight_bytes)}, and their gradients, as much",
+                      caption=f"not counted: weights, {gigabytes(result.weight_bytes)}, and as much for gradients",
                       caption_justify="left", collapse_padding=True, pad_edge=False)
         align(table)
         for figure, bars in groupby(result.bars, lambda bar: bar.figure):
@@ -99,7 +100,7 @@ def summary(results: Sequence[Any]) -> Any:
 
 
 def align(table: Any) -> None:
-    """Names to the left, numbers to the right, neither broken."""
+    """Aligns names left and numbers right, without wrapping."""
     for column in table.columns:
         column.no_wrap = True
     for column in table.columns[1:]:

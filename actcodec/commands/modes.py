@@ -15,9 +15,9 @@ from actcodec.console import Console
 
 @click.command("modes")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of modes.")
-@click.option("--codes", "as_codes", is_flag=True, help="Print the codes of modes, and which are free.")
+@click.option("--codes", "as_codes", is_flag=True, help="Print the codes of modes, and the free ones.")
 def command(as_json: bool, as_codes: bool) -> None:
-    """List the modes: what each is for, does, and has as options.
+    """List the modes: what each is for, what it does, and its options.
 
     \b
     Examples:
@@ -27,7 +27,7 @@ def command(as_json: bool, as_codes: bool) -> None:
     """
     if as_codes:
         if as_json:
-            raise click.UsageError("--codes and --json exclude each other")
+            raise click.UsageError("--codes and --json are mutually exclusive")
         for title, legal in (("of modes of a lane", range(LANE)), ("of others", range(LANE, 256))):
             known = {code: mode for code, mode in codecs.codes().items() if code in legal}
             click.echo(f"Codes {legal[0]} to {legal[-1]}, {title}; free: {spans(set(legal) - set(known))}")
@@ -61,7 +61,7 @@ def spans(numbers: Iterable[int]) -> str:
 
 
 def facts(mode: Any) -> dict[str, Any]:
-    """A mode as JSON has it."""
+    """A mode for JSON."""
     options = [{"name": option.name, "default": option.default, "range": option.range, "choices": option.choices,
                 "help": option.help} for option in mode.options]
     variants = [{"options": values, "code": variant.code} for values, variant in mode.file_modes[1:]]

@@ -27,16 +27,16 @@ POSITIVE = click.FloatRange(0, min_open=True)
 @click.option("--model", metavar="MODULE:FUNCTION", help="A function that returns a PyTorch model.")
 @click.option("--minibatch", type=click.IntRange(1), default=16, help="Samples in a minibatch.")
 @click.option("--image", type=click.IntRange(1), default=224, help="Height and width of the images.")
-@click.option("--compute", type=POSITIVE, default=12.0, help="What the device computes, TFLOP/s.")
-@click.option("--memory", type=POSITIVE, default=650.0, help="Bandwidth of its memory, GB/s.")
-@click.option("--link", type=POSITIVE, default=12.8, help="Bandwidth to the host's memory, GB/s.")
-@click.option("--clock", type=POSITIVE, default=1.455, help="Of the accelerator, GHz.")
+@click.option("--compute", type=POSITIVE, default=12.0, help="Compute rate of the device, TFLOP/s.")
+@click.option("--memory", type=POSITIVE, default=650.0, help="Bandwidth of the device's memory, GB/s.")
+@click.option("--link", type=POSITIVE, default=12.8, help="Bandwidth of the link to the host's memory, GB/s.")
+@click.option("--clock", type=POSITIVE, default=1.455, help="Clock of the accelerator, GHz.")
 @click.option("--ahead", type=click.IntRange(1), default=1,
-              help="How many layers' tensors may be on their way beside the layer that runs.")
+              help="How many layers' tensors may be in transfer while a layer runs.")
 @click.option("--ratio", "ratios", multiple=True, type=click.FloatRange(1), metavar="R",
-              help="All tensors compressed R times, in place of a mode; may be given several times.")
+              help="Compress all tensors by a factor of R instead of in a mode; may be repeated.")
 @click.option("--all", "every", is_flag=True, help="All modes that have hardware.")
-@click.option("--layers", "by_layer", is_flag=True, help="Print each layer of the last way, too.")
+@click.option("--layers", "by_layer", is_flag=True, help="Also print each layer of the last way.")
 @click.option("--plot", metavar="FILE", help="Draw when layers run and tensors move; .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with every layer of every way.")
 def command(network: str | None, model: str | None, minibatch: int, image: int, compute: float, memory: float,
@@ -44,13 +44,13 @@ def command(network: str | None, model: str | None, minibatch: int, image: int, 
             plot: str | None, as_json: bool, mode: Sequence[str], **options: Any) -> None:
     """Show the time of a training step with offload.
 
-    Activations leave the device and return beside the computation.
+    Activations leave the device and return while it computes.
 
     NETWORK is alexnet, nin, overfeat, vgg16, inception-v1, resnet-50 or wrn-50-2. Without --mode, --ratio and --all the
-    ways are those of the JPEG-ACT paper: none (all stays on the device), vDNN (moved as it is), cDMA+, SFPR, JPEG-BASE
-    and JPEG-ACT, each kind of tensor with the mode of the paper's Table II; otherwise what is asked for, beside none
-    and vDNN. Ratios are measured on the package's sample, kind by kind, rates are those of docs/performance.md; --cdus
-    is 4 unless given. The last column has the speeds of the paper's Figure 20.
+    ways are those of the JPEG-ACT paper: none (all stays on the device), vDNN (moved uncompressed), cDMA+, SFPR,
+    JPEG-BASE and JPEG-ACT, with the mode of the paper's Table II for each kind of tensor; a last column has the paper's
+    mean speeds (Figure 20). Otherwise the ways are none, vDNN and those asked for. Ratios are measured on the package's
+    sample for each kind of tensor, rates are those of docs/performance.md; --cdus is 4 by default.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def command(network: str | None, model: str | None, minibatch: int, image: int, 
 
 
 def labelled(one: Any, cdus: int) -> Way:
-    """The way of a ratio, or of one of :func:`ways`."""
+    """The :class:`Way` of a ratio, or of an item of :func:`ways`."""
     if isinstance(one, tuple):
         label, mode, options = one
         return offload_step.way(mode, label, options, cdus)
@@ -130,7 +130,7 @@ def summary_table(results: Sequence[Result], several: bool) -> Table:
 
 
 def layer_table(result: Result, layers: Sequence[Layer], machine: Machine) -> Table:
-    """A row for each layer of one way; times in ms, of each pass: the layer's, its tensors' move, what it waits."""
+    """A row for each layer of one way; times in ms for each pass: computing, moving its tensors, waiting."""
     table = Table("layer", "op", "bound by", box=None, header_style="bold", pad_edge=False, collapse_padding=True,
                   title=f"{result.way.name}, ms", title_justify="left")
     for head in ("forward", "out", "wait", "MB", "backward", "back", "wait"):

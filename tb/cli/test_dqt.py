@@ -140,16 +140,16 @@ def test_the_papers_search(dense):
 @pytest.mark.parametrize("line, what", [
     ("dqt dense.npz", "give one of --error, --ratio and --alpha"),
     ("dqt dense.npz --error 0.1 --ratio 8", "give one of"),
-    ("dqt dense.npz --alpha 0.005 --quantizer div", "--alpha, is for --quantizer sh"),
-    ("dqt dense.npz --error 0.1 --channels", "are for --quantizer div"),
-    ("dqt dense.npz --error 0.1 --scaling tensor", "are for --quantizer div"),
+    ("dqt dense.npz --alpha 0.005 --quantizer div", "--alpha, the paper's own search, requires --quantizer sh"),
+    ("dqt dense.npz --error 0.1 --channels", "require --quantizer div"),
+    ("dqt dense.npz --error 0.1 --scaling tensor", "require --quantizer div"),
     ("dqt dense.npz --error 0.0001 --quantizer div", "no table has an error of 0.0001"),
     ("dqt dense.npz --error 0.0001", "no table has an error of 0.0001"),
     ("dqt dense.npz --ratio 200 --coder nibble", "no table has a ratio of 200"),
     ("dqt flat.npy --error 0.1", "flat: shape (1, 70, 1, 1) is too small for the DCT"),
     ("dqt zeros.npy --error 0.1", "zeros: tensor is all zeros"),
     ("dqt dense.npz --error 0.1 -o nowhere/table.txt", "nowhere: no such directory"),
-    ("dqt dense.npz --error 0.1 -o table.npy", "table.npy: the table is text"),
+    ("dqt dense.npz --error 0.1 -o table.npy", "table.npy: the table is written as text"),
     ("dqt dense.npz --error 0.1 --plot table.doc", "not the name of a picture")])
 def test_what_cannot_be_is_one_line(dense, line, what):
     np.save("flat.npy", np.ones((1, 70, 1, 1), np.float32))

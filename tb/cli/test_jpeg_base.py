@@ -213,7 +213,7 @@ def test_a_tall_tensor_is_several_pictures(folder, monkeypatch):
             sizes.append(picture.size)
     assert sizes == [(16, 40), (16, 40), (16, 16)]
     before = sorted(path.name for path in folder.iterdir())
-    assert "3 pictures need the name of a file" in run("jpeg x.npy -", 2)
+    assert "3 pictures do not fit on the standard output" in run("jpeg x.npy -", 2)
     (folder / "u-2.jpg").mkdir()
     assert "u-2.jpg: is a directory" in run("jpeg x.npy u.jpg", 2)
     (folder / "u-2.jpg").rmdir()
