@@ -1,4 +1,4 @@
-"""The activations that come with the package, and ``actcodec demo``, which compresses them."""
+"""The package's sample of activations, and ``actcodec demo``, which compresses it."""
 
 import io
 from importlib import resources
@@ -10,8 +10,8 @@ __all__ = ["sample"]
 
 
 def sample() -> dict[str, NDArray[np.float32]]:
-    """The activations that come with the package: {producing layer: float32 NCHW}. ``conv*`` are dense, ``ReLU*``
-    sparse; from a ResNet-20 trained on CIFAR-10, a batch of 4."""
+    """The package's sample: {layer: its output, float32 NCHW}, a batch of 4 from a ResNet-20 trained on CIFAR-10.
+    ``conv*`` are dense, ``ReLU*`` sparse."""
     data = resources.files("actcodec").joinpath("data/resnet20.npz").read_bytes()
     with np.load(io.BytesIO(data), allow_pickle=False) as tensors:
         return dict(tensors)

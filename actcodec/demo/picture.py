@@ -13,15 +13,15 @@ from actcodec.plotting import pyplot, write
 __all__ = ["draw"]
 
 INK, QUIET = "#222222", "#8a8a8a"
-SHOWN = (3, 2)  # channels of a dense tensor, of a ReLU's
+CHANNELS = (3, 2)  # numbers of them: of a dense tensor, of a ReLU's
 MAGNIFIED = 10
-COLOURS = ("tab10", "Dark2")  # dark enough to write with
-DISTANCES = (14, 24, 36, 52)  # of a name from its mark, in points
+COLOURS = ("tab10", "Dark2")  # dark enough for text
+DISTANCES = (14, 24, 36, 52)  # of a label from its mark, in points
 DIRECTIONS = 16
 
 
 def family(result: Any) -> str:
-    """What results have in common that differ in the quantization table alone: the mode, and its other options."""
+    """What results that differ only in the quantization table have in common: the mode and its other options."""
     return " ".join([result.mode, *(str(value) for name, value in result.options.items() if name != "dqt")])
 
 
@@ -32,13 +32,14 @@ def colours(results: Sequence[Any]) -> dict[str, str]:
 
 
 def examples(results: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-    """What the picture has channels of: for each kind the first tensor by JPEG-ACT's way, and how many channels."""
-    for mode, count in zip(METHODS["JPEG-ACT"], SHOWN, strict=True):
+    """The results whose channels are drawn, and how many: for each kind the first one in JPEG-ACT's mode for it."""
+    for mode, count in zip(METHODS["JPEG-ACT"], CHANNELS, strict=True):
         yield next(r for r in results if r.mode == mode), count
 
 
 def draw(results: Sequence[Any], path: str | Path) -> None:
-    """Draws ``results`` of :func:`actcodec.demo.run.run` into the PNG ``path``, whose folder is made if need be."""
+    """Draws ``results`` of :func:`actcodec.demo.run.run` into the PNG ``path``, and creates its folder if
+    necessary."""
     plt = pyplot()
     plt.rcParams.update({"font.size": 10, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": QUIET,
                          "xtick.color": INK, "ytick.color": INK})
@@ -53,7 +54,7 @@ def draw(results: Sequence[Any], path: str | Path) -> None:
 
 
 def draw_channels(figure: Any, results: Sequence[Any]) -> None:
-    """A few channels of two tensors, in three rows: before, after, error."""
+    """Draws a few channels of two tensors, in three rows: before, after, error."""
     chosen = list(examples(results))
     columns = [(result, channel) for result, count in chosen for channel in liveliest(result.before[0], count)]
     axes = figure.subplots(3, len(columns), gridspec_kw={"left": 0.07, "right": 0.985, "top": 0.81, "bottom": 0.03,
@@ -77,14 +78,14 @@ def draw_channels(figure: Any, results: Sequence[Any]) -> None:
 
 
 def liveliest(channels: Sequence[np.ndarray], count: int) -> list[int]:
-    """The numbers of the channels that vary most, in ascending order."""
+    """The numbers of the ``count`` channels that vary most, in ascending order."""
     return sorted(np.argsort([c.std() for c in channels])[-count:])
 
 
 def draw_ratios(axes: Any, results: Sequence[Any]) -> None:
-    """A small mark for every tensor and way of compressing; a large one, named, for all tensors of a kind together. A
-    line joins those that differ in the table alone: what a coder makes of any error."""
-    lossless = min(r.relative_error for r in results if r.relative_error) / 3  # where a logarithmic axis puts "none"
+    """Draws a small mark for each tensor, mode and options, and a large, labelled one for all tensors of a kind. A line
+    joins those that differ only in the table: the ratios of a coder at various errors."""
+    lossless = min(r.relative_error for r in results if r.relative_error) / 3  # where "no error" is on the axis
     axes.axvspan(lossless / 1.6, lossless * 1.6, color="#f1f1f1", zorder=0)
     colour, names, obstacles = colours(results), [], []
     kinds = {name: {r.kind for r in results if family(r) == name} for name in colour}
@@ -121,7 +122,7 @@ def draw_ratios(axes: Any, results: Sequence[Any]) -> None:
 
 
 def annotate(axes: Any, text: str, mark: Any, colour: str, size: float) -> Any:
-    """A name for a mark, which :func:`place` moves; a thin line leads to it from the mark."""
+    """A label for a mark, with a thin line between them; :func:`place` moves it."""
     from matplotlib.patheffects import withStroke
 
     return axes.annotate(text, mark, (0, 0), textcoords="offset points", color=colour, weight="bold", fontsize=size,
@@ -131,13 +132,13 @@ def annotate(axes: Any, text: str, mark: Any, colour: str, size: float) -> Any:
 
 
 def place(axes: Any, names: Iterable[Any], obstacles: Any) -> None:
-    """Moves each name, the longest first, to where it hides least of ``obstacles`` (x, y and half a width in pixels)
-    and of the names before it, inside of the axes and close to its mark."""
+    """Moves each label, the longest first, to where it hides least of ``obstacles`` (x and y of the data, and half a
+    width in pixels) and of earlier labels, inside the axes and close to its mark."""
     from matplotlib.text import Text
     from matplotlib.transforms import Bbox
 
     def boxes(name):
-        """Every place, and the box of the name there."""
+        """All candidates: the distance, the position, and the label's box there."""
         name.update_positions(renderer)
         box = Text.get_window_extent(name, renderer)  # without its line
         for distance in DISTANCES:

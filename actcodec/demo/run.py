@@ -1,4 +1,4 @@
-"""``actcodec demo``: real activations, compressed and brought back; simulated hardware beside the golden model."""
+"""``actcodec demo``: compresses and decompresses real activations, in simulated hardware and the golden model."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from actcodec.plotting import pyplot
 __all__ = ["KINDS", "Result", "Total", "run", "runs", "totals"]
 
 KINDS = ("dense", "ReLU")
-WIDE = 120  # columns of a terminal that have room for what modes do
+WIDE = 120  # columns of a terminal with room for what modes do
 
 
 def runs() -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """What each kind of tensor is compressed with, as the modes declare: {kind: [(mode, options)]}."""
+    """The modes and options for each kind of tensor, as modes declare them: {kind: [(mode, options)]}."""
     return {kind: [(mode.name, dict(options)) for mode in MODES.values() for case, options in mode.demo_cases
                    if case == kind] for kind in KINDS}
 
@@ -37,7 +37,7 @@ def simulated(mode: str, options: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """One tensor, compressed and decompressed; by the golden model alone, there are no cycles."""
+    """One tensor, compressed and decompressed; without cycles if only the golden model ran."""
 
     tensor: str
     kind: str  # one of KINDS
@@ -46,8 +46,8 @@ class Result:
     before: np.ndarray
     after: np.ndarray
     ratio: float
-    cycles: tuple | None = None  # a block, compressing and decompressing
-    latency: tuple | None = None  # cycles from the start to the first beat out, likewise
+    cycles: tuple | None = None  # per block, compressing and decompressing
+    latency: tuple | None = None  # cycles from the start to the first output beat, likewise
     equal: bool = True  # whether file and tensor equal golden's, bit for bit
 
     @property
@@ -64,7 +64,7 @@ class Result:
 
 
 def measure(tensor: str, kind: str, x: np.ndarray, mode: str, options: dict[str, Any], simulated: bool) -> Result:
-    """The :class:`Result` of one tensor in one mode; by the golden model alone unless it is ``simulated``."""
+    """The :class:`Result` of one tensor in one mode; only the golden model runs unless it is ``simulated``."""
     golden, _ = engines.compress("golden", x, mode, **options)
     expected, _ = engines.decompress("golden", golden)
     if not simulated:
@@ -77,16 +77,17 @@ def measure(tensor: str, kind: str, x: np.ndarray, mode: str, options: dict[str,
 
 
 def run(output: str | Path, everything: bool = False) -> bool:
-    """Compresses the sample and brings it back, prints a table and leaves ``demo.png`` in the folder ``output``, which
-    is made only then.
+    """Compresses and decompresses the sample, prints a table, and writes ``demo.png`` to the folder ``output``, which
+    is created only then.
 
-    The modes of the paper's CDU pass the simulated hardware, with ``everything`` all that have any; the others pass the
-    golden model. Returns whether all that came out of the hardware equals the golden model.
+    The modes of the paper's CDU run in simulated hardware, with ``everything`` all that have hardware; the others run
+    in the golden model alone. Returns whether all results of the hardware equal those of the golden model. Raises
+    :class:`~actcodec.files.UserError` for a folder that cannot be written.
     """
     console, started = Console(), monotonic()
     output = Path(output)
     check_folder(output)
-    pyplot()  # that matplotlib is missing is told before the wait
+    pyplot()  # a missing matplotlib is an error before the long run
     jobs = [(name, kind, x, mode, options, "rtl" in find(mode).engines and (everything or simulated(mode, options)))
             for name, x in sample().items() for kind in ["ReLU" if name.startswith("ReLU") else "dense"]
             for mode, options in runs()[kind]]
@@ -96,7 +97,7 @@ def run(output: str | Path, everything: bool = False) -> bool:
     results = []
     with Progress(*columns, console=console) as progress:
         building, measuring, drawing = (progress.add_task(step, total=size, start=False) for step, size in [
-            (f"build the simulator (the first time, {minutes} or so)", 1), ("compress and decompress", len(jobs)),
+            (f"build the simulator (the first time, about {minutes})", 1), ("compress and decompress", len(jobs)),
             ("draw", 1)])
         progress.start_task(building)
         engines.prepare(() if everything else JPEG_ACT)
@@ -113,23 +114,23 @@ def run(output: str | Path, everything: bool = False) -> bool:
 
     totals_ = totals(results)
     console.print(table(totals_, console.width))
-    console.print("[dim]All tensors of a kind together: bytes before over bytes of payload; L2 error; PSNR against the "
-                  "range. Cycles per block of 64 values and from the start to the first beat out, "
-                  "compressing/decompressing, where the mode ran in simulated hardware.[/]\n")
+    console.print("[dim]For all tensors of a kind: ratio of their bytes to those of the payload; relative L2 error; "
+                  "PSNR relative to the range. Cycles per block of 64 values, and from the start to the first output "
+                  "beat, compressing/decompressing, if the mode ran in simulated hardware.[/]\n")
     wrong = [result for result in results if not result.equal]
     for result in wrong:
         console.print(f"[bold red]{result.tensor}, {result.label}: the hardware differs from the golden model[/]")
     if not wrong:
         count = sum(result.cycles is not None for result in results)
-        console.print(f"[bold green]Bit for bit equal to the golden model: {count} streams and {count} tensors out of "
-                      "the simulated hardware.[/]")
+        console.print(f"[bold green]Bit for bit equal to the golden model: {count} streams and {count} tensors of the "
+                      "simulated hardware.[/]")
     console.print(f"Picture: {output / 'demo.png'} ({monotonic() - started:.0f} s)", soft_wrap=True, markup=False)
     return not wrong
 
 
 @dataclass(frozen=True)
 class Total:
-    """All tensors of a kind, compressed in one way."""
+    """All tensors of a kind, in one mode with its options."""
 
     kind: str
     label: str
@@ -137,12 +138,12 @@ class Total:
     ratio: float
     relative_error: float
     psnr: float
-    cycles: str  # a block, compressing and decompressing; the largest of all tensors
-    latency: str  # the smallest to the largest
+    cycles: str  # per block, compressing/decompressing; the largest of all tensors
+    latency: str  # from the smallest to the largest, likewise
 
 
 def totals(results: Sequence[Any]) -> list[Total]:
-    """A :class:`Total` for each kind and way of compressing."""
+    """A :class:`Total` for each kind, mode and options."""
     def of(some):
         before, after = (np.concatenate([getattr(r, when).reshape(-1) for r in some]) for when in ("before", "after"))
         cycles = latency = ""
@@ -159,8 +160,8 @@ def totals(results: Sequence[Any]) -> list[Total]:
 
 
 def table(totals: Iterable[Total], width: int) -> Any:
-    """The totals, a row each, in ``width`` columns of a terminal; what a mode does, where there is room for it."""
-    table = Table(title="Activations of a ResNet-20, compressed and brought back", box=box.SIMPLE_HEAD,
+    """A table with a row for each total, for a terminal of ``width`` columns; a wide one also shows what modes do."""
+    table = Table(title="Activations of a ResNet-20, compressed and decompressed", box=box.SIMPLE_HEAD,
                   padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("mode", no_wrap=True)
     for name in ["ratio", "L2\nerror", "PSNR,\ndB", "cycles\nper block", "cycles\nto output"]:
