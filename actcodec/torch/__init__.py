@@ -1,4 +1,4 @@
-"""The codecs where activations are: between the forward and the backward pass of a PyTorch model.
+"""The codecs in PyTorch: activations are kept compressed between the forward and the backward pass of a model.
 
 >>> import torch
 >>> import actcodec.torch as at

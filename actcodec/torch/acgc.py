@@ -1,5 +1,4 @@
-"""AC-GC: quantizers that are chosen while a network is trained, by a bound on the gradient's error (Evans, Aamodt,
-NeurIPS 2021)."""
+"""AC-GC: chooses quantizers during training, by a bound on the error of gradients (Evans, Aamodt, NeurIPS 2021)."""
 
 from __future__ import annotations
 
@@ -26,39 +25,40 @@ KINDS = tuple(kind for kind in ruling.ACTIVATIONS if kind != "mask")
 class AcGc:
     """Gives the input of each layer the smallest of several quantizers whose error AC-GC's bound allows.
 
-    A :class:`~actcodec.torch.Compress` gets a rule for each such layer, which comes before its own ones; these are for
-    all other tensors, and for all tensors until the first look. Call :meth:`update` after each backward pass, before
-    gradients are cleared.
+    It adds a rule for each such layer to a :class:`~actcodec.torch.Compress`, before the rules that this has already,
+    which still apply to all other tensors, and to all tensors until the first choice. Call :meth:`update` after each
+    backward pass, before gradients are cleared.
 
     Parameters
     ----------
     compress : Compress
-        Of the model; its own rules are those of now.
+        Of the model, with the rules that it has when this is created.
     choices : list
-        Rules of :func:`~actcodec.torch.rule`, of which mode and options count. The smallest one within the bound is
-        taken; none, where none is. A mode with an ``error_bound``, without options, gets the bound itself.
+        Rules of :func:`~actcodec.torch.rule`, of which only mode and options count. The smallest result within the
+        bound is chosen; if there is none, the tensor is left as it is. A mode with an ``error_bound``, given without
+        options, gets the bound itself.
     e2 : float
         The paper's e^2: how much larger the square of a gradient's error may be than with exact activations.
     window : int
-        Steps from one look at the network to the next.
+        Steps from one choice to the next.
 
     Layers are ``torch.nn.Conv2d`` and ``Linear``, by the gradient of their weights; norms, by those of their input and
     of their weights; GELU and SiLU, by that of their input (:mod:`actcodec.torch.acgc_layers`). Convolutions and linear
-    layers that read the same tensor are bounded together; if others read it, the smallest limit counts. Raises
+    layers that read the same tensor have a common limit; if others read it, too, the smallest limit counts. Raises
     ValueError for a model without such a layer, and for a parameter out of range.
 
     Attributes
     ----------
     history : list of dictionaries
-        One for each look: ``step``; and ``layers``, of each layer that saved an input: ``limit`` on the square of its
-        error, the ``error`` of the choice, its ``mode`` and ``options``, and the ``ratio``. All None or infinite where
-        there is no choice.
+        One for each choice: ``step``; and ``layers``, for each layer that saved an input: the ``limit`` on its squared
+        error, the squared ``error`` of the choice, its ``mode`` and ``options``, and the ``ratio``. Without a choice
+        ``mode`` is None, ``options`` are empty, ``error`` is 0 and ``ratio`` 1.
     """
 
     def __init__(self, compress: Any, choices: Sequence[ruling.Rule], *, e2: float = 0.5, window: int = 100) -> None:
         acgc.limit(e2, [], [], [])
         if any(one.mode is None for one in choices):
-            raise ValueError("a choice has no mode")
+            raise ValueError("choices has a rule without a mode")
         if window < 1 or not choices:
             raise ValueError(f"window is {window!r} with {len(choices)} choices, both must be 1 or more")
         self.compress, self.e2, self.window, self._step = compress, e2, window, 0
@@ -67,7 +67,7 @@ class AcGc:
         self._modules = {name: module for name, module in compress.model.named_modules()
                          if isinstance(module, WEIGHTED + acgc_layers.LAYERS)}
         if not self._modules:
-            raise ValueError("the model has no layer that AC-GC has a bound for")
+            raise ValueError("the model has no layer with a bound by AC-GC")
         self._chosen: dict[str, ruling.Rule] = {}  # by the layer that saves an input
         self._begin()
         compress.layers.watch = self._look
@@ -76,10 +76,10 @@ class AcGc:
         self._readers: defaultdict[str, list[str]] = defaultdict(list)
         self._inputs: dict[str, torch.Tensor] = {}
         self._outputs: dict[str, float] = {}  # squared norms of the gradients of outputs
-        self._limits: dict[str, float] = {}  # of layers that have none
+        self._limits: dict[str, float] = {}  # of norms and activation layers
 
     def _look(self, name, module, args, output):
-        """At a layer in a step that choices are made in."""
+        """Records a layer in a step in which choices are made."""
         if name not in self._modules or self._step % self.window or not output.requires_grad or len(args) != 1:
             return
         kept, weighted = self.compress.kept(args[0]), isinstance(module, WEIGHTED)
@@ -99,7 +99,7 @@ class AcGc:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Chooses, if it is time to."""
+        """Chooses anew, if this step is due."""
         if self._step % self.window == 0:
             layers = {}
             for layer, names in self._readers.items():
@@ -114,7 +114,7 @@ class AcGc:
         self._step += 1
 
     def _shared(self, modules):
-        """The limit of convolutions and linear layers together."""
+        """The common limit of convolutions and linear layers."""
         return acgc.limit(self.e2, [float(one.weight.grad.double().square().sum()) for _, one in modules],
                           [self._outputs[name] for name, _ in modules],
                           [acgc.reuse(one.kernel_size, one.stride) if isinstance(one, nn.Conv2d) else 1.0
@@ -144,5 +144,5 @@ class AcGc:
 
 
 def bounded(mode: Any) -> bool:
-    """Whether a mode takes a bound on the error of each value."""
+    """Whether a mode has an option that bounds the error of each value."""
     return isinstance(mode, str) and codecs.find(mode).option("error_bound") is not None

@@ -1,27 +1,27 @@
-"""How far the input of a layer may be off by AC-GC's rule: no gradient that it takes part in changes by more than
-e^2 / 2 of its squared norm (Evans, Aamodt, NeurIPS 2021). The rule of convolutions is in ``golden/common/acgc.py``.
+"""AC-GC's limit on the error of a layer's input: no gradient that depends on it may change by more than e^2 / 2 of its
+squared norm (Evans, Aamodt, NeurIPS 2021). The rule of convolutions is in ``golden/common/acgc.py``.
 
 **Norms.** Groups of m values (a channel of a batch, a token) share a mean and s = 1 / deviation, both of which are kept
-exactly. Let x^ = (x - mean) s, gz the gradient of the output, and h = gamma gz. Then
+exact. Let x^ = (x - mean) s, gz the gradient of the output, and h = gamma gz. Then
 
     g_gamma = sum gz x^,    g_x = s (h - mean(h) - x^ q / m)    with    q = sum h x^.
 
 With x + dX in place of x, x^ becomes x^ + s dX, and q becomes q + d, where d = s sum h dX. In each group
 
-    dg_x = -s / m (s dX (q + d) + x^ d)    but for the mean of h, which does not change,
+    dg_x = -s / m (s dX (q + d) + x^ d)    as the mean of h does not change,
 
 so that by Cauchy and Schwarz, as |x^|^2 is at most m,
 
     |dg_x| <= s^2 / m |dX| (|q| + sqrt(m) |h| + s |h| |dX|).
 
-The limit is the greatest |dX| with which no group exceeds it, however the error is shared out among them. The first of
+The limit is the greatest |dX| for which no group exceeds its share, however the error is distributed. The first of
 the three terms is the authors' (github.com/rdevans0/acgc), whose last one has an estimate of gz in place of its norm;
-they leave out the second one, which comes of x^ d, and is the largest. Of the weights,
-|dg_gamma|^2 <= max over them of sum s^2 gz^2, times |dX|^2. With statistics that are not of the batch g_x does not
-depend on x, and that remains alone.
+they leave out the second one, which comes from x^ d, and is the largest. For the weights,
+|dg_gamma|^2 <= max over them of sum s^2 gz^2, times |dX|^2. If statistics are not those of the batch, g_x does not
+depend on x, and only this bound remains.
 
 **Activation layers** f that save their input: g_x = gz f'(x), so that |dg_x| <= max |f''| max |gz| |dX|. ReLU and its
-like need exact bits alone. The paper has none but these; this is derived here.
+like only need exact bits. The paper covers only those; this bound is derived here.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ BATCH = nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d
 INSTANCE = nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d
 NORMS = *BATCH, *INSTANCE, nn.LayerNorm, nn.GroupNorm
 ACTIVATIONS: dict[type[nn.Module], float] = {nn.GELU: math.sqrt(2 / math.pi), nn.SiLU: 0.5}
-"""Those that save their input, with the greatest |f''|, which is that at 0."""
+"""Layers that save their input, with the maximum of |f''|, which is at 0."""
 LAYERS = *NORMS, *ACTIVATIONS
 
 
 def limit(module: nn.Module, x: torch.Tensor, gradient: torch.Tensor, e2: float) -> float:
-    """The greatest |dX|^2 of the input of one of :data:`LAYERS`, by the gradient of its output. Infinite where no
-    gradient depends on it."""
+    """The greatest |dX|^2 of the input ``x`` of one of :data:`LAYERS`, from the ``gradient`` of its output. Infinite if
+    no gradient depends on it."""
     x, gradient = x.double(), gradient.double()
     if isinstance(module, NORMS):
         return normed(module, x, gradient, e2 / 2)
@@ -57,8 +57,8 @@ def limit(module: nn.Module, x: torch.Tensor, gradient: torch.Tensor, e2: float)
 
 
 def dimensions(module: Any, shape: Sequence[int]) -> Any:
-    """A shape for the input of a norm, of which it takes statistics over some dimensions, and those; then a shape for
-    its weights, and the dimensions over which these have the same one."""
+    """Of a norm: a shape for its input, and the dimensions that share statistics; a shape for its weights, and the
+    dimensions that share a weight."""
     if isinstance(module, nn.LayerNorm):
         size = math.prod(module.normalized_shape)
         return (-1, size), (1,), (1, size), (0,)
@@ -70,7 +70,7 @@ def dimensions(module: Any, shape: Sequence[int]) -> Any:
 
 
 def normed(module: Any, x: torch.Tensor, gradient: torch.Tensor, share: float) -> float:
-    """Of a norm, whose gradients may change by a ``share`` of their squared norm."""
+    """The limit of a norm whose gradients may change by a ``share`` of their squared norm."""
     shape, over, weights, along = dimensions(module, x.shape)
     x, gradient = x.reshape(shape), gradient.reshape(shape)
     own = module.training or getattr(module, "running_mean", None) is None  # statistics of this batch
@@ -92,5 +92,5 @@ def normed(module: Any, x: torch.Tensor, gradient: torch.Tensor, share: float) -
 
 
 def norm(x: torch.Tensor, over: tuple[int, ...]) -> torch.Tensor:
-    """L2, over some dimensions."""
+    """L2 norm over some dimensions, which stay as 1."""
     return x.square().sum(over, keepdim=True).sqrt()

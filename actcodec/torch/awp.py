@@ -1,4 +1,4 @@
-"""A2DTWP: weights that are sent in as many bytes as Algorithm 1 asks for (Zhuang, Malossi, Casas, section II)."""
+"""A2DTWP: weights are sent in as many bytes as Algorithm 1 demands (Zhuang, Malossi, Casas, section II)."""
 
 from contextlib import ContextDecorator
 from typing import Any, Self
@@ -11,7 +11,7 @@ __all__ = ["Awp", "truncated"]
 
 
 class Truncate(torch.autograd.Function):
-    """The upper bytes of float32 values. The gradient passes as it is: the weights that are updated have all bits."""
+    """The upper bytes of float32 values. The gradient passes unchanged, since updates are of weights with all bits."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, roundto: Any) -> torch.Tensor:
@@ -23,7 +23,8 @@ class Truncate(torch.autograd.Function):
 
 
 def truncated(x: torch.Tensor, roundto: int) -> torch.Tensor:
-    """What Bitunpack gives of what Bitpack keeps: ``roundto`` bytes of each float32 value, 1 to 4, the others zero."""
+    """The result of Bitpack and Bitunpack: the upper ``roundto`` bytes of each float32 value, 1 to 4, the others zero.
+    Raises ValueError."""
     if roundto not in (1, 2, 3, 4):
         raise ValueError(f"roundto is {roundto!r}, must be 1 to 4")
     return (x.detach().contiguous().view(torch.int32) & -1 << 8 * (4 - roundto)).view(torch.float32)
@@ -38,11 +39,12 @@ class Awp(ContextDecorator):
     Parameters
     ----------
     model : torch.nn.Module
-        Its weights are float32; they stay what they are.
+        Its weights are float32; they are not changed.
     network : str
-        ``alexnet``, ``vgg`` or ``resnet``: whose threshold and interval the paper gives.
+        ``alexnet``, ``vgg`` or ``resnet``: the network whose threshold and interval of the paper are used.
     threshold, interval, start, step
-        In their place, and the bits at first and those gained at a time: see ``golden/a2dtwp/awp.py``.
+        Threshold and interval instead of these; bits in the beginning, and bits gained at a time: see
+        ``golden/a2dtwp/awp.py``.
 
     Raises ValueError for a parameter out of range, a weight of another type, and a model without weights.
     """
@@ -64,7 +66,7 @@ class Awp(ContextDecorator):
 
     @property
     def roundto(self) -> dict[str, int]:
-        """Bytes that are kept of a weight of each layer, by its name."""
+        """Bytes kept of a weight in each layer, by its name."""
         return dict(zip(self.layers, self._awp.roundto.tolist(), strict=True))
 
     @property
@@ -74,22 +76,23 @@ class Awp(ContextDecorator):
         return 4 * sum(sizes) / sum(size * kept for size, kept in zip(sizes, self.roundto.values(), strict=True))
 
     def state_dict(self) -> dict[str, Any]:
-        """What a run that is resumed needs, between two batches."""
+        """What is needed to resume training, between two batches."""
         return self._awp.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Resumes from :meth:`state_dict`."""
         self._awp.load(state)
 
     @torch.no_grad()
     def update(self) -> Any:
-        """Takes the norms of the weights after a batch, and returns :attr:`roundto` for the next one."""
+        """Chooses bytes by the norms of the weights after a batch, and returns :attr:`roundto` for the next one."""
         self._awp.update([float(module._parameters["weight"].double().norm()) for module in self.layers.values()])
         return self.roundto
 
     def __enter__(self) -> Self:
         if not self._depth:
             for module, kept in zip(self.layers.values(), self.roundto.values(), strict=True):
-                # in front of the parameter, which stays where it is, for optimizers and state_dict
+                # shadows the parameter, which stays in its place for optimizers and state_dict
                 module.__dict__["weight"] = Truncate.apply(module._parameters["weight"], kept)
         self._depth += 1
         return self

@@ -1,4 +1,4 @@
-"""Functions of tensors through ``torch.compile``: C++ on CPU, Triton on CUDA."""
+"""Functions of tensors, compiled by ``torch.compile``: to C++ on the CPU, to Triton on CUDA."""
 
 from functools import cache
 from types import FunctionType
@@ -19,7 +19,7 @@ class Compiled:
     def __call__(self, *arguments: Any) -> Any:
         version = self.versions.get(key := _kind(arguments))
         if version is None:
-            # of its own, as Dynamo keeps no more than eight versions of the same code
+            # a code object of its own, as Dynamo keeps at most eight versions of one
             code = self.function.__code__.replace(co_name=f"{self.function.__name__}_{len(self.versions)}")
             own = FunctionType(code, self.function.__globals__)
             version = self.versions[key] = torch.compile(own, dynamic=False, fullgraph=True)
@@ -34,5 +34,5 @@ def _kind(argument):
 
 @cache
 def compiled(function: Any) -> Any:
-    """The function, compiled when it is called. It has no defaults and no keywords. Nothing is compiled twice."""
+    """The function, compiled when it is called, once for each kind of arguments. It has no defaults or keywords."""
     return Compiled(function)

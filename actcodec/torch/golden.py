@@ -1,7 +1,7 @@
-"""Any mode of the registry for torch tensors: by what is here for it, or by its NumPy model, which makes the real
-payload, slowly.
+"""Any mode of the registry for torch tensors: its torch version, or its NumPy model, which makes the real payload,
+but slowly.
 
-A codec has ``mode``, ``options``, ``encode``, ``decode``, and ``waits``: whether the CPU has to see values, so that it
+A codec has ``mode``, ``options``, ``encode``, ``decode``, and ``waits``: whether the CPU has to see values, and so
 waits for a GPU.
 """
 
@@ -24,7 +24,7 @@ _said: set[str] = set()
 
 
 class Golden:
-    """A mode with its options, as ``actcodec.compress`` takes them. Raises ValueError."""
+    """The NumPy model of a mode, with the options of ``actcodec.compress``. Raises ValueError."""
 
     waits = True
 
@@ -36,7 +36,7 @@ class Golden:
         and 1."""
         compressed, _ = engines.compress("golden", x.float().cpu().numpy(), self.mode.name, **self.options)
         size, side = compressed.payload_bytes, len(compressed.side)
-        # of the tensor's device, and its allocator's
+        # memory of the tensor's device, from its allocator
         content = bytearray(compressed.payload + compressed.side)
         data = torch.frombuffer(content, dtype=torch.uint8).to(x.device, copy=True)
         rest = replace(compressed, payload=b"", side=b"")
@@ -52,9 +52,9 @@ class Golden:
 
 
 def codec(mode: str | Codec, options: Mapping[str, Any], engine: str = "torch") -> Any:
-    """What encodes and decodes in a mode: with the ``engine`` "torch", or "compiled", its torch version if it has
-    one for these options; otherwise, and with "golden", :class:`Golden`. That a mode is slow is said once. A
-    :class:`~actcodec.torch.Codec` is what it is."""
+    """The codec of a mode: with the ``engine`` "torch", or "compiled", its torch version if it has one for these
+    options; otherwise, with a warning that is given once, and with "golden", :class:`Golden`. A
+    :class:`~actcodec.torch.Codec` is used as it is."""
     if isinstance(mode, Codec):
         return Own(mode)
     lane = codecs.find(mode).variant(codecs.find(mode).option_values(options))

@@ -1,4 +1,4 @@
-"""The layers of a PyTorch model, by the shapes of a traced forward pass."""
+"""The layers of a PyTorch model, from the shapes of a traced forward pass."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ OPS = {
     "act": ("gelu", "silu", "sigmoid", "tanh", "elu", "softplus", "mish", "hardswish", "hardsigmoid", "mul", "div",
             "pow", "exp", "log", "sqrt", "rsqrt"),
 }
-"""Ops of ``networks``, and those of ATen that are one. Any other that makes values of activations is a ``move``."""
+"""{op of ``networks``: operations of ATen}. Any other operation that computes values from activations is a ``move``."""
 NAMES = {name: op for op, names in OPS.items() for name in names}
 
 
 def load(text: str, minibatch: int, image: int) -> Graph:
-    """The graph of the model that a function returns, MODULE:FUNCTION, for ``image`` x ``image`` pixels in three
+    """The graph of the model that the function MODULE:FUNCTION returns, for ``image`` x ``image`` pixels in three
     channels. Raises :class:`UserError`."""
     module, colon, name = text.partition(":")
     if not (module and colon and name):
@@ -52,17 +52,18 @@ def load(text: str, minibatch: int, image: int) -> Graph:
     try:
         model = function()
         if not isinstance(model, torch.nn.Module):
-            raise TypeError(f"returns {type(model).__name__}, has to be a torch.nn.Module")
+            raise TypeError(f"returns {type(model).__name__}, must be a torch.nn.Module")
         return trace(model, minibatch, (3, image, image), text.rpartition(":")[2])
     except Exception as error:
         raise UserError(f"--model {text}: {error}") from error
 
 
 def trace(model: torch.nn.Module, minibatch: int, shape: tuple[int, ...], name: str = "model") -> Graph:
-    """A :class:`~actcodec.golden.common.networks.Graph` of a forward pass in training, of samples of ``shape``. Shapes
-    alone are computed: the model moves to the device ``meta``, and loses its weights.
+    """A :class:`~actcodec.golden.common.networks.Graph` of a forward pass in training, for samples of ``shape``. Only
+    shapes are computed: the model moves to the device ``meta``, and loses its weights.
 
-    Operations that make no values of an activation, views among them, are no layers. Raises what the model does.
+    Operations that compute no values from activations, such as views, are no layers. Raises what the model raises, and
+    ValueError if no operation has an activation as its input.
     """
     model = model.train().to("meta")
     x = torch.empty(minibatch, *shape, device="meta")
@@ -78,18 +79,18 @@ def trace(model: torch.nn.Module, minibatch: int, shape: tuple[int, ...], name: 
         for hook in hooks:
             hook.remove()
     if len(tracer.graph.nodes) == 1:
-        raise ValueError("nothing that the model does has an activation as its input")
+        raise ValueError("no operation of the model has an activation as its input")
     return tracer.graph
 
 
 class _Tracer(TorchDispatchMode):
-    """Adds a node to a graph for each operation that makes values of activations."""
+    """Adds a node to a graph for each operation that computes values from activations."""
 
     def __init__(self, graph: Graph, x: torch.Tensor, weights: dict[int, int]) -> None:
         super().__init__()
         self.graph, self.minibatch, self.weights, self.stack = graph, len(x), weights, [""]
-        self.writers = {_memory(x): "input"}  # the layer that wrote a memory last
-        self.alive: list[torch.Tensor] = [x]  # so that no address is used twice
+        self.writers = {_memory(x): "input"}  # {memory: the layer that wrote it last}
+        self.alive: list[torch.Tensor] = [x]  # so that no memory is used twice
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
@@ -114,7 +115,7 @@ class _Tracer(TorchDispatchMode):
         return result
 
     def named(self, aten: str) -> str:
-        """The module that runs, or, in one with several operations, that and the operation."""
+        """The name of the running module, followed by the operation if the module has several."""
         path = self.stack[-1]
         names = (path, f"{path}.{aten}".strip("."), *(f"{path}.{aten}-{i}".strip(".") for i in range(
             2, len(self.graph.nodes) + 3)))
@@ -122,7 +123,7 @@ class _Tracer(TorchDispatchMode):
         return next(name for name in names[0 if leaf else 1:] if name not in self.graph.nodes)
 
     def sample(self, x: torch.Tensor) -> tuple[int, ...]:
-        """Its shape for one sample, flat where the first dimension is another one, or there are too many."""
+        """The shape of one sample; flat if the first dimension is not the minibatch, or if there are too many."""
         if x.dim() and x.shape[0] == self.minibatch and x.dim() <= 5:
             return tuple(x.shape[1:]) or (1,)
         return (-(-x.numel() // self.minibatch),)
@@ -133,7 +134,7 @@ def _memory(x: torch.Tensor) -> int:
 
 
 def _products(op: str, aten: str, args: Any, out: torch.Tensor) -> int:
-    """Products in each value of the output."""
+    """Products per value of the output."""
     if op == "conv":
         x, weight, transposed = args[0], args[1], args[6]
         each = math.prod(weight.shape[1:])

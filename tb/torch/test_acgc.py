@@ -98,7 +98,7 @@ def test_comet_gets_the_bound_itself():
 def test_parameters_are_checked(options, what):
     with pytest.raises(ValueError, match=what):
         at.AcGc(at.Compress(small(), "none"), CHOICES, **options)
-    with pytest.raises(ValueError, match="a choice has no mode"):
+    with pytest.raises(ValueError, match="choices has a rule without a mode"):
         at.AcGc(at.Compress(small(), "none"), [at.rule(None)])
     with pytest.raises(ValueError, match="has no layer"):
         at.AcGc(at.Compress(nn.ReLU(), "none"), CHOICES)

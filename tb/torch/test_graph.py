@@ -107,14 +107,14 @@ def test_what_needs_values_is_refused():
 
     with pytest.raises(Exception, match="meta"):
         trace(Peeks(), 1, (3, 8, 8))
-    with pytest.raises(ValueError, match="nothing that the model does"):
+    with pytest.raises(ValueError, match="no operation of the model"):
         trace(nn.Identity(), 1, (3, 8, 8))
 
 
 @pytest.mark.parametrize(("text", "message"), [
     ("model", "must be MODULE:FUNCTION"), (":x", "must be MODULE:FUNCTION"), ("no_such_module:x", "No module named"),
     ("actcodec.torch.resnet:resnet9", "has no attribute 'resnet9'"), ("builtins:int", "returns int"),
-    ("torch.nn:Identity", "nothing that the model does")])
+    ("torch.nn:Identity", "no operation of the model")])
 def test_wrong_models_are_one_line(text, message):
     with pytest.raises(UserError, match=message):
         load(text, 2, 32)
