@@ -13,7 +13,7 @@ WORD = 4  # bytes of a value
 
 
 class Bitpack:
-    """One of the modes ``bitpack-*``; there is nothing to ``compile``. Raises ValueError."""
+    """One of the modes ``bitpack-*``; ``compile`` has no effect. Raises ValueError for an illegal option."""
 
     waits = False
 

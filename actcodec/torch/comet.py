@@ -1,8 +1,8 @@
 """COMET in torch, bit-equal to ``golden/comet`` (COMET, section 3.4).
 
-Kept are the integers of prequantisation, in four, eight or sixteen bits each, and a bit for each where zeros are left
-out: what comes back depends on nothing else. Prediction and codes only decide how many bytes the streams have. They are
-counted, exactly: a code's length for each symbol, what escapes add, and what interleaving adds.
+It keeps the integers of prequantisation, in four, eight or sixteen bits each, and a bit for each if zeros are left out:
+the decoded values depend on nothing else. Prediction and codes only determine the size of the streams, which is counted
+exactly: the length of each symbol's code, and what escapes and interleaving add.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,8 @@ WRAP = books.SYMBOLS // 2
 
 class Comet:
     """The mode ``comet`` with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if
-    ``compile``. Bound, predictor and code book are found by the CPU, which waits for the device. Raises ValueError."""
+    ``compile``. The CPU chooses bound, predictor and code book, for which it waits for the device. Raises ValueError
+    for an illegal option."""
 
     waits = True
 
@@ -42,7 +43,7 @@ class Comet:
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions. Raises ValueError
-        where golden does."""
+        when golden does."""
         shape, cdus = seen(x.shape), self.options["cdus"]
         s = prequantise.step(self._bound(x))
         q, kept = self._quantized(x.view(-1), s)
@@ -69,7 +70,7 @@ class Comet:
         return model.range_bound(low, high, bounds["relative_bound"])
 
     def _quantized(self, x, s):
-        """Integers, int16, and the places of outliers."""
+        """The integers of ``x``, int16, and the indices of outliers."""
         if native := kernels.of(__name__, x):
             q = torch.empty(x.shape, dtype=torch.int16)
             kept = torch.empty(native.quantize(x, x.numel(), s, float(prequantise.LARGEST), q), dtype=torch.int64)
@@ -80,7 +81,7 @@ class Comet:
         return q, outside.nonzero().view(-1)
 
     def _sizes(self, q, kept, shape, cdus):
-        """Bytes of each stream, with the predictor and the book that golden chooses."""
+        """The bytes of each stream, with the predictor and the book that golden chooses."""
         view, configs = blocks.view(shape), model.configs(shape, self.options["predictor"])
         if native := kernels.of(__name__, q):
             place, (*lengths, escaped) = cheapest(native, q, view, configs)
@@ -100,7 +101,7 @@ class Comet:
             yield size(rounds, code, escape if kept.numel() or escaped else None)
 
     def _symbols(self, q, view, config):
-        """In memory order, in parts that do not depend on each other."""
+        """The symbols in memory order, in parts that do not depend on each other."""
         if config.tiled:  # rows of tiles
             step = LANES * max(1, packing.part_of(q) // (LANES * view.width))
             for first in range(0, view.rows, step):
@@ -113,13 +114,13 @@ class Comet:
 
 
 def way(config: Any) -> tuple[bool, ...]:
-    """What is done in a configuration."""
+    """A configuration as a tuple: (tiled, horizontal, vertical, signed)."""
     return config.tiled, config.horizontal, config.vertical, config.signed
 
 
 def cheapest(native: Any, q: torch.Tensor, view: Any, configs: Sequence[Any]) -> tuple[int, list[int]]:
-    """The place of the configuration that golden chooses; how many codes its book has of each length, and how many
-    symbols that escapes."""
+    """The index of the configuration that golden chooses; the number of codes of each length in its book, then that
+    of symbols that escape."""
     result = torch.empty(books.MAX_LENGTH + 1, dtype=torch.int64)
     place = native.cheapest(q, view.rows, view.width, view.height, len(configs),
                             torch.tensor([way(one) for one in configs], dtype=torch.int64), result)
@@ -127,21 +128,21 @@ def cheapest(native: Any, q: torch.Tensor, view: Any, configs: Sequence[Any]) ->
 
 
 def narrow_words(q: torch.Tensor) -> Any:
-    """Flat int16 in the least bytes: :class:`~actcodec.torch.packing.Sparse`, and the bits of its values."""
+    """Flat int16 in as few bytes as possible: a :class:`~actcodec.torch.packing.Sparse`, and the bits of its values."""
     low, high = map(int, torch.aminmax(q)) if q.numel() else (0, 0)
     bits = 4 if low >= -8 and high < 8 else 8 if low >= -128 and high < 128 else 16
     if bits == 16:
         return sparse(q), bits
     packed = sparse(q.to(torch.int8))
     if bits == 4:
-        dense = q.numel() // 2 <= packed.values.numel() // 2 + -(-q.numel() // 8)  # of four bits, zeros may be less
+        dense = q.numel() // 2 <= packed.values.numel() // 2 + -(-q.numel() // 8)  # zeros may cost less than bits
         values = q.to(torch.int8) if dense else packed.values
         packed = Sparse(None if dense else packed.bits, pack_codes((values & 15).view(torch.uint8), 4))
     return packed, bits
 
 
 def widen_words(found: Any, bits: Any, count: int) -> Any:
-    """The reverse."""
+    """The inverse of :func:`narrow_words`: flat values, ``count`` of them."""
     if bits != 4:
         return found.dense(count)
     number = count if found.bits is None else int(unpack_bits(found.bits, count).sum())
@@ -150,13 +151,13 @@ def widen_words(found: Any, bits: Any, count: int) -> Any:
 
 
 def quantize(x: torch.Tensor, s: Any) -> tuple[torch.Tensor, ...]:
-    """q, int16, of flat float32 values and a step (float64, on their device), and which are outliers, whose q is 0. As
-    golden's ``prequantise.quantize``: a quotient of float64 numbers is as good as an exact one."""
+    """q, int16, of flat float32 values and a step (float64, on their device), and a bool for each outlier, whose q is
+    0. As golden's ``prequantise.quantize``: a float64 quotient is as good as an exact one."""
     q = torch.empty(x.shape, dtype=torch.int16, device=x.device)
     outside = torch.empty(x.shape, dtype=torch.bool, device=x.device)
     part = packing.part_of(x)
     for i in range(0, x.numel(), part):
-        y = x[i:i + part].double() / s  # not times 1 / s; by a Python number, CUDA would do that
+        y = x[i:i + part].double() / s  # s is a tensor: CUDA multiplies by 1 / number
         y = torch.trunc(y + torch.copysign(torch.full_like(y, 0.5), y))  # half away from zero
         out = ~(y.abs() <= prequantise.LARGEST)
         q[i:i + part] = torch.where(out, 0, y)
@@ -165,8 +166,8 @@ def quantize(x: torch.Tensor, s: Any) -> tuple[torch.Tensor, ...]:
 
 
 def predicted(q: torch.Tensor, view: Any, config: Any, first: int) -> torch.Tensor:
-    """Symbols, int16 [n], in memory order, of flat q, by a configuration (tiled, horizontal, vertical, signed). As
-    golden's ``lorenzo.residuals``; ``first`` is the row that it begins with, if ``tiled``, a multiple of 8."""
+    """Symbols, int16 [n], in memory order, of flat q, in a configuration (tiled, horizontal, vertical, signed). As
+    golden's ``lorenzo.residuals``; if ``tiled``, ``first`` is the row at which q begins, a multiple of 8."""
     tiled, horizontal, vertical, signed = config
     d = q.view(view.rows, view.width) if tiled else padded(q, lorenzo.GROUP).view(-1, lorenzo.GROUP)
     if vertical:
@@ -195,8 +196,8 @@ def joined_left(view: Any, device: Any, first: int) -> torch.Tensor:
 
 
 def tables(book: Any) -> Any:
-    """Of each symbol, and of :data:`OUTLIER`: the code's length in bits, and its escape's in bytes; float64, which is
-    summed fastest."""
+    """For each symbol, and :data:`OUTLIER`: the length of its code in bits, and of its escape in bytes; float64, which
+    is summed fastest."""
     symbol = np.arange(books.SYMBOLS + 1)
     code = np.full(symbol.shape, book.length[-1], np.float64)
     code[:book.U] = book.length[:-1]
@@ -206,7 +207,7 @@ def tables(book: Any) -> Any:
 
 
 def streams(u: torch.Tensor, shape: Sequence[int], tiled: Any, cdus: int) -> Iterator[Any]:
-    """Rounds of each CDU's stream: symbols, int16 [rounds, 8]."""
+    """The rounds of each CDU's stream: symbols, int16 [rounds, 8]."""
     view = blocks.view(shape)
     if cdus == 1 and (not tiled or view.rows % LANES == view.width % LANES == 0):
         orders: Iterable[Any] = [u]  # whole sectors: only their order differs, and the last one stays the last
@@ -218,10 +219,10 @@ def streams(u: torch.Tensor, shape: Sequence[int], tiled: Any, cdus: int) -> Ite
 
 
 def size(rounds: Any, code: Any, escape: Any) -> Any:
-    """Bytes of a stream of these rounds. Without ``escape`` there is none in them.
+    """The bytes of a stream of these rounds. If ``escape`` is None, no symbol in them escapes.
 
-    A lane has had 2 bytes and one for each 8 bits of all steps but the last one (see golden's ``interleave``). In a
-    round with escapes there is a step for each byte of the longest one, in which other lanes take one bit.
+    A lane consumes 2 bytes, and one for each 8 bits of all steps except the last one (see golden's ``interleave``). A
+    round with escapes has a step for each byte of the longest one, in which other lanes take one bit.
     """
     if not len(rounds):
         return 0

@@ -29,24 +29,24 @@ __all__ = ["Compress"]
 class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     """Keeps the activations of a model compressed between its forward and its backward pass.
 
-    A context around the forward pass, or a decorator of the function that does it; the backward pass may be inside or
-    outside. What is tensor for tensor compressed is decided by rules: the first that matches counts.
+    Use it as a context around the forward pass, or as a decorator of the function that runs it; the backward pass may
+    be inside or outside. Rules decide how each tensor is compressed: the first one that matches applies.
 
-    Where a backward pass needs less than values, less is kept, whatever the mode: a bit of a value for ReLU, ReLU6,
-    hardtanh, clamp, leaky ReLU, threshold and dropout, if the rule for ``mask`` loses anything; four for the place of a
+    Where a backward pass needs less than values, less is kept, whatever the mode: one bit per value for ReLU, ReLU6,
+    hardtanh, clamp, leaky ReLU, threshold and dropout, if the rule for ``mask`` is lossy; four bits for the place of a
     maximum, if there is a rule for ``pool``; nothing of the input of a max pooling, if there are rules.
 
     A tensor is compressed if it is float32, float16 or bfloat16, belongs to the graph (weights, pictures and buffers do
-    not) and has a rule. Tensors that share memory are kept once. Under ``torch.utils.checkpoint`` its inputs are
-    compressed, and what it recomputes is not. Warns, once, if a pass saved tensors and none was compressed, and of a
-    rule for a layer that the model does not have.
+    not) and has a rule. Tensors that share memory are kept once. The inputs of ``torch.utils.checkpoint`` are
+    compressed; what it recomputes is not. Warns, once, if a pass saved tensors and none was compressed, and of a rule
+    for a layer that the model does not have.
 
     What a graph of ``torch.compile`` saves is compressed, too, whether the model was compiled before or after. Its
-    tensors are of no layer; those without a negative value count as ``relu``, with their signs exact, bools as
-    ``mask``, and others as ``dense``.
+    tensors belong to no layer; those without a negative value count as ``relu``, with exact signs, bools as ``mask``,
+    and others as ``dense``.
 
-    Raises ValueError for a preset, rule or option that cannot be, and for a model in ``DataParallel``, whose threads
-    hooks do not reach.
+    Raises ValueError for an illegal preset, rule or option, and for a model in ``DataParallel``, whose threads hooks do
+    not reach.
 
     Parameters
     ----------
@@ -57,24 +57,24 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         ``sfpr``, ``jpeg-base``, ``jpeg-act``), or ``division-paper`` or ``comet-paper``, which are what these papers
         do, or any mode of the registry, for all activations.
     rules : list
-        In its place: what :func:`~actcodec.torch.rule` makes.
+        Instead of a preset: a list of :func:`~actcodec.torch.rule`.
     engine : str
-        ``torch`` counts the bytes of the payload, and holds as many or little more, on the CPU by native kernels
-        (:mod:`actcodec.torch.kernels`); ``compiled`` does the same through
-        ``torch.compile``; ``golden`` makes the real payload, slowly. Gradients and sizes are the same.
+        ``torch`` counts the bytes of the payload, and holds as many or slightly more; on the CPU it uses native kernels
+        (:mod:`actcodec.torch.kernels`). ``compiled`` does the same through ``torch.compile``; ``golden`` makes the real
+        payload, slowly. Gradients and sizes are the same.
     min_values : int
-        Smaller tensors are left as they are.
+        Tensors with fewer values are left as they are.
     error_every : int
-        Passes from one measurement of the error to the next, which decodes everything once more, in float64; 0 for
-        never.
+        Passes from one measurement of the error to the next; each decodes everything once more, and compares in
+        float64. 0: never.
     schedule : Schedule
-        Options by the number of the pass, such as :func:`~actcodec.torch.optl5h`. ``step`` is the number of the next
-        one; set it when training is resumed.
+        Options by the number of the pass, such as :func:`~actcodec.torch.optl5h`. The attribute ``step`` is the number
+        of the next pass; set it when training resumes.
     offload : str
-        ``cpu`` moves payloads to the memory of the host, pinned and on a stream of their own, and brings them back
-        ahead of their use. On the CPU they are copied.
+        ``cpu`` moves payloads to pinned memory of the host, on a stream of their own, and fetches them back ahead of
+        their use. On the CPU they are copied.
     **options
-        Those of the modes: ``dqt="optH"``, ``signs=True``.
+        Options of the modes, such as ``dqt="optH"`` or ``signs=True``.
     """
 
     def __init__(self, model: torch.nn.Module, preset: str = "jpeg-act", *, rules: Sequence[Any] | None = None,
@@ -99,8 +99,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         self.reset()
 
     def set(self, preset: str | None = None, *, rules: Any = None, **options: Any) -> None:
-        """Other rules from the next tensor on: a preset, a list, or the same ones with other options. Raises
-        ValueError."""
+        """Changes the rules from the next tensor on: to a preset, a list, or the same ones with other options. Raises
+        ValueError as the constructor does."""
         if rules is not None:
             self.rules = ruling.with_options(rules, options)
         elif preset is not None:
@@ -116,15 +116,15 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     @property
     def waits(self) -> bool:
-        """Whether the CPU waits for a GPU in each pass, as a mode asks it what values are like."""
+        """Whether the CPU waits for a GPU in each pass, since a mode depends on values."""
         return any(one and one.waits for one in self._codecs)
 
     def reset(self) -> None:
-        """Forgets what the report would show."""
+        """Clears the report."""
         self._meter, self._passes = Meter(), 0
         self._rows: dict[tuple[str, int], Row] = {}
         self._entries: weakref.WeakValueDictionary[Any, Entry] = weakref.WeakValueDictionary()
-        self._left: Counter[str] = Counter()  # what the innermost pass saved and left as it is, and why
+        self._left: Counter[str] = Counter()  # {why: tensors of this context that are left as they are}
 
     def report(self) -> Report:
         """A :class:`~actcodec.torch.report.Report` of the last pass."""
@@ -132,7 +132,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     @torch.no_grad()
     def kept(self, tensor: torch.Tensor) -> Any:
-        """The layer that saved a tensor first, and its values as the backward pass will have them; None for a tensor
+        """The layer that saved a tensor first, and its values as the backward pass will see them; None for a tensor
         that was not saved."""
         entry = self._entries.get(saved.key(tensor))
         if entry is None or entry.row is None or None not in entry.forms:
@@ -199,7 +199,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         return packed if isinstance(packed, torch.Tensor) else packed[0].restore(*packed[1:])
 
     def _new(self, tensor, need):
-        """The entry of a tensor that is not kept yet."""
+        """A new entry for a tensor."""
         if self.layers.own(tensor):
             entry = Entry(tensor, "other", None)
             entry.forms[None] = Form(tensor)
@@ -231,8 +231,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         return entry
 
     def _unfit(self, tensor, size, graph):
-        """Why a tensor is not compressed, whatever the rules are; in words that follow a number. ``graph`` has the
-        arguments of the compiled graph that saves it, if there is one."""
+        """Why a tensor is not compressed, whatever the rules are, in words that follow a number; empty if it may be.
+        ``graph`` has the arguments of the compiled graph that saves it, if any."""
         if not saved.inside(tensor, graph) if graph else not tensor.requires_grad or saved.of_leaf(tensor):
             return "outside of the graph (pictures, statistics)"
         if tensor.dtype not in saved.FLOATS:
@@ -243,7 +243,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     @torch.no_grad()
     def _keep(self, entry, need, tensor):
-        """Keeps a tensor for what is needed of it, as the rules say, and returns by which of its forms."""
+        """Keeps of a tensor what is needed, by the rules, and returns the key of its form."""
         if entry.kind in ruling.KINDS and need is SHAPE and self.rules:
             self._compressed = True
             entry.row.update(entry)
@@ -272,7 +272,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if isinstance(need, Places):
             return Form(tensor, None, need if self._chosen("pool", entry) else None, self._host)
         if need is None:
-            mask = entry.kind == "mask"  # of a dropout, and somebody asks for more than its bits
+            mask = entry.kind == "mask"  # of a dropout, and an operation needs more than its bits
             chosen = self._chosen(entry.kind, entry) if entry.kind in ruling.KINDS and not mask else None
             if entry.signed and chosen is not None and chosen.mode.lossy:
                 chosen = Signed(chosen, self._bits)
@@ -283,7 +283,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         return Form(tensor, chosen if tensor.is_floating_point() else None, None, self._host)  # values serve as well
 
     def _share(self, entry, values, tensor):
-        """Those that need a bit get the values, now that they are there, if these tell it; else the bit itself."""
+        """Now that values are kept, operations that need a bit use them, if they tell it, else a form of its own."""
         for need, form in list(entry.forms.items()):
             if isinstance(need, Bit) and serves(values, need):
                 entry.replace(need, None)
@@ -292,7 +292,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
                 entry.forms[need].users = form.users
 
     def _chosen(self, kind, entry):
-        """The codec that the rules have for a kind of tensor; None for none."""
+        """The codec that the rules have for a kind of tensor, or None."""
         return next((codec for rule, codec in zip(self.rules, self._codecs, strict=True)
                      if rule.matches(kind, entry.row.layer, entry.shape)), None)
 
@@ -305,7 +305,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
 
 def relative_error(values: torch.Tensor, exact: torch.Tensor) -> Any:
-    """L2, over the tensor; 0 if both are equal."""
+    """Relative L2 error of ``values``; 0 if both are equal."""
     exact = exact.detach().double()
     error = (values.double() - exact).norm()
     return float(error / exact.norm()) if error else 0.0

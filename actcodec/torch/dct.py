@@ -21,7 +21,7 @@ FIRST, SECOND = 8, 11  # bits that a pass rounds away
 
 
 def _rounded(parts, factors, drop):
-    """floor((sum of parts times factors + half) / 2^drop)."""
+    """floor((sum of parts times factors + half) / 2^drop), where half is 2^(drop - 1)."""
     total = parts[0] * factors[0]
     for part, factor in zip(parts[1:], factors[1:], strict=True):
         total.add_(part, alpha=factor)
@@ -44,7 +44,7 @@ def _forward(x, dim, drop):
 
 
 def _inverse(c, dim, drop):
-    """Its inverse: eight brackets, each rounded, then sums without rounding."""
+    """The inverse of :func:`_forward`: eight rounded terms, then sums without rounding."""
     c = c.unbind(dim)
     even = [_rounded((c[0], c[4]), (K4, K4), drop), _rounded((c[0], c[4]), (K4, -K4), drop)]
     turned = [_rounded((c[2], c[6]), (K2, K6), drop), _rounded((c[2], c[6]), (K6, -K2), drop)]
@@ -55,13 +55,13 @@ def _inverse(c, dim, drop):
 
 
 def forward(blocks: torch.Tensor) -> torch.Tensor:
-    """2-D DCT-II of int32 blocks [8, 8, n] of int8 values: int32 coefficients, vertical frequency first, that are the
-    orthonormal ones times 2^FRACTION_BITS."""
+    """2-D DCT-II of blocks of int8 values, int32 [8, 8, n]: the orthonormal coefficients times 2^FRACTION_BITS, int32,
+    vertical frequency first."""
     return _forward(_forward(blocks, 1, FIRST), 0, SECOND)
 
 
 def inverse(coefficients: torch.Tensor) -> torch.Tensor:
-    """Inverse of int32 coefficients [8, 8, n] without fraction bits: int32 values, -128 to 127."""
+    """Inverse DCT of int32 coefficients [8, 8, n] without fraction bits: int32 values, -128 to 127."""
     x = _inverse(_inverse(coefficients.clamp(*COEFFICIENTS), 0, FIRST), 1, SECOND)
     x[:, :4].add_(32)  # as in golden: half up would lift every pixel, so half of a row has half a step less
     x[:, 4:].add_(31)

@@ -1,6 +1,6 @@
 """DIVISION in torch, in integers, bit-equal to ``golden/division`` (DIVISION, sections 4.1 and 4.2).
 
-Kept are the codes, as many in a byte as fit, and the level of each segment. The bytes of the payload follow from the
+It keeps the codes, as many per byte as fit, and the level of each segment. The size of the payload follows from the
 shape.
 """
 
@@ -31,10 +31,10 @@ STEP = 1 << 16  # from a bfloat16 to the next one, in the bits of a float32
 
 
 class Segments(NamedTuple):
-    """Golden's segments as tensors. Of the rows of all blocks: ``number`` of the segment, int64 [blocks * 8], that of
-    a void row being one more than there are; None where each block is one. ``front``: whether the average is over a
-    value, bool [blocks, 8, 8]; None where it is over all. ``exists`` likewise. Of each segment: ``shift``, so many bits
-    make the sum of its front a mean in 64ths; ``plane``."""
+    """Golden's segments as tensors. ``number``: the segment of each row of all blocks, int64 [blocks * 8], one past the
+    last for a void row; None if each block is a segment. ``front``: the values that are averaged, bool [blocks, 8, 8];
+    ``exists``: the values of the tensor, likewise; both None if these are all. For each segment: ``shift``, the bits by
+    which the sum of its front becomes a mean in 64ths, and ``plane``."""
 
     number: torch.Tensor | None
     front: torch.Tensor | None
@@ -55,21 +55,21 @@ class Segments(NamedTuple):
                    moved((6 - found.a - found.c).astype(np.int32))[:, None], moved(found.plane))
 
     def sums(self, rows: torch.Tensor) -> torch.Tensor:
-        """Of each segment, of integers of each row of each block [blocks, 8]: [segments, 1]."""
+        """The sum for each segment, [segments, 1], of an integer per row of each block, [blocks, 8]."""
         if self.number is None:
             return rows.sum(1, keepdim=True, dtype=rows.dtype)
         total = torch.zeros(len(self.plane) + 1, dtype=rows.dtype, device=rows.device)
         return total.index_add_(0, self.number, rows.view(-1))[:-1, None]
 
     def least(self, rows: torch.Tensor) -> torch.Tensor:
-        """Smallest one of each segment, likewise."""
+        """The smallest one for each segment, likewise."""
         if self.number is None:
             return rows.amin(1, keepdim=True)
         total = torch.full((len(self.plane) + 1,), torch.iinfo(rows.dtype).max, dtype=rows.dtype, device=rows.device)
         return total.scatter_reduce_(0, self.number, rows.view(-1), "amin")[:-1, None]
 
     def spread(self, values: torch.Tensor) -> torch.Tensor:
-        """A number of each segment [segments, 1] for all of its rows, [blocks, 8 or 1, 1]; 0 for void ones."""
+        """A number per segment, [segments, 1], copied to all of its rows, [blocks, 8 or 1, 1]; 0 for void ones."""
         if self.number is None:
             return values[:, None]
         return F.pad(values, (0, 0, 0, 1)).index_select(0, self.number).view(-1, LANES, 1)
@@ -77,7 +77,7 @@ class Segments(NamedTuple):
 
 class Division:
     """The mode ``division`` with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if
-    ``compile``. The CPU waits for the device to know whether a table fits. Raises ValueError."""
+    ``compile``. The CPU waits for the device to learn whether a table fits. Raises ValueError for an illegal option."""
 
     waits = True
 
@@ -104,11 +104,11 @@ class Division:
                       2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes)
 
     def _encode(self, values, view, scales, delta, lfc):
-        """Codes and levels, in parts."""
+        """Codes and levels of all values, computed in parts."""
         bits, offset = self.options["bits"], self.options["offset"]
         codes, bases, blocks, device = [], [], 0, values.device
         for part, planes, _ in parts.pieces(view, packing.part_of(values)):
-            # 32 steps, which take minutes to compile
+            # not compiled: its 32 steps take minutes
             random = noise(part, bits, self.options["seed"], self.options["rounding"], device, blocks // GROUP)
             code, base = self._function(encode_values)(
                 values[planes], part, self._segments(part, device), scales_of(scales, planes), delta[planes], random,
@@ -144,7 +144,7 @@ class Division:
         return self._known[view, device]
 
     def _table(self, x, view):
-        """k (float32), delta (int8) and whether there is an offset, as the mode's ``fitted`` of golden's ``table``."""
+        """k (float32), delta (int8) and whether there is an offset, as golden's ``table``."""
         lfc = self.options["lfc"]
         if lfc != "auto" or (not view.tiled and view.sectors < LANES):
             lfc = lfc == "on"
@@ -154,7 +154,7 @@ class Division:
         return (*plain, False) if costs[0] < costs[1] else (*pooled, True)
 
     def _fitted(self, x, view, lfc):
-        """Of all planes."""
+        """k and delta of all planes."""
         if native := kernels.of(__name__, x):
             k, delta = torch.empty(view.planes), torch.empty(view.planes, dtype=torch.int8)
             native.fit(x, *seen_by(view), self.options["bits"], lfc, self.options["offset"] == "min",
@@ -183,22 +183,22 @@ class Division:
 
 
 def seen_by(view: Any) -> tuple[int, ...]:
-    """A view as kernels take it."""
+    """The arguments of kernels for a view."""
     return view.tiled, view.rows, view.width, view.height
 
 
 def scales_of(scales: sfpr.Scales, planes: slice) -> sfpr.Scales:
-    """Those of some planes."""
+    """The scales of some planes."""
     return sfpr.Scales(scales.k[planes], scales.r[planes], scales.plain)
 
 
 def quotient(numerator: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
-    """Of float64 numbers; by 0 it is as good as infinite."""
+    """The quotient of float64 numbers; infinite for a divisor of 0."""
     return torch.where(divisor == 0, torch.inf, numerator / divisor)
 
 
 def normal(x: torch.Tensor) -> torch.Tensor:
-    """Subnormal and non-finite numbers count as 0."""
+    """``x`` with 0 for subnormal and non-finite numbers."""
     magnitude = x.abs()
     return torch.where((magnitude >= sfpr.TINY) & (magnitude < torch.inf), x, 0)
 
@@ -212,14 +212,14 @@ def split(y: torch.Tensor, view: Any) -> torch.Tensor:
 
 
 def join(blocks: torch.Tensor, view: Any) -> torch.Tensor:
-    """The reverse of :func:`split`: flat."""
+    """The inverse of :func:`split`: flat values."""
     if view.tiled:
         blocks = blocks.view(-1, view.sectors, LANES, LANES).transpose(1, 2)
     return blocks.reshape(-1)[:view.rows * view.sectors * LANES].view(view.rows, -1)[:, :view.width].reshape(-1)
 
 
 def exact(y: torch.Tensor, segments: Any, lfc: bool, offset: str) -> torch.Tensor:
-    """What is taken off the integers (int32) of each segment, before rounding, in 64ths: int32 [segments, 1]."""
+    """The offset of each segment of integers (int32), before rounding, in 64ths: int32 [segments, 1]."""
     if not lfc:
         return torch.zeros_like(segments.shift)
     if offset == "min":
@@ -231,8 +231,9 @@ def exact(y: torch.Tensor, segments: Any, lfc: bool, offset: str) -> torch.Tenso
 
 
 def extremes(x: torch.Tensor, view: Any, segments: Any, scale: Any, way: Any) -> Any:
-    """Smallest and largest value of each plane, of values [planes, n] times ``scale`` (float64 [planes]), rounded, less
-    the level of its segment; in 64ths, before that is rounded, if ``fine``. ``way`` is (lfc, offset, fine)."""
+    """The smallest and the largest value of each plane, of values [planes, n] times ``scale`` (float64 [planes]),
+    rounded, minus the offset of the segment; in 64ths, with the offset before rounding, if ``fine``. ``way`` is (lfc,
+    offset, fine)."""
     lfc, offset, fine = way
     y = torch.round(x.double() * scale[:, None]).to(torch.int32)
     if lfc:
@@ -247,13 +248,13 @@ def extremes(x: torch.Tensor, view: Any, segments: Any, scale: Any, way: Any) ->
 
 
 def rotated(x: torch.Tensor, left: int) -> torch.Tensor:
-    """16-bit numbers rotated to the left."""
+    """16-bit numbers, rotated to the left."""
     return (x << left | x >> 16 - left) & LOW
 
 
 def noise(view: Any, bits: int, seed: int, rounding: str, device: Any, first: int = 0) -> torch.Tensor:
-    """What is added to each value before it is cut to a code: int16 [blocks, 8, 8]. As golden's ``dither.noise``;
-    ``first`` is the number of the first group of blocks."""
+    """The number that is added to each value before truncation to a code: int16 [blocks, 8, 8]. As golden's
+    ``dither.noise``; ``first`` is the number of the first group of blocks."""
     if rounding == "nearest":
         return torch.full((1, 1, 1), 1 << 5 - bits, dtype=torch.int16, device=device)
     group = first + torch.arange(-(-view.blocks // GROUP), device=device)
@@ -274,7 +275,7 @@ def noise(view: Any, bits: int, seed: int, rounding: str, device: Any, first: in
 
 def encode_values(x: torch.Tensor, view: Any, segments: Any, found: Any, delta: torch.Tensor, random: torch.Tensor,
           way: Any) -> Any:
-    """Codes of a tensor, by its table and with a :func:`noise`, flat uint8, and the level of each segment, int8
+    """The codes of a tensor, flat uint8, with its table and :func:`noise`, and the level of each segment, int8
     [segments, 1]. ``way`` is (bits, lfc, offset)."""
     bits, lfc, offset = way
     y = split(sfpr.quantize(x, view.jpegact, found), view).to(torch.int16)
@@ -285,6 +286,6 @@ def encode_values(x: torch.Tensor, view: Any, segments: Any, found: Any, delta: 
 
 
 def level(code: Any, base: Any, view: Any, segments: Any, bits: Any) -> Any:
-    """Flat int8 of what :func:`encode_values` gave, its codes as [blocks, 8, 8]."""
+    """The inverse of :func:`encode_values`: flat int8 values of its codes, as [blocks, 8, 8], and levels."""
     base = segments.spread(base.to(torch.int16))
     return join((base + (code.to(torch.int16) << 6 - bits)).clamp(max=127).to(torch.int8), view)

@@ -1,4 +1,4 @@
-"""A tensor that autograd saves, as it is kept for the operations that saved it."""
+"""A tensor that autograd saves, and the forms in which it is kept for the operations that saved it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Entry", "Form", "serves"]
 
 
 class Form:
-    """One way to keep a tensor: by a ``codec``, for what is ``need``ed of it or for its values; or, without a codec, as
-    it is. A payload may be at a ``host``."""
+    """One form of a tensor: what is ``need``ed of it, or its values, compressed by a ``codec``; without both, the
+    tensor as it is. A ``host`` takes the payload."""
 
     def __init__(self, tensor: torch.Tensor, codec: Any = None, need: Need | None = None,
                  host: HostMemory | None = None) -> None:
@@ -27,7 +27,7 @@ class Form:
         self.cache: torch.Tensor | None = None
         start = time.perf_counter()
         if codec is None and need is None:
-            # detached it does not hold the graph that it is part of, and shares its version
+            # detached, it does not keep its graph alive, but shares its version
             self.packed, self.version = tensor.detach(), tensor._version
         elif need is None:
             values = tensor.detach().resolve_neg().float().contiguous()
@@ -35,38 +35,38 @@ class Form:
         else:
             self.packed = need.encode(codec, tensor)
         self.moved = host.take(self.packed) if host is not None and not self.kept else None
-        if self.moved is not None:  # all that stays here are figures
+        if self.moved is not None:  # only figures stay here
             self.packed = replace(self.packed, data=None,
                                   held=self.packed.held if self.moved.device.type == "cpu" else 0)
         self.seconds = time.perf_counter() - start
 
     @property
     def kept(self) -> bool:
-        """Whether it is the tensor as it is."""
+        """Whether this is the tensor as it is."""
         return self.codec is None and self.need is None
 
     @cached_property
     def mode(self) -> str:
-        """The name of what it is kept by."""
+        """The mode that compressed it."""
         if self.codec is None:
             return self.packed.mode
         mode = self.codec.mode
-        # it may have fallen back
+        # the mode may have fallen back
         return mode.variant(self.codec.options).name if self.packed.mode == mode.name else self.packed.mode
 
     @property
     def table(self) -> str:
-        """Its quantization table, if there is one."""
+        """The name of its quantization table, if any."""
         options = {} if self.codec is None else self.codec.options
         return str(options["dqt"]) if "dqt" in options and self.packed.mode == self.codec.mode.name else ""
 
     @property
     def mask(self) -> str:
-        """The mode of bits that are packed beside the values, if there are any."""
+        """The mode of the bits that are packed with the values, if any."""
         return getattr(self.codec, "mask", "")
 
     def values(self, entry: Entry) -> torch.Tensor:
-        """The tensor of an entry as its backward passes will have it."""
+        """The tensor of an entry as backward passes will see it."""
         if self.kept:
             return self.packed
         packed = self.packed if self.moved is None else self.moved.fetch()
@@ -79,7 +79,7 @@ class Form:
 
 
 class Entry:
-    """A tensor that is kept, once for all operations that need the same of it: ``forms`` by what they need, None being
+    """A tensor that is kept, once for all operations that need the same of it: ``forms`` by what they need, None for
     its values."""
 
     def __init__(self, tensor: torch.Tensor, kind: str, row: Any) -> None:
@@ -91,11 +91,12 @@ class Entry:
         self.signed = False  # its values' signs have to be exact
 
     def replace(self, old: Need, new: Need | None) -> None:
-        """Those that need ``old`` get what is there for ``new``."""
+        """Operations that need ``old`` use the form for ``new`` from now on."""
         self.forms[new].users += self.forms.pop(old).users
 
     def restore(self, need: Need | None, shape: torch.Size, stride: tuple[int, ...]) -> torch.Tensor:
-        """The tensor as one of its users saw it. As long as others are to come, it is not decoded again."""
+        """The tensor as one of its users saw it. Decoded values are cached until the last user has read them. Raises
+        RuntimeError if a tensor that is kept as it is was changed in place."""
         form = self.forms.get(need) or self.forms.get(None)
         if form is None or (need is SHAPE and not form.kept):
             return torch.empty_strided(shape, stride, dtype=self.dtype, device=self.device).zero_()
@@ -114,13 +115,14 @@ class Entry:
         return self.seen(values, shape, stride)
 
     def seen(self, values: torch.Tensor, shape: torch.Size, stride: tuple[int, ...]) -> torch.Tensor:
-        """Values as another user sees the same memory."""
+        """Values in the shape and strides of another user of the same memory."""
         same = (values.shape, values.stride()) == (shape, stride) or not self.fills
         return values if same else values.as_strided(shape, stride)
 
 
 def serves(values: Form, need: Need | None) -> bool:
-    """Whether values, as they are kept, tell a bit exactly. With ``signs`` no positive value becomes 0."""
+    """Whether the form of the values also serves a need. A bit must be exact: with ``signs`` no positive value becomes
+    0."""
     if not isinstance(need, Bit):
         return need is None
     if values.codec is None or not values.codec.mode.lossy:

@@ -1,7 +1,7 @@
 """Gist's DPR and SSDC in torch, in integers, bit-equal to ``golden/gist`` (Gist, section III-A).
 
-Codes are kept in words, as in the payload; of SSDC, values or codes that are not zero, and a bit for each value instead
-of their columns. The bytes of the payload are counted.
+Codes are kept in words, as in the payload; for SSDC, values or codes that are not zero, and a bit for each value
+instead of their columns. The size of the payload is counted.
 """
 
 from functools import cache
@@ -28,24 +28,24 @@ TYPES = {8: torch.int8, 10: torch.int32, 16: torch.int16}  # of what is kept, by
 
 
 def bits(number: Any) -> Any:
-    """Of a float32, as an integer."""
+    """The bits of a float32, as an integer."""
     return int(torch.tensor(number, dtype=torch.float32).view(torch.int32))
 
 
 @cache
 def extremes(form: dpr.Format) -> tuple[int, int]:
-    """Smallest and largest magnitude other than 0, as codes without the format's base."""
+    """The smallest magnitude above 0 and the largest, as codes without the format's base."""
     drop = FRACTION - form.mantissa
     return bits(form.smallest) >> drop, bits(form.largest) >> drop
 
 
 def quantize(x: torch.Tensor, exponent: int, mantissa: int) -> torch.Tensor:
-    """Codes, int16, of float32 values; int8 where a code has eight bits. As golden's ``dpr.quantize``."""
+    """Codes of float32 values, int16; int8 if a code has eight bits. As golden's ``dpr.quantize``."""
     form = dpr.Format(exponent, mantissa, 1)
     drop, base = FRACTION - mantissa, BIAS - form.bias << mantissa
     value = x.view(torch.int32)
     magnitude = value & MAGNITUDE
-    rounded = magnitude + ((magnitude >> drop & 1) + (1 << drop - 1) - 1) >> drop  # ties to even, also into an octave
+    rounded = magnitude + ((magnitude >> drop & 1) + (1 << drop - 1) - 1) >> drop  # ties to even, with carry
     least, most = extremes(form)
     code = torch.where(rounded < least, 0, rounded.clamp(max=most) - base)
     code = torch.where(magnitude > INFINITE, (1 << exponent) - 1 << mantissa | 1 << mantissa - 1, code)
@@ -54,7 +54,7 @@ def quantize(x: torch.Tensor, exponent: int, mantissa: int) -> torch.Tensor:
 
 
 def dequantize(codes: torch.Tensor, exponent: int, mantissa: int) -> torch.Tensor:
-    """float32 values of what :func:`quantize` gave; so there are no subnormal numbers, and no infinities."""
+    """The float32 values of codes from :func:`quantize`, which have no subnormal numbers and no infinities."""
     form = dpr.Format(exponent, mantissa, 1)
     magnitude = codes.to(torch.int32) & (1 << form.width - 1) - 1
     value = magnitude + (BIAS - form.bias << mantissa) << FRACTION - mantissa
@@ -65,7 +65,7 @@ def dequantize(codes: torch.Tensor, exponent: int, mantissa: int) -> torch.Tenso
 
 
 class Dpr:
-    """One of the modes ``dpr-*``, through ``torch.compile`` if ``compile``. Raises ValueError."""
+    """One of the modes ``dpr-*``, through ``torch.compile`` if ``compile``. Raises ValueError for an illegal option."""
 
     waits = sparse = False
 
@@ -80,7 +80,7 @@ class Dpr:
         data, bits = x.view(-1), None
         if self.sparse:
             (bits, data, count), side = sparse(x), 8
-            if bits is None:  # all of them, in a copy: no zero comes back negative
+            if bits is None:  # all values, in a copy without negative zeros
                 data = torch.where(data == 0, 0, data)
         size = 4 * ((count + form.per_word - 1) // form.per_word) if form else 4 * count
         if self.sparse:
@@ -91,7 +91,7 @@ class Dpr:
         return Packed(self.mode.name, tuple(x.shape), (data, bits), size, side, held)
 
     def _codes(self, x, form):
-        """Codes of flat values, in parts, as they are kept."""
+        """The codes of flat values, as they are kept, computed in parts."""
         if native := kernels.of(__name__, x):
             n = x.numel()
             data = torch.empty(-(-n // form.per_word) if WORD % form.width else n, dtype=TYPES[form.width])
@@ -105,7 +105,7 @@ class Dpr:
         return joined(parts)
 
     def _values(self, data, form, count):
-        """The reverse."""
+        """The inverse of ``_codes``: ``count`` flat values."""
         x = torch.empty(count, dtype=torch.float32, device=data.device)
         if native := kernels.of(__name__, data):
             native.decode(data, count, form.width, x)
@@ -125,12 +125,12 @@ class Dpr:
         form, (data, bits) = self.form and dpr.named(self.form), packed.data
         count = torch.Size(packed.shape).numel()
         if form:
-            number = data.numel() * (form.per_word if WORD % form.width else 1)  # at the end of words, some more
+            number = data.numel() * (form.per_word if WORD % form.width else 1)  # the last word may have spare codes
             data = self._values(data, form, count if bits is None else number)
         return Sparse(bits, data).dense(count).view(packed.shape)
 
 
 class Ssdc(Dpr):
-    """The same of the modes ``ssdc*``."""
+    """One of the modes ``ssdc*``, likewise."""
 
     sparse = True

@@ -1,7 +1,7 @@
 """JPEG-ACT's modes in torch: int32 arithmetic, the same on CPU and CUDA, and bit-equal to golden.
 
-What is kept is about the payload: bits and values that are not 0 where golden has a mask, and in place of JPEG's codes;
-the sections of the nibble and Rice codes. How many bytes the payload would have is counted, exactly.
+What is kept is close to the payload: a bit per value and the values that are not 0, where golden has a mask or JPEG's
+codes; the sections of the nibble and Rice codes. The size of the payload is counted, exactly.
 """
 
 from typing import Any
@@ -23,8 +23,8 @@ __all__ = ["Lane"]
 
 class Lane:
     """One of the modes of a lane with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if
-    ``compile``. With the coders ``nibble`` and ``rice`` the CPU waits for the device to find a table. Raises
-    ValueError."""
+    ``compile``. With the coders ``nibble`` and ``rice`` the CPU waits for the device, to choose a table. Raises
+    ValueError for an illegal option."""
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
@@ -63,7 +63,7 @@ class Lane:
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`Packed`."""
         view, mode, *_ = self._plan(packed.shape)
-        q, beside = packed.data  # its scales, or the version of a tensor that is kept
+        q, beside = packed.data  # scales, or the version of a tensor that is kept as it is
         if keeps_bits(mode):
             x = unpack_floats(q, torch.Size(packed.shape).numel())
         elif not mode.scaled:
@@ -84,7 +84,7 @@ class Lane:
         return x.view(packed.shape)
 
     def _plan(self, shape):
-        """Of tensors of a shape: the view, the mode, its name in files and format, and bytes of a payload of zeros."""
+        """For a shape: the view, the mode, its name in files and format, and the size of the payload of zeros."""
         if shape not in self._plans:
             whole = seen(shape)
             view, mode = blocks.view(whole), codecs.effective(self.mode.variant(self.options), whole)
@@ -95,7 +95,7 @@ class Lane:
         return self._plans[shape]
 
     def _table(self, mode, device):
-        """That of the quantizer, int32 [..., 8, 8, 1]; None where there are no tiles."""
+        """The quantizer's table, int32 [..., 8, 8, 1]; None without tiles."""
         if not mode.tiled:
             return None
         if (mode.name, device) not in self._tables:
@@ -106,7 +106,7 @@ class Lane:
 
 
 def stage(mode: Mode, last: int = -1) -> str:
-    """The name of a stage, the last one unless another is asked for."""
+    """The name of a stage, by default the last one; empty if there is none."""
     return mode.path[last].partition(":")[2] if len(mode.path) >= -last else ""
 
 
@@ -116,8 +116,7 @@ def way(mode: Mode) -> Any:
 
 
 def encode_planes(coder: Any, q: torch.Tensor, view: Any, mode: Mode) -> tuple[planes.Planes, int]:
-    """What a coder of planes makes of int8 values or coefficients, with the table that is best, and bytes of the
-    payload."""
+    """int8 values or coefficients, encoded by a coder of planes with its best table, and the bytes of the payload."""
     return planes.smallest(coder, lines(q, view, mode.tiled), (False,) if mode.tiled else (False, True))
 
 
@@ -130,7 +129,7 @@ def lines(q: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
 
 
 def values_of_lines(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
-    """The reverse, int8."""
+    """The inverse of :func:`lines`, int8."""
     x = x.view(torch.int8)
     if tiled:
         return x.view(-1, 8, 8).permute(2, 1, 0).contiguous()
@@ -138,16 +137,16 @@ def values_of_lines(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
 
 
 def keeps_bits(mode: Mode) -> bool:
-    """Whether of each value it keeps only that it is positive."""
+    """Whether it keeps only one bit of each value: whether it is positive."""
     return mode.lossy and not mode.scaled
 
 
 def encode_values(x: torch.Tensor, view: Any, scales: Any, signs: Any, way: Any, table: Any) -> Any:
-    """int8 values, or coefficients where there is a ``table``. ``way`` is how coefficients are quantized."""
+    """int8 values, or coefficients if there is a ``table``, which are quantized by ``way``."""
     q = sfpr.quantize(x, view, scales, signs)
     return q if table is None else tiles.transform(q, view, way, table)
 
 
 def decode_values(q: torch.Tensor, view: Any, scales: Any, way: Any, table: Any) -> Any:
-    """Flat float32 values of what :func:`encode_values` gave."""
+    """The inverse of :func:`encode_values`: flat float32 values."""
     return sfpr.dequantize(q if table is None else tiles.restore(q, view, way, table), view, scales)

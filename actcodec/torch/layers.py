@@ -14,8 +14,8 @@ __all__ = ["Layers"]
 
 
 class Layers:
-    """The layers of a ``model``. ``begin`` is called whenever a pass begins while they are attached, and ``watch``, if
-    it is set, after each module: with its name, itself, its arguments and its output."""
+    """The layers of a ``model``. While they are attached, ``begin`` is called at the start of each pass, and ``watch``,
+    if set, after each module, with its name, the module, its arguments and its output."""
 
     def __init__(self, model: nn.Module, begin: Callable[[], None]) -> None:
         self.model, self._begin = model, begin
@@ -27,23 +27,24 @@ class Layers:
         self._lazy = False
 
     def attach(self) -> None:
-        """Follows the model from now on."""
+        """Starts to follow the model."""
         self._find_parameters()
         self._running.clear()
         self._numbers.clear()
         self._begin()
-        # Not always_call: compiled code asks for the number of such a hook, and would be compiled anew for each pass.
+        # Not always_call: compiled code guards on the id of such a hook, so each pass would be compiled anew.
         for name, module in self.model.named_modules():
             self._handles += [module.register_forward_pre_hook(Call(self, name)),
                               module.register_forward_hook(Return(self, name))]
 
     def detach(self) -> None:
+        """Stops following it."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
 
     def next(self) -> tuple[str, int]:
-        """The layer that is running, "" for none, and a number that tells its tensors apart."""
+        """The layer that is running, "" for none, and the number of its next tensor."""
         layer = self._running[-1] if self._running else ""
         self._numbers[layer] += 1
         return layer, self._numbers[layer] - 1
@@ -53,7 +54,7 @@ class Layers:
         return saved.storage(tensor) in self._parameters
 
     def _find_parameters(self):
-        """Those of lazy modules, once they have any."""
+        """Notes the memory of all parameters and buffers; those of lazy modules only once they are initialized."""
         tensors = [*self.model.parameters(), *self.model.buffers()]
         lazy = [is_lazy(tensor) for tensor in tensors]
         self._lazy = any(lazy)
@@ -65,22 +66,22 @@ class Layers:
             self._find_parameters()
         if not name:
             self._running.clear()
-            if self._numbers:  # the model once more in the same context
+            if self._numbers:  # the model runs once more in the same context
                 self._numbers.clear()
                 self._begin()
         self._running.append(name)
 
     def leave(self, name: str, module: nn.Module, arguments: Any, output: Any) -> None:
-        if name not in self._running:  # an error may have come before the call
+        if name not in self._running:  # after an error before its call
             return
-        while self._running.pop() != name:  # those that an error ended
+        while self._running.pop() != name:  # modules that an error left
             pass
         if self.watch:
             self.watch(name, module, arguments, output)
 
 
 class Call:
-    """A hook before a module. A copy of the module, made meanwhile, has one that does nothing."""
+    """The hook before a module. In a copy of the module it does nothing."""
 
     def __init__(self, layers: Layers | None = None, name: str = "") -> None:
         self._layers, self._name = layers, name
@@ -94,7 +95,7 @@ class Call:
 
 
 class Return(Call):
-    """A hook after a module, likewise."""
+    """The hook after a module, likewise."""
 
     def __call__(self, module: Any, arguments: Any, output: Any = None) -> None:
         if self._layers is not None and not torch.compiler.is_compiling():

@@ -1,7 +1,7 @@
 """MX in torch, in integers and float64, bit-equal to ``golden/mx`` (OCP Microscaling Formats v1.0, section 5).
 
-A tensor's payload is kept as torchao and cuBLAS take it: a byte of scale for each 32 values, and the elements, as many
-in a byte as fit; or, with a coder, those that are not 0, or the sections of the nibble and Rice codes.
+A tensor's payload is kept as torchao and cuBLAS expect it: a scale of one byte per 32 values, and the elements, as many
+per byte as fit; or, with a coder, those that are not 0, or the sections of the nibble and Rice codes.
 """
 
 from typing import Any
@@ -24,12 +24,13 @@ __all__ = ["Mx", "decode_values", "encode_values", "scales"]
 MAGNITUDE, NORMAL, INFINITE, QUIET = 0x7FFFFFFF, 0x00800000, 0x7F800000, 0x7FC00000  # of float32
 FRACTION, BIAS, NAN = 23, 127, 255
 FRACTION64, BIAS64 = 52, 1023
-SIX = 4  # codes of six bits to three bytes
+SIX = 4  # codes of six bits in three bytes
 
 
 class Mx:
     """The mode ``mx`` with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if ``compile``.
-    With the coders ``nibble`` and ``rice`` the CPU waits for the device to find a table. Raises ValueError."""
+    With the coders ``nibble`` and ``rice`` the CPU waits for the device, to choose a table. Raises ValueError for an
+    illegal option."""
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
@@ -55,14 +56,14 @@ class Mx:
         return Packed(self.mode.name, whole, data, size, 0, size)
 
     def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor) -> Packed:
-        """What the coder makes of codes, a byte each."""
+        """Codes, one byte each, compressed by the coder."""
         size = scale.nbytes
         if coder := planes.CODERS.get(self.coder):
             held, more = planes.smallest(coder, codes.view(-1, blocks.BLOCK), (False, True))
             side = self.mode.model.side_bytes(seen(shape), **self.options)
             return Packed(self.mode.name, shape, (scale, held), size + more, side, scale.nbytes + held.nbytes)
         some = sparse(codes)
-        size += len(codes) // blocks.LANES + some.count  # with a bit for each
+        size += len(codes) // blocks.LANES + some.count  # with a bit for each code
         return Packed(self.mode.name, shape, (scale, some), size, 0, scale.nbytes + some.nbytes)
 
     def decode(self, packed: Packed) -> torch.Tensor:
@@ -85,22 +86,22 @@ class Mx:
 
 
 def values(form: element.Format) -> np.ndarray:
-    """Of all codes of a byte, float64 [256]; those of a format of fewer bits are at the front."""
+    """The values of all codes of a byte, float64 [256]; a format of fewer bits uses only the first ones."""
     codes = np.arange(256, dtype=np.uint8)
     return element.decode(codes, np.full(256, BIAS, np.uint8), form).astype(np.float64)
 
 
 def power(exponent: torch.Tensor) -> torch.Tensor:
-    """2 to integers, float64."""
+    """2 to the power of integers, float64."""
     return (exponent.long() + BIAS64 << FRACTION64).view(torch.float64)
 
 
 def scales(x: torch.Tensor, form: element.Format, rule: str) -> torch.Tensor:
     """As golden's ``scale.scales``, of float32 [n, 32]: uint8 [n]."""
-    above = NORMAL  # no fraction is
-    if rule == "rceil":  # the greatest value's own fraction
+    above = NORMAL  # no fraction is above it
+    if rule == "rceil":  # the fraction of the format's largest value
         above = int((form.most / 2**form.emax - 1) * 2**FRACTION)
-    elif rule == "even":  # half of the last bit of the element's mantissa is enough to reach the next power
+    elif rule == "even":  # half a unit of the element's last place below the next power rounds up to it
         above = NORMAL - (1 << FRACTION - 1 - form.mantissa) - 1
     if native := kernels.of(__name__, x):
         scale = torch.empty(len(x), dtype=torch.uint8)
@@ -129,7 +130,7 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
     infinite, nan = bits == INFINITE, bits > INFINITE
     finite = torch.where((bits >= NORMAL) & (bits < INFINITE), x.abs(), 0).double()
     s = finite * power(BIAS - scale.int())[:, None]
-    fraction = form.mantissa + form.bias - 1  # bits of it
+    fraction = form.mantissa + form.bias - 1  # fraction bits of the smallest elements
     if form.exponent:
         octave = ((s.view(torch.int64) >> FRACTION64) - BIAS64 - 1 + form.bias).clamp(min=0)
         code = torch.round(s * power(fraction - octave)).long() + (octave << form.mantissa)
@@ -158,7 +159,7 @@ def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor) 
 
 
 def pack(codes: torch.Tensor, width: int) -> torch.Tensor:
-    """Codes in as few bytes as they have, flat."""
+    """Codes of ``width`` bits, packed into flat bytes."""
     if width != 6:
         return pack_codes(codes.view(-1), width)
     four = codes.view(-1, SIX).int()
@@ -167,7 +168,7 @@ def pack(codes: torch.Tensor, width: int) -> torch.Tensor:
 
 
 def unpack(data: torch.Tensor, width: int, count: int) -> torch.Tensor:
-    """The reverse."""
+    """The inverse of :func:`pack`: ``count`` codes."""
     if width != 6:
         return unpack_codes(data, width, count)
     three = data.view(-1, 3).int()

@@ -1,4 +1,4 @@
-"""What an operation's backward pass needs of a tensor that it saves, where that is less than its values."""
+"""What the backward pass of an operation needs of a tensor that it saves, if that is less than its values."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from actcodec.torch.packed import Packed
 
 __all__ = ["SHAPE", "TRUE", "Bit", "Need", "Noise", "Places", "Shape"]
 
-MOST_PLACES = 256  # of a window, in a byte
-HALF = 16  # two of them in a byte
+MOST_PLACES = 256  # of a window, to fit a byte
+HALF = 16  # places that fit half a byte
 
 
 class Need:
-    """What is needed."""
+    """What is needed of a tensor."""
 
     def encode(self, codec: Any, tensor: torch.Tensor) -> Packed:
-        """Keeps it; ``codec`` is that of a mode of one bit."""
+        """Encodes it; ``codec`` is that of a mode of one bit per value."""
         raise NotImplementedError
 
     def decode(self, codec: Any, packed: Packed) -> torch.Tensor:
-        """A tensor that serves as well as the one that was saved, in its shape."""
+        """A tensor of the same shape that serves in place of the one that was saved."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Bit(Need):
-    """Whether values are above ``low`` and below ``high``, or at them if ``closed``; then they may be ``inside``, or
-    else ``outside``. ``nan``: whether one that is not a number counts as inside."""
+    """Whether values are above ``low`` and below ``high``, or equal to them if ``closed``. They are decoded as
+    ``inside`` or ``outside``. ``nan``: whether NaN counts as inside."""
 
     low: float | None
     high: float | None
@@ -42,7 +42,7 @@ class Bit(Need):
     nan: bool = False
 
     def of(self, x: torch.Tensor) -> torch.Tensor:
-        """One bool for each value. Comparisons are those of PyTorch's own backward passes."""
+        """One bool for each value, by the same comparisons as PyTorch's backward passes."""
         if self.nan:
             return (x <= self.low).logical_not_()
         bits = [x >= self.low if self.closed else x > self.low] if self.low is not None else []
@@ -68,7 +68,7 @@ TRUE = Bit(0, None, 1, 0)
 
 @dataclass(frozen=True)
 class Noise(Need):
-    """Of a dropout: which values it lets through. The others are 0 in the tensor that it saves, these all the same."""
+    """Of a dropout: which values pass. In the tensor that it saves, all of these are equal, and the others 0."""
 
     def encode(self, codec: Any, tensor: torch.Tensor) -> Packed:
         packed = codec.encode((tensor != 0).contiguous().view(saved.shape_of(tensor.shape)))
@@ -82,7 +82,7 @@ class Noise(Need):
 
 @dataclass(frozen=True)
 class Shape(Need):
-    """Nothing but that there was such a tensor."""
+    """Nothing but the shape of the tensor."""
 
 
 SHAPE = Shape()
@@ -90,8 +90,8 @@ SHAPE = Shape()
 
 @dataclass(frozen=True)
 class Places(Need):
-    """Of a max pooling: where in its window each maximum was, in four bits (Gist, section IV-A), or in eight where a
-    window has more than 16 places. ``size`` is that of the plane that was pooled."""
+    """Of a max pooling: the place of each maximum in its window, in four bits (Gist, section IV-A), or in eight if a
+    window has more than 16 places. ``size`` is that of the input's planes."""
 
     size: tuple[int, int]
     kernel: tuple[int, int]
@@ -106,7 +106,7 @@ class Places(Need):
         return self.kernel[0] * self.kernel[1] <= MOST_PLACES
 
     def _corners(self, shape: torch.Size, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-        """Row and column in the plane of each window's first place, which may be in the padding."""
+        """Row and column, in the plane, of the first place of each window, which may be in the padding."""
         (rows, columns) = (torch.arange(n, device=device) * stride - padding for n, stride, padding
                            in zip(shape[-2:], self.stride, self.padding, strict=True))
         return rows[:, None], columns

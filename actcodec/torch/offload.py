@@ -1,5 +1,5 @@
-"""Payloads in the memory of the host, and back ahead of their use (JPEG-ACT's own point: its accelerator lies on the
-way there)."""
+"""Moves payloads to the memory of the host, and back ahead of their use (the purpose of JPEG-ACT, whose accelerator is
+on this path)."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from actcodec.torch.packed import Packed
 
 __all__ = ["HostMemory", "Moved"]
 
-AHEAD = 2  # payloads that are on their way back while another one is decoded
+AHEAD = 2  # payloads in transit back while another one is decoded
 
 
 class HostMemory:
-    """Takes payloads, one after another, and brings them back in the reverse order. From a GPU they go to pinned
-    memory, on a stream of its own; tensors of the CPU are copied."""
+    """Takes payloads one after another, and prefetches them in reverse order. From a GPU they go to pinned memory, on a
+    stream of their own; tensors of the CPU are copied."""
 
     def __init__(self) -> None:
         self._last: weakref.ref[Moved] | None = None
         self._streams: dict[torch.device, Any] = {}
 
     def take(self, packed: Packed) -> Moved:
-        """Moves a payload away."""
+        """Moves a payload to the host."""
         moved = Moved(self, packed, self._last)
         self._last = weakref.ref(moved)
         return moved
 
     def stream(self, device: torch.device) -> Any:
-        """Of copies from and to a device."""
+        """The stream of copies from and to a device."""
         if device not in self._streams:
             self._streams[device] = torch.cuda.Stream(device)
         return self._streams[device]
@@ -44,13 +44,13 @@ class Moved:
     def __init__(self, host: HostMemory, packed: Packed, before: weakref.ref[Moved] | None) -> None:
         self._host, self._before = host, before
         self._back: Any = None
-        self._arrived: Any = None  # of the stream
+        self._arrived: Any = None  # event of the last copy
         tensors = [one for one in tree_leaves(packed.data) if isinstance(one, torch.Tensor)]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self._packed = replace(packed, data=self._copied(packed.data, torch.device("cpu")))
 
     def _copied(self, data: Any, device: torch.device) -> Any:
-        """The same on another device, but for what is no tensor."""
+        """A copy of the data, with its tensors on another device."""
         if self.device.type == "cpu":
             return tree_map_only(torch.Tensor, torch.clone, data)
         stream = self._host.stream(self.device)
@@ -67,13 +67,13 @@ class Moved:
         return data
 
     def begin(self) -> None:
-        """It will be asked for: on its way, if it is not."""
+        """Starts to copy the payload back, unless this has begun."""
         if self._back is None:
             data = self._packed.data
             self._back = data if self.device.type == "cpu" else self._copied(data, self.device)
 
     def fetch(self) -> Packed:
-        """The payload, on its device. Those that went before it are on their way from now on."""
+        """The payload, on its device. Those that were moved just before it start to come back."""
         self.begin()
         data, self._back = self._back, None
         before = self._before

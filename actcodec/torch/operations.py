@@ -1,4 +1,4 @@
-"""Which PyTorch function runs at this moment, and what it needs of the tensors that it saves."""
+"""Which PyTorch function is running, and what it needs of the tensors that it saves."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mod
 
 
 def _methods(names: str, function: Callable[..., Need | None]) -> dict[Callable[..., Any], Callable[..., Need | None]]:
-    """For functions of torch and of tensors, where there are any of these names."""
+    """``{function of torch or method of tensors: function}`` for those of these names that exist."""
     return {getattr(where, name): function for where in (torch, Tensor) for name in names.split()
             if hasattr(where, name)}
 
@@ -95,10 +95,10 @@ NEEDS: dict[Any, Callable[..., Any]] = {
 
 
 class Operations(TorchFunctionMode):
-    """A context that knows which function of :data:`NEEDS` runs. What autograd saves meanwhile is saved by it.
+    """A context that knows which function of :data:`NEEDS` is running: what autograd saves meanwhile, it saves.
 
-    The graph does not tell: a node can be asked what it has saved, but a checkpoint answers by computing it once more.
-    Compilers trace through.
+    The graph is no alternative: nodes have what they saved, but reading that of a checkpoint recomputes it. Compilers
+    trace through the context.
     """
 
     def __init__(self) -> None:
@@ -117,11 +117,11 @@ class Operations(TorchFunctionMode):
 
     @property
     def recurrent(self) -> bool:
-        """Whether it is a recurrent network's, all of it."""
+        """Whether a function is running that is a whole recurrent network."""
         return self._running is not None and self._running[0] in RECURRENT
 
     def need(self, tensor: Tensor) -> Need | None:
-        """What it needs of a tensor that is being saved; None for its values."""
+        """What the running function needs of a tensor that is being saved; None for its values."""
         if self._running is None:
             return None
         function, args, kwargs = self._running
@@ -129,7 +129,7 @@ class Operations(TorchFunctionMode):
         if isinstance(need, Bit):
             known = need.closed or tensor.dtype in (torch.float32, torch.float64) or all(
                 bound is None or torch.tensor(bound, dtype=tensor.dtype).item() == bound
-                for bound in (need.low, need.high))  # else it depends on the device how a bound is rounded
+                for bound in (need.low, need.high))  # otherwise the rounding of a bound depends on the device
             return need if known and tensor.is_floating_point() else None
         if isinstance(need, Places):
             if tensor.dtype is torch.int64:

@@ -1,4 +1,4 @@
-"""A codec of one's own, for :func:`~actcodec.torch.rule`."""
+"""User-defined codecs, for :func:`~actcodec.torch.rule`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Codec", "Own"]
 
 
 class Codec:
-    """What anybody may give to :func:`~actcodec.torch.rule` in place of a mode: a subclass with three functions.
+    """Base class of user-defined codecs, which :func:`~actcodec.torch.rule` accepts in place of a mode.
 
     >>> import torch
     >>> import actcodec.torch as at
@@ -35,11 +35,11 @@ class Codec:
     Attributes
     ----------
     name : str
-        What a report calls it; the name of the class, if there is no other.
+        Its name in reports; by default the name of the class.
     lossless : bool
-        Whether values come back bit for bit. If not, masks are kept beside them, in a bit each.
+        Whether values are restored bit for bit. If not, masks are kept separately, in a bit per value.
     waits : bool
-        Whether the CPU has to see values, so that no CUDA graph is captured.
+        Whether the CPU has to see values, so that no CUDA graph can be captured.
     """
 
     name = ""
@@ -47,21 +47,21 @@ class Codec:
     waits = False
 
     def encode(self, x: torch.Tensor) -> Any:
-        """Anything that keeps a contiguous float32 tensor of 1 to 5 dimensions, but not the tensor itself, which may
+        """The data of a contiguous float32 tensor of 1 to 5 dimensions, of any type; not the tensor itself, which may
         change."""
         raise NotImplementedError
 
     def decode(self, data: Any) -> torch.Tensor:
-        """A tensor with as many values, on the same device, of what :meth:`encode` gave; it may be called again."""
+        """The tensor from the data of :meth:`encode`, with as many values, on the same device. May be called again."""
         raise NotImplementedError
 
     def nbytes(self, data: Any) -> int:
-        """Bytes of memory that it takes."""
+        """Bytes of memory that the data take."""
         raise NotImplementedError
 
 
 class OwnMode:
-    """What a mode of the registry would say of a :class:`Codec`."""
+    """The attributes of a mode of the registry, for a :class:`Codec`."""
 
     tiled = False
 
@@ -73,12 +73,12 @@ class OwnMode:
 
 
 class Own:
-    """A :class:`Codec` as all others are used. Raises ValueError for a name that a mode of the registry has."""
+    """A :class:`Codec` with the interface of all others. Raises ValueError for the name of a mode of the registry."""
 
     def __init__(self, codec: Codec) -> None:
         name = codec.name or type(codec).__name__
         if name in codecs.MODES:
-            raise ValueError(f"a codec of one's own is called {name!r}, which is a mode of the registry")
+            raise ValueError(f"a codec is called {name!r}, which is a mode of the registry")
         self._codec, self.mode = codec, OwnMode(name, not codec.lossless)
         self.options: dict[str, Any] = {}
         self.waits = codec.waits

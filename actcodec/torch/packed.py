@@ -1,4 +1,4 @@
-"""What a codec makes of a tensor."""
+"""The result of a codec."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +12,12 @@ __all__ = ["Packed"]
 class Packed:
     """A compressed tensor."""
 
-    mode: str  # the one that was used
+    mode: str  # the mode used
     shape: tuple[int, ...]
-    data: Any  # what its codec decodes
+    data: Any  # of the codec, which decodes it
     payload: int | torch.Tensor  # bytes of the payload that the hardware would send
     side: int  # of scales and the like
-    held: int  # bytes that are in fact in memory
+    held: int  # bytes actually in memory
 
     @property
     def nbytes(self) -> int:

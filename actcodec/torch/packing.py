@@ -1,4 +1,4 @@
-"""Tensors in as few bytes as their payload has, by a few operations each: bits, narrow codes, and zeros left out."""
+"""Tensors packed into as few bytes as their payload, in a few operations: bits, narrow codes, and zeros left out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GATHER = sum(1 << 56 - 7 * i for i in range(8))  # times eight bytes of 0 or 1: 
 
 
 def pack_bits(x: torch.Tensor) -> torch.Tensor:
-    """Whether each value is above 0, in bytes, least significant bit first."""
+    """A bit for each value, whether it is above 0, in bytes, least significant bit first."""
     x = x.view(-1)
     out = torch.empty(-(-x.numel() // 8), dtype=torch.uint8, device=x.device)
     if x.dtype in KINDS and (native := kernels.of(__name__, x)):
@@ -34,13 +34,13 @@ def pack_bits(x: torch.Tensor) -> torch.Tensor:
 
 
 def padded(x: torch.Tensor, unit: int) -> torch.Tensor:
-    """A tensor whose last dimension is padded with zeros to a multiple of a unit; itself, if it already is one."""
+    """``x`` with zeros after its last dimension, up to a multiple of ``unit``; ``x`` itself if it has such a size."""
     missing = -x.shape[-1] % unit
     return F.pad(x, (0, missing)) if missing else x
 
 
 class Bits:
-    """Bytes of bools that come one after another."""
+    """Packs bools that are added in parts."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -48,7 +48,7 @@ class Bits:
         self._rest: list[torch.Tensor] = []
 
     def add(self, bools: torch.Tensor) -> None:
-        """Of any shape."""
+        """Adds bools of any shape."""
         self.count += bools.numel()
         bools = joined([*self._rest, bools.reshape(-1)])
         whole = bools.numel() // 8 * 8
@@ -56,20 +56,20 @@ class Bits:
         self._rest = [bools[whole:].clone()]
 
     def bytes(self) -> torch.Tensor:
-        """All of them."""
+        """All bools, packed."""
         return joined([*self._bytes, *map(pack_bits, self._rest)])
 
 
 def part_of(x: torch.Tensor) -> int:
-    """Values at a time, about: what a processor's cache holds, or what a GPU needs to be busy; all, where a compiler
-    makes one loop of everything."""
+    """About how many values to process at a time: what fits a processor's cache, or keeps a GPU busy; all of them for a
+    compiler, which fuses everything into one loop."""
     if torch.compiler.is_compiling():
         return 1 << 62
     return 1 << 26 if x.is_cuda else 1 << 17
 
 
 def unpack_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
-    """That many bools."""
+    """The first ``count`` bools of packed bits."""
     out = torch.empty(8 * bits.numel(), dtype=torch.bool, device=bits.device)
     if native := kernels.of(__name__, bits):
         native.unpack(bits, bits.numel(), out)
@@ -82,7 +82,7 @@ def unpack_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
 
 
 def unpack_floats(bits: torch.Tensor, count: int) -> torch.Tensor:
-    """The same as float32."""
+    """The same, as float32."""
     if native := kernels.of(__name__, bits):
         out = torch.empty(count)
         native.unpack_floats(bits, count, out)
@@ -91,7 +91,7 @@ def unpack_floats(bits: torch.Tensor, count: int) -> torch.Tensor:
 
 
 def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
-    """Flat codes of 1, 2, 4 or 8 bits (uint8), in bytes."""
+    """Flat codes of 1, 2, 4 or 8 bits (uint8), packed into bytes."""
     if native := kernels.of(__name__, codes):
         data = torch.empty(-(-codes.numel() * bits // 8), dtype=torch.uint8)
         native.pack_codes(codes, codes.numel(), bits, data)
@@ -104,7 +104,7 @@ def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
 
 
 def unpack_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
-    """The reverse."""
+    """The inverse of :func:`pack_codes`: ``count`` codes."""
     if native := kernels.of(__name__, data):
         codes = torch.empty(count, dtype=torch.uint8)
         native.unpack_codes(data, count, bits, codes)
@@ -117,7 +117,7 @@ def unpack_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
 
 
 def pack_words(codes: torch.Tensor, width: int) -> torch.Tensor:
-    """Flat codes of ``width`` bits (int16), as many in each int32 as fit."""
+    """Flat codes of ``width`` bits (int16), packed: as many per int32 as fit."""
     count = 32 // width
     data = padded(codes, count).view(-1, count).to(torch.int32) & (1 << width) - 1
     words = data[:, 0].clone()
@@ -127,14 +127,14 @@ def pack_words(codes: torch.Tensor, width: int) -> torch.Tensor:
 
 
 def unpack_words(words: torch.Tensor, width: int, count: int) -> torch.Tensor:
-    """The reverse; bits above ``width`` are 0."""
+    """The inverse of :func:`pack_words`: ``count`` codes, with 0 above ``width`` bits."""
     codes = [(words >> width * i & (1 << width) - 1).to(torch.int16) for i in range(32 // width)]
     return torch.stack(codes, 1).view(-1)[:count]
 
 
 class Sparse(NamedTuple):
-    """A tensor without its zeros: a bit for each value, and those that are not 0. Or, without ``bits``, all of them,
-    where there are too few zeros for that to be less. ``count`` of them are not 0."""
+    """A tensor without its zeros: a bit for each value, and the values that are not 0, ``count`` of them. With too few
+    zeros to save memory, ``bits`` is None, and ``values`` are all."""
 
     bits: torch.Tensor | None
     values: torch.Tensor
@@ -157,8 +157,8 @@ class Sparse(NamedTuple):
 
 
 def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
-    """Of a contiguous tensor; of floats, whether a negative zero is kept. While a CUDA graph is captured, which cannot
-    know how many there are, all values are kept."""
+    """The :class:`Sparse` of a contiguous tensor; with ``negative_zero``, floats that are -0.0 are kept. While a CUDA
+    graph is captured, which cannot depend on their number, all values are kept."""
     x = x.view(-1)
     numbers = x.view(torch.int32) if negative_zero else x
     if capturing(x):
@@ -181,7 +181,7 @@ def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
 
 
 def joined(parts: list[torch.Tensor]) -> torch.Tensor:
-    """Of a single one no copy is made."""
+    """The parts, concatenated; a single one is not copied."""
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 

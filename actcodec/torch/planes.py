@@ -1,8 +1,9 @@
 """The block codes ``nibble`` and ``rice`` in torch (``golden/jpegact/nibble.py``, ``rice.py``): the same tables and the
-same bits, held section by section for a whole tensor, without what fills the last byte of a block.
+same bits, kept section by section for a whole tensor, without the padding of each block's last byte.
 
-``encode`` takes blocks, uint8 [n, 64], as a CDU meets their values, and whether a table for values without a sign may
-be tried; it gives what is held, bytes of the payload, and the table. ``decode`` is the reverse.
+A coder's ``fit`` chooses a table for blocks, uint8 [n, 64], in the CDU's order of values; ``straight`` tables are for
+values without a sign. ``size`` has the bytes of the payload with a table, ``encode`` returns :class:`Planes`, and
+``decode`` is its inverse.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ SPREAD = 0x00204081  # times a nibble: its bit i is the lowest one of byte i
 
 
 class Planes(NamedTuple):
-    """What is held of a tensor."""
+    """A tensor, encoded."""
 
     head: torch.Tensor  # first bytes of blocks
     sections: tuple[torch.Tensor, ...]
-    numbers: tuple[int, ...]  # of nibbles, bits or bytes in each section
+    numbers: tuple[int, ...]  # nibbles, bits or bytes in each section
     table: Any
 
     @property
@@ -40,7 +41,7 @@ class Planes(NamedTuple):
 
 
 def parts(x: torch.Tensor, count: int, share: int = 1) -> Iterator[slice]:
-    """Of so many blocks; smaller ones by a ``share``."""
+    """Slices of ``count`` blocks, as long as :func:`part_of` allows, divided by ``share``."""
     step = part_of(x) // BLOCK // share
     return (slice(i, min(i + step, count)) for i in range(0, count, step))
 
@@ -51,11 +52,12 @@ def fold(x: torch.Tensor, straight: bool) -> torch.Tensor:
 
 
 def unfold(u: torch.Tensor, straight: bool) -> torch.Tensor:
+    """The inverse of :func:`fold`."""
     return u if straight else u >> 1 ^ -(u & 1)
 
 
 def length(u: torch.Tensor) -> torch.Tensor:
-    """Bits that values (uint8) need, uint8."""
+    """The number of bits that each value (uint8) needs, uint8."""
     need = (u > 0).to(torch.uint8)
     for bit in range(1, 8):
         need += u >> bit > 0
@@ -63,7 +65,7 @@ def length(u: torch.Tensor) -> torch.Tensor:
 
 
 def on_device(array: Any, x: torch.Tensor) -> torch.Tensor:
-    """A table of bytes, on the device of a tensor."""
+    """``array`` as uint8, on the device of ``x``."""
     return torch.from_numpy(np.ascontiguousarray(array, np.uint8)).to(x.device)
 
 
@@ -71,6 +73,7 @@ class Nibble:
     """Nibble planes with 2-bit width codes."""
 
     def fit(self, x: torch.Tensor, straight: bool) -> nibble.Table:
+        """The best table for blocks."""
         counts = np.zeros((GROUPS, 9), np.int64)
         for part in parts(x, len(x)):
             blocks = x[part][x[part].amax(1) > 0]
@@ -80,7 +83,7 @@ class Nibble:
         return nibble.best(counts, straight)
 
     def plan(self, x: torch.Tensor, table: nibble.Table) -> tuple[torch.Tensor, ...]:
-        """Of blocks: u, codes and widths of groups, first bytes."""
+        """For blocks: folded values, codes and widths of groups, first bytes."""
         widths, u = on_device(table.widths, x), fold(x, table.straight)
         need = length(u.view(-1, GROUPS, 4).amax(2))
         code = sum((need > widths[:, i] for i in range(1, 3)), (need > widths[:, 0]).to(torch.uint8))
@@ -112,7 +115,7 @@ class Nibble:
                     table)
 
     def decode(self, held: Planes) -> torch.Tensor:
-        """uint8 [n, 64]."""
+        """Blocks, uint8 [n, 64]."""
         codes, nibbles = (unpack_codes(data, bits, count) for data, bits, count in
                           zip(held.sections, (2, 4), held.numbers, strict=True))
         widths = on_device(held.table.widths, held.head).view(-1)
@@ -135,22 +138,22 @@ class Nibble:
 
 
 def cut(data: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The first ones, and the others."""
+    """The first ``count`` items, and the rest."""
     return data[:count], data[count:]
 
 
 def bits_below(w: torch.Tensor) -> torch.Tensor:
-    """Which of eight bits are below a width, bool [..., 8]."""
+    """A mask of the bits of a byte that are below a width, bool [..., 8]."""
     return torch.arange(8, dtype=torch.uint8, device=w.device) < w[..., None]
 
 
 def with_codes(head: torch.Tensor) -> torch.Tensor:
-    """Which blocks of the nibble code have codes."""
+    """A mask of the blocks that have codes of widths, by their first bytes."""
     return (head != 0) & (head != nibble.RAW)
 
 
 class Fields(NamedTuple):
-    """Of blocks of the Rice code."""
+    """The parts of blocks in the Rice code."""
 
     mantissa: torch.Tensor  # uint8 [n, 64]
     w: torch.Tensor  # its bits
@@ -163,10 +166,12 @@ class Rice:
     """Golomb-Rice codes in planes."""
 
     def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
+        """The best table for a sample of the blocks."""
         some = x[::max(1, -(-len(x) // FITTED))]
         return rice.fit(some.cpu().numpy(), straight)
 
     def plan(self, x: torch.Tensor, table: rice.Table) -> Fields:
+        """The parts of blocks, before they are packed."""
         k, more = self._spread(table, x)
         u = fold(x, table.straight)
         some = (u != 0).to(torch.uint8) if table.straight else torch.zeros_like(u[:1, :1])
@@ -210,7 +215,7 @@ class Rice:
     def encode(self, x: torch.Tensor, table: rice.Table) -> Planes:
         heads, raws = [], []
         sections = tuple(Bits() for _ in range(5))
-        for part in parts(x, len(x), 2):  # to select bits takes sixteen bytes for each
+        for part in parts(x, len(x), 2):  # selecting bits takes sixteen bytes for each
             fields = self.plan(x[part], table)
             head = fields.head
             some = (head != 0) & (head != rice.RAW)
@@ -227,7 +232,7 @@ class Rice:
                     (sum(map(torch.numel, raws)), *(one.count for one in sections)), table)
 
     def decode(self, held: Planes) -> torch.Tensor:
-        """uint8 [n, 64]."""
+        """Blocks, uint8 [n, 64]."""
         raws, table, head = held.sections[0], held.table, held.head
         flags, p0, p1, p2, bits = map(unpack_bits, held.sections[1:], held.numbers[1:])
         k, more = self._spread(table, head)
@@ -261,7 +266,7 @@ class Rice:
 
 
 def smallest(coder: Any, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Planes, int]:
-    """What a coder makes of blocks under the best table, straight or not as ``ways`` says, and bytes of the payload."""
+    """Blocks encoded by ``coder`` with the best table, straight or not as in ``ways``, and the bytes of the payload."""
     tables = [coder.fit(x, straight) for straight in ways]
     sizes = [coder.size(x, table) for table in tables]
     return coder.encode(x, tables[sizes.index(min(sizes))]), min(sizes)

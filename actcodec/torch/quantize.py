@@ -13,26 +13,27 @@ __all__ = ["WAYS", "divide", "multiply", "shift", "step", "unshift", "unstep"]
 
 
 def shift(c: torch.Tensor, table: Any) -> torch.Tensor:
-    """int32 coefficients [8, 8, n], which may change, as q; ``table`` has the shifts, int32 [8, 8, 1]. Half up."""
+    """Quantizes int32 coefficients [8, 8, n], and may overwrite them; ``table`` has the shifts, int32 [8, 8, 1]. Rounds
+    half up."""
     drop = table + FRACTION_BITS
     half = torch.bitwise_left_shift(torch.ones_like(drop), drop - 1)
     return c.add_(half).bitwise_right_shift_(drop).clamp_(-128, 127)
 
 
 def unshift(q: torch.Tensor, table: Any) -> torch.Tensor:
-    """int32 coefficients without fraction bits of q, int32."""
+    """The inverse of :func:`shift`: int32 coefficients without fraction bits."""
     return q << table
 
 
 def divide(c: torch.Tensor, table: Any) -> torch.Tensor:
-    """As :func:`shift`; ``table`` has the divisors. A quotient is a product with a reciprocal, as in golden."""
+    """As :func:`shift`; ``table`` has the divisors. Division multiplies by a reciprocal, as in golden."""
     reciprocal = ((1 << div.RECIPROCAL_BITS) + table - 1) // table
     c = c.add_(table << FRACTION_BITS - 1).bitwise_right_shift_(FRACTION_BITS).mul_(reciprocal)
     return c.add_(1 << 10).bitwise_right_shift_(div.RECIPROCAL_BITS).clamp_(-128, 127)
 
 
 def multiply(q: torch.Tensor, table: Any) -> torch.Tensor:
-    """As :func:`unshift`."""
+    """The inverse of :func:`divide`, likewise."""
     return q * table
 
 
@@ -46,7 +47,7 @@ def step(c: torch.Tensor, table: Any) -> torch.Tensor:
 
 
 def unstep(q: torch.Tensor, table: Any) -> torch.Tensor:
-    """As :func:`unshift`."""
+    """The inverse of :func:`step`, likewise."""
     return q * table[0] + 2 >> 2
 
 

@@ -1,4 +1,4 @@
-"""What a pass through :class:`~actcodec.torch.Compress` kept: a row for each tensor, totals, JSON, a picture."""
+"""Report of what a pass through :class:`~actcodec.torch.Compress` kept: a row per tensor, totals, JSON, a picture."""
 
 import json
 import math
@@ -13,40 +13,40 @@ from rich.table import Table
 
 __all__ = ["Account", "Meter", "Report", "Row"]
 
-LEFT = "-"  # in place of a mode: kept as it is
-NOTHING = "nothing"  # is kept of it: only its shape is asked for
-OTHER = ("other", "workspace")  # kinds of what is no activation
+LEFT = "-"  # in place of a mode: the tensor is kept as it is
+NOTHING = "nothing"  # in place of a mode: only its shape is needed
+OTHER = ("other", "workspace")  # kinds of tensors that are no activations
 
 
 @dataclass
 class Row:
-    """A tensor that is kept, of the last pass that kept it."""
+    """A tensor that was kept, in the last pass that had it."""
 
-    layer: str  # that was running when it was saved first
+    layer: str  # the layer that was running when it was saved first
     kind: str = ""
     mode: str = LEFT
     table: str = ""  # the quantization table, if there is one
-    mask: str = ""  # the mode of the bits that are kept beside the values
+    mask: str = ""  # the mode of the bits that are kept besides the values
     shape: tuple[int, ...] = ()
     dtype: str = ""
     nbytes: int = 0  # before
-    payload: Any = 0  # bytes; on a GPU a tensor that nobody has waited for yet
+    payload: Any = 0  # bytes; on a GPU a tensor, not synchronised yet
     side: int = 0  # bytes of scales and the like
-    held: int = 0  # bytes that are in memory: of a payload that is only counted, more than itself
-    error: float | None = None  # relative L2, when it was last measured; of one bit a value, which is exact, never
+    held: int = 0  # bytes in memory: more than a payload that is only counted
+    error: float | None = None  # relative L2, as last measured; None for exact bits
     encode_seconds: float = 0.0  # of all passes together
     decode_seconds: float = 0.0
     passes: int = 0
 
     def begin(self, tensor: Any, kind: str) -> None:
-        """Another pass has such a tensor."""
+        """Begins the row for a tensor of another pass."""
         self.kind, self.shape, self.dtype = kind, tuple(tensor.shape), str(tensor.dtype).partition(".")[2]
         self.nbytes, self.mode, self.mask, self.table = tensor.nbytes, LEFT, "", ""
         self.payload = self.side = self.held = 0
         self.passes += 1
 
     def update(self, entry: Any) -> None:
-        """It is kept in the forms of an :class:`~actcodec.torch.entry.Entry`."""
+        """Updates the row from the forms of an :class:`~actcodec.torch.entry.Entry`."""
         packed = [form.packed for form in entry.forms.values() if not form.kept]
         left = self.nbytes if any(form.kept for form in entry.forms.values()) else 0
         self.payload = sum((one.payload for one in packed), left)
@@ -75,29 +75,28 @@ class Row:
         return self.nbytes / self.packed if self.packed else math.inf if self.nbytes else 1.0
 
     def facts(self) -> dict[str, Any]:
-        """As a dictionary of numbers and words."""
+        """The row as a dictionary for JSON."""
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
         return facts | {"payload": int(self.payload), "packed": self.packed, "ratio": finite(self.ratio),
                         "error": finite(self.error)}
 
 
 class Meter:
-    """Bytes that are held now and at the most, and what they would be without compression."""
+    """Bytes held now and at the peak, with and without compression."""
 
     def __init__(self) -> None:
-        self.now, self.peak = [0, 0], [0, 0]  # without, with
-        self._users: tuple[Counter[Any], Counter[Any]] = Counter(), Counter()  # of a memory
+        self.now, self.peak = [0, 0], [0, 0]  # without and with compression
+        self._users: tuple[Counter[Any], Counter[Any]] = Counter(), Counter()  # of each memory
 
     def add(self, side: Any, memory: Any, size: int) -> None:
-        """Counts a memory of so many bytes, once however many tensors lie in it; on ``side`` 0 without, 1 with
-        compression."""
+        """Counts a memory of ``size`` bytes, once for all tensors in it; ``side`` 0 is without, 1 with compression."""
         self._users[side][memory] += 1
         if self._users[side][memory] == 1:
             self.now[side] += size
             self.peak[side] = max(self.peak[side], self.now[side])
 
     def drop(self, side: Any, memory: Any, size: int) -> None:
-        """The reverse."""
+        """The inverse of :meth:`add`."""
         self._users[side][memory] -= 1
         if not self._users[side][memory]:
             del self._users[side][memory]
@@ -105,8 +104,8 @@ class Meter:
 
 
 class Account:
-    """What one tensor holds, for a :class:`Meter`: ``memory`` stands for the ``size`` bytes that autograd would keep
-    for it, others perhaps as well."""
+    """What one tensor holds, for a :class:`Meter`: ``memory`` identifies the ``size`` bytes that autograd would keep
+    for it, which it may share with others."""
 
     def __init__(self, meter: Any, memory: Any, size: int) -> None:
         self._meter, self._without = meter, (memory, size)
@@ -114,12 +113,12 @@ class Account:
         meter.add(0, *self._without)
 
     def hold(self, memory: Any, size: int) -> None:
-        """It is kept as it is, if ``memory``, and as so many bytes of its own."""
+        """The tensor is kept as it is, if ``memory``, and also as ``size`` bytes of its own."""
         held = [self._without] if memory else []
         self._change(held + [(object(), size)] if size else held)
 
     def close(self) -> None:
-        """It is not kept any more."""
+        """The tensor is no longer kept."""
         self._change([])
         self._meter.drop(0, *self._without)
 
@@ -137,11 +136,11 @@ class Report:
     ``rows`` has a :class:`Row` for each tensor; ``total`` a dictionary:
 
     ================ ===================================================================================================
-    ``nbytes``       of all activations that autograd saved, each memory once, weights and buffers not
-    ``packed``       of the same as payload and side information; what no rule is for counts as it is
-    ``ratio``        the quotient
-    ``peak``         most bytes that were held at once, of these and of what autograd saves besides them; a view counts
-                     all the memory that it keeps alive
+    ``nbytes``       bytes of all activations that autograd saved, each memory once, without weights and buffers
+    ``packed``       bytes of their payloads and side information; those without a rule count as they are
+    ``ratio``        ``nbytes`` over ``packed``
+    ``peak``         maximum of the bytes held at once, including what else autograd saves; a view counts as all the
+                     memory that it keeps alive
     ``peak_without`` the same without compression
     ================ ===================================================================================================
     """
@@ -159,7 +158,7 @@ class Report:
                       "decode_seconds": sum(row.decode_seconds for row in self.rows) / max(passes, 1)}
 
     def to_json(self, path: str | Path | None = None) -> Any:
-        """Totals and rows as JSON text, which is also written to a ``path``."""
+        """Totals and rows as JSON text, which is also written to ``path``, if given."""
         text = json.dumps({"passes": self.passes, "total": self.total, "rows": [row.facts() for row in self.rows]},
                           indent=1)
         if path is not None:
@@ -199,7 +198,7 @@ class Report:
         lines = [line.rstrip() for line in capture.get().splitlines()]
         peak, without, other = (size(self.total[name]) for name in ("peak", "peak_without", "other"))
         names = ["pictures", "indices", "statistics", *(["workspaces"] if self.workspaces else []), "small tensors"]
-        return "\n".join([*lines, f"held at the most: {peak}, without compression {without}; both with {other} of "
+        return "\n".join([*lines, f"peak memory: {peak}, without compression {without}; both include {other} of "
                                   f"{', '.join(names[:-1])} and {names[-1]}"])
 
 

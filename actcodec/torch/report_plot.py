@@ -1,4 +1,4 @@
-"""The picture of a report: what each tensor takes, before and after."""
+"""The picture of a report: bytes of each tensor, before and after."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ COLOURS = {"dense": "#2f6db3", "relu": "#d98c21", "mask": "#8a5ab5", "pool": "#3
 
 
 def draw(report: Any, target: str | Path) -> None:
-    """A bar for each row: its bytes in grey, what is left of them in the colour of its kind."""
+    """Draws a bar for each row into ``target``: its bytes in grey, those packed in the colour of its kind."""
     rows = report.rows[::-1]
     figure, axes = pyplot().subplots(figsize=(9, 1 + 0.24 * max(len(rows), 4)), dpi=110, layout="constrained")
     places = range(len(rows))

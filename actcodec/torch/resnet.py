@@ -1,4 +1,4 @@
-"""The ResNets of 8 and 20 layers that CIFAR-10 is usually trained with (He et al., CVPR 2016, section 4.2)."""
+"""ResNets of 8 and 20 layers for CIFAR-10 (He et al., CVPR 2016, section 4.2)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ __all__ = ["Resnet", "resnet8", "resnet20"]
 
 
 class Block(nn.Module):
-    """Two convolutions around which the input passes: picked out and padded with zeros where its shape changes."""
+    """Two convolutions with a shortcut: the input, subsampled and padded with zero channels if the shape changes."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -30,8 +30,8 @@ class Block(nn.Module):
 
 
 class Resnet(nn.Module):
-    """6 ``blocks`` + 2 layers for pictures of 3 channels: three stages of so many blocks, of ``width``, twice and four
-    times as many channels."""
+    """6 ``blocks`` + 2 layers for pictures of 3 channels: three stages of ``blocks`` blocks, with ``width``, twice and
+    four times as many channels."""
 
     def __init__(self, blocks: int, width: int = 16, classes: int = 10) -> None:
         super().__init__()

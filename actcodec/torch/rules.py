@@ -1,4 +1,4 @@
-"""Which codec a saved tensor gets: kinds, rules, and the presets of the papers."""
+"""Rules that choose the codec of a saved tensor, kinds of tensors, and the presets of the papers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,12 +23,12 @@ KINDS = {
 
 ACTIVATIONS = tuple(kind for kind in KINDS if kind != "softmax")  # probabilities belong to the loss
 SPARSE = ("relu", "pool", "dropout")
-ONE_BIT = ("brc",)  # right for a mask, wrong for anything that needs a value
+ONE_BIT = ("brc",)  # right for a mask, wrong where values are needed
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A mode or a codec, or None to leave a tensor as it is, and which tensors it is for. See :func:`rule`."""
+    """A mode or a codec, or None to leave tensors as they are, and the tensors it applies to. See :func:`rule`."""
 
     mode: str | Codec | None
     kind: tuple[str, ...] = ACTIVATIONS
@@ -48,21 +48,21 @@ def _several(value, kind):
 
 def rule(mode: Any, *, kind: Sequence[str] | str = ACTIVATIONS, layer: str = "*", min_width: int = 0,
          dims: Sequence[Any] = (), **options: Any) -> Rule:
-    """A rule: the ``mode`` of the registry with its ``options``, a :class:`~actcodec.torch.Codec` of one's own, or None
-    to leave a tensor as it is.
+    """A rule: the ``mode`` of the registry with its ``options``, a user-defined :class:`~actcodec.torch.Codec`, or
+    None to leave tensors as they are.
 
-    It holds for a tensor of ``kind`` (one of :data:`KINDS` or several; by default all but softmax), saved inside the
-    ``layer`` of that name (a pattern, as ``layer4.*``), at least ``min_width`` wide (its last dimension), of so many
-    ``dims`` (a number or several). Raises ValueError.
+    It applies to tensors of a ``kind`` (one of :data:`KINDS` or several; by default all but softmax), saved in a
+    ``layer`` of that name (a pattern, such as ``layer4.*``), at least ``min_width`` wide (the last dimension), with
+    ``dims`` dimensions (a number or several). Raises ValueError for an illegal kind, mode or option.
     """
     kinds, numbers = _several(kind, str), _several(dims, int)
     if unknown := [name for name in kinds if name not in KINDS]:
         raise ValueError(f"kind is {unknown[0]!r}, must be one or more of {', '.join(KINDS)}")
     if isinstance(mode, Codec):
-        Own(mode)  # checks
+        Own(mode)  # raises for an illegal one
     if mode is not None and not isinstance(mode, Codec):
         mode = codecs.find(mode).name  # an alias becomes its mode
-        codecs.find(mode).option_values(options)  # checks
+        codecs.find(mode).option_values(options)  # raises for illegal ones
         if mode in ONE_BIT and set(kinds) != {"mask"}:
             raise ValueError(f"mode {mode} keeps no values: it is for kind 'mask' alone, not {', '.join(kinds)}")
     elif options:
@@ -76,7 +76,7 @@ def _has(one, name):
 
 
 def with_options(rules: Sequence[Rule], options: Mapping[str, Any]) -> tuple[Rule, ...]:
-    """The same rules, with those ``options`` that the mode of each has. Raises ValueError for one that none has."""
+    """The rules, each with those ``options`` that its mode has. Raises ValueError for an option that no mode has."""
     known = {name for one in rules for name in options if _has(one, name)}
     if unknown := [name for name in options if name not in known]:
         raise ValueError(f"no mode of these rules has an option {unknown[0]}")
@@ -95,7 +95,7 @@ def _jpeg(mode, sparse):
 
 
 def _gist(form=None):
-    """Gist's; without a format, what it has without loss."""
+    """Gist's encodings; without a format, only the lossless ones."""
     dense = (rule(f"dpr-{form}", kind="dense"),) if form else ()
     return (rule("brc", kind="mask"), rule(f"ssdc-{form}" if form else "ssdc", kind=SPARSE), *dense)
 
@@ -110,9 +110,9 @@ PRESETS = {
     "sfpr": lambda: (rule("sfpr"),),
     "jpeg-base": lambda: _jpeg("jpeg-base", "sfpr"),
     "jpeg-act": lambda: _jpeg("jpeg-act", "sfpr-zvc"),
-    # inputs of convolutions, norms and linear layers, always less a mean; bits for the rest (appendix G)
+    # inputs of convolutions, norms and linear layers, always minus a mean; bits for the rest (appendix G)
     "division-paper": lambda: (rule("brc", kind="mask"), rule("division", lfc="on")),
-    # inputs of convolutions; what norms need is computed again there, and here left as it is (section 3.4)
+    # inputs of convolutions; the paper recomputes those of norms, which are left as they are here (section 3.4)
     "comet-paper": lambda: (rule("brc", kind="mask"), rule("comet", kind=SPARSE)),
 }
 """The columns of JPEG-ACT's Table II, and what DIVISION and COMET do in their papers. Besides them every mode of the
@@ -120,12 +120,13 @@ registry is a preset, for all activations."""
 
 
 def names() -> list[str]:
-    """The presets that there are."""
+    """All presets."""
     return [*PRESETS, *(name for name in codecs.MODES if name not in PRESETS)]
 
 
 def preset(name: str, **options: Any) -> tuple[Rule, ...]:
-    """The rules of a preset, whose modes have these options as far as they know them. Raises ValueError."""
+    """The rules of a preset, with these options for the modes that have them. Raises ValueError for an unknown preset
+    or option."""
     name = codecs.aliases()[name].name if name in codecs.aliases() else name
     if name not in names():
         raise ValueError(f"unknown preset {name!r}, legal are {', '.join(names())}")

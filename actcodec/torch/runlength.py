@@ -1,5 +1,5 @@
-"""How long JPEG's run lengths and Huffman codes of blocks are, counted as ``golden/jpegact/rle.py`` makes them (ITU-T
-T.81, section F.1.2), in its framing "block"."""
+"""The size of blocks in JPEG's run lengths and Huffman codes (ITU-T T.81, section F.1.2), as ``golden/jpegact/rle.py``
+encodes them in its framing "block"."""
 
 from functools import cache
 from typing import Any
@@ -19,7 +19,7 @@ MAGNITUDES = 129  # of an int8 value, 0 among them
 
 @cache
 def tables(device: Any) -> Any:
-    """Bits of a DC value of each magnitude; and of an AC value of each, after each run of zeros: int32 [129], [63 *
+    """The bits of a DC value of each magnitude, int32 [129]; those of an AC value after each run of zeros, int32 [63 *
     129]. An AC value of 0 has none of its own."""
     category = np.array([value.bit_length() for value in range(MAGNITUDES)])
     run = np.arange(63)[:, None]
@@ -30,14 +30,14 @@ def tables(device: Any) -> Any:
 
 
 def size(q: torch.Tensor) -> Any:
-    """Bytes of the codes of blocks, int8 [8, 8, n], without those that say how long each is: a number, or a tensor of
+    """The bytes of the codes of blocks, int8 [8, 8, n], without the bytes of their lengths: a number, or a tensor of
     one."""
     rows = q.view(64, -1)
     first, codes = tables(q.device)
     if native := kernels.of(__name__, q):
         return native.size(q, rows.shape[1], torch.from_numpy(ORDER), first, codes, int(K5.length[EOB]))
     bits = first.index_select(0, rows[0].int().abs())
-    run = torch.zeros_like(bits)  # of zeros in front of a value, times MAGNITUDES
+    run = torch.zeros_like(bits)  # zeros before a value, times MAGNITUDES
     for place in ZIGZAG[1:].tolist():
         magnitude = rows[place].int().abs()
         bits += codes.index_select(0, run + magnitude)

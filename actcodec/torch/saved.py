@@ -1,4 +1,4 @@
-"""What autograd saves: which tensors are activations, what made them, and which of them are the same memory."""
+"""Tensors that autograd saves: which are activations, what produced them, and which share memory."""
 
 import sys
 from collections.abc import Sequence
@@ -15,22 +15,22 @@ __all__ = ["FLOATS", "compiled_graph", "fills", "inside", "key", "kind", "kind_o
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 """Types that are compressed. float64 is what checks of gradients ask for."""
 
-# Operations that only look at memory in another way, or in another type.
+# Operations that only change the view of memory or the type of values.
 SAME_VALUES = ("Alias", "AsStrided", "Clone", "Expand", "Permute", "ReshapeAlias", "Select", "Slice", "Split",
                "Squeeze", "T", "ToCopy", "Transpose", "Truncate", "UnsafeView", "Unsqueeze", "View")
 KINDS = {"Relu": "relu", "LogSoftmax": "softmax", "Softmax": "softmax", "NativeDropout": "dropout", "Mul": "dropout"}
 APPLY = torch.autograd.Function.apply.__func__.__code__
 FRAMES = 8  # between a hook and the function that saves, at the most
-LOWEST = {"Hardtanh": "_saved_min_val", "Clamp": "_saved_min", "ClampMin": "_saved_min"}  # numbers, no tensors
+LOWEST = {"Hardtanh": "_saved_min_val", "Clamp": "_saved_min", "ClampMin": "_saved_min"}  # numbers, not tensors
 
 
 def _operation(node):
-    """The name of a node of the graph without its ending: "Relu" of "ReluBackward0"."""
+    """The name of a node of the graph without its suffix: "Relu" for "ReluBackward0"."""
     return node.name().partition("Backward")[0]
 
 
 def _producer(tensor):
-    """The node that made the values of a tensor: views and casts are passed over."""
+    """The node that computed the values of a tensor; views and casts are skipped."""
     node = tensor.grad_fn
     while node is not None and _operation(node) in SAME_VALUES:
         node = node.next_functions[0][0] if node.next_functions else None
@@ -40,24 +40,24 @@ def _producer(tensor):
 def of_leaf(tensor: torch.Tensor) -> bool:
     """Whether a tensor is a leaf, or a view or a cast of one: a weight, a picture."""
     node = None if tensor.is_leaf else _producer(tensor)
-    return node is None or hasattr(node, "variable")  # the node that adds up the gradient of a leaf
+    return node is None or hasattr(node, "variable")  # AccumulateGrad
 
 
 def kind(tensor: torch.Tensor) -> str:
-    """One of the kinds of :data:`actcodec.torch.rules.KINDS`, but "mask", by the operation that made a tensor. An
-    operation that is not known makes "dense"."""
+    """One of the kinds of :data:`actcodec.torch.rules.KINDS` except "mask", by the operation that made a tensor;
+    "dense" for any other operation."""
     node = _producer(tensor)
     operation = _operation(node)
-    if operation in LOWEST:  # all below 0 became 0
+    if operation in LOWEST:  # all values below 0 become 0
         return "relu" if getattr(node, LOWEST[operation]) == 0 else "dense"
     return "pool" if "Pool" in operation else KINDS.get(operation, "dense")
 
 
 def compiled_graph() -> Sequence[Any] | None:
-    """The arguments of the graph of ``torch.compile`` that saves tensors at this moment; None if none does.
+    """The arguments of the graph of ``torch.compile`` that is saving tensors now, or None.
 
-    What such a graph saves is no part of autograd's. It is an autograd function of this name, and who calls hooks is
-    known from the stack alone."""
+    Tensors of such a graph have no nodes of autograd. It runs as an autograd function named CompiledFunction, and only
+    the stack shows what calls a hook."""
     frame = sys._getframe(1)
     for _ in range(FRAMES):
         if frame.f_code is APPLY:
@@ -69,20 +69,20 @@ def compiled_graph() -> Sequence[Any] | None:
 
 
 def inside(tensor: torch.Tensor, arguments: Sequence[Any]) -> bool:
-    """Whether a tensor that a compiled graph saves was made by it, and is no picture or weight. These are saved in
-    another type or order of dimensions, so shapes are compared; an activation of the same shape is taken for one."""
+    """Whether a tensor that a compiled graph saves was computed by it, and is no picture or weight. These may be saved
+    in another type or order of dimensions, so shapes are compared; an activation of such a shape counts as one of
+    them."""
     shape = sorted(tensor.shape)
     return not any(isinstance(one, torch.Tensor) and one.is_leaf and sorted(one.shape) == shape for one in arguments)
 
 
 def kind_of_values(tensor: torch.Tensor) -> str:
-    """Of a tensor that a compiled graph saves."""
+    """The kind of a tensor that a compiled graph saves: "relu" without a negative value, else "dense"."""
     return "relu" if bool((tensor.amin() >= 0).all()) else "dense"
 
 
 def plain(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is values in memory, seen through a shape and strides: neither sparse, nested nor without data,
-    nor of a class of its own."""
+    """Whether a tensor is a strided view of values in memory: not sparse, nested, without data, or of a subclass."""
     return (type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
             and not tensor.is_nested and not tensor.is_meta)
 
@@ -99,13 +99,13 @@ def fills(shape: Sequence[int], stride: Sequence[int]) -> bool:
 
 
 def storage(tensor: torch.Tensor) -> Any:
-    """What stands for a tensor's memory. While this lives, no other memory is taken for it, as an address would be."""
+    """Identifies a tensor's memory. Unlike an address, it is not reused while this object lives."""
     return StorageWeakRef(tensor.untyped_storage())
 
 
 def key(tensor: torch.Tensor) -> Any:
-    """Equal for tensors of the same values in the same memory, whatever shape they are seen in. An operation in place
-    makes another version, and so another key. A view may also say that values are conjugate or negative."""
+    """Equal for tensors of the same values in the same memory, whatever their shape. An operation in place changes the
+    version, and so the key. A view may also mark values as conjugate or negative."""
     place = (storage(tensor), tensor._version, tensor.storage_offset(), tensor.dtype, tensor.is_conj(), tensor.is_neg())
     if tensor.is_contiguous() or fills(tensor.shape, tensor.stride()):
         return *place, tensor.numel()
@@ -113,7 +113,7 @@ def key(tensor: torch.Tensor) -> Any:
 
 
 def shape_of(shape: torch.Size) -> torch.Size:
-    """A shape that codecs take: those of more dimensions lose the ones in the middle, a single number is a row."""
+    """A shape that codecs accept: a scalar becomes a row, and too many dimensions are merged before the last one."""
     if not shape:
         return torch.Size((1,))
     if len(shape) <= MOST_DIMENSIONS:

@@ -22,8 +22,8 @@ class Planes(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Of a tensor: k compresses, r decompresses, float32 [channels]. ``plain``: neither NaN, Inf nor a subnormal number
-    can matter; never said of a tensor on a GPU, as asking would wait for it."""
+    """The scales of a tensor, float32 [channels]: k compresses, r decompresses. ``plain``: no NaN, Inf or subnormal
+    number can matter; always false on a GPU, for which the CPU would have to wait."""
 
     k: torch.Tensor
     r: torch.Tensor
@@ -38,15 +38,15 @@ def planes(view: Any) -> Any:
 
 
 def magnitudes(x: torch.Tensor) -> torch.Tensor:
-    """The largest one of each row that is finite."""
+    """The largest finite magnitude of each row."""
     magnitude = x.abs()
     return torch.where(magnitude < torch.inf, magnitude, 0).amax(1)
 
 
 def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: str = "channel",
            cap: float | None = None, clip: float = sfpr.S) -> Any:
-    """Scales of a contiguous float32 tensor. ``magnitudes`` is that function, or the same compiled; what follows are
-    golden's arguments."""
+    """The :class:`Scales` of a contiguous float32 tensor. ``magnitudes`` is that function, or the same compiled; the
+    other arguments are golden's."""
     shape, plain = planes(view), False
     limit, floor = float(sfpr.limit(scaling, cap)), float(sfpr.peak(clip) / sfpr.LARGEST)
     if native := kernels.of(__name__, x):
@@ -56,7 +56,7 @@ def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: st
     x = x.view(shape.rows, shape.length)
     if not x.is_cuda:
         low, high = torch.aminmax(x, dim=1)
-        largest = torch.maximum(high, -low)  # NaN if there is one
+        largest = torch.maximum(high, -low)  # NaN, if there is one
         plain = bool(torch.isfinite(largest).all())
     if not plain:
         largest = magnitudes(x)
@@ -71,8 +71,8 @@ def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: st
 
 
 def quantize(x: torch.Tensor, view: Any, found: Any, signs: bool = False) -> torch.Tensor:
-    """int8, flat, of a contiguous float32 tensor and its scales. The product of 24 and 8 bits is exact in float64, so
-    that there is one rounding."""
+    """Flat int8 values of a contiguous float32 tensor and its scales. The product of 24 and 8 bits is exact in float64,
+    so it is rounded only once."""
     shape = planes(view)
     if native := kernels.of(__name__, x):
         y = torch.empty(x.numel(), dtype=torch.int8)
@@ -93,7 +93,7 @@ def quantize(x: torch.Tensor, view: Any, found: Any, signs: bool = False) -> tor
 
 
 def dequantize(y: torch.Tensor, view: Any, found: Any) -> torch.Tensor:
-    """Flat float32 of flat int8. A product of float32 numbers is rounded once."""
+    """Flat float32 values of flat int8 ones. Each product is rounded once."""
     shape = planes(view)
     if native := kernels.of(__name__, y):
         x = torch.empty(y.numel())
@@ -104,7 +104,7 @@ def dequantize(y: torch.Tensor, view: Any, found: Any) -> torch.Tensor:
 
 
 def _pieces(x):
-    """Slices of rows and columns of about :func:`part` values."""
+    """Slices of rows and columns, of about :func:`~actcodec.torch.packing.part_of` values."""
     rows, columns = x.shape
     wide = min(columns, packing.part_of(x))
     tall = max(packing.part_of(x) // wide, 1)

@@ -1,4 +1,4 @@
-"""Values of a ReLU whose signs are exact, where nobody can say who will ask for them."""
+"""Values of a ReLU with exact signs, for tensors whose users are unknown."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LEAST = torch.finfo(torch.float32).tiny
 
 
 class Signed:
-    """A lossy ``codec``, and ``bits``, one of one bit a value, for tensors without a negative value: of what comes back
-    the same values are above 0 as before."""
+    """A lossy ``codec``, and ``bits``, a codec of one bit per value, for tensors without a negative value: exactly the
+    values that were above 0 are above 0 after decoding."""
 
     def __init__(self, codec: Any, bits: Any) -> None:
         self._codec, self._bits = codec, bits

@@ -10,7 +10,7 @@ from actcodec.torch import quantize as ways
 
 __all__ = ["restore", "transform"]
 
-FORWARD, BACK = zip(*(one[:2] for one in ways.WAYS.values()), strict=True)  # numbers of functions, to kernels
+FORWARD, BACK = zip(*(one[:2] for one in ways.WAYS.values()), strict=True)  # kernels know functions by their index
 
 
 def transform(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
@@ -33,7 +33,7 @@ def transform(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
 
 
 def restore(q: torch.Tensor, view: Any, dequantize: Any, table: Any) -> Any:
-    """Flat values of what :func:`transform` gave."""
+    """The inverse of :func:`transform`: flat int8 values."""
     if native := kernels.of(__name__, q, table):
         y = torch.empty(view.rows * view.width, dtype=torch.int8)
         native.restore(q, view.rows, view.width, BACK.index(dequantize), table, y)
@@ -47,7 +47,7 @@ def restore(q: torch.Tensor, view: Any, dequantize: Any, table: Any) -> Any:
 
 
 def _rows(count, view, x):
-    """Slices of rows of tiles, and of their blocks, of about as many values as are worked on together."""
+    """Slices of rows of tiles, and of their blocks, of about :func:`~actcodec.torch.packing.part_of` values."""
     step = max(packing.part_of(x) // (64 * view.tiles_per_row), 1)
     for i in range(0, count, step):
         last = min(i + step, count)

@@ -64,7 +64,7 @@ def test_code_prints_what_stands_there(name, heading, capsys, tmp_path, monkeypa
 
 
 def test_differences_are_found():
-    text = "layer kind  enc. ms  dec. ms\nlayers.bn dense 4.63 1.0 2.0\nheld at the most: 4 MiB\n"
+    text = "layer kind  enc. ms  dec. ms\nlayers.bn dense 4.63 1.0 2.0\npeak memory: 4 MiB\n"
     assert same(text, text.replace("1.0 2.0", "9.9 0.1").replace("4.63", "4.65"))
     for old, new in (("4.63", "5.63"), ("bn", "bm"), ("4 MiB", "4 KiB"), ("held", "helt"), ("\nheld", "\nmore\nheld")):
         assert not same(text, text.replace(old, new))

@@ -40,7 +40,7 @@ def test_the_table_has_a_line_for_each_row(found):
     first = next(line for line in lines if line.startswith("layers.0.bn1"))
     assert first.split()[:5] == ["layers.0.bn1", "dense", "jpeg-act", "optH", "8x8x16x16"]
     assert lines[-2].split()[0] == "all" and f"{found.total['ratio']:.2f}" in lines[-2].split()
-    assert lines[-1].startswith("held at the most: ")
+    assert lines[-1].startswith("peak memory: ")
 
 
 def test_json_is_the_same(found, tmp_path):
