@@ -76,13 +76,13 @@ const struct actcodec_setting *actcodec_setting_of(const struct actcodec_mode *m
 
 const char *actcodec_text(int outcome) {
     static const char *const own[] = {
-        "there is no accelerator", "the major version of the registers is another one", "the mode is not there",
-        "a descriptor cannot have the shape", "the mode has no such setting", "there is no such memory",
+        "no accelerator was detected", "the registers have another major version", "the mode is not built in",
+        "the shape is not supported", "the mode has no such setting", "the memory is not accessible",
         "a lane's stream could be too long", "the payload's DMA failed", "the wait was given up",
-        "the format of values is not there", "payloads cannot be where this one is to be",
-        "the accelerator is at work", "there is no queue", "a ring cannot have the size or the address",
-        "the ring has no room for another job", "nothing that was started is left in the ring", "the ring has stopped",
-        "memory has answered the ring with an error", "memory has no report of the job"};
+        "the format of values is not built in", "the payload cannot be in this place",
+        "the accelerator is busy", "the accelerator has no queue", "a ring cannot have this size or address",
+        "the ring is full", "the ring has no started jobs", "the ring has stopped",
+        "a memory access of the ring failed", "the job has no report in memory"};
     if (outcome >= 0 && (size_t)outcome < COUNT(errors)) return errors[outcome];
     if (outcome < 0 && (size_t)(-1 - outcome) < COUNT(own)) return own[-1 - outcome];
     return "an error that this driver does not know";

@@ -1,4 +1,4 @@
-/* What the sources of the driver share, and nobody else uses.
+/* Shared by the sources of the driver; not for its users.
  *
  * Copyright (c) 2026, the actcodec authors. SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,17 +14,17 @@
 
 #define LANES 8 /* values of a sector */
 
-/* Writes a register; or the word in the place that a descriptor has for it. */
+/* Writes a register, or its word in a descriptor. */
 typedef void (*actcodec_write)(void *context, uint32_t offset, uint32_t word);
 
-/* Whether the accelerator can have a job done; writes its table of scales, and what the processor has of its memory. */
+/* Checks whether the accelerator can run a job; writes its table of scales, and its memory back from caches. */
 int actcodec_prepare(const struct actcodec *device, const struct actcodec_job *job);
 
-/* Writes all that the accelerator has to know of a job. */
+/* Writes everything that the accelerator needs to run a job. */
 void actcodec_describe(const struct actcodec *device, const struct actcodec_job *job, actcodec_write write,
                        void *context);
 
-/* Drops what the processor has of the memory that a job has written, `job->size` bytes of it if it is a payload. */
+/* Invalidates the cached memory that a job has written, `job->size` bytes of it if it is a payload. */
 void actcodec_conclude(const struct actcodec *device, const struct actcodec_job *job);
 
 /* Clears pending interrupts. */
@@ -60,12 +60,12 @@ static inline unsigned value_bytes(const struct actcodec_job *job) {
     return job->format == ACTCODEC_FORMAT_FLOAT32 ? 4 : job->format == ACTCODEC_FORMAT_INT8 ? 1 : 2;
 }
 
-/* Bytes from the first to the last one of a tensor. */
+/* Bytes from the first to the last byte of a tensor. */
 static inline uint64_t extent(const struct actcodec_job *job) {
     return (uint64_t)(job->rows - 1) * job->stride + (uint64_t)value_bytes(job) * job->width;
 }
 
-/* Words are little-endian in memory, whatever the processor is. */
+/* Words in memory are little-endian on any processor. */
 static inline void store(uint8_t *place, uint32_t word) {
     unsigned k;
     for (k = 0; k < 4; k++) place[k] = (uint8_t)(word >> 8 * k);
