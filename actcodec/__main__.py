@@ -11,7 +11,7 @@ INTERRUPTED, TERMINATED = 130, 143
 
 
 def interrupt(*_: object) -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one is enough: nothing disturbs the clearing up
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only once: nothing interrupts the clean-up
     raise KeyboardInterrupt
 
 
@@ -21,8 +21,8 @@ def terminate(*_: object) -> NoReturn:
 
 
 def main() -> None:
-    """Runs the command line. An interrupt or a termination ends it with one line at any moment, while modules are
-    imported too, and leaves nothing behind."""
+    """Runs the command line. An interrupt or termination at any time, even during imports, ends it with one line and
+    leaves nothing behind."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
@@ -42,14 +42,14 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads what is left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads the rest
     except OSError as error:
         print(f"actcodec: error: standard output: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = code or 2
     if code in (INTERRUPTED, TERMINATED):
         sys.stderr.flush()
-        os._exit(code)  # without waiting for a simulation that is still under way in its thread
+        os._exit(code)  # without waiting for a simulation that still runs in its thread
     sys.exit(code)
 
 

@@ -1,6 +1,6 @@
-"""The command line. Every error of the user's is one line on stderr and exit code 2, and leaves no output behind.
+"""The command line. A user's error is one line on stderr and exit code 2, and leaves no output behind.
 
-Each command is a file of ``actcodec/commands/``, imported when it is asked for.
+Each command is a file of ``actcodec/commands/``, imported only when it is used.
 """
 
 import sys
@@ -20,11 +20,11 @@ COMMANDS = ("compress", "decompress", "info", "evaluate", "dqt", "modes", "jpeg"
 
 
 class Interrupted(Exception):
-    """The user's interrupt, in a form of which click does not make an empty line."""
+    """The user's interrupt, in a form for which click does not print an empty line."""
 
 
 class Commands(click.Group):
-    """The commands by name; says what is wrong in one line instead of several and a traceback."""
+    """The commands by name. Reports errors in one line instead of several and a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -50,7 +50,7 @@ class Commands(click.Group):
         except KeyboardInterrupt as error:
             raise Interrupted from error
         except BrokenPipeError:
-            sys.exit(0)  # whoever read the output has had enough, which click takes for a failure
+            sys.exit(0)  # the reader closed the output early; click would fail
 
     def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
         if not standalone_mode:
@@ -83,7 +83,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(package_name="actcodec", prog_name="actcodec")
 def main() -> None:
-    """Compress the activations of a neural network as the hardware does, and take the hardware away as Verilog.
+    """Compress the activations of a neural network as the hardware does, and write the hardware as Verilog.
 
     \b
     Examples:

@@ -6,7 +6,7 @@ __all__ = ["Console"]
 
 
 class Console(console.Console):
-    """rich's, but for a reader that has had enough, which is no failure."""
+    """rich's, except that a reader who closes the output early is no failure."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
