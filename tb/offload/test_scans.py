@@ -178,7 +178,8 @@ def test_cycles_of_a_scan(session, monkeypatch):
 # ---------------------------------------------------------------------------------------------------------- the driver
 @pytest.fixture
 def simulator():
-    return Simulator(chance.SMALL, 2, 1 << 15, formats=chance.FORMATS, payload="both", scan=True)
+    return Simulator(chance.SMALL, 2, 1 << 15, formats=chance.FORMATS, payload="both", scan=True,
+                     queue=chance.EQUIPPED.queue)
 
 
 async def opened(simulator):
