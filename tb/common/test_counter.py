@@ -9,7 +9,7 @@ from tb.harness import SEED, Bench, parameters, regress, rng, simulate
 
 
 # With digits of 4 bits, carries pass all of them in reasonable time.
-@pytest.mark.parametrize("amount_width, width, digit", [(1, 64, 16), *regress((1, 16, 4), (16, 64, 16))])
+@pytest.mark.parametrize("amount_width, width, digit", [(1, 16, 4), *regress((1, 64, 16), (16, 64, 16))])
 def test_counter(amount_width, width, digit):
     simulate(Counter(amount_width, width, digit), __file__, without=[] if digit == 4 else [clear_ends_what_carries],
              amount_width=amount_width, width=width, digit=digit)
