@@ -7,7 +7,7 @@ import pytest
 from actcodec.rtl.common.packer import Packer
 from tb.harness import PATTERNS, STALLS, Bench, chunk, chunks, parameters, regress, rng, simulate
 
-CONFIGURATIONS = [(4, 40, 32), *regress((1, 16, 16), (1, 40, 32), (2, 4, 8))]
+CONFIGURATIONS = [(1, 16, 16), *regress((4, 40, 32), (1, 40, 32), (2, 4, 8))]
 
 
 @pytest.mark.parametrize("granule, i_size, o_size", CONFIGURATIONS)

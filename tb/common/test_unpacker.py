@@ -11,7 +11,7 @@ from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.unpacker import Unpacker
 from tb.harness import PATTERNS, STALLS, Bench, chunks, pack, parameters, regress, rng, simulate
 
-CONFIGURATIONS = [(4, 32, 40), *regress((1, 16, 16), (1, 32, 64))]
+CONFIGURATIONS = [(1, 16, 16), *regress((4, 32, 40), (1, 32, 64))]
 
 
 class Taker(wiring.Component):

@@ -111,7 +111,6 @@ def test_counted_blocks_are_not_packed():
         Cdu(lane_modes(*NIBBLE))
 
 
-@pytest.mark.regress
 @pytest.mark.parametrize("modes", [JPEG_ACT, *regress((ALL,))], ids="+".join)
 def test_real_activations(modes):
     simulate(Cdu(lane_modes(*modes)), __file__, [real_activations_in_every_mode], modes=modes)
