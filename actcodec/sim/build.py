@@ -19,7 +19,7 @@ from actcodec.sim.toolchain import build_once, cache_folder, call, compiler, key
 
 __all__ = ["FAST", "SLOW", "compiled", "elaborated", "linked", "runtime", "without_initial_values"]
 
-# What runs in every cycle, and at the start. -Og compiles in 0.6 of -O1's time; four lanes then take 1.4 times as long.
+# What runs in every cycle, and at the start. -Og compiles in 0.6 of -O1's time, but long simulations take longer.
 FAST, SLOW = "-O1", "-O0"
 # A model's functions are thousands of stores long. Without these limits, most of GCC's time goes into asking of each
 # load which of them it may see, and what comes out is no faster.

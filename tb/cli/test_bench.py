@@ -26,7 +26,7 @@ FILL = 2 * bench_cycles.LATENCY + 250  # cycles from the start to the first sect
 
 @pytest.fixture(autouse=True)
 def one_lane_of_all_formats(monkeypatch):
-    """In place of one of those at the cache, in as many cycles: other benches have it."""
+    """The lane with which other benches have compiled all formats also takes codes at the cache."""
     monkeypatch.setattr(bench_cycles, "FORMATS", chance.FORMATS)
 
 
