@@ -14,7 +14,7 @@ from actcodec.codecs import lane_modes
 from actcodec.driver import run
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import Accelerator
-from actcodec.sim.environment import IDLE, KINDS, MemoryBehaviour
+from actcodec.sim.environment import IDLE, KINDS, PATTERNS, MemoryBehaviour
 from tb.harness import regress
 from tb.offload import draws
 from tb.offload.jobs import Job
@@ -25,7 +25,7 @@ from tb.soak.ring import Ring
 from tb.soak.session import Session, same
 
 QUEUED = chance.EQUIPPED
-OTHERS = [replace(QUEUED, cdus=1, queue=2), Accelerator(3, chance.EVERY, payload="both", scan=True, queue=16),
+OTHERS = [replace(QUEUED, cdus=1, queue=2), chance.LARGE,
           Accelerator(2, chance.SMALL, memory="independent", queue=256), Accelerator(1, chance.SMALL, queue=4),
           replace(QUEUED, cdus=4, payload="memory", address_width=64)]
 SIZE = 1 << 18
@@ -207,6 +207,26 @@ def test_soft_resets_at_any_moment(session):
     assert any(aborted for _, aborted in gone) and len(gone) > 2, gone
 
 
+def test_a_soft_reset_just_when_a_tensor_ends(random):
+    """What is reported stands while memory takes its time: the tensor's error, or that it was given up."""
+    session, codes = Session(QUEUED, random, size=SIZE), []
+    content = ring.descriptor(job(session).at(0x1000).registers(False) | {"rows": 0})
+    for delay in range(150):
+        session.environment.begin(MemoryBehaviour(pauses=PATTERNS.index("mostly")), delay // 3)
+        batch = Ring(session)
+        assert batch.garbage(content)
+        batch.publish()
+        session.environment.run(delay)
+        session.environment.give_up()
+        run(session.driver.reset())
+        session.environment.phase(IDLE)
+        ended = (run(session.driver.get("tail"))[0] - batch.number) % batch.numbers
+        aborted = bool(ended) and ring.report(batch.content(0))["error"] == ErrorCode.ABORTED
+        batch.look(0)
+        codes += batch.check(ended, aborted)
+    assert len(set(codes)) > 1, codes
+
+
 @pytest.mark.parametrize("accelerator", [QUEUED, *regress(*OTHERS[:2])], ids=label)
 def test_rings_and_whatever_befalls_them(accelerator, random):
     for _ in range(2):
@@ -218,6 +238,7 @@ def test_rows_that_begin_inside_of_groups_of_all_lanes(random):
     """Where they do is found behind the plan's load, by a host's start and by the ring's."""
     accelerator, (mode,) = OTHERS[1], lane_modes("division-4-flat")
     session = Session(accelerator, random, size=SIZE)
+    session.payload = "stream"
     session.environment.begin(MemoryBehaviour(kind=KINDS.index("shared")))
     descriptor = draws.descriptor(random, mode, accelerator.cdus, (51, 40, 1, 17))
     session.both(Job.draw(random, descriptor).at(0x1000))

@@ -330,8 +330,10 @@ class Ring:
             if code in (ErrorCode.NONE, ErrorCode.OVERFLOW) and not lost:
                 for name, value in entry.report.items():
                     same(report[name], value, f"{name} of {what}")
-            frame = environment.take() if entry.frame is not None else None
-            if entry.frame is not None and not fault:
+            # Where memory fails a scan, nothing is compressed.
+            some = entry.frame is not None and (not fault or lost or report["bytes_out"] > 0)
+            frame = environment.take() if some else None
+            if some and not fault:
                 if frame is None:
                     raise Broken(f"{what}: no frame")
                 same_bytes(frame, entry.frame, f"frame of {what}")

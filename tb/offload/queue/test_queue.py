@@ -102,6 +102,7 @@ class Accelerator:
                 self.events.append(int(dut.wrong.value))
             else:
                 assert dut.wrong.value == 0
+            assert not (dut.end.value == dut.quiet.value == 1), f"SEED={SEED}: what is reported may be cleared"
             await FallingEdge(dut.clk)
 
     async def _run(self):
