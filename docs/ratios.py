@@ -94,23 +94,24 @@ def transformer():
         words = [f"`{mode}`", *(f"{name}={value}" for name, value in options.items())]
         numbers = [cell for some in each for cell in cells(mode, options, some)[1:]]
         yield f"| {' '.join(words)} | {' | '.join(numbers)} |"
+    steps = [at_steps(some) for some in each]
     for form in EQUAL:
         errors = [float(cells("mx", {"format": form}, some)[2]) for some in each]
-        numbers = [cell for some, error in zip(each, errors, strict=True) for cell in at_error(some, error)]
+        numbers = [cell for tried, error in zip(steps, errors, strict=True) for cell in at_error(tried, error)]
         words = "`jpeg-act` quantizer=div dead_zone=0 coder=rice clip=1.0, with the error of `mx`"
         yield f"| {words} {form} | {' | '.join(numbers)} |"
 
 
-def at_error(tensors, error):
-    """Ratio with side information and error of tensors by the step of those with no more than an error that has the
-    largest ratio; small steps saturate."""
-    tried = []
-    for quarters in range(10, 100, 3):
-        options = {"quantizer": "div", "dead_zone": 0, "coder": "rice", "dqt": quarters / 4} | WHOLE
-        _, ratio, found = cells("jpeg-act", options, tensors)
-        tried.append((float(ratio) if float(found) <= error else 0, ratio, found))
-    best, *shown = max(tried)
-    return shown if best else ["none", f"{min(float(found) for _, _, found in tried):.4f}"]
+def at_steps(tensors):
+    """Ratio with side information and error of tensors by each of many steps."""
+    options = {"quantizer": "div", "dead_zone": 0, "coder": "rice"} | WHOLE
+    return [cells("jpeg-act", options | {"dqt": quarters / 4}, tensors)[1:] for quarters in range(10, 100, 3)]
+
+
+def at_error(tried, error):
+    """Of steps with no more than an error, what the one with the largest ratio has; small steps saturate."""
+    fine = [(float(ratio), ratio, actual) for ratio, actual in tried if float(actual) <= error]
+    return max(fine)[1:] if fine else ["none", f"{min(float(actual) for _, actual in tried):.4f}"]
 
 
 def stale():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import actcodec
-from actcodec.codecs import lane_modes
+from actcodec.sim import simulator
 from actcodec.sim.accelerator import Accelerator
 from tb.soak import chance
 
@@ -16,19 +16,22 @@ def own_lanes():
 
 @pytest.fixture(autouse=True)
 def one_lane(request, monkeypatch):
-    """One lane, of all modes, is compiled for the accelerators of all tests but those of ``own_lanes``."""
+    """One lane, of all modes and formats, is compiled for the accelerators of all tests but those of ``own_lanes``."""
+    def accelerator(cdus, modes, **hardware):
+        return Accelerator(cdus, modes, **hardware | ({"formats": chance.FORMATS} if modes == chance.EVERY else {}))
+
     if "own_lanes" not in request.fixturenames:
-        every = tuple(mode.name for mode in lane_modes())
-        monkeypatch.setattr("actcodec.sim.rtl_engine.configuration", lambda mode: every if mode in every else (mode,))
+        monkeypatch.setattr("actcodec.sim.simulator.Accelerator", accelerator)
+        monkeypatch.setattr("actcodec.sim.rtl_engine.configuration",
+                            lambda mode: chance.EVERY if mode in chance.EVERY else (mode,))
 
 
 @pytest.fixture
 def small_lane(monkeypatch, one_lane):
     """One of few modes, for tensors of 16 bits, but in the other modes: that of the benches of payloads in memory."""
-    def accelerator(cdus, modes, **hardware):
-        return chance.EQUIPPED if modes == chance.SMALL else Accelerator(cdus, modes, **hardware)
-
-    monkeypatch.setattr("actcodec.sim.simulator.Accelerator", accelerator)
+    make = simulator.Accelerator
+    monkeypatch.setattr(simulator, "Accelerator", lambda cdus, modes, **hardware: chance.EQUIPPED
+                        if modes == chance.SMALL else make(cdus, modes, **hardware))
     monkeypatch.setattr("actcodec.sim.rtl_engine.configuration",
                         lambda mode: chance.SMALL if mode in chance.SMALL else chance.EVERY)
 

@@ -64,8 +64,7 @@ def test_four_coders_take_a_code_a_cycle_each(back):
 
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 @pytest.mark.parametrize("name", ["12x", *regress(
-    "4x", "JPEG-ACT optL rice", "JPEG-BASE jpeg80", "JPEG-ACT optH nibble, dense", f"12x{bench_cycles.CACHE}",
-    f"12x{bench_cycles.CACHE}{bench_cycles.ONE_PORT}")])
+    "4x", "JPEG-ACT optH nibble, dense", f"12x{bench_cycles.CACHE}{bench_cycles.ONE_PORT}")])
 def test_the_dma_engine_is_used_to_the_full(name, back):
     found = bench_cycles.offload_by_name(name, CDUS, back)
     payload = found.rate * found.cycles / bench_cycles.CLOCK / found.ratio

@@ -1,7 +1,7 @@
 """The rtl engine, which simulates the generated hardware, against the golden one: same files, same tensors."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from actcodec.sim import rtl_engine
 from actcodec.sim.accelerator import configurations
 from tb import reference
 from tb.cli.line import same_by_both_engines
-from tb.harness import regress
+from tb.harness import regress, selection
 
 SHAPES = [(1, 1, 8, 8), (2, 3, 7, 13), (1, 5, 56, 56), (4, 16, 32, 32), (3, 2, 9, 24), (1, 64, 14, 14), (2, 40, 1, 1)]
 TABLES = ["optL", "optH", "jpeg80", "jpeg60"]
@@ -77,9 +77,9 @@ def test_a_scan_is_for_hardware_and_for_scales():
 
 
 @pytest.mark.regress
-@pytest.mark.parametrize("modes", configurations(), ids=lambda modes: modes[0])
-def test_the_accelerators_that_the_engine_chooses_are_golden_in_all_their_modes(modes, own_lanes):
-    for mode in codecs.lane_modes(*modes):
+def test_the_accelerators_that_the_engine_chooses_are_golden_in_all_their_modes(random, own_lanes):
+    """A quarter of them, by chance: each is compiled for this alone."""
+    for mode in codecs.lane_modes(*chain(*selection.part(random, configurations(), 4))):
         if codecs.by_code(mode.code)[0]:  # what has no code in files takes flat tensors in place of one that has
             for shape, back in product([(2, 3, 8, 13), (3, 9)], (False, True)):
                 bench_cycles.simulate(awkward(shape, 0), mode.name, "optL", 1, back)

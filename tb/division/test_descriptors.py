@@ -17,10 +17,10 @@ from tb.offload.jobs import Job
 from tb.soak import chance
 from tb.soak.session import Session
 
+OTHERS = [Accelerator(4, chance.EVERY), Accelerator(1, LANE), Accelerator(3, LANE)]
 
-@pytest.fixture(params=[Accelerator(1, chance.EVERY), *regress(Accelerator(4, chance.EVERY), Accelerator(1, LANE),
-                                                               Accelerator(3, LANE))],
-                ids=lambda it: f"{it.cdus}-{len(it.modes)}")
+
+@pytest.fixture(params=[chance.LANE, *regress(*OTHERS)], ids=lambda it: f"{it.cdus}-{len(it.modes)}")
 def session(request, random):
     return Session(request.param, random)
 

@@ -8,6 +8,7 @@ import ctypes
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,6 @@ from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.control.register_map import COUNTERS, PAYLOADS, ErrorCode
-from actcodec.sim.accelerator import Accelerator
 from actcodec.sim.environment import MemoryBehaviour
 from drivers import modes as c_modes
 from tb.drivers.world import (
@@ -51,7 +51,7 @@ from tb.offload.draws import SPECIAL
 from tb.offload.lanes import asked
 from tb.soak import chance
 
-DEVICE = Accelerator(1, chance.EVERY, formats=formats.FORMATS, payload="both")
+DEVICE = replace(chance.LANE, payload="both")
 
 
 @pytest.fixture(params=regress(DEVICE), ids=["device"])

@@ -15,7 +15,6 @@ from actcodec.descriptors import SIZE as DESCRIPTOR
 from actcodec.driver import Driver, Plain, run
 from actcodec.ring import Ring as PythonRing
 from actcodec.rtl.offload.control.register_map import COUNTERS, ErrorCode
-from actcodec.sim.accelerator import Accelerator
 from actcodec.sim.environment import MemoryBehaviour
 from actcodec.sim.rtl_engine import Contents
 from tb.drivers.world import SHAPES, Golden, Host, Outcome, form_for, four, pointer, u32, u64, word
@@ -24,7 +23,7 @@ from tb.offload.lanes import asked
 from tb.soak import chance
 from tb.soak.frames import framed
 
-EVERY = Accelerator(1, chance.EVERY, formats=chance.FORMATS, payload="both", queue=4)
+EVERY = replace(chance.LANE, payload="both", queue=4)
 SLOT, SLOTS = 0x3000, 16  # bytes of memory for a tensor, its table and its payload; how many of them there are
 TABLE, PAYLOAD = 0x1000, 0x1200
 RING = SLOTS * SLOT

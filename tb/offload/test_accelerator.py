@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from actcodec.codecs import JPEG_ACT, division, host_mode, lane_modes
+from actcodec.codecs import JPEG_ACT, host_mode, lane_modes
 from actcodec.driver import run
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload import blocks
@@ -34,10 +34,9 @@ from tb.soak.frames import Frame, framed
 from tb.soak.session import Session
 
 COUNTED = ("sfpr", *reference.CODERS, "brc", "jpeg-base")
-WHOLE = [Accelerator(cdus, chance.EVERY) for cdus in (1, 4)]  # of lanes that are compiled once
+WHOLE = [chance.LANE, Accelerator(4, chance.EVERY)]
 OTHERS = [Accelerator(8, JPEG_ACT), Accelerator(3, COUNTED, coders=2),
-          Accelerator(3, ("sfpr-zvc", "jpeg-act", *division.LANE)), Accelerator(2, JPEG_ACT, memory="independent"),
-          Accelerator(3, ("sfpr", *chance.STREAMS)), Accelerator(2, chance.EVERY, formats=chance.FORMATS)]
+          Accelerator(2, JPEG_ACT, memory="independent"), Accelerator(2, chance.EVERY, formats=chance.FORMATS)]
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]
@@ -61,8 +60,8 @@ def lanes_modes(session):
 
 
 def some(session, modes):
-    """A third of ``modes`` by chance in ``make sim``, all of them in ``make regress``."""
-    return selection.part(session.random, modes, 3) if session.brief else list(modes)
+    """A third of ``modes`` by chance in ``make sim`` and for several lanes, all of them for one in ``make regress``."""
+    return selection.part(session.random, modes, few(session, 3, 3 if session.brief else 1))
 
 
 def few(session, several, one):
@@ -199,9 +198,7 @@ def test_a_null_beat_may_end_a_frame(session):
 
 
 @pytest.mark.parametrize("accelerator", [
-    chance.EQUIPPED, *regress(replace(chance.EQUIPPED, scan=False, queue=0),
-                              Accelerator(1, ("sfpr-zvc", "brc"), payload="memory", outstanding=8),
-                              Accelerator(3, chance.EVERY, payload="both"))])
+    chance.EQUIPPED, *regress(Accelerator(1, ("sfpr-zvc", "brc"), payload="memory", outstanding=8), chance.LARGE)])
 def test_payloads_in_memory(accelerator, random):
     """All ports on one slave, which keeps the order of all addresses, or on several; spaces of any size."""
     session = Session(accelerator, random, size=SIZE)
@@ -213,7 +210,7 @@ def test_payloads_in_memory(accelerator, random):
         assert session.decompress(one) == ErrorCode.NONE
 
 
-@pytest.mark.parametrize("accelerator", [chance.EQUIPPED, *regress(replace(chance.EQUIPPED, scan=False, queue=0))])
+@pytest.mark.parametrize("accelerator", [chance.EQUIPPED, *regress(chance.LARGE)])
 def test_payloads_in_memory_and_whatever_befalls_them(accelerator, random):
     soak.run(accelerator, int(random.integers(2**63)))
 

@@ -25,8 +25,7 @@ from tb.soak import run as soak
 from tb.soak.session import Session
 
 CODED = Accelerator(1, tuple(mode.name for mode in lane_modes() if mode.codes), formats=("float32", "int8"))
-MORE = [replace(chance.EQUIPPED, scan=False, queue=0), Accelerator(1, chance.SMALL, formats=chance.FORMATS),
-        Accelerator(3, chance.EVERY, formats=chance.FORMATS)]
+MORE = [Accelerator(1, chance.SMALL, formats=chance.FORMATS), Accelerator(2, chance.EVERY, formats=chance.FORMATS)]
 BEAT = 32  # bytes
 
 

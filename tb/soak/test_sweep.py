@@ -1,6 +1,6 @@
 """Lanes on memory that serves all of them in order: every class of row, mode and direction ends, every byte right.
 
-Four lanes take the whole sweep; for other numbers a part has to do. ``make soak SWEEP=1`` runs all of it.
+Four lanes take a third of the sweep, three a fifth. ``make soak SWEEP=1`` runs all of it, for other numbers, too.
 """
 
 import pytest
@@ -12,7 +12,7 @@ from tb.soak.chance import JPEG_ACT, STREAMS
 
 @pytest.mark.parametrize("kind", sweep.KINDS)
 @pytest.mark.parametrize(("cdus", "modes", "every"), [
-    (4, JPEG_ACT, 1), (2, ("raw", "zvc"), 1), (3, JPEG_ACT, 5), (8, JPEG_ACT, 5), (3, STREAMS, 1)])
+    (4, JPEG_ACT, 3), (3, JPEG_ACT, 5), (3, STREAMS, 1)])
 def test_everything_ends_on_memory_that_keeps_the_order_of_all_lanes(cdus, modes, every, kind):
     broken = sweep.sweep(Accelerator(cdus, modes), kind, every, first=kind == "crossbar")
     assert not broken, "\n".join(broken)

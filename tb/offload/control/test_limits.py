@@ -12,7 +12,6 @@ from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.control import limits
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan, descriptor_layout
-from actcodec.sim.accelerator import Accelerator
 from tb.harness import SEED, Bench, parameters, regress, rng, selection, simulate
 from tb.offload import draws
 from tb.offload.jobs import Job
@@ -45,7 +44,7 @@ def test_plan(address_width, more):
 def test_settings_on_both_sides_of_each_limit(random, request):
     """What is legal goes both ways, what is not moves nothing. A sample of those of long tables; the CDU's control has
     a bench of all modes. ``make sim`` has a third of the modes, by chance."""
-    session, seen = Session(Accelerator(1, chance.EVERY), random), Counter()
+    session, seen = Session(chance.LANE, random), Counter()
     bits = session.driver.address_width
     modes = [mode for mode in lane_modes(*session.driver.modes) if any(field.limits for field in mode.settings)]
     if selection.brief(request.config):
