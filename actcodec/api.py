@@ -23,7 +23,7 @@ def compress(array: np.ndarray, mode: str, *, engine: str = "golden", **options:
     ----------
     array : numpy.ndarray
         float16, bfloat16 (of ml_dtypes), float32 or float64, of 1 to 5 dimensions, in any memory order; or int8, codes
-        of SFPR, in modes that begin with it. A ``UserWarning`` tells that rounding float64 to float32 changed values.
+        of SFPR, in modes that begin with it. A ``UserWarning`` says if rounding float64 to float32 has changed values.
     mode : str
         One of :func:`modes`. A tensor too small for tiles of 8x8 gets ``sfpr-zvc`` instead of ``jpeg-act``.
     engine : str
@@ -61,7 +61,7 @@ def compress(array: np.ndarray, mode: str, *, engine: str = "golden", **options:
 def compress_many(arrays: Iterable[np.ndarray], mode: str, *, engine: str = "golden",
                   **options: Any) -> list[Compressed]:
     """Compresses arrays of any shapes and types, each as :func:`compress` does. ``rtl`` simulates an accelerator with a
-    queue: a ring of descriptors in memory has all of them done, from memory to memory.
+    queue, which processes them through a ring of descriptors, from memory to memory.
 
     >>> import numpy as np
     >>> [one.nbytes for one in compress_many([np.ones((2, 8, 8), np.float32), np.zeros(5, np.float32)], "brc")]
@@ -91,7 +91,7 @@ def decompress(compressed: Compressed, *, engine: str = "golden") -> np.ndarray:
 
 
 def decompress_many(compressed: Iterable[Compressed], *, engine: str = "golden") -> list[np.ndarray]:
-    """The arrays of some :class:`Compressed`, of any modes, as :func:`decompress` and :func:`compress_many`."""
+    """The arrays of several :class:`Compressed`, of any modes; see :func:`decompress` and :func:`compress_many`."""
     _check_engine(engine)
     compressed = list(compressed)
     for one in compressed:
@@ -139,7 +139,7 @@ class Evaluation:
     """Ratio and error of a mode for an array."""
 
     mode: str  # the one that was used
-    options: dict  # a value for each
+    options: dict  # with a value for each option
     ratio: float  # bytes of the array over bytes of the payload
     ratio_with_side: float  # over those of the whole file
     relative_error: float  # L2, over finite values, as the next three

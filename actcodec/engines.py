@@ -24,8 +24,8 @@ def compress(engine: str, x: np.ndarray, mode: str, scan: bool = False, **option
     """``(compressed, cycles)``; cycles is None where nothing was simulated. Both engines return the same
     ``compressed``. With ``scan``, the simulated hardware finds the scales.
 
-    ``x`` is an array for :func:`actcodec.tensors.as_float32`, ``options`` are those of the mode. Raises TypeError and
-    ValueError for what cannot be.
+    ``x`` is an array that :func:`actcodec.tensors.as_float32` accepts, ``options`` are those of the mode. Raises
+    TypeError or ValueError for anything else.
     """
     one = codecs.find(mode)
     values, words, dtype, settings = _prepared(x, one, options)
@@ -40,7 +40,7 @@ def compress(engine: str, x: np.ndarray, mode: str, scan: bool = False, **option
 
 
 def compress_many(engine: str, arrays: Sequence[np.ndarray], mode: str, **options: Any) -> list[tuple[Compressed, Any]]:
-    """What :func:`compress` returns, of each array; simulated hardware has them done by a ring of descriptors."""
+    """What :func:`compress` returns, by array. Simulated hardware processes all through a ring of descriptors."""
     if engine != "rtl":
         return [compress(engine, x, mode, **options) for x in arrays]
     one = codecs.find(mode)
@@ -55,7 +55,7 @@ def compress_many(engine: str, arrays: Sequence[np.ndarray], mode: str, **option
 
 
 def _prepared(x, mode, options):
-    """Values and words of an array, its type, and a value for each option of the mode."""
+    """The values and words of an array, its type, and a value for each option of the mode."""
     settings = mode.option_values(options)
     values: np.ndarray
     values, dtype = tensors.as_float32(x)
@@ -69,12 +69,12 @@ def _prepared(x, mode, options):
 
 
 def _form(dtype):
-    """Of words in the hardware's memory."""
+    """The format of the words in the hardware's memory."""
     return "float32" if dtype == "float64" else dtype
 
 
 def _check_codes(mode, settings):
-    """Raises ValueError unless codes can pass a mode, with values of its options that say nothing of SFPR."""
+    """Raises ValueError if a mode does not accept codes, or if an option is set for SFPR, which codes bypass."""
     if not mode.codes:
         raise ValueError(codecs.refused(mode))
     for option in mode.options:
@@ -83,7 +83,7 @@ def _check_codes(mode, settings):
 
 
 def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:
-    """``(array, cycles)``, as :func:`compress`. Raises ValueError where the payload contradicts itself."""
+    """``(array, cycles)``, as :func:`compress`. Raises ValueError for an inconsistent payload."""
     mode, cycles = codecs.find(compressed.mode), None
     if engine == "rtl":
         with simulator(mode) as rtl:
@@ -94,7 +94,7 @@ def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:
 
 
 def decompress_many(engine: str, compressed: Sequence[Compressed]) -> list[tuple[np.ndarray, Any]]:
-    """What :func:`decompress` returns, of each; simulated hardware has them done by rings of descriptors."""
+    """What :func:`decompress` returns, for each; simulated hardware processes them through rings of descriptors."""
     if engine != "rtl":
         return [decompress(engine, one) for one in compressed]
     for one in compressed:
@@ -106,27 +106,26 @@ def decompress_many(engine: str, compressed: Sequence[Compressed]) -> list[tuple
 
 
 def _narrow(compressed):
-    """Of the words that hardware writes."""
+    """The format of the words that the hardware writes."""
     return compressed.dtype if compressed.dtype in (*HALVES, CODES) and not compressed.wide else "float32"
 
 
 def prepare(modes: Iterable[str] = ()) -> None:
-    """Builds the simulated hardware of a lane with these ``modes``, of all of them without, unless it was built
-    before."""
+    """Builds the simulated hardware of a lane with these ``modes``, by default with all, unless it exists already."""
     with simulator() as rtl:
         rtl.prepare(chosen=[modes] if modes else None)
 
 
 def check_hardware(mode: Mode) -> None:
-    """Raises :class:`UserError` for a mode without."""
+    """Raises :class:`UserError` for a mode that has no hardware."""
     if "rtl" not in mode.engines:
         raise UserError(f"mode {mode.name} has no hardware; use the golden engine")
 
 
 @contextmanager
 def simulator(mode: Mode | None = None) -> Iterator[Any]:
-    """The module that simulates ``mode``, imported only now; its errors (no compiler, a package that is missing) become
-    the user's."""
+    """The module that simulates ``mode``, imported only when it is needed. Its errors (no compiler, a missing package)
+    become :class:`UserError`."""
     if mode:
         check_hardware(mode)
     try:
@@ -143,7 +142,7 @@ def simulator(mode: Mode | None = None) -> Iterator[Any]:
 
 @contextmanager
 def announcing(engine: str, listener: Callable[[str], None]) -> Iterator[None]:
-    """Has ``listener`` told, in a line of text, before hardware is built for an engine."""
+    """Calls ``listener`` with a line of text before hardware is built for an engine."""
     if engine != "rtl":
         yield
         return

@@ -1,4 +1,4 @@
-"""Tensors out of files of several kinds: .npy, .npz, and .pt where PyTorch is installed."""
+"""Reads tensors from files: .npy, .npz, and .pt where PyTorch is installed."""
 
 import os
 import zipfile
@@ -14,8 +14,9 @@ __all__ = ["split", "tensor", "tensors"]
 
 
 def tensors(text: str, say: Callable[[str], None]) -> list[tuple[str, np.ndarray]]:
-    """``[(name, array)]`` of a file, or of the one array of ``file:name``. What is no tensor is left out of a file with
-    several, and ``say`` told. Raises :class:`UserError`, OSError as ``open`` does."""
+    """``[(name, array)]`` for a file, or for the one array of ``file:name``. Of a file with several arrays, those that
+    are not tensors are left out, and ``say`` is called with a note for each. Raises :class:`UserError`, or OSError as
+    ``open`` does."""
     path, wanted = split(text)
     kind = os.path.splitext(path)[1]
     if is_standard(path, 0) or kind not in READERS:
@@ -41,8 +42,8 @@ def tensors(text: str, say: Callable[[str], None]) -> list[tuple[str, np.ndarray
 
 
 def tensor(text: str, say: Callable[[str], None]) -> np.ndarray:
-    """The array of a file that has one, or of ``file:name``. Raises as :func:`tensors` does, and :class:`UserError` for
-    a file with several."""
+    """The array of a file that has only one, or of ``file:name``. Raises as :func:`tensors` does, and
+    :class:`UserError` for a file with several."""
     arrays = tensors(text, say)
     if len(arrays) > 1:
         raise UserError(f"{text}: has {len(arrays)} tensors; give one, as {text}:{arrays[0][0]}; there are "
@@ -51,7 +52,7 @@ def tensor(text: str, say: Callable[[str], None]) -> np.ndarray:
 
 
 def split(text: str) -> tuple[str, str | None]:
-    """``(file, name)`` of ``file:name``, unless a file is called so; the name may be None."""
+    """``(file, name)`` of ``file:name``. The name is None if there is none, or if ``text`` as a whole is a file."""
     if os.path.exists(text) or is_standard(text, 0):
         return text, None
     path, colon, name = text.partition(".npz:")
@@ -84,7 +85,7 @@ def pt(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def flat(name: str, content: Any, torch: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """The tensors inside of dictionaries and lists, with names like ``layers.0.weight``."""
+    """The tensors inside dictionaries and lists, with names such as ``layers.0.weight``."""
     if isinstance(content, torch.Tensor):
         x = content.detach()
         # Its bits: NumPy has no bfloat16 of its own.

@@ -1,4 +1,4 @@
-"""What a run is: a dictionary that says which network is trained, on what, and how."""
+"""The configuration of a run: a dictionary that says which network is trained, on which data, and how."""
 
 import hashlib
 import json
@@ -13,17 +13,17 @@ DEFAULTS = {"network": "resnet8", "data": "cifar10", "preset": "none", "options"
             "adaptive": None, "awp": None}
 """A configuration. ``network`` is one of ``networks.NETWORKS``, or MODULE:FUNCTION, which returns a
 ``torch.nn.Module``; ``data`` is cifar10, or MODULE:FUNCTION, which returns two loaders of (inputs, classes), of the
-training and of the test, whose batches are their own. ``schedule`` has options by the step they begin with,
-``pictures`` is how many the test has, which is made ``tests`` times along the way; ``device`` is cpu or cuda,
-``engine`` what ``actcodec.torch.Compress`` takes. ``adaptive`` has COMET's bounds for the inputs of convolutions, with
-these parameters of ``actcodec.torch.Adaptive``, ``awp`` weights of A2DTWP's precision, with those of
-``actcodec.torch.Awp``; none, where it is None."""
-POINTS = 50  # of the curve of losses
+training and of the test, which set their own batch sizes. ``schedule`` has options, by the first step that uses them;
+``pictures`` is the number of pictures in a test, and ``tests`` the number of tests during training; ``device`` is cpu
+or cuda, ``engine`` an engine of ``actcodec.torch.Compress``. ``adaptive`` has the parameters of
+``actcodec.torch.Adaptive``, which sets COMET's bounds for the inputs of convolutions, and ``awp`` those of
+``actcodec.torch.Awp``, which sends weights with A2DTWP's precision; None is without."""
+POINTS = 50  # on the curve of losses
 ADDED = ("data",)  # later than the first files, whose names are without
 
 
 def checked(configuration: dict[str, Any]) -> dict[str, Any]:
-    """A whole configuration. Raises ValueError for one that cannot be."""
+    """The configuration with all defaults filled in. Raises ValueError if it is invalid."""
     from actcodec.torch import Schedule, preset
     from actcodec.torch.golden import ENGINES
     from actcodec.train.networks import NETWORKS, named
@@ -56,7 +56,7 @@ def checked(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_control(configuration):
-    """Raises ValueError unless what changes from step to step can be made."""
+    """Raises ValueError unless ``adaptive`` and ``awp``, which change from step to step, are valid."""
     from actcodec.torch import Adaptive, Awp, Compress, resnet
 
     def adaptive(model, **options):
@@ -77,17 +77,17 @@ def _check_control(configuration):
 
 
 def steps(configuration: dict[str, Any]) -> dict[int, Any]:
-    """Its schedule: options by the number of the step they begin with."""
+    """The schedule: options by the number of the first step that uses them."""
     return {int(step): options for step, options in configuration["schedule"].items()}
 
 
 def span(steps: int) -> int:
-    """Steps of a point of the curve of losses."""
+    """Steps that a point on the curve of losses is the mean of."""
     return max(steps // POINTS, 1)
 
 
 def name(configuration: dict[str, Any]) -> str:
-    """The name of the file of a run."""
+    """The name of a run's file."""
     known = {key: value for key, value in configuration.items() if key not in ADDED or value != DEFAULTS[key]}
     key = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:10]
     network = configuration["network"].replace(":", ".")

@@ -1,4 +1,4 @@
-"""A run: a network trained with one way to compress; a dictionary says what came of it."""
+"""A run: one network trained with one way to compress. Its result is a dictionary."""
 
 import json
 from pathlib import Path
@@ -12,13 +12,13 @@ CHECKPOINT = 300.0  # seconds between two
 
 
 def run(configuration: dict[str, Any], data: str | Path, results: str | Path) -> dict[str, Any]:
-    """The result of a run: that in the folder ``results``, if it is there, or it is trained now and put there. ``data``
-    is the folder of the pictures. Raises ValueError."""
+    """The result of a run, from the folder ``results`` if it is there; if not, it is trained now and saved there.
+    ``data`` is the folder of the pictures. Raises ValueError for an invalid configuration."""
     return known(configuration, results) or keep(trained(configuration, data, results), results)
 
 
 def known(configuration: dict[str, Any], results: str | Path) -> dict[str, Any] | None:
-    """The result of a run that is in a folder, or None."""
+    """The result of a run, if the folder has it, or None."""
     path = Path(results) / name(checked(configuration))
     if not path.exists():
         return None
@@ -28,7 +28,7 @@ def known(configuration: dict[str, Any], results: str | Path) -> dict[str, Any] 
 
 
 def keep(result: dict[str, Any], results: str | Path) -> dict[str, Any]:
-    """Puts a result into a folder, and returns it."""
+    """Saves a result in a folder, and returns it."""
     path = Path(results) / name(result["configuration"])
     temporary = path.with_suffix(".new")
     temporary.write_text(json.dumps(result, indent=1) + "\n")
@@ -38,12 +38,12 @@ def keep(result: dict[str, Any], results: str | Path) -> dict[str, Any]:
 
 def trained(configuration: dict[str, Any], data: str | Path, results: str | Path | None = None,
             seconds: float = CHECKPOINT) -> dict[str, Any]:
-    """The result of a run that is trained now, or goes on from the checkpoint that one that was stopped has left in the
-    folder ``results``, where another one is made every so many ``seconds``.
+    """Trains, and returns the result. If the folder ``results`` has a checkpoint of an interrupted run, training
+    resumes from it; a new checkpoint is written there every so many ``seconds``.
 
-    It has accuracies in per cent, means of the losses along the way, ratios of the last step, seconds (of processor
-    time on the CPU); what ``Adaptive`` has as its history; and the bytes that ``Awp`` sends of a weight of each layer,
-    whenever one of them changes, with the step they begin with.
+    The result has accuracies in per cent, means of the losses along the way, the ratios of the last step, seconds (of
+    processor time on the CPU), the history of ``Adaptive``, and the bytes that ``Awp`` sends for a weight of each
+    layer, whenever one of them changes, with the first step that uses them.
     """
     from actcodec.train.training import Training
 

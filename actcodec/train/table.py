@@ -16,8 +16,8 @@ __all__ = ["draw", "show", "summary"]
 
 def summary(results: Sequence[Any]) -> list[dict[str, Any]]:
     """A row for each network and label, of [(label, result)]: dictionaries with ``accuracy``, its ``deviation`` and the
-    half width of its 95 % ``interval`` (Student's t; both None for one seed), ``runs``, ``diverged``, ``ratio`` and
-    ``loss``, the mean of the last points of the curves."""
+    half width of its 95 % ``interval`` (Student's t; both are None for a single seed), ``runs``, ``diverged``,
+    ``ratio`` and ``loss``, the mean of the last points of the curves."""
     groups = defaultdict(list)
     for label, result in results:
         groups[result["configuration"]["network"], label].append(result)

@@ -21,10 +21,10 @@ __all__ = ["Training"]
 
 
 class Training:
-    """The run of a ``configuration``; ``folder`` is where CIFAR-10 is, for those that train on it.
+    """The run of a ``configuration``; ``folder`` has CIFAR-10, for runs that train on it.
 
-    :meth:`advance` makes a step, :meth:`result` tests. Between steps, :meth:`save` puts all that the rest depends on
-    into a file, from which :meth:`load` of another one goes on with the same batches and the same numbers.
+    :meth:`advance` trains one step, :meth:`result` tests. Between steps, :meth:`save` writes the whole state to a file,
+    and :meth:`load` of another object resumes from it, with the same batches and the same results.
     """
 
     def __init__(self, configuration: dict[str, Any], folder: str | Path) -> None:
@@ -54,7 +54,7 @@ class Training:
         self._passes: Callable[..., Any] | None = None
 
     def advance(self) -> None:
-        """Makes a step, and the test if one is due. ``ended`` says that none is left, or that the loss has diverged."""
+        """Trains one step, and tests if a test is due. Sets ``ended`` after the last step, or if the loss diverges."""
         c, number = self.configuration, self.number
         if number in self.changes or self._passes is None:
             self.compress.set(**self.changes[max(start for start in self.changes if start <= number)])
@@ -78,8 +78,8 @@ class Training:
             self.accuracies.append(self._accuracy())
 
     def finish(self, path: Path | None = None, seconds: float = math.inf) -> dict[str, Any]:
-        """Makes all steps that are left, and returns the result. If the file ``path`` is there, training resumes from
-        it; a checkpoint replaces it every so many ``seconds``, and it is removed in the end."""
+        """Trains all remaining steps, and returns the result. If the file ``path`` exists, training resumes from it. A
+        checkpoint replaces it every so many ``seconds``; it is removed at the end."""
         if path and path.exists():
             self.load(path)
         last = time.monotonic()
@@ -94,7 +94,7 @@ class Training:
         return result
 
     def result(self) -> dict[str, Any]:
-        """What became of it, see :func:`~actcodec.train.run.trained`."""
+        """The result, see :func:`~actcodec.train.run.trained`."""
         c, device = self.configuration, self.losses.device
         curve, part = self.losses[:self.number].tolist(), span(c["steps"])
         curve = curve[:next((i + 1 for i, loss in enumerate(curve) if not math.isfinite(loss)), len(curve))]
@@ -110,7 +110,7 @@ class Training:
                 **({"precision": self.precision} if self.weights else {})}
 
     def _accuracy(self):
-        """Of the first pictures of the test, in per cent: a tensor, which on a GPU may still be on its way."""
+        """The accuracy on the first test pictures, in per cent: a tensor, which a GPU may still be computing."""
         self.model.eval()
         right, count = torch.zeros((), dtype=torch.int64, device=self.losses.device), 0
         with torch.no_grad(), self.weights or nullcontext():
@@ -123,7 +123,7 @@ class Training:
         return 100 * right.double() / count
 
     def save(self, path: Path) -> None:
-        """Puts a checkpoint into a file, in the place of the one before as soon as it is whole."""
+        """Writes a checkpoint, which replaces the one before only once it is complete."""
         state = {"configuration": self.configuration, "number": self.number, "seconds": self.clock() - self.start,
                  "losses": self.losses, "accuracies": [float(one) for one in self.accuracies],
                  "precision": self.precision, "data": self.data.state(), "random": torch.random.get_rng_state(),
@@ -134,8 +134,8 @@ class Training:
         temporary.replace(path)
 
     def load(self, path: Path) -> None:
-        """Goes on where a checkpoint was made. Raises :class:`~actcodec.files.UserError` for a file
-        that is none of this configuration."""
+        """Resumes from a checkpoint. Raises :class:`~actcodec.files.UserError` for a file that is not a checkpoint of
+        this configuration."""
         try:
             state = torch.load(path, map_location=self.losses.device, weights_only=True)
         except OSError:
@@ -161,7 +161,7 @@ class Training:
 
 
 def _ratios(report: Any) -> dict[str, float]:
-    """By the kinds of what was compressed."""
+    """The ratios by kind of tensor."""
     kinds = dict.fromkeys(row.kind for row in report.rows)
     return {kind: sum(row.nbytes for row in report.rows if row.kind == kind)
             / sum(row.packed for row in report.rows if row.kind == kind) for kind in kinds}
