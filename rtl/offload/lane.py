@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi
 from actcodec.rtl.common.fifo import Fifo
+from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.offload.control.codecs import BINS, COUNT, Codecs
 from actcodec.rtl.offload.control.config import Chosen, config_layout, of_streams, with_halves
@@ -253,6 +254,11 @@ class Lane(wiring.Component):
         if self._streamed:
             self._add_fifo(m, cdu, decompress)
         scale = scan.scale(reader.scale) if scan else reader.scale
+        if cdu.scaled and not scan and (halves or codes):
+            # As late as widened sectors: the CDU takes both at once, and the reader may be only two ahead with either.
+            m.submodules.scale = late = Register(32)
+            wiring.connect(m, scale, late.i)
+            scale = late.o
         if cdu.scaled:
             wiring.connect(m, scale, cdu.scales)
         if hasattr(cdu, "nans"):

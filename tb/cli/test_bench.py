@@ -37,9 +37,8 @@ def tensor(name):
     return x[:, : GROUPS * 4 * 64 // (x.shape[2] * x.shape[3])]
 
 
-@pytest.mark.regress
-@pytest.mark.parametrize(("mode", "name"), [("sfpr-zvc", "ReLU_layers_0_relu1"), ("jpeg-act", "conv0"),
-                                            ("division", "conv0")])
+@pytest.mark.parametrize(("mode", "name"), [("sfpr-zvc", "ReLU_layers_0_relu1"),
+                                            *regress(("jpeg-act", "conv0"), ("division", "conv0"))])
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 def test_a_thousand_groups_pass_at_99_percent_of_the_limit(mode, name, back):
     rate = bench_cycles.measure(mode, back, 32, CDUS, tensor(name))
