@@ -18,7 +18,7 @@ ENVIRONMENT = Path(__file__).parent / "cpp" / "environment.cpp"
 
 @dataclasses.dataclass(frozen=True)
 class Accelerator:
-    """What is built: parameters of the accelerator and of its lanes, modes by their names."""
+    """What is built: parameters of the accelerator and of its lanes, modes by their names, and what it is made for."""
 
     cdus: int
     modes: tuple
@@ -30,21 +30,23 @@ class Accelerator:
     payload: str = "stream"
     scan: bool = False
     queue: int = 0
+    target: str = "cells"
 
     def __str__(self) -> str:
         formats = "" if self.formats == ("float32",) else f", {', '.join(self.formats)}"
         payload = "" if self.payload == "stream" else f", payload in {self.payload}"
         return (f"{self.cdus} x {'+'.join(self.modes)}, {self.memory} memory, {self.outstanding} beats, "
                 f"{self.address_width} bits{formats}{payload}{', scan' * self.scan}"
-                f"{f', queue of {self.queue}' if self.queue else ''}")
+                f"{f', queue of {self.queue}' if self.queue else ''}{', LUTs' * (self.target == 'lut')}")
 
 
 def design(accelerator: Accelerator) -> dict[str, str]:
     """The Verilog of an :class:`Accelerator` for simulation, by its modules: ``top``, and its lane, ``top_lane``."""
     hardware = dataclasses.asdict(accelerator)
+    target = hardware.pop("target")
     whole = {name: hardware.pop(name) for name in ("cdus", "payload", "queue")}
-    lane = _elaborated("top_lane", "lane", hardware, _one(accelerator))
-    top = _elaborated("top", "accelerator", {**whole, **hardware}, _whole(accelerator))
+    lane = _elaborated("top_lane", "lane", hardware, target, _one(accelerator))
+    top = _elaborated("top", "accelerator", {**whole, **hardware}, target, _whole(accelerator))
     return {"top": top, "top_lane": lane}
 
 
@@ -77,7 +79,7 @@ def declared(mode: Mode) -> list[Any]:
     return [getattr(mode, field.name) for field in dataclasses.fields(mode) if field.compare]
 
 
-def _elaborated(name, unit, parameters, what):
+def _elaborated(name, unit, parameters, target, what):
     """The Verilog of a unit whose ``parameters`` have modes, some of which may be somebody else's."""
     modes = lane_modes(*parameters["modes"])
     if parameters["formats"] != ("float32",):
@@ -88,7 +90,7 @@ def _elaborated(name, unit, parameters, what):
     known = parameters | {"modes": [declared(mode) for mode in modes]}
     text = build.elaborated(name, lambda: UNITS[unit].build(**parameters),
                             {*UNITS[unit].modules, Mode.__module__, *places}, unit, known,
-                            what=f"the Verilog of {what}, some seconds")
+                            what=f"the Verilog of {what}, some seconds", target=target)
     return build.without_initial_values(text)
 
 

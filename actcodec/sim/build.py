@@ -33,19 +33,20 @@ FEW = 1 << 19  # bytes of C++ that are compiled at once: the headers of several 
 
 
 def elaborated(name: str, build: Callable[[], str], modules: Iterable[str], *known: Any,
-               what: str | None = None) -> str:
+               what: str | None = None, target: str = "cells") -> str:
     """The Verilog of the component that ``build()`` returns as the module ``name``, without its parts. It is kept by
-    what is ``known`` of the component and by the files of ``modules`` and of all that they import."""
-    path = cache_folder() / f"{name}-{key(name, known, files=files(__name__, *modules))}.v"
-    return build_once(path, _elaborate, name, build, what=what).read_text()
+    what is ``known`` of the component, by its ``target``, and by the files of ``modules`` and of all that they
+    import."""
+    path = cache_folder() / f"{name}-{key(name, known, target, files=files(__name__, *modules))}.v"
+    return build_once(path, _elaborate, name, build, target, what=what).read_text()
 
 
-def _elaborate(folder, name, build):
+def _elaborate(folder, name, build, target):
     from amaranth.hdl import UnusedElaboratable
 
     warnings.simplefilter("ignore", UnusedElaboratable)  # the parts are left out
     path = folder / f"{name}.v"
-    path.write_text(module(build(), name)[0])
+    path.write_text(module(build(), name, target)[0])
     return path
 
 

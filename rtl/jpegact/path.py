@@ -34,25 +34,20 @@ __all__ = ["align", "binarize", "dct", "divide", "halves", "nibble", "rice", "rl
 def sfpr(context, here):
     """SFPR; a scale goes with each sector. Codes that have passed one elsewhere pass a register beside it."""
     unit, ports = context.add("sfpr", Sfpr), context.ports
-    operands, scales = stream.Signature(words).create(path=["operands"]), ports.scales
-    lut = target(context.platform) == "lut"
-    if lut:  # words pass a skid: a reader that had their scales wait here would soon be as far ahead as it may
-        skid = context.add("scale_skid", lambda: Skid(32))
-        context.m.d.comb += [skid.i.valid.eq(scales.valid), skid.i.p.eq(scales.p), scales.ready.eq(skid.i.ready)]
-        scales = skid.o
+    operands = stream.Signature(words).create(path=["operands"])
     context.m.d.comb += [
         unit.decompress.eq(context.config.decompress),
         unit.signs.eq(context.config.signs),
         unit.clear.eq(context.start),
-        unit.i.valid.eq(operands.valid & scales.valid),
-        operands.ready.eq(unit.i.ready & scales.valid),
-        scales.ready.eq(unit.i.ready & operands.valid),
-        unit.i.p.scale.eq(scales.p),
+        unit.i.valid.eq(operands.valid & ports.scales.valid),
+        operands.ready.eq(unit.i.ready & ports.scales.valid),
+        ports.scales.ready.eq(unit.i.ready & operands.valid),
+        unit.i.p.scale.eq(ports.scales.p),
         unit.i.p.last.eq(operands.p.last),
     ]
     context.count(unit.nans, unit.saturated)
     # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer, unless a skid comes before it.
-    upper = operands.p.data if lut else ports.sectors_i.p
+    upper = operands.p.data if target(context.platform) == "lut" else ports.sectors_i.p
     for k in range(8):
         context.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], upper[k][8:]))
     both = Hop(*(_beside(context, operands, unit.o) if hasattr(ports, "codes") else (operands, unit.o)))

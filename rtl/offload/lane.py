@@ -10,6 +10,7 @@ from actcodec.rtl.common import axi
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.target import target
 from actcodec.rtl.offload.control.codecs import BINS, COUNT, Codecs
 from actcodec.rtl.offload.control.config import Chosen, config_layout, of_streams, with_halves
 from actcodec.rtl.offload.memory.address import AddressGenerator
@@ -254,12 +255,14 @@ class Lane(wiring.Component):
         if self._streamed:
             self._add_fifo(m, cdu, decompress)
         scale = scan.scale(reader.scale) if scan else reader.scale
-        if cdu.scaled and not scan and (halves or codes):
-            # As late as widened sectors: the CDU takes both at once, and the reader may be only two ahead with either.
-            m.submodules.scale = late = Register(32)
-            wiring.connect(m, scale, late.i)
-            scale = late.o
         if cdu.scaled:
+            # As late as sectors, which are widened, and pass a skid in a CDU that is made for LUTs: the CDU takes both
+            # at once, and the reader may be only two ahead with either. A scan has delayed them already.
+            later = [bool(halves or codes) and not scan, target(platform) == "lut"]
+            for number in range(sum(later)):
+                m.submodules[f"scale_{number}"] = register = Register(32)
+                wiring.connect(m, scale, register.i)
+                scale = register.o
             wiring.connect(m, scale, cdu.scales)
         if hasattr(cdu, "nans"):
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]

@@ -36,7 +36,8 @@ from tb.soak.session import Session
 COUNTED = ("sfpr", *reference.CODERS, "brc", "jpeg-base")
 WHOLE = [chance.LANE, Accelerator(4, chance.EVERY)]
 OTHERS = [Accelerator(8, JPEG_ACT), Accelerator(3, COUNTED, coders=2),
-          Accelerator(2, JPEG_ACT, memory="independent"), Accelerator(2, chance.EVERY, formats=chance.FORMATS)]
+          Accelerator(2, JPEG_ACT, memory="independent"), Accelerator(2, chance.EVERY, formats=chance.FORMATS),
+          chance.LUTS]
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]
@@ -45,7 +46,7 @@ SIZE = 1 << 17  # bytes of memory
 
 
 def label(it):
-    return f"{it.cdus}-{len(it.modes)}-{it.memory}-{len(it.formats)}"
+    return f"{it.cdus}-{len(it.modes)}-{it.memory}-{len(it.formats)}-{it.target}"
 
 
 @pytest.fixture(params=[WHOLE[0], *regress(WHOLE[1])], ids=label)

@@ -145,7 +145,7 @@ def cycles(session, mode, form, draw=Job.draw):
     session.environment.begin(MemoryBehaviour())
     for blocks in (64, 128):
         d = Descriptor(mode, cdus, blocks * cdus, 64, format=form)
-        one = draw(session.random, d).at(0x1002)
+        one = draw(session.random, d).at(0x1000 + d.bytes % 4)  # words of lanes that take turns fill their beats
         for way in (session.compress, session.decompress):
             way(one)
             taken.append(run(session.driver.get("cycles"))[0])
@@ -158,10 +158,14 @@ def dense(random, d):
     return Job.of(d, random.integers(1, 128, (d.rows, d.width), np.int8))
 
 
+@pytest.mark.parametrize("session", [chance.EQUIPPED, chance.LANE, *regress(
+    MORE[0], chance.LUTS, Accelerator(1, ("sfpr", "brc"), formats=("float32", "bfloat16"), target="lut"))],
+    indirect=True, ids=lambda it: f"{it.cdus}-{len(it.modes)}-{len(it.formats)}-{it.target}")
 def test_a_sector_a_cycle_and_lane(session):
-    """8.00 cycles a block, there and back, in modes whose blocks have one length."""
-    for mode in (mode for mode in lane_modes("raw", "brc") if mode.name in session.driver.modes):
-        assert cycles(session, mode, "bfloat16") == (8 * 64, 8 * 64), mode.name
+    """8.00 cycles a block, there and back, in modes whose blocks have one length, of which one has scales."""
+    for mode in (mode for mode in lane_modes("raw", "brc", "sfpr") if mode.name in session.driver.modes):
+        for form in {"float32", "bfloat16"} & set(session.driver.formats):
+            assert cycles(session, mode, form) == (8 * 64, 8 * 64), (mode.name, form)
 
 
 def test_codes_at_a_sector_a_cycle_and_lane(of_codes):

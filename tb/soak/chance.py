@@ -13,8 +13,8 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
 
-__all__ = ["EQUIPPED", "FEW", "FOUND", "LANE", "LARGE", "RINGS", "WHOLE", "accelerator", "around", "job", "memory",
-           "pattern", "window"]
+__all__ = ["EQUIPPED", "FEW", "FOUND", "LANE", "LARGE", "LUTS", "RINGS", "WHOLE", "accelerator", "around", "job",
+           "memory", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
@@ -24,6 +24,7 @@ LANE = Accelerator(1, EVERY, formats=FORMATS)  # which many tests use, as it tak
 SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True, queue=8)  # with all that is optional
 LARGE = Accelerator(3, EVERY, payload="both", scan=True, queue=16)  # the same of all modes
+LUTS = Accelerator(2, JPEG_ACT, scan=True, target="lut")
 FOUND = (Accelerator(4, JPEG_ACT), Accelerator(2, ("raw", "zvc")), Accelerator(3, JPEG_ACT), Accelerator(3, EVERY),
          Accelerator(8, JPEG_ACT), Accelerator(3, STREAMS), *(Accelerator(cdus, EVERY) for cdus in (1, 2, 4, 8)),
          *(Accelerator(cdus, EVERY, formats=FORMATS) for cdus in (2, 4)),
