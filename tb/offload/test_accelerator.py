@@ -61,8 +61,8 @@ def lanes_modes(session):
 
 
 def some(session, modes):
-    """A third of ``modes`` by chance in ``make sim`` and for several lanes, all of them for one in ``make regress``."""
-    return selection.part(session.random, modes, few(session, 3, 3 if session.brief else 1))
+    """Some of ``modes`` by chance: a third in ``make sim``, an eighth for several lanes; or all of them."""
+    return selection.part(session.random, modes, few(session, 8, 3 if session.brief else 1))
 
 
 def few(session, several, one):
@@ -114,8 +114,8 @@ def test_refuses_wrong_parameters(wrong, name):
 @pytest.mark.parametrize("session", [*WHOLE, *regress(*OTHERS)], indirect=True, ids=label)
 def test_there_and_back(session):
     """Every shape in a third of the modes that have blocks, or with several lanes, which take longer to simulate, in a
-    sixth, of which make sim has half; and every mode. Rows may have gaps between them."""
-    random, part = session.random, few(session, 6, 3) * (1 + session.brief)
+    twelfth, make sim with one lane in a sixth; and every mode. Rows may have gaps between them."""
+    random, part = session.random, few(session, 12, 3 * (1 + session.brief))
     for number, mode in enumerate(mode for mode in lanes_modes(session) if not mode.format.endless):
         for k, shape in enumerate(SHAPES):
             if k % part != number % part or mode.name not in asked(session.driver.modes):
@@ -204,7 +204,7 @@ def test_payloads_in_memory(accelerator, random):
     """All ports on one slave, which keeps the order of all addresses, or on several; spaces of any size."""
     session = Session(accelerator, random, size=SIZE)
     modes = [mode for mode in lanes_modes(session) if mode.name in asked(session.driver.modes)]
-    for turn, mode in enumerate(modes):
+    for turn, mode in enumerate(modes if len(modes) < 8 else selection.part(random, modes, 3)):
         chance.around(session, **({"kind": KINDS.index("shared"), "ordered": 1} if turn % 2 else {}))
         one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400)).at(0x1000)
         assert session.compress(one) in (ErrorCode.NONE, ErrorCode.OVERFLOW)
