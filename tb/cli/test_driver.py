@@ -279,7 +279,8 @@ def test_an_error_has_its_name(code, decompress):
     device = Accelerator(fail=int(code))
     host = opened(device)
     job = (host.decompress if decompress else host.compress)(TENSOR, (1, 1, 8, 8), "zvc")
-    with pytest.raises(driver.AcceleratorError, match=f"error {int(code)}, {getattr(code, 'name', 'unknown')}") as caught:
+    name = getattr(code, "name", "unknown")
+    with pytest.raises(driver.AcceleratorError, match=f"error {int(code)}, {name}") as caught:
         driver.run(job)
     assert caught.value.code == code and not device.interrupt
     device.fail = 0  # and the next tensor runs

@@ -25,6 +25,7 @@ from tb.soak import run as soak
 from tb.soak.session import Session
 
 CODED = Accelerator(1, tuple(mode.name for mode in lane_modes() if mode.codes), formats=("float32", "int8"))
+HALF = Accelerator(1, ("sfpr", "brc"), formats=("float32", "bfloat16"), target="lut")
 MORE = [Accelerator(1, chance.SMALL, formats=chance.FORMATS), Accelerator(2, chance.EVERY, formats=chance.FORMATS)]
 BEAT = 32  # bytes
 
@@ -158,9 +159,8 @@ def dense(random, d):
     return Job.of(d, random.integers(1, 128, (d.rows, d.width), np.int8))
 
 
-@pytest.mark.parametrize("session", [chance.EQUIPPED, chance.LANE, *regress(
-    MORE[0], chance.LUTS, Accelerator(1, ("sfpr", "brc"), formats=("float32", "bfloat16"), target="lut"))],
-    indirect=True, ids=lambda it: f"{it.cdus}-{len(it.modes)}-{len(it.formats)}-{it.target}")
+@pytest.mark.parametrize("session", [chance.EQUIPPED, chance.LANE, *regress(MORE[0], HALF, chance.LUTS)], indirect=True,
+                         ids=lambda it: f"{it.cdus}-{len(it.modes)}-{len(it.formats)}-{it.target}")
 def test_a_sector_a_cycle_and_lane(session):
     """8.00 cycles a block, there and back, in modes whose blocks have one length, of which one has scales."""
     for mode in (mode for mode in lane_modes("raw", "brc", "sfpr") if mode.name in session.driver.modes):
@@ -179,10 +179,9 @@ def test_tensors_of_all_formats_and_whatever_befalls_them(session):
 
 
 @pytest.mark.regress
-@pytest.mark.parametrize("session", [Accelerator(1, chance.SMALL, formats=("float32", form))
-                                     for form in ("int8", "float16")], indirect=True, ids=lambda it: it.formats[1])
+@pytest.mark.parametrize("session", [CODED, HALF], indirect=True, ids=lambda it: it.formats[1])
 def test_a_format_that_is_not_built_in_is_an_error(session):
-    one = Job.draw(session.random, draws.descriptor(session.random, lane_modes("zvc")[0],
+    one = Job.draw(session.random, draws.descriptor(session.random, lane_modes("sfpr")[0],
                                                     session.driver.cdus)).at(0x1000)
     for code in range(4):
         if formats.FORMATS[code] not in session.driver.formats:
