@@ -147,17 +147,19 @@ def test_tensors_and_whatever_befalls_them(session):
     soak.run(session.environment.accelerator, int(session.random.integers(2**63)))
 
 
-@pytest.mark.parametrize("session", regress(*OTHERS[:4]), indirect=True, ids=label)
+@pytest.mark.parametrize("session", regress(chance.EQUIPPED, *OTHERS[:4]), indirect=True, ids=label)
 def test_cycles_of_a_scan(session, monkeypatch):
     """One sector per cycle and lane where a sector is a beat, and those of the longest burst; the plan of the tensor,
     and that of the scan, with two for each bit of some numbers and 4 for each lane; and REST. A tensor that is
     compressed as well takes as long as both, but for the former plan, which it has once. Compression takes one sector
-    per cycle and lane as it does without a scan built in. With a queue a scan takes four cycles more. Where payloads
-    are in memory alone, so few reads are outstanding that they wait for memory."""
+    per cycle and lane as it does without a scan built in. Where payloads are in memory alone, so few reads are
+    outstanding that they wait for memory."""
     cdus, mode = session.driver.cdus, lane_modes("sfpr-zvc")[0]
     plan = max(73, 4 + 33 * cdus)
-    accelerator = session.environment.accelerator
-    rest = REST[accelerator.memory] + 4 * bool(accelerator.queue)
+    rest, segmented = REST[session.environment.accelerator.memory], any(
+        mode.format.segmented for mode in lane_modes(*session.driver.modes))
+    if session.environment.accelerator.queue:  # lanes are told where they begin, and rows where, behind the plan
+        plan += cdus + 2 + 3 * segmented
     monkeypatch.setattr(session, "_space", lambda *_: None)  # payloads in the stream
     once = []  # compressed without a scan
     for images, height, width in ((1, 8, 64), (4, 8, 8), (2, 16, 16), (40, 1, 16), (3, 7, 56)):
