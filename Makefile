@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 
 # Amaranth would prefer whatever Yosys is installed; its own gives the same Verilog everywhere.
 export AMARANTH_USE_YOSYS := builtin
-export SIM SEED WAVES PYTHON
+export SIM SEED WAVES PYTHON PART
 
 # Wrong variables are reported at once, before anything is set up.
 ifeq ($(filter verilator.1 icarus.1,$(SIM).$(words $(SIM))),)  # exactly one of the two
@@ -40,7 +40,7 @@ sim regress:
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(if $(UNIT),$(benches),$(share))
 
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
-regress:  ## the same with all parameters, numbers of lanes, documents, flows and faults (SEED=)
+regress:  ## the same with all parameters, numbers of lanes, documents, flows and faults (SEED=, PART=1/3)
 
 soak: setup  ## random accelerators, tensors and faults (MINUTES=10, SEED=, FEW=1, MODES=all, QUEUE=1, SWEEP=1, RENEW=1)
 	@$(BIN)/python -m tb.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \

@@ -13,6 +13,7 @@ from tb.harness import build, selection
 REGRESS = {"formal", "soak", "synth", "torch", "tutorial"}  # folders whose tests make sim leaves to make regress
 OTHERS = []  # tests that do not concern the netlist
 ON_CUDA = []  # tests that need it, where it is not
+ELSEWHERE = []  # tests of other parts of make regress
 
 
 def pytest_configure(config):
@@ -43,6 +44,8 @@ def pytest_collection_modifyitems(config, items):
         leave_out(config, items, [item for item in items if not netlist.concerns(item)], OTHERS)
     elif not (config.getoption("lf", False) or any("::" in name for name in config.args)):
         items += selection.unused(items)
+    if share := os.environ.pop("PART", None):  # which is not for tests that run pytest
+        leave_out(config, items, selection.elsewhere(items, share), ELSEWHERE)
 
 
 @pytest.fixture
@@ -68,12 +71,13 @@ def has_cuda():
 
 def pytest_sessionfinish(session):
     if hasattr(session.config, "workeroutput"):  # a process of several, each of which has collected all tests
-        session.config.workeroutput["on_cuda"] = ON_CUDA
+        session.config.workeroutput |= {"on_cuda": ON_CUDA, "elsewhere": ELSEWHERE}
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    ON_CUDA[:] = getattr(node, "workeroutput", {}).get("on_cuda", ON_CUDA)
+    output = getattr(node, "workeroutput", {})
+    ON_CUDA[:], ELSEWHERE[:] = output.get("on_cuda", ON_CUDA), output.get("elsewhere", ELSEWHERE)
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -82,6 +86,8 @@ def pytest_terminal_summary(terminalreporter):
     if OTHERS:
         terminalreporter.write_line(f"not run, {len(OTHERS)} without the netlist's unit or with other parameters: "
                                     f"{', '.join(OTHERS)}")
+    if ELSEWHERE:
+        terminalreporter.write_line(f"not run, of other parts of make regress: {len(ELSEWHERE)} tests")
     if ON_CUDA:
         terminalreporter.write_line(f"not run, as there is no CUDA here: {len(ON_CUDA)} tests, all of which ran on the "
                                     "CPU")

@@ -93,6 +93,20 @@ def part(random, values, share):
     return [values[k] for k in sorted(random.permutation(len(values))[: -(-len(values) // share)])]
 
 
+def elsewhere(items, share):
+    """Of the tests that ``make sim`` leaves to ``make regress``, those that are not in a ``share`` K/N, which has every
+    N-th of their files. Raises ``pytest.UsageError`` for anything else than a share."""
+    try:
+        number, count = map(int, share.split("/"))
+    except ValueError:
+        number = count = 0
+    if not 1 <= number <= count:
+        raise pytest.UsageError(f"PART={share}: must be K/N, with K from 1 to N")
+    more = [item for item in items if item.get_closest_marker("regress")]
+    files = sorted({item.path for item in more})[number - 1 :: count]
+    return [item for item in more if item.path not in files]
+
+
 def covering(tests, seed):
     """Of tests that differ in how ports pause, as few as give each port each of its patterns; the seed decides which
     patterns meet. All other tests."""

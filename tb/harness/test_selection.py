@@ -64,3 +64,23 @@ def test_other_seeds_choose_other_patterns():
 def test_a_part_has_one_in_so_many_in_their_order(count, share, left):
     chosen = selection.part(np.random.default_rng(1), range(count), share)
     assert len(chosen) == left and chosen == sorted(set(chosen)) and set(chosen) <= set(range(count))
+
+
+def marked(path, regress):
+    return SimpleNamespace(path=path, get_closest_marker=lambda name: regress)
+
+
+def test_parts_have_all_of_regress_between_them_and_what_is_not_of_it_each():
+    items = [marked(path, regress) for path, regress in product("hgfedcba", (True, False, True))]
+    left = [selection.elsewhere(items, f"{number}/3") for number in (1, 2, 3)]
+    kept = [[item for item in items if item not in some] for some in left]
+    assert all(item in some for some in kept for item in items if not item.get_closest_marker("regress"))
+    assert sorted(item.path for some in kept for item in some if item.get_closest_marker("regress")) == sorted(
+        2 * "abcdefgh")
+    assert max(map(len, kept)) - min(map(len, kept)) <= 2 and not selection.elsewhere(items, "1/1")
+
+
+@pytest.mark.parametrize("share", ["0/3", "4/3", "3", "1/0", "a/b", "1/2/3", ""])
+def test_what_is_no_part_is_refused(share):
+    with pytest.raises(pytest.UsageError, match=f"PART={share}: must be K/N"):
+        selection.elsewhere([], share)
