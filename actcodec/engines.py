@@ -40,7 +40,7 @@ def compress(engine: str, x: np.ndarray, mode: str, scan: bool = False, **option
 
 
 def compress_many(engine: str, arrays: Sequence[np.ndarray], mode: str, **options: Any) -> list[tuple[Compressed, Any]]:
-    """What :func:`compress` returns, by array. Simulated hardware processes all through a ring of descriptors."""
+    """The results of :func:`compress` for some arrays. Simulated hardware processes them by a ring of descriptors."""
     if engine != "rtl":
         return [compress(engine, x, mode, **options) for x in arrays]
     one = codecs.find(mode)
@@ -94,7 +94,7 @@ def decompress(engine: str, compressed: Compressed) -> tuple[np.ndarray, Any]:
 
 
 def decompress_many(engine: str, compressed: Sequence[Compressed]) -> list[tuple[np.ndarray, Any]]:
-    """What :func:`decompress` returns, for each; simulated hardware processes them through rings of descriptors."""
+    """The results of :func:`decompress` for several. Simulated hardware processes them by rings of descriptors."""
     if engine != "rtl":
         return [decompress(engine, one) for one in compressed]
     for one in compressed:

@@ -256,8 +256,9 @@ class Lane(wiring.Component):
             self._add_fifo(m, cdu, decompress)
         scale = scan.scale(reader.scale) if scan else reader.scale
         if cdu.scaled:
-            # As late as sectors, which are widened, and pass a skid in a CDU that is made for LUTs: the CDU takes both
-            # at once, and the reader may be only two ahead with either. A scan has delayed them already.
+            # The CDU takes a sector and its scale at once, and the reader may be only two ahead with either. So scales
+            # are delayed as sectors are: by a cycle where these are widened, unless the scan's reciprocal has taken
+            # it, and by one where they pass a skid in a CDU that is made for LUTs.
             later = [bool(halves or codes) and not scan, target(platform) == "lut"]
             for number in range(sum(later)):
                 m.submodules[f"scale_{number}"] = register = Register(32)

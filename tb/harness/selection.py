@@ -87,9 +87,11 @@ def brief(config):
     return "not regress" in config.option.markexpr
 
 
-def part(random, values, share):
-    """One in ``share`` of values, rounded up, by chance and in their order."""
+def part(random, values, share, many=0):
+    """One in ``share`` of values, rounded up, by chance and in their order; all, if there are no more than ``many``."""
     values = list(values)
+    if len(values) <= many:
+        return values
     return [values[k] for k in sorted(random.permutation(len(values))[: -(-len(values) // share)])]
 
 

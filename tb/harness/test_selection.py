@@ -66,18 +66,24 @@ def test_a_part_has_one_in_so_many_in_their_order(count, share, left):
     assert len(chosen) == left and chosen == sorted(set(chosen)) and set(chosen) <= set(range(count))
 
 
+def test_a_part_of_few_has_all_of_them():
+    random = np.random.default_rng(1)
+    assert [len(selection.part(random, range(count), 4, many=8)) for count in (7, 8, 9)] == [7, 8, 3]
+
+
 def marked(path, regress):
     return SimpleNamespace(path=path, get_closest_marker=lambda name: regress)
 
 
 def test_parts_have_all_of_regress_between_them_and_what_is_not_of_it_each():
-    items = [marked(path, regress) for path, regress in product("hgfedcba", (True, False, True))]
-    left = [selection.elsewhere(items, f"{number}/3") for number in (1, 2, 3)]
-    kept = [[item for item in items if item not in some] for some in left]
-    assert all(item in some for some in kept for item in items if not item.get_closest_marker("regress"))
-    assert sorted(item.path for some in kept for item in some if item.get_closest_marker("regress")) == sorted(
-        2 * "abcdefgh")
-    assert max(map(len, kept)) - min(map(len, kept)) <= 2 and not selection.elsewhere(items, "1/1")
+    sim, more = ([marked(path, regress) for path in 2 * "hgfedcba"] for regress in (False, True))
+    runs = []
+    for number in (1, 2, 3):
+        missing = selection.elsewhere(sim + more, f"{number}/3")
+        assert not any(item in missing for item in sim)
+        runs.append([item for item in more if item not in missing])
+    assert sorted(item.path for run in runs for item in run) == sorted(item.path for item in more)
+    assert sorted(map(len, runs)) == [4, 6, 6] and not selection.elsewhere(sim + more, "1/1")
 
 
 @pytest.mark.parametrize("share", ["0/3", "4/3", "3", "1/0", "a/b", "1/2/3", ""])

@@ -113,8 +113,8 @@ def test_refuses_wrong_parameters(wrong, name):
 # --------------------------------------------------------------------------------------------------------- good tensors
 @pytest.mark.parametrize("session", [*WHOLE, *regress(*OTHERS)], indirect=True, ids=label)
 def test_there_and_back(session):
-    """Every shape in a third of the modes that have blocks, or with several lanes, which take longer to simulate, in a
-    twelfth, make sim with one lane in a sixth; and every mode. Rows may have gaps between them."""
+    """Every mode that has blocks, and every shape in a part of them: with one lane in a third, or in a sixth in ``make
+    sim``; with several lanes, which take longer to simulate, in a twelfth. Rows may have gaps between them."""
     random, part = session.random, few(session, 12, 3 * (1 + session.brief))
     for number, mode in enumerate(mode for mode in lanes_modes(session) if not mode.format.endless):
         for k, shape in enumerate(SHAPES):
@@ -204,7 +204,7 @@ def test_payloads_in_memory(accelerator, random):
     """All ports on one slave, which keeps the order of all addresses, or on several; spaces of any size."""
     session = Session(accelerator, random, size=SIZE)
     modes = [mode for mode in lanes_modes(session) if mode.name in asked(session.driver.modes)]
-    for turn, mode in enumerate(modes if len(modes) < 8 else selection.part(random, modes, 3)):
+    for turn, mode in enumerate(selection.part(random, modes, 3, many=8)):
         chance.around(session, **({"kind": KINDS.index("shared"), "ordered": 1} if turn % 2 else {}))
         one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400)).at(0x1000)
         assert session.compress(one) in (ErrorCode.NONE, ErrorCode.OVERFLOW)

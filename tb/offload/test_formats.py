@@ -46,16 +46,10 @@ def opened(accelerator, random):
     return one
 
 
-def some(session, modes):
-    """Modes, or a quarter of many, by chance."""
-    modes = [*modes]
-    return selection.part(session.random, modes, 4 if len(modes) > 8 else 1)
-
-
 def test_every_place_and_width(session):
     """Rows that begin at each value of a beat, and of each number of values in it; gaps between them, or none."""
     random, many = session.random, BEAT // 2
-    for mode in some(session, lane_modes(*session.driver.modes)):
+    for mode in selection.part(random, lane_modes(*session.driver.modes), 4, many=8):
         for k, (place, width) in enumerate(zip(random.permutation(many), random.permutation(many), strict=True)):
             width += 8 if mode.tiled else 1
             rows, form = int(random.choice([8, 16])), formats.HALVES[random.integers(2)]
@@ -69,8 +63,8 @@ def test_every_place_and_width(session):
 def test_every_word_both_ways(session, form):
     """In modes that move words each comes back; in the others it is widened, and what comes back is rounded."""
     words = np.arange(1 << 16, dtype=np.uint16)
-    for mode in some(session, (one for one in lane_modes(*session.driver.modes)
-                               if not (one.scaled or one.format.endless))):
+    modes = [one for one in lane_modes(*session.driver.modes) if not (one.scaled or one.format.endless)]
+    for mode in selection.part(session.random, modes, 4, many=8):
         session.random.shuffle(words)
         d = Descriptor(mode, session.driver.cdus, 256, 256, settings=draws.settings(session.random, mode), format=form)
         one = Job.of(d, words.reshape(256, 256)).at(0x42)
@@ -88,7 +82,7 @@ def coded(session):
 def test_codes_at_every_place_and_of_every_width(of_codes):
     """As with 16 bits; a row may begin at any byte."""
     random, cdus = of_codes.random, of_codes.driver.cdus
-    for mode in some(of_codes, coded(of_codes)):
+    for mode in selection.part(of_codes.random, coded(of_codes), 4, many=8):
         for k, (place, width) in enumerate(zip(random.permutation(BEAT), random.permutation(BEAT), strict=True)):
             width += 8 if mode.tiled else 1
             rows = int(random.choice([8, 16]))
@@ -146,7 +140,7 @@ def cycles(session, mode, form, draw=Job.draw):
     session.environment.begin(MemoryBehaviour())
     for blocks in (64, 128):
         d = Descriptor(mode, cdus, blocks * cdus, 64, format=form)
-        one = draw(session.random, d).at(0x1000 + d.bytes % 4)  # words of lanes that take turns fill their beats
+        one = draw(session.random, d).at(0x1000 + d.bytes % 4)  # float32 in whole beats: lanes take turns within a row
         for way in (session.compress, session.decompress):
             way(one)
             taken.append(run(session.driver.get("cycles"))[0])
@@ -164,7 +158,7 @@ def dense(random, d):
 def test_a_sector_a_cycle_and_lane(session):
     """8.00 cycles a block, there and back, in modes whose blocks have one length, of which one has scales."""
     for mode in (mode for mode in lane_modes("raw", "brc", "sfpr") if mode.name in session.driver.modes):
-        for form in {"float32", "bfloat16"} & set(session.driver.formats):
+        for form in (form for form in ("float32", "bfloat16") if form in session.driver.formats):
             assert cycles(session, mode, form) == (8 * 64, 8 * 64), (mode.name, form)
 
 

@@ -189,16 +189,9 @@ def test_soft_resets_at_any_moment(session):
         while len(batch.entries) < min(batch.size, 4):
             batch.compress(job(session, most=800))
         batch.publish()
-        session.environment.run(int(random.integers(1, (300, 1500, 6000)[turn % 3])))
-        session.environment.give_up()
-        run(session.driver.reset())
-        session.environment.phase(IDLE)
-        tail, stopped, failed = run(session.driver.get("tail", "stopped", "ring_failed"))
-        ended = (tail - batch.number) % batch.numbers
-        aborted = bool(ended) and ring.report(batch.content(ended - 1))["error"] == ErrorCode.ABORTED
-        assert (stopped, failed) == (1, 0)
+        ended, aborted = batch.reset(int(random.integers(1, (300, 1500, 6000)[turn % 3])))
+        assert run(session.driver.get("stopped", "ring_failed")) == [1, 0]
         gone[ended, aborted] += 1
-        batch.look(0)
         batch.check(ended, aborted)
         again = Ring(session, session.driver.queue)
         for _ in range(min(again.size, 2)):
@@ -208,7 +201,8 @@ def test_soft_resets_at_any_moment(session):
 
 
 def test_a_soft_reset_just_when_a_tensor_ends(random):
-    """What is reported stands while memory takes its time: the tensor's error, or that it was given up."""
+    """A report does not change while memory has yet to accept it: it has the tensor's error, or says that it was given
+    up."""
     session, codes = Session(QUEUED, random, size=SIZE), []
     content = ring.descriptor(job(session).at(0x1000).registers(False) | {"rows": 0})
     for delay in range(150):
@@ -216,14 +210,7 @@ def test_a_soft_reset_just_when_a_tensor_ends(random):
         batch = Ring(session)
         assert batch.garbage(content)
         batch.publish()
-        session.environment.run(delay)
-        session.environment.give_up()
-        run(session.driver.reset())
-        session.environment.phase(IDLE)
-        ended = (run(session.driver.get("tail"))[0] - batch.number) % batch.numbers
-        aborted = bool(ended) and ring.report(batch.content(0))["error"] == ErrorCode.ABORTED
-        batch.look(0)
-        codes += batch.check(ended, aborted)
+        codes += batch.check(*batch.reset(delay))
     assert len(set(codes)) > 1, codes
 
 

@@ -156,10 +156,9 @@ def test_cycles_of_a_scan(session, monkeypatch):
     outstanding that they wait for memory."""
     cdus, mode = session.driver.cdus, lane_modes("sfpr-zvc")[0]
     plan = max(73, 4 + 33 * cdus)
-    rest, segmented = REST[session.environment.accelerator.memory], any(
-        mode.format.segmented for mode in lane_modes(*session.driver.modes))
-    if session.environment.accelerator.queue:  # lanes are told where they begin, and rows where, behind the plan
-        plan += cdus + 2 + 3 * segmented
+    rest = REST[session.environment.accelerator.memory]
+    if session.environment.accelerator.queue:  # after the plan, lanes load their origins, and the splitter that of rows
+        plan += cdus + 2 + 3 * any(mode.format.segmented for mode in lane_modes(*session.driver.modes))
     monkeypatch.setattr(session, "_space", lambda *_: None)  # payloads in the stream
     once = []  # compressed without a scan
     for images, height, width in ((1, 8, 64), (4, 8, 8), (2, 16, 16), (40, 1, 16), (3, 7, 56)):

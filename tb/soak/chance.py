@@ -23,13 +23,12 @@ FORMATS = tuple(limits.FORMATS)
 LANE = Accelerator(1, EVERY, formats=FORMATS)  # which many tests use, as it takes long to compile
 SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True, queue=8)  # with all that is optional
-LARGE = Accelerator(3, EVERY, payload="both", scan=True, queue=16)  # the same of all modes
+LARGE = Accelerator(3, EVERY, payload="both", scan=True, queue=16)  # with all modes, and all of it but formats
 LUTS = Accelerator(2, JPEG_ACT, scan=True, target="lut")
 FOUND = (Accelerator(4, JPEG_ACT), Accelerator(2, ("raw", "zvc")), Accelerator(3, JPEG_ACT), Accelerator(3, EVERY),
          Accelerator(8, JPEG_ACT), Accelerator(3, STREAMS), *(Accelerator(cdus, EVERY) for cdus in (1, 2, 4, 8)),
          *(Accelerator(cdus, EVERY, formats=FORMATS) for cdus in (2, 4)),
-         EQUIPPED, Accelerator(4, JPEG_ACT, payload="memory", scan=True, queue=256),
-         LARGE)
+         EQUIPPED, Accelerator(4, JPEG_ACT, payload="memory", scan=True, queue=256), LARGE)
 FEW = range(6)  # of these, which tests build, too
 WHOLE = tuple(number for number, one in enumerate(FOUND) if one.modes is EVERY and not one.queue)
 RINGS = tuple(number for number, one in enumerate(FOUND) if one.queue)

@@ -2,9 +2,6 @@
 
 from actcodec import descriptors as ring
 from actcodec.codecs import lane_modes
-from actcodec.driver import run as now
-from actcodec.rtl.offload.control.register_map import ErrorCode
-from actcodec.sim.environment import IDLE
 from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.soak.ring import Ring
@@ -76,13 +73,7 @@ def rings(run):
     run.note(f"a ring of {size}, {kind}: {', '.join(entry.what for entry in batch.entries)}")
     count, aborted = batch.publish(), None
     if kind == "soft reset":
-        session.environment.run(int(random.integers(1, int(random.choice([50, 600, 6000])))))
-        session.environment.give_up()
-        now(session.driver.reset())
-        session.environment.phase(IDLE)
-        ended = (now(session.driver.get("tail"))[0] - batch.number) % batch.numbers
-        aborted = bool(ended) and ring.report(batch.content(ended - 1))["error"] == ErrorCode.ABORTED
-        batch.look(0)
+        ended, aborted = batch.reset(int(random.integers(1, int(random.choice([50, 600, 6000])))))
     else:
         ended = batch.wait()
     codes = batch.check(ended, aborted)

@@ -278,6 +278,17 @@ class Ring:
         self.look(ended)
         return ended
 
+    def reset(self, cycles):
+        """A soft reset after so many ``cycles``. Returns the arguments of :meth:`check`: how many have ended, and
+        whether the last one was given up."""
+        environment, driver = self.environment, self.session.driver
+        environment.run(cycles)
+        environment.give_up()
+        run(driver.reset())
+        environment.phase(IDLE)
+        ended = self.look(0)
+        return ended, bool(ended) and ring.report(self.content(ended - 1))["error"] == ErrorCode.ABORTED
+
     def look(self, ended):
         """How many have ended: no fewer than before, and all of these are reported, if memory did not fail."""
         tail, failed, *pending = run(self.session.driver.get("tail", "ring_failed", "done_pending", "error_pending"))

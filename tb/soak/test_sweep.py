@@ -1,6 +1,7 @@
 """Lanes on memory that serves all of them in order: every class of row, mode and direction ends, every byte right.
 
-Four lanes take a third of the sweep, three a fifth. ``make soak SWEEP=1`` runs all of it, for other numbers, too.
+Four lanes take a third of the sweep, three a fifth, or with COMET all of it. ``make soak SWEEP=1`` runs the whole, with
+other numbers of lanes, too.
 """
 
 import pytest

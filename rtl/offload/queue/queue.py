@@ -142,7 +142,7 @@ class Queue(wiring.Component):
             self.reporting.eq(report.busy), self.leaves.eq(report.leaves),
             report.words.eq(self.words), report.index.eq(mine),
             fetch.index.eq(halves(m, self.ring[9:], place)),
-            self.quiet.eq(~fetch.busy & ~report.busy & ~report.start),  # what a report consists of stands until it left
+            self.quiet.eq(~fetch.busy & ~report.busy & ~report.start),  # nobody clears what a report is made of
             self.wrong.eq(unread | (report.answered & (fault | report.failed))),
             # Whoever has seen that the ring stops waits for the tensor at work, whatever that was to tell.
             self.event.eq(self.wrong | (report.answered & (notify | ~(going | gone | self.abort)))),
