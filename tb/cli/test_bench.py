@@ -15,7 +15,6 @@ from actcodec.bench import cycles as bench_cycles
 from actcodec.bench import queued
 from actcodec.bench import run as bench
 from actcodec.codecs import JPEG_ACT
-from tb.harness import regress
 from tb.judges.test_comet_turns import cycles, demands
 from tb.soak import chance
 
@@ -37,8 +36,9 @@ def tensor(name):
     return x[:, : GROUPS * 4 * 64 // (x.shape[2] * x.shape[3])]
 
 
-@pytest.mark.parametrize(("mode", "name"), [("sfpr-zvc", "ReLU_layers_0_relu1"),
-                                            *regress(("jpeg-act", "conv0"), ("division", "conv0"))])
+@pytest.mark.regress
+@pytest.mark.parametrize(("mode", "name"), [("sfpr-zvc", "ReLU_layers_0_relu1"), ("jpeg-act", "conv0"),
+                                            ("division", "conv0")])
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 def test_a_thousand_groups_pass_at_99_percent_of_the_limit(mode, name, back):
     rate = bench_cycles.measure(mode, back, 32, CDUS, tensor(name))
@@ -53,6 +53,7 @@ def test_one_port_to_memory_for_all_lanes_is_used_in_every_cycle(back):
     assert bench_cycles.share("sfpr-zvc", back, 33, CDUS).used > 0.999  # rows begin anywhere in a beat
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 def test_four_coders_take_a_code_a_cycle_each(back):
     """Of jpeg80, for which they are dimensioned: blocks with more codes than 32 wait for each other, a little."""
@@ -61,9 +62,10 @@ def test_four_coders_take_a_code_a_cycle_each(back):
     assert 8 <= found.steady < 1.2 * max(8, found.symbols / 4)
 
 
+@pytest.mark.regress
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
-@pytest.mark.parametrize("name", ["12x", *regress(
-    "4x", "JPEG-ACT optH nibble, dense", f"12x{bench_cycles.CACHE}{bench_cycles.ONE_PORT}")])
+@pytest.mark.parametrize("name", ["12x", "4x", "JPEG-ACT optH nibble, dense",
+                                  f"12x{bench_cycles.CACHE}{bench_cycles.ONE_PORT}"])
 def test_the_dma_engine_is_used_to_the_full(name, back):
     found = bench_cycles.offload_by_name(name, CDUS, back)
     payload = found.rate * found.cycles / bench_cycles.CLOCK / found.ratio
