@@ -4,7 +4,8 @@ A word moves down by the number of zero words below it: first those that have to
 this order no two words meet. On the way back a word moves up in the reverse order of steps.
 
 All is combinational, and comes in parts between which a unit can put its registers: :func:`zeros`, then :func:`moves`,
-then :func:`close` or :func:`reopen`, each of these three steps of a two-way multiplexer.
+or the first of them by :func:`move`, then :func:`close` or :func:`reopen`, each of these three steps of a two-way
+multiplexer.
 
 Source: JPEG-ACT, section III-F, for what it does; the order of the steps is that of compress and expand networks.
 """
@@ -13,7 +14,7 @@ from amaranth.hdl import Cat, Const, Mux
 
 from actcodec.rtl.common.wires import wire
 
-__all__ = ["close", "moves", "ones", "reopen", "zeros", "zeros_by_gates"]
+__all__ = ["close", "move", "moves", "ones", "reopen", "zeros", "zeros_by_gates"]
 
 WORDS = 8
 
@@ -46,15 +47,21 @@ def ones(bits):
     return Cat(one ^ other_one, (two ^ other_two) | (one & other_one), two & other_two)
 
 
-def moves(m, counts):
+def moves(m, counts, first=0):
     """The shifter's control, from what :func:`zeros` gives: for each of the three steps eight bits, one for each
-    position: the word that is there before the step moves."""
-    # The count travels with its word, so that each step finds its bit where the word then is.
+    position: the word that is there before the step moves. Steps before ``first`` have been done by :func:`move`."""
     steps = []
-    for bit in range(3):
-        steps.append(Cat(count[bit] if bit < len(count) else Const(0, 1) for count in counts))
-        counts = _down(m, counts, 1 << bit, steps[-1])
+    for number in range(first, 3):
+        step, counts = move(m, counts, number)
+        steps.append(step)
     return steps
+
+
+def move(m, counts, number):
+    """The control of one step, and the counts behind it, of which a bit less is left."""
+    # The count travels with its word, so that each step finds its bit where the word then is.
+    step = Cat(count[0] if len(count) else Const(0, 1) for count in counts)
+    return step, _down(m, [count[1:] for count in counts], 1 << number, step)
 
 
 def close(m, words, steps):

@@ -52,7 +52,11 @@ class Decoder(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         words = Signal(8 * 8 * self.word, reset_less=True)
-        nonzero, one, two, four = (Signal(8, reset_less=True, name=name) for name in ("nonzero", "one", "two", "four"))
+        nonzero, one = (Signal(8, reset_less=True, name=name) for name in ("nonzero", "one"))
+        # Of the three steps of the shifter the first is decided a cycle ahead, the others as they are done: rows are
+        # late, as the splitter's logic lies in front of them.
+        step, counts = compaction.move(m, compaction.zeros(m, self.i.p.mask), 0)
+        later = [Signal.like(count, reset_less=True, name=f"later_{k}") for k, count in enumerate(counts)]
         last = Signal(reset_less=True)
         mask, row = self.i.p.mask, self.i.p.data.as_value()
         if self.halves:
@@ -64,9 +68,11 @@ class Decoder(wiring.Component):
                 words.eq(row),
                 nonzero.eq(Mux(self.empty, 0, mask)),
                 last.eq(self.i.p.last),
-                Cat(one, two, four).eq(Cat(compaction.moves(m, compaction.zeros(m, mask)))),
+                one.eq(step),
+                Cat(later).eq(Cat(counts)),
             ]
-        opened = compaction.reopen(m, [words.word_select(k, 8 * self.word) for k in range(8)], [one, two, four])
+        opened = compaction.reopen(m, [words.word_select(k, 8 * self.word) for k in range(8)],
+                                   [one, *compaction.moves(m, later, 1)])
         m.d.comb += [self.o.p.data[k].eq(Mux(nonzero[k], opened[k], 0)) for k in range(8)]
         m.d.comb += self.o.p.last.eq(last)
         return m

@@ -215,6 +215,10 @@ class Lane(wiring.Component):
             places["now"] = (sinks["now"], reads | streamed)
         for name, (sink, wanted) in places.items():
             forks = self._streamed and name == "now"
+            # When its places are wanted is late, and leads far into a walk.
+            m.submodules[f"{name}_skid"] = skid = Skid(sink.p.shape(), half=True)
+            wiring.connect(m, skid.o, sink)
+            sink = skid.i
             m.submodules[name] = walk = AddressGenerator(self.address_width, forks, halves, codes)
             if forks:
                 self._fork(m, walk, ((reads, sink, walk.o.p), (streamed, cdu.edges, walk.edges)))
