@@ -90,26 +90,26 @@ def _serve(run, verdicts, numbers):
             file.flush()
 
         for quickest in (False, True):
-            found = _copy(NONE, path)
-            if not found:
+            outcome = _copy(NONE, path)
+            if not outcome:
                 return
             path.replace(summary)
-            if quickest or found[0]:
-                tell(NONE, *found)
-            if found[0]:
+            if quickest or outcome[0]:
+                tell(NONE, *outcome)
+            if outcome[0]:
                 os._exit(1)
-            times = {test: taken for test, *taken, _ in _results(summary)}
+            times = {test: durations for test, *durations, _ in _results(summary)}
             queue = cocotb.regression._manager_inst._test_queue
             queue.sort(key=lambda test: times.get(test.fullname, (0, 0))[0])
             for test in queue:
                 if test.fullname in times:
                     test.timeout = MORE * round(times[test.fullname][1]) + SLACK, "ns"
-        limit = LEAST + int(ENOUGH * found[1])
+        limit = LEAST + int(ENOUGH * outcome[1])
         for number in numbers:
-            found = _copy(number, path, limit)
-            if not found:
+            outcome = _copy(number, path, limit)
+            if not outcome:
                 return
-            tell(number, *found)
+            tell(number, *outcome)
     os._exit(0)
 
 

@@ -46,12 +46,12 @@ def replaced(name, folder, unit=None):
     unit, text = unit or units.UNITS[name].type, Path(folder, "unit.il").read_text()
     top = text[text.index(f"\nmodule \\{name}\n"):]
     ports = set(re.findall(r"^  wire.* (?:input|output) \d+ .*\\(\w+)$", top, re.MULTILINE))
-    found = []
+    components = []
 
     def instance(component, elaborate):
         if netlist(component, name)[0] != text:
             return elaborate()
-        found.append(component)
+        components.append(component)
         signals = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         signals |= {("i_" if member.flow is In else "o_") + "__".join(map(str, path)): value
                     for path, member, value in component.signature.flatten(component)}
@@ -65,7 +65,7 @@ def replaced(name, folder, unit=None):
         return m
 
     with elaborating(unit, instance):
-        yield found
+        yield components
 
 
 def place():
@@ -80,8 +80,8 @@ def suits(test):
 
 def _with(component, name, folder):
     """The Verilog of ``component`` as ``dut``, and whether the netlist is in it."""
-    with replaced(name, folder, mutants.SUBJECTS[name].component if mutants.drawn(folder) else None) as found:
-        return elaboration.verilog(component, "dut"), bool(found)
+    with replaced(name, folder, mutants.SUBJECTS[name].component if mutants.drawn(folder) else None) as components:
+        return elaboration.verilog(component, "dut"), bool(components)
 
 
 def concerns(item):
@@ -97,8 +97,8 @@ def concerns(item):
 def verilog(component, name, folder):
     """The Verilog of ``component`` as ``dut``, with the netlist of the unit in it, and what this is made of. Raises
     ValueError if the component does not have the unit."""
-    text, found = _with(component, name, folder)
-    if not found:
+    text, present = _with(component, name, folder)
+    if not present:
         raise ValueError(f"{component} has no {name} with the parameters of the netlist")
     net = Path(folder, "net.v").read_text()
     return f"{text}\n{net}\n{CHOICE if mutants.drawn(folder) else cells.verilog(liberty(), net)}"

@@ -78,13 +78,13 @@ def test_offload_names_no_codec():
 
 def test_modes_are_listed_in_the_registry_alone():
     names = {one.name for mode in codecs.MODES.values() for one in (mode, *(variant for _, variant in mode.variants))}
-    found = {}
+    mentions = {}
     for path in sorted((ROOT / "actcodec").rglob("*.py")):
         place = path.relative_to(ROOT / "actcodec").as_posix()
         if not place.startswith("codecs/"):
             words = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
-            found |= {place: words & names} if words & names else {}
-    assert found == ABOUT
+            mentions |= {place: words & names} if words & names else {}
+    assert mentions == ABOUT
 
 
 def test_yosys_stays_out_of_this_process():

@@ -118,8 +118,8 @@ def test_an_error_that_is_not_finite_has_a_psnr():
     assert metrics.errors(x, np.float16([1, 2, np.inf])).psnr == -np.inf
     x = np.random.default_rng(0).choice([-65504, 65504], (1, 1, 64, 64)).astype(np.float16)
     with np.errstate(over="ignore"):
-        found = actcodec.evaluate(x, "division")
-    assert (found.relative_error, found.psnr) == (np.inf, -np.inf)
+        result = actcodec.evaluate(x, "division")
+    assert (result.relative_error, result.psnr) == (np.inf, -np.inf)
 
 
 @pytest.mark.parametrize("mask", [[0, 1, 0], [0, 0, 0], np.ma.nomask])
@@ -204,18 +204,18 @@ def test_evaluation_is_the_textbooks():
     x = tensor((2, 3, 16, 16))
     x[0, 0, 0, :4] = np.nan, np.inf, -np.inf, 1e30
     for mode in actcodec.modes():
-        found, c = actcodec.evaluate(x, mode), actcodec.compress(x, mode)
+        result, c = actcodec.evaluate(x, mode), actcodec.compress(x, mode)
         y = actcodec.decompress(c).astype(np.float64)[np.isfinite(x)]
         finite = x[np.isfinite(x)].astype(np.float64)
-        assert (found.mode, found.ratio, found.ratio_with_side) == (mode, x.nbytes / len(c.payload),
-                                                                    x.nbytes / len(container.pack(c)))
+        assert (result.mode, result.ratio, result.ratio_with_side) == (mode, x.nbytes / len(c.payload),
+                                                                       x.nbytes / len(container.pack(c)))
         # In mx, a NaN may take its neighbours with it.
-        assert found.relative_error == pytest.approx(np.linalg.norm(y - finite) / np.linalg.norm(finite), nan_ok=True)
-        np.testing.assert_equal(found.largest_error, np.abs(y - finite).max())
-        assert found.psnr == pytest.approx(metrics.psnr(finite, y), nan_ok=True)
-        assert (found.nans, found.infinities) == (1, 2)
+        assert result.relative_error == pytest.approx(np.linalg.norm(y - finite) / np.linalg.norm(finite), nan_ok=True)
+        np.testing.assert_equal(result.largest_error, np.abs(y - finite).max())
+        assert result.psnr == pytest.approx(metrics.psnr(finite, y), nan_ok=True)
+        assert (result.nans, result.infinities) == (1, 2)
         expected = {"sfpr": sfpr.counts(x, sfpr.scales(x).k).saturated, "dpr-fp16": 3, "ssdc-fp8": 3, "zvc": 0}
-        assert found.saturated == expected.get(mode, found.saturated)
+        assert result.saturated == expected.get(mode, result.saturated)
     nothing = actcodec.evaluate(np.full((1, 8), np.nan, np.float32), "raw")
     assert (nothing.relative_error, nothing.largest_error, nothing.nans) == (0, 0, 8)
 
@@ -229,8 +229,8 @@ def test_channel_error_is_that_of_each_channel():
         y = actcodec.decompress(actcodec.compress(x, mode))
         pairs = [(y[:, c][kept].astype(float), x[:, c][kept].astype(float)) for c, kept in enumerate(
             np.isfinite(x).swapaxes(0, 1))]
-        found = [np.linalg.norm(y - x) / (np.linalg.norm(x) or 1) for y, x in pairs]
-        assert actcodec.evaluate(x, mode).channel_error == pytest.approx(np.sqrt(np.mean(np.square(found))), rel=1e-6)
+        errors = [np.linalg.norm(y - x) / (np.linalg.norm(x) or 1) for y, x in pairs]
+        assert actcodec.evaluate(x, mode).channel_error == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=1e-6)
     flat = actcodec.evaluate(x[0, 1].ravel(), "sfpr")
     assert flat.channel_error == flat.relative_error > 0
     assert metrics.channel_error(np.array([[0.0, 1.0]]), np.array([[0.5, 1.0]])) == np.inf
@@ -243,10 +243,10 @@ def test_error_of_float64_counts_what_float32_loses():
 
 def test_examples_run():
     for module in (actcodec, api):
-        found = doctest.testmod(module)
-        assert found.attempted and not found.failed
-    found = doctest.testfile(str(ROOT / "docs/api.md"), module_relative=False)
-    assert found.attempted and not found.failed
+        result = doctest.testmod(module)
+        assert result.attempted and not result.failed
+    result = doctest.testfile(str(ROOT / "docs/api.md"), module_relative=False)
+    assert result.attempted and not result.failed
 
 
 def test_version():

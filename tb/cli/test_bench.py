@@ -57,9 +57,9 @@ def test_one_port_to_memory_for_all_lanes_is_used_in_every_cycle(back):
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 def test_four_coders_take_a_code_a_cycle_each(back):
     """Of jpeg80, for which they are dimensioned: blocks with more codes than 32 wait for each other, a little."""
-    found = bench_cycles.code("jpeg80", 4, back)
-    assert found.symbols == pytest.approx(30.7, abs=0.1)
-    assert 8 <= found.steady < 1.2 * max(8, found.symbols / 4)
+    result = bench_cycles.code("jpeg80", 4, back)
+    assert result.symbols == pytest.approx(30.7, abs=0.1)
+    assert 8 <= result.steady < 1.2 * max(8, result.symbols / 4)
 
 
 @pytest.mark.regress
@@ -67,22 +67,22 @@ def test_four_coders_take_a_code_a_cycle_each(back):
 @pytest.mark.parametrize("name", ["12x", "4x", "JPEG-ACT optH nibble, dense",
                                   f"12x{bench_cycles.CACHE}{bench_cycles.ONE_PORT}"])
 def test_the_dma_engine_is_used_to_the_full(name, back):
-    found = bench_cycles.offload_by_name(name, CDUS, back)
-    payload = found.rate * found.cycles / bench_cycles.CLOCK / found.ratio
+    result = bench_cycles.offload_by_name(name, CDUS, back)
+    payload = result.rate * result.cycles / bench_cycles.CLOCK / result.ratio
     least, tensors = payload * bench_cycles.CLOCK / bench_cycles.PCIE, 1 if name[0].isdigit() else sum(
         not (name.endswith("dense") and key.startswith("ReLU")) for key in demo.sample())
-    assert 0.999 * least <= found.cycles <= 1.01 * least + tensors * FILL
+    assert 0.999 * least <= result.cycles <= 1.01 * least + tensors * FILL
     if tensors == 1:
-        assert found.ratio == pytest.approx(int(name.partition("x")[0]), rel=0.02)
+        assert result.ratio == pytest.approx(int(name.partition("x")[0]), rel=0.02)
 
 
 @pytest.mark.regress
 @pytest.mark.parametrize("back", [False, True], ids=["compress", "decompress"])
 def test_float32_is_held_up_at_one_port_for_all_lanes(back):
     """A beat, a sector, in a cycle; of codes it has four."""
-    found = bench_cycles.offload_by_name(f"12x{bench_cycles.ONE_PORT}", CDUS, back)
+    result = bench_cycles.offload_by_name(f"12x{bench_cycles.ONE_PORT}", CDUS, back)
     sectors = math.prod(bench_cycles.SYNTHETIC) / 8
-    assert sectors <= found.cycles <= sectors * 1.01 + FILL
+    assert sectors <= result.cycles <= sectors * 1.01 + FILL
 
 
 def test_codes_at_the_cache_are_those_of_the_same_tensors():
@@ -97,14 +97,14 @@ def test_codes_at_the_cache_are_those_of_the_same_tensors():
 @pytest.mark.parametrize("cdus", [CDUS, 1])
 def test_comet_takes_a_sector_a_cycle_but_for_escapes_and_turns(cdus):
     for name in ("conv0", "ReLU_layers_0_relu1"):
-        found = bench_cycles.streamed("comet", name, 0.0635, cdus)
-        assert found.blocks == 4096 // cdus
+        result = bench_cycles.streamed("comet", name, 0.0635, cdus)
+        assert result.blocks == 4096 // cdus
         lanes = demands(bench_cycles.batch(demo.sample()[name]), 0.0635, cdus)
-        assert max(map(len, lanes)) < 8 * found.blocks / 0.96
-        for back, took in enumerate(found.cycles):  # by the model of the wire; the plan, and latencies
+        assert max(map(len, lanes)) < 8 * result.blocks / 0.96
+        for back, took in enumerate(result.cycles):  # by the model of the wire; the plan, and latencies
             least = cycles(lanes, 8, 128, bool(back))
             assert least < took < least + 200 + 35 * (cdus - 1)
-        assert found.ratio > 9
+        assert result.ratio > 9
 
 
 def test_tensors_are_as_networks_have_them_and_long_enough():
@@ -183,11 +183,11 @@ def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp
     assert text.count("0.789") == len(shared) and text.count("8.15") == len(codings)
     assert text.count("0.977/0.985") == len(streamed)
     assert all(f"31.4 ({planned})" in text for planned in bench_cycles.SYMBOLS.values())
-    found = json.loads((tmp_path / "report.json").read_text())
-    assert len(found["rates"]) == len(rates) and found["rates"][0]["total"] == 8.4
-    assert len(found["offload"]) == len(offloads) and found["paper"]["cDMA+"] == [1.3, 15.6]
-    assert len(found["streamed"]) == len(streamed) and found["streamed"][0]["rates"] == [8000 / 8192, 8000 / 8125]
-    assert len(found["queued"]) == len(queues) and text.count("48.5") == len(queues)  # GB/s without a ring
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert len(report["rates"]) == len(rates) and report["rates"][0]["total"] == 8.4
+    assert len(report["offload"]) == len(offloads) and report["paper"]["cDMA+"] == [1.3, 15.6]
+    assert len(report["streamed"]) == len(streamed) and report["streamed"][0]["rates"] == [8000 / 8192, 8000 / 8125]
+    assert len(report["queued"]) == len(queues) and text.count("48.5") == len(queues)  # GB/s without a ring
     assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -212,8 +212,8 @@ def test_a_step_is_measured_alone(monkeypatch, tmp_path, capsys):
     bench.run(tmp_path, minibatch=16)
     assert sorted(arguments for _, arguments in todo) == [(1, 16), (CDUS, 16)]
     assert capsys.readouterr().out.count("72.8") == 2  # GB/s
-    found, = (json.loads(path.read_text()) for path in tmp_path.iterdir())
-    assert [one["minibatch"] for one in found["queued"]] == [16, 16]
+    report, = (json.loads(path.read_text()) for path in tmp_path.iterdir())
+    assert [one["minibatch"] for one in report["queued"]] == [16, 16]
 
 
 def test_a_step_offloads_what_the_method_keeps():

@@ -83,10 +83,10 @@ def test_table_and_files_say_where_others_are_better(tmp_path, capsys):
     results = [Speed("SZ3, as optL", 3.0, 0.09, 50.0, 200.0, 2.0, 2.5, 1e-3) if r.name == "SZ3, as optL" else
                Speed("scipy.fft, optL", 2.0, 0.05, 100.0, 90.0, 9.0, 9.5) if r.name == "scipy.fft, optL" else r
                for r in results]
-    found = {r.name: bench_speed.better(r, results) for r in results}
-    assert found.pop("SZ3, as optL") == ["ratio", "decompression"]
-    assert found.pop("scipy.fft, optL") == ["error"]
-    assert not any(found.values())
+    weaknesses = {r.name: bench_speed.better(r, results) for r in results}
+    assert weaknesses.pop("SZ3, as optL") == ["ratio", "decompression"]
+    assert weaknesses.pop("scipy.fft, optL") == ["error"]
+    assert not any(weaknesses.values())
     assert bench_speed.better(results[-1], results[:own]) == []
     bench_speed.report(results, tmp_path)
     text = capsys.readouterr().out

@@ -181,12 +181,12 @@ def test_codes_of_modes_are_listed_with_those_that_are_free():
         codes = dict(line.split() for line in text.splitlines() if line.startswith("  "))
         return {int(code): name for code, name in codes.items()}, free
 
-    taken, free = listed()
-    assert sorted([*taken, *free[0], *free[1]]) == list(range(256))
-    assert max(free[0]) < 64 <= min(free[1]) and taken[3] == "jpeg-act" and taken[31] == "division-1-flat"
+    names, free = listed()
+    assert sorted([*names, *free[0], *free[1]]) == list(range(256))
+    assert max(free[0]) < 64 <= min(free[1]) and names[3] == "jpeg-act" and names[31] == "division-1-flat"
     codecs.register(codecs.Mode("halves", free[1][0]))
     try:
-        assert listed()[0] == taken | {free[1][0]: "halves"}
+        assert listed()[0] == names | {free[1][0]: "halves"}
     finally:
         codecs.unregister("halves")
     assert "--json" in run("modes --codes --json", 2)

@@ -127,14 +127,14 @@ def test_an_l2_error_is_kept_by_the_largest_step_that_does(error):
         c = actcodec.compress(x, "comet", l2=error)
         y = actcodec.decompress(c).astype(np.float64)
         norm = np.linalg.norm(x.astype(np.float64))
-        found = np.linalg.norm(y - x) / norm
-        assert found <= error
+        actual = np.linalg.norm(y - x) / norm
+        assert actual <= error
         step = np.frombuffer(c.side, "<u2", 1).astype(np.uint32) << 16
         above = float((step + (1 << 16)).view(np.float32)[0])  # the next step misses it
         q, outliers = prequantise.quantize(x, above)
         lost = np.where(outliers, 0, prequantise.dequantize(q, above) - x.astype(np.float64))
         assert np.linalg.norm(lost) > error * norm or error == 1
-        assert found > 0.9 * error or error < 1e-6
+        assert actual > 0.9 * error or error < 1e-6
 
 
 def test_tensors_without_a_finite_number_have_no_error():
@@ -202,12 +202,12 @@ def test_engines_agree_on_the_sample(cdus):
     for x in demo.sample().values():
         lanes = demands(x, 0.0635, cdus)
         assert max(map(len, lanes)) < x.size // 8 // cdus / 0.96
-        for decompress, found in enumerate(check_engines(x, l2=0.0635, cdus=cdus)):
-            assert found.blocks == x.size // 64 // cdus
+        for decompress, result in enumerate(check_engines(x, l2=0.0635, cdus=cdus)):
+            assert result.blocks == x.size // 64 // cdus
             least = cycles(lanes, 8, 128, bool(decompress))
-            assert least < found.cycles < least + 200 + 35 * (cdus - 1)
+            assert least < result.cycles < least + 200 + 35 * (cdus - 1)
             # From the start, so with the plan; compressing, until codes fill a packet.
-            assert found.latency in (range(110, 181) if decompress else range(185, 250))
+            assert result.latency in (range(110, 181) if decompress else range(185, 250))
 
 
 def test_both_engines_refuse_streams_that_are_cut_lengthened_or_garbage():
@@ -263,11 +263,11 @@ def test_info_shows_what_the_file_has(folder):
 
 
 def test_evaluate_tries_each_bound(folder):
-    found = json.loads(run("evaluate x.npy --mode comet --mode raw --l2 0.05 --l2 0.2 --predictor auto --json"))
-    assert [row["label"] for row in found] == ["comet 0.05 auto", "comet 0.2 auto", "raw"]
-    assert found[0]["options"] == {"error_bound": None, "relative_bound": None, "l2": 0.05, "predictor": "auto",
-                                   "cdus": 1}
-    assert found[0]["relative_error"] <= 0.05 < found[1]["relative_error"] <= 0.2
+    rows = json.loads(run("evaluate x.npy --mode comet --mode raw --l2 0.05 --l2 0.2 --predictor auto --json"))
+    assert [row["label"] for row in rows] == ["comet 0.05 auto", "comet 0.2 auto", "raw"]
+    assert rows[0]["options"] == {"error_bound": None, "relative_bound": None, "l2": 0.05, "predictor": "auto",
+                                  "cdus": 1}
+    assert rows[0]["relative_error"] <= 0.05 < rows[1]["relative_error"] <= 0.2
     default, = json.loads(run("evaluate x.npy --mode comet --json"))
     assert default["options"]["relative_bound"] == 0.01
     assert default["largest_error"] <= 0.01 * np.ptp(np.load("x.npy"))

@@ -49,13 +49,13 @@ def run(monkeypatch, tmp_path, *arguments, **kwargs):
 
 def rows(output):
     """The table's rows: numbers by kind and label."""
-    found, kind = {}, None
+    numbers, kind = {}, None
     for line in output.splitlines():
         if match := re.fullmatch(r" (dense|ReLU) tensors *", line):
             kind = match[1]
         elif kind and (match := re.fullmatch(r" (\S+(?: \S+)*) {2,}(\d+\.\d\d) +(\S.*)", line)):
-            found[kind, match[1]] = match[2], *match[3].split()
-    return found
+            numbers[kind, match[1]] = match[2], *match[3].split()
+    return numbers
 
 
 @pytest.mark.regress

@@ -128,12 +128,12 @@ def test_info_counts_the_scales(folder):
 
 
 def test_evaluate_tries_each_with_each(folder):
-    found = json.loads(run("evaluate x.npy --mode division --bits 1 --bits 2 --rounding nearest --rounding stochastic "
-                           "--seed 3 --json"))
+    rows = json.loads(run("evaluate x.npy --mode division --bits 1 --bits 2 --rounding nearest --rounding stochastic "
+                          "--seed 3 --json"))
     x = np.load("x.npy")
-    assert [row["label"] for row in found] == [
+    assert [row["label"] for row in rows] == [
         f"division {bits} 3 {rounding}" for bits in (1, 2) for rounding in ("nearest", "stochastic")]
-    for row in found:
+    for row in rows:
         assert row["options"] == {"bits": row["options"]["bits"], "seed": 3, "rounding": row["options"]["rounding"],
                                   "lfc": "auto", "offset": "mean", "cdus": 1}
         expected = actcodec.evaluate(x, "division", **row["options"])
@@ -160,8 +160,8 @@ def test_stochastic_rounding_is_unbiased_and_seeds_differ():
 def test_awkward_values():
     x = tensor((1, 2, 16, 16))
     x[0, 0, 0, :4] = np.nan, np.inf, -np.inf, 1e-40
-    found = actcodec.evaluate(x, "division")
-    assert (found.nans, found.infinities, found.saturated) == (1, 2, 2)
+    result = actcodec.evaluate(x, "division")
+    assert (result.nans, result.infinities, result.saturated) == (1, 2, 2)
     y = actcodec.decompress(actcodec.compress(x, "division"))
     assert np.all(np.isfinite(y))
     np.testing.assert_array_equal(y[0, 1], actcodec.decompress(actcodec.compress(

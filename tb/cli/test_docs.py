@@ -86,13 +86,13 @@ def test_what_is_stale_without_a_mark_or_in_the_readme_fails(monkeypatch, tmp_pa
     monkeypatch.setattr(figures.content, "ROOT", tmp_path)
     (tmp_path / "README.md").write_text("| 12 |")
     assert figures.stale_labels() == {"slow": [], "quick": ["fadd", "gone", "zvc"]}
-    found = figures.changed(["slow", "quick"])
-    assert list(figures.check(found)) == ["some without a mark: fadd, gone, zvc; run make stale docs"]
-    figures.write(found)
+    changes = figures.changed(["slow", "quick"])
+    assert list(figures.check(changes)) == ["some without a mark: fadd, gone, zvc; run make stale docs"]
+    figures.write(changes)
     assert figures.stale_labels()["slow"] == ["fadd", "gone", "zvc"] and "quick" not in figures.PATH.read_text()
-    assert list(figures.check(found)) == []
+    assert list(figures.check(changes)) == []
     (tmp_path / "README.md").write_text("| 12† |")
-    assert [text.split(" ")[0] for text in figures.check(found)] == ["README.md"]
+    assert [text.split(" ")[0] for text in figures.check(changes)] == ["README.md"]
 
 
 def test_what_is_stale_is_measured_again_and_nothing_else(monkeypatch, tmp_path):
@@ -176,10 +176,10 @@ def test_what_takes_long_to_measure_is_as_it_was_recorded(figure):
 
 def test_power_is_as_it_was_recorded():
     text = (tables.ROOT / tables.POWER).read_text()
-    found = json.loads((tables.ROOT / "docs/records/power.json").read_text())
+    record = json.loads((tables.ROOT / "docs/records/power.json").read_text())
     stale = text.replace("278.1", "1.0")
     assert stale != text
-    assert tables.render_power(stale, found, figures.stale_labels()["power"]) == text, "run make docs"
+    assert tables.render_power(stale, record, figures.stale_labels()["power"]) == text, "run make docs"
 
 
 def test_what_the_bench_leaves_can_be_recorded(tmp_path):
@@ -248,10 +248,10 @@ def test_pictures_are_up_to_date(name):
 
 
 def test_a_treemap_fills_its_place():
-    found = pictures.squarify([6, 6, 4, 3, 2, 2, 1], 10, 20, 600, 400)
-    assert sum(width * height for *_, width, height in found) == pytest.approx(600 * 400)
-    assert [round(width * height / 10000) for *_, width, height in found] == [6, 6, 4, 3, 2, 2, 1]
-    assert max(max(width / height, height / width) for *_, width, height in found) < 4
+    boxes = pictures.squarify([6, 6, 4, 3, 2, 2, 1], 10, 20, 600, 400)
+    assert sum(width * height for *_, width, height in boxes) == pytest.approx(600 * 400)
+    assert [round(width * height / 10000) for *_, width, height in boxes] == [6, 6, 4, 3, 2, 2, 1]
+    assert max(max(width / height, height / width) for *_, width, height in boxes) < 4
     assert sum(size for _, parts in pictures.areas(RECORDED) for size in parts.values()) == pytest.approx(
         RECORDED["accelerator"]["area"])
 

@@ -20,9 +20,9 @@ SAMPLE = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 def dense(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with np.load(SAMPLE) as sample:
-        found = {name: x[:2] for name, x in sample.items() if name.startswith("conv")}
-    np.savez("dense.npz", **found)
-    return list(found.values())
+        tensors = {name: x[:2] for name, x in sample.items() if name.startswith("conv")}
+    np.savez("dense.npz", **tensors)
+    return list(tensors.values())
 
 
 def reached(tensors, table, coder):
@@ -35,12 +35,12 @@ def reached(tensors, table, coder):
 @pytest.mark.parametrize("coder, gain", [("zvc", 1.05), *regress(("nibble", 1.01), ("rice", 1.01))])
 def test_a_table_for_an_error_is_better_than_the_papers(dense, coder, gain):
     ratio, error = reached(dense, "optH", coder)
-    told = succeeds(f"dqt dense.npz --error {error} --coder {coder} -o table.txt --plot tables.png").stderr
+    message = succeeds(f"dqt dense.npz --error {error} --coder {coder} -o table.txt --plot tables.png").stderr
     name, table, options = read_dqt("table.txt")
-    found = reached(dense, table, coder)
-    assert found[0] > gain * ratio and found[1] <= error
+    result = reached(dense, table, coder)
+    assert result[0] > gain * ratio and result[1] <= error
     assert options == {"quantizer": "sh"}
-    assert told == f"table.txt: ratio {found[0]:.2f}, relative error {found[1]:.4f}\n"
+    assert message == f"table.txt: ratio {result[0]:.2f}, relative error {result[1]:.4f}\n"
     assert Path("tables.png").read_bytes().startswith(b"\x89PNG")
     np.save("x.npy", dense[0])
     assert name in run(f"compress x.npy x.act --mode jpeg-act --coder {coder} --dqt table.txt")
@@ -50,8 +50,8 @@ def test_a_table_for_an_error_is_better_than_the_papers(dense, coder, gain):
 def test_no_table_with_a_name_is_better(dense, coder):
     ratio, error = reached(dense, "optL", coder)
     Path("table.txt").write_text(run(f"dqt dense.npz --error {error} --coder {coder}"))
-    found = reached(dense, read_dqt("table.txt")[1], coder)
-    assert found[0] >= ratio and found[1] <= error
+    result = reached(dense, read_dqt("table.txt")[1], coder)
+    assert result[0] >= ratio and result[1] <= error
 
 
 def test_a_table_for_a_ratio(dense):
@@ -66,7 +66,7 @@ def test_a_table_for_a_ratio(dense):
 @pytest.mark.parametrize("coder", ["zvc", *regress("rice")])
 def test_a_step_of_division_is_taken_and_better_than_shifts(dense, coder):
     error = reached(dense, "optH", coder)[1]
-    told = succeeds(f"dqt dense.npz --error {error} --coder {coder} --quantizer div -o step.txt").stderr
+    message = succeeds(f"dqt dense.npz --error {error} --coder {coder} --quantizer div -o step.txt").stderr
     shifts = float(run(f"dqt dense.npz --error {error} --coder {coder}").split("ratio ")[1].split(",")[0])
     first, quantizer, zone, *rest = Path("step.txt").read_text().splitlines()
     assert first.startswith(f"# --coder {coder}: ") and len(set(" ".join(rest[-8:]).split())) == 1
@@ -80,7 +80,7 @@ def test_a_step_of_division_is_taken_and_better_than_shifts(dense, coder):
         sizes.append(actcodec.load("x.act").payload_bytes)
         errors.append(np.linalg.norm(np.load("y.npy") - x) / np.linalg.norm(x))
     ratio, error_ = sum(x.nbytes for x in dense) / sum(sizes), np.mean(np.square(errors)) ** 0.5
-    assert told == f"step.txt: ratio {ratio:.2f}, relative error {error_:.4f}\n"
+    assert message == f"step.txt: ratio {ratio:.2f}, relative error {error_:.4f}\n"
     assert error_ <= error and ratio > (1.02 if coder == "zvc" else 1.05) * shifts
 
 
@@ -123,7 +123,7 @@ def test_the_search_may_be_wrong(dense, monkeypatch):
     run("dqt dense.npz --error 0.1 -o table.txt")
     assert len(asked) > 1 and sorted(asked, reverse=True) == asked and reached(
         dense, read_dqt("table.txt")[1], "zvc")[1] <= 0.1
-    monkeypatch.setattr(commands, "measured", lambda found, table, options: (1.5, 0.2))
+    monkeypatch.setattr(commands, "measured", lambda tensors, table, options: (1.5, 0.2))
     Path("table.txt").unlink()
     assert "no table has an error of 0.1: the nearest has 0.2" in run("dqt dense.npz --error 0.1 -o table.txt", 2)
     assert not Path("table.txt").exists()

@@ -177,9 +177,9 @@ def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch, payload):
         golden = mode.model.compress(x, cdus=4, **options)
         result, payload = host.compress(x, lane.name, scales=words, settings=settings,
                                         signs=options.get("signs", False))
-        found = mode.model.pack(LanePayload(lane, shape, payload, result.scales, result.settings, 4, result.lengths),
-                                **options)
-        assert container.pack(found) == container.pack(golden), lane.name
+        actual = mode.model.pack(LanePayload(lane, shape, payload, result.scales, result.settings, 4, result.lengths),
+                                 **options)
+        assert container.pack(actual) == container.pack(golden), lane.name
         there.append((golden, mode.model.decompress(golden)))
 
 

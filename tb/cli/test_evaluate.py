@@ -20,13 +20,13 @@ def tensors(tmp_path, monkeypatch):
     """A folder with one tensor, with several, and with the same ones as PyTorch has them."""
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(3)
-    found = {"conv": random.normal(size=(2, 3, 9, 10)).astype(np.float32),
-             "relu": np.maximum(random.normal(size=(4, 40)), 0).astype(np.float16)}
-    np.save("x.npy", found["conv"])
-    np.savez("all.npz", **found, number=np.arange(3))
-    torch.save({"layers": [torch.tensor(found["conv"]), {"bias": torch.tensor(found["relu"]).to(torch.bfloat16)}],
+    arrays = {"conv": random.normal(size=(2, 3, 9, 10)).astype(np.float32),
+              "relu": np.maximum(random.normal(size=(4, 40)), 0).astype(np.float16)}
+    np.save("x.npy", arrays["conv"])
+    np.savez("all.npz", **arrays, number=np.arange(3))
+    torch.save({"layers": [torch.tensor(arrays["conv"]), {"bias": torch.tensor(arrays["relu"]).to(torch.bfloat16)}],
                 "steps": 7}, "all.pt")
-    return found
+    return arrays
 
 
 def test_every_mode_is_measured_as_the_api_does(tensors):
@@ -47,11 +47,11 @@ def test_every_mode_is_measured_as_the_api_does(tensors):
 
 def test_each_option_is_tried_with_each(tensors):
     line = "evaluate x.npy --mode jpeg-act --mode zvc --dqt optL --dqt jpeg60 --cdus 1 --cdus 3 --json"
-    found = json.loads(run(line))
-    assert [row["label"] for row in found] == [
+    rows = json.loads(run(line))
+    assert [row["label"] for row in rows] == [
         *(f"jpeg-act {dqt} {cdus}" for dqt in ("optL", "jpeg60") for cdus in (1, 3)), "zvc 1", "zvc 3"]
-    assert found[3]["options"] == {"dqt": "jpeg60", "coder": "zvc", "quantizer": "sh", "dead_zone": None,
-                                   "scaling": "channel", "cap": None, "clip": 1.125, "cdus": 3}
+    assert rows[3]["options"] == {"dqt": "jpeg60", "coder": "zvc", "quantizer": "sh", "dead_zone": None,
+                                  "scaling": "channel", "cap": None, "clip": 1.125, "cdus": 3}
 
 
 def test_the_same_numbers_as_text_and_values(tensors):
@@ -68,8 +68,8 @@ def test_the_same_numbers_as_text_and_values(tensors):
 
 
 def test_files_of_several_tensors(tensors):
-    found = json.loads(run("evaluate all.npz all.pt all.pt:layers.0 --mode raw --json"))
-    assert [(row["tensor"], row["shape"], row["ratio_with_side"] > 0) for row in found] == [
+    rows = json.loads(run("evaluate all.npz all.pt all.pt:layers.0 --mode raw --json"))
+    assert [(row["tensor"], row["shape"], row["ratio_with_side"] > 0) for row in rows] == [
         ("conv", [2, 3, 9, 10], True), ("relu", [4, 40], True), ("layers.0", [2, 3, 9, 10], True),
         ("layers.1.bias", [4, 40], True), ("layers.0", [2, 3, 9, 10], True)]
     result = invoke("evaluate all.npz --mode raw")
@@ -122,12 +122,12 @@ HISTORY = np.cumprod(np.tile([0.9, 0.99, 1.1], (12, 1)), axis=0)
 
 def awp(threshold, interval, **parameters):
     model = Awp(3, threshold, interval, **parameters)
-    found = [(0, model.bits.tolist())]
+    changes = [(0, model.bits.tolist())]
     for batch, row in enumerate(HISTORY, 1):
         model.update(row)
-        if model.bits.tolist() != found[-1][1]:
-            found.append((batch, model.bits.tolist()))
-    return found
+        if model.bits.tolist() != changes[-1][1]:
+            changes.append((batch, model.bits.tolist()))
+    return changes
 
 
 @pytest.mark.parametrize("name", ["n.npy", "n.csv", "n.txt"])

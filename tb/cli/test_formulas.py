@@ -123,9 +123,9 @@ def test_views():
     random = np.random.default_rng(2)
     for _ in range(300):
         shape = tuple(int(size) for size in random.integers(1, (4, 5, 26, 20)))
-        found = [(v.rows, v.width, v.height, getattr(v, "channels", None) or v.planes) for v in (
+        actual = [(v.rows, v.width, v.height, getattr(v, "channels", None) or v.planes) for v in (
             blocks.view(shape), planes.view(shape), mode("comet-flat").model.view(shape))]
-        assert found == [*views(*shape)], shape
+        assert actual == [*views(*shape)], shape
         n, f = shape[:2]
         assert views(n, f, 1, 1)[0] == ((v := blocks.view((n, f))).rows, v.width, v.height, v.channels)
         assert views(n, 1, 1, f)[1] == ((v := planes.view((n, f))).rows, v.width, v.height, v.planes)
@@ -139,22 +139,22 @@ def bfloat16(number):
 def segments(shape, tiled):
     """For each plane its segments: lists of indices of values, and those of the average."""
     n, c, h, w = shape
-    index, found = np.arange(math.prod(shape)).reshape(n * c, h, w), []
+    index, result = np.arange(math.prod(shape)).reshape(n * c, h, w), []
     two = lambda size: 1 << size.bit_length() - 1  # noqa: E731
     if tiled:
         for plane in index:
             tiles = [plane[r : r + 8, k : k + 8] for r in range(0, h, 8) for k in range(0, w, 8)]
-            found.append([(tile.reshape(-1), tile[:, : two(tile.shape[1])].reshape(-1)) for tile in tiles])
-        return found
+            result.append([(tile.reshape(-1), tile[:, : two(tile.shape[1])].reshape(-1)) for tile in tiles])
+        return result
     rows, width, _, _ = views(*shape)[1]
     sectors = -(-width // 8)
     for r, row in enumerate(np.arange(rows * width).reshape(rows, width)):
         ends = [s for s in range(1, sectors) if (r * sectors + s) % 8 == 0]
-        found.append([])
+        result.append([])
         for piece in np.split(row, [8 * end for end in ends]):
             whole = len(piece) // 8
-            found[-1].append((piece, piece[: 8 * two(whole)] if whole else piece[: two(len(piece))]))
-    return found
+            result[-1].append((piece, piece[: 8 * two(whole)] if whole else piece[: two(len(piece))]))
+    return result
 
 
 @pytest.mark.parametrize("shape, tiled", [((2, 3, 16, 20), True), ((2, 2, 8, 12), True), ((3, 2, 5, 23), False),

@@ -87,14 +87,14 @@ def test_info_and_evaluate(folder):
     facts = json.loads(run("info x.act --json"))
     assert (facts["mode"], facts["dqt"], facts["cdus"]) == ("jpeg-base", "jpeg80", 2)
     assert facts["side_bytes"] == SIDE + 1 + len("jpeg80") + 64 + 2 * 3 + 4
-    found = json.loads(run("evaluate x.npy --mode jpeg-base --mode jpeg-act --dqt jpeg60 --dqt mine.txt --json"))
-    assert [row["label"] for row in found] == [
+    rows = json.loads(run("evaluate x.npy --mode jpeg-base --mode jpeg-act --dqt jpeg60 --dqt mine.txt --json"))
+    assert [row["label"] for row in rows] == [
         f"{mode} {dqt}" for mode in ("jpeg-base", "jpeg-act") for dqt in ("jpeg60", "mine.txt")]
     expected = actcodec.evaluate(np.load("x.npy"), "jpeg-base", dqt="jpeg60")
-    assert (found[0]["ratio"], found[0]["relative_error"]) == (expected.ratio, expected.relative_error)
-    assert found[0]["options"] == {"dqt": "jpeg60", "cdus": 1, "scaling": "channel", "cap": None,
-                                   "clip": 1.125}
-    assert found[0]["ratio"] > found[2]["ratio"]  # JPEG's codes against ZVC
+    assert (rows[0]["ratio"], rows[0]["relative_error"]) == (expected.ratio, expected.relative_error)
+    assert rows[0]["options"] == {"dqt": "jpeg60", "cdus": 1, "scaling": "channel", "cap": None,
+                                  "clip": 1.125}
+    assert rows[0]["ratio"] > rows[2]["ratio"]  # JPEG's codes against ZVC
 
 
 def test_help_says_what_tables_there_are():

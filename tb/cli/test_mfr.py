@@ -60,8 +60,8 @@ def test_json_is_the_model():
         name = network["network"]
         assert (network["minibatch"], network["dpr"]) == (memory.MINIBATCH[name], memory.SMALLEST_DPR[name])
         assert network["weight_bytes"] == 4 * networks.NETWORKS[name]().weights
-        for found, bar in zip(network["bars"], evaluated(name), strict=True):
-            assert found == {"figure": bar.figure, "name": bar.name, "bytes": bar.bytes, "mfr": bar.mfr,
+        for entry, bar in zip(network["bars"], evaluated(name), strict=True):
+            assert entry == {"figure": bar.figure, "name": bar.name, "bytes": bar.bytes, "mfr": bar.mfr,
                              "total": bar.total}
 
 
@@ -180,16 +180,16 @@ def ways(*args):
 @pytest.mark.parametrize("bits", [1, 2, 4])
 @pytest.mark.parametrize("minibatch", [64, 512])
 def test_division_is_its_model(bits, minibatch):
-    found = ways("resnet-50", "wrn-50-2", "--codec", "division", "--option", f"bits={bits}", "--minibatch",
-                 str(minibatch))
+    result = ways("resnet-50", "wrn-50-2", "--codec", "division", "--option", f"bits={bits}", "--minibatch",
+                  str(minibatch))
     for name, graph in division.NETWORKS.items():
         normal, theirs, ours = division.evaluate(graph(), minibatch, bits)
         for way, expected in (("normal", normal), ("DIVISION, appendix P", theirs), ("division", ours)):
-            assert found[name][way] == {"name": way, "bytes": expected.bytes, "total": expected.total,
-                                        "ratio": expected.ratio}
+            assert result[name][way] == {"name": way, "bytes": expected.bytes, "total": expected.total,
+                                         "ratio": expected.ratio}
         table = {f"{way}, Table 1a": totals[(64, 128, 256, 512).index(minibatch)] for way, totals in
                  division.TABLE_1A[name].items()} if bits == 2 else {}
-        assert {way: one["total"] / GIB for way, one in found[name].items() if "Table" in way} == {
+        assert {way: one["total"] / GIB for way, one in result[name].items() if "Table" in way} == {
             way: total for way, total in table.items() if total}
 
 
@@ -203,18 +203,18 @@ def test_a_codec_counts_the_files_that_it_makes():
             assert size or mode.name in ("sfpr-zvc", "jpeg-act", "zvc", "jpeg-base", "comet") or "ssdc" in mode.name
     alexnet = networks.alexnet()
     inputs = sum(alexnet.nodes[node.inputs[0]].size for node in alexnet if node.op == "conv")
-    found = ways("alexnet", "--codec", "bitpack-1", "--minibatch", "4")["alexnet"]
-    assert found["normal"]["bytes"]["conv and bn"] == 16 * inputs
-    assert found["bitpack-1"]["bytes"]["conv and bn"] == 4 * inputs
+    result = ways("alexnet", "--codec", "bitpack-1", "--minibatch", "4")["alexnet"]
+    assert result["normal"]["bytes"]["conv and bn"] == 16 * inputs
+    assert result["bitpack-1"]["bytes"]["conv and bn"] == 4 * inputs
     masks = sum(-(-4 * node.size // 8) for node in alexnet if node.op in ("relu", "dropout"))
-    assert found["bitpack-1"]["bytes"]["masks"] == masks
-    assert found["bitpack-1"]["bytes"]["maxima"] == sum(2 * node.size for node in alexnet if node.op == "maxpool")
+    assert result["bitpack-1"]["bytes"]["masks"] == masks
+    assert result["bitpack-1"]["bytes"]["maxima"] == sum(2 * node.size for node in alexnet if node.op == "maxpool")
 
 
 def test_a_ratio_stands_for_what_depends_on_the_values():
-    found = ways("vgg16", "--codec", "comet", "--ratio", "8")["vgg16"]
+    result = ways("vgg16", "--codec", "comet", "--ratio", "8")["vgg16"]
     for category in ("conv and bn", "linear"):
-        assert found["comet"]["bytes"][category] == found["normal"]["bytes"][category] / 8
+        assert result["comet"]["bytes"][category] == result["normal"]["bytes"][category] / 8
 
 
 def test_all_networks_have_a_table_of_their_own():
@@ -231,13 +231,13 @@ def test_the_documented_memory_is_what_comes_out():
     documented = {(row[0], row[1]): row[2:] for row in cells if row[1].isdigit()}
     assert len(documented) == 8
     for (name, minibatch), row in documented.items():
-        found = ways(name, "--codec", "division", "--minibatch", minibatch)[name]
-        columns = [found.get(way) for way in ("normal", "normal, Table 1a", "division", "DIVISION, appendix P",
-                                              "DIVISION, Table 1a")]
+        result = ways(name, "--codec", "division", "--minibatch", minibatch)[name]
+        columns = [result.get(way) for way in ("normal", "normal, Table 1a", "division", "DIVISION, appendix P",
+                                               "DIVISION, Table 1a")]
         assert row == ["-" if way is None else f"{way['total'] / GIB:.2f}" for way in columns] + [
-            f"{found[way]['ratio']:.1f}" for way in ("division", "DIVISION, appendix P")] + [
-            f"{found['normal, Table 1a']['total'] / found['DIVISION, Table 1a']['total']:.1f}"
-            if "normal, Table 1a" in found else "-"]
+            f"{result[way]['ratio']:.1f}" for way in ("division", "DIVISION, appendix P")] + [
+            f"{result['normal, Table 1a']['total'] / result['DIVISION, Table 1a']['total']:.1f}"
+            if "normal, Table 1a" in result else "-"]
 
 
 def test_the_documented_theorem_is_what_comes_out():

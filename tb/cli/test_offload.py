@@ -184,7 +184,7 @@ def test_models_of_pytorch():
 
 def test_document_has_what_the_command_prints():
     """Each command of the page, with its output."""
-    found = re.findall(r"```sh\n(actcodec offload [^\n]*)\n```\n+```text\n(.*?)```", DOCUMENT.read_text(), re.S)
-    assert found
-    for call, text in found:
+    examples = re.findall(r"```sh\n(actcodec offload [^\n]*)\n```\n+```text\n(.*?)```", DOCUMENT.read_text(), re.S)
+    assert examples
+    for call, text in examples:
         assert succeeds(*call.split()[2:]) == text

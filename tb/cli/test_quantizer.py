@@ -58,9 +58,10 @@ def test_codes_tell_the_quantizer():
 def test_a_dead_zone_makes_payloads_smaller_and_errors_larger():
     x = tensor((2, 3, 32, 40))
     for coder in CODES:
-        found = [actcodec.evaluate(x, "jpeg-act", quantizer="div", coder=coder, dqt=20, dead_zone=z) for z in range(4)]
-        assert np.all(np.diff([one.ratio for one in found]) > 0)
-        assert np.all(np.diff([one.relative_error for one in found]) > 0)
+        results = [actcodec.evaluate(x, "jpeg-act", quantizer="div", coder=coder, dqt=20, dead_zone=z)
+                   for z in range(4)]
+        assert np.all(np.diff([one.ratio for one in results]) > 0)
+        assert np.all(np.diff([one.relative_error for one in results]) > 0)
         default = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=20)
         one = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=20, dead_zone=1)
         assert container.pack(default) == container.pack(one)
@@ -80,8 +81,8 @@ def test_powers_of_two_without_a_dead_zone_are_shifts():
 def test_a_tensor_without_tiles_falls_back_as_with_shifts(coder):
     for shape in ((3, 50), (700,), (2, 3, 7, 7)):
         x = tensor(shape)
-        found = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=0.5, cdus=2)
-        assert container.pack(found) == container.pack(actcodec.compress(x, "sfpr-zvc", coder=coder, cdus=2))
+        actual = actcodec.compress(x, "jpeg-act", quantizer="div", coder=coder, dqt=0.5, cdus=2)
+        assert container.pack(actual) == container.pack(actcodec.compress(x, "sfpr-zvc", coder=coder, cdus=2))
 
 
 def test_command_line_is_the_api(folder):
@@ -105,12 +106,12 @@ def test_info_modes_and_evaluate(folder):
     facts = json.loads(run("info x.act --json"))
     assert (facts["mode"], facts["dqt"], facts["coder"], facts["quantizer"]) == ("jpeg-act", "8", "nibble", "div")
     assert facts["side_bytes"] == SIDE + 1 + 1 + 64 + 2 * 3 + 11 + 4
-    found = json.loads(run("evaluate x.npy --mode jpeg-act --quantizer div --dqt optH --coder rice "
-                           "--dead-zone 0 --dead-zone 2 --json"))
-    assert [row["label"] for row in found] == [f"jpeg-act optH rice div {zone}" for zone in (0, 2)]
-    ratios = [row["ratio"] for row in found]
-    found = json.loads(run("evaluate x.npy --mode jpeg-act --quantizer sh --dqt optH --coder rice --json"))
-    assert found[0]["ratio"] == ratios[0] < ratios[1] and found[0]["options"]["dead_zone"] is None
+    rows = json.loads(run("evaluate x.npy --mode jpeg-act --quantizer div --dqt optH --coder rice "
+                          "--dead-zone 0 --dead-zone 2 --json"))
+    assert [row["label"] for row in rows] == [f"jpeg-act optH rice div {zone}" for zone in (0, 2)]
+    ratios = [row["ratio"] for row in rows]
+    rows = json.loads(run("evaluate x.npy --mode jpeg-act --quantizer sh --dqt optH --coder rice --json"))
+    assert rows[0]["ratio"] == ratios[0] < ratios[1] and rows[0]["options"]["dead_zone"] is None
     known = next(mode for mode in json.loads(run("modes --json")) if mode["mode"] == "jpeg-act")
     assert [(one["options"], one["code"]) for one in known["variants"][2:]] == [
         ({"quantizer": "div"} | ({"coder": coder} if coder != "zvc" else {}), code) for coder, code in CODES.items()]
@@ -158,9 +159,9 @@ def test_a_table_says_what_it_is_for(folder, label):
     c, expected = container.read("x.act"), actcodec.compress(np.load("x.npy"), "jpeg-act", coder="rice",
                                                              dqt=np.full(64, 16), **LABELS[label])
     assert (c.payload, c.options["quantizer"]) == (expected.payload, expected.options["quantizer"])
-    found, = json.loads(run("evaluate x.npy --mode jpeg-act --coder rice --dqt table.txt --json"))
-    assert found["options"]["quantizer"] == c.options["quantizer"]
-    assert found["options"]["dead_zone"] == (None if LABELS[label] == {} else LABELS[label].get("dead_zone", 1))
+    row, = json.loads(run("evaluate x.npy --mode jpeg-act --coder rice --dqt table.txt --json"))
+    assert row["options"]["quantizer"] == c.options["quantizer"]
+    assert row["options"]["dead_zone"] == (None if LABELS[label] == {} else LABELS[label].get("dead_zone", 1))
 
 
 def test_a_table_is_read_once(folder):

@@ -53,11 +53,11 @@ def test_the_defaults_are_the_papers(x, mode, options):
 
 
 def test_one_scale_favours_the_tensor_and_a_scale_for_each_its_small_channels(x):
-    found = {scaling: actcodec.evaluate(x, "sfpr", scaling=scaling) for scaling in ("channel", "cap", "tensor")}
-    errors = [found[scaling].channel_error for scaling in ("channel", "cap", "tensor")]
+    results = {scaling: actcodec.evaluate(x, "sfpr", scaling=scaling) for scaling in ("channel", "cap", "tensor")}
+    errors = [results[scaling].channel_error for scaling in ("channel", "cap", "tensor")]
     assert errors[0] < errors[1] < errors[2]
-    assert found["tensor"].options["scaling"] == "tensor" and found["tensor"].options["cap"] is None
-    assert found["cap"].options["cap"] == sfpr.CAP
+    assert results["tensor"].options["scaling"] == "tensor" and results["tensor"].options["cap"] is None
+    assert results["cap"].options["cap"] == sfpr.CAP
 
 
 def test_a_tensor_without_tiles_has_them_in_what_it_falls_back_to():
@@ -106,8 +106,8 @@ def test_the_command_line_and_a_table_say_them(x, tmp_path, monkeypatch):
     run("compress x.npy x.act --mode jpeg-act --dqt table.txt --scaling tensor --clip 2")  # goes before the file
     expected = actcodec.compress(x, "jpeg-act", quantizer="div", dqt=16, dead_zone=2, scaling="tensor", clip=2)
     assert container.read("x.act").side == expected.side
-    found = json.loads(run("evaluate x.npy --mode sfpr --scaling tensor --scaling channel --json"))
-    assert [one["options"]["scaling"] for one in found] == ["tensor", "channel"]
+    rows = json.loads(run("evaluate x.npy --mode sfpr --scaling tensor --scaling channel --json"))
+    assert [one["options"]["scaling"] for one in rows] == ["tensor", "channel"]
 
 
 @pytest.mark.parametrize("options, what", [

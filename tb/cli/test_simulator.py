@@ -76,8 +76,8 @@ class Unit(wiring.Component):
 
 @pytest.mark.regress
 def test_verilog_is_kept_by_the_files_that_make_it(package):
-    found = [path.relative_to(package).as_posix() for path in imports.files("somebodys.unit")]
-    assert found == ["__init__.py", "parts/__init__.py", "parts/one.py", "parts/two.py", "unit.py", "within.py"]
+    names = [path.relative_to(package).as_posix() for path in imports.files("somebodys.unit")]
+    assert names == ["__init__.py", "parts/__init__.py", "parts/one.py", "parts/two.py", "unit.py", "within.py"]
     calls = []
 
     def elaborated():
@@ -242,19 +242,19 @@ def test_what_does_not_end_or_exist_is_told():
 # What is told before something is built
 
 def test_what_takes_long_is_announced_once(tmp_path):
-    told = []
+    messages = []
 
     def make(folder, content):
         (folder / "made").write_text(content)
         return folder / "made"
 
-    with toolchain.announcing(told.append):
+    with toolchain.announcing(messages.append):
         for _ in range(2):
             path = toolchain.build_once(tmp_path / "cache" / "thing", make, "content", what="a thing, a minute")
             toolchain.build_once(tmp_path / "cache" / "quick", make, "content")
     assert path.read_text() == "content"
     toolchain.build_once(tmp_path / "cache" / "other", make, "content", what="nobody listens")
-    assert told == ["building a thing, a minute; it is kept for next time"]
+    assert messages == ["building a thing, a minute; it is kept for next time"]
 
 
 @pytest.mark.regress
@@ -297,11 +297,11 @@ def building(path, seconds):
 
 
 def test_waiting_for_another_process_is_announced(tmp_path):
-    told, path = [], tmp_path / "cache" / "thing"
-    with building(path, 0.5) as other, toolchain.announcing(told.append):
+    messages, path = [], tmp_path / "cache" / "thing"
+    with building(path, 0.5) as other, toolchain.announcing(messages.append):
         toolchain.build_once(path, lambda folder: pytest.fail("built twice"), what="a thing")
         assert other.wait() == 0
-    assert told == ["waiting for another process, which is building a thing"] and path.exists()
+    assert messages == ["waiting for another process, which is building a thing"] and path.exists()
 
 
 def test_a_build_that_is_terminated_leaves_nothing(tmp_path):

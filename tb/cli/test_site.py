@@ -49,7 +49,7 @@ def test_a_browser_sees_each_fault_and_no_other(browse, tmp_path, monkeypatch):
         for fault, (old, new) in FAULTS.items():
             assert old in GOOD
             pages(tmp_path, GOOD.replace(old, new))
-            assert any(fault in found for found in browse.faults(browser, tmp_path, home)), fault
+            assert any(fault in message for message in browse.faults(browser, tmp_path, home)), fault
 
 
 @pytest.mark.regress

@@ -96,8 +96,8 @@ def test_it_shows_wherever_modes_do(toy):
     assert facts["mode"] == "toy" and facts["variants"][1] == {"options": {"turn": 2}, "code": 62}
     assert list(actcodec.modes())[-1] == "toy"
     np.save("x.npy", toy)
-    found = json.loads(run("evaluate x.npy --mode toy --flips 1 --flips 2 --order nothing --json"))
-    assert [row["label"] for row in found] == ["toy 1 nothing", "toy 2 nothing"]
+    rows = json.loads(run("evaluate x.npy --mode toy --flips 1 --flips 2 --order nothing --json"))
+    assert [row["label"] for row in rows] == ["toy 1 nothing", "toy 2 nothing"]
 
 
 @pytest.mark.parametrize("options, code", [({}, 60), ({"turn": 1}, 61), ({"turn": 2}, 62),

@@ -99,8 +99,8 @@ def test_every_waiver_has_a_reason_and_is_needed(accelerator, tmp_path):
         if line.startswith("lint_off"):
             assert above.startswith(("//", "lint_off")), line
             rules.append(line.removeprefix("lint_off -rule "))
-    found = lint(accelerator) + lint(unit)
-    assert set(rules) == set(re.findall(r"^%Warning-(\w+):", found, re.MULTILINE))
+    warnings = lint(accelerator) + lint(unit)
+    assert set(rules) == set(re.findall(r"^%Warning-(\w+):", warnings, re.MULTILINE))
 
 
 @pytest.mark.regress
@@ -140,11 +140,11 @@ def test_a_file_for_every_unit_and_accelerator(monkeypatch, tmp_path):
                         lambda component, name, target: written.setdefault(name, component) and name)
     units.write(tmp_path / "verilog")
     assert set(written) == {*UNITS, "actcodec_n1", "actcodec_n4"} - {"accelerator"}
-    found = {path.name: path.read_text() for path in (tmp_path / "verilog").iterdir()}
-    assert found.pop("actcodec.sdc").count("create_clock") == 1
-    assert set(found) == {f"{name}.v" for name in written}
+    texts = {path.name: path.read_text() for path in (tmp_path / "verilog").iterdir()}
+    assert texts.pop("actcodec.sdc").count("create_clock") == 1
+    assert set(texts) == {f"{name}.v" for name in written}
     for name in written:
-        assert found[f"{name}.v"].startswith(f"// {name}: ") and found[f"{name}.v"].endswith(f"\n{name}")
+        assert texts[f"{name}.v"].startswith(f"// {name}: ") and texts[f"{name}.v"].endswith(f"\n{name}")
     assert (written["actcodec_n1"].cdus, written["actcodec_n4"].cdus) == (1, 4)
 
 
@@ -176,9 +176,9 @@ def test_two_cdus_with_different_modes_live_in_one_design(tmp_path):
         arguments = ["verilog", "cdu", "--modes", modes, "--name", name, "-o", str(files[-1])]
         result = CliRunner().invoke(cli.main, arguments)
         assert result.exit_code == 0, result.output
-        found = re.findall(r"^module \\?([^\s(]+)", files[-1].read_text(), re.MULTILINE)
-        assert found and all(re.match(rf"{name}($|[._])", module) for module in found)
-        modules += found
+        names = re.findall(r"^module \\?([^\s(]+)", files[-1].read_text(), re.MULTILINE)
+        assert names and all(re.match(rf"{name}($|[._])", module) for module in names)
+        modules += names
     assert len(set(modules)) == len(modules)
     top = tmp_path / "top.v"
     top.write_text("module top(input clk, input rst);\nfirst one(.clk(clk), .rst(rst));\n"

@@ -121,9 +121,9 @@ def test_c_header(instance, compiler, tmp_path):
     subprocess.run([*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{folder}", source, "-o",
                     tmp_path / "print"], check=True)
     text = subprocess.run([tmp_path / "print"], check=True, capture_output=True, text=True).stdout
-    found = [tuple(map(int, line.split())) for line in text.splitlines()]
-    assert found == [(piece.address, piece.low, piece.width, piece.reset, (1 << piece.width) - 1 << piece.low)
-                     for piece in declared(parameters)]
+    rows = [tuple(map(int, line.split())) for line in text.splitlines()]
+    assert rows == [(piece.address, piece.low, piece.width, piece.reset, (1 << piece.width) - 1 << piece.low)
+                    for piece in declared(parameters)]
 
 
 def test_ipxact(instance):
@@ -136,8 +136,8 @@ def test_ipxact(instance):
     assert not schema.validate(broken)
     compiler = RDLCompiler()
     IPXACTImporter(compiler).import_file(str(folder / "actcodec.xml"))
-    found = pieces(compiler.elaborate().top)
-    assert {piece._replace(reset=piece.reset or 0): name for piece, name in found.items()} == declared(parameters)
+    names = pieces(compiler.elaborate().top)
+    assert {piece._replace(reset=piece.reset or 0): name for piece, name in names.items()} == declared(parameters)
 
 
 def test_html(instance):

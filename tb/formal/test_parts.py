@@ -11,10 +11,10 @@ from formal.parts import PARTS, owners
 
 @pytest.mark.parametrize("name", PARTS)
 def test_output_streams_are_those_of_parts(name, tmp_path):
-    found = owners(name, tmp_path)
-    assert found.keys() == PARTS[name].keys()
+    result = owners(name, tmp_path)
+    assert result.keys() == PARTS[name].keys()
     for port, part in PARTS[name].items():
-        assert f"{found[port]}.".startswith(f"{part}."), port
+        assert f"{result[port]}.".startswith(f"{part}."), port
 
 
 class Outer(wiring.Component):

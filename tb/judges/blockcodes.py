@@ -56,12 +56,12 @@ def signed(u, straight):
 def split(payload, n, skip):
     """n blocks of any payload, as a list of (bytes, 65 at most; whether it is cut); skip(first byte) bytes follow a
     first one."""
-    found, at = [], 0
+    pieces, at = [], 0
     for _ in range(n):
         end = at + 1 + skip(payload[at]) if at < len(payload) else at + 1
-        found.append((payload[at : min(end, at + 65)], end > len(payload)))
+        pieces.append((payload[at : min(end, at + 65)], end > len(payload)))
         at = min(end, len(payload))
-    return found, payload[at:]
+    return pieces, payload[at:]
 
 
 def of_every_kind(seed=0, n=400):

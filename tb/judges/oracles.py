@@ -108,9 +108,9 @@ def payload_of(x, mode, dqt, cdus, code=None, dead_zone=0, k=None):
             return collected([rle.encode(q[None])[0].tobytes() for q in quotients], cdus)
         if tiled:
             shifts, quarters = quantize.shifts(quantize.table(dqt)), steps.steps(steps.table(dqt))
-            found = [steps.quantize(t, quarters, dead_zone) if "-div" in mode else quantize.shift(t, shifts)
-                     for t in tile]
-            blocks = [list(q.ravel(order="F" if code else "C")) for q in found]
+            levels = [steps.quantize(t, quarters, dead_zone) if "-div" in mode else quantize.shift(t, shifts)
+                      for t in tile]
+            blocks = [list(q.ravel(order="F" if code else "C")) for q in levels]
         if code:
             return collected([code([int(v) for v in b]) for b in blocks], cdus)
         blocks = [[int(v) & 0xFF for v in b] for b in blocks]

@@ -76,10 +76,10 @@ def test_awkward_values_are_sfprs():
     largest = np.nanmax(np.abs(x, where=np.isfinite(x), out=np.zeros_like(x)))
     plain = x.copy()
     plain[0, 0, 0, :3] = 0, largest, -largest  # 144 of SFPR's steps, which clip
-    found, expected = (reference.compress(values, reference.BASE, "jpeg80") for values in (x, plain))
-    assert found.payload == expected.payload
-    np.testing.assert_array_equal(found.scales, expected.scales)
-    assert not reference.decompress(found)[0, 1].any()
+    result, expected = (reference.compress(values, reference.BASE, "jpeg80") for values in (x, plain))
+    assert result.payload == expected.payload
+    np.testing.assert_array_equal(result.scales, expected.scales)
+    assert not reference.decompress(result)[0, 1].any()
 
 
 def test_damage_is_told():
@@ -109,8 +109,8 @@ def test_what_cannot_be_compressed_is_refused(x, dqt, cdus, error, message):
 @pytest.mark.parametrize("shape", [(1, 1, 7, 8), (80, 80)], ids=str)
 def test_what_has_no_tiles_is_sfprs(shape):
     x = tensor(shape)
-    found, expected = reference.compress(x, reference.BASE, "optL-div"), reference.compress(x, "sfpr")
-    assert (found.mode, found.code, found.payload) == ("sfpr", None, expected.payload)
+    result, expected = reference.compress(x, reference.BASE, "optL-div"), reference.compress(x, "sfpr")
+    assert (result.mode, result.code, result.payload) == ("sfpr", None, expected.payload)
 
 
 def test_tables_are_words():

@@ -29,10 +29,10 @@ def optimum(weights, limit=8, rising=False):
     if rising and n > 1:
         step = sparse.eye(n - 1, n, 1) - sparse.eye(n - 1, n)
         constraints.append(optimize.LinearConstraint(sparse.kron(step, length), 0, limit))
-    found = optimize.milp(np.outer(weights, length).reshape(-1), constraints=constraints, bounds=optimize.Bounds(0, 1),
-                          integrality=np.ones(n * limit), options={"mip_rel_gap": 0})
-    assert found.success
-    return found.fun
+    result = optimize.milp(np.outer(weights, length).reshape(-1), constraints=constraints, bounds=optimize.Bounds(0, 1),
+                           integrality=np.ones(n * limit), options={"mip_rel_gap": 0})
+    assert result.success
+    return result.fun
 
 
 def unlimited(histogram):
@@ -127,10 +127,10 @@ def test_a_built_book_copes_with_frequencies_that_rise(seed):
 @pytest.mark.parametrize("scale, penalty", [(0.3, 0), (0.3, 16), (1, 16)])
 def test_no_other_number_of_symbols_would_be_cheaper(scale, penalty):
     histogram = laplace(scale)
-    found = book.cost(book.build(histogram, penalty), histogram, penalty)
+    cost = book.cost(book.build(histogram, penalty), histogram, penalty)
     for U in range(1, np.flatnonzero(histogram)[-1] + 2, 3 if scale == 1 else 1):
         escaped = histogram[U:].sum()
-        assert found <= 1.001 * (optimum([*histogram[:U], escaped], rising=True) + escaped * (8 + penalty))
+        assert cost <= 1.001 * (optimum([*histogram[:U], escaped], rising=True) + escaped * (8 + penalty))
 
 
 @pytest.mark.parametrize("scale", [0.3, 1, 4, 12])

@@ -25,12 +25,12 @@ def test_the_last_tensors_book_costs_hardly_more(cdus):
     for whole in TENSORS.values():
         halves, layer, eb = np.split(whole, 2), Layer(), bound(whole)
         for k, x in enumerate([*halves, halves[0]]):
-            found = layer.compress(x, eb, cdus)
+            result = layer.compress(x, eb, cdus)
             assert layer.fresh == (k == 0)
-            checked(x, found, eb)
-            own = comet.compress(x, eb, found.config, cdus=cdus).payload_bytes
-            more.append(found.payload_bytes / own)
-            assert k or found.payload_bytes == own
+            checked(x, result, eb)
+            own = comet.compress(x, eb, result.config, cdus=cdus).payload_bytes
+            more.append(result.payload_bytes / own)
+            assert k or result.payload_bytes == own
     assert max(more) <= 1.025
     assert np.mean([ratio for ratio in more if ratio != 1]) <= 1.01
 

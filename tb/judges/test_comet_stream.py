@@ -66,10 +66,10 @@ def test_streams_equal_those_of_plain_loops_both_ways(counts):
 def test_symbols_reverses_steps(counts):
     book = Book(counts)
     u, outliers, x = values(301, book.U, 9)
-    back, found, content = huffman.symbols(huffman.steps(u, outliers, x, book), book)
+    back, escapes, content = huffman.symbols(huffman.steps(u, outliers, x, book), book)
     assert np.array_equal(back, np.pad(u, (0, 3)))
-    assert np.array_equal(found, np.pad(outliers, (0, 3)))
-    assert np.array_equal(content[found].view(np.uint32), x[outliers].view(np.uint32))
+    assert np.array_equal(escapes, np.pad(outliers, (0, 3)))
+    assert np.array_equal(content[escapes].view(np.uint32), x[outliers].view(np.uint32))
 
 
 @EACH
@@ -77,11 +77,11 @@ def test_demands_keep_8_to_22_bits_in_every_lane(counts):
     book = Book(counts)
     _, lengths = huffman.steps(*values(2000, book.U, 1), book)
     held = 8 + np.zeros(8, int)
-    for taken, asks in zip(lengths, interleave.demands(lengths), strict=True):
+    for length, asks in zip(lengths, interleave.demands(lengths), strict=True):
         assert held.min() >= 8
         assert held.max() <= 22
         assert np.array_equal(asks, held < 16)
-        held = held + 8 * asks - taken
+        held = held + 8 * asks - length
 
 
 @EACH
@@ -167,8 +167,8 @@ def test_long_streams_with_few_escapes_come_back(counts, few, monkeypatch):
     outliers, x = escaped & (random.random(count) < 0.1), random.standard_normal(count).astype(np.float32)
     stream = interleave.interleave(*huffman.steps(u, outliers, x, book))
     for end, error in ((len(stream), Error(0)), (len(stream) - 1, Error.SHORT)):
-        back, found, content, result = huffman.decode(stream[:end], count, book)
+        back, escapes, content, result = huffman.decode(stream[:end], count, book)
         assert result == error
         if not error:
-            assert np.array_equal(back, u) and np.array_equal(found, outliers)
+            assert np.array_equal(back, u) and np.array_equal(escapes, outliers)
             assert np.array_equal(content[outliers], x[outliers])

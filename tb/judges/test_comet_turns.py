@@ -24,19 +24,19 @@ def locks_up(unit, most, room, lanes, decompress):
     sign = 1 if decompress else -1  # what the wire does to a FIFO
     while new:
         turn, level, wants = new.pop()
-        found = set()
+        successors = set()
         passed = level[turn] + sign * unit
         if 0 <= passed <= room:
-            found.add(((turn + 1) % lanes, (*level[:turn], passed, *level[turn + 1 :]), wants))
+            successors.add(((turn + 1) % lanes, (*level[:turn], passed, *level[turn + 1 :]), wants))
         for lane, want in enumerate(wants):
             left = level[lane] - sign * want
             if 0 <= left <= room:
                 after = (*level[:lane], left, *level[lane + 1 :])
-                found |= {(turn, after, (*wants[:lane], n, *wants[lane + 1 :])) for n in range(most + 1)}
-        if not found:
+                successors |= {(turn, after, (*wants[:lane], n, *wants[lane + 1 :])) for n in range(most + 1)}
+        if not successors:
             return True
-        new += found - seen
-        seen |= found
+        new += successors - seen
+        seen |= successors
     assert len(seen) > unit * most  # it has been anywhere
     return False
 
@@ -67,12 +67,12 @@ def demands(x, l2, cdus, deal=in_turn):
     q, outliers = prequantise.quantize(x, prequantise.step(eb))
     order, owner = lorenzo.order(q.shape, config.tiled), deal(lorenzo.groups(q.shape, config.tiled), cdus)
     u, outliers, x = lorenzo.residuals(q, q.shape, config), outliers.reshape(-1)[order], np.reshape(x, -1)[order]
-    found = []
+    lanes = []
     for cdu in range(cdus):
         own = owner == cdu
         _, lengths = huffman.steps(u[own], outliers[own], x[own], book)
-        found.append([MOST, *interleave.demands(lengths).sum(axis=1).tolist()])
-    return found
+        lanes.append([MOST, *interleave.demands(lengths).sum(axis=1).tolist()])
+    return lanes
 
 
 def cycles(lanes, unit, room, decompress):
@@ -113,15 +113,15 @@ def sample(cdus, deal):
 @pytest.mark.parametrize("decompress", [False, True])
 def test_what_waiting_costs_four_cdus_is_documented(unit, room, costs, decompress):
     lanes, alone = sample(4, in_turn)
-    found = sum(cycles(one, unit, room, decompress) for one in lanes)
-    assert found / alone - 1 == pytest.approx(costs, abs=0.004)
+    total = sum(cycles(one, unit, room, decompress) for one in lanes)
+    assert total / alone - 1 == pytest.approx(costs, abs=0.004)
 
 
 @pytest.mark.parametrize(("room", "costs"), [(64, 0.171), (128, 0.134), (256, 0.107), (512, 0.053), (1024, 0.009)])
 def test_what_waiting_costs_eight_cdus_is_documented(room, costs):
     lanes, alone = sample(8, in_turn)
-    found = sum(cycles(one, 8, room, False) for one in lanes)
-    assert found / alone - 1 == pytest.approx(costs, abs=0.001)
+    total = sum(cycles(one, 8, room, False) for one in lanes)
+    assert total / alone - 1 == pytest.approx(costs, abs=0.001)
 
 
 @pytest.mark.parametrize(("cdus", "room", "costs"), [(4, 128, 0.013), (4, 256, 0.0045), (8, 128, 0.047),
@@ -129,5 +129,5 @@ def test_what_waiting_costs_eight_cdus_is_documented(room, costs):
 def test_what_another_dealing_of_groups_would_cost_is_documented(cdus, room, costs):
     """The waiting is not the FIFO's doing, but that a lane has the same part of every channel."""
     lanes, alone = sample(cdus, turned)
-    found = sum(cycles(one, 8, room, False) for one in lanes)
-    assert found / alone - 1 == pytest.approx(costs, abs=0.001)
+    total = sum(cycles(one, 8, room, False) for one in lanes)
+    assert total / alone - 1 == pytest.approx(costs, abs=0.001)

@@ -52,14 +52,14 @@ def relaxed(error, integral=False):
     if integral:
         limits = [LinearConstraint(squares.reshape(1, -1) / allowed, -np.inf, 1), LinearConstraint(one, 1, 1)]
         limits.append(LinearConstraint(fixed.reshape(1, -1), 0, 0))
-        found = milp(size.reshape(-1), constraints=limits, integrality=np.ones(512), bounds=(0, 1))
+        result = milp(size.reshape(-1), constraints=limits, integrality=np.ones(512), bounds=(0, 1))
     else:
-        found = linprog(
+        result = linprog(
             size.reshape(-1), squares.reshape(1, -1) / allowed, [1], np.vstack([one, fixed.reshape(1, -1)]),
             [1] * 64 + [0], bounds=(0, 1),
         )  # fmt: skip
-    assert found.status == 0
-    return 8 * c.tiles + found.fun
+    assert result.status == 0
+    return 8 * c.tiles + result.fun
 
 
 @NAMES
@@ -96,21 +96,21 @@ def test_counts_of_tensors_add_up_and_samples_stand_for_all():
 def test_padding_and_tiles_of_several_channels_count_by_their_values():
     x = np.random.default_rng(0).standard_normal((3, 5, 13, 21)).astype(np.float32)
     x *= np.float32([1, 2, 8, 0, 4])[:, None, None]
-    found = dqt.total([dqt.sample(x)])
+    total = dqt.total([dqt.sample(x)])
     c = reference.compress(x, "jpeg-act", "optH")
     error = np.square(reference.decompress(c) - x, dtype=float).sum() / np.square(x, dtype=float).sum()
-    assert found.size(shifts_of("optH")) == c.payload_bytes
-    assert found.error(shifts_of("optH")) == pytest.approx(error**0.5, rel=0.1)
+    assert total.size(shifts_of("optH")) == c.payload_bytes
+    assert total.error(shifts_of("optH")) == pytest.approx(error**0.5, rel=0.1)
 
 
 def test_frontier_is_the_optimum_of_a_linear_program():
     """Between all tables and their mixtures no smaller size is possible for the error of any table of the frontier."""
-    found = dqt.frontier(counts())
-    assert np.all(np.diff(found.ratios) < 0)
-    assert np.all(np.diff(found.errors) < 0)
-    assert np.all(found.shifts[:, 0, 0] == 3)
-    for i in range(3, len(found.ratios) - 1, len(found.ratios) // 8):
-        assert counts().nbytes / found.ratios[i] == pytest.approx(relaxed(found.errors[i]), rel=1e-7)
+    frontier = dqt.frontier(counts())
+    assert np.all(np.diff(frontier.ratios) < 0)
+    assert np.all(np.diff(frontier.errors) < 0)
+    assert np.all(frontier.shifts[:, 0, 0] == 3)
+    for i in range(3, len(frontier.ratios) - 1, len(frontier.ratios) // 8):
+        assert counts().nbytes / frontier.ratios[i] == pytest.approx(relaxed(frontier.errors[i]), rel=1e-7)
 
 
 def test_frontier_has_every_corner_of_the_hull_of_all_tables():
@@ -120,7 +120,7 @@ def test_frontier_has_every_corner_of_the_hull_of_all_tables():
     nonzeros[:, 2, 1:4] = np.sort(random.integers(0, 1000, (8, 3)), axis=0)[::-1]
     errors[:, 2, 1:4] = np.sort(random.random((8, 3)) ** 2, axis=0)
     errors[4, 2, 2] = errors[6, 2, 2]
-    found = dqt.frontier(dqt.Counts(1, 10**6, 10, nonzeros, errors, 0.01))
+    frontier = dqt.frontier(dqt.Counts(1, 10**6, 10, nonzeros, errors, 0.01))
     every = [(sum(nonzeros[s, 2, j + 1] for j, s in enumerate(t)), sum(errors[s, 2, j + 1] for j, s in enumerate(t)))
              for t in product(range(8), repeat=3)]  # fmt: skip
     corners, at = [], min(every)
@@ -130,21 +130,21 @@ def test_frontier_has_every_corner_of_the_hull_of_all_tables():
         if not ways:
             break
         at = max(ways)[1:]
-    sizes = 10**6 / found.ratios - 80
+    sizes = 10**6 / frontier.ratios - 80
     assert np.allclose(sizes, [z for z, _ in corners])
-    assert np.allclose(found.errors**2, [e + 0.01 for _, e in corners])
+    assert np.allclose(frontier.errors**2, [e + 0.01 for _, e in corners])
 
 
 @NAMES
 def test_best_is_at_most_half_a_percent_from_the_smallest_of_all_tables(name):
     error = float(counts().error(shifts_of(name)))
-    found = dqt.best(counts(), error=error)
-    assert counts().error(found) <= error
-    assert counts().size(found) <= counts().size(shifts_of(name))
-    assert counts().size(found) < 1.005 * relaxed(error, integral=True)
-    ratio = counts().nbytes / counts().size(found)
-    assert np.array_equal(dqt.best(counts(), ratio=ratio), found)
-    assert counts().error(dqt.best(counts(), ratio=1.0001 * ratio)) > counts().error(found)
+    best = dqt.best(counts(), error=error)
+    assert counts().error(best) <= error
+    assert counts().size(best) <= counts().size(shifts_of(name))
+    assert counts().size(best) < 1.005 * relaxed(error, integral=True)
+    ratio = counts().nbytes / counts().size(best)
+    assert np.array_equal(dqt.best(counts(), ratio=ratio), best)
+    assert counts().error(dqt.best(counts(), ratio=1.0001 * ratio)) > counts().error(best)
 
 
 @pytest.mark.parametrize("name, gain", [("optL", 0.005), ("jpeg80", 0.03), ("optH", 0.06), ("jpeg60", 0.08)])
@@ -172,7 +172,7 @@ def test_descend_ends_where_no_step_helps(coder, bound):
     samples = [dqt.sample(x, 24) for x in tensors()[::2]]
     some = dqt.total(samples)
     limit = float(some.error(shifts_of("optH"))) if bound == "error" else 10.0
-    found = dqt.descend(samples, coder, **{bound: limit})
+    result = dqt.descend(samples, coder, **{bound: limit})
 
     def real(shifts, tables):
         size = 0
@@ -181,22 +181,22 @@ def test_descend_ends_where_no_step_helps(coder, bound):
             size += coder.encode(np.ascontiguousarray(q.swapaxes(1, 2)), table)[0].size * s.share
         return some.nbytes / size, float(some.error(shifts))
 
-    assert real(found.shifts, found.tables) == pytest.approx((found.ratio, found.error))
-    assert found.error <= limit if bound == "error" else found.ratio >= limit
-    assert found.shifts[0, 0] == 3
+    assert real(result.shifts, result.tables) == pytest.approx((result.ratio, result.error))
+    assert result.error <= limit if bound == "error" else result.ratio >= limit
+    assert result.shifts[0, 0] == 3
     random = np.random.default_rng(0)
     for steps in [*np.eye(64, dtype=int)[1:], *-np.eye(64, dtype=int)[1:], *random.permuted(PAIRS, axis=1)]:
-        other = found.shifts + steps.reshape(8, 8)
+        other = result.shifts + steps.reshape(8, 8)
         if steps[0] == 0 and other.min() >= 0 and other.max() <= 7:
-            ratio, error = real(other, found.tables)
+            ratio, error = real(other, result.tables)
             if bound == "error":
-                assert ratio <= found.ratio or error > limit
+                assert ratio <= result.ratio or error > limit
             else:
-                assert error >= found.error or ratio < limit
+                assert error >= result.error or ratio < limit
     if bound == "error":  # better than the best table for ZVC, with tables of its own
         start = dqt.best(some, error=limit)
         q = [quantize.shift(s.coefficients, start).swapaxes(1, 2) for s in samples]
-        assert found.ratio > 1.01 * real(start, [coder.fit(v) for v in q])[0]
+        assert result.ratio > 1.01 * real(start, [coder.fit(v) for v in q])[0]
 
 
 def plain_objective(divisors, alpha, coefficients, k):
@@ -211,13 +211,13 @@ def plain_objective(divisors, alpha, coefficients, k):
 @cache
 def plain_samples():
     """Samples and, for each, the scale of every tile; the sample's tensors have whole tiles in every channel."""
-    found = []
+    pairs = []
     for x in tensors():
         tiles = x.shape[2] * x.shape[3] // 64
         k = np.tile(sfpr.scales(x).k.astype(float).repeat(tiles), len(x))
         s = dqt.sample(x, 384)
-        found.append((s, k[np.linspace(0, len(k) - 1, len(s.coefficients)).astype(int)]))
-    return found
+        pairs.append((s, k[np.linspace(0, len(k) - 1, len(s.coefficients)).astype(int)]))
+    return pairs
 
 
 @pytest.mark.parametrize("alpha", [0.005, 0.025])
@@ -225,8 +225,8 @@ def test_objective_is_equation_12(alpha):
     random = np.random.default_rng(1)
     for divisors in (np.full((8, 8), 8.0), random.uniform(1, 60, (8, 8))):
         expected = np.mean([plain_objective(divisors, alpha, s.coefficients, k) for s, k in plain_samples()])
-        found = dqt_gradient.objective([s for s, _ in plain_samples()], divisors, alpha)
-        assert found == pytest.approx(expected, rel=1e-6)
+        result = dqt_gradient.objective([s for s, _ in plain_samples()], divisors, alpha)
+        assert result == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_step_goes_against_the_forward_difference():
@@ -235,8 +235,8 @@ def test_a_step_goes_against_the_forward_difference():
     start = np.full(64, 8.0)
     slope = approx_fprime(start, lambda d: plain_objective(d.reshape(8, 8), 0.005, sample.coefficients, k), 5.0)
     slope[0] = 0
-    found = dqt_gradient.gradient_descent([sample], 0.005, steps=1)
-    assert np.allclose(found, np.clip(start - 128 * slope, 1, 255).reshape(8, 8), rtol=1e-4)
+    result = dqt_gradient.gradient_descent([sample], 0.005, steps=1)
+    assert np.allclose(result, np.clip(start - 128 * slope, 1, 255).reshape(8, 8), rtol=1e-4)
 
 
 def test_the_papers_method_finds_tables_of_the_authors_form():
@@ -248,8 +248,8 @@ def test_the_papers_method_finds_tables_of_the_authors_form():
     frequency = np.add.outer(np.arange(8), np.arange(8))
     assert np.corrcoef(frequency[frequency > 0], high[frequency > 0])[0, 1] < -0.8
     assert np.array_equal(quantize.shifts(low), shifts_of("optL"))
-    for alpha, found in ((0.005, high), (0.025, low)):
-        reached = dqt_gradient.objective(samples, found, alpha)
+    for alpha, table in ((0.005, high), (0.025, low)):
+        reached = dqt_gradient.objective(samples, table, alpha)
         assert reached < dqt_gradient.objective(samples, eight, alpha)
         for name in ("optL", "optH", "jpeg80", "jpeg60"):
             assert reached < dqt_gradient.objective(samples, quantize.table(name), alpha)

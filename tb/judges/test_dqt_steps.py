@@ -62,17 +62,17 @@ def test_ratio_and_errors_are_those_of_the_codec(coder, quarters, zone, scaling)
 @EACH
 @pytest.mark.parametrize("error", [0.04, 0.06, 0.15, 0.23])
 def test_no_other_step_is_better_for_an_error(coder, error):
-    found = dqt_steps.best(some(), CODERS[coder], error=error)
-    assert found[-2:] == every(coder)[found.dead_zone, found.step] and found.error <= error
-    assert found.ratio > 0.995 * max(ratio for ratio, one in every(coder).values() if one <= error)
+    best = dqt_steps.best(some(), CODERS[coder], error=error)
+    assert best[-2:] == every(coder)[best.dead_zone, best.step] and best.error <= error
+    assert best.ratio > 0.995 * max(ratio for ratio, one in every(coder).values() if one <= error)
 
 
 @EACH
 @pytest.mark.parametrize("ratio", [5.0, 7.0, 9.0])
 def test_no_other_step_is_better_for_a_ratio(coder, ratio):
-    found = dqt_steps.best(some(), CODERS[coder], ratio=ratio)
-    assert found[-2:] == every(coder)[found.dead_zone, found.step] and found.ratio >= ratio
-    assert found.error < 1.005 * min(error for one, error in every(coder).values() if one >= ratio)
+    best = dqt_steps.best(some(), CODERS[coder], ratio=ratio)
+    assert best[-2:] == every(coder)[best.dead_zone, best.step] and best.ratio >= ratio
+    assert best.error < 1.005 * min(error for one, error in every(coder).values() if one >= ratio)
 
 
 def test_the_best_way_to_scale_is_taken(monkeypatch):
@@ -82,8 +82,8 @@ def test_the_best_way_to_scale_is_taken(monkeypatch):
     assert most > 1.01 * each[dqt_steps.PAPER].ratio
     assert dqt_steps.best(some(), None, 0.15, scalings=dqt_steps.SCALINGS).ratio == most
     monkeypatch.setattr(dqt_steps, "FEW", 24)
-    found = dqt_steps.best(some(), None, 0.15, scalings=dqt_steps.SCALINGS, dead_zones=(0, 1))
-    assert found.error <= 0.15 and found.dead_zone < 2 and found.ratio > 0.97 * most
+    best = dqt_steps.best(some(), None, 0.15, scalings=dqt_steps.SCALINGS, dead_zones=(0, 1))
+    assert best.error <= 0.15 and best.dead_zone < 2 and best.ratio > 0.97 * most
 
 
 def test_floors_are_the_smallest_steps_that_do_not_clip():

@@ -25,8 +25,8 @@ def picture(file):
 
 def check(file, q, dqt, tiles):
     """A file has these coefficients and this table for libjpeg, and is what libjpeg makes of them."""
-    found, table = libjpeg.read(file)
-    assert np.array_equal(found, q.reshape(-1, tiles, 8, 8)) and np.array_equal(table, dqt)
+    coefficients, table = libjpeg.read(file)
+    assert np.array_equal(coefficients, q.reshape(-1, tiles, 8, 8)) and np.array_equal(table, dqt)
     header, scan = libjpeg.parts(file)
     assert scan == libjpeg.parts(libjpeg.written(q, dqt, tiles))[1]
     # jpeglib gives the component the number 0, so the header is compared to one of Pillow's, which has 1 as JFIF says
@@ -65,8 +65,8 @@ def test_libjpeg_reads_and_writes_any_coefficients(name, density, tiles, rows):
 @pytest.mark.parametrize("version", ["7", "9e", "turbo210", "mozjpeg403"])
 def test_other_versions_of_libjpeg_read_it(version):
     x = DENSE["conv0"]
-    found, _ = libjpeg.read(jpeg.files(x)[0], version)
-    assert np.array_equal(found.reshape(-1, 8, 8), jpeg.quantized(x, div.table("jpeg80")))
+    coefficients, _ = libjpeg.read(jpeg.files(x)[0], version)
+    assert np.array_equal(coefficients.reshape(-1, 8, 8), jpeg.quantized(x, div.table("jpeg80")))
 
 
 @pytest.mark.parametrize("shape, size", [
@@ -205,9 +205,9 @@ def test_the_papers_ratios_are_its_count_and_not_jpegs_codes(dqt, back, rle_pape
     """By the authors' count ratios are the paper's for optL and jpeg80, as far as another network can show; the rougher
     tables differ more. That RLE does worse than ZVC is due to the count: JPEG's codes need about half of ZVC's bytes.
     """
-    found = ratios(dqt, back)
-    assert found == pytest.approx(sample, rel=1e-3)
-    counted, coded, _, _, with_zvc = found
+    result = ratios(dqt, back)
+    assert result == pytest.approx(sample, rel=1e-3)
+    counted, coded, _, _, with_zvc = result
     near = dqt in ("jpeg80", "optL", "optL-div")
     assert counted == pytest.approx(rle_paper, rel=0.06 if near else 0.25)
     assert with_zvc == pytest.approx(zvc_paper, rel=0.18 if near else 0.35)

@@ -59,15 +59,15 @@ def test_beats_are_the_runs_of_equal_beats_of_the_words(places):
 @pytest.mark.parametrize("places", [*(rows(*shape, 20) for shape in SHAPES), *map(anywhere, range(8))])
 def test_lines_of_scales_are_the_runs_of_equal_lines_of_each_slot(places):
     table = 0x8000
-    found = traffic.beats(places, table, gather=False)
-    assert found.scale.all()
+    beats = traffic.beats(places, table, gather=False)
+    assert beats.scale.all()
     for slot in (0, 1):
         lines = (places.channel[places.slot == slot] // 8).tolist()
-        assert (found.index[places.slot[found.sector] == slot] - table // 32).tolist() == [
+        assert (beats.index[places.slot[beats.sector] == slot] - table // 32).tolist() == [
             line for line, _ in groupby(lines)]
     both = traffic.beats(places, table)
     assert both.index[~both.scale].tolist() == traffic.beats(places).index.tolist()
-    assert np.array_equal(both.index[both.scale], found.index) and (np.diff(both.sector) >= 0).all()
+    assert np.array_equal(both.index[both.scale], beats.index) and (np.diff(both.sector) >= 0).all()
     first = np.flatnonzero(both.scale)
     assert (both.sector[first] != np.append(-1, both.sector)[first]).all(), "a line comes in front of its sector"
 
@@ -75,14 +75,14 @@ def test_lines_of_scales_are_the_runs_of_equal_lines_of_each_slot(places):
 @pytest.mark.parametrize("places", [*(rows(*shape, 20) for shape in SHAPES), *map(anywhere, range(8))])
 @pytest.mark.parametrize("table", [None, 0x8000])
 def test_bursts_are_the_runs_of_ascending_beats_in_a_block(places, table):
-    found = traffic.beats(places, table)
+    beats = traffic.beats(places, table)
     # A run has the same distance between a beat's index and its number; a line of scales is nobody's neighbour.
     keys = [(index - k, index // 8, k if scale else -1)
-            for k, (index, scale) in enumerate(zip(found.index.tolist(), found.scale.tolist(), strict=True))]
+            for k, (index, scale) in enumerate(zip(beats.index.tolist(), beats.scale.tolist(), strict=True))]
     runs = [list(run) for _, run in groupby(range(len(keys)), key=keys.__getitem__)]
-    address, length = traffic.bursts(found)
+    address, length = traffic.bursts(beats)
     assert length.tolist() == [len(run) for run in runs]
-    assert address.tolist() == [32 * int(found.index[run[0]]) for run in runs]
+    assert address.tolist() == [32 * int(beats.index[run[0]]) for run in runs]
     assert (address % 4096 + 32 * length <= 4096).all()
 
 

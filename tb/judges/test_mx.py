@@ -268,5 +268,5 @@ def test_an_unknown_option_is_an_error():
 
 def test_evaluate_counts_what_saturates_under_its_rule():
     x = np.array([[1.9, 1, *[0.1] * 30]], np.float32)
-    found = {rule: actcodec.evaluate(x, "mx", format="e4m3", rule=rule, scales="apart").saturated for rule in RULES}
-    assert found == {"rceil": 0, "floor": 1, "even": 1}
+    counts = {rule: actcodec.evaluate(x, "mx", format="e4m3", rule=rule, scales="apart").saturated for rule in RULES}
+    assert counts == {"rceil": 0, "floor": 1, "even": 1}

@@ -41,22 +41,22 @@ def values(n, sparse=True):
 
 def plain_codes(row, form, scale):
     """Elements of 32 values, one at a time."""
-    found = []
+    codes = []
     for value in row.astype(np.float64):
         if scale == 255:
-            found.append(0)
+            codes.append(0)
             continue
         value = value if abs(value) >= 2.0**-126 or not np.isfinite(value) else np.copysign(0, value)
         s = value / 2.0 ** (scale - 127)
         if form == "int8":
-            found.append(int(np.clip(np.rint(s * 64), -127, 127)) % 256)
+            codes.append(int(np.clip(np.rint(s * 64), -127, 127)) % 256)
         elif np.isnan(s):
-            found.append({"e4m3": 0x7F, "e5m2": 0x7E}[form])
+            codes.append({"e4m3": 0x7F, "e5m2": 0x7E}[form])
         else:
             most = float(MOST[form])
             s = s if np.isinf(s) and form == "e5m2" else np.clip(s, -most, most)
-            found.append(int(np.float32(s).astype(TYPES[form]).view(np.uint8)))
-    return found
+            codes.append(int(np.float32(s).astype(TYPES[form]).view(np.uint8)))
+    return codes
 
 
 def plain_block(x, form, coder, word, rule):
@@ -143,11 +143,11 @@ def test_any_bytes_are_read_as_plain_loops_read_them(coder):
             own = first - 2 if coder == "nibble" else (first & 0xC0) | (first - 2) % 64
             codes, faults = PLAIN[coder].decoded((bytes([own]) + block[3:])[:65], settings[name])
             expected.append(([*block[1:3], *(code % 256 for code in codes)], faults | 8 * cut))
-        found = golden.recover(one, 16, settings)
-        assert found.blocks.tolist() == [block for block, _ in expected]
-        assert found.faults.tolist() == [faults for _, faults in expected]
-        assert found.excess == max(len(one) - at, 0)
-        if found.faults.any() or found.excess:
+        result = golden.recover(one, 16, settings)
+        assert result.blocks.tolist() == [block for block, _ in expected]
+        assert result.faults.tolist() == [faults for _, faults in expected]
+        assert result.excess == max(len(one) - at, 0)
+        if result.faults.any() or result.excess:
             with pytest.raises(ValueError, match=r"malformed|follow|do not add up|which is not legal"):
                 golden.decode(np.frombuffer(one, np.uint8), golden.sizes(one, 16), (16, 64), settings)
 

@@ -63,8 +63,8 @@ def decoded(data, word):
 
 def everything(payload, n, word):
     """Values, faults and what is left of any payload."""
-    found, rest = blockcodes.split(payload, n, lambda first: first)
-    each = [(*decoded(data, word), SHORT * cut) for data, cut in found]
+    blocks, rest = blockcodes.split(payload, n, lambda first: first)
+    each = [(*decoded(data, word), SHORT * cut) for data, cut in blocks]
     return [values for values, _, _ in each], [a | b for _, a, b in each], len(rest)
 
 
@@ -171,10 +171,10 @@ def test_recover_is_the_plain_loop_on_any_bytes(word, monkeypatch):
         streams.append(bytes(flipped))
     for stream in streams:
         values, faults, excess = everything(stream, 16, word)
-        found = nibble.recover(stream, 16, table)
-        assert found.blocks.tolist() == values
-        assert found.faults.tolist() == faults
-        assert found.excess == excess
+        result = nibble.recover(stream, 16, table)
+        assert result.blocks.tolist() == values
+        assert result.faults.tolist() == faults
+        assert result.excess == excess
         if any(faults) or excess:
             with pytest.raises(ValueError, match=r"malformed|follow"):
                 nibble.decode(stream, 16, table)
@@ -193,8 +193,8 @@ def test_flips_are_reported_as_often_as_the_format_allows():
         for bit in range(block % 5, 8 * sizes[block], 5):
             flipped = payload[start : start + sizes[block]].copy()
             flipped[bit // 8] ^= 1 << bit % 8
-            found = nibble.recover(flipped, 1, table)
-            wrong = found.faults[0] or found.excess
+            result = nibble.recover(flipped, 1, table)
+            wrong = result.faults[0] or result.excess
             values, faults = decoded(flipped.tobytes()[: 1 + flipped[0]], table.word)
             assert bool(wrong) == bool(faults or 1 + flipped[0] != len(flipped))
             assert wrong or values != x[block].tolist() or 8 <= bit < 40  # another code of the same width

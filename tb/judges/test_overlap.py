@@ -174,9 +174,9 @@ def test_shortcuts_and_kinds():
     y = g.conv(g.maxpool(x, "pool", 3, 1, 1), "conv2", 8, 1)
     g.softmax(g.fc(g.dropout(g.concat([g.sum([y, x], "sum"), y], "concat"), "drop"), "fc", 10))
     names = [layer.name for layer in overlap.layers(g, 4)]
-    found = {(one.name, one.form): (one.kind, one.shape, names[one.leaves], names[one.returns])
-             for one in overlap.tensors(g, 4)}
-    assert found == {
+    tensors = {(one.name, one.form): (one.kind, one.shape, names[one.leaves], names[one.returns])
+               for one in overlap.tensors(g, 4)}
+    assert tensors == {
         ("input", "values"): ("dense", (4, 3, 16, 16), "conv1", "conv1"),
         ("conv1", "values"): ("dense", (4, 8, 16, 16), "bn1", "bn1"),
         ("relu1", "mask"): ("relu", (4, 8, 16, 16), "pool", "relu1"),

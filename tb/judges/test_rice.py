@@ -103,8 +103,8 @@ def decoded(data, word):
 
 def everything(payload, n, word):
     """Values, faults and what is left of any payload."""
-    found, rest = blockcodes.split(payload, n, lambda first: 64 if first % 64 == 63 else first % 64)
-    each = [(*decoded(data, word), SHORT * cut) for data, cut in found]
+    blocks, rest = blockcodes.split(payload, n, lambda first: 64 if first % 64 == 63 else first % 64)
+    each = [(*decoded(data, word), SHORT * cut) for data, cut in blocks]
     return [values for values, _, _ in each], [a | b for _, a, b in each], len(rest)
 
 
@@ -220,10 +220,10 @@ def test_recover_is_the_plain_loop_on_any_bytes(word, monkeypatch):
         streams.append(bytes(flipped))
     for stream in streams:
         values, faults, excess = everything(stream, 16, word)
-        found = rice.recover(stream, 16, table)
-        assert found.blocks.tolist() == values
-        assert found.faults.tolist() == faults
-        assert found.excess == excess
+        result = rice.recover(stream, 16, table)
+        assert result.blocks.tolist() == values
+        assert result.faults.tolist() == faults
+        assert result.excess == excess
         if any(faults) or excess:
             with pytest.raises(ValueError, match=r"malformed|follow"):
                 rice.decode(stream, 16, table)
@@ -240,9 +240,9 @@ def test_no_flip_goes_by_as_the_original():
         for bit in range(block % 5, 8 * sizes[block], 5):
             flipped = payload[start : start + sizes[block]].copy()
             flipped[bit // 8] ^= 1 << bit % 8
-            found = rice.recover(flipped, 1, table)
-            silent += not (found.faults[0] or found.excess)
-            assert found.faults[0] or found.excess or found.blocks[0].tolist() != x[block].tolist()
+            result = rice.recover(flipped, 1, table)
+            silent += not (result.faults[0] or result.excess)
+            assert result.faults[0] or result.excess or result.blocks[0].tolist() != x[block].tolist()
     assert 0.4 < silent / (8 * sizes.sum() / 5) < 0.8  # flips in mantissas
 
 
@@ -315,8 +315,8 @@ def test_fit_ends_where_no_step_helps_and_obeys_the_recommendation():
     for flags in range(17):
         assert rice.measure(x, rice.Table(table.k, flags, table.e)).sum() > 0.999 * least
     wide = np.rint(np.random.default_rng(0).normal(size=(100, 64), scale=40)).clip(-128, 127).astype(np.int8)
-    for found in (table, rice.fit(x, most=100), rice.fit(wide), rice.fit(wide, straight=True)):
-        assert max(found.k[1:]) + found.e[3] <= 8
+    for fit in (table, rice.fit(x, most=100), rice.fit(wide), rice.fit(wide, straight=True)):
+        assert max(fit.k[1:]) + fit.e[3] <= 8
     assert rice.encode(x[:0], rice.fit(x[:0]))[0].size == 0
 
 

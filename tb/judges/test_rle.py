@@ -175,7 +175,7 @@ def plain(bits):
 
 def salvaged(payload, n, framing, dc):
     """`rle.salvage` by `plain`: lists of blocks and errors."""
-    rest, bits, found, errors, total = bytes(payload), bits_of(payload), [], [], 0
+    rest, bits, blocks, errors, total = bytes(payload), bits_of(payload), [], [], 0
     for _ in range(n):
         if framing == "block":
             bits, rest = bits_of(rest[1 : 1 + rest[0]] if rest else b""), rest[1 + rest[0] if rest else 0 :]
@@ -184,10 +184,10 @@ def salvaged(payload, n, framing, dc):
             values, error, after = [0] * 64, 4, bits
         elif dc == "pred" and after != bits:
             values[0] = total = total + values[0]
-        found.append([(v + 128) % 256 - 128 for v in values])
+        blocks.append([(v + 128) % 256 - 128 for v in values])
         errors.append(error)
         bits = after
-    return found, errors
+    return blocks, errors
 
 
 ZERO = "001010"
@@ -231,9 +231,9 @@ def test_damage_gives_what_a_plain_decoder_makes_of_it(framing, dc, seed):
         payload = random.integers(0, 256, payload.size).astype(np.uint8)
         payload[random.random(payload.size) < 0.1] = 0xFF
     blocks, errors = salvaged(payload, 30, framing, dc)
-    found = rle.salvage(payload, 30, framing, dc)
-    assert found.errors.tolist() == errors
-    assert found.blocks.tolist() == blocks
+    result = rle.salvage(payload, 30, framing, dc)
+    assert result.errors.tolist() == errors
+    assert result.blocks.tolist() == blocks
     if any(errors):
         with pytest.raises(ValueError, match=f"block {np.flatnonzero(errors)[0]} is damaged"):
             rle.decode(payload, 30, framing, dc)

@@ -76,12 +76,12 @@ def test_statistics_are_those_of_a_plain_loop():
     for x in values():
         numbers = [float(v) for v in x]
         finite = sorted((v, np.copysign(1, v)) for v in numbers if v - v == 0)
-        found = scan.statistics(x)
+        result = scan.statistics(x)
         zeros, nans = sum(v == 0 for v in numbers), sum(v != v for v in numbers)
-        assert (found.zeros, found.nans) == (zeros, nans)
+        assert (result.zeros, result.nans) == (zeros, nans)
         least, most = (finite[0][0], finite[-1][0]) if finite else (np.inf, -np.inf)
-        assert np.float32(least).tobytes() == found.minimum.tobytes(), x
-        assert np.float32(most).tobytes() == found.maximum.tobytes(), x
+        assert np.float32(least).tobytes() == result.minimum.tobytes(), x
+        assert np.float32(most).tobytes() == result.maximum.tobytes(), x
         m = max((abs(v) for v in numbers if 2.0**-126 <= abs(v) < np.inf), default=0)
         assert scan.largest(x) == m
 

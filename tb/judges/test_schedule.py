@@ -237,12 +237,12 @@ def test_sizes_are_the_encoders(values, sparsity):
     assert schedule.map_bytes(values) == np.packbits(np.zeros(4 * values, np.uint8)).size
 
 
-@pytest.mark.parametrize(("sparsity", "taken"), [(0.19, False), (0.2, False), (0.21, True), (0.9, True)])
-def test_ssdc_is_taken_above_twenty_percent_of_zeros(sparsity, taken):
+@pytest.mark.parametrize(("sparsity", "expected"), [(0.19, False), (0.2, False), (0.21, True), (0.9, True)])
+def test_ssdc_is_taken_above_twenty_percent_of_zeros(sparsity, expected):
     g = network("vgg16")
     built = schedule.build(g, 1, Options(ssdc=True), schedule.sparsities(g, sparsity))
-    assert ("relu1_1 encoded" in built.sizes) == taken
-    if taken:
+    assert ("relu1_1 encoded" in built.sizes) == expected
+    if expected:
         size = built.sizes["relu1_1 encoded"]
         assert size == schedule.ssdc_bytes(64 * 224 * 224, sparsity) < built.sizes["relu1_1 decoded"]
 
@@ -256,10 +256,10 @@ def test_the_smaller_of_ssdc_and_dpr_is_taken():
 
 
 def test_sparsity_of_layers():
-    found = schedule.sparsities(network("inception-v1"), 0.5, {"relu1": 0.9, "relu3a_1x1": 0.7})
-    assert found["relu1"] == 0.9 and found["relu2"] == 0.5 and found["conv1"] == found["fc"] == 0
-    assert found["pool1"] == found["norm1"] == pytest.approx(0.9**3)
-    assert found["concat3a"] == pytest.approx((0.7 * 64 + 0.5 * 192) / 256)
+    sparsities = schedule.sparsities(network("inception-v1"), 0.5, {"relu1": 0.9, "relu3a_1x1": 0.7})
+    assert sparsities["relu1"] == 0.9 and sparsities["relu2"] == 0.5 and sparsities["conv1"] == sparsities["fc"] == 0
+    assert sparsities["pool1"] == sparsities["norm1"] == pytest.approx(0.9**3)
+    assert sparsities["concat3a"] == pytest.approx((0.7 * 64 + 0.5 * 192) / 256)
 
 
 @pytest.mark.parametrize(("default", "layers", "text"), [

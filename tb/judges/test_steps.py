@@ -18,13 +18,13 @@ ZONES = pytest.mark.parametrize("z", range(4))
 def halves(q, z):
     """What every number of halves, -2048 to 2047, becomes: each quotient starts at an exact fraction."""
     m, s = (int(part) for part in steps.reciprocal(q))
-    found = []
+    parts = []
     for sign, low, high in ((-1, -2048, 0), (1, 0, 2048)):
         offset = Fraction(1, 2) - sign * Fraction(z, 16)
         starts = [ceil((n - offset) * Fraction(2**s, m)) for n in range(-127, 128)]
         inside = np.clip([low, *starts, high], low, high)
-        found.append(np.repeat(np.arange(-128, 128), np.diff(inside)))
-    return np.concatenate(found)
+        parts.append(np.repeat(np.arange(-128, 128), np.diff(inside)))
+    return np.concatenate(parts)
 
 
 def ideal(quotients, z):
@@ -53,9 +53,9 @@ def test_quotients_are_off_by_a_bounded_amount(z):
     """C loses less than half a unit; a reciprocal is off by at most 1/256 of itself."""
     c = COEFFICIENTS[::8]
     for q in QUARTERS:
-        found, exact = steps.quantize(c, q, z), c / (16 * q)
+        result, exact = steps.quantize(c, q, z), c / (16 * q)
         off = 2 / q + (np.abs(exact) + 1) / 256
-        assert np.all(ideal(exact - off, z) <= found) and np.all(found <= ideal(exact + off, z)), q
+        assert np.all(ideal(exact - off, z) <= result) and np.all(result <= ideal(exact + off, z)), q
 
 
 @pytest.mark.parametrize("s", range(6))
@@ -118,10 +118,10 @@ def test_eight_bits_of_a_reciprocal_cost_little(quarters, z):
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.float16, np.float32, np.float64])
 def test_steps_depend_on_values_not_on_their_type(dtype):
     table = np.arange(1, 65).reshape(8, 8).astype(dtype)
-    found = steps.steps(table)
-    assert found.dtype == np.uint8 and found.ravel().tolist() == [*range(4, 256, 4), 255]
-    assert steps.steps(table.ravel()).tolist() == found.tolist()
-    assert steps.word(found) == sum(int(v) << 8 * k for k, v in enumerate(found.ravel()))
+    result = steps.steps(table)
+    assert result.dtype == np.uint8 and result.ravel().tolist() == [*range(4, 256, 4), 255]
+    assert steps.steps(table.ravel()).tolist() == result.tolist()
+    assert steps.word(result) == sum(int(v) << 8 * k for k, v in enumerate(result.ravel()))
 
 
 def test_steps_are_taken_to_the_nearest_quarter():

@@ -31,9 +31,9 @@ def test_collector_takes_one_block_from_each_cdu_in_turn(count, cdus):
 def test_splitter_needs_the_masks_alone(count, cdus, item):
     _, payload, sizes = coded(count, item)
     mixed, _ = stream.interleave(payload, sizes, cdus)
-    split, found = stream.deinterleave(mixed, zvc.sizes(mixed, count, item), cdus)
+    split, actual = stream.deinterleave(mixed, zvc.sizes(mixed, count, item), cdus)
     assert np.array_equal(split, payload)
-    assert np.array_equal(found, sizes)
+    assert np.array_equal(actual, sizes)
 
 
 @pytest.mark.parametrize("length, count", [(0, 0), (1, 1), (128, 1), (129, 2)])

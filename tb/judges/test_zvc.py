@@ -70,9 +70,9 @@ def test_items_of_any_type_count_by_their_bits(dtype):
     bits = bits != 0 if dtype == "?" else bits
     data = bits.view(dtype) if dtype[0] != ">" else bits.byteswap().view(dtype)
     expected, sizes = zvc.encode(bits)
-    payload, found = zvc.encode(data)
+    payload, actual = zvc.encode(data)
     assert np.array_equal(payload, expected)
-    assert np.array_equal(found, sizes)
+    assert np.array_equal(actual, sizes)
     assert zvc.decode(payload, len(data), dtype).tobytes() == data.tobytes()
 
 

@@ -17,8 +17,8 @@ AREA = 1_370_000  # um2
 
 
 def test_accelerators_consist_of_one_and_the_same_lane_for_equal_memory_and_modes():
-    found = jobs(["quantize", "accelerator", "accelerator-independent-memory"])
-    labels = {job.label: job for job in found}
+    result = jobs(["quantize", "accelerator", "accelerator-independent-memory"])
+    labels = {job.label: job for job in result}
     assert sorted(labels) == ["accelerator", "accelerator (1 CDU)", "accelerator (independent memory)", "lane",
                               "lane (independent memory)", "quantize"]
     for label, lane in (("", "lane"), (" (1 CDU)", "lane"), (" (independent memory)", "lane (independent memory)")):

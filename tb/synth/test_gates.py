@@ -13,12 +13,12 @@ from actcodec.units import UNITS
 
 
 def test_cells_are_what_their_names_say():
-    found = cells.cells(liberty())
-    assert {cell.kind for cell in found.values()} == {"logic", "flop", "gate"}
-    assert found["NAND2_X1"].outputs == {"ZN": "~(A1 & A2)"} and found["NAND2_X1"].inputs == ("A1", "A2")
-    assert found["DFF_X2"].next == "D" and found["DFF_X2"].outputs == {"Q": "IQ", "QN": "IQN"}
-    assert found["CLKGATE_X4"].outputs == {"GCK": "(CK & IQ)"}
-    assert not {"DLH_X1", "TBUF_X1", "FILLCELL_X1", "DFFR_X1", "CLKGATETST_X1"} & set(found)
+    library = cells.cells(liberty())
+    assert {cell.kind for cell in library.values()} == {"logic", "flop", "gate"}
+    assert library["NAND2_X1"].outputs == {"ZN": "~(A1 & A2)"} and library["NAND2_X1"].inputs == ("A1", "A2")
+    assert library["DFF_X2"].next == "D" and library["DFF_X2"].outputs == {"Q": "IQ", "QN": "IQN"}
+    assert library["CLKGATE_X4"].outputs == {"GCK": "(CK & IQ)"}
+    assert not {"DLH_X1", "TBUF_X1", "FILLCELL_X1", "DFFR_X1", "CLKGATETST_X1"} & set(library)
 
 
 @pytest.fixture(scope="module")

@@ -37,14 +37,14 @@ def mapped(tmp_path_factory):
 @pytest.fixture
 def placed(mapped):
     """(netlist, placement), to be changed."""
-    found = Netlist(copy.deepcopy(mapped[2]))
-    return found, place(found)
+    design = Netlist(copy.deepcopy(mapped[2]))
+    return design, place(design)
 
 
-def illegal(found, placement):
+def illegal(design, placement):
     """What is wrong with places: cells outside of the core, off its rows and sites, or the wrong way up, and pairs that
     overlap."""
-    widths = np.array([lef.shapes()[kind].width for kind in found.kinds])
+    widths = np.array([lef.shapes()[kind].width for kind in design.kinds])
     x, y, core = placement.x, placement.y, placement.core
     wrong = [cell for cell in range(len(x)) if x[cell] < 0 or x[cell] + widths[cell] > core.width or y[cell] < 0
              or y[cell] + lef.ROW > core.height or x[cell] % lef.SITE or y[cell] % lef.ROW]
@@ -57,24 +57,24 @@ def illegal(found, placement):
 
 
 def test_places_are_legal_and_stay_so_when_cells_grow(placed):
-    found, placement = placed
-    assert illegal(found, placement) == []
-    area = sum(lef.shapes()[kind].width for kind in found.kinds) * lef.ROW
+    design, placement = placed
+    assert illegal(design, placement) == []
+    area = sum(lef.shapes()[kind].width for kind in design.kinds) * lef.ROW
     core = placement.core
     assert 0.65 < area / (core.width * core.height) < 0.72
-    assert len({tuple(point) for point in placement.ports.tolist()}) == len(found.ports)
+    assert len({tuple(point) for point in placement.ports.tolist()}) == len(design.ports)
     known = tables(liberty())
-    for cell, kind in enumerate(found.kinds):
+    for cell, kind in enumerate(design.kinds):
         if kind.endswith("_X1") and len(known.family[kind]) > 1 and cell % 3 == 0:
-            found.change(cell, known.family[kind][1])
-    assert illegal(found, placement), "what has grown overlaps"
-    after = place(found, placement)
-    assert illegal(found, after) == [] and after.core == core
+            design.change(cell, known.family[kind][1])
+    assert illegal(design, placement), "what has grown overlaps"
+    after = place(design, placement)
+    assert illegal(design, after) == [] and after.core == core
     assert np.abs(after.x - placement.x).mean() + np.abs(after.y - placement.y).mean() < core.width / 4
 
 
 def test_overlaps_and_cells_outside_are_seen(placed):
-    found, placement = placed
+    design, placement = placed
     for change in ({"x": 19}, {"x": -19}, {"x": 1}, {"y": 70}):
         moved = copy.deepcopy(placement)
         cell = int(np.argmin(placement.x if change.get("x") == -19 else -placement.x))
@@ -84,33 +84,33 @@ def test_overlaps_and_cells_outside_are_seen(placed):
             getattr(moved, name)[cell] += step
         if change.get("x") == 19:
             moved.x[cell] = placement.core.width - 19
-        assert illegal(found, moved), change
+        assert illegal(design, moved), change
 
 
 def test_more_than_the_core_holds_is_refused(placed):
-    found, placement = placed
-    for cell in range(len(found.kinds)):
-        found.change(cell, "BUF_X32")
+    design, placement = placed
+    for cell in range(len(design.kinds)):
+        design.change(cell, "BUF_X32")
     with pytest.raises(SynthesisError, match="do not fit"):
-        place(found, placement)
+        place(design, placement)
 
 
-def hurry(found, placement, library, by):
+def hurry(design, placement, library, by):
     """Delays of a netlist whose ends are due so many ps earlier."""
-    delays = Delays(found, wires.wires(found, placement), tables(library))
+    delays = Delays(design, wires.wires(design, placement), tables(library))
     delays.due -= by
     delays.time()
     return delays
 
 
 def test_sizes_mend_what_is_late_and_spare_what_is_not(library, placed):
-    found, placement = placed
-    weak = hurry(found, placement, library, 0)
-    weakest = np.array([weak.number[weak.tables.family[kind][0]] for kind in found.kinds])
+    design, placement = placed
+    weak = hurry(design, placement, library, 0)
+    weakest = np.array([weak.number[weak.tables.family[kind][0]] for kind in design.kinds])
     weak.kinds = weakest
     weak.time()
     sizing.strengthen(weak)
-    late = hurry(found, placement, library, weak.worst() + 10)
+    late = hurry(design, placement, library, weak.worst() + 10)
     late.kinds = weakest.copy()
     late.time()
     sizing.strengthen(late)
@@ -126,46 +126,46 @@ def test_sizes_mend_what_is_late_and_spare_what_is_not(library, placed):
 
 
 def test_chains_of_buffers_become_trees_by_place(library):
-    found = chain(60)
-    placement = place(found)
-    slack = hurry(found, placement, library, 0).worst()
-    late = hurry(found, placement, library, slack + 50)
+    design = chain(60)
+    placement = place(design)
+    slack = hurry(design, placement, library, 0).worst()
+    late = hurry(design, placement, library, slack + 50)
     moved, count = trees.plant(late, placement)
-    assert count == 1 and len(moved.x) == len(found.kinds)
-    place(found, moved)
-    assert not {"b0", "b1", "b2", "b3"} & set(found.names)
-    source = {pins.get("Z"): pins["A"] for pins in found.pins if "Z" in pins}
-    for name, pins in zip(found.names, found.pins, strict=True):
+    assert count == 1 and len(moved.x) == len(design.kinds)
+    place(design, moved)
+    assert not {"b0", "b1", "b2", "b3"} & set(design.names)
+    source = {pins.get("Z"): pins["A"] for pins in design.pins if "Z" in pins}
+    for name, pins in zip(design.names, design.pins, strict=True):
         if name.startswith("f") and name != "first":
             bit = pins["D"]
             while bit in source:
                 bit = source[bit]
             assert bit == 10
-    better = hurry(found, place(found, moved), library, slack + 50)
+    better = hurry(design, place(design, moved), library, slack + 50)
     assert better.worst() > late.worst() + 20
-    assert trees.plant(hurry(found, moved, library, 0), moved)[1] == 0, "nothing is late"
+    assert trees.plant(hurry(design, moved, library, 0), moved)[1] == 0, "nothing is late"
 
 
 def test_a_changed_netlist_is_proved_and_a_broken_one_is_not(mapped, library, tmp_path, placed, monkeypatch):
     monkeypatch.setattr(trees, "GAIN", -1000)  # any tree will do
     monkeypatch.setattr(trees, "MANY", 2)
     _, source, _ = mapped
-    found, placement = placed
-    delays = hurry(found, placement, library, 420)
+    design, placement = placed
+    delays = hurry(design, placement, library, 420)
     assert delays.worst() < 0
-    kinds = list(found.kinds)
+    kinds = list(design.kinds)
     moved, count = trees.plant(delays, placement)
-    delays = hurry(found, moved, library, 420)
+    delays = hurry(design, moved, library, 420)
     sizing.resize(delays)
     for cell, kind in enumerate(delays.kinds):
-        found.change(cell, delays.names[kind])
-    assert count and sorted(found.kinds) != sorted(kinds)
-    flow._write("binarize", source, tmp_path, found.module)
+        design.change(cell, delays.names[kind])
+    assert count and sorted(design.kinds) != sorted(kinds)
+    flow._write("binarize", source, tmp_path, design.module)
     assert prove("binarize", tmp_path).proved
-    cell = next(cell for cell, kind in enumerate(found.kinds) if kind.startswith("NAND2"))
-    one, other = (pin for pin in found.pins[cell] if pin != "ZN")
-    found.connect(cell, one, found.pins[cell][other])
-    flow._write("binarize", source, tmp_path, found.module)
+    cell = next(cell for cell, kind in enumerate(design.kinds) if kind.startswith("NAND2"))
+    one, other = (pin for pin in design.pins[cell] if pin != "ZN")
+    design.connect(cell, one, design.pins[cell][other])
+    flow._write("binarize", source, tmp_path, design.module)
     with pytest.raises(SynthesisError, match="not what the RTL says"):
         prove("binarize", tmp_path)
 
@@ -195,9 +195,9 @@ def test_what_has_no_place_is_refused(mapped, tmp_path):
 
 
 def test_the_clock_s_tree_is_what_few_flip_flops_need(library):
-    found = Netlist(module({f"f{k}": ("DFF_X1", {"CK": 2, "D": 3, "Q": 10 + k}) for k in range(200)},
-                           {"clk": [2], "i": [3]}, {"o": list(range(10, 210))}))
-    planned = clock.plan(found, place(found), tables(library))
+    design = Netlist(module({f"f{k}": ("DFF_X1", {"CK": 2, "D": 3, "Q": 10 + k}) for k in range(200)},
+                            {"clk": [2], "i": [3]}, {"o": list(range(10, 210))}))
+    planned = clock.plan(design, place(design), tables(library))
     assert planned.levels == 1 and 200 * 0.95 / clock.DRIVES < planned.buffers < 16
     assert planned.area == pytest.approx(planned.buffers * 1.862, abs=0.1)
     assert 200 * 0.95 / 1000 < planned.load < 1 and 0 < planned.skew < 20

@@ -42,9 +42,9 @@ def test_the_bench_of_the_skid_buffer_kills_its_mutants_and_a_weak_one_does_not(
     assert 0 < len(weak.survived) < COUNT and len(weak.killed) + len(weak.survived) == COUNT
     assert all(verdict.startswith("different after ") for verdict in weak.survived.values())
     assert all(failed.endswith("weak.passes_beats") for failed in weak.killed.values()), "one is never valid"
-    told = []
-    assert campaign(SKID, score.folder, SEED, told.append).keys() == {*range(COUNT + 1)}
-    assert not told, "remembered"
+    messages = []
+    assert campaign(SKID, score.folder, SEED, messages.append).keys() == {*range(COUNT + 1)}
+    assert not messages, "remembered"
 
 
 @pytest.mark.parametrize("bench, chosen, other", [
@@ -61,7 +61,7 @@ def test_benches_of_other_components_are_not_run_and_told(build, bench, chosen, 
 
 def test_a_seed_draws_the_same_mutants(build):
     numbers = [[str(mutant) for mutant in drawn(draw(SKID, COUNT, seed, build))] for seed in (SEED, SEED + 1)]
-    assert numbers[0] != numbers[1] and [len(found) for found in numbers] == [COUNT, COUNT]
+    assert numbers[0] != numbers[1] and [len(row) for row in numbers] == [COUNT, COUNT]
     assert numbers[0] == [str(mutant) for mutant in drawn(draw(SKID, COUNT, SEED, build.with_name("again")))]
     assert any("rtl/common/skid.py:" in text for text in numbers[0])
 

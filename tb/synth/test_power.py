@@ -67,16 +67,16 @@ def milliwatts(femtojoules):
 
 
 def test_clocked_registers_take_what_the_library_says(bank):
-    found = bank(0, 1)
-    assert found.registers == pytest.approx(WIDTH * (milliwatts(CK) + 1e-6 * LEAKAGE), rel=1e-3)
-    assert found.clocked == 1 and found.toggles == 0
-    assert found.clock == pytest.approx(milliwatts(1.1**2 * (WIDTH * PIN + 1.837892)), rel=1e-3)
+    report = bank(0, 1)
+    assert report.registers == pytest.approx(WIDTH * (milliwatts(CK) + 1e-6 * LEAKAGE), rel=1e-3)
+    assert report.clocked == 1 and report.toggles == 0
+    assert report.clock == pytest.approx(milliwatts(1.1**2 * (WIDTH * PIN + 1.837892)), rel=1e-3)
 
 
 def test_registers_behind_a_clock_gate_that_is_off_only_leak(bank):
-    found = bank(0, 0)
-    assert found.registers == pytest.approx(WIDTH * 1e-6 * LEAKAGE, rel=1e-3)
-    assert found.clocked == 0 and found.gates == pytest.approx(milliwatts(OFF) + 1e-6 * 48.64726, rel=1e-3)
+    report = bank(0, 0)
+    assert report.registers == pytest.approx(WIDTH * 1e-6 * LEAKAGE, rel=1e-3)
+    assert report.clocked == 0 and report.gates == pytest.approx(milliwatts(OFF) + 1e-6 * 48.64726, rel=1e-3)
 
 
 def test_data_that_moves_takes_in_proportion(bank):
@@ -95,10 +95,10 @@ def test_a_netlist_that_does_not_answer_as_the_rtl_is_refused(bank):
 
 
 def test_a_record_is_what_was_printed():
-    found = parse(["1 0 0 0\n", "0 1ff 1 0\n", "0 100 1 1\n", "0 0 0 1\n"],
+    trace = parse(["1 0 0 0\n", "0 1ff 1 0\n", "0 100 1 1\n", "0 0 0 1\n"],
                   {"rst": 1, "i__payload": 9, "i__valid": 1, "i__ready": 1})
-    assert found.window == range(2, 3)
-    assert found.bits["i__payload"].tolist() == [[0] * 9, [1] * 9, [0] * 8 + [1], [0] * 9]
+    assert trace.window == range(2, 3)
+    assert trace.bits["i__payload"].tolist() == [[0] * 9, [1] * 9, [0] * 8 + [1], [0] * 9]
 
 
 @pytest.mark.parametrize(("output", "valid"), [

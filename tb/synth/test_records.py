@@ -24,9 +24,9 @@ def test_new_entries_join_those_of_other_subjects(folder):
 
 
 def test_a_soak_is_recorded_with_its_counts_and_keys():
-    found = Counter({"cycles": 9, "runs": 1, "tensors": 3, counts.SLAVE: 1, "mutated cut": 2, "code NONE": 1,
-                     "code SHORT": 2})
-    counts.record("SEED=1", {"2 x raw": found, "3 x raw": found}, {"2 x raw": "ab", "3 x raw": "cd"})
+    counter = Counter({"cycles": 9, "runs": 1, "tensors": 3, counts.SLAVE: 1, "mutated cut": 2, "code NONE": 1,
+                       "code SHORT": 2})
+    counts.record("SEED=1", {"2 x raw": counter, "3 x raw": counter}, {"2 x raw": "ab", "3 x raw": "cd"})
     assert records.read("soak") == {"SEED=1": {
         "key": {"2 x raw": "ab", "3 x raw": "cd"}, "cycles": 18, "tensors": 6, "shared": 2,
         "faults": {"mutated cut": 4}, "codes": {"NONE": 2, "SHORT": 4}}}

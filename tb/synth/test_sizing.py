@@ -25,9 +25,9 @@ def resized(unit, stem, own, drive):
     build, _, folder = unit
     area = areas(liberty(build))
 
-    def other(found):
-        kind = f"{found[1]}_X{drive}"
-        return f"  {kind} {found[3]} (" if kind in area and not kind.startswith(("DFF", "CLK")) else found[0]
+    def other(match):
+        kind = f"{match[1]}_X{drive}"
+        return f"  {kind} {match[3]} (" if kind in area and not kind.startswith(("DFF", "CLK")) else match[0]
 
     text = re.sub(rf"^  (\w+)_X({own}) (\w+) \(", other, (folder / "net.v").read_text(), flags=re.MULTILINE)
     (folder / f"{stem}.v").write_text(text)
@@ -57,8 +57,8 @@ def test_what_is_too_strong_becomes_weaker(unit):
 
 def test_equal_inputs_change_places_where_it_is_late(tmp_path):
     def gates(text):
-        found = re.findall(r"^  (\w+) (\w+) \(\n(.*?)^  \);", text, re.MULTILINE | re.DOTALL)
-        return {name: (kind, dict(re.findall(r"\.(\w+)\((.*?)\)", ports))) for kind, name, ports in found}
+        instances = re.findall(r"^  (\w+) (\w+) \(\n(.*?)^  \);", text, re.MULTILINE | re.DOTALL)
+        return {name: (kind, dict(re.findall(r"\.(\w+)\((.*?)\)", ports))) for kind, name, ports in instances}
 
     # A chain of the slowest inputs, beside signals that come from flip-flops.
     nor = "".join(f"""  NOR4_X1 g{i} (

@@ -66,15 +66,15 @@ def test_r_and_c_of_a_wire_are_what_a_hand_computes():
 
 def test_the_spef_says_the_same_and_opensta_sees_it(library, tmp_path):
     """A flip-flop, 400 um of wire in metal5, a flip-flop: by Elmore that takes R (C / 2 + pin)."""
-    found = Netlist(module({"a": ("DFF_X1", {"CK": 2, "D": 3, "Q": 4}), "b": ("DFF_X1", {"CK": 2, "D": 4, "Q": 5})},
-                           {"clk": [2], "i": [3]}, {"o": [5]}))
+    netlist = Netlist(module({"a": ("DFF_X1", {"CK": 2, "D": 3, "Q": 4}), "b": ("DFF_X1", {"CK": 2, "D": 4, "Q": 5})},
+                             {"clk": [2], "i": [3]}, {"o": [5]}))
     ways = np.zeros(2, bool)
 
     def apart(x):
         return Placement(Core(50008, 1), np.array([0, x]), np.zeros(2, int), ways, ways, np.array([(0, 0)] * 3))
 
-    near, far = wires.wires(found, apart(1900)), wires.wires(found, apart(1900 + 38000))
-    text = wires.spef(found, far, "pair")
+    near, far = wires.wires(netlist, apart(1900)), wires.wires(netlist, apart(1900 + 38000))
+    text = wires.spef(netlist, far, "pair")
     total = sum(far[4].capacitance)
     length = far[4].length / lef.UM
     assert 395 < length < 400
@@ -84,32 +84,32 @@ def test_the_spef_says_the_same_and_opensta_sees_it(library, tmp_path):
     assert "*I c0:Q O" in section and "*I c1:D I" in section
     _, one, other, ohm = section.split("*RES\n")[1].split()
     assert {one, other} == {"c0:Q", "c1:D"} and float(ohm) == pytest.approx(length * 1.5e-3, rel=0.01)
-    slack = {name: judge(found, what, library, tmp_path, name, "pair").slacks["c1/D"]
+    slack = {name: judge(netlist, what, library, tmp_path, name, "pair").slacks["c1/D"]
              for name, what in (("near", near), ("far", far))}
     mine = {}
     for name, what in (("near", near), ("far", far)):
-        delays = Delays(found, what, tables(library))
+        delays = Delays(netlist, what, tables(library))
         delays.time()
-        mine[name] = float(delays.end_slack[[found.label[pin] for pin in delays.ends.tolist()].index("D", 1)])
+        mine[name] = float(delays.end_slack[[netlist.label[pin] for pin in delays.ends.tolist()].index("D", 1)])
     assert slack["near"] - slack["far"] > 60
     assert slack["near"] - slack["far"] == pytest.approx(mine["near"] - mine["far"], rel=0.2)
 
 
 def test_a_spef_of_another_netlist_is_refused(library, tmp_path):
-    found = chain(30)
-    placement = place(found)
-    wired = wires.wires(found, placement)
+    netlist = chain(30)
+    placement = place(netlist)
+    wired = wires.wires(netlist, placement)
     bit, wire = next((bit, wire) for bit, wire in wired.items() if len(wire.pins) == 2)
     other = next(one for one in wired.values() if one is not wire)
     with pytest.raises(SynthesisError, match="OpenSTA"):
-        judge(found, wired | {bit: other}, library, tmp_path, "wrong", "chain")
+        judge(netlist, wired | {bit: other}, library, tmp_path, "wrong", "chain")
 
 
 def test_delays_are_those_of_the_tables(library):
     known = tables(library)
     row = known.first["NAND2_X1"]
-    found = known.look(np.array([row]), known.slews[[2]], known.loads[row, [3]])
-    assert np.array(found)[:, 0] == pytest.approx(known.values[row, 2, 3])
+    result = known.look(np.array([row]), known.slews[[2]], known.loads[row, [3]])
+    assert np.array(result)[:, 0] == pytest.approx(known.values[row, 2, 3])
     between = known.loads[row, 3:5].mean()
     assert known.look(np.array([row]), known.slews[[2]], np.array([between]))[0] == pytest.approx(
         known.values[row, 2, 3:5, 0].mean())
@@ -117,11 +117,11 @@ def test_delays_are_those_of_the_tables(library):
 
 
 def test_own_slacks_are_close_to_opensta_and_become_equal_to_them(library, tmp_path):
-    found = chain(30)
-    placement = place(found)
-    wired = wires.wires(found, placement)
-    verdict = judge(found, wired, library, tmp_path, "net", "chain")
-    delays = Delays(found, wired, tables(library))
+    netlist = chain(30)
+    placement = place(netlist)
+    wired = wires.wires(netlist, placement)
+    verdict = judge(netlist, wired, library, tmp_path, "net", "chain")
+    delays = Delays(netlist, wired, tables(library))
     delays.time()
     assert abs(delays.worst() - verdict.worst) < 15
     clocked = delays.source[delays.arrival[delays.source] == 0]
@@ -132,12 +132,12 @@ def test_own_slacks_are_close_to_opensta_and_become_equal_to_them(library, tmp_p
 
 
 def test_ports_with_the_same_net_are_timed_once(library, tmp_path):
-    found = Netlist(module({"f": ("DFF_X1", {"CK": 2, "D": 3, "Q": 4})}, {"clk": [2], "i": [3]},
-                           {"o": [4, 4], "p": [4]}))
-    wired = wires.wires(found, place(found))
-    assert found.twins() == {"p": 2}
-    verdict = judge(found, wired, library, tmp_path, "twins", "twins")
+    netlist = Netlist(module({"f": ("DFF_X1", {"CK": 2, "D": 3, "Q": 4})}, {"clk": [2], "i": [3]},
+                             {"o": [4, 4], "p": [4]}))
+    wired = wires.wires(netlist, place(netlist))
+    assert netlist.twins() == {"p": 2}
+    verdict = judge(netlist, wired, library, tmp_path, "twins", "twins")
     assert sorted(verdict.slacks) == ["c0/D", "p"]
-    delays = Delays(found, wired, tables(library))
+    delays = Delays(netlist, wired, tables(library))
     delays.time()
-    assert delays.load[found.pin[0, "Q"]] == pytest.approx(3 * timing.LOAD + sum(wired[4].capacitance))
+    assert delays.load[netlist.pin[0, "Q"]] == pytest.approx(3 * timing.LOAD + sum(wired[4].capacitance))

@@ -45,8 +45,8 @@ def gradients(model, context=None, data=None, inside=False, run=lambda model, x:
     return torch.cat([one.grad.reshape(-1) for one in model.parameters() if one.grad is not None]), loss.detach()
 
 
-def relative(found, exact):
-    return float((found.double() - exact.double()).norm() / exact.double().norm())
+def relative(result, exact):
+    return float((result.double() - exact.double()).norm() / exact.double().norm())
 
 
 class Attention(nn.Module):

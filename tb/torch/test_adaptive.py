@@ -69,17 +69,17 @@ def test_bounds_are_goldens_and_errors_are_what_they_make(device):
         last = control.history[-1]
         assert (last["step"], last["window"]) == (step + 1, mirror.interval) and control.bounds["conv"] is None
         for name, (x, g) in values.items():
-            found = last["layers"][name]
-            assert found["bound"] == control.bounds[name] == pytest.approx(expected[name], rel=1e-5)
-            assert found["target"] == pytest.approx(0.01 * np.abs(momentum[name]).mean(), rel=1e-5)
+            layer = last["layers"][name]
+            assert layer["bound"] == control.bounds[name] == pytest.approx(expected[name], rel=1e-5)
+            assert layer["target"] == pytest.approx(0.01 * np.abs(momentum[name]).mean(), rel=1e-5)
             if before[name]:
                 density = np.count_nonzero(kept[name]) / x.size
-                assert found["predicted"] == pytest.approx(
+                assert layer["predicted"] == pytest.approx(
                     mirror.a[name] * np.abs(g).mean() * before[name] * math.sqrt(8 * density), rel=1e-4)
                 module = model.get_submodule(name)
                 error = torch.nn.grad.conv2d_weight(torch.from_numpy(kept[name] - x).double(), module.weight.shape,
                                                     torch.from_numpy(g).double(), module.stride, module.padding)
-                assert found["measured"] == pytest.approx(float(error.std()), rel=1e-2)
+                assert layer["measured"] == pytest.approx(float(error.std()), rel=1e-2)
         mirror.bounds = {name: control.bounds[name] for name in mirror.bounds}  # rounding is not to add up
 
     steps(model, compress, control, optimizer, 10, after)
@@ -128,9 +128,9 @@ def test_without_momentum_gradients_take_its_place(device):
     control = at.Adaptive(compress, optimizer, window=1)
     gradients(model, compress)
     control.update()
-    found = control.history[0]["layers"]["layers.0.conv1"]
+    layer = control.history[0]["layers"]["layers.0.conv1"]
     weight = model.layers[0].conv1.weight
-    assert found["target"] == pytest.approx(0.01 * float(weight.grad.abs().mean()), rel=1e-5)
+    assert layer["target"] == pytest.approx(0.01 * float(weight.grad.abs().mean()), rel=1e-5)
 
 
 @pytest.mark.parametrize("options, what", [({"window": 0}, "window is 0"), ({"fraction": -1}, "fraction is -1"),

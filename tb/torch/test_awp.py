@@ -20,8 +20,8 @@ def test_truncation_is_bitpack_and_back(roundto):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 1 << 32, (50, 41), np.uint32).view(np.float32)
     expected = bitpack.unpack(bitpack.pack(x, roundto), roundto, x.size).reshape(x.shape)
-    found = truncated(torch.from_numpy(x).to(torch.get_default_device()), roundto).cpu().numpy()
-    np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+    result = truncated(torch.from_numpy(x).to(torch.get_default_device()), roundto).cpu().numpy()
+    np.testing.assert_array_equal(result.view(np.uint32), expected.view(np.uint32))
 
 
 def test_the_forward_pass_sees_truncated_weights_and_the_parameters_stay():
@@ -35,8 +35,8 @@ def test_the_forward_pass_sees_truncated_weights_and_the_parameters_stay():
                 module.weight.copy_(truncated(module.weight, 2))
     weights = at.Awp(model, start=16)
     expected, loss = gradients(compared)
-    found, same = gradients(model, weights)
-    assert loss == same and torch.equal(found, expected)
+    gradient, same = gradients(model, weights)
+    assert loss == same and torch.equal(gradient, expected)
     assert order == [name for name, _ in model.named_parameters()]
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items()
                if "running" not in name and "batches" not in name)

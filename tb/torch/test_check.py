@@ -21,8 +21,8 @@ def test_errors_of_gradients_are_the_recorded_ones(case):
     model, exact = check.trained()
     compress = at.Compress(model, name, error_every=0, **options)
     error = check.relative(check.gradient(model, compress), exact)
-    found = {"error": error, "ratio": compress.report().total["ratio"], "loss": 0.1}
-    assert check.faults(case, found, json.loads(check.RECORD.read_text())[case] | {"loss": 0.1}) == ""
+    result = {"error": error, "ratio": compress.report().total["ratio"], "loss": 0.1}
+    assert check.faults(case, result, json.loads(check.RECORD.read_text())[case] | {"loss": 0.1}) == ""
 
 
 @pytest.mark.parametrize("case, change, what", [

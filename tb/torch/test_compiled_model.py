@@ -50,8 +50,8 @@ def run(name, preset, way, backend):
     ("preactivated", "zvc", in_place, "aot_eager"), ("resnet", "zvc", later, "inductor"),
 ])
 def test_gradients_without_loss_are_those_of_the_graph(name, preset, way, backend):
-    found, exact, compress = run(name, preset, way, backend)
-    assert torch.equal(found[0], exact) and exact.norm() > 0
+    result, exact, compress = run(name, preset, way, backend)
+    assert torch.equal(result[0], exact) and exact.norm() > 0
     assert not counters["graph_break"] and counters["stats"]["unique_graphs"] == 1  # for both passes
     assert any(row.mode != "-" for row in compress.report().rows)
 
@@ -61,8 +61,8 @@ def test_gradients_without_loss_are_those_of_the_graph(name, preset, way, backen
     ("mobilenet v2", "jpeg-act", in_place, "inductor", 0.35), ("vision transformer", "sfpr", later, "inductor", 0.1),
 ])
 def test_gradients_with_loss_are_near(name, preset, way, backend, error):
-    found, exact, compress = run(name, preset, way, backend)
-    assert 0 < relative(found[0], exact) < error
+    result, exact, compress = run(name, preset, way, backend)
+    assert 0 < relative(result[0], exact) < error
     report = compress.report()
     assert report.total["ratio"] > 1.5 and report.total["peak"] < report.total["peak_without"]
 
@@ -96,8 +96,8 @@ def test_masks_of_the_graph_are_exact(preset):
 
     exact = bias()
     compress = at.Compress(model, preset)
-    for found, same in zip(bias(compress), exact, strict=True):  # which depend on masks and weights alone
-        assert torch.equal(found, same)
+    for result, same in zip(bias(compress), exact, strict=True):  # which depend on masks and weights alone
+        assert torch.equal(result, same)
     assert {(row.kind, row.mask or row.mode) for row in compress.report().rows} == {("relu", "brc")}
 
 
@@ -123,7 +123,7 @@ def test_a_part_of_a_model_that_is_compiled():
     exact = gradients(model)[0]
     model.layers[1].compile(backend="aot_eager")
     compress = at.Compress(model, "sfpr", min_values=64)
-    found = gradients(model, compress)[0]
-    assert 0 < relative(found, exact) < 0.1
+    result = gradients(model, compress)[0]
+    assert 0 < relative(result, exact) < 0.1
     layers = {row.layer for row in compress.report().rows}
     assert "layers.0.bn1" in layers and "layers.1.bn1" not in layers

@@ -28,8 +28,8 @@ def test_gradients_without_loss_are_identical(name, inside):
     exact, loss = gradients(model)
     compress = at.Compress(model, name, min_values=1)
     for _ in range(2):
-        found, same = gradients(model, compress, inside=inside)
-        assert torch.equal(found, exact) and loss == same
+        gradient, same = gradients(model, compress, inside=inside)
+        assert torch.equal(gradient, exact) and loss == same
 
 
 @pytest.mark.parametrize("name", [name for name in rules.names() if not lossless(name)])
@@ -37,21 +37,21 @@ def test_lossy_gradients_are_near_and_the_loss_is_the_same(name):
     model = small()
     exact, loss = gradients(model)
     compress = at.Compress(model, name, min_values=1, error_every=1)
-    found, same = gradients(model, compress)
+    gradient, same = gradients(model, compress)
     assert same == loss
-    assert 0 < relative(found, exact) < 1  # bitpack-1 keeps no bit of the mantissa
+    assert 0 < relative(gradient, exact) < 1  # bitpack-1 keeps no bit of the mantissa
     assert compress.report().total["ratio"] > 1.2
     most = 0.8 if name.startswith("division") else 0.6  # two bits a value
     assert all(row.error is not None and 0 <= row.error < most for row in compress.report().rows if row.kind != "mask")
 
 
 def test_another_coder_is_another_size_and_the_same_gradient():
-    model, found, totals = small(), [], []
+    model, results, totals = small(), [], []
     for coder in "zvc", "nibble":
         compress = at.Compress(model, "jpeg-act", min_values=1, coder=coder)
-        found.append(gradients(model, compress)[0])
+        results.append(gradients(model, compress)[0])
         totals.append(compress.report().total["packed"])
-    assert torch.equal(*found) and totals[0] != totals[1]
+    assert torch.equal(*results) and totals[0] != totals[1]
     assert {row.mode for row in compress.report().rows} >= {"jpeg-act-nibble", "sfpr-nibble", "brc"}
 
 
@@ -143,8 +143,8 @@ def test_contexts_nest_and_the_inner_one_counts(outer):
             hidden = model.layers[1](hidden)
         loss = F.cross_entropy(model.fc(model.layers[2](hidden).mean(dim=(2, 3))), y)
     loss.backward()
-    found = torch.cat([each.grad.reshape(-1) for each in model.parameters()])
-    assert 0 < relative(found, exact) < 0.2
+    gradient = torch.cat([each.grad.reshape(-1) for each in model.parameters()])
+    assert 0 < relative(gradient, exact) < 0.2
     assert two.report().rows and all(row.mode in ("sfpr", "brc") for row in two.report().rows)
     assert not any(row.mode == "sfpr" for row in one.report().rows)
 
@@ -190,8 +190,9 @@ def test_gradients_of_gradients():
             first = torch.autograd.grad(loss, list(model.parameters()), create_graph=True)
             return torch.autograd.grad(sum(one.square().sum() for one in first), list(model.parameters()))
 
-    for found, exact in zip(second(at.Compress(model, "zvc", min_values=1)), second(torch.enable_grad()), strict=True):
-        assert torch.equal(found, exact)
+    for gradient, exact in zip(second(at.Compress(model, "zvc", min_values=1)), second(torch.enable_grad()),
+                               strict=True):
+        assert torch.equal(gradient, exact)
 
 
 @pytest.mark.parametrize("name", ["zvc", "jpeg-act"])
@@ -214,10 +215,10 @@ def test_checkpointing_beside_it(name):
     for inside in (False, True):
         compress = at.Compress(wrapped, name, min_values=1)
         gradients(wrapped, compress, inside=inside)
-        found = torch.cat([one.grad.reshape(-1) for one in model.parameters()])
+        gradient = torch.cat([one.grad.reshape(-1) for one in model.parameters()])
         if name == "zvc":
-            assert relative(found, exact) < 1e-5  # statistics of batch norm are collected twice
-        assert 0 <= relative(found, exact) < 0.3
+            assert relative(gradient, exact) < 1e-5  # statistics of batch norm are collected twice
+        assert 0 <= relative(gradient, exact) < 0.3
         assert {row.layer for row in compress.report().rows} <= {"inner.bn", "inner.relu", "", "inner.fc"}
 
 
@@ -232,9 +233,9 @@ def test_autocast(name, dtype, device):
 
     exact, loss = run()
     compress = at.Compress(model, name, min_values=1)
-    found, same = run(compress)
+    gradient, same = run(compress)
     assert loss == same
-    assert torch.equal(found, exact) if lossless(name) else 0 < relative(found, exact) < 0.3
+    assert torch.equal(gradient, exact) if lossless(name) else 0 < relative(gradient, exact) < 0.3
     rows = compress.report().rows
     assert {row.dtype for row in rows} >= {str(dtype).split(".")[1]}
     half = next(row for row in rows if row.kind == "dense" and "16" in row.dtype)
@@ -252,10 +253,10 @@ def test_channels_last(name):
     x = x.contiguous(memory_format=torch.channels_last)
     exact, _ = gradients(model, data=(x, y))
     compress = at.Compress(model, name, min_values=1)
-    found, _ = gradients(model, compress, data=(x, y))
+    gradient, _ = gradients(model, compress, data=(x, y))
     if lossless(name):
-        assert torch.equal(found, exact)
-    assert relative(found, exact) < 0.2
+        assert torch.equal(gradient, exact)
+    assert relative(gradient, exact) < 0.2
     for one, two in zip(plain.report().rows, compress.report().rows, strict=True):
         assert (one.layer, one.kind, one.mode, one.shape) == (two.layer, two.kind, two.mode, two.shape)
         assert one.packed == pytest.approx(two.packed, rel=0.02)  # convolutions of this order round differently
@@ -267,10 +268,10 @@ def test_a_transformer(name):
     model = Attention().eval()
     exact, _ = gradients(model)
     compress = at.Compress(model, name, min_values=1)
-    found, _ = gradients(model, compress)
+    gradient, _ = gradients(model, compress)
     if lossless(name):
-        assert torch.equal(found, exact)
-    assert relative(found, exact) < 0.1
+        assert torch.equal(gradient, exact)
+    assert relative(gradient, exact) < 0.1
     rows = compress.report().rows
     assert any(row.kind == "softmax" and row.mode == "-" for row in rows)
     assert any(len(row.shape) == 3 and row.mode != "-" for row in rows) or name == "gist"
@@ -355,13 +356,13 @@ def test_lazy_modules():
     compress = at.Compress(model, "zvc", min_values=1)
     totals = []
     for _ in range(2):
-        found, _ = gradients(model, compress)
+        gradient, _ = gradients(model, compress)
         totals.append(compress.report().total["other"])
         compress.reset()
     assert totals[0] == totals[1]  # a weight is none of what is counted, once it is there
     exact = built()
     gradients(exact)
-    assert torch.equal(found, gradients(exact)[0])
+    assert torch.equal(gradient, gradients(exact)[0])
 
 
 @pytest.mark.parametrize("copied", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
@@ -449,11 +450,11 @@ def test_errors_are_measured_every_so_often():
     never, twice = at.Compress(model, "sfpr", error_every=0), at.Compress(model, "sfpr", error_every=2)
     gradients(model, never)
     assert {row.error for row in never.report().rows} == {None}
-    found = []
+    errors = []
     for seed in range(3):
         gradients(model, twice, pictures(seed=seed))
-        found.append(twice.report().rows[0].error)
-    assert found[0] == found[1] != found[2]
+        errors.append(twice.report().rows[0].error)
+    assert errors[0] == errors[1] != errors[2]
     twice.reset()
     assert not twice.report().rows
 

@@ -54,15 +54,15 @@ def test_every_run_is_there_though_a_worker_is_killed(cluster, data, tmp_path): 
     client, address, workers = cluster
     (tmp_path / "sweep.toml").write_text(SWEEP)
     todo, results = sweep.read(tmp_path / "sweep.toml"), tmp_path / "results"
-    found = []
+    runs = []
     for label, result in sweep.work(todo, data, results, scheduler=address):
-        found.append((label, result["configuration"]["seed"]))
-        if len(found) == 1:
+        runs.append((label, result["configuration"]["seed"]))
+        if len(runs) == 1:
             names = {worker: facts["name"] for worker, facts in client.scheduler_info()["workers"].items()}
             busy, = (worker for worker in client.processing() if names[worker] == "two")
             assert client.processing()[busy]
             workers["two"].kill()
-    assert sorted(found) == sorted((label, configuration["seed"]) for label, configuration in todo)
+    assert sorted(runs) == sorted((label, configuration["seed"]) for label, configuration in todo)
     assert {path.name for path in results.iterdir()} == {name(configuration) for _, configuration in todo}
     assert workers["two"].wait() and workers["one"].poll() is None
     before = {path: path.stat().st_mtime_ns for path in results.iterdir()}

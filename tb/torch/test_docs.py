@@ -20,9 +20,9 @@ def blocks(name, heading=""):
     text = (ROOT / name).read_text()
     if heading:
         text = re.split(r"^## ", text[text.index(f"\n## {heading}\n") + 1:], flags=re.MULTILINE)[1]
-    found = BLOCKS.findall(text)
-    assert [kind for kind, _ in found] == ["python", "text"] * (len(found) // 2) and found
-    return [(found[i][1], found[i + 1][1]) for i in range(0, len(found), 2)]
+    matches = BLOCKS.findall(text)
+    assert [kind for kind, _ in matches] == ["python", "text"] * (len(matches) // 2) and matches
+    return [(matches[i][1], matches[i + 1][1]) for i in range(0, len(matches), 2)]
 
 
 def number(word):

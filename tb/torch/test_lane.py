@@ -224,8 +224,8 @@ def test_native_tiles_are_those_of_the_operations_for_every_extreme(quantizer, m
     name, options = mode[quantizer]
     one = codec(name, options)
     table = one._table(one.mode.variant(one.options), torch.device("cpu"))
-    found = [(tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table))]
+    results = [(tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table))]
     monkeypatch.setattr(kernels, "enabled", False)
-    found.append((tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table)))
-    for native, expected in zip(*found, strict=True):
+    results.append((tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table)))
+    for native, expected in zip(*results, strict=True):
         assert torch.equal(native, expected)

@@ -50,8 +50,8 @@ def gradient(function, x, context):
 def test_one_bit_is_enough_and_exact(function, dtype):
     x = values(dtype)
     compress = at.Compress(nn.Identity(), "sfpr")
-    found, exact = gradient(function, x, compress), gradient(function, x, torch.enable_grad())
-    assert torch.equal(found, exact)
+    result, exact = gradient(function, x, compress), gradient(function, x, torch.enable_grad())
+    assert torch.equal(result, exact)
     row, = compress.report().rows
     assert (row.kind, row.mode, row.held) == ("mask", "brc", x.numel() // 8)
 
@@ -128,8 +128,8 @@ def test_poolings_keep_places_and_nothing_of_their_input(pool, layout):
         return x.grad, y
 
     compress = at.Compress(nn.Identity(), "sfpr", min_values=1)
-    (found, y), (exact, _) = run(compress), run(torch.enable_grad())
-    assert torch.equal(found, exact)
+    (result, y), (exact, _) = run(compress), run(torch.enable_grad())
+    assert torch.equal(result, exact)
     row, = [row for row in compress.report().rows if row.kind == "index"] or [None]
     if pool is POOLS[7]:
         assert row is None  # 289 places
@@ -159,8 +159,8 @@ def test_places_are_those_of_gist(k, stride, padding):
                                   nn.Dropout(0.0), nn.Dropout(1.0), nn.Dropout(0.5, inplace=True)])
 def test_masks_of_dropout_are_one_bit(drop):
     compress = at.Compress(nn.Identity(), "sfpr")
-    found, exact = gradient(drop, values(), compress), gradient(drop, values(), torch.enable_grad())
-    assert torch.equal(found.nan_to_num(5), exact.nan_to_num(5))
+    result, exact = gradient(drop, values(), compress), gradient(drop, values(), torch.enable_grad())
+    assert torch.equal(result.nan_to_num(5), exact.nan_to_num(5))
     for row in compress.report().rows:
         assert (row.kind, row.mode, row.held) == ("mask", "brc", 2 * 4 * 32 * 32 // 8 + 4)
 

@@ -53,8 +53,8 @@ def test_a_codec_of_ones_own(one, engine):
     exact, _ = gradients(model)
     compress = at.Compress(model, rules=[at.rule(one, kind=("dense", "relu")), at.rule("brc", kind="mask")],
                            min_values=1, engine=engine, error_every=1)
-    found, _ = gradients(model, compress)
-    assert torch.equal(found, exact) if one.lossless else 0 < relative(found, exact) < 0.02
+    gradient, _ = gradients(model, compress)
+    assert torch.equal(gradient, exact) if one.lossless else 0 < relative(gradient, exact) < 0.02
     rows = [row for row in compress.report().rows if row.kind in ("dense", "relu")]
     name = one.name or "Half"
     assert {row.mode for row in rows} == {name} and name in str(compress.report())

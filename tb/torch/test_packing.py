@@ -66,9 +66,9 @@ def test_sparse_tensors_of_every_size_and_type(native):
         for dtype in (torch.int8, torch.int16, torch.float32):
             for density in (0, 0.1, 0.5, 1):
                 x = (torch.randn(count) * 50).to(dtype) * (torch.rand(count) < density)
-                found = packing.sparse(x)
-                assert torch.equal(found.dense(count), x)
-                assert found.nbytes <= x.nbytes
+                result = packing.sparse(x)
+                assert torch.equal(result.dense(count), x)
+                assert result.nbytes <= x.nbytes
                 assert torch.equal(packing.unpack_bits(packing.pack_bits(x), count), x > 0)
 
 

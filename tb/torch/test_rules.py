@@ -35,10 +35,10 @@ def test_every_mode_of_the_registry_is_a_preset():
 
 
 def test_options_go_to_the_modes_that_have_them():
-    found = at.preset("jpeg-act", dqt="optH", signs=True)
-    assert {one.mode: one.options for one in found} == {
+    preset = at.preset("jpeg-act", dqt="optH", signs=True)
+    assert {one.mode: one.options for one in preset} == {
         "brc": {}, "sfpr-zvc": {"signs": True}, "jpeg-act": {"dqt": "optH"}, "sfpr": {"signs": True}}
-    assert {one.mode: one.options for one in rules.with_options(found, {"signs": False})}["sfpr"] == {"signs": False}
+    assert {one.mode: one.options for one in rules.with_options(preset, {"signs": False})}["sfpr"] == {"signs": False}
     with pytest.raises(ValueError, match="no mode of these rules has an option quality"):
         at.preset("jpeg-act", quality=3)
     with pytest.raises(ValueError, match="unknown DQT 'optM'"):

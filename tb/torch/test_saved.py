@@ -105,26 +105,26 @@ def test_conjugate_and_negative_views_are_values_of_their_own(name):
         return (f.mT @ f.conj()).abs().sum()
 
     for function in (spectrum, parts, turned):
-        found = []
+        results = []
         for context in (torch.enable_grad(), at.Compress(layer, name, min_values=1)):
             layer.zero_grad()
             with context:
                 loss = function()
             loss.backward()
-            found.append(layer.weight.grad.clone())
-        assert torch.equal(*found), function.__name__
+            results.append(layer.weight.grad.clone())
+        assert torch.equal(*results), function.__name__
 
 
 def test_a_negative_view_is_packed_as_it_is_seen():
     x = torch.randn(64, 64, requires_grad=True)
-    found = []
+    results = []
     for context in (torch.enable_grad(), at.Compress(nn.Identity(), rules=[at.rule("ssdc")], min_values=1)):
         x.grad = None
         with context:
             loss = torch._neg_view(x.sin()).exp().mul(torch._neg_view(x.cos())).sum()
         loss.backward()
-        found.append(x.grad.clone())
-    assert torch.equal(*found)
+        results.append(x.grad.clone())
+    assert torch.equal(*results)
 
 
 def test_a_view_counts_all_the_memory_that_it_keeps_alive():

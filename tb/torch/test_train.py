@@ -65,10 +65,10 @@ def test_the_loader_reads_the_archive_once(tmp_path, monkeypatch):
     digest = cifar10.hashlib.sha512((tmp_path / cifar10.ARCHIVE).read_bytes()).hexdigest()
     monkeypatch.setattr(cifar10, "SHA512", digest)
     for _ in range(2):
-        found = cifar10.load(tmp_path)
-        assert set(found) == set(expected)
+        arrays = cifar10.load(tmp_path)
+        assert set(arrays) == set(expected)
         for key, value in expected.items():
-            np.testing.assert_array_equal(found[key], value)
+            np.testing.assert_array_equal(arrays[key], value)
         (tmp_path / cifar10.ARCHIVE).unlink(missing_ok=True)
 
 
@@ -105,7 +105,7 @@ def test_without_loss_a_run_is_that_without_compression(data, tmp_path, device):
 @pytest.mark.parametrize("preset", ["jpeg-act", "comet"])
 def test_a_step_that_is_played_back_is_the_step(preset, device):
     """On the CPU there is nothing to play back, and both are the same function; so they are for a mode that waits."""
-    found = []
+    results = []
     for played in (False, True):
         torch.manual_seed(0)
         model = resnet8(width=8).to(device)
@@ -122,18 +122,18 @@ def test_a_step_that_is_played_back_is_the_step(preset, device):
                     loss = F.cross_entropy(model(x), y)
                 loss.backward()
             optimizer.step()
-        found.append((loss, compress.report().total["packed"], *model.state_dict().values()))
-    for one, two in zip(*found, strict=True):
+        results.append((loss, compress.report().total["packed"], *model.state_dict().values()))
+    for one, two in zip(*results, strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
 
 
 def test_a_run_with_comets_bounds_or_a2dtwps_weights_says_what_became_of_them(data, tmp_path):
-    found = run.run(TINY | {"adaptive": {"window": 2}}, data, tmp_path)
-    assert [one["step"] for one in found["bounds"]] == [2, 4]
-    assert all(0 < one["measured"] < 1 for one in found["bounds"][1]["layers"].values())
-    assert found["ratios"]["relu"] > 2 and found["ratios"]["dense"] == 1
-    found = run.run(TINY | {"awp": {"interval": 1, "threshold": 1.0}}, data, tmp_path)
-    assert [(one["step"], set(one["bytes"].values()), one["ratio"]) for one in found["precision"]] == [
+    result = run.run(TINY | {"adaptive": {"window": 2}}, data, tmp_path)
+    assert [one["step"] for one in result["bounds"]] == [2, 4]
+    assert all(0 < one["measured"] < 1 for one in result["bounds"][1]["layers"].values())
+    assert result["ratios"]["relu"] > 2 and result["ratios"]["dense"] == 1
+    result = run.run(TINY | {"awp": {"interval": 1, "threshold": 1.0}}, data, tmp_path)
+    assert [(one["step"], set(one["bytes"].values()), one["ratio"]) for one in result["precision"]] == [
         (0, {1}, 4), (2, {2}, 2), (3, {3}, 4 / 3)]
     exact = run.run(TINY, data, tmp_path)
     same = run.run(TINY | {"awp": {"start": 32}}, data, tmp_path)
@@ -188,8 +188,8 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(data, tmp_path, job
     while stopped.number < after:
         stopped.advance()
     stopped.save(path)
-    found = run.run(job, data, tmp_path)
-    assert {**found, "seconds": 0} == {**whole, "seconds": 0} and not path.exists()
+    result = run.run(job, data, tmp_path)
+    assert {**result, "seconds": 0} == {**whole, "seconds": 0} and not path.exists()
     stopped.save(path)
     other = training.Training(configuration.checked(job | {"seed": 1}), data)
     with pytest.raises(UserError, match="a checkpoint of another run"):
@@ -208,12 +208,12 @@ def test_checkpoints_are_made_along_the_way(data, tmp_path, monkeypatch):
 
 
 def test_ones_own_network_and_data_are_trained(tmp_path):
-    found = run.run(OWN | {"steps": 30, "rate": 0.05}, None, tmp_path)
-    assert found["losses"][-1] < found["losses"][0] and found["accuracy"] > 50
+    result = run.run(OWN | {"steps": 30, "rate": 0.05}, None, tmp_path)
+    assert result["losses"][-1] < result["losses"][0] and result["accuracy"] > 50
     file, = tmp_path.iterdir()
     assert file.name.startswith("tb.torch.test_train.Net-none-0-") and run.run(
-        OWN | {"steps": 30, "rate": 0.05}, None, tmp_path) == found
-    row, = table.summary([("none", found)])
+        OWN | {"steps": 30, "rate": 0.05}, None, tmp_path) == result
+    row, = table.summary([("none", result)])
     assert row["network"] == OWN["network"]
 
 
@@ -249,9 +249,9 @@ def test_names_of_files_are_those_of_before():
 
 
 def test_a_run_that_diverges_ends_and_says_so(data, tmp_path, device):
-    found = run.run(TINY | {"rate": 1e38, "device": device}, data, tmp_path)
-    assert not found["converged"] and found["losses"][-1] is None
-    row, = table.summary([("none", found)])
+    result = run.run(TINY | {"rate": 1e38, "device": device}, data, tmp_path)
+    assert not result["converged"] and result["losses"][-1] is None
+    row, = table.summary([("none", result)])
     assert (row["diverged"], row["loss"]) == (1, None)
     json.loads(next(tmp_path.iterdir()).read_text())
 

@@ -66,12 +66,12 @@ def groups():
 
 def measure(preset, options):
     """(error of the gradient, of tensors, of channels), or None if nothing was lost."""
-    found = []
+    errors = []
 
     def both(values, exact):
         x, y = (one.detach().numpy() for one in (exact, values))
-        found.append((relative_error(x, y), channel_error(x, y)))
-        return found[-1][0]
+        errors.append((relative_error(x, y), channel_error(x, y)))
+        return errors[-1][0]
 
     model, exact = check.trained()
     before, compress.relative_error = compress.relative_error, both
@@ -80,7 +80,7 @@ def measure(preset, options):
         error = relative(check.gradient(model, at.Compress(model, *arguments, error_every=1, **options)), exact)
     finally:
         compress.relative_error = before
-    return (error, *np.sqrt(np.mean(np.square(found), 0)).tolist()) if found and error else None
+    return (error, *np.sqrt(np.mean(np.square(errors), 0)).tolist()) if errors and error else None
 
 
 def lines(results):
@@ -105,9 +105,9 @@ def main():
     for name, cases in groups().items():
         results[name] = []
         for case, way in cases.items():
-            found = measure(*way)
-            print(case, found, flush=True)
-            results[name] += [found] if found and found not in results[name] else []  # some presets do the same
+            errors = measure(*way)
+            print(case, errors, flush=True)
+            results[name] += [errors] if errors and errors not in results[name] else []  # some presets do the same
     DOCUMENT.write_text(marks.render(DOCUMENT.read_text(), {"yardstick": lambda: lines(results)}))
 
 
