@@ -30,13 +30,13 @@ def code(text):
 def key(*places, modes=()):
     """Sixteen characters that change with the code, or the data, in these files and folders of the repository, and with
     the streams of these modes, by the digests in tb/vectors."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     digests = json.loads((ROOT / "tb/vectors/digests.json").read_text()) if modes else {}
-    found.update(repr([item for item in digests.items() if item[0].split()[0] in modes]).encode())
+    digest.update(repr([item for item in digests.items() if item[0].split()[0] in modes]).encode())
     for place in places:
         path = ROOT / place
         for file in sorted(one for one in path.rglob("*") if one.suffix in CODE) if path.is_dir() else [path]:
             content = file.read_bytes()
-            found.update(str(file.relative_to(ROOT)).encode())
-            found.update(code(content).encode() if file.suffix == ".py" else content)
-    return found.hexdigest()[:16]
+            digest.update(str(file.relative_to(ROOT)).encode())
+            digest.update(code(content).encode() if file.suffix == ".py" else content)
+    return digest.hexdigest()[:16]

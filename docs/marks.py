@@ -19,7 +19,7 @@ def render(text, tables):
     for name, lines in tables.items():
         place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         body = "".join(f"{line}\n" for line in lines())
-        text, count = place.subn(lambda found, body=body: found[1] + body + found[2], text)
+        text, count = place.subn(lambda match, body=body: match[1] + body + match[2], text)
         if count != 1:
             raise ValueError(f"the document has {count} places for the table {name}")
     return text

@@ -49,9 +49,9 @@ def lines(table, rows):
         yield f"| {' | '.join(f'{cell:.2f}' if isinstance(cell, float) else cell for cell in row)} |"
 
 
-def render(text, found, stale=()):
+def render(text, tables, stale=()):
     """The document with the tables of a record."""
-    return marks.render(text, {table: partial(marks.legend, lines(table, found[table]), table in stale)
+    return marks.render(text, {table: partial(marks.legend, lines(table, tables[table]), table in stale)
                                 for table in HEADS})
 
 

@@ -129,7 +129,7 @@ def squarify(sizes, x, y, width, height):
     """Rectangles of these areas, the largest first, that fill one: Bruls, Huizing, van Wijk, "Squarified treemaps",
     2000."""
     sizes = [size * width * height / sum(sizes) for size in sizes]
-    found = []
+    rectangles = []
     while sizes:
         side = min(width, height)
 
@@ -143,13 +143,13 @@ def squarify(sizes, x, y, width, height):
         depth, at = sum(row) / side, 0
         for size in row:
             long = size / depth
-            found.append((x, y + at, depth, long) if width >= height else (x + at, y, long, depth))
+            rectangles.append((x, y + at, depth, long) if width >= height else (x + at, y, long, depth))
             at += long
         if width >= height:
             x, width = x + depth, width - depth
         else:
             y, height = y + depth, height - depth
-    return found
+    return rectangles
 
 
 def areas(recorded):
@@ -201,7 +201,7 @@ def points(text, record):
     error without a larger ratio is left out."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")]
             for line in text[text.index("<!-- ratios -->"):text.index("<!-- /ratios -->")].splitlines()[3:]]
-    found = {}
+    curves = {}
     for first, _, ratio, error, *_ in rows:
         mode, options = re.match(r"`([\w-]+)` ?(.*)", first).groups()
         options = dict(word.split("=") for word in options.split())
@@ -215,16 +215,16 @@ def points(text, record):
             series = "dpr"
         else:
             continue
-        found.setdefault(series, []).append((float(error), float(ratio)))
-    errors = {table: next(error for error, ratio in found["jpeg-act, zvc"] if ratio == zvc)
+        curves.setdefault(series, []).append((float(error), float(ratio)))
+    errors = {table: next(error for error, ratio in curves["jpeg-act, zvc"] if ratio == zvc)
               for table, coder, zvc, *_ in record["quantizers"] if coder == "zvc" and table != "MXFP8"}
     for table, coder, *ratios in record["quantizers"]:
         if coder == "rice" and table in errors:
             for name, ratio in (("jpeg-act, rice, div", ratios[1]), ("SZ3", ratios[-3]), ("zfp", ratios[-2])):
-                found.setdefault(name, []).append((errors[table], ratio))
+                curves.setdefault(name, []).append((errors[table], ratio))
     return {series: sorted(point for point in some if not any(
         other != point and other[0] <= point[0] and other[1] >= point[1] for other in some))
-        for series, some in found.items()}
+        for series, some in curves.items()}
 
 
 def ratios():

@@ -48,7 +48,7 @@ def merge(record, folder):
               for section in ("queue", "step")}
     ways = {section: [one for one in report["offload"] if (one["name"] in AT_CACHE) == (section == "cache")]
             for section in ("offload", "cache")}
-    taken_now = [section for section, rows in (
+    sections = [section for section, rows in (
         ("rates", report["rates"]), ("tensors", report["rates"]), *ways.items(), ("streams", report["streamed"]),
         ("coders", report["coding"]), *queues.items()) if rows]
     for one in report["rates"]:
@@ -61,9 +61,9 @@ def merge(record, folder):
         new["tensors"].setdefault(mode, [None, None])[back] = round(median(
             one["cycles"] - one["steady"] * one["blocks"] for one in some))
     for section, one in ((section, one) for section, some in ways.items() for one in some if not one["decompress"]):
-        found = new[section].setdefault(one["name"], {"rates": {}})
-        found["ratio"] = round(one["ratio"], 3)
-        found["rates"][str(one["cdus"])] = round(one["rate"], 2)
+        entry = new[section].setdefault(one["name"], {"rates": {}})
+        entry["ratio"] = round(one["ratio"], 3)
+        entry["rates"][str(one["cdus"])] = round(one["rate"], 2)
     key = itemgetter("mode", "error", "cdus")
     for (mode, error, cdus), some in groupby(sorted(report["streamed"], key=key), key):
         some = list(some)
@@ -72,21 +72,21 @@ def merge(record, folder):
                 min(one["rates"][way] for one in some),
                 sum(8 * one["blocks"] for one in some) / sum(one["cycles"][way] for one in some))]
     for one in report["coding"]:
-        found = new["coders"].setdefault(one["dqt"], {"cycles": {}})
-        found["symbols"] = round(one["symbols"], 2)
-        found["cycles"].setdefault(str(one["coders"]), [None, None])[one["decompress"]] = round(one["steady"], 3)
+        entry = new["coders"].setdefault(one["dqt"], {"cycles": {}})
+        entry["symbols"] = round(one["symbols"], 2)
+        entry["cycles"].setdefault(str(one["coders"]), [None, None])[one["decompress"]] = round(one["steady"], 3)
     for section, one in ((section, one) for section, some in queues.items() for one in some):
         label = f"{one['minibatch'] or 1}, {one['cdus']}"
         new.setdefault(section, {})[label] = {name: one[name] for name in (
             "tensors", "bytes", "payload", "ring", "alone")}
     if (speed := folder / "speed.json").exists():
-        taken_now.append("speed")
+        sections.append("speed")
         new["speed"] = {one["name"]: [round(one["ratio"], 3), round(one["error"], 5), round(one["compress"]),
                                       round(one["decompress"]),
                                       round(max(one["memory_compress"], one["memory_decompress"]), 2), one["better"]]
                         for one in json.loads(speed.read_text())}
     today = figures.sections("bench")
-    new["keys"] = record.get("keys", {}) | {section: {"key": today[section], **stamp()} for section in taken_now}
+    new["keys"] = record.get("keys", {}) | {section: {"key": today[section], **stamp()} for section in sections}
     return new
 
 
@@ -101,12 +101,12 @@ def by_width(record, number):
     """Modes with the same figures share a row."""
     order = [name for name in codecs.MODES if name in record["rates"]]
     widths = sorted({int(width) for mode in order for width in record["rates"][mode]["compress"]})
-    found = {}
+    groups = {}
     for mode in order:
         both = tuple(tuple(f"{number(record['rates'][mode][way][str(width)])}" for width in widths) for way in WAYS)
-        found.setdefault(both, []).append(f"`{mode}`")
+        groups.setdefault(both, []).append(f"`{mode}`")
     body = []
-    for both, modes in found.items():
+    for both, modes in groups.items():
         names = ", ".join(modes)
         body += ([[f"{names}, both ways", *both[0]]] if both[0] == both[1] else
                  [[f"{names}, {way}", *figures] for way, figures in zip(WAYS, both, strict=True)])
@@ -144,8 +144,8 @@ def cache(record):
 
 def streams(record):
     body = [[f"`{mode}`", error, cdus, *(f"{rate:.3f}" for rate in rates)]
-            for mode, errors in record["streams"].items() for error, found in errors.items()
-            for cdus, rates in found.items()]
+            for mode, errors in record["streams"].items() for error, entry in errors.items()
+            for cdus, rates in entry.items()]
     return cells(["mode", "relative L2 error", "CDUs", "compress: slowest tensor", "all", "decompress: slowest tensor",
                   "all"], body, 2)
 

@@ -51,11 +51,11 @@ def sample(kind):
 
 def cells(mode, options, tensors):
     """Ratio and ratio with side information of all tensors together, and the root mean square of their errors."""
-    found = [actcodec.evaluate(x, mode, **options) for x in tensors]
+    results = [actcodec.evaluate(x, mode, **options) for x in tensors]
     size = sum(x.nbytes for x in tensors)
-    ratios = [size / sum(x.nbytes / getattr(one, field) for x, one in zip(tensors, found, strict=True))
+    ratios = [size / sum(x.nbytes / getattr(one, field) for x, one in zip(tensors, results, strict=True))
               for field in ("ratio", "ratio_with_side")]
-    error = np.sqrt(np.mean([one.relative_error**2 for one in found]))
+    error = np.sqrt(np.mean([one.relative_error**2 for one in results]))
     return [*(f"{ratio:.2f}" for ratio in ratios), f"{error:.4f}" if error > 1e-4 else f"{error:.0e}" if error else "0"]
 
 

@@ -14,11 +14,11 @@ LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s]*)((?:#[^)]*)?)\)")
 
 def titles(nav):
     """{page: its title} of those that the navigation names."""
-    found = {}
+    result = {}
     for item in nav:
         for title, target in item.items() if isinstance(item, dict) else ():
-            found |= titles(target) if isinstance(target, list) else {target: title}
-    return found
+            result |= titles(target) if isinstance(target, list) else {target: title}
+    return result
 
 
 def readable(text, depth, names):

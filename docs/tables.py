@@ -58,10 +58,10 @@ def mark(text, stale):
 def records(cell, recorded):
     """[(record, how many)] of the row with that first cell. Raises ValueError for one that nothing is recorded of."""
     named = re.match(r"`(\w+)`", cell)
-    found = ROWS.get(cell) or ({named[1]: 1} if named else {})
-    if not found or not set(found) <= set(recorded):
+    counts = ROWS.get(cell) or ({named[1]: 1} if named else {})
+    if not counts or not set(counts) <= set(recorded):
         raise ValueError(f"no figures are recorded for the row {cell!r}")
-    return [(recorded[label] | {"label": label}, count) for label, count in found.items()]
+    return [(recorded[label] | {"label": label}, count) for label, count in counts.items()]
 
 
 def row(header, cells, recorded, stale):
@@ -109,11 +109,11 @@ def render(text, recorded, stale=()):
     return "".join(pieces)
 
 
-def fpga(found, stale=()):
+def fpga(entries, stale=()):
     """The lines of the FPGA's table."""
     yield "| unit | LUTs | flip-flops | multipliers | MHz |"
     yield "|---|---:|---:|---:|---:|"
-    for label, one in found.items():
+    for label, one in entries.items():
         luts = mark(format(one["luts"], ","), label in stale)
         yield f"| {label} | {luts} | {one['flops']:,} | {one['dsps']} | {one['fmax']:.0f} |"
 
@@ -128,12 +128,12 @@ def late(recorded, stale=()):
             yield f"| {label} | {area} | {one['slack']} | `{one['recipe']}` |"
 
 
-def placed(found, stale=()):
+def placed(entries, stale=()):
     """The lines of the table of placed netlists."""
     yield ("| unit | usual wires | placed (late) | MHz | sized (late) | MHz | um² | more | mm | "
            "0.0675, 0.110, 0.177 fF/um | clock: um², mW, skew |")
     yield "|---|" + 10 * "---:|"
-    for label, one in found.items():
+    for label, one in entries.items():
         (slack, area), tree = one["mapped"], one["clock"]
         before, after = (f"{1e6 / (PERIOD - late):,.0f}" for late in (one["placed"], one["slack"]))
         cells = [f"{slack:+.0f}", f"{one['placed']:+.0f} ({one['late']:,})", before,
@@ -144,11 +144,11 @@ def placed(found, stale=()):
         yield f"| {label} | {' | '.join(cells)} |"
 
 
-def sky130(found, stale=()):
+def sky130(entries, stale=()):
     """The lines of the table of netlists of sky130's cells."""
     yield "| unit | kGE, Nangate45 | MHz | kGE, sky130 | more | um² | slack, ps | MHz | recipe |"
     yield "|---|" + 7 * "---:|" + "---|"
-    for label, one in found.items():
+    for label, one in entries.items():
         first = one["nangate45"]
         before, after = first["area"] / NAND2 / 1000, sky130_gates(one["area"])
         recipe = f"`{one['recipe']}`" + (f" (`{first['recipe']}`)" if one["recipe"] != first["recipe"] else "")
@@ -179,22 +179,22 @@ WATTS = {
 IDLE = {("collector, 4 CDUs", "decompress"), ("splitter, 4 CDUs", "compress")}
 
 
-def power(found, stale=()):
+def power(entries, stale=()):
     """The lines of the table of power."""
     yield "| mW | compress | decompress |"
     yield "|---|---:|---:|"
     for name, parts in WATTS.items():
         cells = []
         for way in ("compress", "decompress"):
-            total = sum(count * found[label][way] for label, count in parts.items())
+            total = sum(count * entries[label][way] for label, count in parts.items())
             text = f"{total:,.1f}" if len(parts) == 1 else f"{total:,.0f}"
             cells.append(mark(text, set(parts) & set(stale)) + ", idle" * ((name, way) in IDLE))
         yield f"| {name} | {' | '.join(cells)} |"
 
 
-def render_power(text, found, stale=()):
+def render_power(text, entries, stale=()):
     """docs/power.md with what is recorded."""
-    return marks.render(text, {"power": lambda: power(found, stale)})
+    return marks.render(text, {"power": lambda: power(entries, stale)})
 
 
 def main(check):

@@ -45,10 +45,10 @@ def lines(table, rows):
         yield f"| {' | '.join([*row[:words], *cells])} |"
 
 
-def render(text, found, stale=()):
+def render(text, tables, stale=()):
     """The document with the tables of a record. Raises ValueError unless it has one place for each."""
-    return marks.render(text, {table: partial(marks.legend, lines(table, found[table]), table in stale)
-                               for table in HEADS if table in found})
+    return marks.render(text, {table: partial(marks.legend, lines(table, tables[table]), table in stale)
+                               for table in HEADS if table in tables})
 
 
 def main():

@@ -35,9 +35,9 @@ def number(value, form=".2f", sign=""):
     return "" if value is None else f"{sign}{value:{form}}"
 
 
-def rows(found, paper=()):
+def rows(runs, paper=()):
     """Cells that all tables have, and a paper's."""
-    summary = table.summary(found)
+    summary = table.summary(runs)
     exact = next((row["accuracy"] for row in summary if row["label"] == "none"), None)
     for row in summary:
         cells = [row["label"], row["runs"], number(row["accuracy"]), number(row["deviation"]),
@@ -61,9 +61,9 @@ def table1():
 
 def table3():
     body = []
-    found = results("long") + results("tables")
+    runs = results("long") + results("tables")
     for label, paper in DENSE.items():
-        ratios = [result["ratios"]["dense"] for one, result in found if one == label]
+        ratios = [result["ratios"]["dense"] for one, result in runs if one == label]
         ours = sum(ratios) / len(ratios)
         body.append([label, number(ours), number(paper), number(100 * (ours / paper - 1), "+.0f") + " %"])
     yield from lines(["DQT", "here, ResNet-20", "Table III, ResNet50, SH+ZVC", "difference"], body)
@@ -81,12 +81,12 @@ def equation3():
     looks = {}
     for label, result in results("comet"):
         for one in result["bounds"][1:] if label == "comet" else ():
-            for layer, found in one["layers"].items():
+            for layer, entry in one["layers"].items():
                 looks.setdefault(layer, []).append(
-                    (found["bound"], found["predicted"] / found["target"], found["measured"] / found["predicted"]))
+                    (entry["bound"], entry["predicted"] / entry["target"], entry["measured"] / entry["predicted"]))
     body = []
-    for layer, found in looks.items():
-        bounds, predicted, measured = zip(*found, strict=True)
+    for layer, points in looks.items():
+        bounds, predicted, measured = zip(*points, strict=True)
         body.append([layer, f"{min(bounds):.3f} to {max(bounds):.3f}", number(median(predicted)),
                      number(median(measured)), f"{min(measured):.2f} to {max(measured):.2f}"])
     yield from lines(["layer", "error bound", "predicted over wanted, median", "measured over predicted, median",

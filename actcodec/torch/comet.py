@@ -141,13 +141,13 @@ def narrow_words(q: torch.Tensor) -> Any:
     return packed, bits
 
 
-def widen_words(found: Any, bits: Any, count: int) -> Any:
+def widen_words(words: Any, bits: Any, count: int) -> Any:
     """The inverse of :func:`narrow_words`: flat values, ``count`` of them."""
     if bits != 4:
-        return found.dense(count)
-    number = count if found.bits is None else int(unpack_bits(found.bits, count).sum())
-    values = unpack_codes(found.values, 4, number).view(torch.int8)
-    return Sparse(found.bits, (values ^ 8) - 8).dense(count)
+        return words.dense(count)
+    number = count if words.bits is None else int(unpack_bits(words.bits, count).sum())
+    values = unpack_codes(words.values, 4, number).view(torch.int8)
+    return Sparse(words.bits, (values ^ 8) - 8).dense(count)
 
 
 def quantize(x: torch.Tensor, s: Any) -> tuple[torch.Tensor, ...]:

@@ -44,15 +44,16 @@ class Segments(NamedTuple):
 
     @classmethod
     def of(cls, view: Any, device: Any) -> Self:
-        found = views.segments(view)
+        segments = views.segments(view)
 
         def moved(array):
             return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
         whole = view.tiled and view.tail == LANES
-        number = None if view.tiled else moved(np.where(found.segment < 0, found.start.size, found.segment).reshape(-1))
-        return cls(number, None if whole else moved(found.averaged), None if whole else moved(found.exists),
-                   moved((6 - found.a - found.c).astype(np.int32))[:, None], moved(found.plane))
+        number = None if view.tiled else moved(
+            np.where(segments.segment < 0, segments.start.size, segments.segment).reshape(-1))
+        return cls(number, None if whole else moved(segments.averaged), None if whole else moved(segments.exists),
+                   moved((6 - segments.a - segments.c).astype(np.int32))[:, None], moved(segments.plane))
 
     def sums(self, rows: torch.Tensor) -> torch.Tensor:
         """The sum for each segment, [segments, 1], of an integer per row of each block, [blocks, 8]."""
@@ -273,12 +274,12 @@ def noise(view: Any, bits: int, seed: int, rounding: str, device: Any, first: in
     return (pairs ^ torch.from_numpy(dither.LANE.astype(np.int16)).to(device)) >> bits - 1
 
 
-def encode_values(x: torch.Tensor, view: Any, segments: Any, found: Any, delta: torch.Tensor, random: torch.Tensor,
+def encode_values(x: torch.Tensor, view: Any, segments: Any, scales: Any, delta: torch.Tensor, random: torch.Tensor,
           way: Any) -> Any:
     """The codes of a tensor, flat uint8, with its table and :func:`noise`, and the level of each segment, int8
     [segments, 1]. ``way`` is (bits, lfc, offset)."""
     bits, lfc, offset = way
-    y = split(sfpr.quantize(x, view.jpegact, found), view).to(torch.int16)
+    y = split(sfpr.quantize(x, view.jpegact, scales), view).to(torch.int16)
     mean = exact(y.to(torch.int32), segments, lfc, offset) + 32 >> 6
     base = (mean + delta[segments.plane][:, None]).clamp(-128, 127).to(torch.int16)
     code = (y - segments.spread(base) + random).clamp(0, 63) >> 6 - bits

@@ -70,37 +70,37 @@ def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: st
     return Scales(k, r, plain and bool((k <= PLAIN).all()))
 
 
-def quantize(x: torch.Tensor, view: Any, found: Any, signs: bool = False) -> torch.Tensor:
+def quantize(x: torch.Tensor, view: Any, scale: Any, signs: bool = False) -> torch.Tensor:
     """Flat int8 values of a contiguous float32 tensor and its scales. The product of 24 and 8 bits is exact in float64,
     so it is rounded only once."""
     shape = planes(view)
     if native := kernels.of(__name__, x):
         y = torch.empty(x.numel(), dtype=torch.int8)
-        native.quantize(x, *shape, found.k, found.plain, signs, y)
+        native.quantize(x, *shape, scale.k, scale.plain, signs, y)
         return y
-    x, k = x.view(shape.rows, shape.length), found.k.double().repeat(shape.rows // shape.channels)[:, None]
+    x, k = x.view(shape.rows, shape.length), scale.k.double().repeat(shape.rows // shape.channels)[:, None]
     y = torch.empty(x.shape, dtype=torch.int8, device=x.device)
     for rows, columns in _pieces(x):
         piece = x[rows, columns]
-        value = piece if found.plain else torch.where((piece.abs() >= TINY) & (piece.abs() < torch.inf), piece, 0)
+        value = piece if scale.plain else torch.where((piece.abs() >= TINY) & (piece.abs() < torch.inf), piece, 0)
         rounded = value.double().mul_(k[rows]).round_()
         if signs:
             rounded = torch.where((rounded == 0) & (value > 0), 1, rounded)
-        if not found.plain:
+        if not scale.plain:
             rounded = torch.where(piece.isinf(), 128 * piece.sign(), rounded)
         y[rows, columns] = rounded.clamp_(-128, 127)
     return y.view(-1)
 
 
-def dequantize(y: torch.Tensor, view: Any, found: Any) -> torch.Tensor:
+def dequantize(y: torch.Tensor, view: Any, scale: Any) -> torch.Tensor:
     """Flat float32 values of flat int8 ones. Each product is rounded once."""
     shape = planes(view)
     if native := kernels.of(__name__, y):
         x = torch.empty(y.numel())
-        native.dequantize(y, *shape, found.r, x)
+        native.dequantize(y, *shape, scale.r, x)
         return x
-    x = torch.mul(y.view(shape.rows, shape.length), found.r.repeat(shape.rows // shape.channels)[:, None])
-    return (x if found.plain else x.add_(0.0)).view(-1)  # -128 times 0 would be -0.0
+    x = torch.mul(y.view(shape.rows, shape.length), scale.r.repeat(shape.rows // shape.channels)[:, None])
+    return (x if scale.plain else x.add_(0.0)).view(-1)  # -128 times 0 would be -0.0
 
 
 def _pieces(x):

@@ -80,10 +80,10 @@ def largest(x: NDArray[np.float32], view: blocks.View) -> NDArray[np.float32]:
     for i in range(0, len(planes), step):
         for j in range(0, planes.shape[1], _PART):
             bits = planes[i : i + step, j : j + _PART] & _MAGNITUDE  # they rise with the magnitude
-            found = bits.max(axis=1)
-            if found.max() >= _INFINITE:
-                found = np.where(bits < _INFINITE, bits, 0).max(axis=1)
-            np.maximum(most[i : i + step], found, out=most[i : i + step])
+            maxima = bits.max(axis=1)
+            if maxima.max() >= _INFINITE:
+                maxima = np.where(bits < _INFINITE, bits, 0).max(axis=1)
+            np.maximum(most[i : i + step], maxima, out=most[i : i + step])
     most = most.reshape(-1, view.channels).max(axis=0)
     return np.where(most < _NORMAL, 0, most).astype(np.uint32).view(np.float32)
 

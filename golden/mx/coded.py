@@ -111,9 +111,9 @@ class Counted(Coded):
             scale[k] = list(block[1 : 1 + HEAD])
             inner.append(bytes([self._plain[first]]) + block[1 + HEAD :])
         code = self.coder.code
-        found = code.recover(b"".join(inner), n, self.coder.table_of(settings))
-        blocks = np.concatenate([scale, found.blocks.view(np.uint8)], axis=1)
-        return Recovered(blocks, faults | found.faults, max(len(payload) - at, 0))
+        result = code.recover(b"".join(inner), n, self.coder.table_of(settings))
+        blocks = np.concatenate([scale, result.blocks.view(np.uint8)], axis=1)
+        return Recovered(blocks, faults | result.faults, max(len(payload) - at, 0))
 
 
 class Nibble(Counted):

@@ -45,11 +45,11 @@ async def work(dut, counts, decompress):
     for cycle in range(1, LATENCY + 1):
         assert dut.done.value == (cycle == LATENCY)
         await FallingEdge(dut.clk)
-    found = int(dut.tables.value), int(dut.bad.value)
+    result = int(dut.tables.value), int(dut.bad.value)
     await ClockCycles(dut.clk, 3)
     await FallingEdge(dut.clk)
-    assert found == (int(dut.tables.value), int(dut.bad.value))
-    return found
+    assert result == (int(dut.tables.value), int(dut.bad.value))
+    return result
 
 
 @cocotb.test

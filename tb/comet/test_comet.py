@@ -271,11 +271,11 @@ async def takes_a_cycle_a_sector(dut):
         assert u.max() < book.U
         one = comet.compress(x, 0.5, one.config, book)
         first, second = await bench.both(x, one, random)
-        taken, given = first.cycles["sectors_i"], second.cycles["sectors_o"]
-        assert taken == list(range(taken[0], taken[0] + sectors))
-        assert given == list(range(given[0], given[0] + sectors))
-        assert (taken[0], given[0]) == (12, 21)
-        assert first.cycles["bytes_o"][0] - taken[0] >= 21
+        inputs, outputs = first.cycles["sectors_i"], second.cycles["sectors_o"]
+        assert inputs == list(range(inputs[0], inputs[0] + sectors))
+        assert outputs == list(range(outputs[0], outputs[0] + sectors))
+        assert (inputs[0], outputs[0]) == (12, 21)
+        assert first.cycles["bytes_o"][0] - inputs[0] >= 21
 
 
 @cocotb.test

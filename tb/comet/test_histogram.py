@@ -112,9 +112,9 @@ async def counts_every_bin_to_its_top(dut):
     for times in [20, *([64] if top() < 64 else [])]:
         u = np.repeat([k if k < 16 else 2 + k % 2 << (k - 16) // 2 + 3 for k in random.permutation(BINS)], 8 * times)
         await count(dut, u.reshape(-1, 8), random, 0)
-        found = await counts(dut)
-        bench.equal(found, expected(u), f"counts of {times} each")
-        assert len(set(found)) == 1
+        result = await counts(dut)
+        bench.equal(result, expected(u), f"counts of {times} each")
+        assert len(set(result)) == 1
         await clear(dut)
 
 
@@ -125,7 +125,7 @@ async def saturates(dut):
     dut.bin_3.value, dut.bin_4.value = top() - 2, top() - 2
     await count(dut, np.full((5, 8), 3), random, 0)
     await count(dut, np.full((2, 8), 4), random, 0)
-    found = await counts(dut)
-    assert found[3:5] == [top()] * 2
+    result = await counts(dut)
+    assert result[3:5] == [top()] * 2
     await count(dut, np.full((1, 8), 4), random, 0)
     assert (await counts(dut))[3:5] == [top()] * 2

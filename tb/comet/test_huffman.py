@@ -72,7 +72,7 @@ class Bytes(walks.Queues):
     async def start(self):
         await super().start()
         self.dut.room.value = 1
-        self.taken, self.short, self.gaps, self.random = [[] for _ in range(8)], 0, 0, rng()
+        self.outputs, self.short, self.gaps, self.random = [[] for _ in range(8)], 0, 0, rng()
         cocotb.start_soon(self.watch())
 
     def popped(self):
@@ -85,7 +85,7 @@ class Bytes(walks.Queues):
             self.dut.room.value = int(self.random.random() >= self.gaps)
             await RisingEdge(self.clk)
             self.short |= int(self.dut.short.value)
-            for lane, queue in enumerate(self.taken):
+            for lane, queue in enumerate(self.outputs):
                 if int(self.dut.pushes.value) >> lane & 1:
                     assert self.dut.room.value
                     queue.append(int(self.dut.words_o.value) >> 8 * lane & 0xFF)
@@ -115,7 +115,7 @@ class Bytes(walks.Queues):
         """Decodes ``count`` rounds, and compares with golden."""
         await self.towards(1, book)
         self.dut.rounds.value, self.gaps, self.short = count, gaps, 0
-        for queue in self.taken:
+        for queue in self.outputs:
             queue.clear()
         u, outliers, x, error = huffman.decode(payload, 8 * count, book)
         await self.pulse("start")
@@ -125,7 +125,7 @@ class Bytes(walks.Queues):
         got, flags = walks.unpack(run["rounds_o"], 12)
         self.equal(got.reshape(-1).tolist(), u.tolist(), f"symbols, {book}")
         self.equal(flags.reshape(-1).tolist(), outliers.tolist(), "outliers")
-        for lane, queue in enumerate(self.taken):
+        for lane, queue in enumerate(self.outputs):
             own = x[lane::8][outliers[lane::8]]
             self.equal(queue, own.view(np.uint8).tolist(), f"bytes of outliers, lane {lane}")
         assert (self.short, self.dut.excess.value) == (huffman.Error.SHORT in error, 0)

@@ -63,9 +63,9 @@ def test_the_bound_is_exact_for_small_bytes(unit):
     """In all states that two lanes can reach."""
     seen, new = {START}, [START]
     while new:
-        found = {after(state, sizes, unit) for state in new
-                 for sizes in itertools.product(range(1, unit + 1), repeat=2)}
-        new = found - seen
+        states = {after(state, sizes, unit) for state in new
+                  for sizes in itertools.product(range(1, unit + 1), repeat=2)}
+        new = states - seen
         seen |= new
     assert len(seen) > 50
     assert (max(len(waiting) for _, _, waiting, _ in seen), max(max(stored) for _, stored, _, _ in seen)) == bound(unit)

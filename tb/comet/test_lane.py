@@ -49,9 +49,9 @@ def job(session, x, one, view=None, gap=0):
     view = view or mode.model.view(x.shape)
     descriptor = Descriptor(mode, session.driver.cdus, view.rows, view.width, view.height, view.channels,
                             settings=model.settings(one.s, one.config, one.book))
-    found = Job.of(descriptor, np.ascontiguousarray(x).reshape(view.rows, view.width))
-    assert (found.payload, found.lengths) == (stream.weave(one.streams), tuple(map(len, one.streams)))
-    return found.at(4 * int(session.random.integers(64)), 4 * (view.width + gap))
+    result = Job.of(descriptor, np.ascontiguousarray(x).reshape(view.rows, view.width))
+    assert (result.payload, result.lengths) == (stream.weave(one.streams), tuple(map(len, one.streams)))
+    return result.at(4 * int(session.random.integers(64)), 4 * (view.width + gap))
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -139,5 +139,5 @@ def test_takes_the_cycles_that_turns_take(session):
     one, lanes = job(session, x, comet.compress(x, eb, config, book, cdus)), demands(x, 0.0635, cdus)
     for back in (False, True):
         (session.decompress if back else session.compress)(one)
-        least, found = cycles(lanes, 8, 128, back), run(session.driver.get("cycles"))[0]
-        assert least < found < least + 200 + 35 * cdus
+        least, actual = cycles(lanes, 8, 128, back), run(session.driver.get("cycles"))[0]
+        assert least < actual < least + 200 + 35 * cdus

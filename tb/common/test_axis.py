@@ -244,7 +244,7 @@ async def drops_the_rest_of_a_frame(dut, pause, stall):
     for frame in frames:
         sender.send_nowait(frame_of(frame, size))
     beats = [one for frame in frames for one in with_last(frame)]
-    got, told, seen = [], [], set()
+    got, drops, seen = [], [], set()
 
     async def rest(most):
         for _ in range(int(random.integers(most + 1))):
@@ -252,23 +252,23 @@ async def drops_the_rest_of_a_frame(dut, pause, stall):
             await FallingEdge(bench.clk)
             seen.add(("comes", len(watch.received) > come))
 
-    while len(watch.received) < 400 and len(told) < 200:
+    while len(watch.received) < 400 and len(drops) < 200:
         dut.run.value = 1
         ending = after(int(random.integers(12)))
         got += (await bench.run({}, {"o": MANY}, random, stall=stall, until=ending))["o"]
         dut.run.value = 0
         await rest(2)
         if random.random() < 0.8:
-            told.append(len(watch.received))
+            drops.append(len(watch.received))
             dut.drop.value = 1
             await FallingEdge(bench.clk)
             dut.drop.value = 0
-            seen.add(("rests", len(watch.received) > told[-1]))
+            seen.add(("rests", len(watch.received) > drops[-1]))
         await rest(6 if random.random() < 0.5 else 0)
     # To the end, so that what is still to be dropped comes while it runs.
     dut.run.value = 1
     dropped = set()
-    for place in told:
+    for place in drops:
         while place and not beats[place - 1][2]:
             dropped.add(place)
             place += 1
@@ -279,7 +279,7 @@ async def drops_the_rest_of_a_frame(dut, pause, stall):
     bench.equal(got, [one for one, _ in expected], f"{pause} {stall}")
     bench.equal(watch.flags, [k for k, (_, wrong) in enumerate(expected) if wrong], f"{pause} {stall}: flags")
     bench.equal(watch.received, beats[: len(watch.received)], "beats that came")
-    seen |= {("open", place > 0 and not beats[place - 1][2]) for place in told}
+    seen |= {("open", place > 0 and not beats[place - 1][2]) for place in drops}
     assert {("open", False), ("open", True), ("comes", False), ("comes", True)} <= seen
     assert len(dropped) > 40 and len(passed) > 60
 

@@ -17,13 +17,13 @@ SIZES = (1, 2, 4)  # bits of the codes that a unit has by default
 
 def shapes(random, count, most=3000):
     """Random shapes of every kind, of up to ``most`` values; and views that no shape has, but a descriptor may."""
-    found = []
-    while len(found) < count:
+    result = []
+    while len(result) < count:
         kind = random.integers(7)
         if kind > 4:
             view = descriptor(random, tiled=random.random() < 0.2)
             if view.rows * view.width <= most:
-                found.append(view)
+                result.append(view)
             continue
         if kind == 0:  # tiles in 1, 2 or many columns
             shape = (1, *random.integers(1, 4, 1), 8 * random.integers(1, 4), random.choice(
@@ -38,8 +38,8 @@ def shapes(random, count, most=3000):
             shape = (*random.integers(1, 12, 2), *random.integers(9, 40, 1))
         shape = tuple(map(int, shape))
         if np.prod(shape) <= most:
-            found.append(shape)
-    return found
+            result.append(shape)
+    return result
 
 
 def descriptor(random, tiled):

@@ -40,8 +40,8 @@ def test_blocks_with_segments_are_not_packed():
 
 def lane_of(share):
     """The mode of a share."""
-    found = next(mode for mode in lane_modes(*LANE) if mode.format.row == share.bits and mode.tiled == share.view.tiled)
-    return found.name
+    lane = next(mode for mode in lane_modes(*LANE) if mode.format.row == share.bits and mode.tiled == share.view.tiled)
+    return lane.name
 
 
 class Unit(Bench):
@@ -146,13 +146,14 @@ class Unit(Bench):
         x = random.standard_normal((1, 3, 16, 8 * int(random.integers(1, 5)))).astype(np.float32)
         c = reference.compress(x, name)
         view, form = c.view, c.tiled
-        index, found = blocks.order(view, form), payloads.cut(np.frombuffer(c.payload, np.uint8), reference.sizes_of(c))
+        index = blocks.order(view, form)
+        pieces = payloads.cut(np.frombuffer(c.payload, np.uint8), reference.sizes_of(c))
         table_ = {"table": c.table.reshape(-1).tolist()} if form else {}
         layout = min(view.tiles_per_row, 3) - 1
-        rows = [row for block in found for row in payloads.split(block, name)]
+        rows = [row for block in pieces for row in payloads.split(block, name)]
         rows = [int.from_bytes(words.ljust(8, b"\0"), "little") | mask << 64 | (n == len(rows) - 1) << 72
                 for n, (mask, words) in enumerate(rows)]
-        beats = [beat for block in found for beat in payloads.chunks(block, name, WIDTH)]
+        beats = [beat for block in pieces for beat in payloads.chunks(block, name, WIDTH)]
         beats[-1] |= 1 << 8 * WIDTH + WIDTH.bit_length()
         for decompress in (0, 1):
             k = sfpr.reciprocal(c.scales) if decompress else c.scales

@@ -27,15 +27,15 @@ def fields(share, decompress):
     start = np.maximum.accumulate(np.where(begins | (void & ~np.roll(void, 1)), number, 0))
     ends = np.append(start[1:] != start[:-1], True)
     sector = segments.sector[blocks].reshape(-1)
-    found = [{
+    rows = [{
         "begins": int(begins[k]), "ends": int(ends[k]), "void": int(void[k]), "index": int(k - start[k]),
         "narrow": int(sector[k] == view.sectors - 1 and view.tail < 8) if not void[k] else None,
         "last": int(k == number[-1]),
     } for k in number]
     if decompress:
-        return [one | {"narrow": None, "turn": None} for one in found]
+        return [one | {"narrow": None, "turn": None} for one in rows]
     turn = {0: lambda _: 0, 1: lambda _: 1, 2: lambda k: min(4, len(blocks) - k // 32 * 4) - 1}[layout_of(view)]
-    return [found[k] | {"turn": turn(place)} for place, k in enumerate(share.order)]
+    return [rows[k] | {"turn": turn(place)} for place, k in enumerate(share.order)]
 
 
 class Counter(Bench):

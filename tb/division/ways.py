@@ -30,9 +30,9 @@ class Way(Bench):
         units = int(random.choice([1, 1, 2, 3, 4, 8]))
         return Share(views.view(shape), int(random.choice(self.bits)), units, int(random.integers(units)), **settings)
 
-    async def shapes(self, random, found, **patterns):
+    async def shapes(self, random, tensor_shapes, **patterns):
         """A share of each shape."""
-        for shape in found:
+        for shape in tensor_shapes:
             share = self.share(random, shape)
             if len(share.blocks):
                 await self.any(random, share, **patterns)

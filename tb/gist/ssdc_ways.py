@@ -44,8 +44,8 @@ class Decoder(Bench):
             await FallingEdge(self.clk)
             limit -= 1
             assert limit, "the tensor does not come to an end"
-        found = int(self.dut.error.value)
-        assert found == pack(error, 1), f"SEED={SEED} {length} words: expected {error}, got {found:04b}"
+        actual = int(self.dut.error.value)
+        assert actual == pack(error, 1), f"SEED={SEED} {length} words: expected {error}, got {actual:04b}"
         assert self.dut.o__valid.value == 0
         return run
 

@@ -142,18 +142,18 @@ async def takes_a_value_every_cycle(dut):
                 continue
             x = random_map(random, shape)[1]
             run = await check(bench, random, [(x, k, s, p)])
-            taken, made = run.cycles["i"], run.cycles["y"]
+            inputs, outputs = run.cycles["i"], run.cycles["y"]
             begin, total = run.cycles["config"][0] + 3, steps(shape, k, p)
             if k == 3 or not p:
-                assert taken == list(range(begin, begin + x.size))
+                assert inputs == list(range(begin, begin + x.size))
             else:
-                assert len(taken) == x.size and taken[-1] == begin + shape[0] * (shape[1] + 1) * (shape[2] + 1) - 1
+                assert len(inputs) == x.size and inputs[-1] == begin + shape[0] * (shape[1] + 1) * (shape[2] + 1) - 1
             places = [(maxpool.size(n, k, s, p) - 1) * s + k - p for n in shape[1:]]  # one behind the last window's end
             if not p:
-                assert made[-1] == taken[-1] - (shape[2] - places[1]) - (shape[1] - places[0]) * shape[2] + LATENCY
-            assert made[-1] < begin + total + LATENCY
+                assert outputs[-1] == inputs[-1] - (shape[2] - places[1]) - (shape[1] - places[0]) * shape[2] + LATENCY
+            assert outputs[-1] < begin + total + LATENCY
             if s == 1 and p:
-                assert made[-1] == begin + total - 1 + LATENCY
+                assert outputs[-1] == begin + total - 1 + LATENCY
 
 
 @cocotb.test

@@ -131,11 +131,11 @@ def tables(random, golden, straight=None):
 def recovered(mode, payload, count, code):
     """What a decoder makes of any payload: one of the same values, uint8, and which blocks it has to report."""
     if mode == reference.BASE:
-        found = rle.salvage(bytes(payload) + bytes(256 * count), count)
-        return rle.encode(found.blocks)[0], found.errors
+        result = rle.salvage(bytes(payload) + bytes(256 * count), count)
+        return rle.encode(result.blocks)[0], result.errors
     coder = reference.CODERS[mode]
-    found = coder.recover(payload, count, code)
-    return coder.encode(found.blocks, code)[0], found.faults & FAULTS
+    result = coder.recover(payload, count, code)
+    return coder.encode(result.blocks, code)[0], result.faults & FAULTS
 
 
 def rows(golden, payload, count, random):

@@ -376,7 +376,7 @@ async def reports_malformed_blocks_and_stays_in_step(dut, stall):
     random = rng()
     driver = Driver(dut)
     await driver.bench.start()
-    told = set()
+    cases = set()
     coded = [mode for mode in driver.modes if mode in reference.TABLES]
     for mode in coded:
         x, size = tensor(random, (1, 3, 16, 24), True), 8 * payloads.block_format(mode).row
@@ -394,9 +394,9 @@ async def reports_malformed_blocks_and_stays_in_step(dut, stall):
             given = [row & (1 << size) - 1 | row >> size << 8 * (driver.width - 8) for row in given]
             error = MALFORMED if np.any(faults) else 0
             await driver.decompress(like, x, random, "never", stall, given, error)
-            told.add((mode, error))
+            cases.add((mode, error))
         await driver.decompress(c, x, random, stall=stall)
-    assert told == {(mode, error) for mode in coded for error in (0, MALFORMED)}
+    assert cases == {(mode, error) for mode in coded for error in (0, MALFORMED)}
 
 
 @cocotb.test

@@ -55,17 +55,17 @@ class ControlDriver:
 
     def looks(self, what, **outputs):
         """Compares outputs."""
-        found = {name: int(getattr(self.dut, name).value) for name in outputs}
-        assert found == outputs, f"SEED={SEED}: {what}: expected {outputs}, got {found}"
+        actual = {name: int(getattr(self.dut, name).value) for name in outputs}
+        assert actual == outputs, f"SEED={SEED}: {what}: expected {outputs}, got {actual}"
 
     def error(self, what, **flags):
         self.looks(what, error=Error.const(flags).as_bits())
 
     async def begin(self, config):
         """Offers a configuration, and looks what becomes of it; whether it has started."""
-        told = {"signs": int(self.random.integers(2)), "table": self.random.integers(0, 8, 64).tolist(),
-                "settings": int.from_bytes(self.random.bytes(64), "little") % (1 << LAYOUT["settings"].width)}
-        bits = LAYOUT.const({**config, **told}).as_bits()
+        extra = {"signs": int(self.random.integers(2)), "table": self.random.integers(0, 8, 64).tolist(),
+                 "settings": int.from_bytes(self.random.bytes(64), "little") % (1 << LAYOUT["settings"].width)}
+        bits = LAYOUT.const({**config, **extra}).as_bits()
         self.looks(config, config__ready=1, busy=0, start=0, feeding=0, dropping=0, closing=0)
         await self.cycle(config__payload=bits, config__valid=1)
         self.looks(config, config__ready=0, busy=1, start=int(legal(config)), tensor=bits, error=0)
@@ -109,9 +109,9 @@ async def counts_sectors_and_tells_the_last(dut):
             driver.looks(f"{one}, {passed} sectors", more=int(passed < 8 * count), last=int(passed == 8 * count - 1),
                         feeding=decompress, start=0, closing=0)
             counted = passed < 8 * count and random.random() < how
-            told = {name: random.random() < 0.02 for name in faults}
-            faults = {name: so or (told[name] and decompress == 1) for name, so in faults.items()}
-            await driver.cycle(counted=counted, excess=random.random() < 0.5, **told)
+            flags = {name: random.random() < 0.02 for name in faults}
+            faults = {name: so or (flags[name] and decompress == 1) for name, so in faults.items()}
+            await driver.cycle(counted=counted, excess=random.random() < 0.5, **flags)
             passed += counted
         await driver.cycle(counted=0, short=0, malformed=0)
         await driver.end(one, excess=random.random() < 0.5, **faults)
@@ -123,8 +123,8 @@ async def tells_every_combination_of_faults(dut):
     driver = await started(dut, random)
     for short, malformed, excess in product((0, 1), repeat=3):
         assert await driver.begin(config(1, decompress=1))
-        for told in ({"short": short}, {"malformed": malformed}):
-            await driver.cycle(**told)
+        for flags in ({"short": short}, {"malformed": malformed}):
+            await driver.cycle(**flags)
         await driver.end("faults", short, malformed, excess)
 
 
@@ -206,15 +206,15 @@ async def refuses_settings_beyond_each_limit(dut):
     await bench.start()
     seen = set()
     for place, mode in enumerate(BLOCKS):
-        cases = [(told, number) for told in mode.settings for number in (
-            *told.around(told.default), *(int.from_bytes(random.bytes(64), "little") >> int(random.integers(510))
-                                          & (1 << told.width) - 1 for _ in range(20)))]
-        good = sum(told.default << told.low for told in mode.settings)
+        cases = [(setting, number) for setting in mode.settings for number in (
+            *setting.around(setting.default), *(int.from_bytes(random.bytes(64), "little") >> int(random.integers(510))
+                                                & (1 << setting.width) - 1 for _ in range(20)))]
+        good = sum(setting.default << setting.low for setting in mode.settings)
         for decompress in (0, 1):
-            for told, number in [*cases, (None, 0)]:
+            for setting, number in [*cases, (None, 0)]:
                 bits = good
-                if told:
-                    bits ^= (told.default ^ number) << told.low
+                if setting:
+                    bits ^= (setting.default ^ number) << setting.low
                 noise = int.from_bytes(random.bytes(128), "little") & ~sum(
                     (1 << one.width) - 1 << one.low for one in mode.settings) & (1 << layout["settings"].width) - 1
                 share = {"sectors": 1, "tail": 8}
@@ -224,13 +224,13 @@ async def refuses_settings_beyond_each_limit(dut):
                 dut.config__valid.value = 1
                 await FallingEdge(dut.clk)
                 dut.config__valid.value = 0
-                legal = told is None or not told.broken(number, decompress)
-                what = f"SEED={SEED}: {mode.name}, {told} {number:#x}, decompress {decompress}"
+                legal = setting is None or not setting.broken(number, decompress)
+                what = f"SEED={SEED}: {mode.name}, {setting} {number:#x}, decompress {decompress}"
                 assert dut.start.value == legal, what
                 await FallingEdge(dut.clk)
                 assert dut.busy.value == legal and int(dut.error.value) == (not legal), what
-                seen.add((mode.name, told and told.name, decompress, legal))
+                seen.add((mode.name, setting and setting.name, decompress, legal))
                 await bench.reset(1)
-    assert seen == {(mode.name, told and told.name, decompress, legal) for mode in BLOCKS
-                    for told in (None, *mode.settings) for decompress in (0, 1)
-                    for legal in ((True, False) if told and told.limits else (True,))}
+    assert seen == {(mode.name, setting and setting.name, decompress, legal) for mode in BLOCKS
+                    for setting in (None, *mode.settings) for decompress in (0, 1)
+                    for legal in ((True, False) if setting and setting.limits else (True,))}

@@ -160,14 +160,14 @@ async def malformed_blocks_are_flagged_and_give_what_golden_recovers(dut):
             else:
                 spoilt[random.integers(len(spoilt))] ^= 1 << random.integers(8)
             spoilt = np.append(spoilt, np.zeros(600, np.uint8) + np.uint8(2))
-            found = coder.recover(spoilt.tobytes(), count, settings)
+            result = coder.recover(spoilt.tobytes(), count, settings)
             steps, at = [], 0
             for _ in range(count):
                 steps.append(coder._step[spoilt[at]])
                 at += steps[-1]
-            faults = int(np.bitwise_or.reduce(found.faults)) & ~int(Fault.SHORT)
+            faults = int(np.bitwise_or.reduce(result.faults)) & ~int(Fault.SHORT)
             seen.add(faults)
-            expected = mode.model.path.stages[0].backward(found.blocks.view(np.uint8), settings)
+            expected = mode.model.path.stages[0].backward(result.blocks.view(np.uint8), settings)
             await driver.decompress(mode, spoilt[:at].tobytes(), np.array(steps), random, settings, expected,
                                     error=MALFORMED if faults else 0)
             await driver.compress(mode, x, random, settings)

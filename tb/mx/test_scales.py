@@ -193,13 +193,13 @@ class Driver(Bench):
 
 def split(random, size, least, most):
     """Sizes of eight chunks: the first of ``least`` bytes to ``most``, others up to 16."""
-    found = []
+    sizes = []
     for k in range(8):
         rest = CHUNK * (7 - k)
         low, high = max(0 if k else least, size - rest), min(size, CHUNK if k else most)
-        found.append(int(random.integers(low, high, endpoint=True)))
-        size -= found[-1]
-    return found
+        sizes.append(int(random.integers(low, high, endpoint=True)))
+        size -= sizes[-1]
+    return sizes
 
 
 @cocotb.test

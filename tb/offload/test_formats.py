@@ -136,15 +136,15 @@ def test_codes_have_no_scales(of_codes):
 
 def cycles(session, mode, form, draw=Job.draw):
     """How many more a tensor takes there, and back, that has 64 blocks more for each lane."""
-    cdus, taken = session.driver.cdus, []
+    cdus, counts = session.driver.cdus, []
     session.environment.begin(MemoryBehaviour())
     for blocks in (64, 128):
         d = Descriptor(mode, cdus, blocks * cdus, 64, format=form)
         one = draw(session.random, d).at(0x1000 + d.bytes % 4)  # float32 in whole beats: lanes take turns within a row
         for way in (session.compress, session.decompress):
             way(one)
-            taken.append(run(session.driver.get("cycles"))[0])
-    there, back, longer_there, longer_back = taken
+            counts.append(run(session.driver.get("cycles"))[0])
+    there, back, longer_there, longer_back = counts
     return longer_there - there, longer_back - back
 
 

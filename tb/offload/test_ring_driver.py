@@ -37,13 +37,13 @@ def job(k, x, mode, **more):
 
 
 def tensors(random, simulator, count):
-    found = []
+    result = []
     for k in range(count):
         shape = tuple(map(int, random.integers(1, (3, 5, 9, 12)))) if k % 5 else (3, 20)
         x = random.normal(0, 3, shape).astype(np.float32)
         simulator.bytes[3 * k * SPACE :][: x.nbytes] = x.reshape(-1).view(np.uint8)
-        found.append(x)
-    return found
+        result.append(x)
+    return result
 
 
 def contents(simulator, at, size):

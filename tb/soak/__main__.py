@@ -48,11 +48,11 @@ def work(k, jobs, seed, among, seconds, news):
             for one in count(first):
                 began, log = time.time(), []
                 try:
-                    found = run(accelerator, [number, one], log)
+                    counter = run(accelerator, [number, one], log)
                 except AssertionError as error:
                     return tell("broken", report(number, one, accelerator, error, log))
-                tell("ran", (str(accelerator), found, key))
-                cycles -= found["cycles"]
+                tell("ran", (str(accelerator), counter, key))
+                cycles -= counter["cycles"]
                 seconds -= time.time() - began
                 if seconds <= 0:
                     return tell("done")
@@ -69,7 +69,7 @@ def report(number, k, accelerator, error, log):
 
 def soak(seconds, seed, among, jobs):
     """All processes; what they have met, the keys of the accelerators, and how one of them broke, or None."""
-    news, found, keys, broken, working = multiprocessing.Queue(), {}, {}, None, jobs
+    news, counters, keys, broken, working = multiprocessing.Queue(), {}, {}, None, jobs
     processes = [multiprocessing.Process(target=work, args=(k, jobs, seed, among, seconds, news)) for k in range(jobs)]
     for process in processes:
         process.start()
@@ -82,25 +82,25 @@ def soak(seconds, seed, among, jobs):
                 broken = "a process died"
             continue
         if kind == "ran":
-            found[what[0]] = found.get(what[0], Counter()) + what[1]
+            counters[what[0]] = counters.get(what[0], Counter()) + what[1]
             keys[what[0]] = what[2]
         elif kind == "broken":
             broken = what
         elif kind == "done":
             working -= 1
         else:
-            show(began, found, f"process {k} {kind} {what}\n")
-        show(began, found)
+            show(began, counters, f"process {k} {kind} {what}\n")
+        show(began, counters)
     for process in processes:
         if broken is not None:
             process.terminate()
         process.join()
-    return found, keys, broken
+    return counters, keys, broken
 
 
-def show(began, found, text=""):
+def show(began, counters, text=""):
     """The live line, where there is a terminal; with a text, a line that stays."""
-    total = sum(found.values(), Counter())
+    total = sum(counters.values(), Counter())
     faults = sum(number for kind, number in total.items() if kind.startswith(counts.FAULTS))
     line = f"{time.time() - began:6.0f} s  {total['cycles'] / 1e6:8.1f} Mcycles  {total['tensors']:7,} tensors  " \
            f"{faults:6,} faults  {text}"
@@ -145,8 +145,8 @@ def main():
         accelerator = chance.accelerator(number)
         print(f"accelerator {number}: {accelerator}", flush=True)
         try:
-            found = run(accelerator, [number, k], log)
-            print(*log, f"run {seed} ends well: {dict(found)}", sep="\n")
+            counter = run(accelerator, [number, k], log)
+            print(*log, f"run {seed} ends well: {dict(counter)}", sep="\n")
             return 0
         except AssertionError as error:
             print(report(number, k, accelerator, error, log))
@@ -154,13 +154,13 @@ def main():
     print(f"SEED={seed}")
     among, chosen = ((chance.WHOLE, " MODES=all") if options.modes else (chance.RINGS, " QUEUE=1") if options.queue
                      else (chance.FEW, " FEW=1") if options.few else ((), ""))
-    found, keys, broken = soak(60 * options.minutes, int(seed), among, options.jobs)
-    print(*counts.table(found), sep="\n")
+    counters, keys, broken = soak(60 * options.minutes, int(seed), among, options.jobs)
+    print(*counts.table(counters), sep="\n")
     if broken is not None:
         print(f"\nsoak: failed\n{broken}")
         return 1
     if options.renew:
-        counts.record(f"SEED={seed}{chosen}", found, keys)
+        counts.record(f"SEED={seed}{chosen}", counters, keys)
     return 0
 
 

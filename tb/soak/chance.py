@@ -103,9 +103,9 @@ def job(random, accelerator, origin, back=False):
     while True:
         mode, = codecs.lane_modes(str(random.choice(accelerator.modes)))
         scan = accelerator.scan and random.random() < 0.5
-        found = Job.draw(random, draws.descriptor(random, mode, accelerator.cdus, back=back,
+        result = Job.draw(random, draws.descriptor(random, mode, accelerator.cdus, back=back,
                                                    formats=accelerator.formats, scan=scan), scan)
-        d = found.descriptor
+        d = result.descriptor
         stride = d.bytes * d.width + int(random.choice([0, 0, d.bytes * random.integers(40)]))
         gap = 32 * int(random.integers(4))
         size = (d.rows - 1) * stride + d.bytes * d.width + gap + 64 + 4 * (d.channels if scan else d.scales)
@@ -116,4 +116,4 @@ def job(random, accelerator, origin, back=False):
     room = SIZE - size
     offset = int(random.choice([0, room, random.integers(room + 1)]))
     offset = offset // 32 * 32 if random.random() < 0.5 else offset // d.bytes * d.bytes
-    return found.at(origin + offset, stride, gap).within(accelerator.address_width)
+    return result.at(origin + offset, stride, gap).within(accelerator.address_width)

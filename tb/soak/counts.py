@@ -15,10 +15,10 @@ SLAVE = "on one slave"  # tensors with all ports on the same one
 CODES = tuple(code.name for code in ErrorCode)
 
 
-def rows(found):
+def rows(counters):
     """The cells of a table of {accelerator: Counter}, all accelerators' sum at the end."""
-    total = sum(found.values(), Counter())
-    return [_row(name, counts) for name, counts in [*sorted(found.items()), (f"all {len(found)}", total)]]
+    total = sum(counters.values(), Counter())
+    return [_row(name, counts) for name, counts in [*sorted(counters.items()), (f"all {len(counters)}", total)]]
 
 
 def _row(name, counts):
@@ -32,20 +32,20 @@ def _row(name, counts):
             f"{summed('soft reset', 'ring: soft reset'):,}", f"{other:,}", codes)
 
 
-def table(found):
+def table(counters):
     """Lines for a terminal: a few for each accelerator."""
     lines = []
-    for name, *cells, codes in rows(found):
+    for name, *cells, codes in rows(counters):
         lines += ["", name, "  " + ", ".join(f"{cell} {head}" for head, cell in zip(HEAD[1:-1], cells, strict=True)),
                   f"  error codes: {codes}"]
-    total = sum(found.values(), Counter())
+    total = sum(counters.values(), Counter())
     kinds = Counter({kind: total[kind] for kind in total if kind.startswith(("compressed", "decompressed", *FAULTS))})
     return [*lines, "", "all tensors and faults: " + ", ".join(f"{kind} {kinds[kind]:,}" for kind in sorted(kinds))]
 
 
-def record(name, found, keys):
+def record(name, counters, keys):
     """Records a soak that ended well: {accelerator: Counter}, and {accelerator: its key}."""
-    total = sum(found.values(), Counter())
+    total = sum(counters.values(), Counter())
     records.renew("soak", {name: {
         "key": keys, "cycles": total["cycles"], "tensors": total["tensors"], "shared": total[SLAVE],
         "faults": {kind: total[kind] for kind in sorted(total) if kind.startswith(FAULTS)},

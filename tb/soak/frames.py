@@ -56,16 +56,16 @@ def expected(frame, job, lengths=(), granule=1):
         rows = d.decompress(job.payload, job.back)
         return {ErrorCode.BEAT} if frame.malformed else codes, rows, np.full(rows.shape, good)
     sizes = d.block_sizes(stream)
-    found = np.zeros(sizes.sum(), np.uint8)
-    found[: len(stream)] = stream[: len(found)]
-    more = len(stream) - len(found)
+    content = np.zeros(sizes.sum(), np.uint8)
+    content[: len(stream)] = stream[: len(content)]
+    more = len(stream) - len(content)
     codes = {ErrorCode.BEAT} if frame.malformed else {ErrorCode.SHORT} if more < 0 \
         else {ErrorCode.EXCESS} if more >= granule else {ErrorCode.EXCESS, ErrorCode.NONE} if more \
         else {ErrorCode.NONE}
     ends = np.cumsum(sizes)
     sure = np.ones((d.blocks, 8, 8), np.uint8)
     sure[order(d.blocks, d.cdus)[(ends - sizes < len(stream)) & (len(stream) < ends)]] = 0
-    return codes, d.decompress(found.tobytes(), job.back), blocks.join(sure, d.view, d.mode.tiled).astype(bool)
+    return codes, d.decompress(content.tobytes(), job.back), blocks.join(sure, d.view, d.mode.tiled).astype(bool)
 
 
 def framed(payload, random):
@@ -136,5 +136,5 @@ MUTATIONS = {"flip": _flip, "cut": _cut, "drop": _drop, "insert": _insert, "nois
 
 def mutated(payload, name, random):
     """A frame of the ``payload`` (bytes), damaged in that way. It may still be a good one."""
-    found = MUTATIONS[name](np.frombuffer(payload, np.uint8), random)
-    return found if isinstance(found, Frame) else framed(found.tobytes(), random)
+    result = MUTATIONS[name](np.frombuffer(payload, np.uint8), random)
+    return result if isinstance(result, Frame) else framed(result.tobytes(), random)

@@ -95,10 +95,10 @@ class Ring:
         entry = Entry("scan" if alone else "compress", b"", ErrorCode.NONE)
         if job.scan:
             owner[start:end] = FRESH
-            table, found = job.descriptor.scan(job.x)
+            table, statistics = job.descriptor.scan(job.x)
             entry.memory.append((start, table.view(np.uint8).tobytes()))
-            entry.report |= {"minimum": int(found.minimum.view(np.uint32)), "zeros": found.zeros,
-                             "maximum": int(found.maximum.view(np.uint32)), "nans": found.nans}
+            entry.report |= {"minimum": int(statistics.minimum.view(np.uint32)), "zeros": statistics.zeros,
+                             "maximum": int(statistics.maximum.view(np.uint32)), "nans": statistics.nans}
         else:
             owner[start : start + job.words.nbytes] = TABLE
             content[start : start + job.words.nbytes] = job.words.view(np.uint8)
@@ -352,9 +352,9 @@ class Ring:
         if faults:  # of what was read instead a payload may be longer
             expected = np.where(environment.owner == 3, environment.bytes, expected)
         if not environment.ring_failures:
-            told = codes[: ended - bool(aborted)]
-            notified = any(entry.notify or code for entry, code in zip(self.entries, told, strict=False))
-            most = [int(notified), int(any(told))]
+            errors = codes[: ended - bool(aborted)]
+            notified = any(entry.notify or code for entry, code in zip(self.entries, errors, strict=False))
+            most = [int(notified), int(any(errors))]
             same(self.pending if aborted is None else [min(pair) for pair in zip(self.pending, most, strict=True)],
                  most if aborted is None else self.pending, "what is pending")
         wrong = np.flatnonzero(environment.bytes != expected)

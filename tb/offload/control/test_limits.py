@@ -24,7 +24,7 @@ GOOD = {"rows": 16, "width": 16, "stride": 64, "height": 8, "channels": 2, "base
         "decompress": 0}
 
 
-def taken(forms):
+def pairs(forms):
     """Modes, each with those of the formats that it takes."""
     return [(mode, form) for mode, form in product(lane_modes(), forms) if form != CODES or mode.codes]
 
@@ -73,7 +73,7 @@ def test_settings_on_both_sides_of_each_limit(random, request):
 
 def test_each_limit_has_two_sides():
     """Only memory of 40 bits is too small for so many blocks."""
-    for mode, form in taken(range(len(limits.FORMATS))):
+    for mode, form in pairs(range(len(limits.FORMATS))):
         sides = Counter()
         for name, descriptor in chain(limits.around(good(mode, format=form), mode, 64), limits.around(
                 good(mode, decompress=1, format=form), mode, 64)):
@@ -92,7 +92,7 @@ async def descriptors_on_both_sides_of_each_limit(dut):
     layout = descriptor_layout(bits, True, more, more)
     await bench.start()
     seen = Counter()
-    for mode, form in taken(range(len(limits.FORMATS)) if more else [0]):
+    for mode, form in pairs(range(len(limits.FORMATS)) if more else [0]):
         start = good(mode, rows=8 * int(random.integers(1, 40)), width=int(random.integers(8, 70)), format=form)
         size = limits.value_bytes(start)
         start |= {"stride": size * (start["width"] + int(random.integers(20))), "channels": int(random.integers(1, 40))}

@@ -44,8 +44,8 @@ def test_parameters_are_checked(wrong):
 
 
 def test_no_bits_overlap():
-    taken = [(bits.address, bit) for bits in BITS for bit in range(bits.low, bits.low + bits.width)]
-    assert len(set(taken)) == len(taken) and all(bit < 32 for _, bit in taken)
+    places = [(bits.address, bit) for bits in BITS for bit in range(bits.low, bits.low + bits.width)]
+    assert len(set(places)) == len(places) and all(bit < 32 for _, bit in places)
     assert all(bits.address < 1 << register_map.ADDRESS_BITS and bits.address % 4 == 0 for bits in BITS)
     for name, info in VALUES.items():
         parts = sorted((bits.part, bits.width) for bits in BITS if bits.name == name)
@@ -346,8 +346,8 @@ async def an_end_in_the_cycle_of_its_clearing_is_not_lost(dut, error):
         run = await it.bench.run({"aw": [0x14], "w": [word(3)]}, {"b": 1}, random)
         await task
         it.model.write(0x14, 3)
-        taken = run.cycles["aw"][0]
-        if delay >= taken:
+        cycle = run.cycles["aw"][0]
+        if delay >= cycle:
             it.model.finish(error)
         await it.read([0x14])
     assert hit

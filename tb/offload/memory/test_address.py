@@ -264,15 +264,15 @@ async def tells_of_neighbours(dut):
         run = await bench.run({}, {f"o__{c}": -(-len(mine) // 8) * 8 for c, mine in enumerate(expected)}, random,
                               stall=("never", "half")[turn % 2])
         for c, mine in enumerate(expected):
-            found = np.array(run[f"o__{c}"], int)
+            words = np.array(run[f"o__{c}"], int)
             what = f"{view}, tiled {tiled}, CDU {c}"
             padding = [0] * (-len(mine) % 8)  # of the last block
-            bench.equal((found & 15).tolist(), mine.count.tolist() + padding, f"counts, {what}")
-            bench.equal((found >> 8).tolist(), [0] * (len(found) - 1) + [1] * (len(found) > 0), f"last, {what}")
-            found, used = found[: len(mine)], mine.count > 0  # in the padding, the others mean nothing
+            bench.equal((words & 15).tolist(), mine.count.tolist() + padding, f"counts, {what}")
+            bench.equal((words >> 8).tolist(), [0] * (len(words) - 1) + [1] * (len(words) > 0), f"last, {what}")
+            words, used = words[: len(mine)], mine.count > 0  # in the padding, the others mean nothing
             for bit, name in ((4, "left"), (5, "above")):
-                bench.equal((found[used] >> bit & 1).tolist(), getattr(mine, name)[used].tolist(), f"{name}, {what}")
-            bench.equal((found[used & mine.above] >> 6 & 3).tolist(), mine.tile[used & mine.above].tolist(),
+                bench.equal((words[used] >> bit & 1).tolist(), getattr(mine, name)[used].tolist(), f"{name}, {what}")
+            bench.equal((words[used & mine.above] >> 6 & 3).tolist(), mine.tile[used & mine.above].tolist(),
                         f"tile, {what}")
             seen |= {(tiled, bool(left), bool(above)) for left, above in zip(mine.left, mine.above, strict=True)}
     assert len(seen) == 6, seen

@@ -46,19 +46,19 @@ def far(random):
 
 def expect(places, gather, table, size):
     """Steps as payloads: a step for each beat of a sector, the final one with what the sector is."""
-    found = golden.beats(places, table, bool(gather), size)
+    beats = golden.beats(places, table, bool(gather), size)
     count = len(places.words)
-    data = np.bincount(found.sector[~found.scale], minlength=count)
+    data = np.bincount(beats.sector[~beats.scale], minlength=count)
     # A sector without a beat of data has a final step without a beat.
-    sector = np.sort(np.concatenate([found.sector, np.flatnonzero(data == 0)]), kind="stable")
+    sector = np.sort(np.concatenate([beats.sector, np.flatnonzero(data == 0)]), kind="stable")
     final = np.append(np.diff(sector), 1) > 0
     beat = ~(final & (data[sector] == 0))
-    assert beat.sum() == found.index.size
+    assert beat.sum() == beats.index.size
 
     joins, index, scale = (np.zeros(sector.size, int) for _ in range(3))
-    index[beat], scale[beat] = found.index % (1 << WIDTH - 5), found.scale
-    _, lengths = golden.bursts(found)
-    joins[beat] = ~np.isin(np.arange(found.index.size), np.cumsum(lengths) - lengths)
+    index[beat], scale[beat] = beats.index % (1 << WIDTH - 5), beats.scale
+    _, lengths = golden.bursts(beats)
+    joins[beat] = ~np.isin(np.arange(beats.index.size), np.cumsum(lengths) - lengths)
     word = min(parameters()["sizes"])
     finer = {4: 0, 2: 1, 1: 2}[word]
     offset = places.address % 32 // word

@@ -149,13 +149,13 @@ def steps(places, size=4):
 
 def schedule(places, size=4):
     """Cycles of the sectors, from the first one's, if memory has a latency and no other limit."""
-    found, length = golden.beats(places, size=size), steps(places, size)
-    start, number = np.cumsum(length) - length, np.arange(found.index.size)
-    step = start[found.sector] + number - np.searchsorted(found.sector, found.sector)
+    beats, length = golden.beats(places, size=size), steps(places, size)
+    start, number = np.cumsum(length) - length, np.arange(beats.index.size)
+    step = start[beats.sector] + number - np.searchsorted(beats.sector, beats.sector)
     # A burst is asked for when a beat does not join it, or after the last step; then its beats come one a cycle.
-    _, beats = golden.bursts(found)
-    ends = np.append(step[np.cumsum(beats)[:-1]], length.sum())
-    arrival = np.maximum.accumulate(np.repeat(ends, beats) - number) + number
+    _, bursts = golden.bursts(beats)
+    ends = np.append(step[np.cumsum(bursts)[:-1]], length.sum())
+    arrival = np.maximum.accumulate(np.repeat(ends, bursts) - number) + number
     need = np.zeros(length.sum(), int)
     need[step] = arrival
     done = np.maximum.accumulate(need - np.arange(need.size)) + np.arange(need.size)
@@ -277,9 +277,9 @@ async def reads_no_more_than_may_be_outstanding(dut):
     stream = make.payloads(places)
     dut.sectors__ready.value = 0
     await bench.run({"ahead": stream, "now": stream}, {}, random, until=lambda: memory.cycle > 1200)
-    taken = sum(length for _, length, _ in memory.reads)
-    assert OUTSTANDING - 8 < taken - 2 <= OUTSTANDING, taken  # two sectors wait at the output
-    assert memory.most == taken - 2 if not stored() else memory.idle, (memory.most, taken)
+    total = sum(length for _, length, _ in memory.reads)
+    assert OUTSTANDING - 8 < total - 2 <= OUTSTANDING, total  # two sectors wait at the output
+    assert memory.most == total - 2 if not stored() else memory.idle, (memory.most, total)
 
 
 @cocotb.test
@@ -320,8 +320,8 @@ async def flags_each_error_response(dut):
     random = rng()
     bench, memory = await started(dut, make.SIZE, random, pause="seldom")
     places = make.rows(0x40, 20, 8)
-    found = golden.beats(places, make.TABLE)
-    for index in [*found.index[:12].tolist(), None]:
+    beats = golden.beats(places, make.TABLE)
+    for index in [*beats.index[:12].tolist(), None]:
         memory.errors = {index}
         await begin(dut, 1, 1)
         sectors, scales, _ = expect(memory.words, places, 1, 1)

@@ -63,18 +63,18 @@ def same_memory(words, expected, what):
 
 def bursts_are_golden(bursts, places, size):
     """The bursts are golden's, but for those that were closed because they saw as many steps as a window has."""
-    found = golden.beats(places, size=size)
-    _, length = golden.bursts(found)
+    beats = golden.beats(places, size=size)
+    _, length = golden.bursts(beats)
     got = np.array(bursts).reshape(-1, 2)
-    assert got[:, 1].sum() == found.index.size and (got[:, 1] <= 8).all()
+    assert got[:, 1].sum() == beats.index.size and (got[:, 1] <= 8).all()
     order = np.concatenate([np.arange(count) + start // 32 for start, count in got] or [[]])
-    assert (order == found.index).all(), "each beat once, in order"
+    assert (order == beats.index).all(), "each beat once, in order"
     starts, wanted = np.cumsum(got[:, 1]) - got[:, 1], np.cumsum(length) - length
     assert np.isin(wanted, starts).all(), "a burst that had to end went on"
     # The step in which each beat begins: one for each beat of a sector, and one for a sector without.
-    steps = np.maximum(np.bincount(found.sector, minlength=len(places.words)), 1)
-    rank = np.arange(found.index.size) - np.searchsorted(found.sector, found.sector)
-    step = (np.cumsum(steps) - steps)[found.sector] + rank
+    steps = np.maximum(np.bincount(beats.sector, minlength=len(places.words)), 1)
+    rank = np.arange(beats.index.size) - np.searchsorted(beats.sector, beats.sector)
+    step = (np.cumsum(steps) - steps)[beats.sector] + rank
     for k in np.flatnonzero(~np.isin(starts, wanted)):
         assert step[starts[k]] - step[starts[k - 1]] >= WINDOW, "a burst ended for no reason"
 

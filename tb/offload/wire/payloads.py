@@ -70,15 +70,15 @@ def blocks(random, mode, count, kind="any"):
 
 def with_halves(random, form, payload, sizes):
     """Blocks with a mask or a first byte get two bytes more, for their halves."""
-    found = []
+    result = []
     for block in cut(payload, sizes):
         two = random.integers(0, 256, 2, np.uint8)
         if form.kind == "mask":
-            found += [two, block]
+            result += [two, block]
             continue
         first = int(block[0]) + 2 if form.bits == 8 else int(block[0]) & 0xC0 | int(block[0]) + 2 & 63
-        found += [np.array([first], np.uint8), two, block[1:]]
-    return np.concatenate(found), sizes + 2
+        result += [np.array([first], np.uint8), two, block[1:]]
+    return np.concatenate(result), sizes + 2
 
 
 def blocks_of(random, form, count, kind):
@@ -133,14 +133,14 @@ def chunks(block, mode, size, begins=None):
     """A block as a CDU's eight chunks; a counted one's have up to 16 bytes each, or a row's, in any way."""
     form = block_format(mode)
     if form.kind == "counted":
-        random, left, found = np.random.default_rng(block), block.tobytes(), []
+        random, left, result = np.random.default_rng(block), block.tobytes(), []
         most = [16] * 8 if form.row == 8 else [1 + form.row, *[form.row] * 7]
         for k in range(8):
             count = int(random.integers(max(not k, len(left) - sum(most[k + 1 :])), min(most[k], len(left)),
                                         endpoint=True))
-            found.append(chunk(left[:count], 0, size))
+            result.append(chunk(left[:count], 0, size))
             left = left[count:]
-        return found
+        return result
     rows = split(block, mode, begins)
     front = block[: form.head].tobytes()
     return [chunk((b"" if k else front) + row, 0, size) for k, (_, row) in enumerate(rows)]
@@ -165,8 +165,8 @@ def owner(count, cdus):
 def even(random, mode, most=40):
     """As :func:`blocks`, of a number up to ``most`` that fills packets; of any that does where that is not luck."""
     if block_format(mode).segmented or block_format(mode).kind == "halves":
-        found = (blocks(random, mode, count) for count in range(2, 1000))
-        return next((payload, sizes) for payload, sizes in found if len(payload) % stream.PACKET == 0)
+        candidates = (blocks(random, mode, count) for count in range(2, 1000))
+        return next((payload, sizes) for payload, sizes in candidates if len(payload) % stream.PACKET == 0)
     while True:
         payload, sizes = blocks(random, mode, most)
         fills = np.flatnonzero(np.cumsum(sizes) % stream.PACKET == 0)

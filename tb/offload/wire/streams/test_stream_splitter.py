@@ -67,8 +67,8 @@ class Lanes(Streamed):
 
 
 def some(random, lanes, most=200):
-    found = streams(random, lanes.cdus, most)
-    return stream.weave(found), [len(data) for data in found]
+    parts = streams(random, lanes.cdus, most)
+    return stream.weave(parts), [len(data) for data in parts]
 
 
 @cocotb.test
