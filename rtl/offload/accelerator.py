@@ -239,10 +239,12 @@ class Accelerator(wiring.Component):
         sent, malformed = Signal(), Signal()
         settling = Signal(range(SETTLE))
         launched = Signal()  # what the lanes count is this tensor's
+        receives = Signal()  # it runs, and is decompressed; a register, as all of the splitter waits for it
         transfer = Signal()  # to the sender
         offered, ready, size = Signal(), Signal(), Signal(range(PACKET + 1))  # to the splitter, in the cycle before
         c.d.comb += [
             transfer.eq(leaves.valid & leaves.ready),
+            accept.eq(receives & ~abort),
             status.busy.eq(~idle | abort | queue.busy if queue else ~idle | abort),
             *([] if queue else [registers.done.eq(ended & ~abort)]),
         ]
@@ -288,12 +290,14 @@ class Accelerator(wiring.Component):
                 scan.add_states(c, works, busy, status.error)
             with c.State("launch"):
                 c.d.comb += [works.eq(1), launch.eq(~abort)]
+                c.d.sync += receives.eq(control.decompress)
                 c.next = "run"
             with c.State("run"):
-                c.d.comb += [works.eq(1), accept.eq(control.decompress & ~abort)]
+                c.d.comb += works.eq(1)
                 with c.If(busy):  # by now the lanes have cleared their counters
                     c.d.sync += launched.eq(1)
                 with c.If(~busy & Mux(control.decompress, ~splitter.busy, sent)):
+                    c.d.sync += receives.eq(0)
                     c.next = "settle"
                     if segmented:
                         c.d.sync += status.clipped.eq(Cat(group.each(lambda lane: lane.clipped)).any())
