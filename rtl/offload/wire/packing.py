@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 
 from actcodec.rtl.common.packer import Packer
+from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.offload.wire.row_cutter import RowCutter, beat_size, window_size
 
@@ -28,7 +29,9 @@ def packed(ports, cdu):
     m.submodules.cutter = cutter = RowCutter(modes)
     wiring.connect(m, packer.o, wiring.flipped(ports.bytes_o))
     wiring.connect(m, unpacker.o, cutter.bytes)
-    wiring.connect(m, cutter.o, cdu.rows_i)
+    m.submodules.rows = rows = Skid(cutter.o.p.shape(), half=True)  # when a row is taken is late
+    wiring.connect(m, cutter.o, rows.i)
+    wiring.connect(m, rows.o, cdu.rows_i)
     wiring.connect(m, wiring.flipped(ports.sectors_i), cdu.sectors_i)
     wiring.connect(m, cdu.sectors_o, wiring.flipped(ports.sectors_o))
     if cdu.scaled:
