@@ -29,9 +29,12 @@ def packed(ports, cdu):
     m.submodules.cutter = cutter = RowCutter(modes)
     wiring.connect(m, packer.o, wiring.flipped(ports.bytes_o))
     wiring.connect(m, unpacker.o, cutter.bytes)
-    m.submodules.rows = rows = Skid(cutter.o.p.shape(), half=True)  # when a row is taken is late
-    wiring.connect(m, cutter.o, rows.i)
-    wiring.connect(m, rows.o, cdu.rows_i)
+    rows = cutter.o
+    if granule == 1:  # when a row is taken is late, unless it passes as little as one of 32 bytes
+        m.submodules.rows = skid = Skid(rows.p.shape(), half=True)
+        wiring.connect(m, rows, skid.i)
+        rows = skid.o
+    wiring.connect(m, rows, cdu.rows_i)
     wiring.connect(m, wiring.flipped(ports.sectors_i), cdu.sectors_i)
     wiring.connect(m, cdu.sectors_o, wiring.flipped(ports.sectors_o))
     if cdu.scaled:
