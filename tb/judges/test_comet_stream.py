@@ -76,12 +76,12 @@ def test_symbols_reverses_steps(counts):
 def test_demands_keep_8_to_22_bits_in_every_lane(counts):
     book = Book(counts)
     _, lengths = huffman.steps(*values(2000, book.U, 1), book)
-    held = 8 + np.zeros(8, int)
+    bits = 8 + np.zeros(8, int)
     for length, asks in zip(lengths, interleave.demands(lengths), strict=True):
-        assert held.min() >= 8
-        assert held.max() <= 22
-        assert np.array_equal(asks, held < 16)
-        held = held + 8 * asks - length
+        assert bits.min() >= 8
+        assert bits.max() <= 22
+        assert np.array_equal(asks, bits < 16)
+        bits = bits + 8 * asks - length
 
 
 @EACH
