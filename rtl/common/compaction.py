@@ -58,9 +58,9 @@ def moves(m, counts, first=0):
 
 
 def move(m, counts, number):
-    """The control of one step, and the counts behind it, of which a bit less is left."""
+    """The control of one step, which is the lowest bit of each count, and the other bits, moved by this step."""
     # The count travels with its word, so that each step finds its bit where the word then is.
-    step = Cat(count[0] if len(count) else Const(0, 1) for count in counts)
+    step = Cat(count[0] for count in counts)
     return step, _down(m, [count[1:] for count in counts], 1 << number, step)
 
 

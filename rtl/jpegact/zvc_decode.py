@@ -53,8 +53,8 @@ class Decoder(wiring.Component):
         m = Module()
         words = Signal(8 * 8 * self.word, reset_less=True)
         nonzero, one = (Signal(8, reset_less=True, name=name) for name in ("nonzero", "one"))
-        # Of the three steps of the shifter the first is decided a cycle ahead, the others as they are done: rows are
-        # late, as the splitter's logic lies in front of them.
+        # The shifter's first step is decided in the cycle before, the other two in the cycle in which they are done:
+        # rows arrive late, after the splitter's logic.
         step, counts = compaction.move(m, compaction.zeros(m, self.i.p.mask), 0)
         later = [Signal.like(count, reset_less=True, name=f"later_{k}") for k, count in enumerate(counts)]
         last = Signal(reset_less=True)

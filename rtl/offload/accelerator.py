@@ -239,7 +239,7 @@ class Accelerator(wiring.Component):
         sent, malformed = Signal(), Signal()
         settling = Signal(range(SETTLE))
         launched = Signal()  # what the lanes count is this tensor's
-        receives = Signal()  # it runs, and is decompressed; a register, as all of the splitter waits for it
+        receives = Signal()  # a tensor is being decompressed; a register, as all of the splitter depends on it
         transfer = Signal()  # to the sender
         offered, ready, size = Signal(), Signal(), Signal(range(PACKET + 1))  # to the splitter, in the cycle before
         c.d.comb += [

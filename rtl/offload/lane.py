@@ -215,7 +215,7 @@ class Lane(wiring.Component):
             places["now"] = (sinks["now"], reads | streamed)
         for name, (sink, wanted) in places.items():
             forks = self._streamed and name == "now"
-            # When its places are wanted is late, and leads far into a walk.
+            # The sink's ready is late, and would reach far into the address generator.
             m.submodules[f"{name}_skid"] = skid = Skid(sink.p.shape(), half=True)
             wiring.connect(m, skid.o, sink)
             sink = skid.i

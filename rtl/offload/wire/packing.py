@@ -30,7 +30,7 @@ def packed(ports, cdu):
     wiring.connect(m, packer.o, wiring.flipped(ports.bytes_o))
     wiring.connect(m, unpacker.o, cutter.bytes)
     rows = cutter.o
-    if granule == 1:  # when a row is taken is late, unless it passes as little as one of 32 bytes
+    if granule == 1:  # the CDU's ready is late, except where rows of 32 bytes pass ZVD alone
         m.submodules.rows = skid = Skid(rows.p.shape(), half=True)
         wiring.connect(m, rows, skid.i)
         rows = skid.o
