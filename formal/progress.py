@@ -15,6 +15,7 @@ from actcodec.rtl.comet.book import LENGTHS, Book
 from actcodec.rtl.comet.payloads import LANES
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
 from actcodec.units import UNITS
+from formal import interleaving
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import outputs, peeked
@@ -230,6 +231,8 @@ def proofs():
                            dict(way.options)))
     found.append(Proof("huffman", "ends", lambda folder: decodes(UNITS["huffman"].build(), 12, folder),
                        "bytes_i to rounds_o, 12 willing cycles"))
+    found += [Proof("interleave", "ends", interleaving.deep, "bytes of any lane"),
+              Proof("interleave", "ends", interleaving.moves, f"{interleaving.PATIENCE} willing cycles, such bytes")]
     found.append(Proof("book", "legal", lambda _: book(Book()), options={"depth": 20}))
     for cdus, patience in ((1, 73), (2, 87)):
         found.append(Proof("tensor_plan", "ends", lambda _, cdus=cdus, patience=patience: plans(

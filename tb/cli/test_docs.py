@@ -188,10 +188,11 @@ def test_what_the_bench_leaves_can_be_recorded(tmp_path):
     before = rates.load()
     after = rates.merge(before, tmp_path)
     assert json.loads(rates.text(after)) == after
-    assert after["speed"] == before["speed"] and after["coders"]["jpeg80"]["cycles"]["8"] == [8.03, 8.02]
+    assert after["speed"] == before["speed"]
+    assert after["coders"]["jpeg80"]["cycles"]["8"] == before["coders"]["jpeg80"]["cycles"]["8"]
     assert after["rates"]["division"] == {way: dict.fromkeys(("8", "28", "224"), 8.04) for way in rates.WAYS}
-    assert after["rates"]["sfpr"]["compress"] | {"8": 8.26, "28": 8.04, "224": 8.01} == (
-        before["rates"]["sfpr"]["compress"])
+    for width, cycles in before["rates"]["sfpr"]["compress"].items():
+        assert after["rates"]["sfpr"]["compress"][width] == (8.04 if width in ("8", "28", "224") else cycles)
     assert after["tensors"]["division"] == after["tensors"]["brc"] == [360, 360]
     assert after["offload"]["8x"]["rates"] == before["offload"]["8x"]["rates"] | {"1": 50.0, "4": 50.0}
     assert after["streams"]["comet"]["0.0635"]["4"] == [0.9766, 0.9766, 0.9846, 0.9846]

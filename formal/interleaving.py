@@ -1,0 +1,150 @@
+"""COMET's interleaving goes on while its neighbours are willing, as its FIFOs are as deep as lengths of codes demand.
+
+No tool finds by itself why. So one harness counts the bits that a lane has given, remembers how many they were when
+each step came that may still wait, and says of both FIFOs what follows: the argument of
+:class:`~actcodec.rtl.comet.interleave.Interleave`, each line of which follows from the others a cycle earlier. It
+counts bits modulo 256 and bytes modulo 32, more than can be inside. The other harness assumes of each lane what the
+first one proves of any.
+"""
+
+from itertools import pairwise
+
+from amaranth.hdl import Array, Cat, Mux, Signal
+
+from actcodec.rtl.comet.interleave import BYTES, SPARE, STEPS
+from actcodec.rtl.comet.payloads import LANES
+from actcodec.units import UNITS
+from formal.harness import Harness
+from formal.inside import named, outputs, peeked
+
+__all__ = ["deep", "moves"]
+
+DEEP = "bytes that are given and not asked for wait: behind 23 steps none is missing, before them there is room"
+FIFOS = "what FIFOs say of themselves agrees, and nothing comes when one is full"
+BEGINS = "a tensor begins with nothing inside"
+GIVEN = "a step gives 1 to 8 bits"
+ASKS = "a step asks for the bytes in which it has the first bit"
+ASKED = "so many bytes have been asked for when a step leaves"
+MOVES = "until its last output has gone, a beat comes or goes"
+DEPTH = STEPS + SPARE  # of the FIFO of steps
+FEW = STEPS - 1  # steps that may wait for a byte
+NEGATIVE = 28  # of numbers of bytes, modulo 32
+PATIENCE = 2
+
+
+class Fifo:
+    """What a FIFO says of itself: how much waits behind its register, and whether there is anything in that."""
+
+    def __init__(self, level, some, any_, depth):
+        self.some, self.count, self.full = some, (level + some)[:5], level == depth - 1
+        self.sound = (level < depth) & (any_ == level.any()) & (some | ~any_)
+
+
+class Inside:
+    """A harness, and what is to be seen inside of the unit."""
+
+    def __init__(self, folder):
+        component = named(UNITS["interleave"].build())
+        parts = ("level", "some", "any")
+        words = [f"step_{k}" for k in range(DEPTH - 1)]
+        lanes = [[f"{name}_{lane}" for lane in range(LANES)] for name in ("part", "byte")]
+        names = ["full", "goes", "clear", "ending", "opening", "finished", "leaving", "final", "asks", "step_head",
+                 *words, *lanes[0], *(f"{name}_{part}" for name in ("step", *lanes[1]) for part in parts)]
+        self.h = h = Harness(component, peeked(component, folder, *names))
+        self.seen = seen = outputs(h.text, names)
+        self.unit = unit = h.unit(**{f"o_{name}": value for name, value in seen.items()})
+        self.words = [seen[name] for name in (*words, "step_head")]  # the newest one first, the next one last
+        self.parts = [seen[name] for name in lanes[0]]
+        self.bytes = [[seen[f"{name}_{part}"] for part in parts] for name in lanes[1]]
+        self.steps = Fifo(*(seen[f"step_{part}"] for part in parts), DEPTH)
+        self.level = seen["step_level"]
+        self.comes, self.leaves = unit.i.valid & unit.i.ready, unit.o.valid & unit.o.ready
+        self.reset = seen["clear"] & ~seen["ending"]  # the cycle behind it, in which nothing comes
+
+    def __getattr__(self, name):
+        return self.seen[name]
+
+
+def _deep(fifo, inside, head):
+    """What is proved of one lane, and assumed of each."""
+    asked = inside.opening | (inside.steps.some & head)
+    return Cat(~fifo.full | (inside.steps.count > FEW),
+               inside.ending | (inside.steps.count <= FEW) | ~asked | fifo.some).all()
+
+
+def deep(folder):
+    """The harness for one lane."""
+    unit = Inside(folder)
+    h, m, i, steps, ending = unit.h, unit.h.m, unit.unit.i, unit.steps, unit.ending
+    lane = h.rigid(range(LANES), "lane")
+    takes = unit.comes & ~i.p.end
+    size, part = i.p.size[lane], Array(unit.parts)[lane]
+    asks, head, *words = ((word >> lane)[0] for word in (unit.asks, unit.words[-1], *unit.words))
+    fifo = Fifo(*(Array(signals)[lane] for signals in zip(*unit.bytes, strict=True)), BYTES + SPARE)
+
+    # Each has to hold if all have held before: what comes first cannot fail, and so nothing does.
+    held, all_ = Signal(init=1, name="held"), []
+
+    def check(name, condition):
+        all_.append(condition)
+        h.check(name, ~held | condition)
+
+    def having(bits):
+        """Bytes that have any of so many bits."""
+        return (bits + 7)[3:8]
+
+    # The lane's bits, also when each of the last steps came; bytes asked for, and one until the first ones have left.
+    bits, asked, begun = Signal(8, name="bits"), Signal(5, init=1, name="asked"), Signal(name="begun")
+    given = [Signal(8, name=f"given_{k}") for k in range(DEPTH)]
+    with m.If(unit.finished):
+        m.d.sync += [bits.eq(0), asked.eq(1), begun.eq(0)]
+    with m.Else():
+        m.d.sync += asked.eq(asked + (unit.goes & ~unit.opening & head))
+        with m.If(takes):
+            m.d.sync += [begun.eq(1), bits.eq(bits + size + 1), given[0].eq(bits),
+                         *(after.eq(before) for before, after in pairwise(given))]
+    first = Array([given[-1], *given])[steps.count]  # the next step that leaves
+    check(FIFOS, Mux(unit.reset, unit.full, unit.full | ~(fifo.full | steps.full)))
+    check(FIFOS, fifo.sound & steps.sound)
+    check(BEGINS, Mux(begun, ~unit.reset & (~unit.opening | steps.some), unit.opening & ~steps.some & (bits == 0)))
+    check(BEGINS, unit.clear | Mux(ending, (part == 0) & asks, (part == bits[:3]) & (begun | asks)))
+    # A step gives 1 to 8 bits, and asks for the bytes in which it has any.
+    for k, before in enumerate(given):
+        since = (bits - before)[:8]
+        check(GIVEN, ~((steps.count > k) | (begun & (k == 0))) | ((since > k) & (since <= 8 * (k + 1))))
+    for k, (before, after, word) in enumerate(zip(given[1:], given[:-1], words[:-1], strict=True)):
+        check(ASKS, (unit.level <= k) | (word == (having(after) - having(before))[:5]))
+    check(ASKS, ~begun | ending | (asks == (having(bits) - having(given[0]))[:5]))
+    # So many bytes have been asked for when the next step leaves; of what has been given, the others wait.
+    now = Mux(steps.some, having(first) - head, Mux(ending, having(given[0]), having(bits) - asks))
+    check(ASKED, asked == Mux(begun | ~(ending | unit.reset), now + 2, 1)[:5])
+    check(ASKED, ~unit.opening | ((asked == 1) & (~steps.some | (first == 0))))
+    waits = (Mux(ending, having(bits), bits[3:]) - asked + unit.opening)[:5]
+    check(DEEP, fifo.count == Mux(ending & (waits >= NEGATIVE), 0, waits))
+    check(DEEP, _deep(fifo, unit, head))
+    m.d.sync += held.eq(held & Cat(all_).all())
+    return h
+
+
+def moves(folder):
+    """The harness for all lanes."""
+    unit = Inside(folder)
+    h, m, i, o, steps, ending = unit.h, unit.h.m, unit.unit.i, unit.unit.o, unit.steps, unit.ending
+    fifos = [steps, *(Fifo(*signals, BYTES + SPARE) for signals in unit.bytes)]
+    for lane, fifo in enumerate(fifos[1:]):
+        h.assume(_deep(fifo, unit, unit.words[-1][lane]))
+    # Tensors follow one another, until one is the last.
+    closing, owed = Signal(name="closing"), Signal(2, name="owed")
+    h.assume(~i.valid | ~closing)
+    m.d.sync += [closing.eq(closing | (unit.comes & i.p.end & h.free(1, "closes"))),
+                 owed.eq(owed + (unit.comes & i.p.end) - (unit.leaves & o.p.last))]
+    stuck = Signal(range(PATIENCE + 2), name="stuck")
+    with m.If(unit.comes | unit.leaves | unit.clear | (closing & (owed == 0))):
+        m.d.sync += stuck.eq(0)
+    with m.Elif((i.valid | closing) & o.ready & (stuck <= PATIENCE)):
+        m.d.sync += stuck.eq(stuck + 1)
+    h.check(MOVES, Mux(stuck == 0, 1, Mux(stuck == 1, unit.leaving | o.valid, (stuck == PATIENCE) & o.valid)))
+    h.check(MOVES, owed == ending + (unit.leaving & unit.final) + (o.valid & o.p.last))
+    h.check(MOVES, Cat(fifo.sound for fifo in fifos).all())
+    h.check(MOVES, Mux(unit.reset, unit.full, unit.full == Cat(fifo.full for fifo in fifos).any()))
+    return h
