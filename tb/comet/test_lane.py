@@ -28,7 +28,7 @@ CONFIGS, STREAMS = lorenzo.CONFIGS, chance.STREAMS
 FLAT = [(1, 1), (3, 5), (2, 300), (1, 3, 5, 8), (2, 3, 11, 13), (700, 1)]
 # Tiles in rows of one, two, three and more, ragged widths and heights, channels that end inside of tiles.
 TILED = [(1, 1, 8, 8), (1, 5, 8, 8), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14), (1, 3, 11, 40)]
-OTHERS = [Accelerator(4, chance.EVERY), Accelerator(1, STREAMS), Accelerator(3, STREAMS)]
+OTHERS = [chance.LANES, Accelerator(1, STREAMS), Accelerator(3, STREAMS)]
 
 
 @pytest.fixture(params=[chance.LANE, *regress(*OTHERS)], ids=lambda it: f"{it.cdus}-{len(it.modes)}")

@@ -34,10 +34,9 @@ from tb.soak.frames import Frame, framed
 from tb.soak.session import Session
 
 COUNTED = ("sfpr", *reference.CODERS, "brc", "jpeg-base")
-WHOLE = [chance.LANE, Accelerator(4, chance.EVERY)]
+WHOLE = [chance.LANE, chance.LANES]
 TWO = Accelerator(2, JPEG_ACT, memory="independent")  # several lanes that are soon compiled
-OTHERS = [Accelerator(8, JPEG_ACT), Accelerator(3, COUNTED, coders=2),
-          Accelerator(2, chance.EVERY, formats=chance.FORMATS), chance.LUTS]
+OTHERS = [Accelerator(8, JPEG_ACT), Accelerator(3, COUNTED, coders=2), chance.LUTS]
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]

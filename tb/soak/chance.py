@@ -13,14 +13,15 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import asked
 
-__all__ = ["EQUIPPED", "FEW", "FOUND", "LANE", "LARGE", "LUTS", "RINGS", "WHOLE", "accelerator", "around", "job",
-           "memory", "pattern", "window"]
+__all__ = ["EQUIPPED", "FEW", "FOUND", "LANE", "LANES", "LARGE", "LUTS", "RINGS", "WHOLE", "accelerator", "around",
+           "job", "memory", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
 EVERY = tuple(mode.name for mode in codecs.lane_modes())
 FORMATS = tuple(limits.FORMATS)
 LANE = Accelerator(1, EVERY, formats=FORMATS)  # which many tests use, as it takes long to compile
+LANES = Accelerator(4, EVERY, formats=FORMATS)  # four of the same
 SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True, queue=8)  # with all that is optional
 LARGE = Accelerator(3, EVERY, payload="both", scan=True, queue=16)  # with all modes, and all of it but formats
