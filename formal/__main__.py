@@ -1,4 +1,4 @@
-"""``python -m formal [UNIT ...]``: proves what formal/catalogue.py lists, and shows that broken units are found out."""
+"""``python -m formal [UNIT ...]``: proves what formal/catalogue.py lists, and shows that broken units are caught."""
 
 import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -17,9 +17,9 @@ from formal.catalogue import decide, proofs
 COLUMNS = ("unit", "property", "how", "s", "broken by")
 
 
-def rows(found):
+def rows(outcomes):
     """The table's: for each result of {proof: results} what the columns say."""
-    for proof, results in found.items():
+    for proof, results in outcomes.items():
         for result in results:
             how = f"{result.status}: {result.method}" if result.status in ("failed", "open") else result.method
             yield proof.label, result.name, how, f"{result.seconds:.1f}", result.fault or "nothing"
@@ -48,7 +48,7 @@ def main(units, jobs, limit, renew):
     if unknown := set(units) - set(names):
         raise click.UsageError(f"no proofs of {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
     todo = [name for name, proof in known.items() if not units or proof.unit in units]
-    found, errors = {}, []
+    outcomes, errors = {}, []
     with progress(console) as bars, ProcessPoolExecutor(jobs, mp_context=get_context("spawn"),
                                                         initializer=partial(os.nice, 10)) as pool:
         task = bars.add_task("proving", total=len(todo))
@@ -59,16 +59,16 @@ def main(units, jobs, limit, renew):
             if run.exception():
                 errors.append(f"{name}: {run.exception()}")
                 continue
-            key, found[name] = run.result()
-            if renew and all(result.good for result in found[name]):
-                records.renew("proofs", {name: entry(known[name], key, found[name])}, known)
-            for result in found[name]:
+            key, outcomes[name] = run.result()
+            if renew and all(result.good for result in outcomes[name]):
+                records.renew("proofs", {name: entry(known[name], key, outcomes[name])}, known)
+            for result in outcomes[name]:
                 if not result.good:
                     what = "nothing that breaks it was found" if result.status in ("proved", "bounded") else (
                         f"{result.status} ({result.method})" + (f", see {result.trace}" if result.trace else ""))
                     errors.append(f"{known[name].unit}: {result.name}: {what}")
                     bars.console.print(errors[-1], style="red", markup=False, soft_wrap=True)
-    table = {known[name]: found[name] for name in todo if name in found}
+    table = {known[name]: outcomes[name] for name in todo if name in outcomes}
     shown = Table(*COLUMNS)
     for row in rows(table):
         shown.add_row(*row)

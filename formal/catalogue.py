@@ -43,8 +43,8 @@ class Proof:
 @cache
 def proofs():
     """All proofs, by name."""
-    found = [proof for theme in THEMES for proof in import_module(f"formal.{theme}").proofs()]
-    return {proof.name: proof for proof in found}
+    every = [proof for theme in THEMES for proof in import_module(f"formal.{theme}").proofs()]
+    return {proof.name: proof for proof in every}
 
 
 def decide(name, limit=600, build=BUILD):

@@ -3,7 +3,7 @@
 An adversary stops giving once the tensor has ended, at whatever time. From then on outputs may be stalled for as long
 as one likes, but whenever none is offered for some cycles on end, the last beat has left.
 
-And units that have to be told of a tensor never stop for good, whatever legal tensor it is: when all inputs offer and
+And units that need a pulse before a tensor never stop for good, whatever legal tensor it is: when all inputs offer and
 all outputs take for some cycles on end, something moves, until the last beat has left.
 """
 
@@ -28,7 +28,7 @@ PATIENCE = {"sfpr": 4, "transpose": 8, "dct8": 6, "dct": 22, "binarize": 1, "bit
 BLOCKS = ("transpose", "dct")
 
 
-# Cycles in which nothing moves though all could, in a unit that is told of a tensor; and cycles from reset for which
+# Cycles in which nothing moves though all could, in a unit that needs such a pulse; and cycles from reset for which
 # that is proved. With room for one base less, the encoder stops for good in cycle 21.
 TENSORS = {"division_encode": (8, 30), "division_decode": (6, 30)}
 
@@ -44,12 +44,12 @@ def ends(component, patience, blocks):
             h.drive(value, h.rigid(value.shape(), name))
     (i,) = [port for comes, port in streams if comes]
     outputs = [port for comes, port in streams if not comes]
-    taken, closing, closes = i.valid & i.ready, Signal(name="closing"), h.free(1, "closes")
+    comes, closing, closes = i.valid & i.ready, Signal(name="closing"), h.free(1, "closes")
     h.assume(~closing | ~i.valid)
-    m.d.sync += closing.eq(closing | (taken & i.p.last & closes))
+    m.d.sync += closing.eq(closing | (comes & i.p.last & closes))
     if blocks:
         row = Signal(3, name="row")
-        m.d.sync += row.eq(row + taken)
+        m.d.sync += row.eq(row + comes)
         h.assume(~i.valid | ~i.p.last | (row == 7))
     quiet = Signal(range(patience + 2), name="quiet")
     m.d.sync += quiet.eq(0)
@@ -57,7 +57,7 @@ def ends(component, patience, blocks):
         m.d.sync += quiet.eq(quiet + (quiet != patience + 1))
     for k, port in enumerate(outputs):
         left, moves = Signal(name=f"left_{k}"), port.valid & port.ready
-        m.d.sync += left.eq(~taken & Mux(moves, port.p.last, left))  # what is taken leaves later
+        m.d.sync += left.eq(~comes & Mux(moves, port.p.last, left))  # what comes leaves later
         h.check(ENDS, (quiet <= patience) | left)
     return h
 

@@ -73,15 +73,15 @@ def peeked(component, folder, *names, cut=()):
     may have any value in any cycle: what holds all the same holds of the unit."""
     text = flat(component, folder, *(f"cutpoint w:{name}" for name in cut))
     for index, name in enumerate(names):
-        text, found = re.subn(rf"^  wire (width \d+ )?(\\{re.escape(name)})$", rf"  wire \1output {FIRST + index} \2",
+        text, count = re.subn(rf"^  wire (width \d+ )?(\\{re.escape(name)})$", rf"  wire \1output {FIRST + index} \2",
                               text, flags=re.M)
-        if not found:
+        if not count:
             raise ValueError(f"there is no signal {name}")
     return text
 
 
 def outputs(text, names):
     """Signals as wide as the outputs ``names`` of a module's RTLIL, by name."""
-    found = re.findall(r"^  wire (?:width (\d+) )?output \d+ \\(\S+)$", text, re.M)
-    widths = {name: int(width or 1) for width, name in found}
+    ports = re.findall(r"^  wire (?:width (\d+) )?output \d+ \\(\S+)$", text, re.M)
+    widths = {name: int(width or 1) for width, name in ports}
     return {name: Signal(widths[name], name=name.replace(".", "_")) for name in names}

@@ -217,9 +217,9 @@ def carries(decompress, outstanding, folder):
 
 
 def proofs():
-    found = [Proof("payload", "axi", lambda folder, way=way: carries(way, 16, folder),
+    every = [Proof("payload", "axi", lambda folder, way=way: carries(way, 16, folder),
                    f"{('writes', 'reads')[way]}, outstanding 16, {WIDTH} bits of address") for way in (0, 1)]
-    return found + [
+    return every + [
         Proof(unit, "axi", lambda folder, build=build, memory=memory, size=size: build(memory, size, folder),
               f"{memory} memory, outstanding {size}, {WIDTH} bits of address")
         for unit, build, size in (("reader", reads, 16), ("writer", writes, 5)) for memory in ("shared", "independent")]

@@ -95,10 +95,10 @@ def unpacker(i_size, o_size):
     h.assume(~(unit.next & dropping))
     counted = Beat(word.moves & ~dropping, word.items, word.count, Const(0))
     inside, left = Signal(range(64), name="bytes"), Signal(range(64), name="left")
-    taken = Mux(unit.take > inside, inside, unit.take)[:len(unit.take)]
-    h.m.d.comb += left.eq(inside - Mux(moves(unit.o), taken, 0) + Mux(counted.moves, counted.count, 0))
+    amount = Mux(unit.take > inside, inside, unit.take)[:len(unit.take)]
+    h.m.d.comb += left.eq(inside - Mux(moves(unit.o), amount, 0) + Mux(counted.moves, counted.count, 0))
     h.m.d.sync += inside.eq(Mux(unit.next, 0, left))
-    follow(h, counted, Beat(moves(unit.o), list(unit.o.p.data), taken, Const(0)),
+    follow(h, counted, Beat(moves(unit.o), list(unit.o.p.data), amount, Const(0)),
            i_size * (-(-(i_size - 1 + o_size) // i_size) + 1) + 1, forgets=unit.next)
     shown = list(unit.o.p.data)
     h.check("short, and zeros, where bytes are missing",
@@ -177,14 +177,14 @@ def receiver(size):
     well = tidy(i.tkeep) & (i.tkeep.all() | i.tlast)
     zeroed = [Mux(i.tkeep[k], i.tdata.word_select(k, 8), 0) for k in range(size)]
     begun, dropping = Signal(name="begun"), Signal(name="dropping")
-    taken = i.tvalid & i.tready
-    with h.m.If(taken):
+    comes = i.tvalid & i.tready
+    with h.m.If(comes):
         h.m.d.sync += begun.eq(~i.tlast)
-    h.m.d.sync += dropping.eq((dropping | (unit.abort & begun)) & ~(taken & i.tlast))
-    follow(h, Beat(taken & ~dropping, zeroed, Mux(well, sum(i.tkeep), size), i.tlast), chunk(unit.o), 0)
+    h.m.d.sync += dropping.eq((dropping | (unit.abort & begun)) & ~(comes & i.tlast))
+    follow(h, Beat(comes & ~dropping, zeroed, Mux(well, sum(i.tkeep), size), i.tlast), chunk(unit.o), 0)
     h.check(FULL, ~unit.o.valid | (full(unit.o.p) & padded(unit.o.p)))
     h.check("malformed tells of every such beat",
-            unit.malformed == h.past(taken & ~dropping & ~well))
+            unit.malformed == h.past(comes & ~dropping & ~well))
     drains(h, i.tvalid & unit.run & ~dropping & ~unit.o.valid, 1, DRAINS)
     return h
 

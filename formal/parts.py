@@ -35,14 +35,14 @@ def owners(name, folder, component=None):
     modules = json.loads((folder / "unit.json").read_text())["modules"]
     edge = {port: one["bits"] for port, one in modules["unit"]["ports"].items()}
     outputs = {port for port, one in modules["unit"]["ports"].items() if one["direction"] == "output"}
-    found = {}
+    parts = {}
     for port in ports(component.signature.create(), component.signature):
         if port.sends:
             prefix = next(port.name + end for end in ("__", "_", "") if f"{port.name}{end}valid" in outputs)
             payload = [bit for other in outputs if other.startswith(prefix) and other != f"{prefix}valid"
                        for bit in edge[other]]
-            found[port.name] = ".".join(_path(modules, *edge[f"{prefix}valid"], *edge[f"{prefix}ready"], payload))
-    return found
+            parts[port.name] = ".".join(_path(modules, *edge[f"{prefix}valid"], *edge[f"{prefix}ready"], payload))
+    return parts
 
 
 def _path(modules, valid, ready, payload):

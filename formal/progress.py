@@ -224,21 +224,21 @@ def plans(component, patience):
 
 
 def proofs():
-    found = []
+    every = []
     for way in WAYS:
         note = f"{way.i} to {way.o}, {way.patience} willing cycles"
-        found.append(Proof(way.unit, "ends", lambda _, way=way: ends(UNITS[way.unit].build(), way), note,
+        every.append(Proof(way.unit, "ends", lambda _, way=way: ends(UNITS[way.unit].build(), way), note,
                            dict(way.options)))
-    found.append(Proof("huffman", "ends", lambda folder: decodes(UNITS["huffman"].build(), 12, folder),
+    every.append(Proof("huffman", "ends", lambda folder: decodes(UNITS["huffman"].build(), 12, folder),
                        "bytes_i to rounds_o, 12 willing cycles"))
-    found += [Proof("interleave", "ends", interleaving.deep, "bytes of any lane"),
+    every += [Proof("interleave", "ends", interleaving.deep, "bytes of any lane"),
               Proof("interleave", "ends", interleaving.moves, f"{interleaving.PATIENCE} willing cycles, such bytes")]
-    found.append(Proof("book", "legal", lambda _: book(Book()), options={"depth": 20}))
+    every.append(Proof("book", "legal", lambda _: book(Book()), options={"depth": 20}))
     for cdus, patience in ((1, 73), (2, 87)):
-        found.append(Proof("tensor_plan", "ends", lambda _, cdus=cdus, patience=patience: plans(
+        every.append(Proof("tensor_plan", "ends", lambda _, cdus=cdus, patience=patience: plans(
             TensorPlan(cdus, 32), patience), f"{cdus} CDU{'s' * (cdus > 1)}, 32 bits, {patience} cycles",
             {"bounds": {DONE: patience + 17}, "depth": patience + 17}))
-    found.append(Proof("align", "ends", lambda _: moves(UNITS["align"].build(), 6), "6 willing cycles", {"depth": 50}))
-    found.append(Proof("address_generator", "ends", lambda _: walks(UNITS["address_generator"].build(edges=True), 28),
+    every.append(Proof("align", "ends", lambda _: moves(UNITS["align"].build(), 6), "6 willing cycles", {"depth": 50}))
+    every.append(Proof("address_generator", "ends", lambda _: walks(UNITS["address_generator"].build(edges=True), 28),
                        "edges, 28 cycles", {"depth": 50}))
-    return found
+    return every

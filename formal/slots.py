@@ -74,21 +74,21 @@ def inside(component, folder, *names):
     places = [f"turns.at__{c}" for c in range(cdus)]
     names = [*(f"turns.{name}" for name in (*PORTS, "pending", "done", "spot")), *places, *names]
     h = Harness(component, peeked(component, folder, *names))
-    found = outputs(h.text, names)
-    unit = h.unit(**{f"o_{name}": value for name, value in found.items()})
+    seen = outputs(h.text, names)
+    unit = h.unit(**{f"o_{name}": value for name, value in seen.items()})
     h.near = "unit/w:turns.* unit/w:at_* unit/w:left_* unit/w:final_* %u %u %u %ci2"
-    inner = SimpleNamespace(**{name: found[f"turns.{name}"] for name in PORTS})
-    return h, unit, found, *model(h, inner, [found[name] for name in places], found["turns.pending"],
-                                  found["turns.done"], found["turns.spot"], cdus)
+    inner = SimpleNamespace(**{name: seen[f"turns.{name}"] for name in PORTS})
+    return h, unit, seen, *model(h, inner, [seen[name] for name in places], seen["turns.pending"],
+                                  seen["turns.done"], seen["turns.spot"], cdus)
 
 
 def collector(cdus, folder):
     """An adversary marks a turn, whichever, and follows it: waiting beside its packet, in it, and away."""
     own = [f"{name}_{c}" for c in range(cdus) for name in ("at", "word")]
-    h, unit, found, open_, before = inside(StreamCollector(cdus), folder, "fills", "closes", "end", *own)
-    m, o, fills, end = h.m, unit.o, found["fills"], found["end"]
-    at, words, place = ([found[f"{name}{c}"] for c in range(cdus)] for name in ("at_", "word_", "turns.at__"))
-    moves, advance, leaves = found["turns.moves"], ~o.valid | o.ready, o.valid & o.ready
+    h, unit, seen, open_, before = inside(StreamCollector(cdus), folder, "fills", "closes", "end", *own)
+    m, o, fills, end = h.m, unit.o, seen["fills"], seen["end"]
+    at, words, place = ([seen[f"{name}{c}"] for c in range(cdus)] for name in ("at_", "word_", "turns.at__"))
+    moves, advance, leaves = seen["turns.moves"], ~o.valid | o.ready, o.valid & o.ready
     goes_on = open_.any()
 
     within = Signal(range(2 * SLOTS + cdus), name="within")  # turns
@@ -99,7 +99,7 @@ def collector(cdus, folder):
     h.check(PACKED, within == Mux(o.valid, packet, 0) + here)
     h.check(PACKED, ~o.valid | ((o.p.count[:3] == 0) & (packet != 0) & (packet <= SLOTS)))
     h.check(PACKED, ~o.valid | (o.p.last == (~goes_on & ~fills)) & (o.p.last | (packet == SLOTS)))
-    h.check(PACKED, ~fills | ((found["closes"] == ~goes_on) & (end != 0) & (end <= SLOTS)))
+    h.check(PACKED, ~fills | ((seen["closes"] == ~goes_on) & (end != 0) & (end <= SLOTS)))
     h.check(PACKED, ~fills | ((before == Mux(end == SLOTS, 0, end)) & (~goes_on | (end == SLOTS))))
     follow_up(h, PACKED, PLACES)
 
@@ -134,15 +134,15 @@ def collector(cdus, folder):
 
 def splitter(cdus, folder):
     own = [f"{name}_{c}" for c in range(cdus) for name in ("left", "tail", "final")]
-    h, unit, found, open_, _ = inside(StreamSplitter(cdus), folder, "owed", "ending", *own)
+    h, unit, seen, open_, _ = inside(StreamSplitter(cdus), folder, "owed", "ending", *own)
     m, running = h.m, unit.wants
     h.assume(~unit.start | ~unit.busy)
     h.assume(~unit.i.valid | (full(unit.i.p) & (unit.i.p.count <= SLOTS * TURN)))
-    h.check(SHARE, running | found["ending"] | ~open_.any() | unit.short)
-    h.check(SHARE, ~(running & found["ending"]))
+    h.check(SHARE, running | seen["ending"] | ~open_.any() | unit.short)
+    h.check(SHARE, ~(running & seen["ending"]))
     for c, o in enumerate(unit.o):
-        left, tail, final = (found[f"{name}_{c}"] for name in ("left", "tail", "final"))
-        owed, goes_on = found["owed"][c], open_[c]
+        left, tail, final = (seen[f"{name}_{c}"] for name in ("left", "tail", "final"))
+        owed, goes_on = seen["owed"][c], open_[c]
         size, given, ended = Signal(32, name=f"size_{c}"), Signal(33, name=f"given_{c}"), Signal(
             name=f"ended_{c}", init=1)
         with m.If(o.valid & o.ready):

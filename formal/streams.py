@@ -39,14 +39,14 @@ def ports(interface, signature):
     """All streams of an interface: Amaranth's, and the channels of AXI with their flat ports."""
     flat = {"__".join(map(str, path)): (member.flow, Value.cast(value))
             for path, member, value in signature.flatten(interface)}
-    found = []
+    ports = []
     for name, (flow, valid) in flat.items():
         prefix = name.removesuffix("valid")
         if prefix != name and prefix + "ready" in flat:
             payload = [value for other, (way, value) in flat.items()
                        if other.startswith(prefix) and way == flow and other != name]
-            found.append(Port(prefix.rstrip("_"), flow is not In, valid, flat[prefix + "ready"][1], Cat(payload)))
-    return found
+            ports.append(Port(prefix.rstrip("_"), flow is not In, valid, flat[prefix + "ready"][1], Cat(payload)))
+    return ports
 
 
 def held(h, port):
@@ -248,7 +248,7 @@ INSIDE = (("dct8", "the second of dct", lambda: Dct8(14, 18, fraction=0, half=Tr
 
 def proofs():
     """Both rules for every unit of the catalogue that sends a stream."""
-    found = [Proof(name, "holds", lambda _, build=build, surround=surround: keeps(build(), surround, polite=True), note)
+    every = [Proof(name, "holds", lambda _, build=build, surround=surround: keeps(build(), surround, polite=True), note)
              for name, note, build, surround in INSIDE]
     for name, unit in UNITS.items():
         if name in WIRES:
@@ -263,8 +263,8 @@ def proofs():
         note = ", ".join(f"{key} {' '.join(value) if isinstance(value, tuple) else value}"
                          for key, value in SMALL.get(name, {}).items())
         if name not in WHOLE:
-            found.append(Proof(name, "holds", lambda _, name=name, build=build: keeps(
+            every.append(Proof(name, "holds", lambda _, name=name, build=build: keeps(
                 build(), SURROUNDINGS.get(name), polite=True), note))
-        found.append(Proof(name, "independent", lambda folder, build=build: independent(build(), folder), note,
+        every.append(Proof(name, "independent", lambda folder, build=build: independent(build(), folder), note,
                            {"depth": 3, "faults": 255, "seed": SEEDS.get(name, 1)}))
-    return found
+    return every
