@@ -62,7 +62,8 @@ def test_values_of_16_bits_go_through_a_coder(dtype):
         np.testing.assert_array_equal(*map(words, back))
 
 
-def test_hardware_counts_what_golden_counts_in_eight_cycles_a_block():
+@pytest.mark.parametrize("cdus", [1, *regress(4)])
+def test_hardware_counts_what_golden_counts_in_eight_cycles_a_block(cdus):
     from actcodec import codecs
     from actcodec.sim import rtl_engine
 
@@ -70,7 +71,7 @@ def test_hardware_counts_what_golden_counts_in_eight_cycles_a_block():
     x[:, 1::32] = np.nan
     x[0, 2] = np.inf
     mode = codecs.find("mx")
-    options = mode.option_values({"format": "e4m3", "rule": "floor", "cdus": 4})
+    options = mode.option_values({"format": "e4m3", "rule": "floor", "cdus": cdus})
     _, cycles = rtl_engine.compress(x, mode, **options)
     assert (cycles.nans, cycles.saturated) == (256, 32 * 256 - 256)
     _, more = rtl_engine.compress(np.tile(x, (5, 1)), mode, **options)

@@ -85,6 +85,7 @@ def test_every_port_is_in_one_interface(package):
             assert port == f"{bus}_{wire.lower()}"
 
 
+@pytest.mark.regress
 def test_clock_and_reset_belong_to_every_bus(package):
     folder, name = package
     buses, others = interfaces(ports((folder / f"{name}.v").read_text(), name))
@@ -101,6 +102,7 @@ def test_clock_and_reset_belong_to_every_bus(package):
     assert script["map/s_axil/block/registers"]["range"] == "512"
 
 
+@pytest.mark.regress
 def test_the_script_fails_where_a_name_is_wrong(package):
     folder, name = package
     path = folder / "package.tcl"
