@@ -82,7 +82,7 @@ def deep(folder):
     asks, head, *words = ((word >> lane)[0] for word in (unit.asks, unit.words[-1], *unit.words))
     fifo = Fifo(*(Array(signals)[lane] for signals in zip(*unit.bytes, strict=True)), BYTES + SPARE)
 
-    # Each has to hold if all have held before: what comes first cannot fail, and so nothing does.
+    # Each has to hold if all have held in every cycle before: so none can be the first to fail.
     held, all_ = Signal(init=1, name="held"), []
 
     def check(name, condition):
