@@ -105,12 +105,7 @@ def lengths(component, patience):
     running, ended = Signal(name="running"), Signal(name="ended")
     m.d.sync += [running.eq(start | (running & ~(goes & o.p.last))), ended.eq(~start & (ended | (comes & i.p.last)))]
     h.assume(~i.valid | (~ended & full(i.p)))
-    quiet = Signal(range(patience + 2), name="quiet")
-    with m.If(~running | comes | goes):
-        m.d.sync += quiet.eq(0)
-    with m.Elif((i.valid | ended) & o.ready):
-        m.d.sync += quiet.eq(quiet + (quiet != patience + 1))
-    h.check(MOVES, quiet <= patience)
+    h.check(MOVES, h.stuck(~running | comes | goes, (i.valid | ended) & o.ready, patience) <= patience)
     return h
 
 

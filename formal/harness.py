@@ -84,6 +84,15 @@ class Harness:
         self.m.d.sync += register.eq(value)
         return register
 
+    def stuck(self, moved, willing, patience):
+        """Willing cycles since something has ``moved``; beyond ``patience`` it counts no further than one."""
+        stuck = Signal(range(patience + 2), name="stuck")
+        with self.m.If(moved):
+            self.m.d.sync += stuck.eq(0)
+        with self.m.Elif(willing & (stuck <= patience)):
+            self.m.d.sync += stuck.eq(stuck + 1)
+        return stuck
+
     def assume(self, condition):
         """Whatever happens once this did not hold does not count."""
         self._assumptions.append(condition)

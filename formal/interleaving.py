@@ -14,18 +14,19 @@ from amaranth.hdl import Array, Cat, Mux, Signal
 from actcodec.rtl.comet.interleave import BYTES, SPARE, STEPS
 from actcodec.rtl.comet.payloads import LANES
 from actcodec.units import UNITS
+from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import named, outputs, peeked
+from formal.progress import MOVES
 
-__all__ = ["deep", "moves"]
+__all__ = ["deep", "moves", "proofs"]
 
 DEEP = "bytes that are given and not asked for wait: behind 23 steps none is missing, before them there is room"
-FIFOS = "what FIFOs say of themselves agrees, and nothing comes when one is full"
+FIFOS = "levels of FIFOs agree with their flags, and nothing comes when one is full"
 BEGINS = "a tensor begins with nothing inside"
 GIVEN = "a step gives 1 to 8 bits"
 ASKS = "a step asks for the bytes in which it has the first bit"
 ASKED = "so many bytes have been asked for when a step leaves"
-MOVES = "until its last output has gone, a beat comes or goes"
 DEPTH = STEPS + SPARE  # of the FIFO of steps
 FEW = STEPS - 1  # steps that may wait for a byte
 NEGATIVE = 28  # of numbers of bytes, modulo 32
@@ -33,7 +34,7 @@ PATIENCE = 2
 
 
 class Fifo:
-    """What a FIFO says of itself: how much waits behind its register, and whether there is anything in that."""
+    """The state of a FIFO: ``count`` words, ``some`` in its output register; ``full``; ``sound`` in itself."""
 
     def __init__(self, level, some, any_, depth):
         self.some, self.count, self.full = some, (level + some)[:5], level == depth - 1
@@ -57,9 +58,8 @@ class Inside:
         self.parts = [seen[name] for name in lanes[0]]
         self.bytes = [[seen[f"{name}_{part}"] for part in parts] for name in lanes[1]]
         self.steps = Fifo(*(seen[f"step_{part}"] for part in parts), DEPTH)
-        self.level = seen["step_level"]
         self.comes, self.leaves = unit.i.valid & unit.i.ready, unit.o.valid & unit.o.ready
-        self.reset = seen["clear"] & ~seen["ending"]  # the cycle behind it, in which nothing comes
+        self.reset = seen["clear"] & ~seen["ending"]  # the cycle after one, in which nothing comes
 
     def __getattr__(self, name):
         return self.seen[name]
@@ -79,7 +79,7 @@ def deep(folder):
     lane = h.rigid(range(LANES), "lane")
     takes = unit.comes & ~i.p.end
     size, part = i.p.size[lane], Array(unit.parts)[lane]
-    asks, head, *words = ((word >> lane)[0] for word in (unit.asks, unit.words[-1], *unit.words))
+    asks, *words, head = ((word >> lane)[0] for word in (unit.asks, *unit.words))
     fifo = Fifo(*(Array(signals)[lane] for signals in zip(*unit.bytes, strict=True)), BYTES + SPARE)
 
     # Each has to hold if all have held in every cycle before: so none can be the first to fail.
@@ -112,8 +112,8 @@ def deep(folder):
     for k, before in enumerate(given):
         since = (bits - before)[:8]
         check(GIVEN, ~((steps.count > k) | (begun & (k == 0))) | ((since > k) & (since <= 8 * (k + 1))))
-    for k, (before, after, word) in enumerate(zip(given[1:], given[:-1], words[:-1], strict=True)):
-        check(ASKS, (unit.level <= k) | (word == (having(after) - having(before))[:5]))
+    for k, (before, after, word) in enumerate(zip(given[1:], given[:-1], words, strict=True)):
+        check(ASKS, (unit.step_level <= k) | (word == (having(after) - having(before))[:5]))
     check(ASKS, ~begun | ending | (asks == (having(bits) - having(given[0]))[:5]))
     # So many bytes have been asked for when the next step leaves; of what has been given, the others wait.
     now = Mux(steps.some, having(first) - head, Mux(ending, having(given[0]), having(bits) - asks))
@@ -138,13 +138,15 @@ def moves(folder):
     h.assume(~i.valid | ~closing)
     m.d.sync += [closing.eq(closing | (unit.comes & i.p.end & h.free(1, "closes"))),
                  owed.eq(owed + (unit.comes & i.p.end) - (unit.leaves & o.p.last))]
-    stuck = Signal(range(PATIENCE + 2), name="stuck")
-    with m.If(unit.comes | unit.leaves | unit.clear | (closing & (owed == 0))):
-        m.d.sync += stuck.eq(0)
-    with m.Elif((i.valid | closing) & o.ready & (stuck <= PATIENCE)):
-        m.d.sync += stuck.eq(stuck + 1)
+    moved = unit.comes | unit.leaves | unit.clear | (closing & (owed == 0))
+    stuck = h.stuck(moved, (i.valid | closing) & o.ready, PATIENCE)
     h.check(MOVES, Mux(stuck == 0, 1, Mux(stuck == 1, unit.leaving | o.valid, (stuck == PATIENCE) & o.valid)))
     h.check(MOVES, owed == ending + (unit.leaving & unit.final) + (o.valid & o.p.last))
     h.check(MOVES, Cat(fifo.sound for fifo in fifos).all())
     h.check(MOVES, Mux(unit.reset, unit.full, unit.full == Cat(fifo.full for fifo in fifos).any()))
     return h
+
+
+def proofs():
+    return [Proof("interleave", "ends", deep, "bytes of any lane"),
+            Proof("interleave", "ends", moves, f"{PATIENCE} willing cycles, such bytes")]

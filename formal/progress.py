@@ -16,7 +16,6 @@ from actcodec.rtl.comet.payloads import LANES
 from actcodec.rtl.jpegact.runlength import RunLength
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
 from actcodec.units import UNITS
-from formal import interleaving
 from formal.catalogue import Proof
 from formal.harness import Harness
 from formal.inside import outputs, peeked
@@ -130,12 +129,7 @@ def ends(component, way):
         h.assume((~i.valid | coming) & ~(unit.start & (coming | (owed != 0))))
     willing = Cat(i.valid | closing, o.ready, *(getattr(unit, name).valid for name in way.offers),
                   *(getattr(unit, name).ready for name in way.takes)).all()
-    stuck = Signal(range(way.patience + 2), name="stuck")
-    with m.If(comes | (closing & (owed == 0))):
-        m.d.sync += stuck.eq(0)
-    with m.Elif(willing & (stuck <= way.patience)):
-        m.d.sync += stuck.eq(stuck + 1)
-    h.check(ENDS, stuck <= way.patience)
+    h.check(ENDS, h.stuck(comes | (closing & (owed == 0)), willing, way.patience) <= way.patience)
     return h
 
 
@@ -152,12 +146,7 @@ def moves(component, patience):
         value = Value.cast(getattr(unit, name))
         h.assume(~was | (value == h.past(value)))
     h.assume(~(unit.start & under) & (unit.blocks != 0) & (unit.layout != 3) & ((unit.layout != 1) | ~unit.blocks[0]))
-    stuck = Signal(range(patience + 2), name="stuck")
-    with m.If(~under | (i.valid & i.ready) | goes):
-        m.d.sync += stuck.eq(0)
-    with m.Elif(i.valid & o.ready & (stuck <= patience)):
-        m.d.sync += stuck.eq(stuck + 1)
-    h.check(MOVES, stuck <= patience)
+    h.check(MOVES, h.stuck(~under | (i.valid & i.ready) | goes, i.valid & o.ready, patience) <= patience)
     return h
 
 
@@ -185,12 +174,8 @@ def decodes(component, patience, folder):
     m.d.sync += closed.eq(~unit.next & (closed | (i.valid & i.ready & i.p.last & ~unit.discarding)))
     h.assume(unit.decompress & ~unit.rounds_i.valid & (~i.valid | (~closed & full(i.p))))
     h.assume(~(unit.start & (unit.busy | unit.discarding)) & ~(unit.next & (unit.start | unit.busy)))
-    stuck = Signal(range(patience + 2), name="stuck")
-    with m.If(~unit.busy | (o.valid & o.ready)):
-        m.d.sync += stuck.eq(0)
-    with m.Elif((i.valid | closed) & o.ready & unit.room & (unit.some | unit.ended) & (stuck <= patience)):
-        m.d.sync += stuck.eq(stuck + 1)
-    h.check(DECODES, stuck <= patience)
+    willing = (i.valid | closed) & o.ready & unit.room & (unit.some | unit.ended)
+    h.check(DECODES, h.stuck(~unit.busy | (o.valid & o.ready), willing, patience) <= patience)
     # What makes it easy: of each, one bit is set; and all that is stored lies before the next byte or behind it.
     for bits in (step, *digits):
         h.check(DECODES, bits.any() & ((bits & (bits - 1)) == 0))
@@ -215,12 +200,8 @@ def picks(component, patience, folder):
                  owed.eq(owed + (comes & i.p.last) - (goes & o.p.last))]
     h.assume(~unit.decompress & ~unit.rows.valid & ~(unit.start & (under | (owed != 0))))
     h.assume(~i.valid | (under & ~closing & (~i.p.last | (row == 7))))
-    stuck = Signal(range(patience + 2), name="stuck")
-    with m.If(comes | goes | Cat(pick.any() for pick in inner.values()).any() | (closing & (owed == 0))):
-        m.d.sync += stuck.eq(0)
-    with m.Elif((i.valid | closing) & o.ready & (stuck <= patience)):
-        m.d.sync += stuck.eq(stuck + 1)
-    h.check(PICKS, stuck <= patience)
+    moved = comes | goes | Cat(pick.any() for pick in inner.values()).any() | (closing & (owed == 0))
+    h.check(PICKS, h.stuck(moved, (i.valid | closing) & o.ready, patience) <= patience)
     return h
 
 
@@ -260,8 +241,6 @@ def proofs():
                        "bytes_i to rounds_o, 12 willing cycles"))
     every.append(Proof("rle", "ends", lambda folder: picks(RunLength(1), 16, folder),
                        "i to chunks, a coder, 16 willing cycles"))
-    every += [Proof("interleave", "ends", interleaving.deep, "bytes of any lane"),
-              Proof("interleave", "ends", interleaving.moves, f"{interleaving.PATIENCE} willing cycles, such bytes")]
     every.append(Proof("book", "legal", lambda _: book(Book()), options={"depth": 20}))
     for cdus, patience in ((1, 73), (2, 87)):
         every.append(Proof("tensor_plan", "ends", lambda _, cdus=cdus, patience=patience: plans(

@@ -39,14 +39,14 @@ def ports(interface, signature):
     """All streams of an interface: Amaranth's, and the channels of AXI with their flat ports."""
     flat = {"__".join(map(str, path)): (member.flow, Value.cast(value))
             for path, member, value in signature.flatten(interface)}
-    ports = []
+    result = []
     for name, (flow, valid) in flat.items():
         prefix = name.removesuffix("valid")
         if prefix != name and prefix + "ready" in flat:
             payload = [value for other, (way, value) in flat.items()
                        if other.startswith(prefix) and way == flow and other != name]
-            ports.append(Port(prefix.rstrip("_"), flow is not In, valid, flat[prefix + "ready"][1], Cat(payload)))
-    return ports
+            result.append(Port(prefix.rstrip("_"), flow is not In, valid, flat[prefix + "ready"][1], Cat(payload)))
+    return result
 
 
 def held(h, port):
