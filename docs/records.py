@@ -111,7 +111,8 @@ def netlists(record, stale):
 def soak(record, _):
     every = "+".join(mode.name for mode in lane_modes())
     yield from table(("run", "what", "million cycles", "tensors", "on one slave", "faults"), (
-        (f"`{name}`", one.get("note") or "; ".join(one["key"]).replace(every, "all modes"), f"{one['cycles'] / 1e6:.1f}" if one["cycles"] else "",
+        (f"`{name}`", one.get("note") or "; ".join(one["key"]).replace(every, "all modes"),
+         f"{one['cycles'] / 1e6:.1f}" if one["cycles"] else "",
          number(one["tensors"]), number(one.get("shared")), number(sum(one["faults"].values())))
         for name, one in sorted(record.items())),
         range(2, 6))
