@@ -122,6 +122,7 @@ dram:  ## tensors through an accelerator on LiteDRAM and DDR3, there and back; r
 docs: setup  ## write recorded figures, and ratios of all modes, into the documents (BENCH=build/bench: record these)
 	@$(BIN)/python -m docs.tables
 	@$(BIN)/python -m docs.rates $(BENCH)
+	@$(BIN)/python -m docs.offload
 	@$(BIN)/python -m docs.ratios
 	@$(BIN)/python -m docs.measured
 	@$(BIN)/python -m docs.torch_record
