@@ -18,16 +18,18 @@ def average(context, here):
     """What compression takes from the rows in front of the alignment buffer; and what counts them, for both ways."""
     m, config = context.m, context.config
     segments, encode, decode = _units(context)
+    layout = Signal(2, reset_less=True)
+    m.d.sync += layout.eq(Mux(config.decompress | ~context.tiled, 0, config.layout))
     m.d.comb += [
         segments.start.eq(context.start & here),
-        segments.layout.eq(Mux(config.decompress | ~context.tiled, 0, config.layout)),
+        segments.layout.eq(layout),
         encode.start.eq(segments.start & ~config.decompress),
         segments.next.eq(encode.next | decode.next),
         context.ports.clipped.eq(encode.clipped & here & ~config.decompress),
     ]
     for unit in (encode, decode):
         m.d.comb += [unit.config.eq(segments.config), unit.ready.eq(segments.ready), unit.place.eq(segments.place)]
-    _tell(context, segments.config)
+    _configure(context, segments.config)
     # The offset of a row's plane, in the low byte of the scale, passes beside SFPR, whose stages all move together.
     sfpr, delta = context.add("sfpr", Sfpr), context.ports.scales.p[:8]
     for k in range(LATENCY[target(context.platform)]):
@@ -55,12 +57,17 @@ def _units(context):
             context.add("decode", lambda: Decode(bits, align=False, segments=False)))
 
 
-def _tell(context, config):
+def _configure(context, config):
     """The units' configuration, of a tensor's."""
     share, mode = context.config.share, Chosen(context.ports.modes, context.config.mode)
+    # What follows from the mode comes from registers, a cycle after ``start``, when no unit looks at it yet.
+    bits, tiled = Signal.like(config.bits, reset_less=True), Signal(reset_less=True)
+    context.m.d.sync += [
+        bits.eq(mode.choose(lambda mode: mode.format.row - 1 if mode.format.segmented else 0)),
+        tiled.eq(context.tiled),
+    ]
     context.m.d.comb += [
-        config.bits.eq(mode.choose(lambda mode: mode.format.row - 1 if mode.format.segmented else 0)),
-        config.tiled.eq(context.tiled), config.layout.eq(context.config.layout),
+        config.bits.eq(bits), config.tiled.eq(tiled), config.layout.eq(context.config.layout),
         config.blocks.eq(context.config.blocks),
         *(config[name].eq(share[name]) for name in share.shape().members),
         *(config[name].eq(context.setting(name)) for name in ("lfc", "minimum", "nearest", "seed")),
