@@ -131,10 +131,12 @@ def constant(*names):
     return surround
 
 
-def rle(h, unit):
-    """The direction stays."""
-    steady("empty", pulses=("start",))(h, unit)
-    constant("decompress")(h, unit)
+def coder(*names):
+    """That of JPEG's blocks: the direction stays, and ``names`` as :func:`steady` says."""
+    def surround(h, unit):
+        steady(*names, "empty", pulses=("start",))(h, unit)
+        constant("decompress")(h, unit)
+    return surround
 
 
 def unpacker(h, unit):
@@ -200,9 +202,9 @@ SURROUNDINGS = {
     "zvc": steady("decompress", "straight", "empty"),
     "div": steady("decompress", "table", pulses=("start",)),
     "steps": steady("decompress", "table", "dead_zone", pulses=("start",)),
-    "nibble": steady("decompress", "table", "empty", pulses=("start",)),
-    "rice": steady("decompress", "table", "empty", pulses=("start",)),
-    "rle": rle,
+    "nibble": coder("table"),
+    "rice": coder("table"),
+    "rle": coder(),
     "unpacker": unpacker,
     "bitpack": steady("width"),
     "bitunpack": steady("width"),
