@@ -131,12 +131,10 @@ def constant(*names):
     return surround
 
 
-def coder(*names):
-    """That of JPEG's blocks: the direction stays, and ``names`` as :func:`steady` says."""
-    def surround(h, unit):
-        steady(*names, "empty", pulses=("start",))(h, unit)
-        constant("decompress")(h, unit)
-    return surround
+def rle(h, unit):
+    """The direction stays."""
+    steady("empty", pulses=("start",))(h, unit)
+    constant("decompress")(h, unit)
 
 
 def unpacker(h, unit):
@@ -202,9 +200,9 @@ SURROUNDINGS = {
     "zvc": steady("decompress", "straight", "empty"),
     "div": steady("decompress", "table", pulses=("start",)),
     "steps": steady("decompress", "table", "dead_zone", pulses=("start",)),
-    "nibble": coder("table"),
-    "rice": coder("table"),
-    "rle": coder(),
+    "nibble": steady("decompress", "table", "empty", pulses=("start",)),
+    "rice": steady("decompress", "table", "empty", pulses=("start",)),
+    "rle": rle,
     "unpacker": unpacker,
     "bitpack": steady("width"),
     "bitunpack": steady("width"),

@@ -131,8 +131,7 @@ class Coder(wiring.Component):
     def _steps(self, m):
         """Moves lines through. Returns ``phase``, one-hot the line that enters; ``step``; ``inside``, whether there is
         a line in each place, the latest first; and ``leaves``, whether one is about to leave."""
-        source, decompress = self.rows, Signal()
-        m.d.sync += decompress.eq(self.decompress)  # a copy of its own: what all data read would come late for ready
+        source, decompress = self.rows, self.decompress
         phase = Signal(LANES)
         step, entering, flush, valid, last = Signal(), Signal(), Signal(), Signal(), Signal(reset_less=True)
         inside, leaves, more, free = Signal(self._compress), Signal(), Signal(), Signal()
@@ -160,5 +159,5 @@ class Coder(wiring.Component):
                 last.eq(flush & leaves & ~more),
             ]
         with m.If(self.start):
-            m.d.sync += [phase.eq(Mux(self.decompress, 1 << self._opens, 1 << 0)), inside.eq(0)]
+            m.d.sync += [phase.eq(Mux(decompress, 1 << self._opens, 1 << 0)), inside.eq(0)]
         return phase, step, inside, leaves

@@ -40,8 +40,6 @@ class Decoder(wiring.Component):
     -----
     start : input
         Pulse: nothing is here.
-    decompress : input
-        Constant from ``start`` on: there are blocks to decode. If not, ``slot`` is 0.
     waiting, first, length, loads : input, input, input, output
         A block is there, with its first two words and how many bytes it has; it is begun.
     idle : output
@@ -63,7 +61,6 @@ class Decoder(wiring.Component):
     """
 
     start: In(1)
-    decompress: In(1)
     waiting: In(1)
     first: In(2 * WORD)
     length: In(8)
@@ -198,7 +195,7 @@ class Decoder(wiring.Component):
         with m.Elif(valid & advance):
             m.d.sync += [where.eq(at + 1), left.eq(left - taken)]
         with m.If(self.start | (advance & (finishes | stops))):
-            m.d.sync += [idle.eq(1), known.eq(0), slot.eq(self.decompress), place.eq(1 << 2), low.eq(0), high.eq(1),
+            m.d.sync += [idle.eq(1), known.eq(0), slot.eq(1), place.eq(1 << 2), low.eq(0), high.eq(1),
                          number.eq(0)]
         with m.Elif(self.loads):
             m.d.sync += idle.eq(0)

@@ -115,7 +115,6 @@ class RunLength(wiring.Component):
         # What goes out, likewise; what has gone of that block.
         leaving, turn_out, leaves, free = Signal(8, init=1), Signal(n, init=1), Signal(), Signal()
         gone = Signal(7)
-        row_out = Signal(SLOTS, reset_less=True)  # `leaving` when compressing, else 0: it selects all that is stored
         done = Signal(n)  # the coder has a block that is to leave
         valid, final = Signal(), Signal(n, reset_less=True)
         m.d.comb += [
@@ -126,8 +125,7 @@ class RunLength(wiring.Component):
             m.d.sync += valid.eq(leaves)
         with m.If(leaves):
             m.d.sync += [leaving.eq(leaving.rotate_left(1)), gone.eq(Mux(leaving[7], 0, gone << 1 | 1)),
-                         turn_out.eq(Mux(leaving[7], turn_out.rotate_left(1), turn_out)),
-                         row_out.eq(leaving.rotate_left(1)[:SLOTS] & (~decompress).replicate(SLOTS))]
+                         turn_out.eq(Mux(leaving[7], turn_out.rotate_left(1), turn_out))]
 
         # Bytes of a block from this row on: those that come in, or those that go out.
         coders = [Coder() for _ in range(n)]
@@ -163,7 +161,6 @@ class RunLength(wiring.Component):
                 coder.mine.eq(mine),
                 coder.gone.eq(gone & mine.replicate(7)),
                 coder.leaving.eq(leaving),
-                coder.row.eq(row_out),
                 coder.leaves.eq(leaves & mine),
                 coder.start.eq(self.start),
                 coder.decompress.eq(self.decompress),
@@ -207,8 +204,7 @@ class RunLength(wiring.Component):
         m.d.sync += self.faults.as_value().eq(choose([(~self.start, self.faults.as_value() | _any(
             coder.faults.as_value() for coder in coders))]))
         with m.If(self.start):
-            m.d.sync += [phase.eq(1), turn.eq(1), leaving.eq(1), gone.eq(0), turn_out.eq(1), done.eq(0), valid.eq(0),
-                         row_out.eq(~self.decompress)]
+            m.d.sync += [phase.eq(1), turn.eq(1), leaving.eq(1), gone.eq(0), turn_out.eq(1), done.eq(0), valid.eq(0)]
         return m
 
 

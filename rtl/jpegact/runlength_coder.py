@@ -50,8 +50,6 @@ class Coder(wiring.Component):
     done, mine, leaving, leaves, gone : input
         A complete block is here; it is its turn to leave; a line or chunk of that block (one-hot), and that it leaves;
         those that have left before it.
-    row : input
-        Compressing, the row of ``leaving`` that is stored here, one-hot; else 0.
     ends, closing, length : output
         The block is complete; it is the tensor's last one; the bytes it has.
     word, beyond, into_word : output
@@ -79,7 +77,6 @@ class Coder(wiring.Component):
     done: In(1)
     gone: In(7)
     leaving: In(8)
-    row: In(SLOTS)
     leaves: In(1)
     ends: Out(1)
     closing: Out(1)
@@ -97,10 +94,7 @@ class Coder(wiring.Component):
         m.submodules.encoder = encoder = Encoder()
         m.submodules.decoder = decoder = Decoder()
         decompress, opens = Signal(), self.phase[0]
-        # Copies of its own: one selects what 64 values and 54 bytes are, the other, by its opposite, what few bits are,
-        # which so come early.
-        compress = Signal()
-        m.d.sync += [decompress.eq(self.decompress), compress.eq(~self.decompress)]
+        m.d.sync += decompress.eq(self.decompress)  # a copy of its own: it selects what 64 values and 54 bytes are
         length = Signal(8, reset_less=True)
         m.d.comb += self.length.eq(length)
 
@@ -130,11 +124,10 @@ class Coder(wiring.Component):
         m.d.comb += [
             receiving.eq(self.turn & ~opens & ~waiting),
             needed.eq(self.more & ~(decoder.idle & ~waiting)),  # in front of the block's end
-            self.room.eq(Mux(compress, encoder.ready,
-                             Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & into).any()))),
+            self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & into).any()),
+                             encoder.ready)),
             stores_row.eq(self.enters & decompress & (opens | needed)),
             decoder.start.eq(self.start),
-            decoder.decompress.eq(self.decompress),
             decoder.waiting.eq(waiting),
             decoder.length.eq(length),
             decoder.first.eq(store.first),
@@ -174,13 +167,13 @@ class Coder(wiring.Component):
             store.bits.eq(self.nonzero | decompress.replicate(8)),
             store.pick.eq(encoder.pick),
             store.clear.eq(self.leaving & (self.leaves & decompress).replicate(8)),
-            store.column_out.eq(Mux(compress, encoder.column, self.leaving)),
+            store.column_out.eq(Mux(decompress, self.leaving, encoder.column)),
             store.row_out.eq(encoder.row),
             store.bytes.eq(mirrored(self.bytes)),
             store.word.eq(encoder.word & (~decompress).replicate(WORD)),
             store.into.eq(Mux(decompress, new, Cat(stores & (encoder.line_of == s) for s in range(SLOTS)))),
             store.into_word.eq(encoder.word_of | decompress.replicate(WORDS)),
-            store.slot.eq(decoder.slot | self.row),
+            store.slot.eq(Mux(decompress, decoder.slot, self.leaving[:SLOTS])),
             store.place.eq(decoder.place),
             self.bytes_out.eq(store.bytes_out),
             self.line_out.eq(store.line_out),
