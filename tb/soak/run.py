@@ -139,7 +139,7 @@ def _soft_reset(run):
     run.note(f"soft reset {cycles} cycles after the start, {'de' * back}compress {job}")
     environment = run.session.environment
     in_time, _ = run.session.give_up(job, back, cycles)
-    run.count("soft reset" if in_time else "soft reset behind the end")
+    run.count("soft reset" if in_time else "soft reset after the end")
     if back and not environment.begun and not environment.sent:  # its frame is for the next tensor
         run.around()
         run.decompress(job, "frame kept over a soft reset", sent=True)
